@@ -1,0 +1,225 @@
+//! The normalised alert: what the rest of the house reads instead of a vendor's JSON.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Content, Indicator, IndicatorKind, Key, Role, Severity};
+
+/// One normalised finding.
+///
+/// Every string in it came from outside and may be written by an attacker: it is redacted, without hidden characters
+/// and bounded, but it is data, never an instruction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Alert {
+    /// Which finding this is.
+    pub key: Key,
+    /// What it says, without counters and times.
+    pub content: Content,
+    /// Where it was born: `guardduty`, `scc`, `security_hub`, `ocsf`, or the name of a configured generic feed.
+    pub feed: String,
+    /// The finding type as its product writes it, e.g. `CryptoCurrency:EC2/BitcoinTool.B!DNS`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// One line for people.
+    pub title: String,
+    /// The product's own description; may be empty.
+    pub description: String,
+    /// Severity on our scale.
+    pub severity: Severity,
+    /// Severity as it was sent, e.g. `8` or `CRITICAL`.
+    pub severity_sent: String,
+    /// Which cloud the resources live in.
+    pub provider: Provider,
+    /// Account id (AWS) or project id (Google Cloud).
+    pub account: Option<String>,
+    /// The account's name, where the alert tells it.
+    pub account_name: Option<String>,
+    /// Region or zone.
+    pub region: Option<String>,
+    /// SCC's finding class (`THREAT`, `VULNERABILITY`, …), where there is one.
+    pub class: Option<String>,
+    /// What was done, e.g. `AWS_API_CALL ListBuckets` or `DNS_REQUEST`.
+    pub action: Option<String>,
+    /// What it concerns; the first one is the main one.
+    pub resources: Vec<Resource>,
+    /// Typed values, sorted and without doubles.
+    pub indicators: Vec<Indicator>,
+    /// ATT&CK techniques that the product named.
+    pub techniques: Vec<Technique>,
+    /// When it happened and was told.
+    pub times: Times,
+    /// How often the product saw it; at least 1.
+    pub count: u64,
+    /// Its state at the feed.
+    pub state: FeedState,
+    /// What the reader of this alert should know about how it was read.
+    pub flags: Vec<Flag>,
+    /// The finding as it was sent, redacted and bounded, with every field that we do not know.
+    pub raw: Value,
+}
+
+impl Alert {
+    /// The indicators of one role.
+    pub fn with_role(&self, role: Role) -> impl Iterator<Item = &Indicator> {
+        self.indicators
+            .iter()
+            .filter(move |indicator| indicator.role == role)
+    }
+
+    /// Whether the alert itself names this value.
+    #[must_use]
+    pub fn knows(&self, kind: IndicatorKind, value: &str) -> bool {
+        self.indicators
+            .iter()
+            .any(|indicator| indicator.kind == kind && indicator.value == value)
+    }
+
+    /// Whether the feed made this alert as a generated sample.
+    #[must_use]
+    pub fn is_sample(&self) -> bool {
+        self.state.sample
+    }
+
+    /// What the alert is about, in a word or two: the main resource's name, else its id, else an actor.
+    #[must_use]
+    pub fn subject(&self) -> Option<&str> {
+        self.resources
+            .first()
+            .map(|resource| resource.name.as_deref().unwrap_or(&resource.id))
+            .or_else(|| {
+                self.indicators
+                    .iter()
+                    .find(|indicator| indicator.role <= Role::Target)
+                    .map(|indicator| indicator.value.as_str())
+            })
+    }
+}
+
+/// The cloud that an alert's resources live in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Provider {
+    /// Amazon Web Services.
+    Aws,
+    /// Google Cloud.
+    Gcp,
+    /// Microsoft Azure.
+    Azure,
+    /// Another one, or none.
+    Other,
+}
+
+impl Provider {
+    /// The word used in JSON, playbooks and the action catalogue.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Aws => "aws",
+            Self::Gcp => "gcp",
+            Self::Azure => "azure",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// A thing that an alert concerns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resource {
+    /// Its type as the product writes it: `Instance`, `AccessKey`, `google.cloud.compute.Instance`, …
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Its id.
+    pub id: String,
+    /// Its name for people, where there is one.
+    pub name: Option<String>,
+    /// Its tags or labels.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tags: BTreeMap<String, String>,
+}
+
+/// An ATT&CK technique.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Technique {
+    /// Its id, e.g. `T1496`.
+    pub id: String,
+    /// Its name, where the product told it.
+    pub name: Option<String>,
+}
+
+/// When an alert's events happened and when the feed told of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Times {
+    /// First event.
+    pub first_seen: Option<DateTime<Utc>>,
+    /// Last event.
+    pub last_seen: Option<DateTime<Utc>>,
+    /// When the feed made the finding.
+    pub created: Option<DateTime<Utc>>,
+    /// When the feed last changed it.
+    pub updated: Option<DateTime<Utc>>,
+}
+
+impl Times {
+    /// The window of the alert's events: first to last, by whatever times are known.
+    #[must_use]
+    pub fn window(&self) -> Option<(DateTime<Utc>, DateTime<Utc>)> {
+        let from = self.first_seen.or(self.created).or(self.last_seen)?;
+        let until = self.last_seen.or(self.created).unwrap_or(from);
+        Some((from.min(until), until.max(from)))
+    }
+}
+
+/// State of the alert at its feed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FeedState {
+    /// Archived there.
+    pub archived: bool,
+    /// No longer active there.
+    pub inactive: bool,
+    /// Resolved there.
+    pub resolved: bool,
+    /// Muted or suppressed there.
+    pub suppressed: bool,
+    /// A generated sample, no real event.
+    pub sample: bool,
+}
+
+/// What a reader should know about how an alert was read.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(tag = "flag", rename_all = "snake_case")]
+pub enum Flag {
+    /// Text was cut, or lists and depth were pruned, at this JSON pointer.
+    Truncated {
+        /// Where.
+        path: String,
+    },
+    /// Bytes or numbers that JSON cannot hold were replaced, at this JSON pointer.
+    Replaced {
+        /// Where.
+        path: String,
+    },
+    /// The same key stood twice in an object; the last one counts.
+    DuplicateKey {
+        /// Where.
+        path: String,
+    },
+    /// Secrets were taken out.
+    Redacted {
+        /// How many.
+        count: usize,
+    },
+    /// Characters that people do not see were taken out.
+    HiddenText {
+        /// How many.
+        count: usize,
+    },
+    /// Text that talks to the analyst instead of about the event.
+    Instructions {
+        /// Where.
+        path: String,
+    },
+}

@@ -1,0 +1,41 @@
+//! Identity and content of an alert.
+//!
+//! The key says which finding this is, whoever carried it; the content says whether anything but counters and times
+//! changed. Both are the same for all wrappings of one finding.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Identity of an alert: the product that made it, its id there, and the account.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Key {
+    /// The product that made the finding, in lower case with `_`: `guardduty`, `scc`, …
+    pub product: String,
+    /// The id of the finding at that product.
+    pub id: String,
+    /// The account, project or organisation it was made for; empty where none is told.
+    pub account: String,
+}
+
+impl fmt::Display for Key {
+    /// `product/account/id`; `-` stands for a missing account.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let account = if self.account.is_empty() {
+            "-"
+        } else {
+            &self.account
+        };
+        write!(f, "{}/{}/{}", self.product, account, self.id)
+    }
+}
+
+/// SHA-256 in hex over the normalised fields that all wrappings share, without counters and times.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Content(pub String);
+
+impl fmt::Display for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
