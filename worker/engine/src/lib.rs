@@ -1,0 +1,45 @@
+//! Triage of one alert, sans-IO: `state = fold(events)`, `decide(&state) -> commands`.
+//!
+//! A file per rule. [`driver`] is the only one that waits for anything; the rest is pure, so that the same journal
+//! always gives the same state. The engine knows neither models nor clouds nor stores: see [`port`].
+
+mod catalogue;
+mod conclusion;
+mod event;
+mod evidence;
+mod exoneration;
+mod finding;
+mod limits;
+mod measure;
+mod plan;
+mod port;
+mod question;
+mod state;
+mod tool;
+
+pub use catalogue::{Action, ActionChoice, ActionTemplate, fill};
+pub use conclusion::{
+    Conclusion, ConclusionDraft, Confidence, Coverage, Leaning, Override, Reason, Urgency, Verdict,
+};
+pub use event::{AnalystKind, CommandId, Event, EventBody, JOURNAL_VERSION, Opened, Outcome};
+pub use evidence::{Evidence, EvidenceId, NoEvidenceId};
+pub use exoneration::{Exoneration, NotCleared, check, clears, type_matches};
+pub use finding::{Finding, FindingDraft, Quote, QuoteDraft, Stance};
+pub use limits::{Cap, Cost, Limits};
+pub use measure::Measure;
+pub use plan::{
+    Mode, Plan, PlanUpdate, Step, StepDraft, StepId, StepOutcome, StepStatus, UpdateRecord,
+};
+pub use port::{
+    Analyst, Answer, Clock, Exonerator, Journal, JournalError, Meter, NoMeter, PastCase, PastCases,
+    PastQuery, Toolbox,
+};
+pub use question::{
+    AskError, CallView, ConcludeQuestion, PlanAnswer, PlanQuestion, ReflectQuestion, Reflection,
+    StepView, TurnAnswer, TurnQuestion,
+};
+pub use state::{CallRecord, CallState, InFlight, State, Stop, Turn, Work};
+pub use tool::{
+    Argument, ArgumentKind, CallContext, Reach, ToolCall, ToolError, ToolOutput, ToolSpec, Trust,
+    TrustedPath,
+};

@@ -1,0 +1,198 @@
+//! The journal of a case: what happened, in order. The state of a case is the fold of its events.
+
+use std::fmt;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use nightshift_alert::Alert;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ActionTemplate, AskError, Conclusion, ConclusionDraft, Cost, Exoneration, Limits, PlanAnswer,
+    Reflection, StepId, ToolError, ToolOutput, ToolSpec, TurnAnswer,
+};
+
+/// Version of the journal that this engine writes; it folds this one and older ones.
+pub const JOURNAL_VERSION: u32 = 1;
+
+/// Name of a command, the same whenever the journal leads to it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct CommandId(pub String);
+
+impl CommandId {
+    /// The look at earlier cases, always the first.
+    #[must_use]
+    pub fn past_cases() -> Self {
+        Self("call:past_cases".to_owned())
+    }
+
+    /// The plan question.
+    #[must_use]
+    pub fn plan() -> Self {
+        Self("plan".to_owned())
+    }
+
+    /// The `turn`th question of a step, counted from 1.
+    #[must_use]
+    pub fn turn(step: &StepId, turn: u32) -> Self {
+        Self(format!("turn:{step}:{turn}"))
+    }
+
+    /// The `index`th call after the `turn`th question; turn 0 are the calls that the plan carried.
+    #[must_use]
+    pub fn call(step: &StepId, turn: u32, index: usize) -> Self {
+        Self(format!("call:{step}:{turn}:{index}"))
+    }
+
+    /// The `number`th reflection, counted from 1.
+    #[must_use]
+    pub fn reflect(number: u32) -> Self {
+        Self(format!("reflect:{number}"))
+    }
+
+    /// The rules that may clear the alert.
+    #[must_use]
+    pub fn exonerate() -> Self {
+        Self("exonerate".to_owned())
+    }
+
+    /// The conclude question.
+    #[must_use]
+    pub fn conclude() -> Self {
+        Self("conclude".to_owned())
+    }
+}
+
+impl fmt::Display for CommandId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Who thinks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnalystKind {
+    /// Rules; no model is used.
+    Playbook,
+    /// A language model.
+    Model,
+}
+
+impl AnalystKind {
+    /// The word used in JSON and metrics.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Playbook => "playbook",
+            Self::Model => "model",
+        }
+    }
+}
+
+/// Everything that a case is run with, resolved when it is opened, so that its journal alone tells its state.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Opened {
+    /// [`JOURNAL_VERSION`] of the writer.
+    pub version: u32,
+    /// The case.
+    pub case_id: String,
+    /// Which triage of it, counted from 1.
+    pub revision: u32,
+    /// The alert: E0.
+    pub alert: Arc<Alert>,
+    /// Name of the profile.
+    pub profile: String,
+    /// Who thinks.
+    pub analyst: AnalystKind,
+    /// The models in use, `provider/name`; none for the playbook analyst.
+    pub models: Vec<String>,
+    /// The caps.
+    pub limits: Limits,
+    /// What is charged for a question before it is asked.
+    pub reserve: Cost,
+    /// The tools of the profile.
+    pub tools: Arc<[ToolSpec]>,
+    /// The actions that a report may advise.
+    pub actions: Arc<[ActionTemplate]>,
+}
+
+/// What became of a command.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "value", rename_all = "snake_case")]
+pub enum Outcome {
+    /// The plan question was answered.
+    Planned(PlanAnswer),
+    /// A turn was answered.
+    Turned(TurnAnswer),
+    /// A reflection was answered.
+    Reflected(Reflection),
+    /// The conclude question was answered.
+    Drafted(Box<ConclusionDraft>),
+    /// A tool answered.
+    Called(ToolOutput),
+    /// The rules that may clear the alert were read.
+    Exonerated(Vec<Exoneration>),
+    /// A tool gave no answer.
+    CallFailed(ToolError),
+    /// A question got no answer.
+    AskFailed(AskError),
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum EventBody {
+    /// The case was opened.
+    Opened(Box<Opened>),
+    /// A worker took it; what older epochs started and did not finish is lost, stays charged, and runs again.
+    Claimed {
+        /// The epoch.
+        epoch: u64,
+    },
+    /// A command was started.
+    Started {
+        /// Which one.
+        id: CommandId,
+        /// How often it was started, this time included.
+        attempt: u32,
+        /// What is charged for it until it is settled.
+        reserved: Cost,
+    },
+    /// A command ended.
+    Finished {
+        /// Which one.
+        id: CommandId,
+        /// What became of it.
+        outcome: Box<Outcome>,
+        /// What it cost.
+        cost: Cost,
+    },
+    /// The active time is used up.
+    TimeUp,
+    /// Somebody called the case off.
+    Cancelled {
+        /// Who.
+        by: String,
+    },
+    /// The case is concluded.
+    Concluded(Box<Conclusion>),
+}
+
+/// An event with the driver's time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// When, by the clock of the driver that wrote it.
+    pub at: DateTime<Utc>,
+    /// What.
+    #[serde(flatten)]
+    pub body: EventBody,
+}
+
+impl Event {
+    /// An event at this time.
+    #[must_use]
+    pub const fn new(at: DateTime<Utc>, body: EventBody) -> Self {
+        Self { at, body }
+    }
+}

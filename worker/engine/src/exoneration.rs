@@ -1,0 +1,138 @@
+//! Exonerations: facts, made by code, that clear an alert.
+//!
+//! A register tool or a `benign_when` expression proposes one; [`check`] decides whether it concerns this alert. No
+//! analyst can make one: the answers of the port have no place for it.
+
+use chrono::{DateTime, Utc};
+use globset::{Glob, GlobMatcher};
+use nightshift_alert::{Alert, IndicatorKind, Role};
+use serde::{Deserialize, Serialize};
+
+use crate::EvidenceId;
+
+/// A fact that may clear an alert.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exoneration {
+    /// What kind of record: `authorised_scanner`, `change`, `asset`, `identity`, `benign_when`.
+    pub kind: String,
+    /// Type of the value it is about.
+    pub subject_type: IndicatorKind,
+    /// The value it is about.
+    pub subject: String,
+    /// From when it holds; open where none.
+    pub from: Option<DateTime<Utc>>,
+    /// Until when it holds; open where none.
+    pub until: Option<DateTime<Utc>>,
+    /// Globs over finding types that it covers. None covers nothing.
+    pub covers: Vec<String>,
+    /// Who approved the record; empty where nobody did.
+    pub approved_by: String,
+    /// The record's own reference, e.g. a ticket id or a rule's name.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// One sentence about it, for the report.
+    pub statement: String,
+    /// Whether the detection was wrong, not just the activity allowed.
+    pub detection_wrong: bool,
+    /// The evidence it stands in; the engine fills it in.
+    #[serde(default)]
+    pub evidence: Option<EvidenceId>,
+}
+
+/// Why an exoneration does not count for this alert.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+pub enum NotCleared {
+    /// Its subject is not an actor, target or far end of this alert.
+    #[error("its subject is no actor or target of this alert")]
+    OtherSubject,
+    /// Nobody approved it.
+    #[error("nobody approved it")]
+    NotApproved,
+    /// Its window does not cover the events.
+    #[error("its window does not cover the events")]
+    OtherTime,
+    /// The alert tells no time of its events.
+    #[error("the alert tells no time of its events")]
+    NoTime,
+    /// It does not cover findings of this type.
+    #[error("it does not cover findings of this type")]
+    OtherType,
+}
+
+/// Whether `exoneration` clears its subject in this alert.
+///
+/// # Errors
+///
+/// The first reason why it does not.
+pub fn check(exoneration: &Exoneration, alert: &Alert) -> Result<(), NotCleared> {
+    if exoneration.approved_by.trim().is_empty() {
+        return Err(NotCleared::NotApproved);
+    }
+    let concerns = alert.indicators.iter().any(|indicator| {
+        indicator.role != Role::Related
+            && indicator.kind == exoneration.subject_type
+            && indicator.value == exoneration.subject
+    });
+    if !concerns {
+        return Err(NotCleared::OtherSubject);
+    }
+    let covered = exoneration
+        .covers
+        .iter()
+        .any(|pattern| type_matches(pattern, &alert.kind));
+    if !covered {
+        return Err(NotCleared::OtherType);
+    }
+    if exoneration.from.is_some() || exoneration.until.is_some() {
+        let (first, last) = alert.times.window().ok_or(NotCleared::NoTime)?;
+        let early = exoneration.from.is_some_and(|from| first < from);
+        let late = exoneration.until.is_some_and(|until| last > until);
+        if early || late {
+            return Err(NotCleared::OtherTime);
+        }
+    }
+    Ok(())
+}
+
+/// Whether every actor of the alert (or, where none is typed, every far end) of the subject's type is cleared: one
+/// authorised scanner among two addresses clears nothing.
+#[must_use]
+pub fn clears(exonerations: &[Exoneration], alert: &Alert) -> bool {
+    exonerations.iter().any(|one| {
+        let role = [Role::Actor, Role::Remote, Role::Target]
+            .into_iter()
+            .find(|role| {
+                alert.with_role(*role).any(|indicator| {
+                    indicator.kind == one.subject_type && indicator.value == one.subject
+                })
+            });
+        role.is_some_and(|role| {
+            alert
+                .with_role(role)
+                .filter(|indicator| indicator.kind == one.subject_type)
+                .all(|indicator| {
+                    exonerations.iter().any(|other| {
+                        other.subject_type == indicator.kind && other.subject == indicator.value
+                    })
+                })
+        })
+    })
+}
+
+/// Whether a finding type matches a glob; case does not matter, `*` also spans `/` and `:`.
+#[must_use]
+pub fn type_matches(pattern: &str, kind: &str) -> bool {
+    matcher(pattern).is_some_and(|matcher| matcher.is_match(kind))
+}
+
+fn matcher(pattern: &str) -> Option<GlobMatcher> {
+    globset::GlobBuilder::new(pattern)
+        .case_insensitive(true)
+        .literal_separator(false)
+        .backslash_escape(true)
+        .build()
+        .ok()
+        .as_ref()
+        .map(Glob::compile_matcher)
+}

@@ -1,0 +1,100 @@
+//! What the lower floors count. A closed set, so that the metric names and labels above it are closed too.
+
+use std::time::Duration;
+
+use crate::{AnalystKind, Cap, StepOutcome, StepStatus, Verdict};
+use nightshift_alert::Severity;
+
+/// One measurement.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Measure {
+    /// A step ended.
+    Step {
+        /// How.
+        status: StepStatus,
+        /// What it came to; none where it never ran.
+        outcome: Option<StepOutcome>,
+    },
+    /// A reflection ended: `achieved`, `changed`, `unchanged`, `failed`.
+    Reflection {
+        /// How.
+        result: &'static str,
+    },
+    /// A plan update was `done` or `refused`.
+    PlanUpdate {
+        /// `add_step`, `update_step`, `cancel_step`.
+        kind: &'static str,
+        /// Whether it was refused.
+        refused: bool,
+    },
+    /// A tool call ended.
+    ToolCall {
+        /// The tool's name; one of the configured ones.
+        tool: String,
+        /// `ok`, `empty`, `error`, `refused`, `timeout`.
+        outcome: &'static str,
+        /// How long it took.
+        took: Duration,
+    },
+    /// A claim of the conclusion was checked.
+    Claim {
+        /// Whether its evidence bears it.
+        supported: bool,
+    },
+    /// A rule overrode the analyst's verdict or severity.
+    Overridden {
+        /// The rule's name.
+        rule: String,
+    },
+    /// Text in the data of a concluded case talks to the analyst.
+    Manipulation,
+    /// A cap ended the work on a case.
+    Exhausted {
+        /// Which one.
+        cap: Cap,
+    },
+    /// A case ended.
+    Case {
+        /// The alert's feed.
+        feed: String,
+        /// `concluded`, `failed`, `cancelled`.
+        status: &'static str,
+        /// The verdict; none for a cancelled case.
+        verdict: Option<Verdict>,
+        /// The assessed severity.
+        severity: Severity,
+        /// Who thought.
+        analyst: AnalystKind,
+        /// Active time.
+        took: Duration,
+        /// Steps of its plan.
+        steps: usize,
+        /// Model calls it made.
+        model_calls: u64,
+    },
+    /// A case went on that another worker, or this one before a restart, had begun.
+    Resumed,
+    /// A write was refused because the lease was lost.
+    LeaseLost,
+    /// A message was taken from a source: `accepted`, `dead_letter`.
+    Message {
+        /// The source's name; one of the configured ones.
+        source: String,
+        /// What became of it.
+        outcome: &'static str,
+    },
+    /// An alert was admitted: `new`, `sighting`, `revision`.
+    Alert {
+        /// The alert's feed.
+        feed: String,
+        /// What became of it.
+        outcome: &'static str,
+    },
+    /// A delivery was tried: `sent`, `failed`.
+    Delivery {
+        /// The destination's name; one of the configured ones.
+        destination: String,
+        /// What became of it.
+        outcome: &'static str,
+    },
+}

@@ -1,0 +1,196 @@
+//! What the engine needs from outside, as traits: adapters live in the crates above.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use nightshift_alert::{Indicator, Severity};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    AskError, CallContext, ConcludeQuestion, ConclusionDraft, Cost, Event, Exoneration, Measure,
+    PlanAnswer, PlanQuestion, ReflectQuestion, Reflection, ToolCall, ToolError, ToolOutput,
+    ToolSpec, TurnAnswer, TurnQuestion, Verdict,
+};
+
+/// An answer with what it cost.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer<T> {
+    /// The answer.
+    pub value: T,
+    /// What it cost.
+    pub cost: Cost,
+}
+
+impl<T> Answer<T> {
+    /// An answer that cost nothing.
+    pub fn free(value: T) -> Self {
+        Self {
+            value,
+            cost: Cost::default(),
+        }
+    }
+}
+
+/// Who thinks. Its answers are proposals: the engine checks every one of them.
+#[async_trait]
+pub trait Analyst: Send + Sync {
+    /// Is a plan needed, and which.
+    ///
+    /// # Errors
+    ///
+    /// When no answer can be had; the engine then goes on with less.
+    async fn plan(&self, question: &PlanQuestion) -> Result<Answer<PlanAnswer>, AskError>;
+
+    /// The next calls of a step, or its result.
+    ///
+    /// # Errors
+    ///
+    /// When no answer can be had; the step has then failed.
+    async fn turn(&self, question: &TurnQuestion) -> Result<Answer<TurnAnswer>, AskError>;
+
+    /// Does the plan still fit.
+    ///
+    /// # Errors
+    ///
+    /// When no answer can be had; the plan then stays as it is.
+    async fn reflect(&self, question: &ReflectQuestion) -> Result<Answer<Reflection>, AskError>;
+
+    /// What was it.
+    ///
+    /// # Errors
+    ///
+    /// When no answer can be had; a plain report is then made of what was done.
+    async fn conclude(
+        &self,
+        question: &ConcludeQuestion,
+    ) -> Result<Answer<ConclusionDraft>, AskError>;
+}
+
+/// The tools of a profile. Arguments were checked when a call arrives here.
+#[async_trait]
+pub trait Toolbox: Send + Sync {
+    /// What there is, in a stable order.
+    fn specs(&self) -> Vec<ToolSpec>;
+
+    /// Makes one call.
+    ///
+    /// # Errors
+    ///
+    /// When the tool gives no answer. An answer without rows is no error.
+    async fn call(&self, call: &ToolCall, context: &CallContext) -> Result<ToolOutput, ToolError>;
+}
+
+/// The rules that may clear an alert beside the registers: `benign_when` of playbooks and profiles. Code, not analyst;
+/// pure over typed fields of what it is shown.
+pub trait Exonerator: Send + Sync {
+    /// The facts that hold for this case; the engine checks each.
+    fn exonerate(&self, question: &ConcludeQuestion) -> Vec<Exoneration>;
+}
+
+/// The journal of one case, at one epoch.
+#[async_trait]
+pub trait Journal: Send + Sync {
+    /// Adds events in one transaction.
+    ///
+    /// # Errors
+    ///
+    /// When nothing was written: the lease is lost, or the store is away.
+    async fn append(&self, events: &[Event]) -> Result<(), JournalError>;
+
+    /// Adds the last events, the conclusion among them, and the deliveries it asks for, in one transaction.
+    ///
+    /// # Errors
+    ///
+    /// When nothing was written.
+    async fn conclude(&self, events: &[Event], end: &crate::State) -> Result<(), JournalError>;
+}
+
+/// Why nothing was written to a journal.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// Another worker has the case, or the lease has ended.
+    #[error("the lease on the case is lost")]
+    LeaseLost,
+    /// The store did not take it.
+    #[error("the journal could not be written")]
+    Store(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// What time it is.
+pub trait Clock: Send + Sync {
+    /// Now.
+    fn now(&self) -> DateTime<Utc>;
+}
+
+/// What to look for among earlier cases.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PastQuery {
+    /// The case that asks; it is left out.
+    pub case_id: String,
+    /// Key of its alert, as text.
+    pub key: String,
+    /// Finding type of its alert.
+    pub kind: String,
+    /// Its account.
+    pub account: Option<String>,
+    /// Values to share; only these are compared.
+    pub indicators: Vec<Indicator>,
+    /// No case opened before this.
+    pub since: Option<DateTime<Utc>>,
+    /// How many at the most.
+    pub limit: usize,
+}
+
+/// An earlier case, in typed fields: no free text of it crosses into another case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PastCase {
+    /// The case.
+    pub case_id: String,
+    /// Key of its alert, as text.
+    pub key: String,
+    /// Whether it is the same finding.
+    pub same_key: bool,
+    /// Finding type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Account.
+    pub account: Option<String>,
+    /// When it was opened.
+    pub opened_at: DateTime<Utc>,
+    /// Severity as sent.
+    pub severity: Severity,
+    /// `queued`, `running`, `concluded`, `failed`, `cancelled`.
+    pub status: String,
+    /// Verdict, once concluded. A machine's verdict clears nothing.
+    pub verdict: Option<Verdict>,
+    /// What a person decided, if one did.
+    pub person_verdict: Option<Verdict>,
+    /// The values it shares with this one.
+    pub shared: Vec<Indicator>,
+    /// Tools whose steps failed there.
+    pub failed_tools: Vec<String>,
+}
+
+/// A look at earlier cases.
+#[async_trait]
+pub trait PastCases: Send + Sync {
+    /// Cases that share the key or a value, the newest first.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read, in words.
+    async fn similar(&self, query: &PastQuery) -> Result<Vec<PastCase>, String>;
+}
+
+/// Where measurements go. The lower floors count here; the top floor declares the metrics.
+pub trait Meter: Send + Sync {
+    /// Counts one measurement.
+    fn count(&self, measure: &Measure);
+}
+
+/// A meter that counts nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoMeter;
+
+impl Meter for NoMeter {
+    fn count(&self, _measure: &Measure) {}
+}

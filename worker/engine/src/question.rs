@@ -1,0 +1,197 @@
+//! What the analyst is asked, what each question sees, and what it answers.
+//!
+//! A question holds what the table of the design gives it and nothing else; all of it is shared, none is copied.
+
+use std::sync::Arc;
+
+use nightshift_alert::Alert;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ActionTemplate, Cap, Evidence, Exoneration, FindingDraft, Limits, Mode, PlanUpdate, Step,
+    StepDraft, StepOutcome, ToolCall, ToolError, ToolSpec, UpdateRecord,
+};
+
+/// One call of a step and what came back.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallView {
+    /// What was asked for.
+    pub call: ToolCall,
+    /// The evidence that answers it, also where the tool gave no answer (see its `error`).
+    pub evidence: Option<Arc<Evidence>>,
+    /// Why it was not run.
+    pub refused: Option<ToolError>,
+}
+
+/// A step with its calls.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepView {
+    /// The step.
+    pub step: Step,
+    /// Its calls so far, in order.
+    pub calls: Vec<CallView>,
+}
+
+/// Plan: is a plan needed, and which.
+#[derive(Debug, Clone)]
+pub struct PlanQuestion {
+    /// The alert.
+    pub alert: Arc<Alert>,
+    /// Earlier cases: E1.
+    pub past: Option<Arc<Evidence>>,
+    /// The tools that may be planned with.
+    pub tools: Arc<[ToolSpec]>,
+    /// The caps.
+    pub limits: Limits,
+}
+
+/// Turn: the next calls of a step, or its result.
+#[derive(Debug, Clone)]
+pub struct TurnQuestion {
+    /// The alert.
+    pub alert: Arc<Alert>,
+    /// Earlier cases: E1.
+    pub past: Option<Arc<Evidence>>,
+    /// What is to be found out.
+    pub objective: Arc<str>,
+    /// What the plan comes from.
+    pub source: Arc<str>,
+    /// All steps with statuses and summaries.
+    pub steps: Vec<StepView>,
+    /// This step, with its calls so far.
+    pub step: StepView,
+    /// Which turn of the step this is, counted from 1.
+    pub turn: u32,
+    /// The caps.
+    pub limits: Limits,
+    /// The tools that may be called.
+    pub tools: Arc<[ToolSpec]>,
+}
+
+/// Reflect: does the plan still fit.
+#[derive(Debug, Clone)]
+pub struct ReflectQuestion {
+    /// The alert.
+    pub alert: Arc<Alert>,
+    /// Earlier cases: E1.
+    pub past: Option<Arc<Evidence>>,
+    /// What is to be found out.
+    pub objective: Arc<str>,
+    /// What the plan comes from.
+    pub source: Arc<str>,
+    /// All steps; those of the last wave with their results.
+    pub steps: Vec<StepView>,
+    /// The wave that just ended, counted from 1.
+    pub wave: u32,
+    /// Earlier insights.
+    pub insights: Vec<String>,
+    /// Earlier updates, done and refused.
+    pub updates: Vec<UpdateRecord>,
+    /// How many steps may still be added.
+    pub steps_left: usize,
+    /// The tools that may be planned with.
+    pub tools: Arc<[ToolSpec]>,
+}
+
+/// Conclude: what was it.
+#[derive(Debug, Clone)]
+pub struct ConcludeQuestion {
+    /// The alert.
+    pub alert: Arc<Alert>,
+    /// Earlier cases: E1.
+    pub past: Option<Arc<Evidence>>,
+    /// What was to be found out.
+    pub objective: Arc<str>,
+    /// What the plan comes from.
+    pub source: Arc<str>,
+    /// All steps with their results, and why any was not run.
+    pub steps: Vec<StepView>,
+    /// What reflections learned.
+    pub insights: Vec<String>,
+    /// The facts that clear subjects of this alert.
+    pub exonerations: Vec<Exoneration>,
+    /// Whether these facts clear the alert, as far as registers go.
+    pub cleared: bool,
+    /// The actions that may be advised.
+    pub actions: Arc<[ActionTemplate]>,
+    /// The cap that ended the work, if one did.
+    pub stopped_by: Option<Cap>,
+}
+
+/// Answer to the plan question.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlanAnswer {
+    /// How to work on the case.
+    pub mode: Mode,
+    /// What is to be found out.
+    pub objective: String,
+    /// The steps.
+    pub steps: Vec<StepDraft>,
+    /// What the plan comes from, e.g. `playbook crypto-mining 1`.
+    #[serde(default)]
+    pub source: String,
+    /// Sources that would have been asked, had they been configured.
+    #[serde(default)]
+    pub not_covered: Vec<String>,
+    /// Whether steps are held back until results are in.
+    #[serde(default)]
+    pub conditional: bool,
+}
+
+/// Answer to a turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum TurnAnswer {
+    /// Calls to make before the next turn.
+    Calls {
+        /// The calls.
+        calls: Vec<ToolCall>,
+    },
+    /// The step's result.
+    Result {
+        /// What it came to.
+        outcome: StepOutcome,
+        /// In a sentence or two.
+        summary: String,
+        /// What it found.
+        #[serde(default)]
+        findings: Vec<FindingDraft>,
+    },
+}
+
+/// Answer to a reflection.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Reflection {
+    /// Whether the objective is reached and the rest need not run.
+    pub achieved: bool,
+    /// What was learned.
+    #[serde(default)]
+    pub insights: Vec<String>,
+    /// Changes to the plan.
+    #[serde(default)]
+    pub plan_updates: Vec<PlanUpdate>,
+}
+
+/// Why a question got no answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "error", rename_all = "snake_case")]
+pub enum AskError {
+    /// The analyst would not answer.
+    #[error("the analyst would not answer: {what}")]
+    Refused {
+        /// What it said.
+        what: String,
+    },
+    /// The answer could not be read.
+    #[error("the answer could not be read: {what}")]
+    Malformed {
+        /// What is wrong with it.
+        what: String,
+    },
+    /// No answer came.
+    #[error("no answer: {what}")]
+    Unavailable {
+        /// What is wrong.
+        what: String,
+    },
+}

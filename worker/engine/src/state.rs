@@ -1,0 +1,209 @@
+//! The state of a case: the fold of its journal, and what can be read off it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use nightshift_alert::{Alert, Indicator};
+
+use crate::{
+    Cap, CommandId, Conclusion, ConclusionDraft, Cost, Evidence, EvidenceId, Exoneration,
+    FindingDraft, NotCleared, Opened, Plan, Step, StepId, StepStatus, ToolCall, ToolError,
+    UpdateRecord,
+};
+
+/// A command that was started and has not ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct InFlight {
+    /// In which epoch.
+    pub epoch: u64,
+    /// What is charged for it.
+    pub reserved: Cost,
+}
+
+/// What became of one call of a step.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CallState {
+    /// It runs, or will.
+    Waiting,
+    /// It was not run; the analyst is told why.
+    Refused(ToolError),
+    /// This evidence answers it, got by this call or by the same one before.
+    Answered(EvidenceId),
+}
+
+/// One call of a step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallRecord {
+    /// What was asked for.
+    pub call: ToolCall,
+    /// What became of it.
+    pub state: CallState,
+}
+
+/// The calls that came of one turn; turn 0 holds those that the plan carried.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Turn {
+    /// The calls.
+    pub calls: Vec<CallRecord>,
+}
+
+/// The work on one step.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Work {
+    /// Turns so far; the first is turn 0.
+    pub turns: Vec<Turn>,
+    /// Calls that were refused.
+    pub strikes: u32,
+    /// What the step found.
+    pub findings: Vec<FindingDraft>,
+}
+
+/// Why the work on a case was stopped before its plan was done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stop {
+    /// A cap.
+    Cap(Cap),
+    /// Somebody called it off.
+    Cancelled(String),
+}
+
+/// The state of a case.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct State {
+    /// What the case is run with; none before it is opened.
+    pub opened: Option<Arc<Opened>>,
+    /// The epoch of the worker that has it.
+    pub epoch: u64,
+    /// How often each command was started.
+    pub attempts: BTreeMap<CommandId, u32>,
+    /// Commands that run.
+    pub in_flight: BTreeMap<CommandId, InFlight>,
+    /// Commands that ended.
+    pub finished: BTreeSet<CommandId>,
+    /// The evidence by its number.
+    pub evidence: BTreeMap<EvidenceId, Arc<Evidence>>,
+    /// The evidence that a call was given when it was started.
+    pub numbers: BTreeMap<CommandId, EvidenceId>,
+    /// Evidence by the identity of the call that got it.
+    pub answers: BTreeMap<String, EvidenceId>,
+    /// The plan.
+    pub plan: Option<Plan>,
+    /// Why there is no plan.
+    pub plan_error: Option<String>,
+    /// The work on each step.
+    pub work: BTreeMap<StepId, Work>,
+    /// Waves so far.
+    pub wave: u32,
+    /// Waves that were reflected on, or needed no reflection.
+    pub reflected: u32,
+    /// Reflections that were asked for and ended.
+    pub reflections: u32,
+    /// What reflections learned.
+    pub insights: Vec<String>,
+    /// What reflections changed, and what was refused.
+    pub updates: Vec<UpdateRecord>,
+    /// Whether a reflection found the objective reached.
+    pub achieved: bool,
+    /// Indicators that tool results added to those of the alert.
+    pub indicators: Vec<Indicator>,
+    /// The facts that clear subjects of this alert.
+    pub exonerations: Vec<Exoneration>,
+    /// Records that do not clear it, and why.
+    pub not_cleared: Vec<(Exoneration, NotCleared)>,
+    /// The analyst's conclusion.
+    pub draft: Option<ConclusionDraft>,
+    /// Why there is none.
+    pub draft_error: Option<String>,
+    /// What was spent, lost attempts included.
+    pub spent: Cost,
+    /// Why the work was stopped.
+    pub stop: Option<Stop>,
+    /// The conclusion.
+    pub conclusion: Option<Conclusion>,
+    /// When the worker of this epoch took the case.
+    pub claimed_at: Option<DateTime<Utc>>,
+    /// Active time in earlier epochs.
+    pub active_before: Duration,
+    /// Time of the first event.
+    pub opened_at: Option<DateTime<Utc>>,
+    /// Time of the last event.
+    pub last_at: Option<DateTime<Utc>>,
+}
+
+impl State {
+    /// The alert; none before the case is opened.
+    #[must_use]
+    pub fn alert(&self) -> Option<&Arc<Alert>> {
+        self.opened.as_ref().map(|opened| &opened.alert)
+    }
+
+    /// Whether the case has come to its end.
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        self.conclusion.is_some() || matches!(self.stop, Some(Stop::Cancelled(_)))
+    }
+
+    /// What is spent and reserved.
+    #[must_use]
+    pub fn charged(&self) -> Cost {
+        let mut charged = self.spent;
+        for running in self.in_flight.values() {
+            charged += running.reserved;
+        }
+        charged
+    }
+
+    /// The cap that ended the work, or that the next question would break.
+    #[must_use]
+    pub fn stopped_by(&self) -> Option<Cap> {
+        match &self.stop {
+            Some(Stop::Cap(cap)) => Some(*cap),
+            Some(Stop::Cancelled(_)) => None,
+            None => {
+                let opened = self.opened.as_ref()?;
+                opened.limits.reached(self.charged(), opened.reserve)
+            }
+        }
+    }
+
+    /// Active time until the last event.
+    #[must_use]
+    pub fn active(&self) -> Duration {
+        let current = match (self.claimed_at, self.last_at) {
+            (Some(from), Some(until)) => (until - from).to_std().unwrap_or_default(),
+            _ => Duration::ZERO,
+        };
+        self.active_before + current
+    }
+
+    /// The steps, in the order of their ids.
+    #[must_use]
+    pub fn steps(&self) -> &[Step] {
+        self.plan.as_ref().map_or(&[], |plan| &plan.steps)
+    }
+
+    /// The steps that stand there.
+    pub fn steps_with(&self, status: StepStatus) -> impl Iterator<Item = &Step> {
+        self.steps()
+            .iter()
+            .filter(move |step| step.status == status)
+    }
+
+    /// The evidence of this number.
+    #[must_use]
+    pub fn evidence_of(&self, id: EvidenceId) -> Option<&Arc<Evidence>> {
+        self.evidence.get(&id)
+    }
+
+    /// Whether a value is known to the case: named by the alert or found by a parser in a result.
+    #[must_use]
+    pub fn knows(&self, kind: nightshift_alert::IndicatorKind, value: &str) -> bool {
+        self.alert().is_some_and(|alert| alert.knows(kind, value))
+            || self
+                .indicators
+                .iter()
+                .any(|indicator| indicator.kind == kind && indicator.value == value)
+    }
+}
