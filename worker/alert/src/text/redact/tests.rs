@@ -185,6 +185,14 @@ fn secrets() -> Vec<(&'static str, String)> {
 }
 
 #[test]
+fn patterns_compile() {
+    assert!(KNOWN.is_some() && TRIGGER.is_some() && KEY.is_some());
+    for (name, pattern) in SECRETS {
+        assert!(Regex::new(&ascii(pattern)).is_ok(), "{name}");
+    }
+}
+
+#[test]
 fn a21_more_than_fifty_kinds_of_secrets_go() {
     let kinds: std::collections::BTreeSet<&str> = secrets().iter().map(|(kind, _)| *kind).collect();
     assert!(kinds.len() >= 50, "{}", kinds.len());
