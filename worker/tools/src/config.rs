@@ -9,8 +9,8 @@ use serde::Deserialize;
 
 use crate::content::Content;
 use crate::{
-    asset_lookup, authorised_scanners, change_lookup, identity_lookup, indicator_facts, past_cases,
-    watchlist,
+    asset_lookup, authorised_scanners, change_lookup, identity_lookup, indicator_facts, log_search,
+    past_cases, watchlist,
 };
 
 /// One tool as configured.
@@ -29,6 +29,8 @@ pub enum ToolConfig {
     ChangeLookup(change_lookup::Config),
     /// Who may scan.
     AuthorisedScanners(authorised_scanners::Config),
+    /// Log files.
+    LogSearch(log_search::Config),
     /// Earlier cases of this installation.
     PastCases(past_cases::Config),
 }
@@ -44,6 +46,7 @@ impl ToolConfig {
             Self::IdentityLookup(config) => &config.name,
             Self::ChangeLookup(config) => &config.name,
             Self::AuthorisedScanners(config) => &config.name,
+            Self::LogSearch(config) => &config.name,
             Self::PastCases(config) => &config.name,
         }
     }
@@ -65,6 +68,7 @@ impl ToolConfig {
             Self::IdentityLookup(config) => vec![&mut config.path],
             Self::ChangeLookup(config) => vec![&mut config.path],
             Self::AuthorisedScanners(config) => vec![&mut config.path],
+            Self::LogSearch(config) => vec![&mut config.path],
             Self::PastCases(_) => Vec::new(),
         }
     }

@@ -14,7 +14,7 @@ use crate::register::RegisterReport;
 use crate::tool::Tool;
 use crate::{
     asset_lookup, authorised_scanners, change_lookup, guard, identity_lookup, indicator_facts,
-    past_cases, watchlist,
+    log_search, past_cases, watchlist,
 };
 
 /// The tools of a configuration.
@@ -105,6 +105,10 @@ fn build_one(
         ToolConfig::AuthorisedScanners(config) => {
             Box::new(authorised_scanners::AuthorisedScanners::new(config))
         }
+        ToolConfig::LogSearch(config) => {
+            config.check()?;
+            Box::new(log_search::LogSearch::new(config))
+        }
         ToolConfig::PastCases(config) => {
             config.check()?;
             Box::new(past_cases::PastCasesTool::new(&config, Arc::clone(past)))
@@ -141,3 +145,6 @@ impl Toolbox for Tools {
         tool.call(arguments, context).await.map(guard::finish)
     }
 }
+
+#[cfg(test)]
+mod tests;
