@@ -3,10 +3,12 @@
 //! Rows go from the end until the answer fits, and the answer says so; nothing is cut in the middle of a row. The check
 //! stands behind every tool, so that no tool can forget it. What a tool reads is bounded where it reads.
 
-use nightshift_alert::Flag;
-use nightshift_alert::text::{Bounds, clean_json};
+use std::collections::HashSet;
+
+use nightshift_alert::text::{Bounds, clean_json_keeping};
+use nightshift_alert::{Alert, Flag};
 use nightshift_engine::ToolOutput;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// Largest answer, in bytes of JSON: 64 KiB.
 pub(crate) const MAX_OUTPUT_BYTES: usize = 64 * 1024;
@@ -24,9 +26,23 @@ const BOUNDS: Bounds = Bounds {
     nodes: 20_000,
 };
 
-/// The answer, cleaned and bounded.
-pub(crate) fn finish(mut output: ToolOutput) -> ToolOutput {
-    let flags = clean_json(&mut output.body, &BOUNDS);
+/// The answer to a call with these arguments, cleaned and bounded. Typed values stay even where they look random, as the
+/// domains and wallets of malware do: they are what the case is about.
+pub(crate) fn finish(
+    mut output: ToolOutput,
+    arguments: &Map<String, Value>,
+    alert: &Alert,
+) -> ToolOutput {
+    output.indicators.sort();
+    output.indicators.dedup();
+    output.indicators.truncate(MAX_INDICATORS);
+    let typed = alert.indicators.iter().chain(&output.indicators);
+    let keep: HashSet<&str> = typed
+        .map(|indicator| indicator.value.as_str())
+        .chain(arguments.values().filter_map(Value::as_str))
+        .flat_map(|value| std::iter::once(value).chain(value.split(['.', '/', ':', '=', '~'])))
+        .collect();
+    let flags = clean_json_keeping(&mut output.body, &BOUNDS, &keep);
     let pruned = flags
         .iter()
         .any(|flag| matches!(flag, Flag::Truncated { .. }));
@@ -41,9 +57,6 @@ pub(crate) fn finish(mut output: ToolOutput) -> ToolOutput {
     {
         body.insert("truncated".to_owned(), Value::Bool(true));
     }
-    output.indicators.sort();
-    output.indicators.dedup();
-    output.indicators.truncate(MAX_INDICATORS);
     output.flags.sort();
     output.flags.dedup();
     output
@@ -98,6 +111,11 @@ pub(crate) fn bytes(value: &Value) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing;
+
+    fn finish(output: ToolOutput) -> ToolOutput {
+        super::finish(output, &Map::new(), &testing::alert())
+    }
 
     #[test]
     fn r1_no_bound_on_tool_output() {
@@ -134,5 +152,17 @@ mod tests {
         assert_eq!(output.body, body);
         assert!(!output.truncated);
         assert!(output.flags.is_empty());
+    }
+
+    #[test]
+    fn typed_values_stay_though_they_look_random_and_others_go() {
+        let domain = "x7k2q9v4m1z8b5n3c6j0h2g4.com";
+        let arguments = json!({ "indicator": domain });
+        let body = json!({"indicator": domain, "note": "key sandbox kJ8sdf9sLq2mVx3Zt7QpW4"});
+        let arguments = arguments.as_object().unwrap();
+        let output = super::finish(ToolOutput::of(body), arguments, &testing::alert());
+        assert_eq!(output.body["indicator"], domain);
+        assert_eq!(output.body["note"], "key sandbox [redacted:high_entropy]");
+        assert_eq!(output.flags, [Flag::Redacted { count: 1 }]);
     }
 }

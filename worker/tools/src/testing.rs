@@ -86,5 +86,6 @@ pub(crate) async fn call(tool: &dyn Tool, arguments: Value) -> Result<ToolOutput
         map: &map,
         alert: &context.alert,
     };
-    tool.call(arguments, &context).await.map(guard::finish)
+    let output = tool.call(arguments, &context).await?;
+    Ok(guard::finish(output, &map, &context.alert))
 }

@@ -142,7 +142,8 @@ impl Toolbox for Tools {
             map: &call.arguments,
             alert: &context.alert,
         };
-        tool.call(arguments, context).await.map(guard::finish)
+        let output = tool.call(arguments, context).await?;
+        Ok(guard::finish(output, &call.arguments, &context.alert))
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::*;
 
-#[tokio::test]
-async fn cloudtrail_knows_an_assumed_role_by_all_its_names() {
+/// A call by a role of an instance, denied.
+fn trail() -> LogSearch {
     let record = json!({"Records": [{
         "eventVersion": "1.08",
         "eventTime": "2026-03-02T02:15:00Z",
@@ -27,10 +27,13 @@ async fn cloudtrail_knows_an_assumed_role_by_all_its_names() {
             },
         },
     }]});
-    let tool = tool(
-        LogFormat::Cloudtrail,
-        serde_json::to_string_pretty(&record).unwrap(),
-    );
+    let text = serde_json::to_string_pretty(&record).unwrap();
+    tool(LogFormat::Cloudtrail, text)
+}
+
+#[tokio::test]
+async fn cloudtrail_knows_an_assumed_role_by_all_its_names() {
+    let tool = trail();
     for arguments in [
         json!({"principal": "prod-payments-worker"}),
         json!({"principal": "arn:aws:iam::444455556666:role/prod-payments-worker"}),
@@ -53,6 +56,11 @@ async fn cloudtrail_knows_an_assumed_role_by_all_its_names() {
             "{arguments}"
         );
     }
+}
+
+#[tokio::test]
+async fn cloudtrail_tells_what_the_platform_wrote_from_what_the_caller_chose() {
+    let tool = trail();
     let output = ask(&tool, json!({"ip": "203.0.113.42"})).await;
     let row = &output.body["rows"][0];
     assert_eq!(row["error"], "AccessDenied");
