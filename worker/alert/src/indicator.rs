@@ -7,6 +7,14 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+mod extract;
+mod parse;
+mod wallet;
+
+pub use extract::extract;
+pub(crate) use extract::spans;
+pub(crate) use wallet::{is_wallet, wallets};
+
 /// What kind of thing an indicator names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -5,11 +5,19 @@
 //! configuration but what is passed in. It does not decide what happens to an alert; that is `pipeline::admission`.
 
 mod alert;
-mod indicator;
+mod decode;
+mod envelope;
+mod error;
+pub mod feed;
+pub mod indicator;
 mod key;
+mod read;
 mod severity;
+pub mod text;
 
 pub use alert::{Alert, FeedState, Flag, Provider, Resource, Technique, Times};
+pub use error::{MAX_ENVELOPES, MAX_MESSAGE_BYTES, ReadError};
 pub use indicator::{Indicator, IndicatorKind, Role};
 pub use key::{Content, Key};
+pub use read::{Batch, ReadOptions, Rejected, read};
 pub use severity::{Severity, UnknownSeverity};

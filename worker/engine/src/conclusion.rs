@@ -3,7 +3,7 @@
 use nightshift_alert::{Severity, Technique};
 use serde::{Deserialize, Serialize};
 
-use crate::{Action, ActionChoice, Exoneration, Finding, FindingDraft};
+use crate::{Action, ActionChoice, Cap, Exoneration, Finding, FindingDraft};
 
 /// What the alert was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -261,6 +261,10 @@ pub struct Conclusion {
     pub manipulation: bool,
     /// Whether a lesser analyst had to step in, or the report is plain.
     pub degraded: bool,
+    /// The cap that ended the work before its plan was done, if one did.
+    pub stopped_by: Option<Cap>,
+    /// Why the run failed, if it did; a failed run is never benign, and can be run again.
+    pub failed: Option<String>,
     /// Sources that were asked, and sources that answered.
     pub coverage: Coverage,
 }

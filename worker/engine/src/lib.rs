@@ -3,28 +3,44 @@
 //! A file per rule. [`driver`] is the only one that waits for anything; the rest is pure, so that the same journal
 //! always gives the same state. The engine knows neither models nor clouds nor stores: see [`port`].
 
+mod arguments;
 mod catalogue;
+mod command;
+mod conclude;
 mod conclusion;
+mod decide;
+mod driver;
 mod event;
 mod evidence;
 mod exoneration;
 mod finding;
+mod fold;
 mod limits;
 mod measure;
 mod plan;
 mod port;
 mod question;
+mod quote;
 mod state;
 mod tool;
+mod view;
+
+#[cfg(test)]
+mod fixture;
 
 pub use catalogue::{Action, ActionChoice, ActionTemplate, fill};
+pub use command::{Command, Question};
+pub use conclude::conclusion;
 pub use conclusion::{
     Conclusion, ConclusionDraft, Confidence, Coverage, Leaning, Override, Reason, Urgency, Verdict,
 };
+pub use decide::decide;
+pub use driver::{DriveError, End, Ports, drive};
 pub use event::{AnalystKind, CommandId, Event, EventBody, JOURNAL_VERSION, Opened, Outcome};
 pub use evidence::{Evidence, EvidenceId, NoEvidenceId};
 pub use exoneration::{Exoneration, NotCleared, check, clears, type_matches};
 pub use finding::{Finding, FindingDraft, Quote, QuoteDraft, Stance};
+pub use fold::{apply, fold};
 pub use limits::{Cap, Cost, Limits};
 pub use measure::Measure;
 pub use plan::{
@@ -38,6 +54,7 @@ pub use question::{
     AskError, CallView, ConcludeQuestion, PlanAnswer, PlanQuestion, ReflectQuestion, Reflection,
     StepView, TurnAnswer, TurnQuestion,
 };
+pub use quote::resolve;
 pub use state::{CallRecord, CallState, InFlight, State, Stop, Turn, Work};
 pub use tool::{
     Argument, ArgumentKind, CallContext, Reach, ToolCall, ToolError, ToolOutput, ToolSpec, Trust,

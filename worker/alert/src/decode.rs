@@ -1,0 +1,68 @@
+//! From bytes to JSON, leniently: an attacker must not hide an alert behind bytes that a strict parser refuses.
+//!
+//! Ordinary input takes `serde_json` with a visitor that also sees duplicate keys. What that refuses goes through
+//! [`lenient`], which accepts a byte-order mark, invalid UTF-8, lone surrogates, raw control characters, numbers out of
+//! range and any depth; each is replaced or pruned and flagged. What is no JSON even so is an error with line and column.
+
+mod lenient;
+mod strict;
+
+use serde_json::Value;
+
+use crate::{Flag, ReadError};
+
+/// Deepest nesting that is kept while decoding; an alert's own limit ([`crate::text::Bounds`]) is stricter.
+const MAX_DEPTH: usize = 100;
+
+/// Most flags that one document is given; further ones say nothing new.
+const MAX_FLAGS: usize = 64;
+
+/// What stands for a subtree that was too deep.
+pub(crate) const PRUNED: &str = "[pruned]";
+
+/// A JSON document and what was noticed while reading it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Decoded {
+    pub(crate) value: Value,
+    /// Paths are relative to `value`.
+    pub(crate) flags: Vec<Flag>,
+}
+
+/// Reads one JSON document.
+///
+/// # Errors
+/// [`ReadError::Empty`] and [`ReadError::NotJson`].
+pub(crate) fn decode(bytes: &[u8]) -> Result<Decoded, ReadError> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    if bytes
+        .iter()
+        .all(|byte| byte.is_ascii_whitespace() || *byte == 0)
+    {
+        return Err(ReadError::Empty);
+    }
+    match strict::decode(bytes) {
+        Some(decoded) => Ok(decoded),
+        None => lenient::decode(&String::from_utf8_lossy(bytes)),
+    }
+}
+
+/// Appends a key or index to a JSON pointer (RFC 6901).
+pub(crate) fn push_segment(path: &mut String, segment: &str) {
+    path.push('/');
+    for character in segment.chars().take(128) {
+        match character {
+            '~' => path.push_str("~0"),
+            '/' => path.push_str("~1"),
+            other => path.push(other),
+        }
+    }
+}
+
+fn flag(flags: &mut Vec<Flag>, flag: Flag) {
+    if flags.len() < MAX_FLAGS && !flags.contains(&flag) {
+        flags.push(flag);
+    }
+}
+
+#[cfg(test)]
+mod tests;

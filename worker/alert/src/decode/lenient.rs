@@ -1,0 +1,309 @@
+//! The slow path: a small JSON reader that replaces and prunes where `serde_json` refuses.
+//!
+//! It is lenient about contents only, never about structure: a missing comma or a truncated document stays an error,
+//! for nobody can know what was meant. Depth costs no stack, for deep subtrees are skipped by counting brackets.
+
+use serde_json::{Map, Number, Value};
+
+use super::{Decoded, MAX_DEPTH, PRUNED, flag, push_segment};
+use crate::{Flag, ReadError};
+
+pub(super) fn decode(text: &str) -> Result<Decoded, ReadError> {
+    let mut reader = Reader {
+        text,
+        at: 0,
+        path: String::new(),
+        flags: Vec::new(),
+    };
+    if text.contains('\u{fffd}') {
+        flag(
+            &mut reader.flags,
+            Flag::Replaced {
+                path: String::new(),
+            },
+        );
+    }
+    let value = reader.value(0)?;
+    reader.space();
+    if reader.peek().is_some() {
+        return Err(reader.error("the end of the message"));
+    }
+    Ok(Decoded {
+        value,
+        flags: reader.flags,
+    })
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    path: String,
+    flags: Vec<Flag>,
+}
+
+impl<'a> Reader<'a> {
+    fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    /// White space as JSON has it, and NUL and byte-order marks, which some senders leave between values.
+    fn space(&mut self) {
+        let rest = self.rest();
+        let kept = rest.trim_start_matches([' ', '\t', '\n', '\r', '\0', '\u{feff}']);
+        self.at += rest.len() - kept.len();
+    }
+
+    fn eat(&mut self, byte: u8) -> bool {
+        let eaten = self.peek() == Some(byte);
+        self.at += usize::from(eaten);
+        eaten
+    }
+
+    fn error(&self, expected: &'static str) -> ReadError {
+        let before = self.text.get(..self.at).unwrap_or(self.text);
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or(before).chars().count() + 1;
+        let found = match self.rest().chars().next() {
+            None => "the end of the message".to_owned(),
+            Some(character) => format!("{character:?}"),
+        };
+        ReadError::NotJson {
+            path: String::new(),
+            line,
+            column,
+            expected,
+            found,
+        }
+    }
+
+    fn replaced(&mut self) {
+        let path = self.path.clone();
+        flag(&mut self.flags, Flag::Replaced { path });
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Value, ReadError> {
+        self.space();
+        match self.peek() {
+            Some(b'{' | b'[') if depth >= MAX_DEPTH => self.skip(),
+            Some(b'{') => self.object(depth),
+            Some(b'[') => self.array(depth),
+            Some(b'"') => Ok(Value::String(self.string()?)),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            _ => self.word(),
+        }
+    }
+
+    fn word(&mut self) -> Result<Value, ReadError> {
+        for (word, value) in [
+            ("null", Value::Null),
+            ("true", Value::Bool(true)),
+            ("false", Value::Bool(false)),
+        ] {
+            if self.rest().starts_with(word) {
+                self.at += word.len();
+                return Ok(value);
+            }
+        }
+        // Not JSON, but what Python and JavaScript write for numbers that JSON cannot hold.
+        for word in ["NaN", "Infinity", "-Infinity"] {
+            if self.rest().starts_with(word) {
+                self.at += word.len();
+                self.replaced();
+                return Ok(Value::String(word.to_owned()));
+            }
+        }
+        Err(self.error("a JSON value"))
+    }
+
+    fn number(&mut self) -> Result<Value, ReadError> {
+        let rest = self.rest();
+        let end = rest
+            .find(|c: char| !matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E'))
+            .unwrap_or(rest.len());
+        let literal = rest.get(..end).unwrap_or_default();
+        if literal == "-" {
+            return self.word();
+        }
+        if let Ok(number) = literal.parse::<Number>() {
+            self.at += end;
+            return Ok(Value::Number(number));
+        }
+        if literal.parse::<f64>().is_err() {
+            return Err(self.error("a number"));
+        }
+        self.at += end;
+        self.replaced();
+        Ok(Value::String(literal.to_owned()))
+    }
+
+    fn array(&mut self, depth: usize) -> Result<Value, ReadError> {
+        self.at += 1;
+        let mut items = Vec::new();
+        self.space();
+        if self.eat(b']') {
+            return Ok(Value::Array(items));
+        }
+        loop {
+            let length = self.path.len();
+            push_segment(&mut self.path, &items.len().to_string());
+            items.push(self.value(depth + 1)?);
+            self.path.truncate(length);
+            self.space();
+            if self.eat(b']') {
+                return Ok(Value::Array(items));
+            }
+            if !self.eat(b',') {
+                return Err(self.error("`,` or `]`"));
+            }
+        }
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Value, ReadError> {
+        self.at += 1;
+        let mut map = Map::new();
+        self.space();
+        if self.eat(b'}') {
+            return Ok(Value::Object(map));
+        }
+        loop {
+            self.space();
+            if self.peek() != Some(b'"') {
+                return Err(self.error("a key in double quotes"));
+            }
+            let key = self.string()?;
+            self.space();
+            if !self.eat(b':') {
+                return Err(self.error("`:`"));
+            }
+            let length = self.path.len();
+            push_segment(&mut self.path, &key);
+            if map.contains_key(&key) {
+                let path = self.path.clone();
+                flag(&mut self.flags, Flag::DuplicateKey { path });
+            }
+            let value = self.value(depth + 1)?;
+            self.path.truncate(length);
+            map.insert(key, value);
+            self.space();
+            if self.eat(b'}') {
+                return Ok(Value::Object(map));
+            }
+            if !self.eat(b',') {
+                return Err(self.error("`,` or `}`"));
+            }
+        }
+    }
+
+    /// Passes over a subtree that is too deep, strings and brackets only.
+    fn skip(&mut self) -> Result<Value, ReadError> {
+        let mut open = 0_usize;
+        loop {
+            let rest = self.rest();
+            let Some(next) = rest.find(['{', '[', '}', ']', '"']) else {
+                self.at = self.text.len();
+                return Err(self.error("the brackets to be closed"));
+            };
+            self.at += next;
+            match self.peek() {
+                Some(b'"') => {
+                    self.string()?;
+                    continue;
+                }
+                Some(b'{' | b'[') => open += 1,
+                _ => open = open.saturating_sub(1),
+            }
+            self.at += 1;
+            if open == 0 {
+                let path = self.path.clone();
+                flag(&mut self.flags, Flag::Truncated { path });
+                return Ok(Value::String(PRUNED.to_owned()));
+            }
+        }
+    }
+
+    /// A string; the opening quote is next.
+    fn string(&mut self) -> Result<String, ReadError> {
+        self.at += 1;
+        let mut text = String::new();
+        loop {
+            let rest = self.rest();
+            let Some(next) = rest.find(['"', '\\', '\0']) else {
+                self.at = self.text.len();
+                return Err(self.error("the closing `\"` of a string"));
+            };
+            text.push_str(rest.get(..next).unwrap_or_default());
+            self.at += next;
+            match self.peek() {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(text);
+                }
+                Some(b'\\') => self.escape(&mut text)?,
+                _ => {
+                    self.at += 1;
+                    self.replaced();
+                }
+            }
+        }
+    }
+
+    fn escape(&mut self, text: &mut String) -> Result<(), ReadError> {
+        self.at += 1;
+        let character = match self.peek() {
+            Some(b'n') => '\n',
+            Some(b't') => '\t',
+            Some(b'r') => '\r',
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(byte @ (b'"' | b'\\' | b'/')) => char::from(byte),
+            Some(b'u') => return self.unicode(text),
+            _ => return Err(self.error("an escape such as \\n or \\u0041")),
+        };
+        self.at += 1;
+        text.push(character);
+        Ok(())
+    }
+
+    fn unicode(&mut self, text: &mut String) -> Result<(), ReadError> {
+        let high = self.hex()?;
+        let character = match high {
+            0xd800..=0xdbff if self.rest().starts_with("\\u") => {
+                let back = self.at;
+                self.at += 1;
+                let low = self.hex()?;
+                if (0xdc00..=0xdfff).contains(&low) {
+                    char::from_u32(0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00))
+                } else {
+                    self.at = back;
+                    None
+                }
+            }
+            other => char::from_u32(other),
+        };
+        match character {
+            Some('\0') => self.replaced(),
+            Some(character) => text.push(character),
+            None => {
+                self.replaced();
+                text.push('\u{fffd}');
+            }
+        }
+        Ok(())
+    }
+
+    /// The four hex digits after `u`, which is next.
+    fn hex(&mut self) -> Result<u32, ReadError> {
+        let digits = self.text.get(self.at + 1..self.at + 5).unwrap_or_default();
+        if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(self.error("four hex digits after \\u"));
+        }
+        let code =
+            u32::from_str_radix(digits, 16).map_err(|_| self.error("four hex digits after \\u"))?;
+        self.at += 5;
+        Ok(code)
+    }
+}

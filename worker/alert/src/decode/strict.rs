@@ -1,0 +1,133 @@
+//! The fast path: `serde_json`, with an eye on duplicate keys.
+//!
+//! `serde_json::Value` keeps the last of two equal keys silently; so do we, but the alert says so.
+
+use std::cell::RefCell;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+use super::{Decoded, flag, push_segment};
+use crate::Flag;
+
+/// The document, or nothing when `serde_json` refuses it or something in it must be replaced.
+pub(super) fn decode(bytes: &[u8]) -> Option<Decoded> {
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let state = RefCell::new(State::default());
+    let value = Node { state: &state }.deserialize(&mut deserializer).ok()?;
+    deserializer.end().ok()?;
+    let state = state.into_inner();
+    (!state.nul).then_some(Decoded {
+        value,
+        flags: state.flags,
+    })
+}
+
+#[derive(Default)]
+struct State {
+    path: String,
+    flags: Vec<Flag>,
+    /// A NUL was seen: the lenient path takes it out and flags it.
+    nul: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Node<'a> {
+    state: &'a RefCell<State>,
+}
+
+impl Node<'_> {
+    fn enter(self, segment: &str) -> usize {
+        let mut state = self.state.borrow_mut();
+        let length = state.path.len();
+        push_segment(&mut state.path, segment);
+        length
+    }
+
+    fn leave(self, length: usize) {
+        self.state.borrow_mut().path.truncate(length);
+    }
+
+    fn note(self, text: &str) {
+        if text.contains('\0') {
+            self.state.borrow_mut().nul = true;
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Node<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Node<'_> {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("any JSON value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        self.note(value);
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        self.note(&value);
+        Ok(Value::String(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        loop {
+            let length = self.enter(&items.len().to_string());
+            let item = access.next_element_seed(self)?;
+            self.leave(length);
+            match item {
+                Some(item) => items.push(item),
+                None => return Ok(Value::Array(items)),
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(key) = access.next_key::<String>()? {
+            self.note(&key);
+            let length = self.enter(&key);
+            if map.contains_key(&key) {
+                let mut state = self.state.borrow_mut();
+                let path = state.path.clone();
+                flag(&mut state.flags, Flag::DuplicateKey { path });
+            }
+            let value = access.next_value_seed(self)?;
+            self.leave(length);
+            map.insert(key, value);
+        }
+        Ok(Value::Object(map))
+    }
+}

@@ -1,0 +1,33 @@
+//! CloudEvents 1.0 in structured mode: the finding is `data`, or base64 in `data_base64`.
+//!
+//! <https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md>
+
+use serde_json::Value;
+
+use super::{Content, Envelope, describe};
+use crate::ReadError;
+
+pub(super) fn recognise(value: &Value) -> Result<Option<Envelope<'_>>, ReadError> {
+    let is_event = value.get("specversion").is_some_and(Value::is_string)
+        && (value.get("type").is_some() || value.get("source").is_some());
+    if !is_event {
+        return Ok(None);
+    }
+    let content = match (value.get("data"), value.get("data_base64")) {
+        (Some(Value::String(text)), _) => Content::Text("/data", text),
+        (Some(Value::Object(_) | Value::Array(_)), _) => Content::Inline("data"),
+        (_, Some(Value::String(text))) => Content::Base64("/data_base64", text),
+        (other, _) => {
+            return Err(ReadError::Envelope {
+                envelope: "cloudevents",
+                path: "/data".to_owned(),
+                expected: "JSON, or base64 in data_base64",
+                found: describe(other),
+            });
+        }
+    };
+    Ok(Some(Envelope {
+        name: "cloudevents",
+        content,
+    }))
+}

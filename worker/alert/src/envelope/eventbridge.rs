@@ -1,0 +1,19 @@
+//! Amazon EventBridge: the finding is `detail`, its kind `detail-type`.
+//!
+//! <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-events-structure.html>
+
+use serde_json::Value;
+
+use super::{Content, Envelope};
+
+pub(super) fn recognise(value: &Value) -> Option<Envelope<'_>> {
+    value.get("detail-type")?.as_str()?;
+    let content = match value.get("detail")? {
+        Value::String(text) => Content::Text("/detail", text),
+        _ => Content::Inline("detail"),
+    };
+    Some(Envelope {
+        name: "eventbridge",
+        content,
+    })
+}

@@ -1,0 +1,44 @@
+//! Amazon SNS over HTTP or SQS without raw delivery: the message is a string in `Message`.
+//!
+//! <https://docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html>. A request to confirm a subscription is
+//! an error here: its `SubscribeURL` is never followed.
+
+use serde_json::Value;
+
+use super::{Content, Envelope, describe};
+use crate::ReadError;
+use crate::text::{cut, strip_hidden};
+
+pub(super) fn recognise(value: &Value) -> Result<Option<Envelope<'_>>, ReadError> {
+    let kind = value.get("Type").and_then(Value::as_str);
+    let topic = value.get("TopicArn").and_then(Value::as_str);
+    match kind {
+        Some("Notification") if topic.is_some() || value.get("MessageId").is_some() => {}
+        Some(kind @ ("SubscriptionConfirmation" | "UnsubscribeConfirmation")) => {
+            let topic = strip_hidden(topic.unwrap_or("without a name"))
+                .0
+                .into_owned();
+            return Err(ReadError::Subscription {
+                kind: kind.to_owned(),
+                topic: cut(&topic, 120).into_owned(),
+            });
+        }
+        _ => return Ok(None),
+    }
+    match value.get("Message") {
+        Some(Value::String(text)) => Ok(Some(Envelope {
+            name: "sns",
+            content: Content::Text("/Message", text),
+        })),
+        Some(Value::Object(_)) => Ok(Some(Envelope {
+            name: "sns",
+            content: Content::Inline("Message"),
+        })),
+        other => Err(ReadError::Envelope {
+            envelope: "sns",
+            path: "/Message".to_owned(),
+            expected: "JSON in a string",
+            found: describe(other),
+        }),
+    }
+}

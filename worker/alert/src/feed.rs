@@ -1,0 +1,62 @@
+//! Recognising the product that made a finding, and reading its fields.
+//!
+//! A feed is recognised by fields that only its products send, never by its envelope, so that a finding reads the same
+//! whoever carried it. Readers are lenient about everything but identity: an id and a type must be there.
+
+mod draft;
+mod generic;
+mod guardduty;
+mod node;
+mod ocsf;
+mod scc;
+mod security_hub;
+
+use serde_json::Value;
+
+pub(crate) use draft::Draft;
+pub use generic::{FIELDS, GenericFeed};
+pub(crate) use node::Node;
+
+use crate::envelope::describe;
+use crate::{ReadError, ReadOptions};
+
+/// The built-in feeds, by the names that routes and playbooks use.
+pub const BUILT_IN: [&str; 4] = ["guardduty", "scc", "security_hub", "ocsf"];
+
+/// Reads one finding.
+pub(crate) fn read(value: &Value, options: &ReadOptions) -> Result<Draft, ReadError> {
+    let node = Node::of(value);
+    if let Some(feed) = options.generic.iter().find(|feed| feed.recognises(value)) {
+        return feed.read(value);
+    }
+    if security_hub::recognises(node) {
+        return security_hub::read(node);
+    }
+    if ocsf::recognises(node) {
+        return ocsf::read(node);
+    }
+    if scc::recognises(node) {
+        return scc::read(node);
+    }
+    if guardduty::recognises(node) {
+        return guardduty::read(node);
+    }
+    Err(ReadError::UnknownShape {
+        path: String::new(),
+        found: describe(Some(value)),
+        known: names(&options.generic),
+    })
+}
+
+/// The feeds that are known, in words.
+pub(crate) fn names(generic: &[GenericFeed]) -> String {
+    let mut names = vec![
+        "GuardDuty",
+        "Security Command Center",
+        "Security Hub",
+        "OCSF",
+    ];
+    names.extend(generic.iter().map(|feed| feed.name.as_str()));
+    let last = names.pop().unwrap_or_default();
+    format!("{} or {last}", names.join(", "))
+}

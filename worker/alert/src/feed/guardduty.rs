@@ -1,0 +1,117 @@
+//! Amazon GuardDuty findings, as EventBridge (`camelCase`), the API (`PascalCase`) and exports write them.
+//!
+//! Fields: <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Finding.html>. Security Hub's copies are
+//! turned into this shape and read here too, so that both give one alert.
+
+mod action;
+mod malware;
+mod resource;
+mod runtime;
+mod sequence;
+
+use serde_json::Value;
+
+use super::{Draft, Node};
+use crate::envelope::describe;
+use crate::{Provider, ReadError, Severity};
+
+pub(super) fn recognises(node: Node<'_>) -> bool {
+    let typed = node.at("type").str().is_some() && node.at("severity").exists();
+    let by_service = node.at("service").at("serviceName").is("guardduty")
+        || node.path("service/detectorId").exists()
+        || node.path("service/action").exists();
+    let by_arn = node
+        .at("arn")
+        .str()
+        .is_some_and(|arn| arn.contains(":guardduty:"));
+    by_arn || (by_service && node.at("resource").exists()) || (typed && by_service)
+}
+
+pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
+    read_as(node, "guardduty")
+}
+
+/// Reads the finding as one that `feed` delivered.
+pub(super) fn read_as(node: Node<'_>, feed: &str) -> Result<Draft, ReadError> {
+    let kind = required(node, "type", "the finding type")?;
+    let id = match node.at("arn").str().and_then(finding_of_arn) {
+        Some(id) => id.to_owned(),
+        None => match required(node, "id", "the finding's id") {
+            Ok(id) => finding_of_arn(&id).unwrap_or(&id).to_owned(),
+            Err(error) => return Err(error),
+        },
+    };
+    let mut draft = Draft::new(feed, "guardduty", &id, &kind);
+    draft.provider = Provider::Aws;
+    draft.account = node.at("accountId").text();
+    draft.key_account = draft.account.clone().unwrap_or_default();
+    draft.region = node.at("region").text();
+    draft.title = node.at("title").text().unwrap_or_default();
+    draft.description = node.at("description").text().unwrap_or_default();
+    draft.severity_sent = node.at("severity").text().unwrap_or_default();
+    draft.severity = node
+        .at("severity")
+        .number()
+        .map_or(Severity::Medium, severity);
+    draft.times.created = node.at("createdAt").time();
+    draft.times.updated = node.at("updatedAt").time();
+
+    let service = node.at("service");
+    draft.seen(service.at("eventFirstSeen"), service.at("eventLastSeen"));
+    draft.count = service.at("count").count().unwrap_or(1);
+    draft.state.archived = service.at("archived").is_true();
+    draft.state.sample = is_sample(node);
+    resource::read(&mut draft, node.at("resource"));
+    action::read(&mut draft, service);
+    runtime::read(&mut draft, service);
+    malware::read(&mut draft, service);
+    sequence::read(&mut draft, service);
+    Ok(draft)
+}
+
+/// Severity by GuardDuty's scale: 1–3.9 low, 4–6.9 medium, 7–8.9 high, 9–10 critical.
+///
+/// <https://docs.aws.amazon.com/guardduty/latest/ug/guardduty_findings-severity.html>
+pub(super) fn severity(number: f64) -> Severity {
+    match number {
+        n if n >= 9.0 => Severity::Critical,
+        n if n >= 7.0 => Severity::High,
+        n if n >= 4.0 => Severity::Medium,
+        n if n >= 1.0 => Severity::Low,
+        n if n >= 0.0 => Severity::Informational,
+        _ => Severity::Medium,
+    }
+}
+
+/// The last segment after `/finding/` of a finding's ARN.
+pub(super) fn finding_of_arn(arn: &str) -> Option<&str> {
+    let (head, id) = arn.rsplit_once("/finding/")?;
+    (head.starts_with("arn:") && !id.is_empty()).then_some(id)
+}
+
+fn required(node: Node<'_>, key: &str, expected: &str) -> Result<String, ReadError> {
+    node.at(key).text().ok_or_else(|| ReadError::Field {
+        feed: "guardduty".to_owned(),
+        path: format!("/{key}"),
+        expected: format!("{expected} (a string)"),
+        found: describe(node.at(key).value()),
+    })
+}
+
+/// A sample says so in `additionalInfo`, there in JSON in a string too, or in its title.
+fn is_sample(node: Node<'_>) -> bool {
+    let info = node.path("service/additionalInfo");
+    let inside: Option<Value> = info
+        .at("value")
+        .str()
+        .and_then(|text| serde_json::from_str(text).ok());
+    info.at("sample").is_true()
+        || info.path("value/sample").is_true()
+        || inside
+            .as_ref()
+            .is_some_and(|value| Node::of(value).at("sample").is_true())
+        || node
+            .at("title")
+            .str()
+            .is_some_and(|title| title.starts_with("[SAMPLE]"))
+}

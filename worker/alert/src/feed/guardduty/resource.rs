@@ -1,0 +1,253 @@
+//! `resource`: what the finding concerns, by resource type.
+//!
+//! The resource is the target; whose credentials were used is the actor.
+//! Field names: <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Resource.html>.
+
+use std::collections::BTreeMap;
+
+use crate::feed::{Draft, Node};
+use crate::{IndicatorKind, Role};
+
+pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
+    // The main resource is the one that the type names; the others stand after it.
+    let kind = resource.at("resourceType").str().unwrap_or_default();
+    let mut parts: [(&str, fn(&mut Draft, Node<'_>)); 10] = [
+        ("accessKeyDetails", access_key),
+        ("instanceDetails", instance),
+        ("s3BucketDetails", buckets),
+        ("eksClusterDetails", eks_cluster),
+        ("ecsClusterDetails", ecs_cluster),
+        ("kubernetesDetails", kubernetes),
+        ("containerDetails", container),
+        ("rdsDbInstanceDetails", database),
+        ("rdsLimitlessDbDetails", limitless_database),
+        ("lambdaDetails", function),
+    ];
+    parts.sort_by_key(|(key, _)| !is_main(kind, key));
+    for (key, read) in parts {
+        let part = resource.at(key);
+        if part.exists() {
+            read(draft, part);
+        }
+    }
+    draft.add(
+        IndicatorKind::Principal,
+        Role::Actor,
+        resource.path("rdsDbUserDetails/user"),
+    );
+    for volume in resource
+        .path("ebsVolumeDetails/scannedVolumeDetails")
+        .items()
+    {
+        draft.add(IndicatorKind::Arn, Role::Related, volume.at("volumeArn"));
+    }
+}
+
+fn is_main(kind: &str, key: &str) -> bool {
+    let head = key.trim_end_matches("Details");
+    !kind.is_empty()
+        && (head.eq_ignore_ascii_case(kind)
+            || (kind.eq_ignore_ascii_case("KubernetesCluster") && head == "eksCluster"))
+}
+
+fn access_key(draft: &mut Draft, key: Node<'_>) {
+    draft.add(IndicatorKind::AccessKey, Role::Actor, key.at("accessKeyId"));
+    draft.add(IndicatorKind::Principal, Role::Actor, key.at("userName"));
+    draft.add(
+        IndicatorKind::Principal,
+        Role::Related,
+        key.at("principalId"),
+    );
+    let id = ["accessKeyId", "principalId", "userName"]
+        .iter()
+        .find_map(|name| key.at(name).str());
+    if let Some(id) = id {
+        draft.add_resource("AccessKey", id, key.at("userName").str(), BTreeMap::new());
+    }
+}
+
+pub(super) fn instance(draft: &mut Draft, instance: Node<'_>) {
+    let tags = tags(instance.at("tags"));
+    draft.add(
+        IndicatorKind::Instance,
+        Role::Target,
+        instance.at("instanceId"),
+    );
+    draft.add(IndicatorKind::Image, Role::Related, instance.at("imageId"));
+    draft.add(
+        IndicatorKind::Arn,
+        Role::Related,
+        instance.path("iamInstanceProfile/arn"),
+    );
+    for interface in instance.at("networkInterfaces").items() {
+        draft.add(IndicatorKind::Ip, Role::Related, interface.at("publicIp"));
+        draft.add(
+            IndicatorKind::Ip,
+            Role::Related,
+            interface.at("privateIpAddress"),
+        );
+        for address in interface.at("privateIpAddresses").items() {
+            draft.add(
+                IndicatorKind::Ip,
+                Role::Related,
+                address.at("privateIpAddress"),
+            );
+        }
+        for address in interface.at("ipv6Addresses").items() {
+            draft.add(IndicatorKind::Ip, Role::Related, address);
+        }
+    }
+    if let Some(id) = instance.at("instanceId").str() {
+        let name = tags.get("Name").cloned();
+        draft.add_resource("Instance", id, name.as_deref(), tags);
+    }
+}
+
+fn buckets(draft: &mut Draft, buckets: Node<'_>) {
+    for bucket in buckets.items() {
+        draft.add(IndicatorKind::Bucket, Role::Target, bucket.at("name"));
+        draft.add(IndicatorKind::Arn, Role::Related, bucket.at("arn"));
+        if let Some(id) = bucket.at("arn").str().or(bucket.at("name").str()) {
+            draft.add_resource(
+                "S3Bucket",
+                id,
+                bucket.at("name").str(),
+                tags(bucket.at("tags")),
+            );
+        }
+        for object in bucket.at("s3ObjectDetails").items() {
+            draft.add(IndicatorKind::Arn, Role::Related, object.at("objectArn"));
+            draft.add(IndicatorKind::File, Role::Related, object.at("key"));
+            draft.add(IndicatorKind::Hash, Role::Related, object.at("hash"));
+        }
+    }
+}
+
+fn cluster(draft: &mut Draft, cluster: Node<'_>, kind: &str) {
+    draft.add(IndicatorKind::Cluster, Role::Target, cluster.at("name"));
+    draft.add(IndicatorKind::Arn, Role::Related, cluster.at("arn"));
+    if let Some(id) = cluster.at("arn").str().or(cluster.at("name").str()) {
+        draft.add_resource(kind, id, cluster.at("name").str(), tags(cluster.at("tags")));
+    }
+}
+
+fn eks_cluster(draft: &mut Draft, node: Node<'_>) {
+    cluster(draft, node, "EKSCluster");
+}
+
+fn ecs_cluster(draft: &mut Draft, node: Node<'_>) {
+    cluster(draft, node, "ECSCluster");
+    let task = node.at("taskDetails");
+    draft.add(IndicatorKind::Arn, Role::Related, task.at("arn"));
+    draft.add(IndicatorKind::Arn, Role::Related, task.at("definitionArn"));
+    if let Some(arn) = task.at("arn").str() {
+        draft.add_resource(
+            "ECSTask",
+            arn,
+            task.at("group").str(),
+            tags(task.at("tags")),
+        );
+    }
+    for inner in task.at("containers").items() {
+        container(draft, inner);
+    }
+}
+
+fn kubernetes(draft: &mut Draft, node: Node<'_>) {
+    let user = node.at("kubernetesUserDetails");
+    draft.add(IndicatorKind::Principal, Role::Actor, user.at("username"));
+    draft.add(
+        IndicatorKind::Principal,
+        Role::Related,
+        user.path("impersonatedUser/username"),
+    );
+    let workload = node.at("kubernetesWorkloadDetails");
+    if let Some(name) = workload.at("name").str() {
+        let id = match workload.at("namespace").str() {
+            Some(namespace) => format!("{namespace}/{name}"),
+            None => name.to_owned(),
+        };
+        let kind = workload.at("type").str().unwrap_or("KubernetesWorkload");
+        draft.add_text(IndicatorKind::Container, Role::Target, &id);
+        draft.add_resource(kind, &id, Some(name), BTreeMap::new());
+    }
+    draft.add(
+        IndicatorKind::Principal,
+        Role::Related,
+        workload.at("serviceAccountName"),
+    );
+    for inner in workload.at("containers").items() {
+        container(draft, inner);
+    }
+}
+
+pub(super) fn container(draft: &mut Draft, node: Node<'_>) {
+    draft.add(IndicatorKind::Container, Role::Target, node.at("name"));
+    draft.add(IndicatorKind::Container, Role::Related, node.at("id"));
+    draft.add(IndicatorKind::Image, Role::Related, node.at("image"));
+    if let Some(id) = node.at("id").str().or(node.at("name").str()) {
+        draft.add_resource("Container", id, node.at("name").str(), BTreeMap::new());
+    }
+}
+
+fn database(draft: &mut Draft, node: Node<'_>) {
+    draft.add(
+        IndicatorKind::Database,
+        Role::Target,
+        node.at("dbInstanceIdentifier"),
+    );
+    draft.add(IndicatorKind::Arn, Role::Related, node.at("dbInstanceArn"));
+    let name = node.at("dbInstanceIdentifier").str();
+    if let Some(id) = node.at("dbInstanceArn").str().or(name) {
+        draft.add_resource("RDSDBInstance", id, name, tags(node.at("tags")));
+    }
+}
+
+fn limitless_database(draft: &mut Draft, node: Node<'_>) {
+    let name = node.at("dbShardGroupIdentifier").str();
+    draft.add(
+        IndicatorKind::Database,
+        Role::Target,
+        node.at("dbShardGroupIdentifier"),
+    );
+    draft.add(
+        IndicatorKind::Arn,
+        Role::Related,
+        node.at("dbShardGroupArn"),
+    );
+    if let Some(id) = node.at("dbShardGroupArn").str().or(name) {
+        draft.add_resource("RDSLimitlessDB", id, name, tags(node.at("tags")));
+    }
+}
+
+fn function(draft: &mut Draft, node: Node<'_>) {
+    draft.add(
+        IndicatorKind::Function,
+        Role::Target,
+        node.at("functionName"),
+    );
+    draft.add(IndicatorKind::Arn, Role::Related, node.at("functionArn"));
+    draft.add(IndicatorKind::Arn, Role::Related, node.at("role"));
+    let name = node.at("functionName").str();
+    if let Some(id) = node.at("functionArn").str().or(name) {
+        draft.add_resource("Lambda", id, name, tags(node.at("tags")));
+    }
+}
+
+/// Tags as `[{key, value}]` or as an object.
+pub(super) fn tags(node: Node<'_>) -> BTreeMap<String, String> {
+    let pairs = node.items().filter_map(|tag| {
+        Some((
+            tag.at("key").text()?,
+            tag.at("value").text().unwrap_or_default(),
+        ))
+    });
+    let mut tags: BTreeMap<String, String> = pairs.take(256).collect();
+    if tags.is_empty() {
+        let members = node
+            .members()
+            .filter_map(|(key, value)| Some((key.to_owned(), value.text()?)));
+        tags.extend(members.take(256));
+    }
+    tags
+}

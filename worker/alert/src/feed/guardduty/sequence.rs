@@ -1,0 +1,158 @@
+//! `service.detection.sequence`: several signals that GuardDuty tied together (`AttackSequence:*`).
+//!
+//! <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Sequence.html>
+
+use crate::feed::{Draft, Node};
+use crate::{IndicatorKind, Role, Technique};
+
+use super::resource::{container, instance, tags};
+
+pub(super) fn read(draft: &mut Draft, service: Node<'_>) {
+    let sequence = service.path("detection/sequence");
+    if !sequence.is_object() {
+        return;
+    }
+    for actor in sequence.at("actors").items() {
+        let user = actor.at("user");
+        draft.add(IndicatorKind::Principal, Role::Actor, user.at("name"));
+        draft.add(
+            IndicatorKind::AccessKey,
+            Role::Actor,
+            user.at("credentialUid"),
+        );
+        draft.add(IndicatorKind::Principal, Role::Related, user.at("uid"));
+        draft.add(
+            IndicatorKind::Process,
+            Role::Related,
+            actor.path("process/name"),
+        );
+        draft.add(
+            IndicatorKind::File,
+            Role::Related,
+            actor.path("process/path"),
+        );
+        draft.add(
+            IndicatorKind::Hash,
+            Role::Related,
+            actor.path("process/sha256"),
+        );
+    }
+    for endpoint in sequence.at("endpoints").items() {
+        let role = if endpoint.path("connection/direction").is("OUTBOUND") {
+            Role::Remote
+        } else {
+            Role::Actor
+        };
+        draft.add(IndicatorKind::Ip, role, endpoint.at("ip"));
+        draft.add(IndicatorKind::Domain, Role::Remote, endpoint.at("domain"));
+    }
+    for resource in sequence.at("resources").items() {
+        read_resource(draft, resource);
+    }
+    for signal in sequence.at("signals").items() {
+        draft.seen_within(signal.at("firstSeenAt"), signal.at("lastSeenAt"));
+        indicators(draft, signal.at("signalIndicators"));
+    }
+    indicators(draft, sequence.at("sequenceIndicators"));
+    if draft.description.is_empty() {
+        draft.description = sequence.at("description").text().unwrap_or_default();
+    }
+    if draft.action.is_none() {
+        draft.action = Some("ATTACK_SEQUENCE".to_owned());
+    }
+}
+
+fn read_resource(draft: &mut Draft, resource: Node<'_>) {
+    let kind = resource.at("resourceType").str().unwrap_or("Resource");
+    let (uid, name) = (resource.at("uid").str(), resource.at("name").str());
+    let indicator = match kind {
+        "S3_BUCKET" => Some(IndicatorKind::Bucket),
+        "EC2_INSTANCE" => Some(IndicatorKind::Instance),
+        "EKS_CLUSTER" | "ECS_CLUSTER" => Some(IndicatorKind::Cluster),
+        "CONTAINER" | "KUBERNETES_WORKLOAD" | "ECS_TASK" => Some(IndicatorKind::Container),
+        _ => None,
+    };
+    if kind == "ACCESS_KEY" {
+        let data = resource.path("data/accessKey");
+        draft.add(IndicatorKind::Principal, Role::Actor, data.at("userName"));
+        draft.add(
+            IndicatorKind::Principal,
+            Role::Related,
+            data.at("principalId"),
+        );
+        if let Some(uid) = uid {
+            draft.add_text(IndicatorKind::AccessKey, Role::Actor, uid);
+        }
+    }
+    if let (Some(indicator), Some(text)) = (indicator, name.or(uid)) {
+        // `arn:aws:ec2:…:instance/i-…` is the instance `i-…`.
+        let short = text.rsplit(['/', ':']).next().unwrap_or(text);
+        draft.add_text(indicator, Role::Target, short);
+    }
+    if let Some(uid) = uid {
+        draft.add_text(IndicatorKind::Arn, Role::Related, uid);
+        draft.add_resource(kind, uid, name, tags(resource.at("tags")));
+    }
+    let data = resource.at("data");
+    for (key, read) in [
+        ("ec2Instance", instance as fn(&mut Draft, Node<'_>)),
+        ("container", container),
+    ] {
+        if data.at(key).is_object() {
+            read(draft, data.at(key));
+        }
+    }
+    for address in data.path("ec2NetworkInterface/privateIpAddresses").items() {
+        draft.add(
+            IndicatorKind::Ip,
+            Role::Related,
+            address.at("privateIpAddress"),
+        );
+    }
+    draft.add(
+        IndicatorKind::Ip,
+        Role::Related,
+        data.path("ec2NetworkInterface/publicIp"),
+    );
+}
+
+/// `[{key, values, title}]`: techniques and addresses that the signals had in common.
+fn indicators(draft: &mut Draft, list: Node<'_>) {
+    for indicator in list.items() {
+        let key = indicator.at("key").str().unwrap_or_default();
+        for value in indicator.at("values").items().filter_map(Node::str) {
+            match key {
+                "ATTACK_TECHNIQUE" => {
+                    if let Some(technique) = technique(value) {
+                        draft.techniques.insert(technique);
+                    }
+                }
+                "MALICIOUS_IP" | "TOR_IP" | "UNUSUAL_IP" => {
+                    draft.add_text(IndicatorKind::Ip, Role::Actor, value)
+                }
+                "MALICIOUS_DOMAIN" => draft.add_text(IndicatorKind::Domain, Role::Remote, value),
+                "MALICIOUS_PROCESS" | "SUSPICIOUS_PROCESS" => {
+                    draft.add_text(IndicatorKind::Process, Role::Related, value)
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// `T1078.004`, or `T1078.004 - Valid Accounts: Cloud Accounts`.
+fn technique(text: &str) -> Option<Technique> {
+    let (id, name) = match text.split_once([' ', '/']) {
+        Some((id, name)) => (
+            id,
+            Some(name.trim_start_matches(['-', ':', ' ']).to_owned()),
+        ),
+        None => (text, None),
+    };
+    let digits = id.strip_prefix('T')?;
+    let is_id = digits.len() >= 4 && digits.chars().all(|c| c.is_ascii_digit() || c == '.');
+    is_id.then(|| Technique {
+        id: id.to_owned(),
+        name: name.filter(|name| !name.is_empty()),
+    })
+}

@@ -1,0 +1,194 @@
+//! Looking into a vendor's JSON without minding how it is spelled.
+//!
+//! The same finding comes with `camelCase` keys from EventBridge and `PascalCase` keys from the API, with `null` for
+//! objects, numbers in strings, and times in four forms. A [`Node`] reads all of them and is never surprised.
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+
+/// A place in a finding; it may be empty.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Node<'a>(Option<&'a Value>);
+
+impl<'a> Node<'a> {
+    pub(crate) const fn of(value: &'a Value) -> Self {
+        Self(Some(value))
+    }
+
+    pub(crate) const fn value(self) -> Option<&'a Value> {
+        self.0
+    }
+
+    /// The child of this name, in any case; an exact spelling wins.
+    pub(crate) fn at(self, key: &str) -> Self {
+        let Some(Value::Object(map)) = self.0 else {
+            return Self(None);
+        };
+        let exact = map.get(key).filter(|value| !value.is_null());
+        Self(exact.or_else(|| {
+            map.iter()
+                .find(|(name, value)| name.eq_ignore_ascii_case(key) && !value.is_null())
+                .map(|(_, value)| value)
+        }))
+    }
+
+    /// The descendant under these names, separated by `/`.
+    pub(crate) fn path(self, path: &str) -> Self {
+        path.split('/').fold(self, Self::at)
+    }
+
+    /// Whether something other than `null` stands here.
+    pub(crate) fn exists(self) -> bool {
+        self.0.is_some_and(|value| !value.is_null())
+    }
+
+    pub(crate) fn is_object(self) -> bool {
+        self.0.is_some_and(Value::is_object)
+    }
+
+    /// The elements of a list; an object or a scalar counts as a list of one.
+    pub(crate) fn items(self) -> impl Iterator<Item = Self> + use<'a> {
+        let items: &'a [Value] = match self.0 {
+            Some(Value::Array(items)) => items,
+            Some(Value::Null) | None => &[],
+            Some(single) => std::slice::from_ref(single),
+        };
+        items.iter().map(Self::of)
+    }
+
+    /// The members of an object.
+    pub(crate) fn members(self) -> impl Iterator<Item = (&'a str, Self)> + use<'a> {
+        let map = match self.0 {
+            Some(Value::Object(map)) => Some(map),
+            _ => None,
+        };
+        map.into_iter().flat_map(|map| {
+            map.iter()
+                .map(|(key, value)| (key.as_str(), Self::of(value)))
+        })
+    }
+
+    /// A string that is not empty.
+    pub(crate) fn str(self) -> Option<&'a str> {
+        self.0
+            .and_then(Value::as_str)
+            .map(str::trim)
+            .filter(|text| !text.is_empty())
+    }
+
+    /// A string that is not empty, or a number or boolean written as text.
+    pub(crate) fn text(self) -> Option<String> {
+        match self.0? {
+            Value::Number(number) => Some(number.to_string()),
+            Value::Bool(flag) => Some(flag.to_string()),
+            _ => self.str().map(str::to_owned),
+        }
+    }
+
+    /// A number, also one in a string.
+    pub(crate) fn number(self) -> Option<f64> {
+        match self.0? {
+            Value::Number(number) => number.as_f64(),
+            Value::String(text) => text.trim().parse().ok(),
+            _ => None,
+        }
+    }
+
+    /// A count: a whole number from 0.
+    pub(crate) fn count(self) -> Option<u64> {
+        match self.0? {
+            Value::Number(number) => number
+                .as_u64()
+                .or_else(|| number.as_f64().filter(|n| *n >= 0.0).map(|n| n as u64)),
+            Value::String(text) => text.trim().parse().ok(),
+            _ => None,
+        }
+    }
+
+    /// `true`, also in a string.
+    pub(crate) fn is_true(self) -> bool {
+        match self.0 {
+            Some(Value::Bool(flag)) => *flag,
+            Some(Value::String(text)) => text.trim().eq_ignore_ascii_case("true"),
+            _ => false,
+        }
+    }
+
+    /// Whether a string stands here, in any case.
+    pub(crate) fn is(self, word: &str) -> bool {
+        self.str()
+            .is_some_and(|text| text.eq_ignore_ascii_case(word))
+    }
+
+    /// A time: RFC 3339, or a number of seconds, milli-, micro- or nanoseconds since 1970, with or without fraction.
+    pub(crate) fn time(self) -> Option<DateTime<Utc>> {
+        if let Some(text) = self.str()
+            && let Some(time) = written_time(text)
+        {
+            return Some(time);
+        }
+        // Protocol buffers in JSON: `{"seconds": …, "nanos": …}`.
+        let number = self.number().or_else(|| self.at("seconds").number())?;
+        epoch(number)
+    }
+}
+
+fn written_time(text: &str) -> Option<DateTime<Utc>> {
+    if let Ok(time) = DateTime::parse_from_rfc3339(text) {
+        return Some(time.to_utc());
+    }
+    // Without an offset it is UTC, with `T` or a space.
+    let naive = text.trim_end_matches('Z').trim_end_matches(" UTC");
+    ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f"]
+        .iter()
+        .find_map(|format| chrono::NaiveDateTime::parse_from_str(naive, format).ok())
+        .map(|time| time.and_utc())
+}
+
+/// The unit is told by the size: seconds pass 10^11 only in the year 5138.
+fn epoch(number: f64) -> Option<DateTime<Utc>> {
+    let micros = match number.abs() {
+        size if size < 1e11 => number * 1e6,
+        size if size < 1e14 => number * 1e3,
+        size if size < 1e17 => number,
+        _ => number / 1e3,
+    };
+    if !micros.is_finite() || number == 0.0 {
+        return None;
+    }
+    DateTime::from_timestamp_micros(micros.round() as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn r1_keys_are_found_in_any_case_and_null_is_nothing() {
+        let value = json!({"Service": {"ACTION": null, "count": "6"}, "service": null});
+        let node = Node::of(&value);
+        assert_eq!(node.path("service/count").count(), Some(6));
+        assert!(!node.path("service/action").exists());
+        assert!(!node.path("service/action/api").exists());
+    }
+
+    #[test]
+    fn times_come_in_many_forms() {
+        let at = |value: Value| Node::of(&value).time().map(|time| time.to_rfc3339());
+        let second = Some("2026-03-02T02:41:12+00:00".to_owned());
+        let milli = Some("2026-03-02T02:41:12.500+00:00".to_owned());
+        assert_eq!(at(json!("2026-03-02T02:41:12Z")), second);
+        assert_eq!(at(json!("2026-03-02T03:41:12+01:00")), second);
+        assert_eq!(at(json!("2026-03-02 02:41:12")), second);
+        assert_eq!(at(json!(1_772_419_272)), second);
+        assert_eq!(at(json!(1_772_419_272.5)), milli);
+        assert_eq!(at(json!("1772419272.5")), milli);
+        assert_eq!(at(json!(1_772_419_272_500_u64)), milli);
+        assert_eq!(at(json!({"seconds": "1772419272", "nanos": 0})), second);
+        assert_eq!(at(json!("1e400")), None);
+        assert_eq!(at(json!("yesterday")), None);
+        assert_eq!(at(json!(null)), None);
+    }
+}

@@ -1,0 +1,219 @@
+//! OCSF findings: Detection Finding (class 2004) and its neighbours of category 2.
+//!
+//! <https://schema.ocsf.io/1.3.0/classes/detection_finding>. Security Hub's newer findings come in this shape too; those
+//! of GuardDuty take GuardDuty's key.
+
+mod evidence;
+
+use std::collections::BTreeMap;
+
+use super::guardduty::finding_of_arn;
+use super::{Draft, Node};
+use crate::envelope::describe;
+use crate::{IndicatorKind, Provider, ReadError, Role, Severity, Technique};
+
+pub(super) fn recognises(node: Node<'_>) -> bool {
+    let is_finding = node
+        .at("class_uid")
+        .number()
+        .is_some_and(|class| (2000.0..3000.0).contains(&class));
+    is_finding || (node.at("finding_info").is_object() && node.at("metadata").is_object())
+}
+
+pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
+    // `finding` is what `finding_info` was called before 1.1.
+    let info = if node.at("finding_info").is_object() {
+        node.at("finding_info")
+    } else {
+        node.at("finding")
+    };
+    let id = info
+        .at("uid")
+        .text()
+        .or_else(|| node.path("metadata/uid").text())
+        .ok_or_else(|| ReadError::Field {
+            feed: "ocsf".to_owned(),
+            path: "/finding_info/uid".to_owned(),
+            expected: "the finding's id (a string)".to_owned(),
+            found: describe(info.at("uid").value()),
+        })?;
+    let kind = kind(node, info);
+    let product = product(node);
+    let mut draft = Draft::new("ocsf", &product, finding_of_arn(&id).unwrap_or(&id), &kind);
+    heading(&mut draft, node, info);
+    state(&mut draft, node);
+    place(&mut draft, node);
+    techniques(&mut draft, node, info);
+    evidence::read(&mut draft, node);
+    Ok(draft)
+}
+
+/// The rule's name; else the first of the finding's types; else the class.
+fn kind(node: Node<'_>, info: Node<'_>) -> String {
+    [info.path("analytic/name"), info.path("analytic/type")]
+        .into_iter()
+        .take(1)
+        .chain(info.at("types").items())
+        .chain([node.at("class_name")])
+        .find_map(Node::text)
+        .unwrap_or_else(|| "Detection Finding".to_owned())
+}
+
+fn product(node: Node<'_>) -> String {
+    let product = node.path("metadata/product");
+    let name = ["name", "uid"]
+        .iter()
+        .find_map(|key| product.at(key).text())
+        .unwrap_or_else(|| "ocsf".to_owned());
+    // `Amazon GuardDuty` and `GuardDuty` are one product, if Amazon says so.
+    let by_amazon = product
+        .at("vendor_name")
+        .str()
+        .is_none_or(|vendor| matches!(vendor, "AWS" | "Amazon"));
+    if by_amazon && name.to_ascii_lowercase().ends_with("guardduty") {
+        "guardduty".to_owned()
+    } else {
+        name
+    }
+}
+
+fn heading(draft: &mut Draft, node: Node<'_>, info: Node<'_>) {
+    draft.title = info
+        .at("title")
+        .text()
+        .or_else(|| node.at("message").text())
+        .unwrap_or_default();
+    draft.description = info
+        .at("desc")
+        .text()
+        .or_else(|| node.at("message").text())
+        .unwrap_or_default();
+    draft.severity_sent = node
+        .at("severity")
+        .text()
+        .or_else(|| node.at("severity_id").text())
+        .unwrap_or_default();
+    draft.severity = severity(node);
+    draft.count = node.at("count").count().unwrap_or(1);
+    draft.times.created = info
+        .at("created_time")
+        .time()
+        .or_else(|| node.at("time").time());
+    draft.times.updated = info.at("modified_time").time();
+    draft.seen(node.at("start_time"), node.at("end_time"));
+    draft.seen(info.at("first_seen_time"), info.at("last_seen_time"));
+    draft.action = node.path("api/operation").text();
+}
+
+/// `severity_id`, else the word: 1 informational to 5 critical, 6 fatal; unknown counts as medium.
+fn severity(node: Node<'_>) -> Severity {
+    match node.at("severity_id").count() {
+        Some(1) => Severity::Informational,
+        Some(2) => Severity::Low,
+        Some(3) => Severity::Medium,
+        Some(4) => Severity::High,
+        Some(5 | 6) => Severity::Critical,
+        _ => node
+            .at("severity")
+            .str()
+            .and_then(|word| word.parse().ok())
+            .unwrap_or(Severity::Medium),
+    }
+}
+
+/// `status_id` of findings: 3 suppressed, 4 resolved, 5 archived, 6 deleted; activity 3 closes.
+fn state(draft: &mut Draft, node: Node<'_>) {
+    let status = node.at("status_id").count();
+    let word = node.at("status");
+    draft.state.suppressed = status == Some(3) || word.is("Suppressed");
+    draft.state.resolved =
+        status == Some(4) || word.is("Resolved") || node.at("activity_id").count() == Some(3);
+    draft.state.archived = matches!(status, Some(5 | 6)) || word.is("Archived");
+    draft.state.sample = node.path("unmapped/sample").is_true()
+        || node.at("sample").is_true()
+        || draft.title.starts_with("[SAMPLE]");
+}
+
+fn place(draft: &mut Draft, node: Node<'_>) {
+    let cloud = node.at("cloud");
+    draft.provider = match cloud
+        .at("provider")
+        .str()
+        .map(str::to_ascii_lowercase)
+        .as_deref()
+    {
+        Some("aws" | "amazon" | "amazon web services") => Provider::Aws,
+        Some("gcp" | "google" | "google cloud") => Provider::Gcp,
+        Some("azure" | "microsoft" | "microsoft azure") => Provider::Azure,
+        _ => Provider::Other,
+    };
+    draft.account = cloud
+        .path("account/uid")
+        .text()
+        .or_else(|| cloud.at("project_uid").text());
+    draft.account_name = cloud.path("account/name").text();
+    draft.key_account = draft.account.clone().unwrap_or_default();
+    draft.region = cloud.at("region").text();
+    for resource in node
+        .at("resources")
+        .items()
+        .chain(node.at("resource").items())
+    {
+        let Some(id) = resource
+            .at("uid")
+            .text()
+            .or_else(|| resource.at("name").text())
+        else {
+            continue;
+        };
+        let kind = resource
+            .at("type")
+            .text()
+            .unwrap_or_else(|| "Resource".to_owned());
+        let name = resource.at("name").str();
+        evidence::resource(draft, &kind, &id, name);
+        draft.add_resource(&kind, &id, name, tags(resource));
+        if draft.region.is_none() {
+            draft.region = resource.at("region").text();
+        }
+    }
+    for key in ["device", "dst_endpoint"] {
+        draft.add(
+            IndicatorKind::Instance,
+            Role::Target,
+            node.at(key).at("instance_uid"),
+        );
+    }
+}
+
+/// `tags: [{name, value}]`, and `labels: ["env:prod"]`.
+fn tags(resource: Node<'_>) -> BTreeMap<String, String> {
+    let tags = resource.at("tags").items().filter_map(|tag| {
+        Some((
+            tag.at("name").text()?,
+            tag.at("value").text().unwrap_or_default(),
+        ))
+    });
+    let labels = resource
+        .at("labels")
+        .items()
+        .filter_map(Node::text)
+        .map(|label| match label.split_once([':', '=']) {
+            Some((key, value)) => (key.trim().to_owned(), value.trim().to_owned()),
+            None => (label, String::new()),
+        });
+    labels.chain(tags).take(256).collect()
+}
+
+fn techniques(draft: &mut Draft, node: Node<'_>, info: Node<'_>) {
+    for attack in info.at("attacks").items().chain(node.at("attacks").items()) {
+        for technique in ["technique", "sub_technique"].map(|key| attack.at(key)) {
+            if let Some(id) = technique.at("uid").text() {
+                draft.techniques.insert(Technique {
+                    id,
+                    name: technique.at("name").text(),
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Observables and evidences of an OCSF finding, with the parts that their names tell.
+//!
+//! Observable types: <https://schema.ocsf.io/1.3.0/objects/observable>.
+
+use super::super::{Draft, Node};
+use crate::{IndicatorKind, Role};
+
+pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
+    for observable in node.at("observables").items() {
+        let (Some(value), kind) = (observable.at("value").str(), kind(observable)) else {
+            continue;
+        };
+        if let Some(kind) = kind {
+            let role = role(observable.at("name").str().unwrap_or_default());
+            draft.add_text(kind, role, value);
+        }
+    }
+    for evidence in std::iter::once(node).chain(node.at("evidences").items()) {
+        read_evidence(draft, evidence);
+    }
+    for vulnerability in node.at("vulnerabilities").items() {
+        draft.add(
+            IndicatorKind::Cve,
+            Role::Related,
+            vulnerability.path("cve/uid"),
+        );
+    }
+    for malware in node.at("malware").items() {
+        draft.add(IndicatorKind::File, Role::Related, malware.at("path"));
+        for file in malware.at("files").items() {
+            file_of(draft, file);
+        }
+    }
+}
+
+/// The kind by type id, else by the type's name.
+fn kind(observable: Node<'_>) -> Option<IndicatorKind> {
+    Some(match observable.at("type_id").count() {
+        Some(1) => IndicatorKind::Domain,
+        Some(2) => IndicatorKind::Ip,
+        Some(4 | 21) => IndicatorKind::Principal,
+        Some(5 | 22) => IndicatorKind::Email,
+        Some(6 | 23) => IndicatorKind::Url,
+        Some(7 | 24 | 45) => IndicatorKind::File,
+        Some(8 | 30) => IndicatorKind::Hash,
+        Some(9 | 25) => IndicatorKind::Process,
+        Some(10) => IndicatorKind::Arn,
+        Some(18) => IndicatorKind::Cve,
+        Some(19) => IndicatorKind::AccessKey,
+        Some(27) => IndicatorKind::Container,
+        Some(_) => return None,
+        None => match observable.at("type").str()? {
+            "Hostname" => IndicatorKind::Domain,
+            "IP Address" => IndicatorKind::Ip,
+            "User Name" | "User" => IndicatorKind::Principal,
+            "Email Address" => IndicatorKind::Email,
+            "URL String" => IndicatorKind::Url,
+            "File Name" | "File Path" => IndicatorKind::File,
+            "Hash" => IndicatorKind::Hash,
+            "Process Name" => IndicatorKind::Process,
+            _ => return None,
+        },
+    })
+}
+
+/// The part that an attribute's path tells: `src_endpoint.ip` acted, `dst_endpoint.ip` is the far end.
+fn role(name: &str) -> Role {
+    let name = name
+        .rsplit_once(']')
+        .map_or(name, |(_, rest)| rest.trim_start_matches('.'));
+    let name = name.strip_prefix("evidences.").unwrap_or(name);
+    if name.starts_with("src") || name.starts_with("actor") {
+        Role::Actor
+    } else if name.starts_with("dst") || name.starts_with("query") || name.starts_with("url") {
+        Role::Remote
+    } else if name.starts_with("resource") || name.starts_with("device") {
+        Role::Target
+    } else {
+        Role::Related
+    }
+}
+
+fn read_evidence(draft: &mut Draft, evidence: Node<'_>) {
+    for (key, role) in [
+        ("src_endpoint", Role::Actor),
+        ("dst_endpoint", Role::Remote),
+    ] {
+        let endpoint = evidence.at(key);
+        draft.add(IndicatorKind::Ip, role, endpoint.at("ip"));
+        draft.add(IndicatorKind::Domain, role, endpoint.at("domain"));
+        draft.add(IndicatorKind::Domain, role, endpoint.at("hostname"));
+    }
+    let user = evidence.path("actor/user");
+    draft.add(IndicatorKind::Principal, Role::Actor, user.at("name"));
+    draft.add(
+        IndicatorKind::AccessKey,
+        Role::Actor,
+        user.at("credential_uid"),
+    );
+    draft.add(IndicatorKind::Principal, Role::Related, user.at("uid"));
+    draft.add(
+        IndicatorKind::Domain,
+        Role::Remote,
+        evidence.path("query/hostname"),
+    );
+    draft.add(
+        IndicatorKind::Url,
+        Role::Remote,
+        evidence.path("url/url_string"),
+    );
+    for process in [evidence.at("process"), evidence.path("actor/process")] {
+        draft.add(IndicatorKind::Process, Role::Related, process.at("name"));
+        file_of(draft, process.at("file"));
+        if let Some(line) = process.at("cmd_line").str() {
+            draft.add_from_text(line);
+        }
+    }
+    file_of(draft, evidence.at("file"));
+    if draft.action.is_none() {
+        draft.action = evidence.path("api/operation").text();
+    }
+}
+
+fn file_of(draft: &mut Draft, file: Node<'_>) {
+    let name = if file.at("path").exists() {
+        file.at("path")
+    } else {
+        file.at("name")
+    };
+    draft.add(IndicatorKind::File, Role::Related, name);
+    for hash in file.at("hashes").items() {
+        draft.add(IndicatorKind::Hash, Role::Related, hash.at("value"));
+    }
+}
+
+/// A resource as the target, by what its type says it is.
+pub(super) fn resource(draft: &mut Draft, kind: &str, id: &str, name: Option<&str>) {
+    let word = kind.to_ascii_lowercase();
+    let indicator = [
+        ("user", IndicatorKind::Principal),
+        ("role", IndicatorKind::Principal),
+        ("account", IndicatorKind::Principal),
+        ("accesskey", IndicatorKind::AccessKey),
+        ("instance", IndicatorKind::Instance),
+        ("bucket", IndicatorKind::Bucket),
+        ("cluster", IndicatorKind::Cluster),
+        ("container", IndicatorKind::Container),
+        ("function", IndicatorKind::Function),
+        ("database", IndicatorKind::Database),
+    ]
+    .into_iter()
+    .find(|(part, _)| word.contains(part))
+    .map(|(_, indicator)| indicator);
+    draft.add_text(IndicatorKind::Arn, Role::Related, id);
+    if let Some(indicator) = indicator {
+        let short = id.rsplit(['/', ':']).next().unwrap_or(id);
+        draft.add_text(indicator, Role::Target, name.unwrap_or(short));
+    }
+}

@@ -1,0 +1,213 @@
+//! Google Security Command Center findings: notifications of API v1 and v2, list results, and bare findings.
+//!
+//! <https://cloud.google.com/security-command-center/docs/reference/rest/v2/organizations.sources.findings>. The key is
+//! the finding's own id and the project of its resource: v2 puts `/locations/…` into the name, and a listing by project
+//! names another parent, but both of these stay.
+
+mod entities;
+mod resource_name;
+mod techniques;
+
+use std::collections::BTreeMap;
+
+use super::{Draft, Node};
+use crate::envelope::describe;
+use crate::{IndicatorKind, Provider, ReadError, Role, Severity, Technique};
+use resource_name::ResourceName;
+
+pub(super) fn recognises(node: Node<'_>) -> bool {
+    let is_finding = |finding: Node<'_>| {
+        let named = finding
+            .at("name")
+            .str()
+            .is_some_and(|name| name.contains("/findings/"));
+        let canonical = finding.at("canonicalName").exists();
+        (named || canonical)
+            && (finding.at("category").exists() || finding.at("resourceName").exists())
+            || (finding.at("category").exists()
+                && finding.at("resourceName").exists()
+                && finding.at("parent").exists())
+    };
+    is_finding(node.at("finding")) || is_finding(node)
+}
+
+pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
+    let is_bare = !node.at("finding").is_object();
+    let finding = if is_bare { node } else { node.at("finding") };
+    let resource = if is_bare {
+        Node::of(&serde_json::Value::Null)
+    } else {
+        node.at("resource")
+    };
+    let prefix = if is_bare { "" } else { "/finding" };
+
+    let name = finding
+        .at("name")
+        .str()
+        .or(finding.at("canonicalName").str());
+    let id = name
+        .and_then(|name| name.rsplit_once("/findings/"))
+        .map(|(_, id)| id.split('/').next().unwrap_or(id))
+        .filter(|id| !id.is_empty())
+        .ok_or_else(|| {
+            field(
+                prefix,
+                "name",
+                "organizations/…/findings/<id>",
+                finding.at("name"),
+            )
+        })?;
+    let category = finding.at("category").text().ok_or_else(|| {
+        field(
+            prefix,
+            "category",
+            "the finding's category (a string)",
+            finding.at("category"),
+        )
+    })?;
+
+    let mut draft = Draft::new("scc", "scc", id, &category);
+    draft.provider = match resource.at("cloudProvider").str() {
+        Some("AMAZON_WEB_SERVICES") => Provider::Aws,
+        Some("MICROSOFT_AZURE") => Provider::Azure,
+        _ => Provider::Gcp,
+    };
+    heading(&mut draft, finding, &category);
+    state(&mut draft, finding);
+    place(&mut draft, finding, resource);
+    if draft.key_account.is_empty() {
+        draft.key_account = name.and_then(parent).unwrap_or_default();
+    }
+    techniques_of(&mut draft, finding);
+    entities::read(&mut draft, finding);
+    Ok(draft)
+}
+
+fn field(prefix: &str, key: &str, expected: &str, found: Node<'_>) -> ReadError {
+    ReadError::Field {
+        feed: "scc".to_owned(),
+        path: format!("{prefix}/{key}"),
+        expected: expected.to_owned(),
+        found: describe(found.value()),
+    }
+}
+
+fn heading(draft: &mut Draft, finding: Node<'_>, category: &str) {
+    draft.title = category.to_owned();
+    draft.description = finding.at("description").text().unwrap_or_default();
+    draft.class = finding.at("findingClass").text();
+    draft.severity_sent = finding.at("severity").text().unwrap_or_default();
+    draft.severity = severity(&draft.severity_sent);
+    draft.action = finding.path("access/methodName").text();
+    draft.times.created = finding.at("createTime").time();
+    draft.times.updated = finding
+        .at("updateTime")
+        .time()
+        .or_else(|| finding.at("eventTime").time());
+    draft.seen(finding.at("eventTime"), finding.at("eventTime"));
+}
+
+/// Severity by name; one that is not told counts as medium, so that it is looked at.
+fn severity(word: &str) -> Severity {
+    match word.to_ascii_uppercase().as_str() {
+        "CRITICAL" => Severity::Critical,
+        "HIGH" => Severity::High,
+        "LOW" => Severity::Low,
+        _ => Severity::Medium,
+    }
+}
+
+fn state(draft: &mut Draft, finding: Node<'_>) {
+    draft.state.inactive = finding.at("state").is("INACTIVE");
+    draft.state.suppressed = finding.at("mute").is("MUTED");
+    let marks = finding.path("securityMarks/marks");
+    draft.state.sample = finding.at("sample").is_true()
+        || marks.at("sample").is_true()
+        || finding.path("sourceProperties/sample").is_true();
+}
+
+/// Project, zone and the main resource.
+fn place(draft: &mut Draft, finding: Node<'_>, resource: Node<'_>) {
+    let full = finding
+        .at("resourceName")
+        .str()
+        .or(resource.at("name").str())
+        .unwrap_or_default();
+    let parsed = ResourceName::parse(full);
+    let metadata = resource.at("gcpMetadata");
+    draft.account = parsed
+        .project
+        .map(str::to_owned)
+        .or_else(|| resource.at("projectDisplayName").text())
+        .or_else(|| metadata.at("projectDisplayName").text())
+        .or_else(|| {
+            [resource, metadata]
+                .iter()
+                .find_map(|node| node.at("project").str())
+                .and_then(|project| project.rsplit('/').next())
+                .map(str::to_owned)
+        })
+        .or_else(|| resource.path("awsMetadata/account/id").text());
+    draft.account_name = resource
+        .at("projectDisplayName")
+        .text()
+        .or_else(|| metadata.at("projectDisplayName").text());
+    // Only what both API versions tell alike: the resource's own name.
+    draft.key_account = parsed.project.map(str::to_owned).unwrap_or_default();
+    draft.region = parsed
+        .place
+        .map(str::to_owned)
+        .or_else(|| resource.at("location").text());
+    if full.is_empty() {
+        return;
+    }
+    let display = resource.at("displayName").str().or(parsed.name);
+    draft.add_resource(
+        resource.at("type").str().unwrap_or(parsed.kind),
+        full,
+        display,
+        BTreeMap::new(),
+    );
+    draft.add_text(IndicatorKind::Arn, Role::Target, full);
+    if let (Some(kind), Some(name)) = (parsed.indicator, parsed.name) {
+        draft.add_text(kind, Role::Target, name);
+    }
+}
+
+/// `organizations/1/…` is `1`.
+fn parent(name: &str) -> Option<String> {
+    let mut segments = name.split('/');
+    segments.next()?;
+    segments.next().map(str::to_owned)
+}
+
+fn techniques_of(draft: &mut Draft, finding: Node<'_>) {
+    let attack = finding.at("mitreAttack");
+    let names = attack
+        .at("primaryTechniques")
+        .items()
+        .chain(attack.at("additionalTechniques").items());
+    let rule = finding.path("sourceProperties/detectionCategory/technique");
+    for name in names.chain(rule.items()).filter_map(Node::str) {
+        draft.techniques.extend(techniques::by_name(name));
+    }
+    // `https://attack.mitre.org/techniques/T1078/004/`
+    for uri in finding
+        .path("sourceProperties/contextUris/mitreUri")
+        .items()
+    {
+        let path = uri
+            .at("url")
+            .str()
+            .and_then(|url| url.split_once("/techniques/"));
+        let Some((_, path)) = path else { continue };
+        let id = path.trim_end_matches('/').replace('/', ".");
+        let known = draft.techniques.iter().any(|technique| technique.id == id);
+        if !known && id.starts_with('T') && id.len() <= 9 {
+            draft.techniques.insert(Technique {
+                id,
+                name: uri.at("displayName").text(),
+            });
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! AWS Security Hub findings (ASFF), taking the key of the product inside.
+//!
+//! <https://docs.aws.amazon.com/securityhub/latest/userguide/securityhub-findings-format-syntax.html>. A GuardDuty
+//! finding is turned back into GuardDuty's own shape and read by that feed: one finding, one key, one content.
+
+mod asff;
+mod guardduty;
+
+use super::{Draft, Node};
+use crate::envelope::describe;
+use crate::{FeedState, ReadError, Severity};
+
+pub(super) fn recognises(node: Node<'_>) -> bool {
+    let has_product = node
+        .at("ProductArn")
+        .str()
+        .is_some_and(|arn| arn.contains(":securityhub:"));
+    let has_shape = node.at("AwsAccountId").exists()
+        && (node.at("GeneratorId").exists() || node.at("SchemaVersion").is("2018-10-08"));
+    has_product || has_shape
+}
+
+pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
+    let Some(id) = node.at("Id").text() else {
+        return Err(ReadError::Field {
+            feed: "security_hub".to_owned(),
+            path: "/Id".to_owned(),
+            expected: "the finding's id (a string)".to_owned(),
+            found: describe(node.at("Id").value()),
+        });
+    };
+    let product = product(node);
+    let mut draft = if product == "guardduty" {
+        guardduty::read(node, &id)?
+    } else {
+        asff::read(node, &id, &product)?
+    };
+    let state = state(node);
+    draft.state = FeedState {
+        sample: draft.state.sample || state.sample,
+        ..state
+    };
+    draft.account_name = node.at("AwsAccountName").text();
+    Ok(draft)
+}
+
+/// `arn:aws:securityhub:eu-west-1::product/aws/guardduty` is `guardduty`; others by name.
+///
+/// Only Amazon's own products are under `product/aws/`: nobody else can claim one.
+fn product(node: Node<'_>) -> String {
+    let arn = node.at("ProductArn").str();
+    let path = arn
+        .and_then(|arn| arn.split_once("product/"))
+        .map(|(_, path)| path);
+    match path.and_then(|path| path.split_once('/')) {
+        Some(("aws", product)) => product.to_owned(),
+        Some((account, "default")) => node
+            .at("ProductName")
+            .text()
+            .unwrap_or_else(|| account.to_owned()),
+        Some((company, product)) => format!("{company}_{product}"),
+        None => node
+            .at("ProductName")
+            .text()
+            .unwrap_or_else(|| "security_hub".to_owned()),
+    }
+}
+
+fn state(node: Node<'_>) -> FeedState {
+    let workflow = node.path("Workflow/Status");
+    FeedState {
+        archived: node.at("RecordState").is("ARCHIVED"),
+        inactive: false,
+        resolved: workflow.is("RESOLVED"),
+        suppressed: workflow.is("SUPPRESSED"),
+        sample: node.at("Sample").is_true()
+            || node
+                .at("Title")
+                .str()
+                .is_some_and(|title| title.starts_with("[SAMPLE]")),
+    }
+}
+
+/// Severity by label; without one by the normalised number from 0 to 100.
+fn severity(node: Node<'_>) -> Severity {
+    let severity = node.at("Severity");
+    let provider = node.path("FindingProviderFields/Severity");
+    let label = severity.at("Label").str().or(provider.at("Label").str());
+    if let Some(known) = label.and_then(|label| label.parse().ok()) {
+        return known;
+    }
+    match severity.at("Normalized").number() {
+        Some(number) if number >= 90.0 => Severity::Critical,
+        Some(number) if number >= 70.0 => Severity::High,
+        Some(number) if number >= 40.0 => Severity::Medium,
+        Some(number) if number >= 1.0 => Severity::Low,
+        Some(number) if number >= 0.0 => Severity::Informational,
+        _ => Severity::Medium,
+    }
+}

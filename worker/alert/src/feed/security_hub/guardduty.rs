@@ -1,0 +1,228 @@
+//! GuardDuty through Security Hub: from ASFF back to GuardDuty's own shape.
+//!
+//! `ProductFields` holds GuardDuty's fields by path (`aws/guardduty/service/action/…`); `Action` and `Resources` hold
+//! what ASFF has names for. Types: <https://docs.aws.amazon.com/guardduty/latest/ug/securityhub-integration.html>.
+
+use serde_json::{Map, Value, json};
+
+use super::super::guardduty::{finding_of_arn, read_as};
+use super::super::{Draft, Node};
+use crate::ReadError;
+
+/// Deepest path of a product field that is followed.
+const MAX_DEPTH: usize = 16;
+
+pub(super) fn read(node: Node<'_>, id: &str) -> Result<Draft, ReadError> {
+    let native = native(node, id);
+    let mut draft = read_as(Node::of(&native), "security_hub")?;
+    if node.path("Severity/Product").number().is_none() {
+        draft.severity = super::severity(node);
+        draft.severity_sent = node.path("Severity/Label").text().unwrap_or_default();
+    }
+    // What GuardDuty's shape has no place for is kept as any other product's.
+    super::asff::entities(&mut draft, node);
+    Ok(draft)
+}
+
+fn native(node: Node<'_>, id: &str) -> Value {
+    let mut service = service(node);
+    let action = action(node.at("Action"));
+    if let (Value::Object(service), Value::Object(action)) = (&mut service, action)
+        && !action.is_empty()
+    {
+        let known = service.entry("action").or_insert_with(|| json!({}));
+        merge(known, Value::Object(action));
+    }
+    if let Value::Object(service) = &mut service {
+        service.insert("serviceName".to_owned(), json!("guardduty"));
+        for (key, from) in [
+            ("eventFirstSeen", "FirstObservedAt"),
+            ("eventLastSeen", "LastObservedAt"),
+        ] {
+            if !service.contains_key(key) {
+                service.insert(key.to_owned(), copy(node.at(from)));
+            }
+        }
+    }
+    json!({
+        "id": finding_of_arn(id).unwrap_or(id),
+        "type": kind(node),
+        "accountId": copy(node.at("AwsAccountId")),
+        "region": copy(node.at("Region")),
+        "title": copy(node.at("Title")),
+        "description": copy(node.at("Description")),
+        "severity": copy(node.path("Severity/Product")),
+        "createdAt": copy(node.at("CreatedAt")),
+        "updatedAt": copy(node.at("UpdatedAt")),
+        "resource": resource(node),
+        "service": service,
+    })
+}
+
+fn copy(node: Node<'_>) -> Value {
+    node.value().cloned().unwrap_or(Value::Null)
+}
+
+/// `TTPs/Discovery/IAMUser-AnomalousBehavior` is `Discovery:IAMUser/AnomalousBehavior`.
+///
+/// The last segment is the type with `-` for its `/`; where it lacks the purpose, the segment before is it.
+fn kind(node: Node<'_>) -> Value {
+    let own = node
+        .at("Types")
+        .items()
+        .chain(node.path("FindingProviderFields/Types").items());
+    let Some(asff) = own.filter_map(Node::str).next() else {
+        return Value::Null;
+    };
+    let (head, last) = asff.rsplit_once('/').unwrap_or(("", asff));
+    let purpose = head.rsplit('/').next().unwrap_or_default().replace(' ', "");
+    let (purpose, rest) = last.split_once(':').unwrap_or((&purpose, last));
+    if purpose.is_empty() {
+        return json!(asff);
+    }
+    json!(format!("{purpose}:{}", rest.replacen('-', "/", 1)))
+}
+
+/// GuardDuty's `service`, from the product fields' paths.
+fn service(node: Node<'_>) -> Value {
+    let mut root = json!({});
+    for (key, value) in node.at("ProductFields").members() {
+        let Some(path) = key.strip_prefix("aws/guardduty/service/") else {
+            continue;
+        };
+        if path.split('/').count() <= MAX_DEPTH {
+            insert(&mut root, path, copy(value));
+        }
+    }
+    root
+}
+
+fn insert(root: &mut Value, path: &str, value: Value) {
+    let mut place = root;
+    for segment in path.split('/') {
+        if !place.is_object() {
+            *place = json!({});
+        }
+        let Value::Object(map) = place else { return };
+        place = map.entry(segment).or_insert(Value::Null);
+    }
+    *place = lists(value);
+}
+
+/// A product field's value is text; only an action's list of port probes comes as JSON in it.
+fn lists(value: Value) -> Value {
+    match &value {
+        Value::String(text) if text.starts_with('[') => serde_json::from_str(text).unwrap_or(value),
+        _ => value,
+    }
+}
+
+/// ASFF's `Action` has GuardDuty's fields under other names of the outer objects only.
+fn action(action: Node<'_>) -> Value {
+    let mut map = Map::new();
+    if action.at("ActionType").exists() {
+        map.insert("actionType".to_owned(), copy(action.at("ActionType")));
+    }
+    for (to, from) in [
+        ("awsApiCallAction", "AwsApiCallAction"),
+        ("networkConnectionAction", "NetworkConnectionAction"),
+        ("portProbeAction", "PortProbeAction"),
+        ("dnsRequestAction", "DnsRequestAction"),
+    ] {
+        if action.at(from).is_object() {
+            map.insert(to.to_owned(), copy(action.at(from)));
+        }
+    }
+    Value::Object(map)
+}
+
+/// Puts `from` under `into`; what is known stays.
+fn merge(into: &mut Value, from: Value) {
+    match (into, from) {
+        (Value::Object(into), Value::Object(from)) => {
+            for (key, value) in from {
+                let spelled = into
+                    .keys()
+                    .find(|known| known.eq_ignore_ascii_case(&key))
+                    .cloned();
+                merge(
+                    into.entry(spelled.unwrap_or(key)).or_insert(Value::Null),
+                    value,
+                );
+            }
+        }
+        (into @ Value::Null, from) => *into = from,
+        _ => {}
+    }
+}
+
+/// GuardDuty's `resource`, from ASFF's list of resources.
+fn resource(node: Node<'_>) -> Value {
+    let mut resource = Map::new();
+    for item in node.at("Resources").items() {
+        let kind = item.at("Type").str().unwrap_or_default();
+        let id = item.at("Id").str().unwrap_or_default();
+        let details = item.path("Details").at(kind);
+        let last = id.rsplit(['/', ':']).next().unwrap_or(id);
+        let tags = copy(item.at("Tags"));
+        let (name, key, value) = match kind {
+            "AwsIamAccessKey" => (
+                "AccessKey",
+                "accessKeyDetails",
+                json!({
+                    "accessKeyId": last,
+                    "principalId": copy(details.at("PrincipalId")),
+                    "userName": copy(details.at("PrincipalName")),
+                    "userType": copy(details.at("PrincipalType")),
+                }),
+            ),
+            "AwsEc2Instance" => (
+                "Instance",
+                "instanceDetails",
+                json!({
+                    "instanceId": last,
+                    "imageId": copy(details.at("ImageId")),
+                    "iamInstanceProfile": { "arn": copy(details.at("IamInstanceProfileArn")) },
+                    "networkInterfaces": [{ "ipv6Addresses": copy(details.at("IpV6Addresses")) }],
+                    "tags": tags,
+                }),
+            ),
+            "AwsS3Bucket" => (
+                "S3Bucket",
+                "s3BucketDetails",
+                json!([{ "name": last, "arn": id, "tags": tags }]),
+            ),
+            "AwsEksCluster" => (
+                "EKSCluster",
+                "eksClusterDetails",
+                json!({ "name": last, "arn": id, "tags": tags }),
+            ),
+            "AwsEcsCluster" => (
+                "ECSCluster",
+                "ecsClusterDetails",
+                json!({ "name": last, "arn": id, "tags": tags }),
+            ),
+            "AwsLambdaFunction" => (
+                "Lambda",
+                "lambdaDetails",
+                json!({ "functionName": last, "functionArn": id, "tags": tags }),
+            ),
+            "AwsRdsDbInstance" => (
+                "RDSDBInstance",
+                "rdsDbInstanceDetails",
+                json!({ "dbInstanceIdentifier": last, "dbInstanceArn": id, "tags": tags }),
+            ),
+            "Container" => (
+                "Container",
+                "containerDetails",
+                json!({ "id": id, "name": copy(details.at("Name")), "image": copy(details.at("ImageName")) }),
+            ),
+            _ => continue,
+        };
+        resource
+            .entry("resourceType")
+            .or_insert_with(|| json!(name));
+        resource.entry(key).or_insert(value);
+    }
+    Value::Object(resource)
+}

@@ -1,0 +1,257 @@
+//! Typed values in free text: to check the claims of an analyst, and to take indicators from tool output.
+//!
+//! It prefers to miss over inventing: a dotted name counts as a domain only under a public suffix, and not where it reads
+//! as a file, a path or a field (`run.sh`, `/etc/foo.py`, `actor.user.name`).
+
+use std::net::IpAddr;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::{Indicator, IndicatorKind, Role};
+use crate::text::refang;
+
+/// Most values taken from one text.
+const MAX_VALUES: usize = 512;
+
+static URL: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r#"(?i)\b[a-z][a-z0-9+.-]{1,20}://[^\s"'<>`|\\^{}]{2,2048}"#).ok());
+static EMAIL: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?i)\b[a-z0-9][a-z0-9._%+-]{0,63}@(?:[a-z0-9-]{1,63}\.)+[a-z]{2,24}\b").ok()
+});
+static IPV4: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b").ok());
+static IPV6: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?i)[0-9a-f:]{2,39}:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-f:]{2,39}").ok()
+});
+static DOMAIN: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?i)(?:[\p{L}\p{N}_](?:[\p{L}\p{N}_-]{0,61}[\p{L}\p{N}])?\.)+(?:xn--[a-z0-9-]{2,59}|\p{L}{2,24})").ok()
+});
+static HASH: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?i)\b(?:[0-9a-f]{128}|[0-9a-f]{64}|[0-9a-f]{40}|[0-9a-f]{32})\b").ok()
+});
+static ARN: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r#"\barn:aws[a-z-]*:[a-z0-9-]+:[a-z0-9-]*:\d*:[^\s"'<>,;)\]}]+|//[a-z]+\.googleapis\.com/[^\s"'<>,;)\]}]+"#).ok()
+});
+static CVE: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"(?i)\bCVE-\d{4}-\d{4,9}\b").ok());
+
+/// Suffixes that are public, but in running text nearly always end a file or a field.
+const FILE_LIKE: &[&str] = &[
+    "sh", "py", "pl", "rs", "md", "zip", "mov", "so", "ps", "tf", "pm", "cab", "java", "name",
+    "id", "do", "app", "bat", "prof", "map", "log", "cat", "py3", "gdn", "int", "post", "data",
+    "events",
+];
+
+/// The typed values in a text, defanged ones too, each once, in the order in which they stand there by kind.
+#[must_use]
+pub fn extract(text: &str) -> Vec<(IndicatorKind, String)> {
+    let text = refang(text);
+    let mut found = Found::default();
+    for url in matches(&URL, &text) {
+        let raw = text.get(url).unwrap_or_default();
+        let raw = raw.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']']);
+        found.add(IndicatorKind::Url, raw);
+        if let Some(host) = url::Url::parse(raw)
+            .ok()
+            .and_then(|url| url.host_str().map(str::to_owned))
+        {
+            found.add(IndicatorKind::Ip, &host);
+            if host.parse::<IpAddr>().is_err() && is_public(&host) {
+                found.add(IndicatorKind::Domain, &host);
+            }
+        }
+    }
+    for (kind, pattern) in [
+        (IndicatorKind::Email, &EMAIL),
+        (IndicatorKind::Hash, &HASH),
+        (IndicatorKind::Arn, &ARN),
+        (IndicatorKind::Cve, &CVE),
+    ] {
+        for range in matches(pattern, &text) {
+            found.add(
+                kind,
+                text.get(range)
+                    .unwrap_or_default()
+                    .trim_end_matches(['.', ':']),
+            );
+        }
+    }
+    for range in ips(&text) {
+        found.add(IndicatorKind::Ip, text.get(range).unwrap_or_default());
+    }
+    for range in domains(&text) {
+        found.add(IndicatorKind::Domain, text.get(range).unwrap_or_default());
+    }
+    found.values
+}
+
+/// Where addresses with dots stand in a text: IPv4 addresses and domains, in order, without overlaps.
+pub(crate) fn spans(text: &str) -> Vec<Range<usize>> {
+    if !text.contains('.') {
+        return Vec::new();
+    }
+    let mut spans: Vec<Range<usize>> = ips(text)
+        .into_iter()
+        .filter(|range| text.get(range.clone()).is_some_and(|ip| ip.contains('.')))
+        .chain(domains(text))
+        .collect();
+    spans.sort_by_key(|range| range.start);
+    spans.dedup_by(|next, kept| next.start < kept.end);
+    spans
+}
+
+#[derive(Default)]
+struct Found {
+    values: Vec<(IndicatorKind, String)>,
+    seen: std::collections::HashSet<(IndicatorKind, String)>,
+}
+
+impl Found {
+    fn add(&mut self, kind: IndicatorKind, text: &str) {
+        if self.values.len() >= MAX_VALUES {
+            return;
+        }
+        if let Some(indicator) = Indicator::parse(kind, text, Role::Related) {
+            let value = (kind, indicator.value);
+            if self.seen.insert(value.clone()) {
+                self.values.push(value);
+            }
+        }
+    }
+}
+
+fn matches(pattern: &LazyLock<Option<Regex>>, text: &str) -> Vec<Range<usize>> {
+    pattern
+        .as_ref()
+        .map(|pattern| {
+            pattern
+                .find_iter(text)
+                .take(MAX_VALUES)
+                .map(|found| found.range())
+                .collect()
+        })
+        .unwrap_or_default()
+}
+
+fn before(text: &str, at: usize) -> Option<char> {
+    text.get(..at).and_then(|head| head.chars().next_back())
+}
+
+fn after(text: &str, at: usize) -> Option<char> {
+    text.get(at..).and_then(|tail| tail.chars().next())
+}
+
+fn ips(text: &str) -> Vec<Range<usize>> {
+    let mut found = matches(&IPV4, text);
+    found.retain(|range| {
+        let next = text.get(range.end..).unwrap_or_default();
+        let is_longer = before(text, range.start).is_some_and(|c| matches!(c, '.' | '-' | '_'))
+            || (next.starts_with('.')
+                && after(text, range.end + 1).is_some_and(|c| c.is_alphanumeric()))
+            || next.starts_with(['-', '_']);
+        !is_longer && !is_version(text, range)
+    });
+    if text.contains(':') {
+        let v6 = matches(&IPV6, text).into_iter().filter(|range| {
+            let candidate = text.get(range.clone()).unwrap_or_default();
+            let bounded = !before(text, range.start)
+                .is_some_and(|c| c.is_alphanumeric() || c == '.')
+                && !after(text, range.end).is_some_and(|c| c.is_alphanumeric());
+            bounded && candidate.len() > 3 && candidate.matches(':').count() >= 2
+        });
+        found.extend(v6.map(|range| {
+            // A closing colon is punctuation: `2001:db8::1: refused`.
+            let candidate = text.get(range.clone()).unwrap_or_default();
+            let trim = usize::from(candidate.ends_with(':') && !candidate.ends_with("::"));
+            range.start..range.end - trim
+        }));
+        found.retain(|range| {
+            text.get(range.clone())
+                .is_some_and(|ip| ip.parse::<IpAddr>().is_ok())
+        });
+        // The IPv4 tail of an IPv6 address is part of it.
+        let wide: Vec<Range<usize>> = found
+            .iter()
+            .filter(|range| {
+                text.get((*range).clone())
+                    .is_some_and(|ip| ip.contains(':'))
+            })
+            .cloned()
+            .collect();
+        found.retain(|range| {
+            !wide
+                .iter()
+                .any(|other| other != range && other.start <= range.start && range.end <= other.end)
+        });
+    }
+    found.sort_by_key(|range| range.start);
+    found
+}
+
+/// `Chrome/120.0.0.0` is a version: a product name and a slash before, zeros at the end.
+fn is_version(text: &str, range: &Range<usize>) -> bool {
+    let Some(product) = text
+        .get(..range.start)
+        .and_then(|head| head.strip_suffix(['/', 'v', 'V']))
+    else {
+        return false;
+    };
+    let named = product
+        .chars()
+        .next_back()
+        .is_none_or(|c| c.is_alphanumeric() || c == ' ');
+    named && text.get(range.clone()).is_some_and(|ip| ip.ends_with(".0"))
+}
+
+fn domains(text: &str) -> Vec<Range<usize>> {
+    let mut found = matches(&DOMAIN, text);
+    found.retain(|range| {
+        let name = text.get(range.clone()).unwrap_or_default();
+        let in_url = text
+            .get(..range.start)
+            .is_some_and(|head| head.ends_with("://"));
+        let host_of_url = in_url || before(text, range.start) == Some('@');
+        let is_part = before(text, range.start)
+            .is_some_and(|c| matches!(c, '/' | '\\' | '.' | '-' | '$' | '~' | '='))
+            && !in_url
+            && before(text, range.start) != Some('=');
+        let goes_on = after(text, range.end)
+            .is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '(' | '-'))
+            || (after(text, range.end) == Some('.')
+                && after(text, range.end + 1).is_some_and(char::is_alphanumeric));
+        !is_part && !goes_on && is_public(name) && (host_of_url || !reads_as_file(name))
+    });
+    found
+}
+
+fn reads_as_file(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let (head, suffix) = lower.rsplit_once('.').unwrap_or_default();
+    let plain = head
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'));
+    let always = matches!(suffix, "name" | "so" | "py" | "sh" | "md" | "zip" | "log");
+    FILE_LIKE.contains(&suffix) && plain && (always || !head.contains('.'))
+        || lower.contains('_') && always
+}
+
+/// Whether the name stands under a known public suffix and is more than the suffix.
+fn is_public(name: &str) -> bool {
+    let lower = name.to_lowercase();
+    let ascii = url::Host::parse(&lower).map(|host| host.to_string());
+    let name = ascii.as_deref().unwrap_or(&lower);
+    if name.ends_with(".onion") {
+        return true;
+    }
+    let Some(suffix) = psl::suffix(name.as_bytes()) else {
+        return false;
+    };
+    // A private suffix (`github.io`, `3322.org`) is a host of its own.
+    suffix.is_known()
+        && (name.len() > suffix.as_bytes().len() || suffix.typ() == Some(psl::Type::Private))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! Making an indicator: refang, validate by kind, write canonically.
+//!
+//! What does not validate is no indicator; it stays in the raw JSON, where the analyst sees it as text.
+
+use std::net::IpAddr;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::{Indicator, IndicatorKind, Role, is_wallet};
+use crate::text::{redact_known, refang, single_line, strip_hidden};
+
+/// Longest value of an indicator, in bytes.
+const MAX_VALUE_BYTES: usize = 1024;
+
+static EMAIL: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"^[A-Za-z0-9][A-Za-z0-9._%+'-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z0-9-]{2,24}$")
+        .ok()
+});
+static ACCESS_KEY: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"^(?:(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,124}|GOOG[A-Z0-9]{16,60}|[0-9a-f]{40}|GeneratedFinding[A-Za-z0-9]{1,60})$").ok()
+});
+static CVE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^CVE-\d{4}-\d{4,9}$").ok());
+static ARN: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"^(?:arn:[a-z0-9-]+:[A-Za-z0-9-]+:[^:\s]*:[^:\s]*:\S.*|//[a-z0-9.-]+\.googleapis\.com/\S+|/subscriptions/\S+)$").ok()
+});
+static LABEL: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$").ok());
+
+impl Indicator {
+    /// An indicator from text as a feed, a tool or a person wrote it; nothing where the text is none of that kind.
+    #[must_use]
+    pub fn parse(kind: IndicatorKind, text: &str, role: Role) -> Option<Self> {
+        if text.len() > 4 * MAX_VALUE_BYTES {
+            return None;
+        }
+        let (visible, _) = strip_hidden(text);
+        let line = single_line(&visible);
+        let text = line.as_ref();
+        let value = match kind {
+            IndicatorKind::Ip => ip(&refang(text)),
+            IndicatorKind::Domain => domain(&refang(text)),
+            IndicatorKind::Url => url(&refang(text)),
+            IndicatorKind::Email => matching(&EMAIL, refang(text).to_lowercase()),
+            IndicatorKind::Hash => hash(text),
+            IndicatorKind::AccessKey => matching(&ACCESS_KEY, text.to_owned()),
+            IndicatorKind::Arn => matching(&ARN, text.to_owned()),
+            IndicatorKind::Cve => matching(&CVE, text.to_ascii_uppercase()),
+            IndicatorKind::Wallet => is_wallet(text).then(|| text.to_owned()),
+            IndicatorKind::Principal
+            | IndicatorKind::Instance
+            | IndicatorKind::Bucket
+            | IndicatorKind::Cluster
+            | IndicatorKind::Container
+            | IndicatorKind::Image
+            | IndicatorKind::Function
+            | IndicatorKind::Database
+            | IndicatorKind::Process
+            | IndicatorKind::File => Some(text.to_owned()),
+        }?;
+        // A secret of a known kind does not become a typed value, for those are exempt from redaction.
+        let (value, _) = redact_known(&value);
+        (!value.is_empty() && value.len() <= MAX_VALUE_BYTES).then(|| Self {
+            kind,
+            value: value.into_owned(),
+            role,
+        })
+    }
+}
+
+fn matching(pattern: &LazyLock<Option<Regex>>, text: String) -> Option<String> {
+    pattern.as_ref()?.is_match(&text).then_some(text)
+}
+
+/// An address; IPv4 in IPv6 becomes IPv4, brackets go.
+fn ip(text: &str) -> Option<String> {
+    let plain = text
+        .strip_prefix('[')
+        .and_then(|inner| inner.strip_suffix(']'))
+        .unwrap_or(text);
+    let address: IpAddr = plain.parse().ok()?;
+    Some(address.to_canonical().to_string())
+}
+
+/// A name of two labels or more, lower case, in ASCII (IDNA).
+fn domain(text: &str) -> Option<String> {
+    let name = text.strip_suffix('.').unwrap_or(text);
+    let name = name.strip_prefix("*.").unwrap_or(name).to_lowercase();
+    let name = if name.is_ascii() {
+        name
+    } else {
+        url::Host::parse(&name).ok()?.to_string()
+    };
+    let label = LABEL.as_ref()?;
+    let labels: Vec<&str> = name.split('.').collect();
+    let last = labels.last()?;
+    let is_name = labels.len() >= 2
+        && name.len() <= 253
+        && labels.iter().all(|part| label.is_match(part))
+        && last.len() >= 2
+        && !last.bytes().all(|byte| byte.is_ascii_digit());
+    is_name.then_some(name)
+}
+
+fn url(text: &str) -> Option<String> {
+    let parsed = url::Url::parse(text).ok()?;
+    if !parsed.has_host() {
+        return None;
+    }
+    let mut written = parsed.to_string();
+    // `http://a.b` and `http://a.b/` are one.
+    if parsed.path() == "/"
+        && parsed.query().is_none()
+        && parsed.fragment().is_none()
+        && !text.ends_with('/')
+    {
+        written.pop();
+    }
+    Some(written)
+}
+
+fn hash(text: &str) -> Option<String> {
+    let lower = text.to_ascii_lowercase();
+    let digest = lower
+        .split_once(':')
+        .filter(|(name, _)| {
+            matches!(
+                *name,
+                "md5" | "sha1" | "sha256" | "sha512" | "sha-1" | "sha-256" | "sha-512"
+            )
+        })
+        .map_or(lower.as_str(), |(_, digest)| digest);
+    let is_digest = matches!(digest.len(), 32 | 40 | 64 | 128)
+        && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_digest.then(|| digest.to_owned())
+}

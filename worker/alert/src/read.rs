@@ -1,0 +1,213 @@
+//! From the bytes of a message to normalised alerts.
+//!
+//! Decode, unwrap, recognise, read. One bad finding never costs its neighbours: in a list or in lines, what cannot be
+//! read is handed back beside the alerts, with its bytes. Only a message that holds a single thing fails as a whole.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::decode::{Decoded, decode};
+use crate::envelope::{Item, unwrap};
+use crate::error::MAX_MESSAGE_BYTES;
+use crate::feed::{self, GenericFeed};
+use crate::{Alert, ReadError};
+
+/// Most unreadable findings of a message that are handed back one by one; the others come as one list.
+const MAX_REJECTED: usize = 100;
+
+/// How to read messages.
+#[derive(Debug, Clone, Default)]
+pub struct ReadOptions {
+    /// Feeds of the configuration, tried in order before the built-in ones.
+    pub generic: Vec<GenericFeed>,
+    /// Attributes of the message: `ce-specversion` names a CloudEvent in binary mode, whose bytes are the event's data.
+    pub attributes: BTreeMap<String, String>,
+    /// The only feeds that the message may carry; `None` for all.
+    pub feeds: Option<Vec<String>>,
+}
+
+/// What a message held.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Batch {
+    /// The alerts, in the order of the message. None and nothing rejected: there was nothing to do.
+    pub alerts: Vec<Alert>,
+    /// What could not be read, beside alerts that could.
+    pub rejected: Vec<Rejected>,
+    /// The envelopes that were taken off, outermost first, each once.
+    pub envelopes: Vec<&'static str>,
+}
+
+/// A part of a message that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejected {
+    /// JSON pointer in the message, through strings that hold JSON; for JSON lines the first segment is the line, from 0.
+    pub path: String,
+    /// The part: a line as it was sent, or the finding as JSON.
+    pub bytes: Vec<u8>,
+    /// Why.
+    pub error: ReadError,
+}
+
+/// Reads a message: one alert, a list, or one alert per line, in any known envelopes.
+///
+/// # Errors
+/// [`ReadError`] when nothing of the message can be read. What is unreadable beside other findings is in
+/// [`Batch::rejected`].
+pub fn read(bytes: &[u8], options: &ReadOptions) -> Result<Batch, ReadError> {
+    if bytes.len() > MAX_MESSAGE_BYTES {
+        return Err(ReadError::TooLarge {
+            bytes: bytes.len(),
+            limit: MAX_MESSAGE_BYTES,
+        });
+    }
+    let mut reading = Reading {
+        options,
+        batch: Batch::default(),
+        overflow: Vec::new(),
+    };
+    match decode(bytes) {
+        Ok(document) => reading.document(document, String::new(), false)?,
+        Err(error) => match lines(bytes) {
+            Some(lines) => reading.lines(lines),
+            None => return Err(error),
+        },
+    }
+    Ok(reading.finish())
+}
+
+struct Reading<'a> {
+    options: &'a ReadOptions,
+    batch: Batch,
+    /// Unreadable findings beyond [`MAX_REJECTED`].
+    overflow: Vec<(String, Value, ReadError)>,
+}
+
+impl Reading<'_> {
+    fn document(
+        &mut self,
+        document: Decoded,
+        path: String,
+        beside_others: bool,
+    ) -> Result<(), ReadError> {
+        let is_binary_event = self.options.attributes.keys().any(|key| {
+            key.eq_ignore_ascii_case("ce-specversion") || key.eq_ignore_ascii_case("ce_specversion")
+        });
+        if is_binary_event {
+            self.envelope("cloudevents");
+        }
+        let unwrapped = unwrap(document, path, usize::from(is_binary_event))?;
+        for name in unwrapped.envelopes {
+            self.envelope(name);
+        }
+        let single = !unwrapped.listed && !beside_others;
+        for item in unwrapped.items {
+            match item {
+                Ok(item) => self.item(item, single)?,
+                Err(failed) if single => return Err(failed.error),
+                Err(failed) => self.reject(failed.path, failed.value, failed.error),
+            }
+        }
+        Ok(())
+    }
+
+    fn item(&mut self, item: Item, single: bool) -> Result<(), ReadError> {
+        let Item { path, value, flags } = item;
+        let read = feed::read(&value, self.options).and_then(|draft| {
+            self.allowed(&draft.feed)?;
+            Ok(draft)
+        });
+        match read {
+            Ok(draft) => self.batch.alerts.push(draft.finish(value, flags)),
+            Err(error) if single => return Err(error.under(&path)),
+            Err(error) => {
+                let error = error.under(&path);
+                self.reject(path, value, error);
+            }
+        }
+        Ok(())
+    }
+
+    fn allowed(&self, feed: &str) -> Result<(), ReadError> {
+        match &self.options.feeds {
+            Some(feeds) if !feeds.iter().any(|name| name == feed) => {
+                Err(ReadError::FeedNotAllowed {
+                    feed: feed.to_owned(),
+                    path: String::new(),
+                    allowed: feeds.join(", "),
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn lines(&mut self, lines: Vec<(usize, &[u8])>) {
+        for (number, line) in lines {
+            let path = format!("/{number}");
+            let read = decode(line)
+                .map_err(|error| error.under(&path))
+                .and_then(|document| self.document(document, path.clone(), true));
+            if let Err(error) = read {
+                self.batch.rejected.push(Rejected {
+                    path,
+                    bytes: line.to_vec(),
+                    error,
+                });
+            }
+        }
+    }
+
+    fn envelope(&mut self, name: &'static str) {
+        if !self.batch.envelopes.contains(&name) {
+            self.batch.envelopes.push(name);
+        }
+    }
+
+    fn reject(&mut self, path: String, value: Value, error: ReadError) {
+        if self.batch.rejected.len() >= MAX_REJECTED {
+            self.overflow.push((path, value, error));
+            return;
+        }
+        self.batch.rejected.push(Rejected {
+            path,
+            bytes: value.to_string().into_bytes(),
+            error,
+        });
+    }
+
+    /// Puts the overflow together: each finding's bytes are kept, but a thousand of them are one dead letter.
+    fn finish(mut self) -> Batch {
+        let mut overflow = self.overflow.into_iter();
+        if let Some((path, first, error)) = overflow.next() {
+            let mut values = vec![first];
+            values.extend(overflow.map(|(_, value, _)| value));
+            self.batch.rejected.push(Rejected {
+                path,
+                bytes: Value::Array(values).to_string().into_bytes(),
+                error,
+            });
+        }
+        self.batch
+    }
+}
+
+/// The lines of a message of JSON lines, with their numbers; nothing if it is none.
+///
+/// Each line that is not empty must begin as an object, and one of them must be whole: else the bytes are one broken
+/// document, and its own error says more.
+fn lines(bytes: &[u8]) -> Option<Vec<(usize, &[u8])>> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let lines: Vec<(usize, &[u8])> = bytes
+        .split(|byte| *byte == b'\n')
+        .map(<[u8]>::trim_ascii)
+        .enumerate()
+        .filter(|(_, line)| !line.is_empty())
+        .collect();
+    let all_objects = lines.iter().all(|(_, line)| line.starts_with(b"{"));
+    let is_lines =
+        lines.len() > 1 && all_objects && lines.iter().any(|(_, line)| decode(line).is_ok());
+    is_lines.then_some(lines)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,22 @@
+//! Text from outside: taking out what must not enter, and writing it so that it does no harm.
+//!
+//! Applied once, where data enters (alerts, tool output), so that quotes still match later. These are filters: they keep
+//! reports clean and secrets in, but nothing that must hold against an attacker rests on them (attacks.md).
+
+mod clean;
+mod cut;
+mod defang;
+mod entropy;
+mod hidden;
+mod instructions;
+mod redact;
+mod secrets;
+
+pub use clean::{Bounds, clean_json};
+pub(crate) use clean::{clean_json_keeping, clean_text};
+pub use cut::{cut, single_line};
+pub use defang::{defang, refang};
+pub use hidden::strip_hidden;
+pub use instructions::instructions;
+pub use redact::redact;
+pub(crate) use redact::redact_known;

@@ -1,0 +1,105 @@
+//! Shortening text without breaking what people see as one character.
+
+use std::borrow::Cow;
+
+use unicode_segmentation::UnicodeSegmentation;
+
+/// At most `max_chars` graphemes; a cut text ends with `…`, which counts.
+#[must_use]
+pub fn cut(text: &str, max_chars: usize) -> Cow<'_, str> {
+    if text.len() <= max_chars {
+        return Cow::Borrowed(text);
+    }
+    let mut last_fitting = 0;
+    for (count, (start, _)) in text.grapheme_indices(true).enumerate() {
+        if count + 1 == max_chars {
+            last_fitting = start;
+        }
+        if count == max_chars {
+            let head = text.get(..last_fitting).unwrap_or_default();
+            return Cow::Owned(if max_chars == 0 {
+                String::new()
+            } else {
+                format!("{}…", head.trim_end())
+            });
+        }
+    }
+    Cow::Borrowed(text)
+}
+
+/// The longest head of whole graphemes that fits `max_bytes` together with the closing `…`.
+pub(super) fn cut_bytes(text: &str, max_bytes: usize) -> Cow<'_, str> {
+    if text.len() <= max_bytes {
+        return Cow::Borrowed(text);
+    }
+    let room = max_bytes.saturating_sub('…'.len_utf8());
+    let mut end = 0;
+    // Only the head is segmented: the tail may be a megabyte.
+    let head = text.floor_char_boundary(room);
+    for (start, grapheme) in text.get(..head).unwrap_or_default().grapheme_indices(true) {
+        if start + grapheme.len() < head {
+            end = start + grapheme.len();
+        }
+    }
+    Cow::Owned(format!("{}…", text.get(..end).unwrap_or_default()))
+}
+
+/// One line: every run of white space with a line break in it becomes one space, the ends are trimmed.
+#[must_use]
+pub fn single_line(text: &str) -> Cow<'_, str> {
+    let trimmed = text.trim();
+    let breaks = |c: char| {
+        matches!(
+            c,
+            '\n' | '\r' | '\t' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}'
+        )
+    };
+    if !trimmed.contains(breaks) {
+        return Cow::Borrowed(trimmed);
+    }
+    Cow::Owned(trimmed.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn r1_titles_are_cut_at_graphemes_not_bytes() {
+        assert_eq!(cut("short", 10), "short");
+        assert_eq!(cut("日本語のタイトル", 4), "日本語…");
+        // A family and a letter with two accents are one grapheme each.
+        assert_eq!(cut("👨‍👩‍👧‍👦👨‍👩‍👧‍👦👨‍👩‍👧‍👦", 2), "👨‍👩‍👧‍👦…");
+        assert_eq!(cut("e\u{301}\u{323}e\u{301}", 2), "e\u{301}\u{323}e\u{301}");
+        assert_eq!(cut("abc", 0), "");
+        assert_eq!(cut("abc", 1), "…");
+    }
+
+    #[test]
+    fn lines_become_one() {
+        assert_eq!(single_line("  a\n b\r\n\tc  "), "a b c");
+        assert_eq!(single_line("a  b"), "a  b");
+    }
+
+    proptest! {
+        #[test]
+        fn cut_never_splits_a_grapheme(text in "\\PC{0,60}", max in 0_usize..40) {
+            let short = cut(&text, max);
+            prop_assert!(short.graphemes(true).count() <= max.max(text.graphemes(true).count().min(max)));
+            let head = short.strip_suffix('…').unwrap_or(&short);
+            let ends: Vec<usize> = text.grapheme_indices(true).map(|(i, g)| i + g.len()).chain([0]).collect();
+            prop_assert!(!text.starts_with(head) || ends.contains(&head.len()) );
+            prop_assert!(text.starts_with(head));
+        }
+
+        #[test]
+        fn cut_bytes_keeps_within_its_bound(text in "\\PC{0,60}", max in 4_usize..80) {
+            let short = cut_bytes(&text, max);
+            prop_assert!(short.len() <= max);
+            let head = if short.len() < text.len() { short.strip_suffix('…').unwrap_or(&short) } else { &short };
+            prop_assert!(text.starts_with(head));
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Secrets of unknown make: tokens that no person and no naming scheme wrote.
+//!
+//! Random text changes between upper case, lower case and digits far more often than names do, and has more different
+//! characters. What is known to look random and is no secret stays: digests, UUIDs, ids of resources and keys, wallets.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// Shortest token that is judged; vendors' unlabelled keys have 20 characters and more.
+const SHORTEST: usize = 20;
+
+/// Parts of a text that may look random and stay as they are.
+static KEEP: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"(?x)
+          \barn:aws[a-z-]*:[^\s\x22',;]+                        # Amazon resource names
+        | //[a-z]+\.googleapis\.com/[^\s\x22',;]+               # Google resource names
+        | \b(?:sha(?:1|224|256|384|512)|md5|blake[23]b?)[:\-=][A-Za-z0-9+/=]+  # digests that say so
+        | \b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b
+        | \b(?:AKIA|ASIA|ABIA|ACCA|AROA|AIDA|AGPA|AIPA|ANPA|ANVA|APKA|ASCA)[A-Z0-9]{12,}\b  # ids, by IAM's prefixes
+        | \b(?:bc1|ltc1)[a-z0-9]{20,90}\b | \b0x[0-9a-fA-F]{40,64}\b | \b[48][0-9A-Za-z]{94}(?:[0-9A-Za-z]{11})?\b
+        | \b[a-z]+(?:-[a-z]+)*-[0-9a-f]{8,17}\b                 # i-0a1b…, eni-…, snap-…
+        | \[redacted:[a-z_]+\]
+        ",
+    )
+    .ok()
+});
+
+static TOKEN: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"[A-Za-z0-9+/=_~.-]{20,}").ok());
+
+/// The byte ranges of tokens that look like unknown secrets.
+pub(super) fn secrets(text: &str) -> Vec<std::ops::Range<usize>> {
+    let mut found = Vec::new();
+    if text.len() < SHORTEST {
+        return found;
+    }
+    let (Some(keep), Some(token)) = (KEEP.as_ref(), TOKEN.as_ref()) else {
+        return found;
+    };
+    let mut kept: Option<Vec<std::ops::Range<usize>>> = None;
+    for candidate in token.find_iter(text) {
+        for range in suspicious(candidate.as_str()) {
+            let range = candidate.start() + range.start..candidate.start() + range.end;
+            let kept =
+                kept.get_or_insert_with(|| keep.find_iter(text).map(|m| m.range()).collect());
+            let is_kept = kept
+                .iter()
+                .any(|k| k.start < range.end && range.start < k.end)
+                || text
+                    .get(range.clone())
+                    .is_some_and(crate::indicator::is_wallet);
+            if !is_kept {
+                found.push(range);
+            }
+        }
+    }
+    found
+}
+
+/// The whole token if it looks random, else those of its parts that do.
+fn suspicious(token: &str) -> Vec<std::ops::Range<usize>> {
+    let trimmed = token.trim_end_matches(['.', '-', '/']);
+    // A path, a URL's path or a dotted name is judged by its parts, a key in base64 as a whole.
+    if !trimmed.contains(['.', '-', '~']) && !trimmed.starts_with('/') && is_random(trimmed) {
+        return std::iter::once(0..trimmed.len()).collect();
+    }
+    let mut start = 0;
+    let mut ranges = Vec::new();
+    for part in trimmed.split(['/', '.', '=', '~']) {
+        if is_random(part) {
+            ranges.push(start..start + part.len());
+        }
+        start += part.len() + 1;
+    }
+    ranges
+}
+
+fn is_random(token: &str) -> bool {
+    let length = token.len();
+    if length < SHORTEST || token.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return false;
+    }
+    let classes: Vec<u8> = token.bytes().map(class).collect();
+    let count = |wanted: u8| classes.iter().filter(|class| **class == wanted).count();
+    let (lower, upper, digits) = (count(b'a'), count(b'A'), count(b'0'));
+    let changes = classes
+        .windows(2)
+        .filter(|pair| pair.first() != pair.last())
+        .count();
+    let rate = changes as f64 / (length - 1) as f64;
+    let bits = entropy(token);
+    if lower > 0 && upper > 0 && digits > 0 {
+        // Base64 and base62 change class at 0.62 per character, words in camel case with numbers below 0.3.
+        return rate >= 0.38 && bits >= 3.6;
+    }
+    if lower > 0 && upper > 0 {
+        // Long base64 without a digit is rare; words in camel case change at 0.25.
+        return length >= 32 && rate >= 0.42 && bits >= 4.2;
+    }
+    // Base36 changes at 0.40 and has a quarter of digits.
+    !token.contains('/')
+        && digits * 100 >= length * 12
+        && length >= 24
+        && (lower > 0 || upper > 0)
+        && rate >= 0.30
+        && bits >= 3.7
+        && !token.contains(['_', '-'])
+}
+
+fn class(byte: u8) -> u8 {
+    match byte {
+        b'a'..=b'z' => b'a',
+        b'A'..=b'Z' => b'A',
+        b'0'..=b'9' => b'0',
+        _ => b'_',
+    }
+}
+
+/// Shannon entropy in bits per character.
+fn entropy(token: &str) -> f64 {
+    let mut counts = [0_u32; 256];
+    for byte in token.bytes() {
+        if let Some(count) = counts.get_mut(usize::from(byte)) {
+            *count += 1;
+        }
+    }
+    let length = token.len() as f64;
+    counts
+        .iter()
+        .filter(|count| **count > 0)
+        .map(|count| {
+            let share = f64::from(*count) / length;
+            -share * share.log2()
+        })
+        .sum()
+}

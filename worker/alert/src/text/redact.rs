@@ -1,0 +1,155 @@
+//! Taking secrets out of text: known kinds first, then what looks random.
+//!
+//! A secret becomes `[redacted:<kind>]`. Typed indicators, digests, UUIDs, resource names and access key *ids* stay.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::{LazyLock, OnceLock};
+
+use regex::{Regex, RegexSet};
+
+use super::entropy;
+use super::secrets::{SECRET_KEY, SECRETS};
+
+struct Known {
+    /// Which kinds occur at all, in one pass.
+    set: RegexSet,
+    /// Compiled when first needed: most never are.
+    each: Vec<OnceLock<Option<Regex>>>,
+}
+
+static KNOWN: LazyLock<Option<Known>> = LazyLock::new(|| {
+    let set = regex::RegexSetBuilder::new(SECRETS.iter().map(|(_, pattern)| *pattern))
+        .size_limit(64 << 20)
+        .dfa_size_limit(16 << 20)
+        .build()
+        .ok()?;
+    let each = SECRETS.iter().map(|_| OnceLock::new()).collect();
+    Some(Known { set, each })
+});
+
+static KEY: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(SECRET_KEY).ok());
+
+/// The text without secrets, and how many were taken out.
+#[must_use]
+pub fn redact(text: &str) -> (Cow<'_, str>, usize) {
+    redact_keeping(text, &|_| false)
+}
+
+/// As [`redact`], but a token for which `keep` holds stays, though it looks random. Known kinds go even so.
+pub(super) fn redact_keeping<'a>(
+    text: &'a str,
+    keep: &dyn Fn(&str) -> bool,
+) -> (Cow<'a, str>, usize) {
+    let (known, mut count) = redact_known(text);
+    let random: Vec<(Range<usize>, &str)> = entropy::secrets(&known)
+        .into_iter()
+        .filter(|range| known.get(range.clone()).is_some_and(|token| !keep(token)))
+        .map(|range| (range, "high_entropy"))
+        .collect();
+    if random.is_empty() {
+        return (known, count);
+    }
+    count += random.len();
+    (Cow::Owned(replace(&known, &random)), count)
+}
+
+/// The text without secrets of known kinds.
+pub(crate) fn redact_known(text: &str) -> (Cow<'_, str>, usize) {
+    let Some(known) = KNOWN.as_ref() else {
+        return (Cow::Borrowed(text), 0);
+    };
+    // The shortest thing that a pattern takes is `pwd=abcdef`.
+    if text.len() < 8 {
+        return (Cow::Borrowed(text), 0);
+    }
+    let mut ranges: Vec<(Range<usize>, &str)> = Vec::new();
+    for index in known.set.matches(text) {
+        let (Some((name, pattern)), Some(cell)) = (SECRETS.get(index), known.each.get(index))
+        else {
+            continue;
+        };
+        let Some(regex) = cell.get_or_init(|| Regex::new(pattern).ok()) else {
+            continue;
+        };
+        for captures in regex.captures_iter(text) {
+            let Some(found) = captures.name("secret").or_else(|| captures.get(0)) else {
+                continue;
+            };
+            let overlaps = ranges
+                .iter()
+                .any(|(range, _)| range.start < found.end() && found.start() < range.end);
+            if !overlaps && !is_harmless(found.as_str()) {
+                ranges.push((found.range(), name));
+            }
+        }
+    }
+    if ranges.is_empty() {
+        return (Cow::Borrowed(text), 0);
+    }
+    ranges.sort_by_key(|(range, _)| range.start);
+    (Cow::Owned(replace(text, &ranges)), ranges.len())
+}
+
+/// Whether the value of this key in a JSON object is a secret by its name.
+pub(super) fn is_secret_key(key: &str) -> bool {
+    if key.len() < 3 || key.len() > 64 {
+        return false;
+    }
+    // camelCase and PascalCase as words: `clientSecret` is `client_secret`.
+    let mut words = String::with_capacity(key.len() + 4);
+    let mut previous = '_';
+    for character in key.chars() {
+        if character.is_ascii_uppercase() && previous.is_ascii_lowercase() {
+            words.push('_');
+        }
+        words.push(character.to_ascii_lowercase());
+        previous = character;
+    }
+    KEY.as_ref().is_some_and(|pattern| pattern.is_match(&words))
+}
+
+/// What stands where a secret could, and is none: our own marks, placeholders, ids.
+fn is_harmless(value: &str) -> bool {
+    let plain = value.trim_matches(['"', '\'', '\\']);
+    plain.starts_with("[redacted:")
+        || plain.starts_with("arn:")
+        || plain.starts_with("AKIA")
+        || plain.starts_with("ASIA")
+        || plain.starts_with("${")
+        || plain.starts_with("http://")
+        || plain.starts_with("https://")
+        || plain
+            .bytes()
+            .all(|byte| matches!(byte, b'*' | b'x' | b'X' | b'.' | b'-'))
+        || matches!(
+            plain.to_ascii_lowercase().as_str(),
+            "hidden_due_to_security_reasons"
+                | "required"
+                | "optional"
+                | "enabled"
+                | "disabled"
+                | "expired"
+                | "invalid"
+                | "missing"
+                | "unknown"
+                | "string"
+        )
+}
+
+fn replace(text: &str, ranges: &[(Range<usize>, &str)]) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut done = 0;
+    for (range, name) in ranges {
+        out.push_str(text.get(done..range.start).unwrap_or_default());
+        out.push_str("[redacted:");
+        out.push_str(name);
+        out.push(']');
+        done = range.end;
+    }
+    out.push_str(text.get(done..).unwrap_or_default());
+    out
+}
+
+#[cfg(test)]
+mod tests;

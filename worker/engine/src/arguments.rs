@@ -1,0 +1,203 @@
+//! Whether a call may be made: the tool is of the profile, and every argument is of its kind.
+//!
+//! Nothing is repaired here. What is refused goes back to the analyst as a typed error; the call is not made.
+
+use nightshift_alert::{Indicator, Role};
+use serde_json::Value;
+
+use crate::{Argument, ArgumentKind, Reach, State, ToolCall, ToolError, ToolSpec};
+
+/// Checks a call against the tools of the case and the values it knows, and returns the tool.
+///
+/// # Errors
+///
+/// The first thing that does not fit, in words for the analyst.
+pub(crate) fn check<'a>(
+    call: &ToolCall,
+    tools: &'a [ToolSpec],
+    state: &State,
+) -> Result<&'a ToolSpec, ToolError> {
+    let spec = tools
+        .iter()
+        .find(|spec| spec.name == call.tool)
+        .ok_or_else(|| ToolError::Unknown {
+            name: call.tool.chars().take(80).collect(),
+        })?;
+    if let Some(name) = call.arguments.keys().find(|name| {
+        !spec
+            .arguments
+            .iter()
+            .any(|argument| argument.name == **name)
+    }) {
+        let known: Vec<_> = spec.arguments.iter().map(|a| a.name.as_str()).collect();
+        return Err(refused(
+            name,
+            format!("{} takes {}", spec.name, known.join(", ")),
+        ));
+    }
+    for argument in &spec.arguments {
+        match call.arguments.get(&argument.name) {
+            None | Some(Value::Null) if argument.required => {
+                return Err(refused(&argument.name, "is missing".to_owned()));
+            }
+            None | Some(Value::Null) => {}
+            Some(value) => check_value(argument, value, spec.reach, state)?,
+        }
+    }
+    Ok(spec)
+}
+
+fn refused(argument: &str, problem: String) -> ToolError {
+    ToolError::Argument {
+        argument: argument.chars().take(80).collect(),
+        problem,
+    }
+}
+
+fn check_value(
+    argument: &Argument,
+    value: &Value,
+    reach: Reach,
+    state: &State,
+) -> Result<(), ToolError> {
+    let no = |problem: String| Err(refused(&argument.name, problem));
+    if value.as_str().is_some_and(is_placeholder) {
+        return no("is a placeholder; give the value itself".to_owned());
+    }
+    match (&argument.kind, value) {
+        (ArgumentKind::Indicator { types }, Value::String(text)) => {
+            let known = types.iter().any(|kind| {
+                Indicator::parse(*kind, text, Role::Related)
+                    .is_some_and(|known| state.knows(*kind, &known.value))
+            });
+            if known {
+                Ok(())
+            } else {
+                let names: Vec<_> = types.iter().map(|kind| kind.as_str()).collect();
+                no(format!(
+                    "is no {} that this case knows; only what the alert or a tool result names may be looked up",
+                    names.join(" or ")
+                ))
+            }
+        }
+        (ArgumentKind::Enum { values }, Value::String(text)) => {
+            if values.contains(text) {
+                Ok(())
+            } else {
+                no(format!("is one of {}", values.join(", ")))
+            }
+        }
+        (ArgumentKind::Time, Value::String(text)) => {
+            match chrono::DateTime::parse_from_rfc3339(text) {
+                Ok(_) => Ok(()),
+                Err(_) => no("is a time like 2026-03-02T02:41:12Z".to_owned()),
+            }
+        }
+        (ArgumentKind::Number { min, max }, Value::Number(number)) => {
+            if number.as_i64().is_some_and(|n| (*min..=*max).contains(&n)) {
+                Ok(())
+            } else {
+                no(format!("is a whole number from {min} to {max}"))
+            }
+        }
+        (ArgumentKind::Text { .. }, _) if reach == Reach::ThirdParty => {
+            no("is free text, which never goes to a third party".to_owned())
+        }
+        (ArgumentKind::Text { max_chars }, Value::String(text)) => {
+            if text.chars().count() <= *max_chars {
+                Ok(())
+            } else {
+                no(format!("is at most {max_chars} characters long"))
+            }
+        }
+        (kind, _) => no(format!("is {}", expected(kind))),
+    }
+}
+
+const fn expected(kind: &ArgumentKind) -> &'static str {
+    match kind {
+        ArgumentKind::Indicator { .. } | ArgumentKind::Enum { .. } | ArgumentKind::Text { .. } => {
+            "a string"
+        }
+        ArgumentKind::Time => "a time in RFC 3339, as a string",
+        ArgumentKind::Number { .. } => "a whole number",
+    }
+}
+
+/// `{{…}}` and `<…>` stand for a value that nobody filled in.
+fn is_placeholder(text: &str) -> bool {
+    let text = text.trim();
+    text.contains("{{") || (text.starts_with('<') && text.ends_with('>'))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::fixture;
+
+    fn call(arguments: Value) -> ToolCall {
+        ToolCall::new("lookup", arguments.as_object().cloned().unwrap_or_default())
+    }
+
+    fn verdict(arguments: Value) -> Result<(), ToolError> {
+        let state = fixture::opened_state();
+        let tools = fixture::tools();
+        check(&call(arguments), &tools, &state).map(|_| ())
+    }
+
+    #[test]
+    fn a10_an_undeclared_tool_is_refused() {
+        let state = fixture::opened_state();
+        for number in 0..50 {
+            let asked = ToolCall::new(format!("tool_{number}"), serde_json::Map::new());
+            assert!(matches!(
+                check(&asked, &fixture::tools(), &state),
+                Err(ToolError::Unknown { .. })
+            ));
+        }
+    }
+
+    #[test]
+    fn r2_a_tool_name_is_matched_whole() {
+        let state = fixture::opened_state();
+        let asked = ToolCall::new("look", serde_json::Map::new());
+        assert!(check(&asked, &fixture::tools(), &state).is_err());
+    }
+
+    #[test]
+    fn a03_an_indicator_that_the_case_does_not_know_is_refused() {
+        assert!(verdict(json!({"indicator": "198.51.100.7"})).is_ok());
+        assert!(verdict(json!({"indicator": "198.51.100.8"})).is_err());
+        assert!(verdict(json!({"indicator": "c2VjcmV0.evil.example"})).is_err());
+    }
+
+    #[test]
+    fn r4_placeholders_are_refused() {
+        for text in ["{{ s1.ip }}", "<ip address>", "<IP>"] {
+            let problem = verdict(json!({"indicator": text}));
+            assert!(matches!(problem, Err(ToolError::Argument { .. })), "{text}");
+        }
+    }
+
+    #[test]
+    fn wrong_kinds_are_refused_with_what_would_fit() {
+        for arguments in [
+            json!({}),
+            json!({"indicator": 5}),
+            json!({"indicator": "198.51.100.7", "limit": 0}),
+            json!({"indicator": "198.51.100.7", "limit": "5"}),
+            json!({"indicator": "198.51.100.7", "since": "yesterday"}),
+            json!({"indicator": "198.51.100.7", "more": true}),
+        ] {
+            assert!(verdict(arguments.clone()).is_err(), "{arguments}");
+        }
+        assert!(
+            verdict(
+                json!({"indicator": "198.51.100.7", "limit": 5, "since": "2026-03-02T02:41:12Z"})
+            )
+            .is_ok()
+        );
+    }
+}

@@ -1,0 +1,60 @@
+//! Claims: each must be borne by the evidence that it cites.
+
+use serde_json::Value;
+
+use crate::{Finding, FindingDraft, Quote, State, resolve};
+
+/// Checks one finding. What fails is kept, and counts for nothing.
+pub(super) fn check(draft: &FindingDraft, state: &State) -> Finding {
+    let evidence: Vec<Quote> = draft
+        .quotes
+        .iter()
+        .map(|quote| Quote {
+            id: quote.evidence,
+            quote: quote.quote.clone(),
+            path: state
+                .evidence_of(quote.evidence)
+                .filter(|evidence| evidence.error.is_none())
+                .and_then(|evidence| resolve(&evidence.body, &quote.quote)),
+        })
+        .collect();
+    let problem = problem(draft, &evidence, state);
+    Finding {
+        claim: draft.claim.clone(),
+        supported: problem.is_none(),
+        problem,
+        evidence,
+        stance: draft.stance,
+    }
+}
+
+fn problem(draft: &FindingDraft, quotes: &[Quote], state: &State) -> Option<String> {
+    if quotes.is_empty() {
+        return Some("it cites no evidence".to_owned());
+    }
+    if let Some(quote) = quotes.iter().find(|quote| quote.path.is_none()) {
+        return Some(format!("{} does not say {:?}", quote.id, quote.quote));
+    }
+    let cited: Vec<&Value> = quotes
+        .iter()
+        .filter_map(|quote| state.evidence_of(quote.id))
+        .map(|evidence| &evidence.body)
+        .collect();
+    nightshift_alert::indicator::extract(&draft.claim)
+        .into_iter()
+        .find(|(_, value)| !cited.iter().any(|body| mentions(body, value)))
+        .map(|(kind, value)| format!("the {kind} {value} does not stand in what it cites"))
+}
+
+/// Whether a value stands somewhere in the evidence, in any case of letters.
+fn mentions(body: &Value, value: &str) -> bool {
+    match body {
+        Value::String(text) => text.to_lowercase().contains(&value.to_lowercase()),
+        Value::Array(list) => list.iter().any(|inner| mentions(inner, value)),
+        Value::Object(map) => map
+            .iter()
+            .any(|(key, inner)| key.contains(value) || mentions(inner, value)),
+        Value::Number(number) => number.to_string() == value,
+        Value::Bool(_) | Value::Null => false,
+    }
+}

@@ -1,0 +1,47 @@
+//! Confidence, computed: supported findings, independent tools, gaps. Never taken from an analyst.
+
+use std::collections::BTreeSet;
+
+use super::floor::Ruling;
+use crate::{Confidence, Coverage, EvidenceId, Finding, Stance, State, Verdict};
+
+/// How sure the ruling is.
+pub(super) fn of(
+    ruling: &Ruling,
+    findings: &[Finding],
+    state: &State,
+    coverage: &Coverage,
+) -> Confidence {
+    let complete = coverage.read == coverage.wanted && state.stopped_by().is_none();
+    match ruling.verdict {
+        Verdict::Inconclusive => Confidence::Low,
+        Verdict::BenignTruePositive | Verdict::FalsePositive => {
+            if complete {
+                Confidence::High
+            } else {
+                Confidence::Medium
+            }
+        }
+        Verdict::TruePositive => {
+            let supported: Vec<_> = findings
+                .iter()
+                .filter(|finding| finding.supported && finding.stance == Stance::For)
+                .collect();
+            let tools: BTreeSet<&str> = supported
+                .iter()
+                .flat_map(|finding| &finding.evidence)
+                .filter(|quote| quote.id != EvidenceId::ALERT)
+                .filter_map(|quote| state.evidence_of(quote.id))
+                .map(|evidence| evidence.tool.as_str())
+                .collect();
+            let contested = findings
+                .iter()
+                .any(|finding| finding.supported && finding.stance == Stance::Against);
+            match (tools.len(), supported.len()) {
+                (2.., 2..) if complete && !contested => Confidence::High,
+                (1.., 2..) | (2.., _) => Confidence::Medium,
+                _ => Confidence::Low,
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The verdict floor: only code exonerates.
+//!
+//! A benign verdict or a lowered severity needs an approved record that clears this alert, no failed key step, nothing
+//! that cut the work short, and no text that talks to the analyst. Towards worse, an analyst may go freely, as long as
+//! its claims are borne by evidence.
+
+use nightshift_alert::{Alert, Severity};
+
+use crate::{
+    ConclusionDraft, Finding, Leaning, Override, Reason, Stance, State, StepStatus, Verdict, clears,
+};
+
+/// Verdict and severity after the rules.
+pub(super) struct Ruling {
+    pub(super) verdict: Verdict,
+    pub(super) leaning: Leaning,
+    pub(super) reason: Reason,
+    pub(super) severity: Severity,
+    pub(super) would_decide: Vec<String>,
+    pub(super) overridden: Vec<Override>,
+}
+
+/// Applies the rules to what the analyst proposes.
+pub(super) fn rule(
+    state: &State,
+    alert: &Alert,
+    draft: &ConclusionDraft,
+    findings: &[Finding],
+    manipulation: bool,
+) -> Ruling {
+    let obstacle = obstacle(state, alert, manipulation);
+    let mut ruling = Ruling {
+        verdict: draft.verdict,
+        leaning: draft.leaning,
+        reason: draft.reason,
+        severity: draft.assessed_severity,
+        would_decide: Vec::new(),
+        overridden: Vec::new(),
+    };
+    if let Some(obstacle) = &obstacle {
+        if draft.verdict.is_benign() {
+            ruling.verdict = Verdict::Inconclusive;
+            ruling.leaning = Leaning::Benign;
+            ruling.reason = obstacle.reason;
+            ruling.would_decide.clone_from(&obstacle.would_decide);
+            ruling.note(
+                obstacle.rule,
+                &format!(
+                    "the analyst said {}; {}",
+                    draft.verdict.title().to_lowercase(),
+                    obstacle.text
+                ),
+            );
+        }
+        if ruling.severity < alert.severity {
+            ruling.severity = alert.severity;
+            ruling.note(
+                "severity_floor",
+                &format!("the severity stays {}; {}", alert.severity, obstacle.text),
+            );
+        }
+    }
+    require_support(&mut ruling, findings);
+    cut_short(&mut ruling, state);
+    if ruling.verdict != Verdict::Inconclusive {
+        ruling.leaning = Leaning::None;
+    }
+    ruling
+}
+
+impl Ruling {
+    fn note(&mut self, rule: &str, text: &str) {
+        self.overridden.push(Override {
+            rule: rule.to_owned(),
+            text: text.to_owned(),
+        });
+    }
+}
+
+/// A true positive without one claim that its evidence bears is none.
+fn require_support(ruling: &mut Ruling, findings: &[Finding]) {
+    let borne = findings
+        .iter()
+        .any(|finding| finding.supported && finding.stance == Stance::For);
+    if ruling.verdict == Verdict::TruePositive && !borne {
+        ruling.verdict = Verdict::Inconclusive;
+        ruling.leaning = Leaning::Malicious;
+        ruling.reason = Reason::UnsupportedEvidence;
+        ruling.note(
+            "unsupported_evidence",
+            "the analyst said true positive; no claim of it is borne by evidence",
+        );
+    }
+}
+
+/// A case whose work was cut short says so, unless what it has is enough.
+fn cut_short(ruling: &mut Ruling, state: &State) {
+    if state.stopped_by().is_some() && ruling.verdict == Verdict::Inconclusive {
+        ruling.reason = Reason::BudgetExhausted;
+    }
+}
+
+struct Obstacle {
+    rule: &'static str,
+    reason: Reason,
+    text: String,
+    would_decide: Vec<String>,
+}
+
+/// Why nothing may clear this alert, if something stands in the way.
+fn obstacle(state: &State, alert: &Alert, manipulation: bool) -> Option<Obstacle> {
+    let of = |rule, reason, text: String| Obstacle {
+        rule,
+        reason,
+        text,
+        would_decide: Vec::new(),
+    };
+    if manipulation {
+        return Some(of(
+            "suspected_manipulation",
+            Reason::SuspectedManipulation,
+            "text in the data talks to the analyst, so nothing in it may clear the alert"
+                .to_owned(),
+        ));
+    }
+    let key_step = state
+        .steps()
+        .iter()
+        .find(|step| step.key && matches!(step.status, StepStatus::Failed | StepStatus::NotRun));
+    if let Some(step) = key_step {
+        return Some(of(
+            "key_step_failed",
+            Reason::ToolFailure,
+            format!("the key step {} came to no result", step.id),
+        ));
+    }
+    if state.stopped_by().is_some() || state.plan_error.is_some() {
+        return Some(of(
+            "cut_short",
+            Reason::BudgetExhausted,
+            "the work was cut short".to_owned(),
+        ));
+    }
+    if clears(&state.exonerations, alert) {
+        return None;
+    }
+    Some(Obstacle {
+        rule: "not_exonerated",
+        reason: Reason::NotExonerated,
+        text: "no approved record clears it".to_owned(),
+        would_decide: records_that_would_decide(state, alert),
+    })
+}
+
+/// What record would have cleared the alert: those that were found and did not fit, else what to look for.
+fn records_that_would_decide(state: &State, alert: &Alert) -> Vec<String> {
+    let near: Vec<String> = state
+        .not_cleared
+        .iter()
+        .map(|(fact, why)| format!("{} {}: {why}", fact.kind.replace('_', " "), fact.reference))
+        .collect();
+    if !near.is_empty() {
+        return near;
+    }
+    let subject = alert
+        .with_role(nightshift_alert::Role::Actor)
+        .next()
+        .map_or("this alert's actor", |indicator| indicator.value.as_str());
+    vec![format!(
+        "An approved record (authorised scanner, change, asset or identity) for {subject} that covers {} at that time",
+        alert.kind
+    )]
+}

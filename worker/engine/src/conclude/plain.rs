@@ -1,0 +1,30 @@
+//! The plain conclusion: what can be said when no analyst answered.
+
+use crate::{ConclusionDraft, Leaning, Reason, State, Verdict};
+
+/// What was done, without a judgement.
+pub(super) fn draft(state: &State) -> ConclusionDraft {
+    let severity = state
+        .alert()
+        .map_or_else(Default::default, |alert| alert.severity);
+    ConclusionDraft {
+        verdict: Verdict::Inconclusive,
+        leaning: Leaning::None,
+        reason: if state.stopped_by().is_some() {
+            Reason::BudgetExhausted
+        } else {
+            Reason::ToolFailure
+        },
+        assessed_severity: severity,
+        findings: state
+            .work
+            .values()
+            .flat_map(|work| work.findings.iter().cloned())
+            .collect(),
+        gaps: Vec::new(),
+        would_decide: vec!["Another run of this case, once the analyst answers".to_owned()],
+        actions: Vec::new(),
+        meaning: String::new(),
+        techniques: Vec::new(),
+    }
+}

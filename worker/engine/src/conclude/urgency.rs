@@ -1,0 +1,23 @@
+//! Urgency, computed from verdict and severity: when somebody should act.
+
+use nightshift_alert::{Alert, Severity};
+
+use super::floor::Ruling;
+use crate::{Leaning, Urgency, Verdict};
+
+/// When somebody should act.
+pub(super) fn of(ruling: &Ruling, alert: &Alert) -> Urgency {
+    if alert.is_sample() || ruling.verdict.is_benign() {
+        return Urgency::None;
+    }
+    let is_true = ruling.verdict == Verdict::TruePositive;
+    match ruling.severity {
+        Severity::Critical => Urgency::Now,
+        Severity::High if is_true || ruling.leaning == Leaning::Malicious => Urgency::Now,
+        Severity::High => Urgency::ThisShift,
+        Severity::Medium if ruling.leaning != Leaning::Benign => Urgency::ThisShift,
+        Severity::Medium | Severity::Low => Urgency::NextDay,
+        Severity::Informational if is_true => Urgency::NextDay,
+        Severity::Informational => Urgency::None,
+    }
+}

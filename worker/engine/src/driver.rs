@@ -1,0 +1,269 @@
+//! The driver: runs commands side by side, journals, and asks again. The only file of the engine that waits.
+//!
+//! One transaction holds the outcomes that are in and the starts that they lead to; nothing runs before its start is
+//! journaled, and nothing counts before its outcome is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Analyst, AskError, CallContext, Clock, Command, CommandId, Cost, Event, EventBody, Exonerator,
+    Journal, JournalError, Measure, Meter, Outcome, Question, State, ToolCall, ToolError, Toolbox,
+    apply, decide,
+};
+
+/// Everything that the driver needs from outside.
+#[derive(Clone)]
+pub struct Ports {
+    /// Who thinks.
+    pub analyst: Arc<dyn Analyst>,
+    /// The tools.
+    pub toolbox: Arc<dyn Toolbox>,
+    /// The rules that may clear an alert.
+    pub exonerator: Arc<dyn Exonerator>,
+    /// The journal of this case.
+    pub journal: Arc<dyn Journal>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// Where measurements go.
+    pub meter: Arc<dyn Meter>,
+}
+
+/// How the driver left a case.
+#[derive(Debug, Clone, PartialEq)]
+pub enum End {
+    /// It is concluded.
+    Concluded(Box<State>),
+    /// Somebody called it off.
+    Cancelled(Box<State>),
+    /// The worker is to stop; the case goes on where it is, elsewhere or later.
+    Released(Box<State>),
+}
+
+/// Why the driver could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum DriveError {
+    /// Nothing was written any more.
+    #[error("the case cannot go on")]
+    Journal(#[from] JournalError),
+    /// The machine wants nothing, runs nothing, and is not at its end: a fault of ours, told instead of hanging.
+    #[error("the case stands still with {0} events folded")]
+    Stuck(usize),
+}
+
+struct Done {
+    id: CommandId,
+    outcome: Outcome,
+    cost: Cost,
+}
+
+/// Runs a case from this state to its end, or until `release` is cancelled.
+///
+/// `state` is the fold of the journal, with the claim of this worker as its last event.
+///
+/// # Errors
+///
+/// When the journal takes no more events: the lease is lost, or the store is away.
+pub async fn drive(
+    ports: &Ports,
+    mut state: State,
+    release: &CancellationToken,
+) -> Result<End, DriveError> {
+    let mut running = FuturesUnordered::new();
+    let mut news: Vec<Event> = Vec::new();
+    let deadline = tokio::time::sleep(time_left(&state));
+    tokio::pin!(deadline);
+    loop {
+        for event in &news {
+            apply(&mut state, event);
+        }
+        let commands = decide(&state);
+        if let Some(Command::Conclude(conclusion)) = commands.first() {
+            let event = Event::new(ports.clock.now(), EventBody::Concluded(conclusion.clone()));
+            apply(&mut state, &event);
+            news.push(event);
+            ports.journal.conclude(&news, &state).await?;
+            return Ok(End::Concluded(Box::new(state)));
+        }
+        for command in &commands {
+            if let Some(event) = start(&state, command, ports.clock.now()) {
+                apply(&mut state, &event);
+                news.push(event);
+            }
+        }
+        if !news.is_empty() {
+            ports.journal.append(&news).await?;
+            news.clear();
+        }
+        if state.is_over() {
+            return Ok(End::Cancelled(Box::new(state)));
+        }
+        let shared = Arc::new(state.clone());
+        for command in commands {
+            running.push(run(ports.clone(), Arc::clone(&shared), command));
+        }
+        if running.is_empty() {
+            return Err(DriveError::Stuck(state.finished.len()));
+        }
+        tokio::select! {
+            biased;
+            () = release.cancelled() => return Ok(End::Released(Box::new(state))),
+            () = &mut deadline, if state.stop.is_none() => {
+                running = FuturesUnordered::new();
+                news.push(Event::new(ports.clock.now(), EventBody::TimeUp));
+            }
+            Some(done) = running.next() => {
+                news.push(ended(done, ports.clock.now()));
+            }
+        }
+        while let Some(Some(done)) = futures_util::FutureExt::now_or_never(running.next()) {
+            news.push(ended(done, ports.clock.now()));
+        }
+    }
+}
+
+fn time_left(state: &State) -> Duration {
+    let minutes = state
+        .opened
+        .as_ref()
+        .map_or(0, |opened| opened.limits.minutes);
+    Duration::from_secs(minutes.saturating_mul(60)).saturating_sub(state.active())
+}
+
+fn start(state: &State, command: &Command, now: DateTime<Utc>) -> Option<Event> {
+    let id = command.id()?.clone();
+    let reserved = match command {
+        Command::Ask { .. } => state.opened.as_ref()?.reserve,
+        _ => Cost::default(),
+    };
+    let attempt = state.attempts.get(&id).copied().unwrap_or(0) + 1;
+    Some(Event::new(
+        now,
+        EventBody::Started {
+            id,
+            attempt,
+            reserved,
+        },
+    ))
+}
+
+fn ended(done: Done, now: DateTime<Utc>) -> Event {
+    Event::new(
+        now,
+        EventBody::Finished {
+            id: done.id,
+            outcome: Box::new(done.outcome),
+            cost: done.cost,
+        },
+    )
+}
+
+async fn run(ports: Ports, state: Arc<State>, command: Command) -> Done {
+    let (id, outcome, cost) = match command {
+        Command::Ask { id, question } => {
+            let (outcome, cost) = ask(&ports, &state, &question).await;
+            (id, outcome, cost)
+        }
+        Command::Call { id, call } => (id, make(&ports, &state, &call).await, Cost::default()),
+        Command::Exonerate { id } => {
+            let facts = state
+                .conclude_question()
+                .map(|question| ports.exonerator.exonerate(&question))
+                .unwrap_or_default();
+            (id, Outcome::Exonerated(facts), Cost::default())
+        }
+        Command::Conclude(_) => (
+            CommandId::conclude(),
+            Outcome::AskFailed(nothing_to_ask()),
+            Cost::default(),
+        ),
+    };
+    Done { id, outcome, cost }
+}
+
+fn nothing_to_ask() -> AskError {
+    AskError::Unavailable {
+        what: "the case has nothing to ask about".to_owned(),
+    }
+}
+
+async fn ask(ports: &Ports, state: &State, question: &Question) -> (Outcome, Cost) {
+    let analyst = &ports.analyst;
+    let answer = match question {
+        Question::Plan => match state.plan_question() {
+            Some(question) => analyst
+                .plan(&question)
+                .await
+                .map(|answer| (Outcome::Planned(answer.value), answer.cost)),
+            None => Err(nothing_to_ask()),
+        },
+        Question::Turn { step, turn } => match state.turn_question(step, *turn) {
+            Some(question) => analyst
+                .turn(&question)
+                .await
+                .map(|answer| (Outcome::Turned(answer.value), answer.cost)),
+            None => Err(nothing_to_ask()),
+        },
+        Question::Reflect => match state.reflect_question() {
+            Some(question) => analyst
+                .reflect(&question)
+                .await
+                .map(|answer| (Outcome::Reflected(answer.value), answer.cost)),
+            None => Err(nothing_to_ask()),
+        },
+        Question::Conclude => match state.conclude_question() {
+            Some(question) => analyst
+                .conclude(&question)
+                .await
+                .map(|answer| (Outcome::Drafted(Box::new(answer.value)), answer.cost)),
+            None => Err(nothing_to_ask()),
+        },
+    };
+    answer.unwrap_or_else(|error| (Outcome::AskFailed(error), Cost::default()))
+}
+
+async fn make(ports: &Ports, state: &State, call: &ToolCall) -> Outcome {
+    let Some(opened) = &state.opened else {
+        return Outcome::CallFailed(ToolError::Unavailable {
+            what: "the case is not open".to_owned(),
+        });
+    };
+    let context = CallContext {
+        case_id: opened.case_id.clone(),
+        alert: Arc::clone(&opened.alert),
+        now: ports.clock.now(),
+    };
+    let secs = opened.limits.tool_secs;
+    let limit = Duration::from_secs(secs);
+    let result = tokio::time::timeout(limit, ports.toolbox.call(call, &context))
+        .await
+        .unwrap_or(Err(ToolError::Timeout { secs }));
+    let took = (ports.clock.now() - context.now)
+        .to_std()
+        .unwrap_or_default();
+    let outcome = match &result {
+        Ok(output) if output.rows == Some(0) => "empty",
+        Ok(_) => "ok",
+        Err(ToolError::Timeout { .. }) => "timeout",
+        Err(ToolError::Unknown { .. } | ToolError::Argument { .. }) => "refused",
+        Err(ToolError::Denied { .. } | ToolError::Unavailable { .. }) => "error",
+    };
+    ports.meter.count(&Measure::ToolCall {
+        tool: call.tool.clone(),
+        outcome,
+        took,
+    });
+    match result {
+        Ok(output) => Outcome::Called(output),
+        Err(error) => Outcome::CallFailed(error),
+    }
+}
+
+#[cfg(test)]
+mod scripted;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,249 @@
+//! A scripted analyst and the shelf of tools it uses, for the tests of the machine.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use serde_json::json;
+
+use super::*;
+use crate::fixture::{at, opening, tools};
+use crate::*;
+
+/// Answers from lists; an empty list is an analyst that is away.
+#[derive(Default)]
+pub(super) struct Script {
+    pub(super) plan: Mutex<VecDeque<PlanAnswer>>,
+    pub(super) turns: Mutex<VecDeque<TurnAnswer>>,
+    pub(super) reflections: Mutex<VecDeque<Reflection>>,
+    pub(super) drafts: Mutex<VecDeque<ConclusionDraft>>,
+    pub(super) seen: Mutex<Vec<String>>,
+}
+
+pub(super) fn next<T>(list: &Mutex<VecDeque<T>>) -> Result<Answer<T>, AskError> {
+    list.lock()
+        .unwrap()
+        .pop_front()
+        .map(Answer::free)
+        .ok_or(AskError::Unavailable {
+            what: "the script has ended".into(),
+        })
+}
+
+#[async_trait]
+impl Analyst for Script {
+    async fn plan(&self, _: &PlanQuestion) -> Result<Answer<PlanAnswer>, AskError> {
+        next(&self.plan)
+    }
+    async fn turn(&self, question: &TurnQuestion) -> Result<Answer<TurnAnswer>, AskError> {
+        self.seen.lock().unwrap().push(format!(
+            "{}:{} of {:?} alert {}",
+            question.step.step.id, question.turn, question.objective, question.alert.kind
+        ));
+        next(&self.turns)
+    }
+    async fn reflect(&self, question: &ReflectQuestion) -> Result<Answer<Reflection>, AskError> {
+        self.seen
+            .lock()
+            .unwrap()
+            .push(format!("reflect on {:?}", question.objective));
+        next(&self.reflections)
+    }
+    async fn conclude(&self, _: &ConcludeQuestion) -> Result<Answer<ConclusionDraft>, AskError> {
+        next(&self.drafts)
+    }
+}
+
+/// Answers every look-up with the row it was asked for, and counts.
+#[derive(Default)]
+pub(super) struct Shelf {
+    pub(super) calls: Mutex<Vec<String>>,
+    pub(super) facts: Vec<Exoneration>,
+}
+
+#[async_trait]
+impl Toolbox for Shelf {
+    fn specs(&self) -> Vec<ToolSpec> {
+        tools()
+    }
+    async fn call(&self, call: &ToolCall, _: &CallContext) -> Result<ToolOutput, ToolError> {
+        self.calls.lock().unwrap().push(call.identity());
+        let mut output =
+            ToolOutput::of(json!({"asked": call.arguments, "listed": true, "number": 7}));
+        output.exonerations.clone_from(&self.facts);
+        Ok(output)
+    }
+}
+
+pub(super) struct NoRules;
+impl Exonerator for NoRules {
+    fn exonerate(&self, _: &ConcludeQuestion) -> Vec<Exoneration> {
+        Vec::new()
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Memory(pub(super) Mutex<Vec<Event>>);
+
+#[async_trait]
+impl Journal for Memory {
+    async fn append(&self, events: &[Event]) -> Result<(), JournalError> {
+        self.0.lock().unwrap().extend_from_slice(events);
+        Ok(())
+    }
+    async fn conclude(&self, events: &[Event], _: &State) -> Result<(), JournalError> {
+        self.append(events).await
+    }
+}
+
+pub(super) struct Still;
+impl Clock for Still {
+    fn now(&self) -> DateTime<Utc> {
+        at(101)
+    }
+}
+
+pub(super) struct Run {
+    pub(super) script: Arc<Script>,
+    pub(super) shelf: Arc<Shelf>,
+    pub(super) journal: Arc<Memory>,
+}
+
+impl Run {
+    pub(super) fn new(script: Script) -> Self {
+        Self {
+            script: Arc::new(script),
+            shelf: Arc::default(),
+            journal: Arc::default(),
+        }
+    }
+
+    pub(super) async fn with(&self, limits: Limits) -> State {
+        let ports = Ports {
+            analyst: self.script.clone(),
+            toolbox: self.shelf.clone(),
+            exonerator: Arc::new(NoRules),
+            journal: self.journal.clone(),
+            clock: Arc::new(Still),
+            meter: Arc::new(NoMeter),
+        };
+        let events = opening(limits);
+        self.journal.append(&events).await.unwrap();
+        let release = CancellationToken::new();
+        let end = drive(&ports, fold(&events), &release).await.unwrap();
+        let journal = self.journal.0.lock().unwrap().clone();
+        match end {
+            End::Concluded(state) => {
+                assert_eq!(
+                    fold(&journal),
+                    *state,
+                    "the journal replays to the same state"
+                );
+                *state
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(super) async fn state(&self) -> State {
+        self.with(Limits::default()).await
+    }
+
+    pub(super) async fn conclusion(&self) -> Conclusion {
+        self.state().await.conclusion.unwrap()
+    }
+}
+
+pub(super) fn step(id: &str, depends_on: &[&str]) -> StepDraft {
+    StepDraft {
+        id: id.into(),
+        description: format!("look into {id}"),
+        tools: Vec::new(),
+        expected: String::new(),
+        depends_on: depends_on.iter().map(ToString::to_string).collect(),
+        calls: Vec::new(),
+        key: false,
+    }
+}
+
+pub(super) fn plan(steps: Vec<StepDraft>) -> Mutex<VecDeque<PlanAnswer>> {
+    Mutex::new(VecDeque::from([PlanAnswer {
+        mode: Mode::Planned,
+        objective: "was it a brute force".into(),
+        steps,
+        source: String::new(),
+        not_covered: Vec::new(),
+        conditional: false,
+    }]))
+}
+
+pub(super) fn lookup(arguments: serde_json::Value) -> ToolCall {
+    ToolCall::new("lookup", arguments.as_object().cloned().unwrap())
+}
+
+pub(super) fn asks(calls: Vec<ToolCall>) -> TurnAnswer {
+    TurnAnswer::Calls { calls }
+}
+
+pub(super) fn result(outcome: StepOutcome) -> TurnAnswer {
+    TurnAnswer::Result {
+        outcome,
+        summary: "seen".into(),
+        findings: Vec::new(),
+    }
+}
+
+pub(super) fn draft(verdict: Verdict) -> ConclusionDraft {
+    ConclusionDraft {
+        verdict,
+        leaning: Leaning::None,
+        reason: Reason::SuspiciousActivity,
+        assessed_severity: nightshift_alert::Severity::Low,
+        findings: vec![FindingDraft {
+            claim: "the address is listed".into(),
+            quotes: vec![QuoteDraft {
+                evidence: EvidenceId(2),
+                quote: "listed: true".into(),
+            }],
+            stance: Stance::For,
+        }],
+        gaps: Vec::new(),
+        would_decide: Vec::new(),
+        actions: Vec::new(),
+        meaning: String::new(),
+        techniques: Vec::new(),
+    }
+}
+
+pub(super) fn list<T>(items: impl IntoIterator<Item = T>) -> Mutex<VecDeque<T>> {
+    Mutex::new(items.into_iter().collect())
+}
+
+pub(super) fn address() -> ToolCall {
+    lookup(json!({"indicator": "198.51.100.7"}))
+}
+
+pub(super) fn one_step(verdict: Verdict) -> Script {
+    Script {
+        plan: plan(vec![step("a", &[])]),
+        turns: list([asks(vec![address()]), result(StepOutcome::Met)]),
+        drafts: list([draft(verdict)]),
+        ..Script::default()
+    }
+}
+
+pub(super) fn scanner(subject: &str) -> Exoneration {
+    Exoneration {
+        kind: "authorised_scanner".into(),
+        subject_type: nightshift_alert::IndicatorKind::Ip,
+        subject: subject.into(),
+        from: Some(at(-100)),
+        until: Some(at(1000)),
+        covers: vec!["*SSHBruteForce".into()],
+        approved_by: "secops".into(),
+        reference: "SCAN-1".into(),
+        statement: "it is the authorised scanner SCAN-1".into(),
+        detection_wrong: false,
+        evidence: None,
+    }
+}

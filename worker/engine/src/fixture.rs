@@ -1,0 +1,123 @@
+//! What the tests of the engine share: an alert, tools, an opened case.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, TimeZone, Utc};
+use nightshift_alert::{
+    Alert, Content, FeedState, Indicator, IndicatorKind, Key, Provider, Resource, Role, Severity,
+    Times,
+};
+
+use crate::*;
+
+pub(crate) fn at(second: i64) -> DateTime<Utc> {
+    Utc.timestamp_opt(1_772_419_000 + second, 0).unwrap()
+}
+
+pub(crate) fn alert() -> Alert {
+    Alert {
+        key: Key {
+            product: "guardduty".into(),
+            id: "f1".into(),
+            account: "444455556666".into(),
+        },
+        content: Content("c".into()),
+        feed: "guardduty".into(),
+        kind: "UnauthorizedAccess:EC2/SSHBruteForce".into(),
+        title: "198.51.100.7 is performing SSH brute force attacks against i-1".into(),
+        description: String::new(),
+        severity: Severity::High,
+        severity_sent: "8".into(),
+        provider: Provider::Aws,
+        account: Some("444455556666".into()),
+        account_name: None,
+        region: Some("eu-west-1".into()),
+        class: None,
+        action: Some("NETWORK_CONNECTION".into()),
+        resources: vec![Resource {
+            kind: "Instance".into(),
+            id: "i-1".into(),
+            name: Some("web-1".into()),
+            tags: std::collections::BTreeMap::new(),
+        }],
+        indicators: vec![
+            Indicator::new(IndicatorKind::Ip, "198.51.100.7", Role::Actor),
+            Indicator::new(IndicatorKind::Instance, "i-1", Role::Target),
+        ],
+        techniques: Vec::new(),
+        times: Times {
+            first_seen: Some(at(0)),
+            last_seen: Some(at(60)),
+            created: Some(at(90)),
+            updated: Some(at(90)),
+        },
+        count: 3,
+        state: FeedState::default(),
+        flags: Vec::new(),
+        raw: serde_json::json!({"id": "f1", "service": {"count": 3}}),
+    }
+}
+
+pub(crate) fn tools() -> Vec<ToolSpec> {
+    let argument = |name: &str, kind, required| Argument {
+        name: name.into(),
+        description: String::new(),
+        kind,
+        required,
+    };
+    vec![
+        ToolSpec {
+            name: "past_cases".into(),
+            kind: "past_cases".into(),
+            description: String::new(),
+            arguments: Vec::new(),
+            reach: Reach::Internal,
+            trust: Vec::new(),
+        },
+        ToolSpec {
+            name: "lookup".into(),
+            kind: "lookup".into(),
+            description: String::new(),
+            arguments: vec![
+                argument(
+                    "indicator",
+                    ArgumentKind::Indicator {
+                        types: vec![IndicatorKind::Ip, IndicatorKind::Domain],
+                    },
+                    true,
+                ),
+                argument("limit", ArgumentKind::Number { min: 1, max: 9 }, false),
+                argument("since", ArgumentKind::Time, false),
+            ],
+            reach: Reach::Internal,
+            trust: Vec::new(),
+        },
+    ]
+}
+
+pub(crate) fn opened(limits: Limits) -> Opened {
+    Opened {
+        version: JOURNAL_VERSION,
+        case_id: "case".into(),
+        revision: 1,
+        alert: Arc::new(alert()),
+        profile: "default".into(),
+        analyst: AnalystKind::Playbook,
+        models: Vec::new(),
+        limits,
+        reserve: Cost::default(),
+        tools: tools().into(),
+        actions: Arc::new([]),
+    }
+}
+
+pub(crate) fn opening(limits: Limits) -> Vec<Event> {
+    vec![
+        Event::new(at(100), EventBody::Opened(Box::new(opened(limits)))),
+        Event::new(at(100), EventBody::Claimed { epoch: 1 }),
+    ]
+}
+
+pub(crate) fn opened_state() -> State {
+    fold(&opening(Limits::default()))
+}

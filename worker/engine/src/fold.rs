@@ -1,0 +1,164 @@
+//! `state = fold(events)`: what each event does to the state of a case.
+//!
+//! Nothing here can fail: an event that does not fit is left without effect, so that a journal can always be read.
+
+mod call;
+mod plan;
+mod turn;
+
+use std::sync::Arc;
+
+use crate::{
+    CommandId, Event, EventBody, Evidence, EvidenceId, InFlight, NotCleared, Opened, Outcome,
+    State, Stop, check,
+};
+
+/// The state that these events lead to.
+#[must_use]
+pub fn fold<'a>(events: impl IntoIterator<Item = &'a Event>) -> State {
+    let mut state = State::default();
+    for event in events {
+        apply(&mut state, event);
+    }
+    state
+}
+
+/// Takes one more event into the state.
+pub fn apply(state: &mut State, event: &Event) {
+    let since = state.last_at;
+    state.last_at = Some(since.map_or(event.at, |last| last.max(event.at)));
+    match &event.body {
+        EventBody::Opened(opened) => opened_now(state, opened, event),
+        EventBody::Claimed { epoch } => claimed(state, *epoch, event, since),
+        EventBody::Started {
+            id,
+            attempt,
+            reserved,
+        } => started(state, id, *attempt, *reserved),
+        EventBody::Finished { id, outcome, cost } => {
+            if state.finished.insert(id.clone()) {
+                state.in_flight.remove(id);
+                state.spent += *cost;
+                finished(state, id, outcome, event);
+            }
+        }
+        EventBody::TimeUp => {
+            state.stop.get_or_insert(Stop::Cap(crate::Cap::Minutes));
+        }
+        EventBody::Cancelled { by } => state.stop = Some(Stop::Cancelled(by.clone())),
+        EventBody::Concluded(conclusion) => {
+            state.in_flight.clear();
+            plan::leave_the_rest(state);
+            state.conclusion = Some(conclusion.as_ref().clone());
+        }
+    }
+}
+
+fn opened_now(state: &mut State, opened: &Opened, event: &Event) {
+    if state.opened.is_some() {
+        return;
+    }
+    let alert = Evidence {
+        id: EvidenceId::ALERT,
+        step: None,
+        tool: "alert".to_owned(),
+        kind: "alert".to_owned(),
+        arguments: serde_json::Map::new(),
+        at: event.at,
+        body: serde_json::to_value(&opened.alert).unwrap_or_default(),
+        rows: None,
+        truncated: false,
+        error: None,
+        flags: opened.alert.flags.clone(),
+    };
+    state.evidence.insert(alert.id, Arc::new(alert));
+    state.opened_at = Some(event.at);
+    state.opened = Some(Arc::new(opened.clone()));
+}
+
+/// What older epochs started and did not finish is lost: it stays charged, and runs again.
+fn claimed(
+    state: &mut State,
+    epoch: u64,
+    event: &Event,
+    since: Option<chrono::DateTime<chrono::Utc>>,
+) {
+    if let (Some(from), Some(until)) = (state.claimed_at, since) {
+        state.active_before += (until - from).to_std().unwrap_or_default();
+    }
+    state.claimed_at = Some(event.at);
+    state.epoch = epoch;
+    for (_, lost) in std::mem::take(&mut state.in_flight) {
+        state.spent += lost.reserved;
+    }
+}
+
+fn started(state: &mut State, id: &CommandId, attempt: u32, reserved: crate::Cost) {
+    if state.finished.contains(id) {
+        return;
+    }
+    state.attempts.insert(id.clone(), attempt);
+    let epoch = state.epoch;
+    state
+        .in_flight
+        .insert(id.clone(), InFlight { epoch, reserved });
+    if id.0.starts_with("call:") {
+        call::number(state, id);
+    }
+    if let Some(step) = step_of(id) {
+        plan::running(state, &step);
+    }
+}
+
+fn finished(state: &mut State, id: &CommandId, outcome: &Outcome, event: &Event) {
+    match outcome {
+        Outcome::Planned(answer) => plan::accept(state, answer),
+        Outcome::Turned(answer) => turn::answered(state, id, answer),
+        Outcome::Reflected(reflection) => plan::reflected(state, reflection),
+        Outcome::Drafted(draft) => state.draft = Some(draft.as_ref().clone()),
+        Outcome::Called(output) => call::answered(state, id, Ok(output), event.at),
+        Outcome::CallFailed(error) => call::answered(state, id, Err(error), event.at),
+        Outcome::Exonerated(facts) => {
+            for fact in facts {
+                exonerated(state, fact.clone());
+            }
+        }
+        Outcome::AskFailed(error) => {
+            if *id == CommandId::plan() {
+                state.plan_error = Some(error.to_string());
+            } else if *id == CommandId::conclude() {
+                state.draft_error = Some(error.to_string());
+            } else if let Some(step) = step_of(id) {
+                turn::failed(state, &step, &error.to_string());
+            } else {
+                plan::reflection_failed(state, error);
+            }
+        }
+    }
+}
+
+/// Keeps a fact that clears a subject of this alert, and remembers why another one does not.
+fn exonerated(state: &mut State, fact: crate::Exoneration) {
+    let Some(alert) = state.alert().cloned() else {
+        return;
+    };
+    match check(&fact, &alert) {
+        Ok(()) if !state.exonerations.contains(&fact) => state.exonerations.push(fact),
+        Ok(()) => {}
+        Err(why) => {
+            let entry: (crate::Exoneration, NotCleared) = (fact, why);
+            if !state.not_cleared.contains(&entry) {
+                state.not_cleared.push(entry);
+            }
+        }
+    }
+}
+
+/// The step that a turn or a call of a step belongs to.
+fn step_of(id: &CommandId) -> Option<crate::StepId> {
+    let mut parts = id.0.split(':');
+    let kind = parts.next()?;
+    let step = parts.next()?;
+    let is_step = (kind == "turn" || kind == "call") && parts.next().is_some();
+    is_step.then(|| crate::StepId(step.to_owned()))
+}

@@ -1,0 +1,99 @@
+//! Calls: numbers for their evidence, and their answers.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+
+use super::{exonerated, step_of, turn};
+use crate::view::PAST_CASES;
+use crate::{
+    CallRecord, CallState, CommandId, Evidence, EvidenceId, State, ToolCall, ToolError, ToolOutput,
+};
+
+/// Most indicators that tool results may add to a case.
+const MOST_INDICATORS: usize = 256;
+
+/// Gives a call its evidence number when it is first started; a call that is started again keeps it.
+pub(super) fn number(state: &mut State, id: &CommandId) {
+    if state.numbers.contains_key(id) {
+        return;
+    }
+    let number = if *id == CommandId::past_cases() {
+        PAST_CASES
+    } else {
+        let last = state.numbers.values().max().copied().unwrap_or(PAST_CASES);
+        EvidenceId(last.0.max(PAST_CASES.0) + 1)
+    };
+    state.numbers.insert(id.clone(), number);
+}
+
+/// Stores what a tool answered, and tells the step that asked.
+pub(super) fn answered(
+    state: &mut State,
+    id: &CommandId,
+    result: Result<&ToolOutput, &ToolError>,
+    at: DateTime<Utc>,
+) {
+    let Some(number) = state.numbers.get(id).copied() else {
+        return;
+    };
+    let step = step_of(id);
+    let call =
+        call_of(state, id).unwrap_or_else(|| ToolCall::new("past_cases", serde_json::Map::new()));
+    let kind = state
+        .opened
+        .as_ref()
+        .and_then(|opened| opened.tools.iter().find(|spec| spec.name == call.tool))
+        .map_or_else(|| call.tool.clone(), |spec| spec.kind.clone());
+    let evidence = Evidence {
+        id: number,
+        step,
+        tool: call.tool.clone(),
+        kind,
+        arguments: call.arguments.clone(),
+        at,
+        body: result.map_or(Value::Null, |output| output.body.clone()),
+        rows: result.ok().and_then(|output| output.rows),
+        truncated: result.is_ok_and(|output| output.truncated),
+        error: result.err().cloned(),
+        flags: result.map_or_else(|_| Vec::new(), |output| output.flags.clone()),
+    };
+    state.evidence.insert(number, Arc::new(evidence));
+    state.answers.insert(call.identity(), number);
+    if let Ok(output) = result {
+        learn(state, output, number);
+    }
+    if let Some(record) = record_mut(state, id) {
+        record.state = CallState::Answered(number);
+    }
+    turn::settle_repeats(state);
+}
+
+/// Takes indicators and facts out of an answer; only tools have a say here, never an analyst.
+fn learn(state: &mut State, output: &ToolOutput, number: EvidenceId) {
+    for indicator in &output.indicators {
+        let is_new = !state.knows(indicator.kind, &indicator.value);
+        if is_new && state.indicators.len() < MOST_INDICATORS {
+            state.indicators.push(indicator.clone());
+        }
+    }
+    for fact in &output.exonerations {
+        let mut fact = fact.clone();
+        fact.evidence = Some(number);
+        exonerated(state, fact);
+    }
+}
+
+fn call_of(state: &mut State, id: &CommandId) -> Option<ToolCall> {
+    record_mut(state, id).map(|record| record.call.clone())
+}
+
+fn record_mut<'a>(state: &'a mut State, id: &CommandId) -> Option<&'a mut CallRecord> {
+    let step = step_of(id)?;
+    let mut parts = id.0.split(':').skip(2);
+    let turn: usize = parts.next()?.parse().ok()?;
+    let index: usize = parts.next()?.parse().ok()?;
+    let work = state.work.get_mut(&step)?;
+    work.turns.get_mut(turn)?.calls.get_mut(index)
+}

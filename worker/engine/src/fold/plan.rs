@@ -1,0 +1,289 @@
+//! Plans: accepted once, then changed only where nothing has happened yet.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::turn;
+use crate::{
+    AskError, Mode, Plan, PlanAnswer, PlanUpdate, Reflection, State, Step, StepDraft, StepId,
+    StepOutcome, StepStatus, UpdateRecord, Work,
+};
+
+/// Takes the plan. Ids are renumbered, cycles lose the edge that closes them, and what is too much is left out.
+pub(super) fn accept(state: &mut State, answer: &PlanAnswer) {
+    let Some(opened) = state.opened.clone() else {
+        return;
+    };
+    if state.plan.is_some() {
+        return;
+    }
+    let most = opened.limits.first_plan_steps.min(opened.limits.steps);
+    let mut plan = Plan {
+        mode: answer.mode,
+        objective: answer.objective.clone(),
+        steps: Vec::new(),
+        source: answer.source.clone(),
+        not_covered: answer.not_covered.clone(),
+        conditional: answer.conditional,
+    };
+    if answer.steps.len() > most {
+        state.insights.push(format!(
+            "{} steps were planned, the first {most} are kept",
+            answer.steps.len()
+        ));
+    }
+    let mut drafts: Vec<StepDraft> = answer.steps.iter().take(most).cloned().collect();
+    if drafts.is_empty() {
+        drafts.push(implicit_step(&answer.objective));
+    }
+    let ids: BTreeMap<String, StepId> = drafts
+        .iter()
+        .enumerate()
+        .rev()
+        .map(|(index, draft)| (draft.id.clone(), StepId::numbered(index + 1)))
+        .collect();
+    for (index, draft) in drafts.iter().enumerate() {
+        let id = StepId::numbered(index + 1);
+        let depends_on = draft.depends_on.iter().filter_map(|name| ids.get(name));
+        let step = new_step(id, draft, depends_on.cloned().collect(), None);
+        add(state, &mut plan, step);
+    }
+    break_cycles(&mut plan, &mut state.insights);
+    state.plan = Some(plan);
+}
+
+/// An analyst that sees no need for a plan works on one step.
+fn implicit_step(objective: &str) -> StepDraft {
+    StepDraft {
+        id: "direct".to_owned(),
+        description: objective.to_owned(),
+        tools: Vec::new(),
+        expected: String::new(),
+        depends_on: Vec::new(),
+        calls: Vec::new(),
+        key: true,
+    }
+}
+
+fn new_step(
+    id: StepId,
+    draft: &StepDraft,
+    depends_on: Vec<StepId>,
+    reason: Option<String>,
+) -> Step {
+    Step {
+        id,
+        name: draft.id.clone(),
+        description: draft.description.clone(),
+        tools: draft.tools.clone(),
+        expected: draft.expected.clone(),
+        depends_on,
+        calls: draft.calls.clone(),
+        key: draft.key,
+        status: StepStatus::Pending,
+        outcome: None,
+        summary: String::new(),
+        wave: None,
+        reason,
+    }
+}
+
+fn add(state: &mut State, plan: &mut Plan, step: Step) {
+    state.work.insert(step.id.clone(), Work::default());
+    turn::take_calls(state, &step.id, &step.calls);
+    plan.steps.push(step);
+}
+
+/// Takes away each dependency that closes a circle, in the order of the steps.
+fn break_cycles(plan: &mut Plan, insights: &mut Vec<String>) {
+    let mut edges: BTreeMap<StepId, BTreeSet<StepId>> = BTreeMap::new();
+    for step in &mut plan.steps {
+        let mut kept = Vec::new();
+        for target in std::mem::take(&mut step.depends_on) {
+            if target == step.id || reaches(&edges, &target, &step.id) {
+                insights.push(format!(
+                    "{} does not wait for {target}: that would be a circle",
+                    step.id
+                ));
+            } else {
+                edges
+                    .entry(step.id.clone())
+                    .or_default()
+                    .insert(target.clone());
+                kept.push(target);
+            }
+        }
+        step.depends_on = kept;
+    }
+}
+
+fn reaches(edges: &BTreeMap<StepId, BTreeSet<StepId>>, from: &StepId, to: &StepId) -> bool {
+    let mut open = vec![from];
+    let mut seen = BTreeSet::new();
+    while let Some(at) = open.pop() {
+        if at == to {
+            return true;
+        }
+        if seen.insert(at) {
+            open.extend(edges.get(at).into_iter().flatten());
+        }
+    }
+    false
+}
+
+/// The step's first command was started.
+pub(super) fn running(state: &mut State, id: &StepId) {
+    let is_first = state.steps_with(StepStatus::Running).next().is_none();
+    let Some(step) = state.plan.as_mut().and_then(|plan| plan.step_mut(id)) else {
+        return;
+    };
+    if step.status == StepStatus::Pending {
+        if is_first {
+            state.wave += 1;
+        }
+        step.status = StepStatus::Running;
+        step.wave = Some(state.wave);
+    }
+}
+
+/// A step has ended: when it was the last of its wave, a reflection is due, or is not needed.
+pub(super) fn after_step(state: &mut State) {
+    if state.steps_with(StepStatus::Running).next().is_some() {
+        return;
+    }
+    let Some(plan) = &state.plan else {
+        return;
+    };
+    let nothing_left = !plan
+        .steps
+        .iter()
+        .any(|step| step.status == StepStatus::Pending);
+    let all_met = plan
+        .steps
+        .iter()
+        .filter(|step| step.wave == Some(state.wave))
+        .all(|step| step.outcome == Some(StepOutcome::Met));
+    let skip = nothing_left && all_met && !plan.conditional;
+    if skip || plan.mode == Mode::Direct {
+        state.reflected = state.wave;
+    }
+}
+
+/// Takes a reflection: insights, and each update that fits.
+pub(super) fn reflected(state: &mut State, reflection: &Reflection) {
+    state.reflections += 1;
+    state.reflected = state.wave;
+    state.insights.extend(reflection.insights.iter().cloned());
+    for update in &reflection.plan_updates {
+        let refused = update_plan(state, update).err();
+        state.updates.push(UpdateRecord {
+            reflection: state.reflections,
+            update: update.clone(),
+            refused,
+        });
+    }
+    if reflection.achieved {
+        state.achieved = true;
+        leave_the_rest(state);
+    }
+}
+
+/// The plan stays as it is when no reflection can be had.
+pub(super) fn reflection_failed(state: &mut State, error: &AskError) {
+    state.reflections += 1;
+    state.reflected = state.wave;
+    state.insights.push(format!("no reflection: {error}"));
+}
+
+/// Marks what will not run any more.
+pub(super) fn leave_the_rest(state: &mut State) {
+    let why = if state.achieved {
+        "the objective was reached before"
+    } else {
+        "the case ended before"
+    };
+    for step in state.plan.iter_mut().flat_map(|plan| &mut plan.steps) {
+        if !step.status.is_terminal() {
+            step.status = StepStatus::NotRun;
+            why.clone_into(&mut step.summary);
+        }
+    }
+}
+
+fn update_plan(state: &mut State, update: &PlanUpdate) -> Result<(), String> {
+    match update {
+        PlanUpdate::AddStep { step, reason } => add_step(state, step, reason),
+        PlanUpdate::UpdateStep {
+            id,
+            description,
+            expected,
+            reason,
+        } => {
+            let step = open_step(state, id)?;
+            step.description.clone_from(description);
+            if let Some(expected) = expected {
+                step.expected.clone_from(expected);
+            }
+            step.reason = Some(reason.clone());
+            Ok(())
+        }
+        PlanUpdate::CancelStep { id, reason } => {
+            let step = open_step(state, id)?;
+            step.status = StepStatus::Cancelled;
+            step.summary.clone_from(reason);
+            step.reason = Some(reason.clone());
+            Ok(())
+        }
+    }
+}
+
+/// The step of this id, if nothing has happened to it yet.
+fn open_step<'a>(state: &'a mut State, id: &StepId) -> Result<&'a mut Step, String> {
+    let step = state
+        .plan
+        .as_mut()
+        .and_then(|plan| plan.step_mut(id))
+        .ok_or_else(|| format!("there is no step {id}"))?;
+    if step.status == StepStatus::Pending {
+        Ok(step)
+    } else {
+        Err(format!(
+            "{id} is {} and stays as it is",
+            step.status.as_str()
+        ))
+    }
+}
+
+fn add_step(state: &mut State, draft: &StepDraft, reason: &str) -> Result<(), String> {
+    let most = state
+        .opened
+        .as_ref()
+        .map_or(0, |opened| opened.limits.steps);
+    let mut plan = state.plan.take().ok_or("there is no plan")?;
+    let same = plan
+        .steps
+        .iter()
+        .find(|step| step.name == draft.id || step.description.trim() == draft.description.trim());
+    let refused = if plan.steps.len() >= most {
+        Some(format!("the plan has its {most} steps"))
+    } else {
+        same.map(|step| format!("{} is the same step", step.id))
+    };
+    let result = if let Some(why) = refused {
+        Err(why)
+    } else {
+        let id = StepId::numbered(plan.steps.len() + 1);
+        let depends_on = plan
+            .steps
+            .iter()
+            .filter(|step| {
+                draft.depends_on.contains(&step.name) || draft.depends_on.contains(&step.id.0)
+            })
+            .map(|step| step.id.clone())
+            .collect();
+        let step = new_step(id, draft, depends_on, Some(reason.to_owned()));
+        add(state, &mut plan, step);
+        Ok(())
+    };
+    state.plan = Some(plan);
+    result
+}

@@ -1,0 +1,135 @@
+//! Turns: the calls that an answer asks for are checked, or the step takes its result.
+
+use crate::{
+    CallRecord, CallState, CommandId, State, StepId, StepOutcome, StepStatus, ToolCall, ToolError,
+    Turn, TurnAnswer, arguments,
+};
+
+use super::step_of;
+
+/// Takes the answer to a turn.
+pub(super) fn answered(state: &mut State, id: &CommandId, answer: &TurnAnswer) {
+    let Some(step) = step_of(id) else {
+        return;
+    };
+    let is_running = state
+        .plan
+        .as_ref()
+        .and_then(|plan| plan.step(&step))
+        .is_some_and(|step| step.status == StepStatus::Running);
+    if !is_running {
+        return;
+    }
+    match answer {
+        TurnAnswer::Calls { calls } if calls.is_empty() => {
+            failed(state, &step, "the analyst gave neither a call nor a result");
+        }
+        TurnAnswer::Calls { calls } => {
+            take_calls(state, &step, calls);
+            give_up(state, &step);
+        }
+        TurnAnswer::Result {
+            outcome,
+            summary,
+            findings,
+        } => {
+            if let Some(work) = state.work.get_mut(&step) {
+                work.findings.clone_from(findings);
+            }
+            end(state, &step, *outcome, summary);
+        }
+    }
+}
+
+/// Checks calls and lists them as the step's next turn: each gets an answer, also one that is refused.
+pub(super) fn take_calls(state: &mut State, step: &StepId, calls: &[ToolCall]) {
+    let Some(opened) = state.opened.clone() else {
+        return;
+    };
+    let mut turn = Turn::default();
+    let mut strikes = 0;
+    for (index, call) in calls.iter().enumerate() {
+        let result = if index < opened.limits.calls_per_turn {
+            arguments::check(call, &opened.tools, state).map(|_| ())
+        } else {
+            Err(ToolError::Argument {
+                argument: "calls".to_owned(),
+                problem: format!("are at most {} in one turn", opened.limits.calls_per_turn),
+            })
+        };
+        let state_of_call = match result {
+            Ok(()) => state
+                .answers
+                .get(&call.identity())
+                .map_or(CallState::Waiting, |id| CallState::Answered(*id)),
+            Err(error) => {
+                strikes += 1;
+                CallState::Refused(error)
+            }
+        };
+        turn.calls.push(CallRecord {
+            call: call.clone(),
+            state: state_of_call,
+        });
+    }
+    let work = state.work.entry(step.clone()).or_default();
+    work.strikes += strikes;
+    work.turns.push(turn);
+}
+
+/// The same call asked for by two steps at once is made once; the others take its evidence.
+pub(super) fn settle_repeats(state: &mut State) {
+    let answers = &state.answers;
+    let in_flight = &state.in_flight;
+    for (step, work) in &mut state.work {
+        for (turn, calls) in work.turns.iter_mut().enumerate() {
+            for (index, record) in calls.calls.iter_mut().enumerate() {
+                let number = u32::try_from(turn).unwrap_or(u32::MAX);
+                let is_waiting = record.state == CallState::Waiting
+                    && !in_flight.contains_key(&CommandId::call(step, number, index));
+                if let (true, Some(id)) = (is_waiting, answers.get(&record.call.identity())) {
+                    record.state = CallState::Answered(*id);
+                }
+            }
+        }
+    }
+}
+
+/// A step whose calls keep being refused, or whose turns are used up, has failed.
+fn give_up(state: &mut State, step: &StepId) {
+    let Some(opened) = state.opened.clone() else {
+        return;
+    };
+    let Some(work) = state.work.get(step) else {
+        return;
+    };
+    let turns = work.turns.len().saturating_sub(1);
+    if turns >= usize::try_from(opened.limits.turns).unwrap_or(usize::MAX) {
+        failed(state, step, &format!("{turns} turns brought no result"));
+    } else if work.strikes >= opened.limits.strikes {
+        let strikes = work.strikes;
+        failed(state, step, &format!("{strikes} calls were refused"));
+    }
+}
+
+/// The step came to no result.
+pub(super) fn failed(state: &mut State, step: &StepId, why: &str) {
+    end(state, step, StepOutcome::Failed, why);
+}
+
+fn end(state: &mut State, step: &StepId, outcome: StepOutcome, summary: &str) {
+    let Some(step) = state.plan.as_mut().and_then(|plan| plan.step_mut(step)) else {
+        return;
+    };
+    if step.status.is_terminal() {
+        return;
+    }
+    step.outcome = Some(outcome);
+    step.status = if outcome == StepOutcome::Failed {
+        StepStatus::Failed
+    } else {
+        StepStatus::Done
+    };
+    summary.clone_into(&mut step.summary);
+    super::plan::after_step(state);
+}

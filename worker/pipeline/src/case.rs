@@ -1,0 +1,227 @@
+//! What a store says of cases: rows, leases, sightings, dead letters.
+
+use std::fmt;
+
+use chrono::{DateTime, Utc};
+use nightshift_alert::{Alert, Severity};
+use nightshift_engine::{Leaning, Verdict};
+use serde::{Deserialize, Serialize};
+
+use crate::Report;
+
+/// Name of a case, short enough to be read out over a telephone: `k3f9-x2mq-7d1w`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct CaseId(pub String);
+
+impl CaseId {
+    /// Letters and digits of an id: 32 that are hard to confuse (Crockford's alphabet).
+    const ALPHABET: &'static [u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+
+    /// An id of 60 of these random bits.
+    #[must_use]
+    pub fn from_random(bits: u64) -> Self {
+        let mut text = String::with_capacity(14);
+        for place in 0..12 {
+            if place == 4 || place == 8 {
+                text.push('-');
+            }
+            let index = usize::try_from((bits >> (place * 5)) & 31).unwrap_or_default();
+            text.push(char::from(
+                Self::ALPHABET.get(index).copied().unwrap_or(b'0'),
+            ));
+        }
+        Self(text)
+    }
+}
+
+impl fmt::Display for CaseId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Where the triage of an alert stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CaseStatus {
+    /// Waits for a worker.
+    Queued,
+    /// A worker has it.
+    Running,
+    /// It has a verdict.
+    Concluded,
+    /// It could not be triaged; it can be run again.
+    Failed,
+    /// Somebody called it off.
+    Cancelled,
+}
+
+impl CaseStatus {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Queued,
+        Self::Running,
+        Self::Concluded,
+        Self::Failed,
+        Self::Cancelled,
+    ];
+
+    /// The word used in JSON and the database.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Concluded => "concluded",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// The status of this word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == word)
+    }
+
+    /// Whether nothing more happens to it by itself.
+    #[must_use]
+    pub const fn is_over(self) -> bool {
+        !matches!(self, Self::Queued | Self::Running)
+    }
+}
+
+/// Which cases a claim may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lane {
+    /// Only high and critical ones.
+    Urgent,
+    /// Any.
+    Any,
+}
+
+/// The right to write a case until its end; each claim has a greater epoch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    /// The case.
+    pub case_id: CaseId,
+    /// Its revision.
+    pub revision: u32,
+    /// The epoch.
+    pub epoch: u64,
+}
+
+/// A case in a list.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CaseRow {
+    /// The case.
+    pub id: CaseId,
+    /// Which triage of it is the latest.
+    pub revision: u32,
+    /// Where it stands.
+    pub status: CaseStatus,
+    /// Feed of its alert.
+    pub feed: String,
+    /// Key of its alert, as text.
+    pub key: String,
+    /// Finding type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Its title.
+    pub title: String,
+    /// Account or project.
+    pub account: Option<String>,
+    /// Severity as sent.
+    pub severity: Severity,
+    /// Severity after triage.
+    pub assessed_severity: Option<Severity>,
+    /// The verdict.
+    pub verdict: Option<Verdict>,
+    /// Where it leans.
+    pub leaning: Option<Leaning>,
+    /// When the first alert of it was accepted.
+    pub opened_at: DateTime<Utc>,
+    /// When it was concluded.
+    pub concluded_at: Option<DateTime<Utc>>,
+    /// How many more times the alert came.
+    pub sightings: u64,
+    /// What it cost in US dollars.
+    pub usd: f64,
+}
+
+/// Which cases to list.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CaseFilter {
+    /// Only this status.
+    pub status: Option<CaseStatus>,
+    /// Only this verdict.
+    pub verdict: Option<Verdict>,
+    /// Only this severity or above, as sent.
+    pub severity_at_least: Option<Severity>,
+    /// Only this feed.
+    pub feed: Option<String>,
+    /// How many at the most, the newest first.
+    pub limit: usize,
+}
+
+/// One more arrival of an alert that has a case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sighting {
+    /// When it came.
+    pub at: DateTime<Utc>,
+    /// From where.
+    pub source: String,
+    /// How often the product had seen it by then.
+    pub count: u64,
+}
+
+/// Everything that is stored about one case.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CaseView {
+    /// The case.
+    pub row: CaseRow,
+    /// Its alert.
+    pub alert: Alert,
+    /// The journal of the latest revision.
+    pub events: Vec<nightshift_engine::Event>,
+    /// The report of the latest conclusion.
+    pub report: Option<Report>,
+    /// Further arrivals.
+    pub sightings: Vec<Sighting>,
+    /// Where reports went, or are to go.
+    pub deliveries: Vec<DeliveryRow>,
+}
+
+/// A wish that a case be shown at a destination, and how far it is fulfilled.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeliveryRow {
+    /// The destination's name.
+    pub destination: String,
+    /// The version that should be shown.
+    pub wanted: u64,
+    /// The version that is shown; 0 where none is.
+    pub sent: u64,
+    /// Tries since the last one that succeeded.
+    pub attempts: u32,
+    /// What the last try said.
+    pub error: Option<String>,
+}
+
+/// A message that could not be read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeadLetter {
+    /// Its number.
+    pub id: i64,
+    /// Where it came from.
+    pub source: String,
+    /// When.
+    pub at: DateTime<Utc>,
+    /// Why it could not be read.
+    pub error: String,
+    /// Its size in bytes.
+    pub size_bytes: u64,
+    /// SHA-256 of all its bytes, in hex.
+    pub sha256: String,
+    /// The case that announces it.
+    pub case_id: Option<CaseId>,
+}

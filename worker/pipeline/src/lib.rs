@@ -1,0 +1,33 @@
+//! The way of one alert: intake ▸ inbox ▸ triage ▸ outbox ▸ delivery.
+//!
+//! Three loops and the rules between them. The crate knows neither SQL nor vendors: stores, sources and destinations
+//! are behind the ports of [`port`]. What a report says is decided here, how it looks is not: see [`Report`].
+
+mod admission;
+mod case;
+mod delivery;
+mod intake;
+mod port;
+mod profile;
+mod report;
+mod route;
+mod triage;
+
+pub use admission::{Admission, Known, admit};
+pub use case::{
+    CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, DeadLetter, DeliveryRow, Lane, Lease,
+    Sighting,
+};
+pub use delivery::{Delivery, deliver_due};
+pub use intake::{Arrival, Intake, IntakeError, Received, read_message, unreadable_alert};
+pub use port::{
+    Accepted, Cases, Claimed, Closing, DeadLetters, DeliveryError, Destination, Due, Inbox,
+    Message, Outbox, Sent, Source, SourceError, StoreError,
+};
+pub use profile::{Profile, Profiles};
+pub use report::{
+    AlertFacts, Call, EvidenceEntry, FindingEntry, REPORT_SCHEMA, Reach, Report, Sender, StepEntry,
+    TimelineEntry, build as build_report,
+};
+pub use route::{Match, Route, Routes};
+pub use triage::{Triage, TriageError, Watcher};

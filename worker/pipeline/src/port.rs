@@ -1,0 +1,308 @@
+//! What the pipeline needs from outside, as traits: stores, sources and destinations.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use nightshift_alert::{Alert, Severity};
+use nightshift_engine::{Conclusion, Event};
+
+use crate::{
+    Admission, Arrival, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, DeadLetter, Lane, Lease,
+    Report,
+};
+
+/// What a source hands over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Its name at the source, to settle it with.
+    pub id: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Its attributes.
+    pub attributes: BTreeMap<String, String>,
+}
+
+/// Where messages are taken from.
+#[async_trait]
+pub trait Source: Send + Sync {
+    /// Its name in configuration and metrics.
+    fn name(&self) -> &str;
+
+    /// At most this many messages; none where the source has come to its end.
+    ///
+    /// # Errors
+    ///
+    /// When the source cannot be read; what it holds stays there.
+    async fn receive(&self, most: usize) -> Result<Vec<Message>, SourceError>;
+
+    /// Settles messages whose alerts are committed.
+    ///
+    /// # Errors
+    ///
+    /// When the source does not take it; the messages will come again, as sightings.
+    async fn ack(&self, ids: &[String]) -> Result<(), SourceError>;
+}
+
+/// A source cannot be read or settled.
+#[derive(Debug, thiserror::Error)]
+#[error("the source {source_name} cannot be read")]
+pub struct SourceError {
+    /// Its name.
+    pub source_name: String,
+    /// Why.
+    #[source]
+    pub cause: Box<dyn std::error::Error + Send + Sync>,
+}
+
+/// A store did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The case is another worker's, or the lease has ended.
+    #[error("the lease on the case is lost")]
+    LeaseLost,
+    /// There is no such case, or the short id fits several.
+    #[error("there is no case {0:?}; `nightshift cases list` shows those there are")]
+    NoSuchCase(String),
+    /// The journal was written by a newer version.
+    #[error("the journal of case {0} cannot be read by this version")]
+    Unreadable(String, #[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The database is away, full, locked or broken.
+    #[error("the store failed to {doing}")]
+    Database {
+        /// What was attempted.
+        doing: &'static str,
+        /// Why.
+        #[source]
+        cause: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+/// What became of one arrival.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Accepted {
+    /// The case it belongs to.
+    pub case_id: CaseId,
+    /// Its key, as text.
+    pub key: String,
+    /// Its feed.
+    pub feed: String,
+    /// What became of it.
+    pub admission: Admission,
+    /// Set for a message that could not be read: the number of its dead letter.
+    pub dead_letter: Option<i64>,
+}
+
+/// Where accepted alerts wait.
+#[async_trait]
+pub trait Inbox: Send + Sync {
+    /// Commits all arrivals of a batch in one transaction, and says what became of each, in order.
+    ///
+    /// # Errors
+    ///
+    /// When nothing was committed; nothing may be acked then.
+    async fn accept(&self, batch: Vec<Arrival>) -> Result<Vec<Accepted>, StoreError>;
+}
+
+/// A case that a worker has taken.
+#[derive(Debug, Clone)]
+pub struct Claimed {
+    /// The right to write it.
+    pub lease: Lease,
+    /// Its alert.
+    pub alert: Alert,
+    /// Its journal so far; empty for a case that nobody has opened.
+    pub events: Vec<Event>,
+    /// How often a worker died with it.
+    pub crashes: u32,
+}
+
+/// Everything that is written when a case ends.
+#[derive(Debug, Clone)]
+pub struct Closing {
+    /// The last events.
+    pub events: Vec<Event>,
+    /// How it ended: concluded or failed.
+    pub status: CaseStatus,
+    /// The conclusion.
+    pub conclusion: Conclusion,
+    /// The report.
+    pub report: Report,
+    /// The destinations that should show it.
+    pub destinations: Vec<String>,
+}
+
+/// Cases, their journals and their leases.
+#[async_trait]
+pub trait Cases: Send + Sync {
+    /// Takes up to this many cases, the most urgent first.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read or written.
+    async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<Claimed>, StoreError>;
+
+    /// Takes this case, if it is not over and nobody else has it.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read or written.
+    async fn claim_one(&self, id: &CaseId) -> Result<Option<Claimed>, StoreError>;
+
+    /// Lengthens these leases.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be written.
+    async fn renew(&self, leases: &[Lease]) -> Result<(), StoreError>;
+
+    /// Gives a case back, so that it goes on elsewhere or later.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be written; the lease then ends by itself.
+    async fn release(&self, lease: &Lease) -> Result<(), StoreError>;
+
+    /// Adds to the journal of a case.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::LeaseLost`] when the lease is gone; nothing is written then.
+    async fn append(&self, lease: &Lease, events: &[Event]) -> Result<(), StoreError>;
+
+    /// Ends a case: its last events, conclusion, report and deliveries in one transaction.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::LeaseLost`] when the lease is gone; nothing is written then.
+    async fn conclude(&self, lease: &Lease, closing: &Closing) -> Result<(), StoreError>;
+
+    /// Cases in a list, the newest first.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    async fn list(&self, filter: &CaseFilter) -> Result<Vec<CaseRow>, StoreError>;
+
+    /// Everything about one case, by its id or a beginning of it that fits no other.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NoSuchCase`], or when the store cannot be read.
+    async fn view(&self, id: &str) -> Result<CaseView, StoreError>;
+
+    /// How many cases wait or run, high and critical ones first.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError>;
+}
+
+/// Messages that could not be read.
+#[async_trait]
+pub trait DeadLetters: Send + Sync {
+    /// The latest ones.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    async fn list(&self, limit: usize) -> Result<Vec<DeadLetter>, StoreError>;
+
+    /// One of them, with its bytes (their head, where the message was too large to keep).
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    async fn bytes(&self, id: i64) -> Result<Option<(DeadLetter, Vec<u8>)>, StoreError>;
+}
+
+/// A report that a destination does not show yet.
+#[derive(Debug, Clone)]
+pub struct Due {
+    /// The case.
+    pub case_id: CaseId,
+    /// The version that should be shown.
+    pub version: u64,
+    /// What the destination called it when it was shown last.
+    pub remote_id: Option<String>,
+    /// Tries so far.
+    pub attempts: u32,
+    /// The report.
+    pub report: Report,
+}
+
+/// The deliveries that are not yet fulfilled.
+#[async_trait]
+pub trait Outbox: Send + Sync {
+    /// What this destination should show and does not, in the order in which it was wished.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    async fn due(&self, destination: &str, most: usize) -> Result<Vec<Due>, StoreError>;
+
+    /// Notes that a version is shown.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be written; the version will be sent again.
+    async fn sent(&self, destination: &str, due: &Due, sent: &Sent) -> Result<(), StoreError>;
+
+    /// Notes that a try failed, and when to try again.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be written.
+    async fn failed(
+        &self,
+        destination: &str,
+        due: &Due,
+        error: &DeliveryError,
+        retry_at: Option<DateTime<Utc>>,
+    ) -> Result<(), StoreError>;
+}
+
+/// A destination shows a report.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Sent {
+    /// What the destination calls it, to edit it later.
+    pub remote_id: Option<String>,
+}
+
+/// A destination did not take a report.
+#[derive(Debug, thiserror::Error)]
+pub enum DeliveryError {
+    /// It may take it later.
+    #[error("{what}")]
+    Later {
+        /// What it said.
+        what: String,
+        /// Not before this many seconds.
+        after_secs: Option<u64>,
+    },
+    /// It never will.
+    #[error("{what}")]
+    Never {
+        /// What it said.
+        what: String,
+    },
+}
+
+/// Where reports go.
+#[async_trait]
+pub trait Destination: Send + Sync {
+    /// Its name in configuration and metrics.
+    fn name(&self) -> &str;
+
+    /// Shows a report: posts it, or edits what `remote_id` names. The same report twice shows once.
+    ///
+    /// # Errors
+    ///
+    /// When it is not shown.
+    async fn deliver(
+        &self,
+        report: &Report,
+        remote_id: Option<&str>,
+    ) -> Result<Sent, DeliveryError>;
+}

@@ -1,0 +1,88 @@
+//! Profiles: a named set of analyst, tools and limits that cases are triaged with.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use nightshift_alert::Alert;
+use nightshift_engine::{
+    ActionTemplate, Analyst, AnalystKind, Cost, Exonerator, JOURNAL_VERSION, Limits, Opened,
+    Toolbox,
+};
+
+use crate::CaseId;
+
+/// What cases are triaged with.
+#[derive(Clone)]
+pub struct Profile {
+    /// Its name.
+    pub name: String,
+    /// Who thinks.
+    pub analyst: Arc<dyn Analyst>,
+    /// Which kind of analyst that is.
+    pub analyst_kind: AnalystKind,
+    /// The models it may use, `provider/name`.
+    pub models: Vec<String>,
+    /// What is charged for a question before it is asked.
+    pub reserve: Cost,
+    /// The tools.
+    pub toolbox: Arc<dyn Toolbox>,
+    /// The rules that may clear an alert.
+    pub exonerator: Arc<dyn Exonerator>,
+    /// The actions that a report may advise.
+    pub actions: Arc<[ActionTemplate]>,
+    /// The caps.
+    pub limits: Limits,
+}
+
+impl Profile {
+    /// What the journal of a case is opened with.
+    #[must_use]
+    pub fn open(&self, case_id: &CaseId, revision: u32, alert: Alert) -> Opened {
+        let actions: Vec<ActionTemplate> = self
+            .actions
+            .iter()
+            .filter(|action| action.provider.is_none_or(|cloud| cloud == alert.provider))
+            .cloned()
+            .collect();
+        Opened {
+            version: JOURNAL_VERSION,
+            case_id: case_id.0.clone(),
+            revision,
+            alert: Arc::new(alert),
+            profile: self.name.clone(),
+            analyst: self.analyst_kind,
+            models: self.models.clone(),
+            limits: self.limits,
+            reserve: self.reserve,
+            tools: self.toolbox.specs().into(),
+            actions: actions.into(),
+        }
+    }
+}
+
+/// All profiles by name; `default` is always among them.
+#[derive(Clone)]
+pub struct Profiles {
+    default: Arc<Profile>,
+    others: BTreeMap<String, Arc<Profile>>,
+}
+
+impl Profiles {
+    /// These profiles beside the default one.
+    #[must_use]
+    pub fn new(default: Profile, others: impl IntoIterator<Item = Profile>) -> Self {
+        Self {
+            default: Arc::new(default),
+            others: others
+                .into_iter()
+                .map(|profile| (profile.name.clone(), Arc::new(profile)))
+                .collect(),
+        }
+    }
+
+    /// The profile of this name; the default one where there is none, for a case must not wait for a configuration.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Arc<Profile> {
+        Arc::clone(self.others.get(name).unwrap_or(&self.default))
+    }
+}

@@ -1,0 +1,301 @@
+//! The typed report: everything that people are told about a case. Every destination and page renders this, and
+//! `--format json` is this as it stands. Text in it comes from alerts, tools and analysts, and is data to a renderer.
+
+mod build;
+mod reach;
+mod timeline;
+
+use chrono::{DateTime, Utc};
+use nightshift_alert::{Flag, Indicator, Provider, Severity, Technique};
+use nightshift_engine::{
+    Action, AnalystKind, Cap, Confidence, Cost, Coverage, EvidenceId, Exoneration, Leaning,
+    Override, Quote, Reason, Stance, StepId, StepOutcome, StepStatus, ToolError, UpdateRecord,
+    Urgency, Verdict,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::CaseStatus;
+
+pub use build::build;
+
+/// Name of this shape of report; it changes when a field changes its meaning or goes.
+pub const REPORT_SCHEMA: &str = "nightshift.report/1";
+
+/// What a report says of the program that made it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Sender {
+    /// Its version.
+    pub version: String,
+}
+
+/// Which alert a report is about.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AlertFacts {
+    /// Where it was born.
+    pub feed: String,
+    /// Its key, as text.
+    pub key: String,
+    /// Finding type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The product's own title.
+    pub title: String,
+    /// The product's own description.
+    pub description: String,
+    /// Which cloud.
+    pub provider: Provider,
+    /// Account or project.
+    pub account: Option<String>,
+    /// Its name.
+    pub account_name: Option<String>,
+    /// Region or zone.
+    pub region: Option<String>,
+    /// The main resource's type.
+    pub resource_type: Option<String>,
+    /// What the alert is about, in a word or two.
+    pub subject: Option<String>,
+    /// What was done.
+    pub action: Option<String>,
+    /// Severity as it was sent, in the product's words.
+    pub severity_sent: String,
+    /// First event.
+    pub first_seen: Option<DateTime<Utc>>,
+    /// Last event.
+    pub last_seen: Option<DateTime<Utc>>,
+    /// How often the product saw it.
+    pub count: u64,
+    /// Whether it is a generated sample.
+    pub sample: bool,
+    /// What the reader should know about how it was read.
+    pub flags: Vec<Flag>,
+}
+
+/// How far it reaches, as the asset register and tags tell.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Reach {
+    /// `production`, `test`, …
+    pub environment: Option<String>,
+    /// Whether it can be reached from the internet.
+    pub internet_facing: Option<bool>,
+    /// Who owns it.
+    pub owner: Option<String>,
+    /// What it does.
+    pub role: Option<String>,
+    /// What data it holds.
+    pub data: Option<String>,
+    /// Where that stands.
+    pub evidence: Option<EvidenceId>,
+    /// Other cases that share an actor, target or far end with this one.
+    pub other_cases: Vec<String>,
+}
+
+/// A finding that was checked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FindingEntry {
+    /// One sentence.
+    pub claim: String,
+    /// Whether its evidence bears it.
+    pub supported: bool,
+    /// Why not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// Which way it points.
+    pub stance: Stance,
+    /// What proves it.
+    pub evidence: Vec<Quote>,
+}
+
+/// One call of a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    /// The tool.
+    pub tool: String,
+    /// What it was asked.
+    pub arguments: Map<String, Value>,
+    /// The evidence that answers it.
+    pub evidence: Option<EvidenceId>,
+    /// How many rows it found.
+    pub rows: Option<u64>,
+    /// Why it was refused or gave no answer.
+    pub error: Option<ToolError>,
+}
+
+/// A step as it ran.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepEntry {
+    /// Its id.
+    pub id: StepId,
+    /// What was to be looked into.
+    pub description: String,
+    /// Where it stands.
+    pub status: StepStatus,
+    /// What it came to.
+    pub outcome: Option<StepOutcome>,
+    /// The tools it used.
+    pub tools: Vec<String>,
+    /// Its result, or why there is none.
+    pub summary: String,
+    /// The wave it ran in.
+    pub wave: Option<u32>,
+    /// Why a reflection added, changed or cancelled it.
+    pub reason: Option<String>,
+    /// Its calls.
+    pub calls: Vec<Call>,
+}
+
+/// One line of the timeline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimelineEntry {
+    /// When.
+    pub at: DateTime<Utc>,
+    /// What.
+    pub what: String,
+    /// Where that stands.
+    pub evidence: Option<EvidenceId>,
+}
+
+/// One piece of evidence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EvidenceEntry {
+    /// Its number.
+    pub id: EvidenceId,
+    /// The tool.
+    pub tool: String,
+    /// What it was asked.
+    pub arguments: Map<String, Value>,
+    /// When it answered.
+    pub at: DateTime<Utc>,
+    /// How many rows it found.
+    pub rows: Option<u64>,
+    /// Whether something was left out for its size.
+    pub truncated: bool,
+    /// Why it gave no answer.
+    pub error: Option<ToolError>,
+    /// Its answer. Of the alert (E0) only the normalised fields; the whole is stored.
+    pub body: Value,
+}
+
+/// Everything that people are told about a case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// [`REPORT_SCHEMA`].
+    pub schema: String,
+    /// The case.
+    pub case_id: String,
+    /// Which triage of it.
+    pub revision: u32,
+    /// How it ended.
+    pub status: CaseStatus,
+    /// Which alert.
+    pub alert: AlertFacts,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Where it leans.
+    pub leaning: Leaning,
+    /// Why.
+    pub reason: Reason,
+    /// How sure it is.
+    pub confidence: Confidence,
+    /// Severity as sent.
+    pub severity: Severity,
+    /// Severity after triage.
+    pub assessed_severity: Severity,
+    /// When somebody should act.
+    pub urgency: Urgency,
+    /// One line: what happened to what.
+    pub title: String,
+    /// One or two sentences of conclusion.
+    pub summary: String,
+    /// What this type of finding means.
+    pub meaning: String,
+    /// What was found.
+    pub findings: Vec<FindingEntry>,
+    /// What was not seen.
+    pub gaps: Vec<String>,
+    /// What would decide it.
+    pub would_decide: Vec<String>,
+    /// What to do.
+    pub actions: Vec<Action>,
+    /// The plan as it ran.
+    pub steps: Vec<StepEntry>,
+    /// What reflections learned.
+    pub insights: Vec<String>,
+    /// What reflections changed, and what was refused.
+    pub updates: Vec<UpdateRecord>,
+    /// What happened when.
+    pub timeline: Vec<TimelineEntry>,
+    /// The values that play a part.
+    pub indicators: Vec<Indicator>,
+    /// ATT&CK techniques.
+    pub techniques: Vec<Technique>,
+    /// The records that cleared it.
+    pub exonerations: Vec<Exoneration>,
+    /// What it cost.
+    pub cost: Cost,
+    /// Who thought.
+    pub analyst: AnalystKind,
+    /// Which models; none for the playbook analyst.
+    pub models: Vec<String>,
+    /// What the plan comes from.
+    pub source: String,
+    /// Whether a lesser analyst had to step in, or the report is plain.
+    pub degraded: bool,
+    /// The cap that ended the work.
+    pub stopped_by: Option<Cap>,
+    /// Why the run failed.
+    pub failed: Option<String>,
+    /// Rules that overrode the analyst.
+    pub overridden: Vec<Override>,
+    /// Whether text in the data talks to the analyst.
+    pub manipulation: bool,
+    /// Which sources were read.
+    pub coverage: Coverage,
+    /// How far it reaches.
+    pub reach: Reach,
+    /// The evidence.
+    pub evidence: Vec<EvidenceEntry>,
+    /// When the case was opened.
+    pub opened_at: DateTime<Utc>,
+    /// When it was concluded.
+    pub concluded_at: DateTime<Utc>,
+    /// Active time in milliseconds.
+    pub took_ms: u64,
+    /// The program that made it.
+    pub sender: Sender,
+}
+
+impl Report {
+    /// The header's parts in the order of `report.md`: marks, urgency, verdict with its leaning, severity.
+    #[must_use]
+    pub fn verdict_words(&self) -> String {
+        match (self.verdict, self.leaning) {
+            (Verdict::Inconclusive, Leaning::Malicious) => {
+                "Inconclusive, leans malicious".to_owned()
+            }
+            (Verdict::Inconclusive, Leaning::Benign) => "Inconclusive, leans benign".to_owned(),
+            (verdict, _) => verdict.title().to_owned(),
+        }
+    }
+
+    /// `[SAMPLE]`, `[PLAYBOOK]`, `[PARTIAL]` where true.
+    #[must_use]
+    pub fn marks(&self) -> Vec<&'static str> {
+        let partial = self.stopped_by.is_some() || self.failed.is_some();
+        [
+            (self.alert.sample, "[SAMPLE]"),
+            (self.analyst == AnalystKind::Playbook, "[PLAYBOOK]"),
+            (partial, "[PARTIAL]"),
+        ]
+        .into_iter()
+        .filter_map(|(is_true, mark)| is_true.then_some(mark))
+        .collect()
+    }
+
+    /// Findings that are borne and point this way.
+    pub fn proven(&self, stance: Stance) -> impl Iterator<Item = &FindingEntry> {
+        self.findings
+            .iter()
+            .filter(move |finding| finding.supported && finding.stance == stance)
+    }
+}

@@ -1,0 +1,210 @@
+//! The report of a concluded case, read off its state.
+
+use std::collections::BTreeSet;
+
+use nightshift_alert::{Alert, Indicator, Role};
+use nightshift_engine::{Conclusion, Evidence, EvidenceId, Finding, State, StepView};
+use serde_json::Value;
+
+use super::{
+    AlertFacts, Call, EvidenceEntry, FindingEntry, REPORT_SCHEMA, Report, Sender, StepEntry, reach,
+    timeline,
+};
+use crate::CaseStatus;
+
+/// Most indicators that a report lists.
+const MOST_INDICATORS: usize = 64;
+
+/// The report of a case; none before it is concluded.
+#[must_use]
+pub fn build(state: &State, sender: &Sender) -> Option<Report> {
+    let opened = state.opened.as_ref()?;
+    let conclusion = state.conclusion.as_ref()?.clone();
+    let alert = &opened.alert;
+    let opened_at = state.opened_at?;
+    let concluded_at = state.last_at?;
+    let plan = state.plan.as_ref();
+    Some(Report {
+        schema: REPORT_SCHEMA.to_owned(),
+        case_id: opened.case_id.clone(),
+        revision: opened.revision,
+        status: if conclusion.failed.is_some() {
+            CaseStatus::Failed
+        } else {
+            CaseStatus::Concluded
+        },
+        title: title(alert),
+        reach: reach::of(state),
+        timeline: timeline::of(state, concluded_at),
+        evidence: state
+            .evidence
+            .values()
+            .map(|one| evidence(one, alert))
+            .collect(),
+        steps: state.step_views().iter().map(step).collect(),
+        findings: conclusion.findings.iter().map(finding).collect(),
+        indicators: indicators(state, &conclusion),
+        alert: facts(alert),
+        verdict: conclusion.verdict,
+        leaning: conclusion.leaning,
+        reason: conclusion.reason,
+        confidence: conclusion.confidence,
+        severity: alert.severity,
+        assessed_severity: conclusion.assessed_severity,
+        urgency: conclusion.urgency,
+        summary: conclusion.summary,
+        meaning: conclusion.meaning,
+        gaps: conclusion.gaps,
+        would_decide: conclusion.would_decide,
+        actions: conclusion.actions,
+        insights: state.insights.clone(),
+        updates: state.updates.clone(),
+        techniques: conclusion.techniques,
+        exonerations: conclusion.exonerations,
+        cost: state.spent,
+        analyst: opened.analyst,
+        models: opened.models.clone(),
+        source: plan.map_or_else(String::new, |plan| plan.source.clone()),
+        degraded: conclusion.degraded,
+        stopped_by: conclusion.stopped_by,
+        failed: conclusion.failed,
+        overridden: conclusion.overridden,
+        manipulation: conclusion.manipulation,
+        coverage: conclusion.coverage,
+        opened_at,
+        concluded_at,
+        took_ms: u64::try_from(state.active().as_millis()).unwrap_or(u64::MAX),
+        sender: sender.clone(),
+    })
+}
+
+/// The alert's own title, with its subject where it does not name it.
+fn title(alert: &Alert) -> String {
+    let what = nightshift_alert::text::single_line(&alert.title).into_owned();
+    let what = what.trim_end_matches('.');
+    match alert.subject() {
+        Some(subject) if !what.contains(subject) => format!("{what} on {subject}"),
+        _ => what.to_owned(),
+    }
+}
+
+fn facts(alert: &Alert) -> AlertFacts {
+    AlertFacts {
+        feed: alert.feed.clone(),
+        key: alert.key.to_string(),
+        kind: alert.kind.clone(),
+        title: alert.title.clone(),
+        description: alert.description.clone(),
+        provider: alert.provider,
+        account: alert.account.clone(),
+        account_name: alert.account_name.clone(),
+        region: alert.region.clone(),
+        resource_type: alert
+            .resources
+            .first()
+            .map(|resource| resource.kind.clone()),
+        subject: alert.subject().map(str::to_owned),
+        action: alert.action.clone(),
+        severity_sent: alert.severity_sent.clone(),
+        first_seen: alert.times.first_seen,
+        last_seen: alert.times.last_seen,
+        count: alert.count,
+        sample: alert.is_sample(),
+        flags: alert.flags.clone(),
+    }
+}
+
+fn finding(finding: &Finding) -> FindingEntry {
+    FindingEntry {
+        claim: finding.claim.clone(),
+        supported: finding.supported,
+        problem: finding.problem.clone(),
+        stance: finding.stance,
+        evidence: finding.evidence.clone(),
+    }
+}
+
+fn step(view: &StepView) -> StepEntry {
+    let calls: Vec<Call> = view
+        .calls
+        .iter()
+        .map(|call| Call {
+            tool: call.call.tool.clone(),
+            arguments: call.call.arguments.clone(),
+            evidence: call.evidence.as_ref().map(|evidence| evidence.id),
+            rows: call.evidence.as_ref().and_then(|evidence| evidence.rows),
+            error: call.refused.clone().or_else(|| {
+                call.evidence
+                    .as_ref()
+                    .and_then(|evidence| evidence.error.clone())
+            }),
+        })
+        .collect();
+    let used: BTreeSet<&str> = calls.iter().map(|call| call.tool.as_str()).collect();
+    StepEntry {
+        id: view.step.id.clone(),
+        description: view.step.description.clone(),
+        status: view.step.status,
+        outcome: view.step.outcome,
+        tools: used.into_iter().map(str::to_owned).collect(),
+        summary: view.step.summary.clone(),
+        wave: view.step.wave,
+        reason: view.step.reason.clone(),
+        calls,
+    }
+}
+
+fn evidence(evidence: &Evidence, alert: &Alert) -> EvidenceEntry {
+    let body = if evidence.id == EvidenceId::ALERT {
+        normalised(alert)
+    } else {
+        evidence.body.clone()
+    };
+    EvidenceEntry {
+        id: evidence.id,
+        tool: evidence.tool.clone(),
+        arguments: evidence.arguments.clone(),
+        at: evidence.at,
+        rows: evidence.rows,
+        truncated: evidence.truncated,
+        error: evidence.error.clone(),
+        body,
+    }
+}
+
+/// The alert without the finding as it was sent, which is stored but would drown a report.
+fn normalised(alert: &Alert) -> Value {
+    let mut value = serde_json::to_value(alert).unwrap_or_default();
+    if let Some(map) = value.as_object_mut() {
+        map.remove("raw");
+    }
+    value
+}
+
+/// The alert's own values, and those that findings or exonerations speak of.
+fn indicators(state: &State, conclusion: &Conclusion) -> Vec<Indicator> {
+    let mut all: Vec<Indicator> = state
+        .alert()
+        .map(|alert| alert.indicators.clone())
+        .unwrap_or_default();
+    let spoken = |value: &str| {
+        conclusion
+            .findings
+            .iter()
+            .any(|finding| finding.supported && finding.claim.contains(value))
+    };
+    let more = state
+        .indicators
+        .iter()
+        .filter(|indicator| spoken(&indicator.value));
+    all.extend(more.cloned());
+    all.sort_by_key(|indicator| {
+        (
+            indicator.role == Role::Related,
+            indicator.role,
+            indicator.kind,
+        )
+    });
+    all.truncate(MOST_INDICATORS);
+    all
+}

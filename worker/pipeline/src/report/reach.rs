@@ -1,0 +1,73 @@
+//! Reach: what registers and tags say of the thing that was hit, and which other cases it is part of.
+
+use nightshift_engine::{Evidence, State};
+use serde_json::Value;
+
+use super::Reach;
+
+/// Tag names that tell an owner or an environment, as clouds and teams write them.
+const OWNER_TAGS: [&str; 4] = ["owner", "team", "Owner", "Team"];
+const ENVIRONMENT_TAGS: [&str; 5] = ["env", "environment", "Env", "Environment", "stage"];
+
+/// How far it reaches, as far as a register or a tag tells.
+pub(super) fn of(state: &State) -> Reach {
+    let mut reach = Reach::default();
+    if let Some(alert) = state.alert() {
+        let tag = |names: &[&str]| {
+            alert.resources.iter().find_map(|resource| {
+                names
+                    .iter()
+                    .find_map(|name| resource.tags.get(*name).cloned())
+            })
+        };
+        reach.owner = tag(&OWNER_TAGS);
+        reach.environment = tag(&ENVIRONMENT_TAGS);
+    }
+    for evidence in state.evidence.values() {
+        match evidence.kind.as_str() {
+            "asset_lookup" => asset(&mut reach, evidence, state),
+            "past_cases" => others(&mut reach, evidence),
+            _ => {}
+        }
+    }
+    reach
+}
+
+/// The register's row about a target of the alert; a row about its actor says nothing of its reach.
+fn asset(reach: &mut Reach, evidence: &Evidence, state: &State) {
+    let asked = evidence.arguments.get("indicator").and_then(Value::as_str);
+    let is_target = state.alert().is_some_and(|alert| {
+        alert
+            .with_role(nightshift_alert::Role::Target)
+            .any(|indicator| Some(indicator.value.as_str()) == asked)
+    });
+    let Some(row) = evidence.body.pointer("/assets/0").filter(|_| is_target) else {
+        return;
+    };
+    let text = |key: &str| {
+        row.get(key)
+            .and_then(Value::as_str)
+            .filter(|text| !text.is_empty())
+            .map(str::to_owned)
+    };
+    reach.evidence = Some(evidence.id);
+    reach.environment = text("environment").or(reach.environment.take());
+    reach.owner = text("owner").or(reach.owner.take());
+    reach.role = text("role").or(reach.role.take());
+    reach.data = text("data").or(reach.data.take());
+    reach.internet_facing = row
+        .get("internet_facing")
+        .and_then(Value::as_bool)
+        .or(reach.internet_facing);
+}
+
+fn others(reach: &mut Reach, evidence: &Evidence) {
+    let cases = evidence.body.get("cases").and_then(Value::as_array);
+    reach.other_cases = cases
+        .into_iter()
+        .flatten()
+        .filter_map(|case| case.get("case_id").and_then(Value::as_str))
+        .take(10)
+        .map(str::to_owned)
+        .collect();
+}

@@ -1,0 +1,237 @@
+//! Triage: a claimed case is driven from where its journal stands to its conclusion.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use nightshift_engine::{
+    Clock, Conclusion, DriveError, End, Event, EventBody, Journal, JournalError, Measure, Meter,
+    PlanUpdate, Ports, State, drive, fold,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    CaseStatus, Cases, Claimed, Closing, Lease, Profiles, Routes, Sender, StoreError, build_report,
+};
+
+/// Seconds between two renewals of a lease.
+const RENEW_SECS: u64 = 10;
+
+/// Sees each event once it is journaled: the live progress of a terminal.
+pub trait Watcher: Send + Sync {
+    /// These events were journaled.
+    fn saw(&self, case_id: &str, events: &[Event]);
+}
+
+/// Drives claimed cases.
+#[derive(Clone)]
+pub struct Triage {
+    /// The store.
+    pub cases: Arc<dyn Cases>,
+    /// What cases are triaged with.
+    pub profiles: Profiles,
+    /// Which profile, and where reports go.
+    pub routes: Arc<Routes>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// Where measurements go.
+    pub meter: Arc<dyn Meter>,
+    /// Who watches, if somebody does.
+    pub watcher: Option<Arc<dyn Watcher>>,
+    /// What a report says of the program that made it.
+    pub sender: Sender,
+}
+
+/// Why a case could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum TriageError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The machine.
+    #[error(transparent)]
+    Drive(#[from] DriveError),
+}
+
+impl Triage {
+    /// Drives a case to its end, or until `release` is cancelled; its lease is renewed meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// When the lease is lost or the store is away; the case then goes on elsewhere or later.
+    pub async fn run(
+        &self,
+        claimed: Claimed,
+        release: &CancellationToken,
+    ) -> Result<End, TriageError> {
+        let lease = claimed.lease.clone();
+        let driving = self.drive(claimed, release);
+        tokio::pin!(driving);
+        let every = std::time::Duration::from_secs(RENEW_SECS);
+        let mut renewal = tokio::time::interval_at(tokio::time::Instant::now() + every, every);
+        let result = loop {
+            tokio::select! {
+                result = &mut driving => break result,
+                _ = renewal.tick() => self.cases.renew(std::slice::from_ref(&lease)).await?,
+            }
+        };
+        match &result {
+            Ok(End::Concluded(_)) => {}
+            Ok(End::Released(_) | End::Cancelled(_)) => self.cases.release(&lease).await?,
+            Err(TriageError::Drive(DriveError::Journal(JournalError::LeaseLost))) => {
+                self.meter.count(&Measure::LeaseLost);
+            }
+            Err(_) => {
+                if let Err(error) = self.cases.release(&lease).await {
+                    tracing::warn!(case = %lease.case_id, %error, "a case could not be given back");
+                }
+            }
+        }
+        result
+    }
+
+    async fn drive(
+        &self,
+        claimed: Claimed,
+        release: &CancellationToken,
+    ) -> Result<End, TriageError> {
+        let now = self.clock.now();
+        let mut events = claimed.events;
+        let mut news = Vec::new();
+        let profile = match fold(&events).opened {
+            Some(opened) => {
+                self.meter.count(&Measure::Resumed);
+                self.profiles.named(&opened.profile)
+            }
+            None => {
+                let profile = self.profiles.named(self.routes.profile(&claimed.alert));
+                let lease = &claimed.lease;
+                let opened = profile.open(&lease.case_id, lease.revision, claimed.alert.clone());
+                news.push(Event::new(now, EventBody::Opened(Box::new(opened))));
+                profile
+            }
+        };
+        let epoch = claimed.lease.epoch;
+        news.push(Event::new(now, EventBody::Claimed { epoch }));
+        let journal = CaseJournal {
+            triage: self.clone(),
+            lease: claimed.lease,
+            destinations: self.routes.destinations(&claimed.alert).to_vec(),
+        };
+        journal.append(&news).await.map_err(DriveError::from)?;
+        events.append(&mut news);
+        let ports = Ports {
+            analyst: Arc::clone(&profile.analyst),
+            toolbox: Arc::clone(&profile.toolbox),
+            exonerator: Arc::clone(&profile.exonerator),
+            journal: Arc::new(journal),
+            clock: Arc::clone(&self.clock),
+            meter: Arc::clone(&self.meter),
+        };
+        Ok(drive(&ports, fold(&events), release).await?)
+    }
+
+    fn saw(&self, lease: &Lease, events: &[Event]) {
+        if let Some(watcher) = &self.watcher {
+            watcher.saw(&lease.case_id.0, events);
+        }
+    }
+
+    fn count(&self, state: &State, conclusion: &Conclusion, status: CaseStatus) {
+        let Some(opened) = &state.opened else {
+            return;
+        };
+        for step in state.steps() {
+            self.meter.count(&Measure::Step {
+                status: step.status,
+                outcome: step.outcome,
+            });
+        }
+        for record in &state.updates {
+            self.meter.count(&Measure::PlanUpdate {
+                kind: PlanUpdate::as_str(&record.update),
+                refused: record.refused.is_some(),
+            });
+        }
+        for finding in &conclusion.findings {
+            self.meter.count(&Measure::Claim {
+                supported: finding.supported,
+            });
+        }
+        for rule in &conclusion.overridden {
+            self.meter.count(&Measure::Overridden {
+                rule: rule.rule.clone(),
+            });
+        }
+        if conclusion.manipulation {
+            self.meter.count(&Measure::Manipulation);
+        }
+        if let Some(cap) = conclusion.stopped_by {
+            self.meter.count(&Measure::Exhausted { cap });
+        }
+        self.meter.count(&Measure::Case {
+            feed: opened.alert.feed.clone(),
+            status: status.as_str(),
+            verdict: Some(conclusion.verdict),
+            severity: conclusion.assessed_severity,
+            analyst: opened.analyst,
+            took: state.active(),
+            steps: state.steps().len(),
+            model_calls: state.spent.model_calls,
+        });
+    }
+}
+
+/// The journal of one case at one epoch: what the engine writes, the store keeps under the lease.
+struct CaseJournal {
+    triage: Triage,
+    lease: Lease,
+    destinations: Vec<String>,
+}
+
+#[async_trait]
+impl Journal for CaseJournal {
+    async fn append(&self, events: &[Event]) -> Result<(), JournalError> {
+        self.triage
+            .cases
+            .append(&self.lease, events)
+            .await
+            .map_err(journal_error)?;
+        self.triage.saw(&self.lease, events);
+        Ok(())
+    }
+
+    async fn conclude(&self, events: &[Event], end: &State) -> Result<(), JournalError> {
+        let (Some(conclusion), Some(report)) =
+            (&end.conclusion, build_report(end, &self.triage.sender))
+        else {
+            return self.append(events).await;
+        };
+        let status = if conclusion.failed.is_some() {
+            CaseStatus::Failed
+        } else {
+            CaseStatus::Concluded
+        };
+        let closing = Closing {
+            events: events.to_vec(),
+            status,
+            conclusion: conclusion.clone(),
+            report,
+            destinations: self.destinations.clone(),
+        };
+        self.triage
+            .cases
+            .conclude(&self.lease, &closing)
+            .await
+            .map_err(journal_error)?;
+        self.triage.saw(&self.lease, events);
+        self.triage.count(end, conclusion, status);
+        Ok(())
+    }
+}
+
+fn journal_error(error: StoreError) -> JournalError {
+    match error {
+        StoreError::LeaseLost => JournalError::LeaseLost,
+        other => JournalError::Store(Box::new(other)),
+    }
+}

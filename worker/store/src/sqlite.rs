@@ -1,0 +1,150 @@
+//! The store on SQLite: the same promises as on a server, for processes on one host.
+//!
+//! `synchronous=FULL`, one writing thread per process, a transaction per group of requests; leases hold the host's
+//! boot and the process, so that the case of a dead process is free at once.
+
+mod cases;
+mod dead_letters;
+mod host;
+mod inbox;
+mod outbox;
+mod past;
+mod read;
+mod row;
+mod thread;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use host::Holder;
+use nightshift_pipeline::StoreError;
+use rusqlite::Connection;
+use thread::Thread;
+
+mod migrations {
+    refinery::embed_migrations!("../../migrations/sqlite");
+}
+
+/// How long a statement waits for another process, in milliseconds.
+const BUSY_TIMEOUT_MS: u64 = 10_000;
+
+/// What the store is opened with.
+#[derive(Debug, Clone)]
+pub struct SqliteOptions {
+    /// The database file; it and its folder are made where they are missing.
+    pub path: PathBuf,
+    /// How long a lease holds without a renewal.
+    pub lease: Duration,
+    /// How long after its end a case takes changed arrivals as sightings.
+    pub cooldown: chrono::Duration,
+}
+
+/// The database cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The folder cannot be made.
+    #[error("cannot make the folder {path}; choose another place with [store] url")]
+    Folder {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// The file is no database, or may not be written.
+    #[error("cannot open the database {path}; choose another place with [store] url")]
+    Open {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: rusqlite::Error,
+    },
+    /// Its schema cannot be brought up to date.
+    #[error("cannot migrate the database {path}")]
+    Migrate {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: Box<refinery::Error>,
+    },
+    /// The thread that owns the connection cannot be started.
+    #[error("cannot start the database thread")]
+    Thread(#[source] std::io::Error),
+}
+
+/// Cases, inbox, outbox and dead letters in one SQLite file.
+#[derive(Debug, Clone)]
+pub struct SqliteStore {
+    thread: Thread,
+    holder: Holder,
+    lease_secs: f64,
+    cooldown: chrono::Duration,
+}
+
+impl SqliteStore {
+    /// Opens the database, makes it where it is missing, and brings its schema up to date.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be made, opened or migrated.
+    pub fn open(options: &SqliteOptions) -> Result<Self, OpenError> {
+        let mut connection = connect(&options.path)?;
+        migrations::migrations::runner()
+            .run(&mut connection)
+            .map_err(|cause| OpenError::Migrate {
+                path: options.path.clone(),
+                cause: Box::new(cause),
+            })?;
+        Ok(Self {
+            thread: Thread::start(connection).map_err(OpenError::Thread)?,
+            holder: Holder::this_process(),
+            lease_secs: options.lease.as_secs_f64(),
+            cooldown: options.cooldown,
+        })
+    }
+
+    /// Names of the migrations that are applied, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// When the database cannot be read.
+    pub async fn migrations(&self) -> Result<Vec<String>, StoreError> {
+        self.thread
+            .run("read the migrations", |connection| {
+                let sql = "SELECT 'V' || version || '__' || name FROM refinery_schema_history ORDER BY version";
+                let mut statement = connection.prepare_cached(sql)?;
+                let names = statement.query_map([], |row| row.get(0))?;
+                Ok(names.collect::<Result<_, _>>()?)
+            })
+            .await
+    }
+}
+
+fn connect(path: &Path) -> Result<Connection, OpenError> {
+    if let Some(folder) = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+    {
+        std::fs::create_dir_all(folder).map_err(|cause| OpenError::Folder {
+            path: folder.to_owned(),
+            cause,
+        })?;
+    }
+    let open = || {
+        let connection = Connection::open(path)?;
+        connection.busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS))?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.pragma_update(None, "foreign_keys", "ON")?;
+        Ok(connection)
+    };
+    open().map_err(|cause| OpenError::Open {
+        path: path.to_owned(),
+        cause,
+    })
+}

@@ -1,0 +1,55 @@
+//! Messages that could not be read, with their bytes.
+
+use async_trait::async_trait;
+use nightshift_pipeline::{CaseId, DeadLetter, DeadLetters, StoreError};
+use rusqlite::{Error, OptionalExtension, Row};
+
+use super::SqliteStore;
+use super::row::get_time;
+
+const LIST: &str = "SELECT id, source, received_at, error, size_bytes, sha256, case_id FROM dead_letters \
+     ORDER BY id DESC LIMIT ?1";
+const BYTES: &str = "SELECT d.id, d.source, d.received_at, d.error, d.size_bytes, d.sha256, d.case_id, r.bytes \
+     FROM dead_letters d LEFT JOIN raw_messages r ON r.id = d.raw_id WHERE d.id = ?1";
+
+#[async_trait]
+impl DeadLetters for SqliteStore {
+    async fn list(&self, limit: usize) -> Result<Vec<DeadLetter>, StoreError> {
+        self.thread
+            .run("list dead letters", move |connection| {
+                let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+                let mut statement = connection.prepare_cached(LIST)?;
+                let rows = statement.query_map([limit], letter)?;
+                Ok(rows.collect::<Result<_, _>>()?)
+            })
+            .await
+    }
+
+    async fn bytes(&self, id: i64) -> Result<Option<(DeadLetter, Vec<u8>)>, StoreError> {
+        self.thread
+            .run("read a dead letter", move |connection| {
+                Ok(connection
+                    .prepare_cached(BYTES)?
+                    .query_row([id], |row| {
+                        let bytes: Option<Vec<u8>> = row.get(7)?;
+                        Ok((letter(row)?, bytes.unwrap_or_default()))
+                    })
+                    .optional()?)
+            })
+            .await
+    }
+}
+
+fn letter(row: &Row<'_>) -> Result<DeadLetter, Error> {
+    let size: i64 = row.get(4)?;
+    let case_id: Option<String> = row.get(6)?;
+    Ok(DeadLetter {
+        id: row.get(0)?,
+        source: row.get(1)?,
+        at: get_time(row, 2)?,
+        error: row.get(3)?,
+        size_bytes: u64::try_from(size).unwrap_or_default(),
+        sha256: row.get(5)?,
+        case_id: case_id.map(CaseId),
+    })
+}

@@ -1,0 +1,113 @@
+//! Earlier cases: those of the same key, and those that share an actor, a target or a far end. Typed fields only.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use async_trait::async_trait;
+use nightshift_alert::{Indicator, Role};
+use nightshift_engine::{PastCase, PastCases, PastQuery};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::SqliteStore;
+use super::row::{get_severity, get_time, time, to_verdict};
+use super::thread::Failure;
+
+/// Most cases that one value may bring in: what stands in more is no trace of anything.
+const MOST_PER_VALUE: i64 = 50;
+
+const SAME_KEY: &str =
+    "SELECT id FROM cases WHERE key = ?1 AND id <> ?2 ORDER BY opened_at DESC LIMIT ?3";
+const SAME_VALUE: &str = "SELECT DISTINCT i.case_id FROM indicators i JOIN cases c ON c.id = i.case_id \
+     WHERE i.type = ?1 AND i.value = ?2 AND i.case_id <> ?3 AND i.role <> 'related' \
+     ORDER BY c.opened_at DESC LIMIT ?4";
+const CASE: &str = "SELECT key, type, account, opened_at, severity, status, verdict FROM cases \
+     WHERE id = ?1 AND opened_at >= ?2";
+const FAILED_TOOLS: &str = "SELECT DISTINCT tool.value FROM conclusions c, \
+     json_each(c.report, '$.steps') step, json_each(step.value, '$.tools') tool \
+     WHERE c.case_id = ?1 AND json_extract(step.value, '$.status') = 'failed' ORDER BY 1";
+
+#[async_trait]
+impl PastCases for SqliteStore {
+    async fn similar(&self, query: &PastQuery) -> Result<Vec<PastCase>, String> {
+        let query = query.clone();
+        self.thread
+            .run("look for earlier cases", move |connection| {
+                similar(connection, &query)
+            })
+            .await
+            .map_err(|error| {
+                let cause = std::error::Error::source(&error).map(ToString::to_string);
+                cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
+            })
+    }
+}
+
+fn similar(connection: &Connection, query: &PastQuery) -> Result<Vec<PastCase>, Failure> {
+    let mut shared: BTreeMap<String, BTreeSet<Indicator>> = BTreeMap::new();
+    let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
+    let mut same_key = connection.prepare_cached(SAME_KEY)?;
+    for id in same_key.query_map(params![query.key, query.case_id, limit], |row| row.get(0))? {
+        shared.entry(id?).or_default();
+    }
+    let mut same_value = connection.prepare_cached(SAME_VALUE)?;
+    for indicator in query
+        .indicators
+        .iter()
+        .filter(|one| one.role != Role::Related)
+    {
+        let ids = same_value.query_map(
+            params![
+                indicator.kind.as_str(),
+                indicator.value,
+                query.case_id,
+                MOST_PER_VALUE
+            ],
+            |row| row.get::<_, String>(0),
+        )?;
+        for id in ids {
+            shared.entry(id?).or_default().insert(indicator.clone());
+        }
+    }
+    let mut cases = Vec::new();
+    for (id, values) in shared {
+        cases.extend(case(connection, query, id, values)?);
+    }
+    cases.sort_by(|a: &PastCase, b| {
+        (b.same_key, b.opened_at, &b.case_id).cmp(&(a.same_key, a.opened_at, &a.case_id))
+    });
+    cases.truncate(query.limit);
+    Ok(cases)
+}
+
+fn case(
+    connection: &Connection,
+    query: &PastQuery,
+    id: String,
+    shared: BTreeSet<Indicator>,
+) -> Result<Option<PastCase>, Failure> {
+    let since = query.since.map(time).unwrap_or_default();
+    let failed_tools: Vec<String> = connection
+        .prepare_cached(FAILED_TOOLS)?
+        .query_map([&id], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    Ok(connection
+        .prepare_cached(CASE)?
+        .query_row(params![id, since], |row| {
+            let key: String = row.get(0)?;
+            let verdict: Option<String> = row.get(6)?;
+            Ok(PastCase {
+                case_id: id.clone(),
+                same_key: key == query.key,
+                key,
+                kind: row.get(1)?,
+                account: row.get(2)?,
+                opened_at: get_time(row, 3)?,
+                severity: get_severity(row, 4)?,
+                status: row.get(5)?,
+                verdict: to_verdict(verdict.as_deref()),
+                person_verdict: None,
+                shared: shared.into_iter().collect(),
+                failed_tools,
+            })
+        })
+        .optional()?)
+}

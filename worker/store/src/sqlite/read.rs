@@ -1,0 +1,139 @@
+//! Reading cases: lists, one whole case, its journal.
+
+use nightshift_alert::Alert;
+use nightshift_engine::Event;
+use nightshift_pipeline::{CaseFilter, CaseRow, CaseView, DeliveryRow, Report, Sighting};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::row::{CASE_COLUMNS, case, get_time, severity};
+use super::thread::Failure;
+
+/// Most sightings of a case that are read.
+const MOST_SIGHTINGS: i64 = 100;
+/// Shortest beginning of an id that names a case.
+const SHORTEST_ID: usize = 4;
+
+const EVENTS: &str = "SELECT event FROM journal WHERE case_id = ?1 AND revision = ?2 ORDER BY seq";
+const ALERT: &str = "SELECT alert FROM alerts WHERE case_id = ?1 AND revision = ?2";
+const REPORT: &str =
+    "SELECT report FROM conclusions WHERE case_id = ?1 ORDER BY revision DESC LIMIT 1";
+const SIGHTINGS: &str =
+    "SELECT received_at, source, count FROM sightings WHERE case_id = ?1 ORDER BY id DESC LIMIT ?2";
+const DELIVERIES: &str = "SELECT destination, wanted, sent, attempts, error FROM deliveries WHERE case_id = ?1 ORDER BY destination";
+
+/// Cases that fit the filter, the newest first.
+pub(super) fn list(connection: &Connection, filter: &CaseFilter) -> Result<Vec<CaseRow>, Failure> {
+    let sql = format!(
+        "SELECT {CASE_COLUMNS} FROM cases \
+         WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR verdict = ?2) \
+         AND (?3 IS NULL OR severity >= ?3) AND (?4 IS NULL OR feed = ?4) \
+         ORDER BY opened_at DESC, id LIMIT ?5"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map(
+        params![
+            filter.status.map(|status| status.as_str()),
+            filter.verdict.map(|verdict| verdict.as_str()),
+            filter.severity_at_least.map(severity),
+            filter.feed,
+            i64::try_from(filter.limit).unwrap_or(i64::MAX),
+        ],
+        case,
+    )?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Everything about one case, by its id or a beginning of it.
+pub(super) fn view(connection: &Connection, id: &str) -> Result<CaseView, Failure> {
+    let row = find(connection, id)?;
+    let id = row.id.0.clone();
+    let report: Option<String> = connection
+        .prepare_cached(REPORT)?
+        .query_row([&id], |row| row.get(0))
+        .optional()?;
+    let report = report
+        .map(|text| serde_json::from_str::<Report>(&text))
+        .transpose()
+        .map_err(|cause| Failure::Unreadable(id.clone(), cause))?;
+    Ok(CaseView {
+        alert: alert(connection, &id, row.revision)?,
+        events: events(connection, &id, row.revision)?,
+        report,
+        sightings: sightings(connection, &id)?,
+        deliveries: deliveries(connection, &id)?,
+        row,
+    })
+}
+
+/// The one case that the text names.
+fn find(connection: &Connection, id: &str) -> Result<CaseRow, Failure> {
+    let none = || Failure::NoSuchCase(id.to_owned());
+    if id.chars().count() < SHORTEST_ID {
+        return Err(none());
+    }
+    let sql = format!(
+        "SELECT {CASE_COLUMNS} FROM cases WHERE id = ?1 OR substr(id, 1, length(?1)) = ?1 LIMIT 2"
+    );
+    let mut found: Vec<CaseRow> = connection
+        .prepare_cached(&sql)?
+        .query_map([id.to_lowercase()], case)?
+        .collect::<Result<_, _>>()?;
+    match (found.pop(), found.pop()) {
+        (Some(row), None) => Ok(row),
+        _ => Err(none()),
+    }
+}
+
+/// The alert that a revision triages.
+pub(super) fn alert(connection: &Connection, id: &str, revision: u32) -> Result<Alert, Failure> {
+    let text: String = connection
+        .prepare_cached(ALERT)?
+        .query_row(params![id, revision], |row| row.get(0))?;
+    serde_json::from_str(&text).map_err(|cause| Failure::Unreadable(id.to_owned(), cause))
+}
+
+/// The journal of a revision.
+pub(super) fn events(
+    connection: &Connection,
+    id: &str,
+    revision: u32,
+) -> Result<Vec<Event>, Failure> {
+    let mut statement = connection.prepare_cached(EVENTS)?;
+    let mut rows = statement.query(params![id, revision])?;
+    let mut events = Vec::new();
+    while let Some(row) = rows.next()? {
+        let text = row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?;
+        let event = serde_json::from_str(text)
+            .map_err(|cause| Failure::Unreadable(id.to_owned(), cause))?;
+        events.push(event);
+    }
+    Ok(events)
+}
+
+fn sightings(connection: &Connection, id: &str) -> Result<Vec<Sighting>, Failure> {
+    let mut statement = connection.prepare_cached(SIGHTINGS)?;
+    let rows = statement.query_map(params![id, MOST_SIGHTINGS], |row| {
+        let count: i64 = row.get(2)?;
+        Ok(Sighting {
+            at: get_time(row, 0)?,
+            source: row.get(1)?,
+            count: u64::try_from(count).unwrap_or_default(),
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn deliveries(connection: &Connection, id: &str) -> Result<Vec<DeliveryRow>, Failure> {
+    let mut statement = connection.prepare_cached(DELIVERIES)?;
+    let rows = statement.query_map([id], |row| {
+        let (wanted, sent): (i64, i64) = (row.get(1)?, row.get(2)?);
+        Ok(DeliveryRow {
+            destination: row.get(0)?,
+            wanted: u64::try_from(wanted).unwrap_or_default(),
+            sent: u64::try_from(sent).unwrap_or_default(),
+            attempts: row.get(3)?,
+            error: row.get(4)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}

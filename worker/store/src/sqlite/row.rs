@@ -1,0 +1,108 @@
+//! Values of our words in columns, and back.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use nightshift_alert::Severity;
+use nightshift_engine::{Leaning, Verdict};
+use nightshift_pipeline::{CaseId, CaseRow, CaseStatus};
+use rusqlite::types::Type;
+use rusqlite::{Error, Row};
+
+/// A time as text that sorts.
+pub(super) fn time(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Micros, true)
+}
+
+/// A severity as a number.
+pub(super) fn severity(severity: Severity) -> i64 {
+    match severity {
+        Severity::Informational => 0,
+        Severity::Low => 1,
+        Severity::Medium => 2,
+        Severity::High => 3,
+        Severity::Critical => 4,
+    }
+}
+
+fn unfit(column: usize, what: String) -> Error {
+    Error::FromSqlConversionFailure(column, Type::Text, what.into())
+}
+
+/// The time in this column.
+pub(super) fn get_time(row: &Row<'_>, column: usize) -> Result<DateTime<Utc>, Error> {
+    let text: String = row.get(column)?;
+    DateTime::parse_from_rfc3339(&text)
+        .map(|at| at.to_utc())
+        .map_err(|error| unfit(column, format!("{text:?} is no time: {error}")))
+}
+
+/// The time in this column, if there is one.
+pub(super) fn get_time_or_none(
+    row: &Row<'_>,
+    column: usize,
+) -> Result<Option<DateTime<Utc>>, Error> {
+    match row.get_ref(column)? {
+        rusqlite::types::ValueRef::Null => Ok(None),
+        _ => get_time(row, column).map(Some),
+    }
+}
+
+/// The severity in this column.
+pub(super) fn get_severity(row: &Row<'_>, column: usize) -> Result<Severity, Error> {
+    let number: i64 = row.get(column)?;
+    to_severity(number).ok_or_else(|| unfit(column, format!("{number} is no severity")))
+}
+
+fn to_severity(number: i64) -> Option<Severity> {
+    Severity::ALL
+        .into_iter()
+        .find(|one| severity(*one) == number)
+}
+
+/// The status in this column.
+pub(super) fn get_status(row: &Row<'_>, column: usize) -> Result<CaseStatus, Error> {
+    let word: String = row.get(column)?;
+    CaseStatus::parse(&word).ok_or_else(|| unfit(column, format!("{word:?} is no status")))
+}
+
+/// The verdict of this word, if it is one.
+pub(super) fn to_verdict(word: Option<&str>) -> Option<Verdict> {
+    Verdict::ALL
+        .into_iter()
+        .find(|verdict| Some(verdict.as_str()) == word)
+}
+
+fn to_leaning(word: Option<&str>) -> Option<Leaning> {
+    [Leaning::Malicious, Leaning::Benign, Leaning::None]
+        .into_iter()
+        .find(|leaning| Some(leaning.as_str()) == word)
+}
+
+/// Columns of a case in a list, in the order in which [`case`] reads them.
+pub(super) const CASE_COLUMNS: &str = "id, revision, status, feed, key, type, title, account, severity, \
+     assessed_severity, verdict, leaning, opened_at, concluded_at, sightings, usd";
+
+/// A case in a list.
+pub(super) fn case(row: &Row<'_>) -> Result<CaseRow, Error> {
+    let assessed: Option<i64> = row.get(9)?;
+    let verdict: Option<String> = row.get(10)?;
+    let leaning: Option<String> = row.get(11)?;
+    let sightings: i64 = row.get(14)?;
+    Ok(CaseRow {
+        id: CaseId(row.get(0)?),
+        revision: row.get(1)?,
+        status: get_status(row, 2)?,
+        feed: row.get(3)?,
+        key: row.get(4)?,
+        kind: row.get(5)?,
+        title: row.get(6)?,
+        account: row.get(7)?,
+        severity: get_severity(row, 8)?,
+        assessed_severity: assessed.and_then(to_severity),
+        verdict: to_verdict(verdict.as_deref()),
+        leaning: to_leaning(leaning.as_deref()),
+        opened_at: get_time(row, 12)?,
+        concluded_at: get_time_or_none(row, 13)?,
+        sightings: u64::try_from(sightings).unwrap_or_default(),
+        usd: row.get(15)?,
+    })
+}

@@ -1,0 +1,129 @@
+//! The thread that owns the connection. Requests that wait together are committed together, each in its own
+//! savepoint, so that one disk flush serves many and none can spoil another.
+
+use std::sync::mpsc;
+
+use nightshift_pipeline::StoreError;
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+/// Most requests in one transaction.
+const MOST_TOGETHER: usize = 128;
+/// Most requests that may wait for the thread.
+const MOST_WAITING: usize = 4096;
+
+/// Why a request did nothing.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    /// The lease is gone.
+    #[error("the lease on the case is lost")]
+    LeaseLost,
+    /// There is no such case.
+    #[error("there is no case {0:?}")]
+    NoSuchCase(String),
+    /// What is stored cannot be read by this version.
+    #[error("case {0} cannot be read")]
+    Unreadable(String, #[source] serde_json::Error),
+    /// SQLite.
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+}
+
+/// Says to the one who asked what became of it, once the transaction is committed or not.
+type Reply = Box<dyn FnOnce(Result<(), String>) + Send>;
+type Job = Box<dyn FnOnce(&Connection) -> (bool, Reply) + Send>;
+
+/// Handle of the thread; it ends when the last handle is dropped.
+#[derive(Debug, Clone)]
+pub(super) struct Thread {
+    jobs: mpsc::SyncSender<Job>,
+}
+
+impl Thread {
+    /// Starts the thread.
+    pub(super) fn start(connection: Connection) -> std::io::Result<Self> {
+        let (jobs, waiting) = mpsc::sync_channel::<Job>(MOST_WAITING);
+        std::thread::Builder::new()
+            .name("sqlite".to_owned())
+            .spawn(move || {
+                while let Ok(first) = waiting.recv() {
+                    let rest = waiting.try_iter().take(MOST_TOGETHER - 1);
+                    transact(&connection, std::iter::once(first).chain(rest));
+                }
+            })?;
+        Ok(Self { jobs })
+    }
+
+    /// Runs `work` in a transaction, and returns once it is on disk.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (sender, receiver) = oneshot::channel();
+        let job: Job = Box::new(move |connection| {
+            let result = work(connection);
+            let is_ok = result.is_ok();
+            let reply: Reply = Box::new(move |committed| {
+                let answer = match committed {
+                    Ok(()) => result.map_err(|failure| store_error(doing, failure)),
+                    Err(why) => Err(database(doing, why.into())),
+                };
+                // Nobody waits any more: the one who asked was stopped.
+                drop(sender.send(answer));
+            });
+            (is_ok, reply)
+        });
+        let gone = || database(doing, "the database thread has ended".into());
+        self.jobs.try_send(job).map_err(|error| match error {
+            mpsc::TrySendError::Full(_) => {
+                database(doing, "too many requests wait for the database".into())
+            }
+            mpsc::TrySendError::Disconnected(_) => gone(),
+        })?;
+        receiver.await.unwrap_or_else(|_| Err(gone()))
+    }
+}
+
+fn transact(connection: &Connection, jobs: impl Iterator<Item = Job>) {
+    let begun = connection.execute_batch("BEGIN IMMEDIATE");
+    let mut replies = Vec::new();
+    for job in jobs {
+        let saved = connection.execute_batch("SAVEPOINT request");
+        let (is_ok, reply) = job(connection);
+        let end = if is_ok {
+            "RELEASE request"
+        } else {
+            "ROLLBACK TO request; RELEASE request"
+        };
+        if saved.is_ok()
+            && let Err(error) = connection.execute_batch(end)
+        {
+            tracing::error!(%error, "a savepoint could not be ended");
+        }
+        replies.push(reply);
+    }
+    let committed = begun
+        .and_then(|()| connection.execute_batch("COMMIT"))
+        .map_err(|error| error.to_string());
+    if committed.is_err() && !connection.is_autocommit() {
+        // What could not be committed is gone; those who asked are told.
+        drop(connection.execute_batch("ROLLBACK"));
+    }
+    for reply in replies {
+        reply(committed.clone());
+    }
+}
+
+fn store_error(doing: &'static str, failure: Failure) -> StoreError {
+    match failure {
+        Failure::LeaseLost => StoreError::LeaseLost,
+        Failure::NoSuchCase(id) => StoreError::NoSuchCase(id),
+        Failure::Unreadable(id, cause) => StoreError::Unreadable(id, Box::new(cause)),
+        Failure::Sqlite(cause) => database(doing, Box::new(cause)),
+    }
+}
+
+fn database(doing: &'static str, cause: Box<dyn std::error::Error + Send + Sync>) -> StoreError {
+    StoreError::Database { doing, cause }
+}
