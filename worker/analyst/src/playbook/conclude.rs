@@ -13,7 +13,7 @@ use nightshift_engine::{
 
 use super::exonerate::exonerate;
 use super::expression::{Broken, Scope};
-use super::facts::{Facts, Seen, step_label};
+use super::facts::{Facts, Seen};
 use super::findings::{self, Made, add_techniques};
 use super::form::{Playbook, Text, VerdictForm};
 use super::turn::failure;
@@ -119,27 +119,22 @@ fn first_that_holds<'a>(
     None
 }
 
-/// What could not be seen: steps that failed or were not made, and calls without an answer within the others.
+/// Calls without an answer within steps that came to a result; the engine tells of steps that did not.
 fn gaps(question: &ConcludeQuestion) -> Vec<String> {
-    let mut gaps = Vec::new();
-    for view in &question.steps {
-        let label = step_label(view);
-        match view.step.status {
-            StepStatus::Failed => gaps.push(format!("Failed: {label}: {}", view.step.summary)),
-            StepStatus::NotRun => gaps.push(format!("Not done: {label}")),
-            _ => {
-                let failures: Vec<_> = view.calls.iter().filter_map(failure).collect();
-                if let Some(first) = failures.first() {
-                    gaps.push(format!(
-                        "{label}: {} of {} calls gave no answer ({first})",
-                        failures.len(),
-                        view.calls.len()
-                    ));
-                }
-            }
-        }
-    }
-    gaps
+    let done = question
+        .steps
+        .iter()
+        .filter(|view| view.step.status == StepStatus::Done);
+    done.filter_map(|view| {
+        let failures: Vec<_> = view.calls.iter().filter_map(failure).collect();
+        let first = failures.first()?;
+        let (failed, all) = (failures.len(), view.calls.len());
+        Some(format!(
+            "{}: {failed} of {all} calls gave no answer ({first})",
+            view.step.description
+        ))
+    })
+    .collect()
 }
 
 fn lines(scope: &Scope, texts: &[Text]) -> Result<Vec<String>, Broken> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use minijinja::Value;
 use minijinja::value::{Object, Serde};
 use nightshift_alert::Alert;
-use nightshift_engine::{CallView, Evidence, EvidenceId, Exoneration, StepId, StepView, ToolSpec};
+use nightshift_engine::{CallView, Evidence, EvidenceId, Exoneration, StepView, ToolSpec};
 use serde_json::{Value as Json, json};
 
 use super::expression::Scope;
@@ -45,6 +45,8 @@ pub(super) struct CallResult {
 pub(super) struct Facts {
     /// `E0`: the alert as JSON.
     pub(super) alert: Json,
+    /// What the alert is about, in a word or two.
+    pub(super) subject: String,
     /// The answered calls of each step of the playbook.
     pub(super) results: BTreeMap<String, Vec<CallResult>>,
     /// `E1`: earlier cases, where somebody looked.
@@ -82,6 +84,7 @@ impl Facts {
         bodies.extend(seen.past.map(|past| (past.id, Arc::clone(past))));
         let facts = Arc::new(Self {
             alert: serde_json::to_value(alert).unwrap_or_default(),
+            subject: alert.subject().unwrap_or_default().to_owned(),
             results,
             past: seen.past.cloned(),
             bodies,
@@ -104,6 +107,7 @@ impl Facts {
             .collect();
         let facts = Arc::new(Self {
             alert: json!({}),
+            subject: String::new(),
             results: BTreeMap::new(),
             past: None,
             bodies: BTreeMap::new(),
@@ -213,14 +217,4 @@ fn result_json(call: &CallView) -> Json {
         "evidence": evidence.map(|evidence| evidence.id.to_string()),
         "error": error,
     })
-}
-
-/// The name of a step as people know it: its own, where the plan was ours.
-pub(super) fn step_label(view: &StepView) -> String {
-    if view.step.description.is_empty() {
-        let StepId(id) = &view.step.id;
-        id.clone()
-    } else {
-        view.step.description.clone()
-    }
 }

@@ -4,7 +4,7 @@
 
 use minijinja::Value;
 use nightshift_alert::Technique;
-use nightshift_engine::FindingDraft;
+use nightshift_engine::{EvidenceId, FindingDraft, QuoteDraft};
 
 use super::expression::{Broken, Scope};
 use super::facts::Facts;
@@ -67,6 +67,7 @@ fn one(form: &FindingForm, facts: &Facts, scope: &Scope) -> Result<Vec<FindingDr
             continue;
         }
         let claim = scope.line(form.claim.get_ref())?;
+        add_subject(&claim, facts, &mut quotes);
         if drafts.iter().all(|draft| draft.claim != claim) {
             drafts.push(FindingDraft {
                 claim,
@@ -76,6 +77,18 @@ fn one(form: &FindingForm, facts: &Facts, scope: &Scope) -> Result<Vec<FindingDr
         }
     }
     Ok(drafts)
+}
+
+/// A claim that names the alert's subject also cites where the alert does.
+fn add_subject(claim: &str, facts: &Facts, quotes: &mut Vec<QuoteDraft>) {
+    const PLACES: [&str; 2] = ["E0:/resources/0/name", "E0:/resources/0/id"];
+    let cites_alert = quotes
+        .iter()
+        .any(|quote| quote.evidence == EvidenceId::ALERT);
+    if !cites_alert && !facts.subject.is_empty() && claim.contains(&facts.subject) {
+        let place = PLACES.into_iter().find_map(|place| quote::at(place, facts));
+        quotes.extend(place);
+    }
 }
 
 /// Adds techniques written `T1496 Resource Hijacking`, each once.

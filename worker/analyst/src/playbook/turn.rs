@@ -21,12 +21,7 @@ pub(super) fn turn(playbook: &Playbook, question: &TurnQuestion) -> Result<TurnA
         .step(&question.step.step.name)
         .filter(|_| *question.source == *playbook.source());
     let Some(form) = form else {
-        return Ok(result(
-            &question.step,
-            None,
-            &Calls::default(),
-            &Scope::default(),
-        )?);
+        return result(&question.step, None, &Calls::default(), &Scope::default());
     };
     let (_, scope) = Facts::of(playbook, &question.alert, &seen);
     let known = Known {

@@ -1,61 +1,68 @@
-//! Runs a case through the four questions, with tools that answer as the test says. The engine's rules are not here.
+//! Runs a case through the engine, with tools that answer as the test says.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, IndicatorKind};
 use nightshift_engine::{
-    Analyst, Argument, ArgumentKind, CallView, ConcludeQuestion, ConclusionDraft, Evidence,
-    EvidenceId, Exoneration, Exonerator, Limits, PlanAnswer, PlanQuestion, PlanUpdate, Reach,
-    ReflectQuestion, Reflection, Step, StepDraft, StepId, StepOutcome, StepStatus, StepView,
-    ToolCall, ToolError, ToolSpec, TurnAnswer, TurnQuestion, check, clears,
+    AnalystKind, Argument, ArgumentKind, CallContext, Clock, Conclusion, Cost, End, Event,
+    EventBody, Exoneration, JOURNAL_VERSION, Journal, JournalError, Limits, NoMeter, Opened, Ports,
+    Reach, State, Step, ToolCall, ToolError, ToolOutput, ToolSpec, Toolbox, drive, fold,
 };
 use serde_json::{Value, json};
 
 use crate::playbook::{PlaybookAnalyst, Playbooks};
 
 /// What a tool answers: a body, or why there is none.
-pub(super) type Answers = dyn Fn(&str, &Value) -> Result<Value, ToolError>;
+pub(super) type Answers = fn(&str, &Value) -> Result<Value, ToolError>;
 
 /// A case that ran to its end.
 pub(super) struct Ran {
-    pub(super) plan: PlanAnswer,
-    pub(super) steps: Vec<StepView>,
-    pub(super) reflections: Vec<Reflection>,
-    pub(super) exonerations: Vec<Exoneration>,
-    pub(super) draft: ConclusionDraft,
+    pub(super) state: State,
+    pub(super) conclusion: Conclusion,
 }
 
 impl Ran {
+    /// The findings, one a line: which way, whether borne by evidence, from which evidence, what.
     pub(super) fn claims(&self) -> String {
         let lines: Vec<_> = self
-            .draft
+            .conclusion
             .findings
             .iter()
             .map(|finding| {
-                let ids: Vec<_> = finding
-                    .quotes
-                    .iter()
-                    .map(|q| q.evidence.to_string())
-                    .collect();
-                format!("{:?} [{}] {}", finding.stance, ids.join(" "), finding.claim)
+                let mut ids: Vec<_> = finding.evidence.iter().map(|q| q.id.to_string()).collect();
+                ids.dedup();
+                let problem = finding.problem.as_deref().unwrap_or_default();
+                format!(
+                    "{:?} [{}] {}{problem}",
+                    finding.stance,
+                    ids.join(" "),
+                    finding.claim
+                )
             })
             .collect();
         lines.join("\n")
     }
 
-    pub(super) fn step(&self, name: &str) -> &StepView {
-        self.steps
-            .iter()
-            .find(|view| view.step.name == name)
-            .unwrap_or_else(|| panic!("no step {name}"))
+    pub(super) fn steps(&self) -> String {
+        let line = |step: &Step| format!("{} {:?}: {}", step.name, step.outcome, step.summary);
+        let lines: Vec<_> = self.state.steps().iter().map(line).collect();
+        lines.join("\n")
+    }
+
+    pub(super) fn step(&self, name: &str) -> &Step {
+        let found = self.state.steps().iter().find(|step| step.name == name);
+        found.unwrap_or_else(|| panic!("no step {name} in\n{}", self.steps()))
     }
 
     pub(super) fn actions(&self) -> Vec<&str> {
-        self.draft
-            .actions
-            .iter()
-            .map(|one| one.id.as_str())
-            .collect()
+        let actions = &self.conclusion.actions;
+        actions.iter().map(|one| one.id.as_str()).collect()
+    }
+
+    pub(super) fn would_decide(&self) -> String {
+        self.conclusion.would_decide.join("\n")
     }
 }
 
@@ -129,10 +136,6 @@ pub(super) fn spec(kind: &str) -> ToolSpec {
     }
 }
 
-pub(super) fn specs(kinds: &[&str]) -> Arc<[ToolSpec]> {
-    kinds.iter().map(|kind| spec(kind)).collect()
-}
-
 /// The tools that are there without any configuration.
 pub(super) const DEFAULT: [&str; 3] = ["indicator_facts", "watchlist", "past_cases"];
 
@@ -194,263 +197,167 @@ fn rows(body: &Value) -> Option<u64> {
     .map(|list| list.len() as u64)
 }
 
-struct Case {
-    alert: Arc<Alert>,
-    tools: Arc<[ToolSpec]>,
-    past: Arc<Evidence>,
-    next: u32,
-}
-
-fn evidence(
-    id: u32,
-    kind: &str,
-    call: &ToolCall,
-    answer: Result<Value, ToolError>,
-) -> Arc<Evidence> {
-    let (body, error) = match answer {
-        Ok(body) => (body, None),
-        Err(error) => (Value::Null, Some(error)),
-    };
-    Arc::new(Evidence {
-        id: EvidenceId(id),
-        step: None,
-        tool: call.tool.clone(),
-        kind: kind.to_owned(),
-        arguments: call.arguments.clone(),
-        at: chrono::DateTime::UNIX_EPOCH,
-        rows: rows(&body),
-        body,
-        truncated: false,
-        error,
-        flags: Vec::new(),
-    })
-}
-
-impl Case {
-    fn call(&mut self, call: &ToolCall, answers: &Answers) -> CallView {
-        let spec = self.tools.iter().find(|spec| spec.name == call.tool);
-        let kind = spec.map_or("", |spec| spec.kind.as_str());
-        let answer = answers(kind, &Value::Object(call.arguments.clone()));
-        self.next += 1;
-        CallView {
-            call: call.clone(),
-            evidence: Some(evidence(self.next, kind, call, answer)),
-            refused: None,
-        }
-    }
-
-    fn view(number: usize, draft: StepDraft) -> StepView {
-        StepView {
-            step: Step {
-                id: StepId::numbered(number),
-                name: draft.id,
-                description: draft.description,
-                tools: draft.tools,
-                expected: draft.expected,
-                depends_on: Vec::new(),
-                calls: draft.calls,
-                key: draft.key,
-                status: StepStatus::Running,
-                outcome: None,
-                summary: String::new(),
-                wave: None,
-                reason: None,
-            },
-            calls: Vec::new(),
-        }
-    }
-
-    async fn step(
-        &mut self,
-        analyst: &PlaybookAnalyst,
-        source: &str,
-        steps: &[StepView],
-        view: &mut StepView,
-        answers: &Answers,
-    ) {
-        for call in view.step.calls.clone() {
-            let made = self.call(&call, answers);
-            view.calls.push(made);
-        }
-        for turn in 1..=Limits::default().turns {
-            let question = TurnQuestion {
-                alert: Arc::clone(&self.alert),
-                past: Some(Arc::clone(&self.past)),
-                objective: "".into(),
-                source: source.into(),
-                steps: steps.to_vec(),
-                step: view.clone(),
-                turn,
-                limits: Limits::default(),
-                tools: Arc::clone(&self.tools),
-            };
-            match analyst.turn(&question).await.unwrap().value {
-                TurnAnswer::Calls { calls } => {
-                    for call in calls {
-                        let made = self.call(&call, answers);
-                        view.calls.push(made);
-                    }
-                }
-                TurnAnswer::Result {
-                    outcome, summary, ..
-                } => {
-                    view.step.outcome = Some(outcome);
-                    view.step.summary = summary;
-                    view.step.status = match outcome {
-                        StepOutcome::Failed => StepStatus::Failed,
-                        _ => StepStatus::Done,
-                    };
-                    return;
-                }
-            }
-        }
-        panic!("step {} came to no result", view.step.name);
-    }
-}
-
-/// Runs an alert with the shipped playbooks. `given` are exonerations that registers made.
-pub(super) fn run(alert: Alert, kinds: &[&str], given: Vec<Exoneration>, answers: &Answers) -> Ran {
-    run_with(
-        Playbooks::shipped(),
-        alert,
-        kinds,
-        json!([]),
-        given,
-        answers,
-    )
-}
-
-pub(super) fn run_with(
-    playbooks: Playbooks,
-    alert: Alert,
-    kinds: &[&str],
+/// Tools that answer from a function; those of a register also tell what they clear.
+struct Shelf {
+    specs: Vec<ToolSpec>,
+    answers: Answers,
     past: Value,
     given: Vec<Exoneration>,
-    answers: &Answers,
-) -> Ran {
-    tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap()
-        .block_on(work(playbooks, alert, kinds, past, given, answers))
 }
 
-async fn work(
-    playbooks: Playbooks,
-    alert: Alert,
-    kinds: &[&str],
-    past: Value,
-    given: Vec<Exoneration>,
-    answers: &Answers,
-) -> Ran {
-    let analyst = PlaybookAnalyst::new(Arc::new(playbooks));
-    let found = past.as_array().map_or(0, Vec::len);
-    let past = evidence(
-        1,
-        "past_cases",
-        &ToolCall::new("past_cases", serde_json::Map::new()),
-        Ok(json!({"cases": past, "found": found, "same_key": 0})),
-    );
-    let mut case = Case {
-        alert: Arc::new(alert),
-        tools: specs(kinds),
-        past,
-        next: 1,
-    };
-    let plan = analyst
-        .plan(&PlanQuestion {
-            alert: Arc::clone(&case.alert),
-            past: Some(Arc::clone(&case.past)),
-            tools: Arc::clone(&case.tools),
+#[async_trait]
+impl Toolbox for Shelf {
+    fn specs(&self) -> Vec<ToolSpec> {
+        self.specs.clone()
+    }
+
+    async fn call(&self, call: &ToolCall, _: &CallContext) -> Result<ToolOutput, ToolError> {
+        let spec = self
+            .specs
+            .iter()
+            .find(|spec| spec.name == call.tool)
+            .unwrap();
+        let arguments = Value::Object(call.arguments.clone());
+        let body = if spec.kind == "past_cases" {
+            let found = self.past.as_array().map_or(0, Vec::len);
+            json!({"cases": self.past, "found": found, "same_key": 0})
+        } else {
+            (self.answers)(&spec.kind, &arguments)?
+        };
+        let mut output = ToolOutput::of(body);
+        output.rows = rows(&output.body);
+        let is_asked = |one: &&Exoneration| {
+            let of_register = [
+                ("asset", "asset_lookup"),
+                ("identity", "identity_lookup"),
+                ("change", "change_lookup"),
+                ("authorised_scanner", "authorised_scanners"),
+            ];
+            of_register.contains(&(one.kind.as_str(), spec.kind.as_str()))
+                && call
+                    .arguments
+                    .values()
+                    .any(|value| *value == one.subject.as_str())
+        };
+        output.exonerations = self.given.iter().filter(is_asked).cloned().collect();
+        Ok(output)
+    }
+}
+
+struct Memory(Mutex<Vec<Event>>);
+
+#[async_trait]
+impl Journal for Memory {
+    async fn append(&self, events: &[Event]) -> Result<(), JournalError> {
+        self.0.lock().unwrap().extend_from_slice(events);
+        Ok(())
+    }
+    async fn conclude(&self, events: &[Event], _: &State) -> Result<(), JournalError> {
+        self.append(events).await
+    }
+}
+
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH
+    }
+}
+
+/// What a test says about the world around an alert.
+pub(super) struct World {
+    pub(super) playbooks: Playbooks,
+    pub(super) kinds: Vec<&'static str>,
+    pub(super) past: Value,
+    pub(super) given: Vec<Exoneration>,
+    pub(super) answers: Answers,
+}
+
+impl World {
+    /// The shipped playbooks with these kinds of tools.
+    pub(super) fn with(kinds: &[&'static str], answers: Answers) -> Self {
+        Self {
+            playbooks: Playbooks::shipped(),
+            kinds: kinds.to_vec(),
+            past: json!([]),
+            given: Vec::new(),
+            answers,
+        }
+    }
+
+    /// The same with a record of a register.
+    pub(super) fn clearing(mut self, one: Exoneration) -> Self {
+        self.given.push(one);
+        self
+    }
+
+    pub(super) fn run(self, alert: Alert) -> Ran {
+        let specs: Vec<_> = self.kinds.iter().map(|kind| spec(kind)).collect();
+        let opened = Opened {
+            version: JOURNAL_VERSION,
+            case_id: "case".into(),
+            revision: 1,
+            alert: Arc::new(alert),
+            profile: "default".into(),
+            analyst: AnalystKind::Playbook,
+            models: Vec::new(),
             limits: Limits::default(),
-        })
-        .await
-        .unwrap()
-        .value;
-    let mut steps: Vec<StepView> = Vec::new();
-    let mut open = plan.steps.clone();
-    let mut reflections = Vec::new();
-    for wave in 1..=3 {
-        for draft in std::mem::take(&mut open) {
-            let mut view = Case::view(steps.len() + 1, draft);
-            case.step(&analyst, &plan.source, &steps, &mut view, answers)
-                .await;
-            steps.push(view);
-        }
-        let question = ReflectQuestion {
-            alert: Arc::clone(&case.alert),
-            past: Some(Arc::clone(&case.past)),
-            objective: "".into(),
-            source: plan.source.as_str().into(),
-            steps: steps.clone(),
-            wave,
-            insights: Vec::new(),
-            updates: Vec::new(),
-            steps_left: 10,
-            tools: Arc::clone(&case.tools),
+            reserve: Cost::default(),
+            tools: specs.clone().into(),
+            actions: self.playbooks.catalogue().into(),
         };
-        let reflection = analyst.reflect(&question).await.unwrap().value;
-        for update in &reflection.plan_updates {
-            if let PlanUpdate::AddStep { step, .. } = update {
-                open.push(step.clone());
-            }
+        let events = vec![
+            Event::new(DateTime::UNIX_EPOCH, EventBody::Opened(Box::new(opened))),
+            Event::new(DateTime::UNIX_EPOCH, EventBody::Claimed { epoch: 1 }),
+        ];
+        let analyst = Arc::new(PlaybookAnalyst::new(Arc::new(self.playbooks)));
+        let ports = Ports {
+            analyst: analyst.clone(),
+            exonerator: analyst,
+            toolbox: Arc::new(Shelf {
+                specs,
+                answers: self.answers,
+                past: self.past,
+                given: self.given,
+            }),
+            journal: Arc::new(Memory(Mutex::default())),
+            clock: Arc::new(Still),
+            meter: Arc::new(NoMeter),
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        let end = runtime.block_on(drive(
+            &ports,
+            fold(&events),
+            &tokio_util::sync::CancellationToken::new(),
+        ));
+        match end {
+            Ok(End::Concluded(state)) => Ran {
+                conclusion: state.conclusion.clone().unwrap(),
+                state: *state,
+            },
+            other => panic!("{other:?}"),
         }
-        reflections.push(reflection);
-        if open.is_empty() {
-            break;
-        }
-    }
-    let mut question = ConcludeQuestion {
-        alert: Arc::clone(&case.alert),
-        past: Some(Arc::clone(&case.past)),
-        objective: "".into(),
-        source: plan.source.as_str().into(),
-        steps: steps.clone(),
-        insights: Vec::new(),
-        exonerations: given,
-        cleared: false,
-        actions: crate::playbook::catalogue().into(),
-        stopped_by: None,
-    };
-    let exonerations = analyst.exonerate(&question);
-    question.exonerations.extend(exonerations.clone());
-    question
-        .exonerations
-        .retain(|one| check(one, &case.alert).is_ok());
-    question.cleared = clears(&question.exonerations, &case.alert);
-    let draft = analyst.conclude(&question).await.unwrap().value;
-    every_quote_resolves(&case, &steps, &draft);
-    Ran {
-        plan,
-        steps,
-        reflections,
-        exonerations,
-        draft,
     }
 }
 
-fn every_quote_resolves(case: &Case, steps: &[StepView], draft: &ConclusionDraft) {
-    let alert = serde_json::to_value(&*case.alert).unwrap();
-    for quote in draft.findings.iter().flat_map(|finding| &finding.quotes) {
-        let body = match quote.evidence {
-            EvidenceId(0) => &alert,
-            EvidenceId(1) => &case.past.body,
-            id => steps
-                .iter()
-                .flat_map(|view| &view.calls)
-                .filter_map(|call| call.evidence.as_ref())
-                .find(|evidence| evidence.id == id)
-                .map(|evidence| &evidence.body)
-                .unwrap(),
-        };
-        let value = quote
-            .quote
-            .split_once(": ")
-            .map_or(quote.quote.as_str(), |(_, value)| value);
-        let escaped = serde_json::to_string(value).unwrap();
-        let text = body.to_string();
-        assert!(
-            text.contains(&escaped) || text.contains(value),
-            "{quote:?} is not in {text}"
-        );
+/// A record of a register that clears `subject` for all finding types.
+pub(super) fn record(kind: &str, subject_type: IndicatorKind, subject: &str) -> Exoneration {
+    Exoneration {
+        kind: kind.to_owned(),
+        subject_type,
+        subject: subject.to_owned(),
+        from: None,
+        until: None,
+        covers: vec!["*".to_owned()],
+        approved_by: "m.lopez".to_owned(),
+        reference: "R-7".to_owned(),
+        statement: "it is allowed".to_owned(),
+        detection_wrong: false,
+        evidence: None,
     }
 }
