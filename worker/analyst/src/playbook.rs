@@ -1,0 +1,33 @@
+//! The playbook analyst: deterministic, free, and able to say why.
+//!
+//! A [`Playbook`] is a TOML file (see `docs/playbooks.md`): which alerts it is for, which steps to make, which
+//! findings follow from their results, and which verdict from the findings. Expressions and templates are minijinja's,
+//! with strict undefined values, a fuel limit and no files; they are rendered once, and what they render is never
+//! rendered again. Nothing here does IO but [`Playbooks::load`], which reads a directory at start.
+
+mod analyst;
+mod calls;
+mod catalogue;
+mod check;
+mod conclude;
+mod exonerate;
+mod expression;
+mod facts;
+mod findings;
+mod form;
+mod kinds;
+mod plan;
+mod quote;
+mod reflect;
+mod set;
+mod turn;
+mod vocabulary;
+
+#[cfg(test)]
+mod tests;
+
+pub use analyst::PlaybookAnalyst;
+pub use catalogue::catalogue;
+pub use check::{Level, Problem, check};
+pub use form::{Match, Playbook};
+pub use set::{PlaybookErrors, Playbooks};

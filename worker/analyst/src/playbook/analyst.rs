@@ -1,0 +1,86 @@
+//! The adapter: a set of playbooks behind the engine's ports.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use nightshift_alert::Alert;
+use nightshift_engine::{
+    Analyst, Answer, AskError, ConcludeQuestion, ConclusionDraft, Exoneration, Exonerator,
+    PlanAnswer, PlanQuestion, ReflectQuestion, Reflection, TurnAnswer, TurnQuestion,
+};
+
+use super::expression::Broken;
+use super::{Playbook, Playbooks, conclude, exonerate, plan, reflect, turn};
+
+/// The analyst that follows playbooks. It needs no model, costs nothing, and answers the same question always alike.
+#[derive(Debug, Clone)]
+pub struct PlaybookAnalyst {
+    playbooks: Arc<Playbooks>,
+}
+
+impl PlaybookAnalyst {
+    /// An analyst with these playbooks.
+    #[must_use]
+    pub const fn new(playbooks: Arc<Playbooks>) -> Self {
+        Self { playbooks }
+    }
+
+    /// The playbook that made the plan; where somebody else made it, the one for the alert.
+    fn playbook(&self, source: &str, alert: &Alert) -> &Playbook {
+        self.playbooks
+            .iter()
+            .find(|playbook| playbook.source() == source)
+            .unwrap_or_else(|| self.playbooks.find(alert))
+    }
+}
+
+fn answer<T>(
+    playbook: &Playbook,
+    place: &str,
+    result: Result<T, Broken>,
+) -> Result<Answer<T>, AskError> {
+    result
+        .map(Answer::free)
+        .map_err(|broken| AskError::Malformed {
+            what: format!("playbook {}, {place}: {broken}", playbook.name),
+        })
+}
+
+#[async_trait]
+impl Analyst for PlaybookAnalyst {
+    async fn plan(&self, question: &PlanQuestion) -> Result<Answer<PlanAnswer>, AskError> {
+        let playbook = self.playbooks.find(&question.alert);
+        answer(playbook, "plan", plan::plan(playbook, question))
+    }
+
+    async fn turn(&self, question: &TurnQuestion) -> Result<Answer<TurnAnswer>, AskError> {
+        let playbook = self.playbook(&question.source, &question.alert);
+        let place = format!("step {}", question.step.step.name);
+        answer(playbook, &place, turn::turn(playbook, question))
+    }
+
+    async fn reflect(&self, question: &ReflectQuestion) -> Result<Answer<Reflection>, AskError> {
+        let playbook = self.playbook(&question.source, &question.alert);
+        answer(playbook, "reflection", reflect::reflect(playbook, question))
+    }
+
+    async fn conclude(
+        &self,
+        question: &ConcludeQuestion,
+    ) -> Result<Answer<ConclusionDraft>, AskError> {
+        let playbook = self.playbook(&question.source, &question.alert);
+        answer(
+            playbook,
+            "conclusion",
+            conclude::conclude(playbook, question),
+        )
+    }
+}
+
+impl Exonerator for PlaybookAnalyst {
+    fn exonerate(&self, question: &ConcludeQuestion) -> Vec<Exoneration> {
+        let playbook = self.playbook(&question.source, &question.alert);
+        let (scope, _) = conclude::look(playbook, question);
+        exonerate::exonerate(playbook, &scope).0
+    }
+}

@@ -1,0 +1,191 @@
+//! The calls of a step: templates filled in from the alert and from earlier results.
+//!
+//! A call is made only where a tool of its kind is there and takes the value: an indicator of a type that the tool does
+//! not look up is passed over, not refused.
+
+use minijinja::Value;
+use nightshift_alert::Alert;
+use nightshift_engine::{ArgumentKind, ToolCall, ToolSpec};
+use serde_json::{Map, Value as Json};
+
+use super::expression::{Broken, Scope, environment};
+use super::form::{ArgumentForm, CallForm, Playbook, StepForm};
+use super::vocabulary::NEEDS_RESULTS;
+
+/// Calls that one step makes at the most.
+pub(super) const MAX_CALLS: usize = 20;
+
+/// The calls of a step.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    /// To be made, in order, without doubles.
+    pub(super) make: Vec<ToolCall>,
+    /// What the calls beyond the limit would have been about.
+    pub(super) left_out: Vec<String>,
+    /// Kinds that would have been asked, had they been configured.
+    pub(super) missing: Vec<String>,
+    /// Whether some calls wait for results of earlier steps.
+    pub(super) deferred: bool,
+}
+
+/// What a step calls, as far as it is known.
+pub(super) struct Known<'a> {
+    pub(super) alert: &'a Alert,
+    pub(super) tools: &'a [ToolSpec],
+    pub(super) scope: &'a Scope,
+    /// Whether earlier steps have ended.
+    pub(super) has_results: bool,
+    /// The playbook, for what its named expressions need.
+    pub(super) playbook: &'a Playbook,
+}
+
+impl Known<'_> {
+    /// The calls of a step.
+    pub(super) fn calls(&self, step: &StepForm) -> Result<Calls, Broken> {
+        let mut calls = Calls::default();
+        for form in &step.calls {
+            self.add(form, &mut calls)?;
+        }
+        Ok(calls)
+    }
+
+    fn add(&self, form: &CallForm, calls: &mut Calls) -> Result<(), Broken> {
+        let specs: Vec<_> = self
+            .tools
+            .iter()
+            .filter(|spec| spec.answers_to(form.tool.get_ref()))
+            .collect();
+        let when = form.when.as_ref().map(|when| when.get_ref().as_str());
+        let for_each = form.for_each.as_ref().map(|list| list.get_ref().as_str());
+        let late = late_names(self.playbook);
+        let can = |expression: Option<&str>| {
+            self.has_results
+                || !expression.is_some_and(|text| is_late(text, Sort::Expression, &late))
+        };
+        if can(when) && !self.scope.holds(when)? {
+            return Ok(());
+        }
+        let items = if can(for_each) {
+            self.scope.items(for_each)?
+        } else {
+            vec![None]
+        };
+        if items.is_empty() {
+            return Ok(());
+        }
+        if specs.is_empty() {
+            let kind = form.tool.get_ref();
+            if !calls.missing.contains(kind) {
+                calls.missing.push(kind.clone());
+            }
+            return Ok(());
+        }
+        if !self.has_results && needs_results(form, &late) {
+            calls.deferred = true;
+            return Ok(());
+        }
+        for spec in specs {
+            for item in &items {
+                self.add_one(form, spec, item.as_ref(), calls)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_one(
+        &self,
+        form: &CallForm,
+        spec: &ToolSpec,
+        item: Option<&Value>,
+        calls: &mut Calls,
+    ) -> Result<(), Broken> {
+        let scope = self.scope.with_item(item);
+        let mut arguments = Map::new();
+        for (name, argument) in &form.arguments {
+            let value = match argument.get_ref() {
+                ArgumentForm::Template(template) => Json::String(scope.text(template)?),
+                ArgumentForm::Number(number) => Json::from(*number),
+                ArgumentForm::Flag(flag) => Json::from(*flag),
+            };
+            if value.as_str().is_none_or(|text| !text.trim().is_empty()) {
+                arguments.insert(name.clone(), value);
+            }
+        }
+        if !self.is_taken(spec, form, &arguments) {
+            return Ok(());
+        }
+        let call = ToolCall::new(&spec.name, arguments);
+        let identity = call.identity();
+        if calls.make.iter().any(|made| made.identity() == identity) {
+            return Ok(());
+        }
+        if calls.make.len() < MAX_CALLS {
+            calls.make.push(call);
+        } else {
+            let about = call.arguments.values().find_map(Json::as_str);
+            calls.left_out.push(about.unwrap_or(&call.tool).to_owned());
+        }
+        Ok(())
+    }
+
+    /// Whether the tool takes these arguments: nothing required is empty, and no indicator is of a type that it does
+    /// not look up.
+    fn is_taken(&self, spec: &ToolSpec, form: &CallForm, arguments: &Map<String, Json>) -> bool {
+        if arguments.is_empty() && !form.arguments.is_empty() {
+            return false;
+        }
+        spec.arguments.iter().all(|argument| {
+            let Some(value) = arguments.get(&argument.name) else {
+                return !argument.required;
+            };
+            let (ArgumentKind::Indicator { types }, Some(text)) = (&argument.kind, value.as_str())
+            else {
+                return true;
+            };
+            types.iter().any(|kind| self.alert.knows(*kind, text))
+                || !self.alert.indicators.iter().any(|one| one.value == text)
+        })
+    }
+}
+
+/// Whether a call can only be filled in from results of earlier steps.
+fn needs_results(form: &CallForm, late: &[&str]) -> bool {
+    let expressions = [&form.when, &form.for_each];
+    let by_expression = expressions
+        .into_iter()
+        .flatten()
+        .any(|text| is_late(text.get_ref(), Sort::Expression, late));
+    by_expression
+        || form.arguments.values().any(|argument| {
+            matches!(argument.get_ref(), ArgumentForm::Template(text) if is_late(text, Sort::Template, late))
+        })
+}
+
+/// Names whose values are known only when steps have ended: those of results, and named expressions that use them.
+fn late_names(playbook: &Playbook) -> Vec<&str> {
+    let mut late = NEEDS_RESULTS.to_vec();
+    for (name, expression) in playbook.lets() {
+        if is_late(expression.get_ref(), Sort::Expression, &late) {
+            late.push(name);
+        }
+    }
+    late
+}
+
+#[derive(Clone, Copy)]
+enum Sort {
+    Expression,
+    Template,
+}
+
+fn is_late(text: &str, sort: Sort, late: &[&str]) -> bool {
+    let names = match sort {
+        Sort::Expression => environment()
+            .compile_expression(text)
+            .map(|compiled| compiled.undeclared_variables(false)),
+        Sort::Template => environment()
+            .template_from_str(text)
+            .map(|compiled| compiled.undeclared_variables(false)),
+    };
+    names.is_ok_and(|names| late.iter().any(|name| names.contains(*name)))
+}

@@ -1,0 +1,39 @@
+//! The action catalogue that is compiled in: a file per cloud.
+
+use std::sync::LazyLock;
+
+use nightshift_engine::ActionTemplate;
+use serde::Deserialize;
+
+/// The files, by name.
+pub(super) const FILES: [(&str, &str); 3] = [
+    ("aws.toml", include_str!("../../actions/aws.toml")),
+    ("gcp.toml", include_str!("../../actions/gcp.toml")),
+    ("any.toml", include_str!("../../actions/any.toml")),
+];
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    pub(super) action: Vec<ActionTemplate>,
+}
+
+static SHIPPED: LazyLock<Vec<ActionTemplate>> = LazyLock::new(|| {
+    FILES
+        .into_iter()
+        .filter_map(|(_, text)| toml::from_str::<File>(text).ok())
+        .flat_map(|file| file.action)
+        .collect()
+});
+
+/// The shipped actions. The same id may stand once per cloud: a playbook names what to do, the alert's cloud decides how.
+/// [`super::Playbooks::catalogue`] adds those of a directory.
+#[must_use]
+pub fn catalogue() -> Vec<ActionTemplate> {
+    SHIPPED.clone()
+}
+
+/// Whether an action of this id is shipped.
+pub(super) fn ids() -> impl Iterator<Item = &'static str> {
+    SHIPPED.iter().map(|action| action.id.as_str())
+}

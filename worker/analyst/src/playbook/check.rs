@@ -1,0 +1,81 @@
+//! What is wrong with a playbook file, with line and column.
+
+mod names;
+mod place;
+mod rules;
+mod scan;
+
+use std::fmt;
+
+use nightshift_engine::ToolSpec;
+use serde::Serialize;
+
+use super::form::Playbook;
+
+/// How bad a problem is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// The playbook cannot be used.
+    Error,
+    /// The playbook works, but not as its author thinks.
+    Warning,
+}
+
+/// Something wrong in a playbook file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// The file.
+    pub file: String,
+    /// Line, counted from 1.
+    pub line: usize,
+    /// Column in characters, counted from 1.
+    pub column: usize,
+    /// How bad it is.
+    pub severity: Level,
+    /// What is wrong and how to mend it.
+    pub message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let severity = match self.severity {
+            Level::Error => "error",
+            Level::Warning => "warning",
+        };
+        write!(
+            f,
+            "{}:{}:{}: {severity}: {}",
+            self.file, self.line, self.column, self.message
+        )
+    }
+}
+
+/// Everything that is wrong with a playbook, in the order of the file. `tools` are those that are configured; kinds that
+/// are built in may be asked for also where nobody configured them.
+#[must_use]
+pub fn check(file_name: &str, toml: &str, tools: &[ToolSpec]) -> Vec<Problem> {
+    let (playbook, mut problems) = examine(file_name, toml);
+    if let Some(playbook) = playbook {
+        let mut report = place::Report::new(file_name, toml);
+        rules::tools(&playbook, tools, &mut report);
+        problems.extend(report.into_problems());
+    }
+    problems.sort_by_key(|problem| (problem.line, problem.column));
+    problems
+}
+
+/// The playbook, where the file holds one, and what is wrong with it whatever tools there are.
+pub(super) fn examine(file_name: &str, toml: &str) -> (Option<Playbook>, Vec<Problem>) {
+    let mut report = place::Report::new(file_name, toml);
+    let playbook = match toml::from_str::<Playbook>(toml) {
+        Ok(playbook) => playbook,
+        Err(error) => {
+            report.toml(&error);
+            return (None, report.into_problems());
+        }
+    };
+    rules::shape(&playbook, &mut report);
+    names::expressions(&playbook, &mut report);
+    (Some(playbook), report.into_problems())
+}

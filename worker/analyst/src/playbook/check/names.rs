@@ -1,0 +1,279 @@
+//! Expressions and templates of a playbook: whether they compile, and whether every name in them means something.
+
+use minijinja::value::ValueKind;
+use toml::Spanned;
+
+use super::place::{Report, unknown};
+use super::scan::{self, Token};
+use crate::playbook::expression::environment;
+use crate::playbook::facts::FACTS;
+use crate::playbook::form::{ArgumentForm, Playbook, Text, VerdictForm};
+use crate::playbook::vocabulary::FUNCTIONS;
+
+/// Variables that every expression sees.
+const VARIABLES: [&str; 8] = [
+    "alert",
+    "subject",
+    "results",
+    "past",
+    "cleared",
+    "exonerations",
+    "findings",
+    "item",
+];
+
+/// What a text of a playbook is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    Expression,
+    List,
+    Template,
+}
+
+/// Checks all expressions and templates.
+pub(super) fn expressions(playbook: &Playbook, report: &mut Report<'_>) {
+    let mut check = Check { playbook, report };
+    for (_, expression) in playbook.lets() {
+        check.text(expression, Sort::Expression, false);
+    }
+    check.text(&playbook.objective, Sort::Template, false);
+    for step in &playbook.steps {
+        check.text(&step.description, Sort::Template, false);
+        check.option(&step.when, Sort::Expression, false);
+        check.option(&step.because, Sort::Template, false);
+        check.option(&step.met, Sort::Expression, false);
+        check.option(&step.summary, Sort::Template, false);
+        for call in &step.calls {
+            let has_item = call.for_each.is_some();
+            check.option(&call.when, Sort::Expression, false);
+            check.option(&call.for_each, Sort::List, false);
+            for argument in call.arguments.values() {
+                if let ArgumentForm::Template(text) = argument.get_ref() {
+                    let text = Spanned::new(argument.span(), text.clone());
+                    check.text(&text, Sort::Template, has_item);
+                }
+            }
+        }
+    }
+    for finding in &playbook.findings {
+        let has_item = finding.for_each.is_some();
+        check.option(&finding.for_each, Sort::List, false);
+        check.option(&finding.when, Sort::Expression, has_item);
+        check.text(&finding.claim, Sort::Template, has_item);
+        check.all(&finding.cite, has_item);
+    }
+    for rule in &playbook.benign {
+        let has_item = rule.for_each.is_some();
+        check.option(&rule.for_each, Sort::List, false);
+        check.text(&rule.when, Sort::Expression, has_item);
+        check.text(&rule.subject, Sort::Template, has_item);
+        check.text(&rule.reference, Sort::Template, has_item);
+        check.text(&rule.statement, Sort::Template, has_item);
+        check.option(&rule.approved_by, Sort::Template, has_item);
+    }
+    let rules = playbook.verdicts.iter().chain(&playbook.otherwise);
+    for rule in rules {
+        check.verdict(rule.get_ref());
+    }
+}
+
+struct Check<'c, 's> {
+    playbook: &'c Playbook,
+    report: &'c mut Report<'s>,
+}
+
+impl Check<'_, '_> {
+    fn verdict(&mut self, rule: &VerdictForm) {
+        self.option(&rule.when, Sort::Expression, false);
+        self.option(&rule.about, Sort::List, false);
+        self.all(&rule.gaps, false);
+        self.all(&rule.would_decide, false);
+    }
+
+    fn all(&mut self, texts: &[Text], has_item: bool) {
+        for text in texts {
+            self.text(text, Sort::Template, has_item);
+        }
+    }
+
+    fn option(&mut self, text: &Option<Text>, sort: Sort, has_item: bool) {
+        if let Some(text) = text {
+            self.text(text, sort, has_item);
+        }
+    }
+
+    fn text(&mut self, text: &Text, sort: Sort, has_item: bool) {
+        let source = text.get_ref().as_str();
+        let (result, tokens) = if sort == Sort::Template {
+            let names = environment()
+                .template_from_str(source)
+                .map(|template| template.undeclared_variables(false));
+            (names, scan::template(source))
+        } else {
+            let names = environment()
+                .compile_expression(source)
+                .map(|expression| expression.undeclared_variables(false));
+            (names, scan::expression(source))
+        };
+        match result {
+            Err(error) => {
+                let offset = error.range().map_or(0, |range| range.start);
+                let at = self.report.inside(text, offset);
+                let detail = error.detail().unwrap_or("it cannot be read");
+                self.report
+                    .error(at, format!("not an expression: {detail}"));
+            }
+            Ok(names) => {
+                self.variables(text, &tokens, names, has_item);
+                self.references(text, &tokens);
+                self.filters_and_tests(text, &tokens);
+                if sort == Sort::List {
+                    self.list(text);
+                }
+            }
+        }
+    }
+
+    fn error(&mut self, text: &Text, offset: usize, message: String) {
+        let at = self.report.inside(text, offset);
+        self.report.error(at, message);
+    }
+
+    fn variables(
+        &mut self,
+        text: &Text,
+        tokens: &[(usize, Token<'_>)],
+        names: std::collections::HashSet<String>,
+        has_item: bool,
+    ) {
+        for (offset, token) in tokens {
+            let Token::Word(word) = token else { continue };
+            if !names.contains(*word) || is_attribute(tokens, *offset) {
+                continue;
+            }
+            if *word == "item" && !has_item {
+                self.error(
+                    text,
+                    *offset,
+                    "`item` is known only beside `for_each`".to_owned(),
+                );
+            } else if !self.is_known(text, word) {
+                let lets = self.playbook.lets.keys().map(String::as_str);
+                let known = VARIABLES.iter().chain(&FUNCTIONS).copied().chain(lets);
+                self.error(text, *offset, unknown("name", word, known));
+            }
+        }
+    }
+
+    /// Whether the word is a variable, a function, or a named expression that stands above this text.
+    fn is_known(&self, text: &Text, word: &str) -> bool {
+        let is_let = self.playbook.lets.iter().any(|(name, expression)| {
+            name == word
+                && (expression.span().start < text.span().start
+                    || !self
+                        .playbook
+                        .lets
+                        .values()
+                        .any(|one| one.span() == text.span()))
+                && expression.span() != text.span()
+        });
+        is_let || VARIABLES.contains(&word) || FUNCTIONS.contains(&word) || is_global(word)
+    }
+
+    /// Steps and findings that an expression names.
+    fn references(&mut self, text: &Text, tokens: &[(usize, Token<'_>)]) {
+        for window in tokens.windows(3) {
+            let [
+                (_, Token::Word(word)),
+                (_, Token::Sign(sign)),
+                (offset, third),
+            ] = window
+            else {
+                continue;
+            };
+            let (name, is_step) = match (*word, *sign, third) {
+                ("each" | "answered" | "rows", '(', Token::Text(name)) => (*name, true),
+                ("results", '.', Token::Word(name)) | ("results", '[', Token::Text(name)) => {
+                    (*name, true)
+                }
+                ("finding", '(', Token::Text(name)) => (*name, false),
+                _ => continue,
+            };
+            let (what, known): (_, Vec<&str>) = if is_step {
+                let ids = self
+                    .playbook
+                    .steps
+                    .iter()
+                    .map(|step| step.id.get_ref().as_str());
+                ("step", ids.collect())
+            } else {
+                let ids = self
+                    .playbook
+                    .findings
+                    .iter()
+                    .map(|one| one.id.get_ref().as_str());
+                ("finding", ids.collect())
+            };
+            if !known.contains(&name) {
+                self.error(text, *offset, unknown(what, name, known));
+            }
+        }
+    }
+
+    /// Filters and tests are looked up only when an expression runs; here before.
+    fn filters_and_tests(&mut self, text: &Text, tokens: &[(usize, Token<'_>)]) {
+        let mut before: Option<Token<'_>> = None;
+        let mut before_that: Option<Token<'_>> = None;
+        for (offset, token) in tokens {
+            let after_is = before == Some(Token::Word("is"))
+                || (before == Some(Token::Word("not")) && before_that == Some(Token::Word("is")));
+            if let Token::Word(word) = token {
+                if before == Some(Token::Sign('|')) && !is_named(word, "filter") {
+                    self.error(text, *offset, format!("unknown filter `{word}`"));
+                } else if after_is && *word != "not" && !is_named(word, "test") {
+                    self.error(text, *offset, format!("unknown test `{word}`"));
+                }
+            }
+            before_that = before;
+            before = Some(*token);
+        }
+    }
+
+    /// A `for_each` must give a list. Tried on a case without results: what gives something else there always does.
+    fn list(&mut self, text: &Text) {
+        let scope = crate::playbook::facts::Facts::of_nothing(self.playbook);
+        let value = environment()
+            .compile_expression(text.get_ref())
+            .and_then(|expression| expression.eval(scope.context()));
+        if let Ok(value) = value
+            && !matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable)
+            && !value.is_undefined()
+        {
+            let kind = value.kind();
+            self.error(text, 0, format!("a list is wanted; this gives a {kind}"));
+        }
+    }
+}
+
+/// Whether the word at this offset follows a dot.
+fn is_attribute(tokens: &[(usize, Token<'_>)], offset: usize) -> bool {
+    let before = tokens.iter().take_while(|(at, _)| *at < offset).last();
+    before.is_some_and(|(_, token)| *token == Token::Sign('.'))
+}
+
+fn is_global(word: &str) -> bool {
+    word != FACTS && environment().globals().any(|(name, _)| name == word)
+}
+
+/// Whether the environment has a filter or test of this name.
+fn is_named(word: &str, sort: &str) -> bool {
+    environment()
+        .compile_expression_owned(format!("name is {sort}"))
+        .and_then(|expression| {
+            expression.eval(minijinja::Value::from_pairs([(
+                "name",
+                minijinja::Value::from(word),
+            )]))
+        })
+        .is_ok_and(|value| value.is_true())
+}

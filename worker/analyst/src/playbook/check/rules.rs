@@ -1,0 +1,259 @@
+//! The rules of a playbook beside its expressions: names that refer to nothing, rules that can never hold, what is missing.
+
+use std::collections::BTreeMap;
+
+use nightshift_engine::{ToolSpec, Verdict};
+use toml::Spanned;
+
+use super::place::{Report, unknown};
+use crate::playbook::form::{CallForm, Playbook, Text, VerdictForm};
+use crate::playbook::{catalogue, kinds};
+
+/// What is wrong whatever tools there are.
+pub(super) fn shape(playbook: &Playbook, report: &mut Report<'_>) {
+    name(playbook, report);
+    globs(playbook, report);
+    let steps: Vec<&Text> = playbook.steps.iter().map(|step| &step.id).collect();
+    let findings: Vec<&Text> = playbook.findings.iter().map(|one| &one.id).collect();
+    ids("step", &steps, report);
+    ids("finding", &findings, report);
+    dependencies(playbook, report);
+    for finding in &playbook.findings {
+        if finding.cite.is_empty() {
+            report.error(
+                finding.id.span().start,
+                "a finding without `cite` proves nothing and is never made",
+            );
+        }
+        techniques(&finding.techniques, report);
+    }
+    for rule in &playbook.benign {
+        for glob in &rule.covers {
+            is_glob(glob, report);
+        }
+        if rule.covers.is_empty() {
+            report.error(
+                rule.when.span().start,
+                "`covers` is empty, so this rule clears nothing",
+            );
+        }
+        if rule.approved_by.is_none() && playbook.owner.trim().is_empty() {
+            report.error(
+                rule.when.span().start,
+                "nobody approves this rule: give `approved_by`, or the playbook an `owner`",
+            );
+        }
+    }
+    verdicts(playbook, report);
+}
+
+fn name(playbook: &Playbook, report: &mut Report<'_>) {
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if playbook.name.is_empty() || !playbook.name.chars().all(fits) {
+        report.error(0, "`name` is made of small letters, digits and dashes");
+    }
+}
+
+fn globs(playbook: &Playbook, report: &mut Report<'_>) {
+    for glob in playbook
+        .matches
+        .types
+        .iter()
+        .chain(&playbook.matches.titles)
+    {
+        is_glob(glob, report);
+    }
+}
+
+fn is_glob(glob: &Text, report: &mut Report<'_>) {
+    if let Err(error) = globset::Glob::new(glob.get_ref()) {
+        report.error(glob.span().start, format!("not a glob: {}", error.kind()));
+    }
+}
+
+/// Ids must be words that expressions can name, each once.
+fn ids(what: &str, all: &[&Text], report: &mut Report<'_>) {
+    for (index, id) in all.iter().enumerate() {
+        let word = id.get_ref();
+        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        let starts = word.starts_with(|c: char| c.is_ascii_lowercase());
+        if !starts || !word.chars().all(fits) {
+            report.error(
+                id.span().start,
+                format!("the id of a {what} is made of small letters, digits and `_`"),
+            );
+        }
+        if all.iter().take(index).any(|other| other.get_ref() == word) {
+            report.error(id.span().start, format!("there are two {what}s `{word}`"));
+        }
+    }
+}
+
+fn dependencies(playbook: &Playbook, report: &mut Report<'_>) {
+    let known: Vec<&str> = playbook
+        .steps
+        .iter()
+        .map(|step| step.id.get_ref().as_str())
+        .collect();
+    for (index, step) in playbook.steps.iter().enumerate() {
+        for id in &step.depends_on {
+            let at = id.span().start;
+            match known.iter().position(|name| name == id.get_ref()) {
+                None => report.error(at, unknown("step", id.get_ref(), known.iter().copied())),
+                Some(other) if other >= index => report.error(
+                    at,
+                    format!(
+                        "step `{}` stands further down; steps wait for earlier ones",
+                        id.get_ref()
+                    ),
+                ),
+                Some(_) => {}
+            }
+        }
+    }
+}
+
+fn techniques(all: &[Text], report: &mut Report<'_>) {
+    for text in all {
+        let id = text.get_ref().split(' ').next().unwrap_or_default();
+        let digits = id.strip_prefix('T').unwrap_or_default();
+        let is_id = digits.len() >= 4 && digits.chars().all(|c| c.is_ascii_digit() || c == '.');
+        if !is_id {
+            report.error(
+                text.span().start,
+                "a technique is written like `T1496 Resource Hijacking`",
+            );
+        }
+    }
+}
+
+fn verdicts(playbook: &Playbook, report: &mut Report<'_>) {
+    let mut always: Option<usize> = None;
+    for (index, rule) in playbook.verdicts.iter().enumerate() {
+        let form = rule.get_ref();
+        let at = rule.span().start;
+        if let Some(first) = always {
+            report.error(
+                at,
+                format!("never reached: rule {} always holds", first + 1),
+            );
+        }
+        match form.verdict {
+            None => report.error(at, "a [[verdict]] needs `verdict`"),
+            Some(verdict) if verdict.is_benign() && !names_cleared(form) => report.error(
+                form.when.as_ref().map_or(at, |when| when.span().start),
+                "only what is cleared can be benign: say `cleared` in `when`",
+            ),
+            Some(_) => {}
+        }
+        if form.when.as_ref().is_none_or(always_holds) && always.is_none() {
+            always = Some(index);
+        }
+        outcome(playbook, form, report);
+    }
+    match (&playbook.otherwise, always) {
+        (Some(rule), Some(first)) => report.error(
+            rule.span().start,
+            format!("never reached: verdict rule {} always holds", first + 1),
+        ),
+        (Some(rule), None) => otherwise(playbook, rule, report),
+        (None, Some(_)) => {}
+        (None, None) => report.error(
+            0,
+            "[otherwise] is missing: say what would decide where no rule holds",
+        ),
+    }
+}
+
+fn otherwise(playbook: &Playbook, rule: &Spanned<VerdictForm>, report: &mut Report<'_>) {
+    let form = rule.get_ref();
+    if form.when.is_some() {
+        report.error(rule.span().start, "[otherwise] has no `when`");
+    }
+    if form
+        .verdict
+        .is_some_and(|verdict| verdict != Verdict::Inconclusive)
+    {
+        report.error(rule.span().start, "[otherwise] is always inconclusive");
+    }
+    if form.would_decide.is_empty() {
+        report.warning(
+            rule.span().start,
+            "[otherwise] says nothing in `would_decide`: name the record or log that would decide",
+        );
+    }
+    outcome(playbook, form, report);
+}
+
+fn always_holds(when: &Text) -> bool {
+    matches!(when.get_ref().trim(), "true" | "True")
+}
+
+fn names_cleared(form: &VerdictForm) -> bool {
+    form.when.as_ref().is_some_and(|when| {
+        super::scan::expression(when.get_ref())
+            .iter()
+            .any(|(_, token)| *token == super::scan::Token::Word("cleared"))
+    })
+}
+
+/// Actions and techniques of a verdict.
+fn outcome(playbook: &Playbook, form: &VerdictForm, report: &mut Report<'_>) {
+    let mut known: Vec<&str> = catalogue::ids().collect();
+    known.extend(playbook.actions.iter().map(|action| action.id.as_str()));
+    for id in &form.actions {
+        if !known.contains(&id.get_ref().as_str()) {
+            report.error(
+                id.span().start,
+                unknown("action", id.get_ref(), known.iter().copied()),
+            );
+        }
+    }
+    techniques(&form.techniques, report);
+}
+
+/// What is wrong with the calls, with these tools.
+pub(super) fn tools(playbook: &Playbook, tools: &[ToolSpec], report: &mut Report<'_>) {
+    for call in playbook.steps.iter().flat_map(|step| &step.calls) {
+        let wanted = call.tool.get_ref();
+        let answering: Vec<_> = tools
+            .iter()
+            .filter(|spec| spec.answers_to(wanted))
+            .collect();
+        if answering.is_empty() && !kinds::is_built_in(wanted) {
+            let mut names: Vec<&str> = kinds::built_in().collect();
+            names.extend(
+                tools
+                    .iter()
+                    .flat_map(|spec| [spec.name.as_str(), spec.kind.as_str()]),
+            );
+            report.error(call.tool.span().start, unknown("tool", wanted, names));
+        }
+        for spec in answering {
+            arguments(call, spec, report);
+        }
+    }
+}
+
+fn arguments(call: &CallForm, spec: &ToolSpec, report: &mut Report<'_>) {
+    let given: BTreeMap<&str, usize> = call
+        .arguments
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.span().start))
+        .collect();
+    for (name, at) in &given {
+        if !spec.arguments.iter().any(|argument| argument.name == *name) {
+            let known = spec.arguments.iter().map(|argument| argument.name.as_str());
+            let what = format!("argument of {}", spec.name);
+            report.error(*at, unknown(&what, name, known));
+        }
+    }
+    for argument in spec.arguments.iter().filter(|argument| argument.required) {
+        if !given.contains_key(argument.name.as_str()) {
+            report.error(
+                call.tool.span().start,
+                format!("{} needs the argument `{}`", spec.name, argument.name),
+            );
+        }
+    }
+}

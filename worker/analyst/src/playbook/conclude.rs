@@ -1,0 +1,212 @@
+//! The answer to the conclude question: findings, and the first verdict rule that holds.
+//!
+//! A benign verdict is proposed only where a fact of the case clears the alert and every rule could be evaluated; the
+//! engine checks the same again.
+
+use minijinja::Value;
+use minijinja::value::Serde;
+use nightshift_alert::{Alert, Indicator, Severity};
+use nightshift_engine::{
+    ActionChoice, ConcludeQuestion, ConclusionDraft, Exoneration, Leaning, Reason, StepStatus,
+    Verdict, check, clears,
+};
+
+use super::exonerate::exonerate;
+use super::expression::{Broken, Scope};
+use super::facts::{Facts, Seen};
+use super::findings::{self, Made, add_techniques};
+use super::form::{Playbook, Text, VerdictForm};
+use super::turn::failure;
+
+/// Facts, scope and findings of a case whose work has ended.
+pub(super) fn look(playbook: &Playbook, question: &ConcludeQuestion) -> (Scope, Made) {
+    let seen = Seen {
+        past: question.past.as_ref(),
+        steps: &question.steps,
+        source: &question.source,
+        exonerations: &question.exonerations,
+        cleared: question.cleared,
+        ..Seen::default()
+    };
+    let (facts, mut scope) = Facts::of(playbook, &question.alert, &seen);
+    let made = findings::make(playbook, &facts, &mut scope);
+    (scope, made)
+}
+
+/// The conclusion of this playbook.
+pub(super) fn conclude(
+    playbook: &Playbook,
+    question: &ConcludeQuestion,
+) -> Result<ConclusionDraft, Broken> {
+    let (mut scope, made) = look(playbook, question);
+    let (own, mut problems) = exonerate(playbook, &scope);
+    problems.extend(made.problems);
+    let all = counting(&question.exonerations, own, &question.alert);
+    let cleared = question.cleared || clears(&all, &question.alert);
+    scope.set("cleared", Value::from(cleared));
+    scope.set("exonerations", Value::from(Serde(&all)));
+
+    let chosen = first_that_holds(playbook, &scope, &mut problems);
+    let proposed = chosen
+        .and_then(|form| form.verdict)
+        .unwrap_or(Verdict::Inconclusive);
+    let may_be_benign = cleared && problems.is_empty();
+    let refused = proposed.is_benign() && !may_be_benign;
+    let empty = VerdictForm::default();
+    let otherwise = playbook
+        .otherwise
+        .as_ref()
+        .map_or(&empty, |form| form.get_ref());
+    let form = chosen.filter(|_| !refused).unwrap_or(otherwise);
+    let verdict = if refused {
+        Verdict::Inconclusive
+    } else {
+        proposed
+    };
+
+    let mut gaps = gaps(question);
+    gaps.extend(problems);
+    gaps.extend(lines(&scope, &form.gaps)?);
+    let mut techniques = made.techniques;
+    add_techniques(&mut techniques, &form.techniques);
+    Ok(ConclusionDraft {
+        verdict,
+        leaning: leaning(form, verdict, refused),
+        reason: reason(form, verdict, refused, question),
+        assessed_severity: severity(form, question.alert.severity, verdict),
+        findings: made.drafts,
+        gaps,
+        would_decide: lines(&scope, &form.would_decide)?,
+        actions: actions(form, &scope, &question.alert)?,
+        meaning: playbook.meaning.clone(),
+        techniques,
+    })
+}
+
+/// The exonerations that count for this alert.
+fn counting(known: &[Exoneration], own: Vec<Exoneration>, alert: &Alert) -> Vec<Exoneration> {
+    let mut all = known.to_vec();
+    for exoneration in own {
+        let again = all.iter().any(|one| {
+            one.reference == exoneration.reference && one.subject == exoneration.subject
+        });
+        if !again {
+            all.push(exoneration);
+        }
+    }
+    all.retain(|exoneration| check(exoneration, alert).is_ok());
+    all
+}
+
+fn first_that_holds<'a>(
+    playbook: &'a Playbook,
+    scope: &Scope,
+    problems: &mut Vec<String>,
+) -> Option<&'a VerdictForm> {
+    for (number, form) in playbook.verdicts.iter().enumerate() {
+        let form = form.get_ref();
+        let when = form.when.as_ref().map(|when| when.get_ref().as_str());
+        match scope.holds(when) {
+            Ok(true) => return Some(form),
+            Ok(false) => {}
+            Err(broken) => problems.push(format!(
+                "Verdict rule {} of playbook {} could not be evaluated: {broken}",
+                number + 1,
+                playbook.name
+            )),
+        }
+    }
+    None
+}
+
+/// Calls without an answer within steps that came to a result; the engine tells of steps that did not.
+fn gaps(question: &ConcludeQuestion) -> Vec<String> {
+    let done = question
+        .steps
+        .iter()
+        .filter(|view| view.step.status == StepStatus::Done);
+    done.filter_map(|view| {
+        let failures: Vec<_> = view.calls.iter().filter_map(failure).collect();
+        let first = failures.first()?;
+        let (failed, all) = (failures.len(), view.calls.len());
+        Some(format!(
+            "{}: {failed} of {all} calls gave no answer ({first})",
+            view.step.description
+        ))
+    })
+    .collect()
+}
+
+fn lines(scope: &Scope, texts: &[Text]) -> Result<Vec<String>, Broken> {
+    scope.lines(texts.iter().map(Text::get_ref))
+}
+
+fn leaning(form: &VerdictForm, verdict: Verdict, refused: bool) -> Leaning {
+    match verdict {
+        Verdict::Inconclusive if refused => Leaning::Benign,
+        Verdict::Inconclusive => form.leaning.unwrap_or_default(),
+        _ => Leaning::None,
+    }
+}
+
+fn reason(
+    form: &VerdictForm,
+    verdict: Verdict,
+    refused: bool,
+    question: &ConcludeQuestion,
+) -> Reason {
+    let failed = question
+        .steps
+        .iter()
+        .any(|view| view.step.status == StepStatus::Failed);
+    match (verdict, form.reason) {
+        (Verdict::Inconclusive, _) if refused => Reason::NotExonerated,
+        (Verdict::Inconclusive, _) if question.stopped_by.is_some() => Reason::BudgetExhausted,
+        (_, Some(reason)) => reason,
+        (Verdict::TruePositive, None) => Reason::SuspiciousActivity,
+        (Verdict::BenignTruePositive, None) => Reason::AuthorisedActivity,
+        (Verdict::FalsePositive, None) => Reason::WrongDetectionLogic,
+        (Verdict::Inconclusive, None) if failed => Reason::ToolFailure,
+        (Verdict::Inconclusive, None) => Reason::MissingData,
+    }
+}
+
+/// The severity after triage; it sinks only with a benign verdict.
+fn severity(form: &VerdictForm, sent: Severity, verdict: Verdict) -> Severity {
+    let least = form.severity_at_least.unwrap_or_default();
+    match form.severity {
+        Some(severity) if verdict.is_benign() => severity,
+        Some(severity) => severity.max(sent),
+        None if form.severity_at_least.is_some() => sent.max(least),
+        None => sent,
+    }
+}
+
+fn actions(form: &VerdictForm, scope: &Scope, alert: &Alert) -> Result<Vec<ActionChoice>, Broken> {
+    let about = match &form.about {
+        Some(about) => named_by(alert, &scope.list(about.get_ref())?),
+        None => Vec::new(),
+    };
+    Ok(form
+        .actions
+        .iter()
+        .map(|id| ActionChoice {
+            id: id.get_ref().clone(),
+            indicators: about.clone(),
+        })
+        .collect())
+}
+
+/// The alert's indicators of these values; a value that it does not name is left out.
+fn named_by(alert: &Alert, values: &[Value]) -> Vec<Indicator> {
+    values
+        .iter()
+        .flat_map(|value| {
+            alert
+                .indicators
+                .iter()
+                .filter(|indicator| value.as_str() == Some(indicator.value.as_str()))
+        })
+        .cloned()
+        .collect()
+}

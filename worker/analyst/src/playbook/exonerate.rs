@@ -1,0 +1,57 @@
+//! `benign_when`: rules over typed fields that may clear an alert. The engine checks each that holds.
+
+use nightshift_engine::Exoneration;
+
+use super::expression::{Broken, Scope};
+use super::form::{BenignForm, Playbook, Text};
+
+/// The facts that the rules of a playbook give; a rule that cannot be evaluated clears nothing.
+pub(super) fn exonerate(playbook: &Playbook, scope: &Scope) -> (Vec<Exoneration>, Vec<String>) {
+    let mut exonerations: Vec<Exoneration> = Vec::new();
+    let mut problems = Vec::new();
+    for form in &playbook.benign {
+        match one(playbook, form, scope) {
+            Ok(more) => {
+                for exoneration in more {
+                    if !exonerations.contains(&exoneration) {
+                        exonerations.push(exoneration);
+                    }
+                }
+            }
+            Err(broken) => problems.push(format!(
+                "Rule benign_when of playbook {} could not be evaluated: {broken}",
+                playbook.name
+            )),
+        }
+    }
+    (exonerations, problems)
+}
+
+fn one(playbook: &Playbook, form: &BenignForm, scope: &Scope) -> Result<Vec<Exoneration>, Broken> {
+    let for_each = form.for_each.as_ref().map(|list| list.get_ref().as_str());
+    let mut exonerations = Vec::new();
+    for item in scope.items(for_each)? {
+        let scope = scope.with_item(item.as_ref());
+        if !scope.holds(Some(form.when.get_ref()))? {
+            continue;
+        }
+        let approved_by = match &form.approved_by {
+            Some(template) => scope.line(template.get_ref())?,
+            None => playbook.owner.clone(),
+        };
+        exonerations.push(Exoneration {
+            kind: form.kind.clone(),
+            subject_type: form.subject_type,
+            subject: scope.text(form.subject.get_ref())?.trim().to_owned(),
+            from: None,
+            until: None,
+            covers: form.covers.iter().map(Text::get_ref).cloned().collect(),
+            approved_by,
+            reference: scope.line(form.reference.get_ref())?,
+            statement: scope.line(form.statement.get_ref())?,
+            detection_wrong: form.detection_wrong,
+            evidence: None,
+        });
+    }
+    Ok(exonerations)
+}

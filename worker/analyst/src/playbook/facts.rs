@@ -1,0 +1,220 @@
+//! What an expression sees of a case: the alert, the results of each step, earlier cases, what clears it.
+//!
+//! Everything comes from a question of the engine; nothing is looked up here. JSON is turned into values once per
+//! question and then shared.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use minijinja::Value;
+use minijinja::value::{Object, Serde};
+use nightshift_alert::Alert;
+use nightshift_engine::{CallView, Evidence, EvidenceId, Exoneration, StepView, ToolSpec};
+use serde_json::{Value as Json, json};
+
+use super::expression::Scope;
+use super::form::Playbook;
+
+/// Earlier cases as they look when nobody looked.
+fn no_past() -> Json {
+    json!({"cases": [], "found": 0, "same_key": 0})
+}
+
+/// The parts of a question that expressions may see.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Seen<'a> {
+    pub(super) past: Option<&'a Arc<Evidence>>,
+    pub(super) steps: &'a [StepView],
+    pub(super) tools: &'a [ToolSpec],
+    pub(super) source: &'a str,
+    pub(super) exonerations: &'a [Exoneration],
+    pub(super) cleared: bool,
+}
+
+/// One call of a step with its result.
+#[derive(Debug, Clone)]
+pub(super) struct CallResult {
+    pub(super) tool: String,
+    pub(super) kind: String,
+    pub(super) arguments: Json,
+    pub(super) output: Arc<Evidence>,
+}
+
+/// The facts of a case, as the functions of expressions read them.
+#[derive(Debug)]
+pub(super) struct Facts {
+    /// `E0`: the alert as JSON.
+    pub(super) alert: Json,
+    /// What the alert is about, in a word or two.
+    pub(super) subject: String,
+    /// The answered calls of each step of the playbook.
+    pub(super) results: BTreeMap<String, Vec<CallResult>>,
+    /// `E1`: earlier cases, where somebody looked.
+    pub(super) past: Option<Arc<Evidence>>,
+    /// Bodies of all evidence, for quotes.
+    bodies: BTreeMap<EvidenceId, Arc<Evidence>>,
+}
+
+impl Object for Facts {}
+
+impl Facts {
+    /// Facts and scope for one question.
+    pub(super) fn of(playbook: &Playbook, alert: &Alert, seen: &Seen<'_>) -> (Arc<Self>, Scope) {
+        let planned_by_us = seen.source == playbook.source();
+        let mut results = BTreeMap::new();
+        let mut values = BTreeMap::new();
+        for step in &playbook.steps {
+            let calls: Vec<&CallView> = if planned_by_us {
+                own_calls(step.id.get_ref(), seen.steps)
+            } else {
+                calls_of_kinds(step.calls.iter().map(|call| call.tool.get_ref()), seen)
+            };
+            let list: Vec<Json> = calls.iter().map(|call| result_json(call)).collect();
+            let answered = calls.iter().filter_map(|call| answered(call)).collect();
+            values.insert(step.id.get_ref().clone(), Value::from(Serde(list)));
+            results.insert(step.id.get_ref().clone(), answered);
+        }
+        let mut bodies: BTreeMap<_, _> = seen
+            .steps
+            .iter()
+            .flat_map(|step| &step.calls)
+            .filter_map(|call| call.evidence.clone())
+            .map(|evidence| (evidence.id, evidence))
+            .collect();
+        bodies.extend(seen.past.map(|past| (past.id, Arc::clone(past))));
+        let facts = Arc::new(Self {
+            alert: serde_json::to_value(alert).unwrap_or_default(),
+            subject: alert.subject().unwrap_or_default().to_owned(),
+            results,
+            past: seen.past.cloned(),
+            bodies,
+        });
+        let mut scope = facts.scope(values, seen);
+        scope.set(
+            "subject",
+            Value::from(alert.subject().unwrap_or("the resource")),
+        );
+        name_lets(playbook, &mut scope);
+        (facts, scope)
+    }
+
+    /// The scope of a case that knows nothing: what an expression may name, for checks before there is a case.
+    pub(super) fn of_nothing(playbook: &Playbook) -> Scope {
+        let results = playbook
+            .steps
+            .iter()
+            .map(|step| (step.id.get_ref().clone(), Value::from(Vec::<Value>::new())))
+            .collect();
+        let facts = Arc::new(Self {
+            alert: json!({}),
+            subject: String::new(),
+            results: BTreeMap::new(),
+            past: None,
+            bodies: BTreeMap::new(),
+        });
+        let mut scope = facts.scope(results, &Seen::default());
+        scope.set("subject", Value::from(""));
+        name_lets(playbook, &mut scope);
+        scope
+    }
+
+    fn scope(self: &Arc<Self>, results: BTreeMap<String, Value>, seen: &Seen<'_>) -> Scope {
+        let past = seen
+            .past
+            .filter(|past| past.body.get("cases").is_some_and(Json::is_array))
+            .map_or_else(no_past, |past| past.body.clone());
+        let mut scope = Scope::default();
+        scope.set("alert", Value::from(Serde(&self.alert)));
+        scope.set("results", Value::from_pairs(results));
+        scope.set("past", Value::from(Serde(past)));
+        scope.set("cleared", Value::from(seen.cleared));
+        scope.set("exonerations", Value::from(Serde(seen.exonerations)));
+        scope.set("findings", Value::from(Vec::<String>::new()));
+        scope.set(FACTS, Value::from_dyn_object(Arc::clone(self)));
+        scope
+    }
+
+    /// The body of a piece of evidence.
+    pub(super) fn body(&self, id: EvidenceId) -> Option<&Json> {
+        if id == EvidenceId::ALERT {
+            return Some(&self.alert);
+        }
+        self.bodies.get(&id).map(|evidence| &evidence.body)
+    }
+}
+
+/// The variable that holds the facts; functions read it, expressions have no use for it.
+pub(super) const FACTS: &str = "_facts";
+
+fn name_lets(playbook: &Playbook, scope: &mut Scope) {
+    for (name, expression) in playbook.lets() {
+        scope.name(name, expression.get_ref());
+    }
+}
+
+fn own_calls<'a>(name: &str, steps: &'a [StepView]) -> Vec<&'a CallView> {
+    steps
+        .iter()
+        .filter(|view| view.step.name == name)
+        .flat_map(|view| &view.calls)
+        .collect()
+}
+
+/// Where somebody else made the plan, a step of the playbook takes whatever its kinds of tools gave.
+fn calls_of_kinds<'a, 'k>(
+    kinds: impl Iterator<Item = &'k String>,
+    seen: &Seen<'a>,
+) -> Vec<&'a CallView> {
+    let wanted: Vec<&String> = kinds.collect();
+    let means = |call: &CallView| {
+        let by_kind = call.evidence.as_ref().is_some_and(|evidence| {
+            wanted.iter().any(|kind| {
+                evidence.kind == **kind
+                    || evidence
+                        .kind
+                        .strip_prefix(kind.as_str())
+                        .is_some_and(|rest| rest.starts_with('.'))
+            })
+        });
+        by_kind
+            || seen.tools.iter().any(|spec| {
+                spec.name == call.call.tool && wanted.iter().any(|kind| spec.answers_to(kind))
+            })
+    };
+    seen.steps
+        .iter()
+        .flat_map(|view| &view.calls)
+        .filter(|call| means(call))
+        .collect()
+}
+
+fn answered(call: &CallView) -> Option<CallResult> {
+    let evidence = call.evidence.as_ref()?;
+    if evidence.error.is_some() || call.refused.is_some() {
+        return None;
+    }
+    Some(CallResult {
+        tool: evidence.tool.clone(),
+        kind: evidence.kind.clone(),
+        arguments: Json::Object(call.call.arguments.clone()),
+        output: Arc::clone(evidence),
+    })
+}
+
+fn result_json(call: &CallView) -> Json {
+    let evidence = call.evidence.as_deref();
+    let error = call
+        .refused
+        .as_ref()
+        .or_else(|| evidence.and_then(|evidence| evidence.error.as_ref()))
+        .map(ToString::to_string);
+    json!({
+        "tool": call.call.tool,
+        "kind": evidence.map(|evidence| evidence.kind.as_str()),
+        "args": call.call.arguments,
+        "output": evidence.map(|evidence| &evidence.body),
+        "rows": evidence.and_then(|evidence| evidence.rows),
+        "evidence": evidence.map(|evidence| evidence.id.to_string()),
+        "error": error,
+    })
+}

@@ -1,0 +1,106 @@
+//! Findings: which rules of a playbook hold, and where what they claim stands.
+//!
+//! A finding without a place in the evidence is not made. What cannot be evaluated is told, never passed over.
+
+use minijinja::Value;
+use nightshift_alert::Technique;
+use nightshift_engine::{EvidenceId, FindingDraft, QuoteDraft};
+
+use super::expression::{Broken, Scope};
+use super::facts::Facts;
+use super::form::{FindingForm, Playbook, Text};
+use super::quote;
+
+/// What the finding rules of a playbook came to.
+#[derive(Debug, Default)]
+pub(super) struct Made {
+    /// The findings, in the order of the rules.
+    pub(super) drafts: Vec<FindingDraft>,
+    /// Ids of the rules that made one.
+    ids: Vec<String>,
+    /// Techniques that they show.
+    pub(super) techniques: Vec<Technique>,
+    /// Rules that could not be evaluated.
+    pub(super) problems: Vec<String>,
+}
+
+/// Evaluates all finding rules; `scope` then knows which were made.
+pub(super) fn make(playbook: &Playbook, facts: &Facts, scope: &mut Scope) -> Made {
+    let mut made = Made::default();
+    for form in &playbook.findings {
+        match one(form, facts, scope) {
+            Ok(drafts) if drafts.is_empty() => {}
+            Ok(drafts) => {
+                made.drafts.extend(drafts);
+                made.ids.push(form.id.get_ref().clone());
+                add_techniques(&mut made.techniques, &form.techniques);
+                scope.set("findings", Value::from(made.ids.clone()));
+            }
+            Err(broken) => made.problems.push(format!(
+                "Rule \"{}\" of playbook {} could not be evaluated: {broken}",
+                form.id.get_ref(),
+                playbook.name
+            )),
+        }
+    }
+    made
+}
+
+fn one(form: &FindingForm, facts: &Facts, scope: &Scope) -> Result<Vec<FindingDraft>, Broken> {
+    let for_each = form.for_each.as_ref().map(|list| list.get_ref().as_str());
+    let when = form.when.as_ref().map(|when| when.get_ref().as_str());
+    let mut drafts: Vec<FindingDraft> = Vec::new();
+    for item in scope.items(for_each)? {
+        if drafts.len() >= form.most {
+            break;
+        }
+        let scope = scope.with_item(item.as_ref());
+        if !scope.holds(when)? {
+            continue;
+        }
+        let mut quotes = Vec::new();
+        for cite in &form.cite {
+            let place = scope.text(cite.get_ref())?;
+            quotes.extend(quote::at(&place, facts).filter(|quote| !quotes.contains(quote)));
+        }
+        if quotes.is_empty() {
+            continue;
+        }
+        let claim = scope.line(form.claim.get_ref())?;
+        add_subject(&claim, facts, &mut quotes);
+        if drafts.iter().all(|draft| draft.claim != claim) {
+            drafts.push(FindingDraft {
+                claim,
+                quotes,
+                stance: form.stance,
+            });
+        }
+    }
+    Ok(drafts)
+}
+
+/// A claim that names the alert's subject also cites where the alert does.
+fn add_subject(claim: &str, facts: &Facts, quotes: &mut Vec<QuoteDraft>) {
+    const PLACES: [&str; 2] = ["E0:/resources/0/name", "E0:/resources/0/id"];
+    let cites_alert = quotes
+        .iter()
+        .any(|quote| quote.evidence == EvidenceId::ALERT);
+    if !cites_alert && !facts.subject.is_empty() && claim.contains(&facts.subject) {
+        let place = PLACES.into_iter().find_map(|place| quote::at(place, facts));
+        quotes.extend(place);
+    }
+}
+
+/// Adds techniques written `T1496 Resource Hijacking`, each once.
+pub(super) fn add_techniques(techniques: &mut Vec<Technique>, texts: &[Text]) {
+    for text in texts {
+        let text = text.get_ref().trim();
+        let (id, name) = text.split_once(' ').unwrap_or((text, ""));
+        if techniques.iter().all(|known| known.id != id) {
+            techniques.push(Technique {
+                id: id.to_owned(),
+                name: (!name.trim().is_empty()).then(|| name.trim().to_owned()),
+            });
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! The shape of a playbook file. Spans are kept, so that every complaint can name its line and column.
+//!
+//! What stands here is form only: whether names exist and expressions hold together is decided in `check`.
+
+use std::collections::BTreeMap;
+
+use nightshift_alert::{Alert, IndicatorKind, Severity};
+use nightshift_engine::{ActionTemplate, Leaning, Reason, Stance, Verdict, type_matches};
+use serde::Deserialize;
+use toml::Spanned;
+
+/// A text with its place in the file.
+pub(super) type Text = Spanned<String>;
+
+/// A playbook: what to do about one sort of alert.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Playbook {
+    /// Its name, unique in a set: small letters, digits and dashes.
+    pub name: String,
+    /// Counted up by its owner; named in every report.
+    pub version: u32,
+    /// What it is for, in a few words.
+    pub title: String,
+    /// Who answers for it; approves its `benign_when` rules that name nobody else.
+    #[serde(default)]
+    pub owner: String,
+    /// What this sort of finding means, in one sentence.
+    pub meaning: String,
+    /// Which alerts it is for.
+    #[serde(rename = "match")]
+    pub matches: Match,
+    pub(super) objective: Text,
+    /// Names for expressions that several rules use; each may use those above it.
+    #[serde(rename = "let", default)]
+    pub(super) lets: BTreeMap<String, Text>,
+    #[serde(rename = "step", default)]
+    pub(super) steps: Vec<StepForm>,
+    #[serde(rename = "finding", default)]
+    pub(super) findings: Vec<FindingForm>,
+    #[serde(rename = "benign_when", default)]
+    pub(super) benign: Vec<BenignForm>,
+    #[serde(rename = "verdict", default)]
+    pub(super) verdicts: Vec<Spanned<VerdictForm>>,
+    #[serde(default)]
+    pub(super) otherwise: Option<Spanned<VerdictForm>>,
+    #[serde(rename = "action", default)]
+    pub(super) actions: Vec<ActionTemplate>,
+}
+
+/// Which alerts a playbook is for. What is empty matches everything; all that is given must match, `types` or `titles`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Match {
+    /// Names of feeds.
+    #[serde(default)]
+    pub feeds: Vec<String>,
+    /// Globs over finding types; case does not matter, `*` also spans `/` and `:`.
+    #[serde(default)]
+    pub types: Vec<Spanned<String>>,
+    /// Globs over titles, for feeds whose types say little.
+    #[serde(default)]
+    pub titles: Vec<Spanned<String>>,
+    /// Least severity as sent.
+    #[serde(default)]
+    pub severity_at_least: Option<Severity>,
+    /// Finding classes of Security Command Center.
+    #[serde(default)]
+    pub class: Vec<String>,
+}
+
+impl Match {
+    /// How closely it fits the alert: none where it does not match, else the more the closer. A glob counts by the
+    /// characters that it spells out.
+    #[must_use]
+    pub fn fits(&self, alert: &Alert) -> Option<usize> {
+        let same = |list: &[String], value: &str| {
+            list.is_empty() || list.iter().any(|one| one.eq_ignore_ascii_case(value))
+        };
+        if !same(&self.feeds, &alert.feed)
+            || !same(&self.class, alert.class.as_deref().unwrap_or_default())
+            || self
+                .severity_at_least
+                .is_some_and(|least| alert.severity < least)
+        {
+            return None;
+        }
+        let feed = usize::from(!self.feeds.is_empty());
+        if self.types.is_empty() && self.titles.is_empty() {
+            return Some(feed);
+        }
+        let best = |globs: &[Spanned<String>], value: &str| {
+            globs
+                .iter()
+                .map(Spanned::get_ref)
+                .filter(|glob| type_matches(glob, value))
+                .map(|glob| glob.chars().filter(|c| *c != '*').count())
+                .max()
+        };
+        best(&self.types, &alert.kind)
+            .max(best(&self.titles, &alert.title))
+            .map(|spelled| feed + spelled)
+    }
+}
+
+/// A step.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StepForm {
+    pub(super) id: Text,
+    pub(super) description: Text,
+    #[serde(default)]
+    pub(super) expected: String,
+    #[serde(default)]
+    pub(super) depends_on: Vec<Text>,
+    /// Whether a benign verdict needs this step not to fail.
+    #[serde(default)]
+    pub(super) key: bool,
+    /// Held back until a reflection finds that this holds.
+    #[serde(default)]
+    pub(super) when: Option<Text>,
+    /// Why such a step is added.
+    #[serde(default)]
+    pub(super) because: Option<Text>,
+    #[serde(rename = "call", default)]
+    pub(super) calls: Vec<CallForm>,
+    /// Whether what was expected was found; by default, whether any call found rows.
+    #[serde(default)]
+    pub(super) met: Option<Text>,
+    #[serde(default)]
+    pub(super) summary: Option<Text>,
+}
+
+/// A call, or one for each item of a list.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CallForm {
+    pub(super) tool: Text,
+    #[serde(default)]
+    pub(super) when: Option<Text>,
+    #[serde(default)]
+    pub(super) for_each: Option<Text>,
+    #[serde(default)]
+    pub(super) arguments: BTreeMap<String, Spanned<ArgumentForm>>,
+}
+
+/// An argument: a template, or a value as it stands.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub(super) enum ArgumentForm {
+    /// Rendered; an argument that renders to nothing is left out.
+    Template(String),
+    /// Given as it stands.
+    Number(i64),
+    /// Given as it stands.
+    Flag(bool),
+}
+
+/// A finding.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FindingForm {
+    pub(super) id: Text,
+    #[serde(default)]
+    pub(super) for_each: Option<Text>,
+    /// How many items make a finding of their own.
+    #[serde(default = "most_findings")]
+    pub(super) most: usize,
+    #[serde(default)]
+    pub(super) when: Option<Text>,
+    pub(super) claim: Text,
+    pub(super) cite: Vec<Text>,
+    #[serde(default)]
+    pub(super) stance: Stance,
+    #[serde(default)]
+    pub(super) techniques: Vec<Text>,
+}
+
+const fn most_findings() -> usize {
+    4
+}
+
+/// A rule that clears the alert.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BenignForm {
+    #[serde(default = "benign_kind")]
+    pub(super) kind: String,
+    #[serde(default)]
+    pub(super) for_each: Option<Text>,
+    pub(super) when: Text,
+    pub(super) subject: Text,
+    pub(super) subject_type: IndicatorKind,
+    #[serde(rename = "ref")]
+    pub(super) reference: Text,
+    pub(super) statement: Text,
+    pub(super) covers: Vec<Text>,
+    #[serde(default)]
+    pub(super) approved_by: Option<Text>,
+    #[serde(default)]
+    pub(super) detection_wrong: bool,
+}
+
+fn benign_kind() -> String {
+    "benign_when".to_owned()
+}
+
+/// A verdict with what goes with it; `[otherwise]` has the same shape without `when` and `verdict`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct VerdictForm {
+    #[serde(default)]
+    pub(super) when: Option<Text>,
+    #[serde(default)]
+    pub(super) verdict: Option<Verdict>,
+    #[serde(default)]
+    pub(super) reason: Option<Reason>,
+    /// An expression that gives `malicious`, `benign` or `none`, or one of these words.
+    #[serde(default)]
+    pub(super) leaning: Option<Leaning>,
+    /// The severity after triage.
+    #[serde(default)]
+    pub(super) severity: Option<Severity>,
+    /// As sent, but at least this.
+    #[serde(default)]
+    pub(super) severity_at_least: Option<Severity>,
+    #[serde(default)]
+    pub(super) actions: Vec<Text>,
+    /// Values that the actions are about: a list of values of the alert.
+    #[serde(default)]
+    pub(super) about: Option<Text>,
+    #[serde(default)]
+    pub(super) gaps: Vec<Text>,
+    #[serde(default)]
+    pub(super) would_decide: Vec<Text>,
+    #[serde(default)]
+    pub(super) techniques: Vec<Text>,
+}

@@ -1,0 +1,52 @@
+//! The tool kinds that Nightshift itself has, and how people call them.
+//!
+//! A playbook may ask for a kind that nobody configured; the report then says what was not read. Kinds of other makers
+//! (MCP servers) are known only by their specifications.
+
+/// Tool kinds that are built in, each with what was not done where it is not configured.
+const BUILT_IN: [(&str, &str); 11] = [
+    (
+        "indicator_facts",
+        "Facts about addresses and domains not looked up",
+    ),
+    ("watchlist", "Watch lists not read"),
+    ("asset_lookup", "Asset register not read"),
+    ("identity_lookup", "Identity register not read"),
+    ("change_lookup", "Change records not read"),
+    (
+        "authorised_scanners",
+        "Register of authorised scanners not read",
+    ),
+    ("past_cases", "Earlier cases not read"),
+    ("log_search.cloudtrail", "CloudTrail not searched"),
+    ("log_search.vpc_flow", "VPC flow logs not searched"),
+    ("log_search.gcp_audit", "Cloud Audit Logs not searched"),
+    ("log_search.json_lines", "JSON log files not searched"),
+];
+
+/// All kinds that are built in.
+pub(super) fn built_in() -> impl Iterator<Item = &'static str> {
+    BUILT_IN.iter().map(|(kind, _)| *kind)
+}
+
+/// Whether a playbook that asks for `wanted` means a kind, or a family of kinds, that is built in.
+pub(super) fn is_built_in(wanted: &str) -> bool {
+    built_in().any(|kind| {
+        kind == wanted
+            || kind
+                .strip_prefix(wanted)
+                .is_some_and(|rest| rest.starts_with('.'))
+    })
+}
+
+/// What a report says about a kind that nobody configured.
+pub(super) fn not_configured(kind: &str) -> String {
+    let done = BUILT_IN
+        .iter()
+        .find(|(known, _)| *known == kind)
+        .map_or_else(
+            || format!("{kind} not asked"),
+            |(_, text)| (*text).to_owned(),
+        );
+    format!("{done}: no [[tool]] of kind {kind} is configured")
+}

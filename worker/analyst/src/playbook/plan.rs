@@ -1,0 +1,116 @@
+//! The answer to the plan question: the steps that the configured tools can make.
+
+use nightshift_engine::{Mode, PlanAnswer, PlanQuestion, StepDraft, ToolSpec};
+
+use super::calls::Known;
+use super::expression::{Broken, Scope};
+use super::facts::{Facts, Seen};
+use super::form::{Playbook, StepForm};
+use super::kinds;
+
+/// The plan of this playbook for this alert.
+pub(super) fn plan(playbook: &Playbook, question: &PlanQuestion) -> Result<PlanAnswer, Broken> {
+    let source = playbook.source();
+    let seen = Seen {
+        past: question.past.as_ref(),
+        tools: &question.tools,
+        source: &source,
+        ..Seen::default()
+    };
+    let (_, scope) = Facts::of(playbook, &question.alert, &seen);
+    let known = Known {
+        playbook,
+        alert: &question.alert,
+        tools: &question.tools,
+        scope: &scope,
+        has_results: false,
+    };
+    let mut steps = Vec::new();
+    let mut not_covered = Vec::new();
+    let mut conditional = false;
+    for form in &playbook.steps {
+        let draft = draft(
+            form,
+            &known,
+            &scope,
+            question.limits.calls_per_turn,
+            &mut not_covered,
+        )?;
+        match draft {
+            Some(_) if form.when.is_some() => conditional = true,
+            Some(draft) => steps.push(draft),
+            None => {}
+        }
+    }
+    for left in steps.iter().skip(question.limits.first_plan_steps) {
+        not_covered.push(format!(
+            "Left out, for the plan is full: {}",
+            left.description
+        ));
+    }
+    steps.truncate(question.limits.first_plan_steps);
+    keep_known_dependencies(&mut steps, |_| false);
+    Ok(PlanAnswer {
+        mode: Mode::Planned,
+        objective: scope.line(playbook.objective.get_ref())?,
+        steps,
+        source,
+        not_covered,
+        conditional,
+    })
+}
+
+/// The step with its first calls; none where there is nothing to call and something would have to be. What is not
+/// configured is added to `not_covered`.
+pub(super) fn draft(
+    form: &StepForm,
+    known: &Known<'_>,
+    scope: &Scope,
+    most_calls: usize,
+    not_covered: &mut Vec<String>,
+) -> Result<Option<StepDraft>, Broken> {
+    let calls = known.calls(form)?;
+    for kind in &calls.missing {
+        let line = kinds::not_configured(kind);
+        if !not_covered.contains(&line) {
+            not_covered.push(line);
+        }
+    }
+    if calls.make.is_empty() && !calls.deferred && !form.calls.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(StepDraft {
+        id: form.id.get_ref().clone(),
+        description: scope.line(form.description.get_ref())?,
+        tools: tool_names(form, known.tools),
+        expected: form.expected.clone(),
+        depends_on: form
+            .depends_on
+            .iter()
+            .map(|id| id.get_ref().clone())
+            .collect(),
+        calls: calls.make.into_iter().take(most_calls).collect(),
+        key: form.key,
+    }))
+}
+
+fn tool_names(form: &StepForm, tools: &[ToolSpec]) -> Vec<String> {
+    tools
+        .iter()
+        .filter(|spec| {
+            form.calls
+                .iter()
+                .any(|call| spec.answers_to(call.tool.get_ref()))
+        })
+        .map(|spec| spec.name.clone())
+        .collect()
+}
+
+/// A step waits only for steps that are planned.
+pub(super) fn keep_known_dependencies(steps: &mut [StepDraft], also: impl Fn(&str) -> bool) {
+    let planned: Vec<String> = steps.iter().map(|step| step.id.clone()).collect();
+    for step in steps {
+        step.depends_on
+            .retain(|id| planned.contains(id) || also(id));
+    }
+}

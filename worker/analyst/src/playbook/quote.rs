@@ -1,0 +1,50 @@
+//! From a place in evidence (`E3:/matches/0/entry`) to a quote that the engine finds there again.
+
+use nightshift_engine::{EvidenceId, QuoteDraft};
+use serde_json::Value as Json;
+
+use super::facts::Facts;
+
+/// The quote of the scalar at `place`; none where there is no such evidence or no scalar.
+pub(super) fn at(place: &str, facts: &Facts) -> Option<QuoteDraft> {
+    let (id, pointer) = place.trim().split_once(':')?;
+    let evidence = EvidenceId::try_from(id.to_owned()).ok()?;
+    let value = facts.body(evidence)?.pointer(pointer)?;
+    let text = match value {
+        Json::String(text) => text.trim().to_owned(),
+        Json::Object(_) | Json::Array(_) | Json::Null => return None,
+        scalar => scalar.to_string(),
+    };
+    if text.is_empty() {
+        return None;
+    }
+    let quote = match key(pointer) {
+        Some(key) => format!("{key}: {text}"),
+        None => text,
+    };
+    Some(QuoteDraft { evidence, quote })
+}
+
+/// The name that the value goes by: the last segment that is no index, if it can stand before a colon.
+fn key(pointer: &str) -> Option<String> {
+    pointer
+        .rsplit('/')
+        .find(|segment| segment.parse::<usize>().is_err())
+        .map(|segment| segment.replace("~1", "/").replace("~0", "~"))
+        .filter(|key| !key.is_empty() && !key.contains([':', '"']) && key.trim() == key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::key;
+
+    #[test]
+    fn a_value_goes_by_its_name_or_by_that_of_its_list() {
+        assert_eq!(key("/matches/0/entry").as_deref(), Some("entry"));
+        assert_eq!(key("/raw/domains/1").as_deref(), Some("domains"));
+        assert_eq!(key("/a/b~1c").as_deref(), Some("b/c"));
+        assert_eq!(key("/a/b:c"), None);
+        assert_eq!(key("/0"), None);
+        assert_eq!(key(""), None);
+    }
+}

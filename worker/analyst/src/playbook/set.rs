@@ -1,0 +1,222 @@
+//! A set of playbooks: those compiled in, and those of a directory.
+
+use std::path::{Path, PathBuf};
+
+use nightshift_alert::Alert;
+use nightshift_engine::ActionTemplate;
+
+use super::check::{Level, Problem, examine};
+use super::form::{Playbook, StepForm, Text};
+
+/// The playbooks that are compiled in, by file name. The generic one is the last resort for every alert.
+pub(super) const SHIPPED: [(&str, &str); 2] = [
+    (
+        "crypto-mining.toml",
+        include_str!("../../playbooks/crypto-mining.toml"),
+    ),
+    ("generic.toml", include_str!("../../playbooks/generic.toml")),
+];
+
+/// Largest playbook file in bytes.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// Playbooks, the closest match first to be asked.
+#[derive(Debug, Clone)]
+pub struct Playbooks {
+    /// Never empty: the first is what an alert gets that nothing matches.
+    generic: Playbook,
+    others: Vec<Playbook>,
+}
+
+/// Why playbooks of a directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaybookErrors {
+    /// The directory or a file in it cannot be read.
+    #[error("cannot read playbooks from {}", path.display())]
+    Unreadable {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A file is larger than a playbook can be.
+    #[error("{} is larger than 1 MiB and can be no playbook", path.display())]
+    TooLarge {
+        /// Which one.
+        path: PathBuf,
+    },
+    /// Some playbooks are wrong; each line names file, line and column.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Wrong(Vec<Problem>),
+}
+
+impl Playbooks {
+    /// The playbooks that are compiled in.
+    ///
+    /// A shipped file that cannot be read would be left out; the tests of this crate hold that there is none.
+    #[must_use]
+    pub fn shipped() -> Self {
+        let mut set = Self {
+            generic: Playbook::last_resort(),
+            others: Vec::new(),
+        };
+        for (file, text) in SHIPPED {
+            if let (Some(playbook), _) = examine(file, text) {
+                set.put(playbook);
+            }
+        }
+        set
+    }
+
+    /// The shipped playbooks with those of a directory; a file there replaces a shipped one of the same name.
+    ///
+    /// # Errors
+    ///
+    /// When the directory cannot be read, or a playbook in it is wrong: all problems of all files at once.
+    pub fn load(dir: Option<&Path>) -> Result<Self, PlaybookErrors> {
+        let mut set = Self::shipped();
+        let Some(dir) = dir else {
+            return Ok(set);
+        };
+        let mut problems = Vec::new();
+        let mut names: Vec<(String, String)> = Vec::new();
+        for path in files(dir)? {
+            let text = read(&path)?;
+            let file = path.display().to_string();
+            let (playbook, found) = examine(&file, &text);
+            problems.extend(found.into_iter().filter(|one| one.severity == Level::Error));
+            let Some(playbook) = playbook else { continue };
+            if let Some((_, other)) = names.iter().find(|(name, _)| *name == playbook.name) {
+                problems.push(Problem {
+                    file,
+                    line: 1,
+                    column: 1,
+                    severity: Level::Error,
+                    message: format!("{other} has the same name, \"{}\"", playbook.name),
+                });
+                continue;
+            }
+            names.push((playbook.name.clone(), file));
+            set.put(playbook);
+        }
+        if problems.is_empty() {
+            Ok(set)
+        } else {
+            Err(PlaybookErrors::Wrong(problems))
+        }
+    }
+
+    fn put(&mut self, playbook: Playbook) {
+        if playbook.name == self.generic.name {
+            self.generic = playbook;
+            return;
+        }
+        match self.others.iter_mut().find(|one| one.name == playbook.name) {
+            Some(one) => *one = playbook,
+            None => self.others.push(playbook),
+        }
+    }
+
+    /// All playbooks, the generic one last.
+    pub fn iter(&self) -> impl Iterator<Item = &Playbook> {
+        self.others.iter().chain(std::iter::once(&self.generic))
+    }
+
+    /// The playbook that fits the alert most closely: whose glob spells out most of its type. The generic one fits all.
+    #[must_use]
+    pub fn find(&self, alert: &Alert) -> &Playbook {
+        let mut best: Option<(usize, &Playbook)> = None;
+        for playbook in &self.others {
+            if let Some(fit) = playbook.matches.fits(alert)
+                && best.is_none_or(|(closest, _)| fit > closest)
+            {
+                best = Some((fit, playbook));
+            }
+        }
+        best.map_or(&self.generic, |(_, playbook)| playbook)
+    }
+
+    /// The actions that reports may advise: those that these playbooks bring, then the shipped ones.
+    #[must_use]
+    pub fn catalogue(&self) -> Vec<ActionTemplate> {
+        let mut actions: Vec<_> = self
+            .iter()
+            .flat_map(|playbook| playbook.actions.iter().cloned())
+            .collect();
+        actions.extend(super::catalogue());
+        actions
+    }
+}
+
+impl Playbook {
+    /// What a plan of this playbook says it comes from.
+    #[must_use]
+    pub fn source(&self) -> String {
+        format!("playbook {} {}", self.name, self.version)
+    }
+
+    pub(super) fn step(&self, id: &str) -> Option<&StepForm> {
+        self.steps.iter().find(|step| step.id.get_ref() == id)
+    }
+
+    /// The named expressions, in the order of the file.
+    pub(super) fn lets(&self) -> Vec<(&String, &Text)> {
+        let mut lets: Vec<_> = self.lets.iter().collect();
+        lets.sort_by_key(|(_, text)| text.span().start);
+        lets
+    }
+
+    /// A playbook that does nothing and decides nothing: it stands where the generic one should be.
+    fn last_resort() -> Self {
+        Self {
+            name: "generic".to_owned(),
+            version: 0,
+            title: "Any alert".to_owned(),
+            owner: String::new(),
+            meaning: String::new(),
+            matches: super::Match::default(),
+            objective: toml::Spanned::new(0..0, "Find out what happened".to_owned()),
+            lets: std::collections::BTreeMap::new(),
+            steps: Vec::new(),
+            findings: Vec::new(),
+            benign: Vec::new(),
+            verdicts: Vec::new(),
+            otherwise: None,
+            actions: Vec::new(),
+        }
+    }
+}
+
+/// The `*.toml` files of a directory, by name.
+fn files(dir: &Path) -> Result<Vec<PathBuf>, PlaybookErrors> {
+    let unreadable = |source| PlaybookErrors::Unreadable {
+        path: dir.to_owned(),
+        source,
+    };
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(dir).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn read(path: &Path) -> Result<String, PlaybookErrors> {
+    let unreadable = |source| PlaybookErrors::Unreadable {
+        path: path.to_owned(),
+        source,
+    };
+    if std::fs::metadata(path).map_err(unreadable)?.len() > MAX_FILE_BYTES {
+        return Err(PlaybookErrors::TooLarge {
+            path: path.to_owned(),
+        });
+    }
+    std::fs::read_to_string(path).map_err(unreadable)
+}

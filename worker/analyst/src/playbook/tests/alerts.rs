@@ -1,0 +1,43 @@
+//! The sample alerts, read as the feeds' parsers read them, and some variations of them.
+
+use nightshift_alert::{Alert, Indicator, IndicatorKind, ReadOptions, Role, read};
+
+/// The first alert of a sample.
+pub(super) fn sample(name: &str) -> Alert {
+    let path = format!(
+        "{}/../../tests/fixtures/alerts/{name}.json",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    read(&bytes, &ReadOptions::default())
+        .unwrap()
+        .alerts
+        .remove(0)
+}
+
+/// A miner on a Google Cloud instance, with its process.
+pub(super) fn scc_miner() -> Alert {
+    sample("scc-crypto-miner")
+}
+
+/// An EC2 instance that asked for the name of a pool, so many times, and nothing else.
+pub(super) fn pool_lookup(count: u64) -> Alert {
+    let mut alert = dns("CryptoCurrency:EC2/BitcoinTool.B!DNS", "pool.minexmr.com");
+    alert.count = count;
+    alert
+}
+
+/// A lookup of a name by an EC2 instance.
+pub(super) fn dns(kind: &str, domain: &str) -> Alert {
+    let mut alert = sample("guardduty-eventbridge-dns");
+    kind.clone_into(&mut alert.kind);
+    alert.state.sample = false;
+    alert
+        .indicators
+        .retain(|one| one.kind != IndicatorKind::Domain);
+    alert
+        .indicators
+        .push(Indicator::new(IndicatorKind::Domain, domain, Role::Remote));
+    alert.indicators.sort();
+    alert
+}

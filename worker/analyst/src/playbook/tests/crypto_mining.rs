@@ -1,0 +1,154 @@
+use nightshift_alert::{IndicatorKind, Severity};
+use nightshift_engine::{Confidence, Leaning, Reason, StepOutcome, ToolError, Verdict};
+use serde_json::{Value, json};
+
+use super::alerts::{pool_lookup, scc_miner};
+use super::drive::{ALL, DEFAULT, World, nothing, record};
+
+fn pools(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
+    let asked = arguments["indicator"].as_str().unwrap_or_default();
+    if kind == "watchlist" && asked.contains("minexmr.com") {
+        return Ok(
+            json!({"indicator": asked, "listed": true, "entries_searched": 60, "lists_searched": ["mining-pools"],
+            "matches": [{"list": "mining-pools", "meaning": "mining_pool", "entry": "minexmr.com", "note": null}]}),
+        );
+    }
+    Ok(nothing(kind, arguments))
+}
+
+#[test]
+fn the_scc_sample_is_a_true_positive_with_the_default_tools() {
+    let ran = World::with(&DEFAULT, pools).run(scc_miner());
+    assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
+    assert!(ran.state.steps().len() >= 3);
+    insta::assert_snapshot!(ran.claims(), @r#"
+    For [E5 E0] pool.minexmr.com, a far end of web-server-prod-01, is on watch list mining-pools as mining pool (minexmr.com)
+    For [E0] Mining software runs on web-server-prod-01: /tmp/.xmrig/xmrig
+    For [E0] A command line or script on web-server-prod-01 is that of a miner: /tmp/.xmrig/xmrig -o pool.minexmr.com:4444 -u …
+    For [E0] The proceeds go to the wallet 4AdUndXHHZ6cfufTMvppY6JwXNouMBzSkbLYfpAV5Usx3skxNgYeYTRj5UzqtReoS44qo9mtmXCqY45DJ852K5Jv2684Rge
+    "#);
+    insta::assert_snapshot!(ran.conclusion.coverage.missing.join("\n"), @r#"
+    Asset register not read: no [[tool]] of kind asset_lookup is configured
+    Change records not read: no [[tool]] of kind change_lookup is configured
+    VPC flow logs not searched: no [[tool]] of kind log_search.vpc_flow is configured
+    Cloud Audit Logs not searched: no [[tool]] of kind log_search.gcp_audit is configured
+    "#);
+    insta::assert_snapshot!(ran.steps(), @r#"
+    process Some(Met): The alert tells of /tmp/.xmrig/xmrig, xmrig, /tmp/.xmrig/xmrig -o pool.minexmr.com:4444 -u … and 5 more.
+    lists Some(Met): 10 look-ups, 2 rows.
+    facts Some(Met): 5 look-ups, 0 rows.
+    "#);
+    let commands: Vec<_> = ran
+        .conclusion
+        .actions
+        .iter()
+        .map(|one| format!("{}: {}", one.id, one.command.as_deref().unwrap_or("-")))
+        .collect();
+    insta::assert_snapshot!(commands.join("\n"), @r#"
+    snapshot-disk: gcloud compute disks snapshot web-server-prod-01 --project production-project-12345 --zone us-central1-a --snapshot-names nightshift-web-server-prod-01
+    isolate-instance: gcloud compute instances add-tags web-server-prod-01 --project production-project-12345 --zone us-central1-a --tags nightshift-isolated
+    block-domain: gcloud dns response-policies rules create nightshift-block --project production-project-12345 --response-policy "$RESPONSE_POLICY" --dns-name pool.minexmr.com. --local-data name=pool.minexmr.com.,type=A,ttl=300,rrdatas=0.0.0.0
+    rotate-secrets: gcloud secrets versions add "$SECRET" --project production-project-12345 --data-file "$NEW_VALUE"
+    contact-owner: -
+    "#);
+}
+
+#[test]
+fn one_lookup_of_a_pool_leans_malicious_and_more_decide() {
+    let once = World::with(&DEFAULT, pools).run(pool_lookup(1)).conclusion;
+    assert_eq!(
+        (once.verdict, once.leaning),
+        (Verdict::Inconclusive, Leaning::Malicious)
+    );
+    let often = World::with(&DEFAULT, pools).run(pool_lookup(40)).conclusion;
+    assert_eq!(often.verdict, Verdict::TruePositive);
+}
+
+#[test]
+fn nothing_listed_and_nothing_logged_stays_open() {
+    let ran =
+        World::with(&ALL, |kind, arguments| Ok(nothing(kind, arguments))).run(pool_lookup(40));
+    let end = &ran.conclusion;
+    assert_eq!(
+        (end.verdict, end.leaning, end.reason),
+        (Verdict::Inconclusive, Leaning::None, Reason::MissingData)
+    );
+    insta::assert_snapshot!(ran.claims(), @r#"
+    For [E0] The feed saw it 40 times: DNS_REQUEST
+    Against [E2] No value of the alert is on a watch list as a pool or as malicious (4 looked up)
+    For [E10] No change record covers it
+    "#);
+    insta::assert_snapshot!(ran.would_decide(), @r#"
+    A mining pool behind 192.168.0.1, 198.51.100.0, pool.minexmr.com and 1 more: passive DNS or a current pool list
+    VPC flow logs of i-11111111 around 2023-04-16T06:11:53Z
+    The process list of i-11111111: which program made the connection
+    A change or asset record that allows mining there, with who approved it
+    "#);
+}
+
+#[test]
+fn a_register_that_allows_it_makes_it_benign() {
+    let allowed = record("asset", IndicatorKind::Instance, "i-11111111");
+    let end = World::with(&ALL, pools)
+        .clearing(allowed)
+        .run(pool_lookup(40))
+        .conclusion;
+    assert_eq!(
+        (end.verdict, end.reason),
+        (Verdict::BenignTruePositive, Reason::AuthorisedActivity)
+    );
+    assert_eq!(
+        (end.assessed_severity, end.confidence),
+        (Severity::Informational, Confidence::High)
+    );
+}
+
+#[test]
+fn a_register_that_could_not_be_read_clears_nothing() {
+    let allowed = record("change", IndicatorKind::Instance, "i-11111111");
+    let away: super::drive::Answers = |kind, arguments| match kind {
+        "asset_lookup" => Err(ToolError::Denied {
+            what: "the register".to_owned(),
+        }),
+        _ => pools(kind, arguments),
+    };
+    let end = World::with(&ALL, away)
+        .clearing(allowed)
+        .run(pool_lookup(40))
+        .conclusion;
+    assert_eq!(
+        (end.verdict, end.reason),
+        (Verdict::Inconclusive, Reason::ToolFailure)
+    );
+}
+
+#[test]
+fn traffic_to_a_listed_pool_asks_who_else_talks_to_it() {
+    let answers: super::drive::Answers = |kind, arguments| match kind {
+        "watchlist" if arguments["indicator"] == "195.123.245.89" => {
+            Ok(json!({"indicator": "195.123.245.89", "listed": true,
+            "matches": [{"list": "bad", "meaning": "malicious", "entry": "195.123.245.0/24", "note": "x"}], "lists_searched": ["bad"], "entries_searched": 1}))
+        }
+        "log_search.vpc_flow" if arguments["ip"] == "195.123.245.89" => Ok(
+            json!({"source": "vpc_flow", "rows_scanned": 9, "rows_matched": 1, "truncated": false,
+            "rows": [{"at": "2025-11-08T05:30:00Z", "source_ip": "10.0.0.5", "destination_ip": "195.123.245.89", "destination_port": 4444, "outcome": "ACCEPT", "bytes": 900}]}),
+        ),
+        "asset_lookup" => Err(ToolError::Denied {
+            what: "the register".to_owned(),
+        }),
+        _ => Ok(nothing(kind, arguments)),
+    };
+    let ran = World::with(&ALL, answers).run(scc_miner());
+    assert_eq!(ran.step("others").outcome, Some(StepOutcome::Met));
+    assert_eq!(ran.step("asset").outcome, Some(StepOutcome::Failed));
+    insta::assert_snapshot!(ran.claims(), @r#"
+    For [E3 E0] 195.123.245.89, a far end of web-server-prod-01, is on watch list bad as malicious (195.123.245.0/24)
+    For [E0] Mining software runs on web-server-prod-01: /tmp/.xmrig/xmrig
+    For [E0] A command line or script on web-server-prod-01 is that of a miner: /tmp/.xmrig/xmrig -o pool.minexmr.com:4444 -u …
+    For [E0] The proceeds go to the wallet 4AdUndXHHZ6cfufTMvppY6JwXNouMBzSkbLYfpAV5Usx3skxNgYeYTRj5UzqtReoS44qo9mtmXCqY45DJ852K5Jv2684Rge
+    For [E24] The flow logs hold traffic of 10.0.0.5 with the listed 195.123.245.89, port 4444, at 2025-11-08T05:30:00Z
+    Against [E23] The flow logs that were searched hold no traffic with 185.220.101.42the ip 185.220.101.42 does not stand in what it cites
+    For [E20] No change record covers it
+    "#);
+    insta::assert_snapshot!(ran.conclusion.gaps.join("\n"), @"Look web-server-prod-01 up in the asset register: owner, environment, purpose, findings that are expected of it failed: No answer: access denied: the register.");
+}

@@ -1,0 +1,363 @@
+//! Runs a case through the engine, with tools that answer as the test says.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use nightshift_alert::{Alert, IndicatorKind};
+use nightshift_engine::{
+    AnalystKind, Argument, ArgumentKind, CallContext, Clock, Conclusion, Cost, End, Event,
+    EventBody, Exoneration, JOURNAL_VERSION, Journal, JournalError, Limits, NoMeter, Opened, Ports,
+    Reach, State, Step, ToolCall, ToolError, ToolOutput, ToolSpec, Toolbox, drive, fold,
+};
+use serde_json::{Value, json};
+
+use crate::playbook::{PlaybookAnalyst, Playbooks};
+
+/// What a tool answers: a body, or why there is none.
+pub(super) type Answers = fn(&str, &Value) -> Result<Value, ToolError>;
+
+/// A case that ran to its end.
+pub(super) struct Ran {
+    pub(super) state: State,
+    pub(super) conclusion: Conclusion,
+}
+
+impl Ran {
+    /// The findings, one a line: which way, whether borne by evidence, from which evidence, what.
+    pub(super) fn claims(&self) -> String {
+        let lines: Vec<_> = self
+            .conclusion
+            .findings
+            .iter()
+            .map(|finding| {
+                let mut ids: Vec<_> = finding.evidence.iter().map(|q| q.id.to_string()).collect();
+                ids.dedup();
+                let problem = finding.problem.as_deref().unwrap_or_default();
+                format!(
+                    "{:?} [{}] {}{problem}",
+                    finding.stance,
+                    ids.join(" "),
+                    finding.claim
+                )
+            })
+            .collect();
+        lines.join("\n")
+    }
+
+    pub(super) fn steps(&self) -> String {
+        let line = |step: &Step| format!("{} {:?}: {}", step.name, step.outcome, step.summary);
+        let lines: Vec<_> = self.state.steps().iter().map(line).collect();
+        lines.join("\n")
+    }
+
+    pub(super) fn step(&self, name: &str) -> &Step {
+        let found = self.state.steps().iter().find(|step| step.name == name);
+        found.unwrap_or_else(|| panic!("no step {name} in\n{}", self.steps()))
+    }
+
+    pub(super) fn actions(&self) -> Vec<&str> {
+        let actions = &self.conclusion.actions;
+        actions.iter().map(|one| one.id.as_str()).collect()
+    }
+
+    pub(super) fn would_decide(&self) -> String {
+        self.conclusion.would_decide.join("\n")
+    }
+}
+
+fn argument(name: &str, kind: ArgumentKind, required: bool) -> Argument {
+    Argument {
+        name: name.to_owned(),
+        description: String::new(),
+        kind,
+        required,
+    }
+}
+
+/// A tool of this kind, as the tools crate declares it.
+pub(super) fn spec(kind: &str) -> ToolSpec {
+    use IndicatorKind as K;
+    let of = |types: &[K]| ArgumentKind::Indicator {
+        types: types.to_vec(),
+    };
+    let one = |types: &[K]| vec![argument("indicator", of(types), true)];
+    let arguments = match kind {
+        "indicator_facts" => one(&[K::Ip, K::Domain, K::Url, K::Email, K::Hash]),
+        "watchlist" => one(&[
+            K::Ip,
+            K::Domain,
+            K::Url,
+            K::Hash,
+            K::Email,
+            K::Principal,
+            K::AccessKey,
+            K::Wallet,
+            K::Image,
+        ]),
+        "asset_lookup" => one(&[
+            K::Ip,
+            K::Domain,
+            K::Instance,
+            K::Arn,
+            K::Bucket,
+            K::Cluster,
+            K::Container,
+            K::Function,
+            K::Database,
+        ]),
+        "identity_lookup" => vec![argument(
+            "principal",
+            of(&[K::Principal, K::AccessKey, K::Email]),
+            true,
+        )],
+        "change_lookup" => one(&IndicatorKind::ALL),
+        "authorised_scanners" => one(&[K::Ip, K::Domain, K::Principal, K::AccessKey]),
+        "past_cases" => Vec::new(),
+        _ => vec![
+            argument("ip", of(&[K::Ip]), false),
+            argument("principal", of(&[K::Principal, K::Email]), false),
+            argument("access_key", of(&[K::AccessKey]), false),
+            argument("instance", of(&[K::Instance]), false),
+            argument("resource", of(&[K::Arn, K::Bucket, K::Instance]), false),
+            argument("action", ArgumentKind::Text { max_chars: 200 }, false),
+            argument("since", ArgumentKind::Time, false),
+            argument("until", ArgumentKind::Time, false),
+            argument("limit", ArgumentKind::Number { min: 1, max: 200 }, false),
+        ],
+    };
+    ToolSpec {
+        name: kind.replace('.', "_"),
+        kind: kind.to_owned(),
+        description: String::new(),
+        arguments,
+        reach: Reach::Internal,
+        trust: Vec::new(),
+    }
+}
+
+/// The tools that are there without any configuration.
+pub(super) const DEFAULT: [&str; 3] = ["indicator_facts", "watchlist", "past_cases"];
+
+/// All built-in tools.
+pub(super) const ALL: [&str; 11] = [
+    "indicator_facts",
+    "watchlist",
+    "past_cases",
+    "asset_lookup",
+    "identity_lookup",
+    "change_lookup",
+    "authorised_scanners",
+    "log_search.cloudtrail",
+    "log_search.vpc_flow",
+    "log_search.gcp_audit",
+    "log_search.json_lines",
+];
+
+/// An answer without matches, in the shape of the tool.
+pub(super) fn nothing(kind: &str, arguments: &Value) -> Value {
+    let asked = &arguments["indicator"];
+    let searched = json!({"register": "r.csv", "records": 3});
+    match kind {
+        "indicator_facts" => {
+            json!({"indicator": asked, "type": "ip", "public": true, "class": "public"})
+        }
+        "watchlist" => {
+            json!({"indicator": asked, "listed": false, "matches": [], "lists_searched": ["mining-pools"], "entries_searched": 60})
+        }
+        "asset_lookup" => {
+            json!({"indicator": asked, "found": 0, "assets": [], "searched": searched})
+        }
+        "identity_lookup" => {
+            json!({"principal": arguments["principal"], "found": 0, "identities": [], "searched": searched})
+        }
+        "change_lookup" => {
+            json!({"indicator": asked, "found": 0, "changes": [], "searched": searched})
+        }
+        "authorised_scanners" => {
+            json!({"indicator": asked, "found": 0, "scanners": [], "searched": searched})
+        }
+        _ => {
+            json!({"source": kind, "rows_scanned": 100, "rows_matched": 0, "rows": [], "truncated": false, "note": "0 rows", "summary": {"actions": {}, "errors": 0}})
+        }
+    }
+}
+
+fn rows(body: &Value) -> Option<u64> {
+    [
+        "matches",
+        "assets",
+        "identities",
+        "changes",
+        "scanners",
+        "rows",
+    ]
+    .iter()
+    .find_map(|key| body.get(key).and_then(Value::as_array))
+    .map(|list| list.len() as u64)
+}
+
+/// Tools that answer from a function; those of a register also tell what they clear.
+struct Shelf {
+    specs: Vec<ToolSpec>,
+    answers: Answers,
+    past: Value,
+    given: Vec<Exoneration>,
+}
+
+#[async_trait]
+impl Toolbox for Shelf {
+    fn specs(&self) -> Vec<ToolSpec> {
+        self.specs.clone()
+    }
+
+    async fn call(&self, call: &ToolCall, _: &CallContext) -> Result<ToolOutput, ToolError> {
+        let spec = self
+            .specs
+            .iter()
+            .find(|spec| spec.name == call.tool)
+            .unwrap();
+        let arguments = Value::Object(call.arguments.clone());
+        let body = if spec.kind == "past_cases" {
+            let found = self.past.as_array().map_or(0, Vec::len);
+            json!({"cases": self.past, "found": found, "same_key": 0})
+        } else {
+            (self.answers)(&spec.kind, &arguments)?
+        };
+        let mut output = ToolOutput::of(body);
+        output.rows = rows(&output.body);
+        let is_asked = |one: &&Exoneration| {
+            let of_register = [
+                ("asset", "asset_lookup"),
+                ("identity", "identity_lookup"),
+                ("change", "change_lookup"),
+                ("authorised_scanner", "authorised_scanners"),
+            ];
+            of_register.contains(&(one.kind.as_str(), spec.kind.as_str()))
+                && call
+                    .arguments
+                    .values()
+                    .any(|value| *value == one.subject.as_str())
+        };
+        output.exonerations = self.given.iter().filter(is_asked).cloned().collect();
+        Ok(output)
+    }
+}
+
+struct Memory(Mutex<Vec<Event>>);
+
+#[async_trait]
+impl Journal for Memory {
+    async fn append(&self, events: &[Event]) -> Result<(), JournalError> {
+        self.0.lock().unwrap().extend_from_slice(events);
+        Ok(())
+    }
+    async fn conclude(&self, events: &[Event], _: &State) -> Result<(), JournalError> {
+        self.append(events).await
+    }
+}
+
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH
+    }
+}
+
+/// What a test says about the world around an alert.
+pub(super) struct World {
+    pub(super) playbooks: Playbooks,
+    pub(super) kinds: Vec<&'static str>,
+    pub(super) past: Value,
+    pub(super) given: Vec<Exoneration>,
+    pub(super) answers: Answers,
+}
+
+impl World {
+    /// The shipped playbooks with these kinds of tools.
+    pub(super) fn with(kinds: &[&'static str], answers: Answers) -> Self {
+        Self {
+            playbooks: Playbooks::shipped(),
+            kinds: kinds.to_vec(),
+            past: json!([]),
+            given: Vec::new(),
+            answers,
+        }
+    }
+
+    /// The same with a record of a register.
+    pub(super) fn clearing(mut self, one: Exoneration) -> Self {
+        self.given.push(one);
+        self
+    }
+
+    pub(super) fn run(self, alert: Alert) -> Ran {
+        let specs: Vec<_> = self.kinds.iter().map(|kind| spec(kind)).collect();
+        let opened = Opened {
+            version: JOURNAL_VERSION,
+            case_id: "case".into(),
+            revision: 1,
+            alert: Arc::new(alert),
+            profile: "default".into(),
+            analyst: AnalystKind::Playbook,
+            models: Vec::new(),
+            limits: Limits::default(),
+            reserve: Cost::default(),
+            tools: specs.clone().into(),
+            actions: self.playbooks.catalogue().into(),
+        };
+        let events = vec![
+            Event::new(DateTime::UNIX_EPOCH, EventBody::Opened(Box::new(opened))),
+            Event::new(DateTime::UNIX_EPOCH, EventBody::Claimed { epoch: 1 }),
+        ];
+        let analyst = Arc::new(PlaybookAnalyst::new(Arc::new(self.playbooks)));
+        let ports = Ports {
+            analyst: analyst.clone(),
+            exonerator: analyst,
+            toolbox: Arc::new(Shelf {
+                specs,
+                answers: self.answers,
+                past: self.past,
+                given: self.given,
+            }),
+            journal: Arc::new(Memory(Mutex::default())),
+            clock: Arc::new(Still),
+            meter: Arc::new(NoMeter),
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        let end = runtime.block_on(drive(
+            &ports,
+            fold(&events),
+            &tokio_util::sync::CancellationToken::new(),
+        ));
+        match end {
+            Ok(End::Concluded(state)) => Ran {
+                conclusion: state.conclusion.clone().unwrap(),
+                state: *state,
+            },
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// A record of a register that clears `subject` for all finding types.
+pub(super) fn record(kind: &str, subject_type: IndicatorKind, subject: &str) -> Exoneration {
+    Exoneration {
+        kind: kind.to_owned(),
+        subject_type,
+        subject: subject.to_owned(),
+        from: None,
+        until: None,
+        covers: vec!["*".to_owned()],
+        approved_by: "m.lopez".to_owned(),
+        reference: "R-7".to_owned(),
+        statement: "it is allowed".to_owned(),
+        detection_wrong: false,
+        evidence: None,
+    }
+}

@@ -1,0 +1,162 @@
+//! The answer to a turn: the calls that are still to be made, or what the step came to.
+
+use nightshift_engine::{CallView, StepOutcome, StepView, TurnAnswer, TurnQuestion};
+
+use super::calls::{Calls, Known};
+use super::expression::{Broken, Scope, one_line};
+use super::facts::{Facts, Seen};
+use super::form::{Playbook, StepForm};
+
+/// The next calls of the step, or its result.
+pub(super) fn turn(playbook: &Playbook, question: &TurnQuestion) -> Result<TurnAnswer, Broken> {
+    let steps = with_own_step(question);
+    let seen = Seen {
+        past: question.past.as_ref(),
+        steps: &steps,
+        tools: &question.tools,
+        source: &question.source,
+        ..Seen::default()
+    };
+    let form = playbook
+        .step(&question.step.step.name)
+        .filter(|_| *question.source == *playbook.source());
+    let Some(form) = form else {
+        return result(&question.step, None, &Calls::default(), &Scope::default());
+    };
+    let (_, scope) = Facts::of(playbook, &question.alert, &seen);
+    let known = Known {
+        playbook,
+        alert: &question.alert,
+        tools: &question.tools,
+        scope: &scope,
+        has_results: true,
+    };
+    let calls = known.calls(form)?;
+    let open = still_open(&calls, question);
+    if open.is_empty() {
+        return result(&question.step, Some(form), &calls, &scope);
+    }
+    Ok(TurnAnswer::Calls { calls: open })
+}
+
+/// All steps, this one with its calls as the question tells them.
+fn with_own_step(question: &TurnQuestion) -> Vec<StepView> {
+    let mut steps: Vec<_> = question
+        .steps
+        .iter()
+        .filter(|view| view.step.id != question.step.step.id)
+        .cloned()
+        .collect();
+    steps.push(question.step.clone());
+    steps
+}
+
+/// Calls that were not made yet; none in the last turn, which is for the result.
+fn still_open(calls: &Calls, question: &TurnQuestion) -> Vec<nightshift_engine::ToolCall> {
+    let made: Vec<String> = question
+        .step
+        .calls
+        .iter()
+        .map(|view| view.call.identity())
+        .collect();
+    if question.turn >= question.limits.turns || made.len() >= calls.make.len() {
+        return Vec::new();
+    }
+    calls
+        .make
+        .iter()
+        .filter(|call| !made.contains(&call.identity()))
+        .take(question.limits.calls_per_turn)
+        .cloned()
+        .collect()
+}
+
+fn result(
+    view: &StepView,
+    form: Option<&StepForm>,
+    calls: &Calls,
+    scope: &Scope,
+) -> Result<TurnAnswer, Broken> {
+    let failures: Vec<String> = view.calls.iter().filter_map(failure).collect();
+    let all_failed = !view.calls.is_empty() && failures.len() == view.calls.len();
+    let met = match form.and_then(|form| form.met.as_ref()) {
+        Some(_) if all_failed => false,
+        Some(met) => scope.holds(Some(met.get_ref()))?,
+        None => view.calls.iter().any(has_rows),
+    };
+    let outcome = if all_failed {
+        StepOutcome::Failed
+    } else if met {
+        StepOutcome::Met
+    } else {
+        StepOutcome::Unmet
+    };
+    let mut parts = Vec::new();
+    match form.and_then(|form| form.summary.as_ref()) {
+        _ if all_failed => {}
+        Some(summary) => parts.push(scope.line(summary.get_ref())?),
+        None => parts.push(counted(view)),
+    }
+    if let Some(first) = failures.first().filter(|_| all_failed) {
+        parts.push(format!("No answer: {first}."));
+    } else if let Some(first) = failures.first() {
+        parts.push(format!(
+            "{} of {} calls failed: {first}.",
+            failures.len(),
+            view.calls.len()
+        ));
+    }
+    if !calls.left_out.is_empty() {
+        parts.push(format!(
+            "Not looked up, beyond {} calls: {}.",
+            super::calls::MAX_CALLS,
+            calls.left_out.join(", ")
+        ));
+    }
+    Ok(TurnAnswer::Result {
+        outcome,
+        summary: one_line(&parts.join(" ")),
+        findings: Vec::new(),
+    })
+}
+
+/// Why a call gave nothing.
+pub(super) fn failure(call: &CallView) -> Option<String> {
+    let by_tool = || {
+        call.evidence
+            .as_ref()
+            .and_then(|evidence| evidence.error.as_ref())
+    };
+    let error = call.refused.as_ref().or_else(by_tool);
+    match error {
+        Some(error) => Some(error.to_string()),
+        None if call.evidence.is_none() => Some("it was not made".to_owned()),
+        None => None,
+    }
+}
+
+fn has_rows(call: &CallView) -> bool {
+    failure(call).is_none()
+        && call
+            .evidence
+            .as_ref()
+            .is_some_and(|evidence| evidence.rows.is_none_or(|rows| rows > 0))
+}
+
+fn counted(view: &StepView) -> String {
+    let answers: Vec<_> = view
+        .calls
+        .iter()
+        .filter(|call| failure(call).is_none())
+        .filter_map(|call| call.evidence.as_ref())
+        .collect();
+    let rows: u64 = answers
+        .iter()
+        .filter_map(|evidence| evidence.rows)
+        .fold(0, u64::saturating_add);
+    match answers.len() {
+        0 => "Nothing to look up.".to_owned(),
+        1 => format!("1 look-up, {rows} rows."),
+        many => format!("{many} look-ups, {rows} rows."),
+    }
+}

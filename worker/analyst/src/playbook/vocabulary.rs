@@ -1,0 +1,378 @@
+//! The functions and filters that playbooks have beside minijinja's own.
+//!
+//! They give flat lists of typed entries, each with the place it stands at (`at`), so that a rule reads one row and
+//! cites it, and a missing answer is an empty list instead of an error.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use minijinja::value::{Rest, Serde, ValueKind};
+use minijinja::{Environment, Error, ErrorKind, State, Value};
+use serde_json::{Value as Json, json};
+
+use super::facts::{FACTS, Facts};
+
+/// Most entries that one function gives.
+const MAX_ENTRIES: usize = 256;
+
+/// The functions, with which argument names a step or a finding (for the check).
+pub(super) const FUNCTIONS: [&str; 10] = [
+    "indicators",
+    "each",
+    "answered",
+    "rows",
+    "finding",
+    "fields",
+    "earlier",
+    "in_any",
+    "mentions",
+    "at",
+];
+
+/// Functions that need results of earlier steps.
+pub(super) const NEEDS_RESULTS: [&str; 5] = ["results", "each", "answered", "rows", "finding"];
+
+/// Adds the functions and filters.
+pub(super) fn add(environment: &mut Environment<'static>) {
+    environment.add_function("indicators", indicators);
+    environment.add_function("each", each);
+    environment.add_function("answered", answered);
+    environment.add_function("rows", rows);
+    environment.add_function("finding", finding);
+    environment.add_function("fields", fields);
+    environment.add_function("in_any", in_any);
+    environment.add_function("mentions", mentions);
+    environment.add_function("at", at);
+    environment.add_function("earlier", earlier);
+    environment.add_filter("named", named);
+    environment.add_filter("mentioning", mentioning);
+    environment.add_filter("short", short);
+}
+
+fn with_facts<T>(state: &State<'_, '_>, read: impl FnOnce(&Facts) -> T) -> Result<T, Error> {
+    let value = state.lookup(FACTS).unwrap_or_default();
+    match value.downcast_object_ref::<Facts>() {
+        Some(facts) => Ok(read(facts)),
+        None => Err(Error::new(
+            ErrorKind::InvalidOperation,
+            "there are no facts here",
+        )),
+    }
+}
+
+/// One word, or a list of words.
+fn words(value: Option<&Value>) -> Result<Option<Vec<String>>, Error> {
+    let Some(value) = value.filter(|value| !value.is_none() && !value.is_undefined()) else {
+        return Ok(None);
+    };
+    if let Some(word) = value.as_str() {
+        return Ok(Some(vec![word.to_owned()]));
+    }
+    if !matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable) {
+        return Err(Error::new(
+            ErrorKind::InvalidOperation,
+            "a word or a list of words is wanted",
+        ));
+    }
+    Ok(Some(
+        value.try_iter()?.map(|word| word.to_string()).collect(),
+    ))
+}
+
+/// `indicators(types, roles)`: indicators of the alert, each `{type, value, role, at}`.
+fn indicators(
+    state: &State<'_, '_>,
+    types: Option<Value>,
+    roles: Option<Value>,
+) -> Result<Value, Error> {
+    let types = words(types.as_ref())?;
+    let roles = words(roles.as_ref())?;
+    let wanted = |filter: &Option<Vec<String>>, value: Option<&str>| {
+        filter
+            .as_ref()
+            .is_none_or(|words| words.iter().any(|word| Some(word.as_str()) == value))
+    };
+    with_facts(state, |facts| {
+        let all = facts.alert.get("indicators").and_then(Json::as_array);
+        let list: Vec<Json> = all
+            .into_iter()
+            .flatten()
+            .enumerate()
+            .filter(|(_, one)| {
+                wanted(&types, one.get("type").and_then(Json::as_str))
+                    && wanted(&roles, one.get("role").and_then(Json::as_str))
+            })
+            .take(MAX_ENTRIES)
+            .map(|(index, one)| {
+                let mut entry = one.clone();
+                if let Some(map) = entry.as_object_mut() {
+                    map.insert(
+                        "at".to_owned(),
+                        json!(format!("E0:/indicators/{index}/value")),
+                    );
+                }
+                entry
+            })
+            .collect();
+        Value::from(Serde(list))
+    })
+}
+
+/// `each(step, pointer)`: what stands at this JSON pointer of each answer of a step, lists spread out; each `{row, at,
+/// asked, tool, kind}`.
+fn each(state: &State<'_, '_>, step: &str, pointer: &str) -> Result<Value, Error> {
+    with_facts(state, |facts| {
+        let mut list = Vec::new();
+        for result in facts.results.get(step).into_iter().flatten() {
+            let Some(value) = result.output.body.pointer(pointer) else {
+                continue;
+            };
+            let mut add = |row: &Json, path: String| {
+                list.push(json!({
+                    "row": row,
+                    "at": format!("{}:{path}", result.output.id),
+                    "asked": asked(&result.arguments),
+                    "tool": result.tool,
+                    "kind": result.kind,
+                }));
+            };
+            match value {
+                Json::Array(rows) => {
+                    for (index, row) in rows.iter().enumerate() {
+                        add(row, format!("{pointer}/{index}"));
+                    }
+                }
+                Json::Null => {}
+                one => add(one, pointer.to_owned()),
+            }
+        }
+        list.truncate(MAX_ENTRIES);
+        Value::from(Serde(list))
+    })
+}
+
+/// The value that a call was about: its first argument that names one.
+fn asked(arguments: &Json) -> Option<&str> {
+    const NAMES: [&str; 6] = [
+        "indicator",
+        "principal",
+        "access_key",
+        "ip",
+        "instance",
+        "resource",
+    ];
+    NAMES
+        .iter()
+        .find_map(|name| arguments.get(name).and_then(Json::as_str))
+}
+
+/// `answered(step)`: whether any call of the step got an answer.
+fn answered(state: &State<'_, '_>, step: &str) -> Result<bool, Error> {
+    with_facts(state, |facts| {
+        facts.results.get(step).is_some_and(|all| !all.is_empty())
+    })
+}
+
+/// `rows(step)`: how many rows the calls of the step found together.
+fn rows(state: &State<'_, '_>, step: &str) -> Result<u64, Error> {
+    with_facts(state, |facts| {
+        facts
+            .results
+            .get(step)
+            .into_iter()
+            .flatten()
+            .filter_map(|result| result.output.rows)
+            .fold(0, u64::saturating_add)
+    })
+}
+
+/// `finding(id)`: whether a finding of the playbook was made.
+fn finding(state: &State<'_, '_>, id: &str) -> Result<bool, Error> {
+    let made = state.lookup("findings").unwrap_or_default();
+    Ok(made.try_iter()?.any(|one| one.as_str() == Some(id)))
+}
+
+/// `fields(patterns)`: scalars of the alert whose path ends in one of these ways; each `{value, at}`, in the
+/// order of the patterns. `*` stands for any one segment, case
+/// does not matter: the same field of both spellings of a feed, however deep it was wrapped.
+fn fields(state: &State<'_, '_>, patterns: &Value) -> Result<Value, Error> {
+    let patterns: Vec<Vec<String>> = words(Some(patterns))?
+        .unwrap_or_default()
+        .iter()
+        .map(|pattern| {
+            let segments = pattern.split('/').filter(|segment| !segment.is_empty());
+            segments.map(str::to_lowercase).collect()
+        })
+        .collect();
+    with_facts(state, |facts| {
+        let mut list = Vec::new();
+        let mut open: Vec<(Vec<String>, &Json)> = vec![(Vec::new(), &facts.alert)];
+        while let Some((path, value)) = open.pop() {
+            match value {
+                Json::Object(map) => {
+                    open.extend(map.iter().rev().map(|(k, v)| (under(&path, k), v)))
+                }
+                Json::Array(rows) => open.extend(
+                    rows.iter()
+                        .enumerate()
+                        .rev()
+                        .map(|(index, row)| (under(&path, &index.to_string()), row)),
+                ),
+                Json::Null => {}
+                scalar => {
+                    let rank = patterns.iter().position(|pattern| ends_so(&path, pattern));
+                    list.extend(rank.map(|rank| {
+                        let place = format!("E0:{}", pointer(&path));
+                        (rank, json!({"value": scalar, "at": place}))
+                    }));
+                }
+            }
+        }
+        list.sort_by_key(|(rank, _)| *rank);
+        let mut list: Vec<Json> = list.into_iter().map(|(_, entry)| entry).collect();
+        list.truncate(MAX_ENTRIES);
+        Value::from(Serde(list))
+    })
+}
+
+fn under(path: &[String], segment: &str) -> Vec<String> {
+    let mut path = path.to_vec();
+    path.push(segment.to_owned());
+    path
+}
+
+fn ends_so(path: &[String], pattern: &[String]) -> bool {
+    path.len() >= pattern.len()
+        && path
+            .iter()
+            .rev()
+            .zip(pattern.iter().rev())
+            .all(|(got, want)| want == "*" || got.to_lowercase() == *want)
+}
+
+fn pointer(path: &[String]) -> String {
+    path.iter()
+        .map(|segment| format!("/{}", segment.replace('~', "~0").replace('/', "~1")))
+        .collect()
+}
+
+/// `earlier()`: the earlier cases of E1, each `{row, at}`.
+fn earlier(state: &State<'_, '_>) -> Result<Value, Error> {
+    with_facts(state, |facts| {
+        let past = facts.past.as_deref();
+        let cases = past
+            .and_then(|past| past.body.get("cases"))
+            .and_then(Json::as_array);
+        let list: Vec<Json> = cases
+            .into_iter()
+            .flatten()
+            .take(MAX_ENTRIES)
+            .enumerate()
+            .map(|(index, row)| {
+                let id = past.map_or_else(String::new, |past| past.id.to_string());
+                json!({"row": row, "at": format!("{id}:/cases/{index}")})
+            })
+            .collect();
+        Value::from(Serde(list))
+    })
+}
+
+/// `at(value)`: where the alert names this value as an indicator; nothing where it does not.
+fn at(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
+    with_facts(state, |facts| {
+        let all = facts.alert.get("indicators").and_then(Json::as_array);
+        all.into_iter()
+            .flatten()
+            .position(|one| one.get("value").and_then(Json::as_str) == value.as_str())
+            .map(|index| format!("E0:/indicators/{index}/value"))
+            .unwrap_or_default()
+    })
+}
+
+/// `in_any(ip, networks)`: whether the address lies in one of the networks (addresses or CIDR).
+fn in_any(ip: &Value, networks: &Value) -> Result<bool, Error> {
+    let Some(ip) = ip.as_str().and_then(|text| text.parse::<IpAddr>().ok()) else {
+        return Ok(false);
+    };
+    Ok(words(Some(networks))?
+        .unwrap_or_default()
+        .iter()
+        .any(|network| {
+            network.parse::<IpNet>().is_ok_and(|net| net.contains(&ip))
+                || network.parse::<IpAddr>().is_ok_and(|one| one == ip)
+        }))
+}
+
+/// `mentions(text, words)`: whether the text holds one of the words, whole, in any case.
+fn mentions(text: &Value, wanted: &Value) -> Result<bool, Error> {
+    let wanted = words(Some(wanted))?.unwrap_or_default();
+    Ok(text.as_str().is_some_and(|text| holds_word(text, &wanted)))
+}
+
+/// `list | mentioning(words)`: the entries whose `value` holds one of the words, whole, in any case.
+fn mentioning(list: Value, wanted: &Value) -> Result<Vec<Value>, Error> {
+    let wanted = words(Some(wanted))?.unwrap_or_default();
+    Ok(list
+        .try_iter()?
+        .filter(|entry| {
+            entry
+                .get_attr("value")
+                .is_ok_and(|value| value.as_str().is_some_and(|text| holds_word(text, &wanted)))
+        })
+        .collect())
+}
+
+fn holds_word(text: &str, wanted: &[String]) -> bool {
+    let text = text.to_lowercase();
+    let bounded = |at: usize, found: &str| {
+        let is_word = |c: char| c.is_alphanumeric();
+        let before = text.get(..at).and_then(|head| head.chars().next_back());
+        let after = text
+            .get(at + found.len()..)
+            .and_then(|tail| tail.chars().next());
+        !before.is_some_and(is_word) && !after.is_some_and(is_word)
+    };
+    wanted.iter().map(|word| word.to_lowercase()).any(|word| {
+        !word.is_empty()
+            && text
+                .match_indices(word.as_str())
+                .any(|(at, found)| bounded(at, found))
+    })
+}
+
+/// `text | short` or `text | short(40)`: the first characters, cut between words.
+fn short(text: &Value, most: Option<usize>) -> String {
+    let text = text.to_string();
+    let most = most.unwrap_or(80);
+    let mut out = String::new();
+    for word in text.split_whitespace() {
+        if out.chars().count() + word.chars().count() >= most {
+            out.push_str(if out.is_empty() { "…" } else { " …" });
+            break;
+        }
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(word);
+    }
+    out
+}
+
+/// `list | named` or `list | named(3)`: the first few, without doubles, and how many more there are.
+fn named(list: Value, most: Rest<Value>) -> Result<String, Error> {
+    let most = most.first().and_then(Value::as_usize).unwrap_or(4);
+    let mut names: Vec<String> = Vec::new();
+    for item in list.try_iter()? {
+        let name = item.to_string();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let more = names.len().saturating_sub(most);
+    names.truncate(most);
+    let mut text = names.join(", ");
+    if more > 0 {
+        text.push_str(&format!(" and {more} more"));
+    }
+    Ok(text)
+}
