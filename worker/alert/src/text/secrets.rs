@@ -263,7 +263,7 @@ pub(super) const TRIGGERS: &str = concat!(
     "(?i-u:",
     r"private key|putty-|age-secret|secret|key[\x22'\s]{0,4}[=:\s]|fwogzx|iqojb3|fqogzx|fqodyx|x-amz-|absk|bedrock-api|amzn\.mws|aiza|ya29\.|1//0|gocspx-",
     r"|accountkey|sig=|q~|azdo|aliyun|alibaba|do[opr]_v1|hrku-|fo1_|fm[12]|v1\.0-|cf(?:ut|at|k)_",
-    r"|gh[pousr]_|github_|gl[a-z]{2,5}-|atbb|atctt3|atatt3|npm_|pypi-|cio[a-z0-9]|rubygems_|oy2|dckr_|\x22auth\x22|atlasv1|hv[sbr]\.|pul-|sq[apu]_|akcp|cmvmd|ccipat|bkua_",
+    r"|gh[pousr]_|github_|gl[a-z]{2,5}-|atbb|atctt3|atatt3|npm_|pypi-|cio[a-z0-9]{12}|rubygems_|oy2|dckr_|\x22auth\x22|atlasv1|hv[sbr]\.|pul-|sq[apu]_|akcp|cmvmd|ccipat|bkua_",
     r"|sk-|hf_|api_org|gsk_|r8_|xai-|xox|xapp-|hooks\.slack|discord|webhook|[0-9]:aa|sk[0-9a-f]|sg\.|key-|-us[0-9]|postmark|pagerduty",
     r"|sk_|rk_|whsec_|sq0|eaa|token|shp|datadog|nr[a-z]{2}-|glsa_|glc_|eyj|sntry|sentry|dt0|dapi|pscale_|sb[ps]_|dp\.|ops_|tskey-|lin_|ntn_|[a-z0-9]{14}\.[a-f0-9]{16}|fig[dor]_|pmak-",
     r"|://|bearer|basic|authorization|api-key|cookie|pass|pwd|api[_-]?key|mysql|mariadb|curl|\$2|\$[156y]\$|argon2|credential",
