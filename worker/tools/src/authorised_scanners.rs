@@ -25,7 +25,7 @@ const TYPES: [IndicatorKind; 4] = [
 const KIND: &str = "authorised_scanners";
 
 /// Configuration of [`KIND`].
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// The tool's name.

@@ -54,7 +54,7 @@ const WENT_AHEAD: [&str; 9] = [
 const KIND: &str = "change_lookup";
 
 /// Configuration of [`KIND`].
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// The tool's name.

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::content::Content;
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// One tool as configured.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ToolConfig {
     /// What can be said about an indicator without asking anybody.

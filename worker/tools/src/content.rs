@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, Serializer};
 
 /// Largest register or list that is read, in bytes: 64 MiB.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
@@ -33,6 +33,13 @@ pub enum Content {
 impl From<PathBuf> for Content {
     fn from(path: PathBuf) -> Self {
         Self::Path(path)
+    }
+}
+
+impl Serialize for Content {
+    /// As a path; text that came along is written as its name.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.name())
     }
 }
 

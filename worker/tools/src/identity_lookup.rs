@@ -29,7 +29,7 @@ const TYPES: [IndicatorKind; 3] = [
 const KIND: &str = "identity_lookup";
 
 /// Configuration of [`KIND`].
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// The tool's name.

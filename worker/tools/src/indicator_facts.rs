@@ -13,7 +13,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use nightshift_alert::IndicatorKind;
 use nightshift_engine::{CallContext, ToolError, ToolOutput, ToolSpec, Trust};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::arguments::{self, Arguments, Subject};
@@ -33,7 +33,7 @@ const TYPES: [IndicatorKind; 5] = [
 const KIND: &str = "indicator_facts";
 
 /// Configuration of [`KIND`].
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// The tool's name.

@@ -24,7 +24,7 @@ use nightshift_alert::IndicatorKind;
 use nightshift_engine::{
     Argument, ArgumentKind, CallContext, ToolError, ToolOutput, ToolSpec, Trust,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::arguments::{self, Arguments};
 use crate::config::ToolConfigError;
@@ -40,7 +40,7 @@ const DEFAULT_ROWS: usize = 50;
 /// Longest `action` filter, in characters.
 const MAX_ACTION_CHARS: usize = 128;
 
-const RESOURCES: [IndicatorKind; 8] = [
+const RESOURCES: [IndicatorKind; 10] = [
     IndicatorKind::Arn,
     IndicatorKind::Domain,
     IndicatorKind::Bucket,
@@ -49,10 +49,12 @@ const RESOURCES: [IndicatorKind; 8] = [
     IndicatorKind::Function,
     IndicatorKind::Database,
     IndicatorKind::Image,
+    IndicatorKind::Instance,
+    IndicatorKind::Principal,
 ];
 
 /// What a log is written in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogFormat {
     /// AWS CloudTrail: files with `Records`, or one record per line.
@@ -141,7 +143,7 @@ impl LogFormat {
 }
 
 /// Configuration of `log_search`.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// The tool's name.

@@ -11,7 +11,7 @@ use nightshift_alert::{Indicator, Role};
 use nightshift_engine::{
     CallContext, PastCase, PastCases, PastQuery, ToolError, ToolOutput, ToolSpec, Trust,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::arguments::Arguments;
@@ -25,7 +25,7 @@ const KIND: &str = "past_cases";
 const MAX_INDICATORS: usize = 64;
 
 /// Configuration of [`KIND`].
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// The tool's name.

@@ -42,7 +42,7 @@ const MINING_POOLS: &str = include_str!("watchlist/mining_pools.txt");
 const MAX_MATCHES: usize = 50;
 
 /// Configuration of [`KIND`].
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// The tool's name.
@@ -60,7 +60,7 @@ const fn yes() -> bool {
 }
 
 /// One list.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct List {
     /// Its name, shown in answers.

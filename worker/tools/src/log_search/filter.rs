@@ -85,10 +85,14 @@ fn names(entry: &Entry, filter: &str, subject: &Subject) -> bool {
 }
 
 fn mentioned(entry: &Entry, value: &str) -> bool {
-    entry.mentions.iter().any(|text| holds_word(text, value))
+    let value = value.to_ascii_lowercase();
+    entry
+        .mentions
+        .iter()
+        .any(|text| holds_word(&text.to_ascii_lowercase(), &value))
 }
 
-/// Whether `value` stands in `text` as a whole: `10.0.0.1` is not in `10.0.0.10`, `logs` is not in `logs-old`.
+/// Whether `value` stands in `text` as a whole, both in lower case: `10.0.0.1` is not in `10.0.0.10`, `logs` is not in `logs-old`.
 fn holds_word(text: &str, value: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
     let joins = |c: char| part(c) || c == '.';

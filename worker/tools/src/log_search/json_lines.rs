@@ -11,7 +11,7 @@ use super::entry::{Entry, mentions, moment, text};
 /// Keys under which files may hold their records.
 pub(super) const LISTS: &[&str] = &[];
 
-/// The fields and their common places, Elastic Common Schema among them. A field can be placed elsewhere by configuration.
+/// The fields and their common places, those of Elastic Common Schema and of Route 53 query logs among them. A field can be placed elsewhere by configuration.
 pub(super) const FIELDS: [(&str, &[&str]); 13] = [
     (
         "at",
@@ -23,6 +23,7 @@ pub(super) const FIELDS: [(&str, &[&str]); 13] = [
             "/date",
             "/eventTime",
             "/event_time",
+            "/query_timestamp",
         ],
     ),
     (
@@ -64,6 +65,7 @@ pub(super) const FIELDS: [(&str, &[&str]); 13] = [
             "/client/ip",
             "/ip",
             "/src",
+            "/srcaddr",
         ],
     ),
     (
@@ -74,6 +76,7 @@ pub(super) const FIELDS: [(&str, &[&str]); 13] = [
             "/dest_ip",
             "/destination/ip",
             "/dst",
+            "/dstaddr",
         ],
     ),
     (
@@ -96,7 +99,14 @@ pub(super) const FIELDS: [(&str, &[&str]); 13] = [
     ),
     (
         "resource",
-        &["/resource", "/resource_name", "/object", "/url", "/path"],
+        &[
+            "/resource",
+            "/resource_name",
+            "/object",
+            "/url",
+            "/path",
+            "/query_name",
+        ],
     ),
     (
         "instance",
@@ -106,6 +116,7 @@ pub(super) const FIELDS: [(&str, &[&str]); 13] = [
             "/host",
             "/host/name",
             "/hostname",
+            "/srcids/instance",
         ],
     ),
     (

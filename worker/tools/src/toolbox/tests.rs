@@ -240,3 +240,37 @@ async fn a21_secrets_and_hidden_characters_do_not_come_out_of_a_register() {
             .contains(&nightshift_alert::Flag::HiddenText { count: 1 })
     );
 }
+
+/// The fenced blocks of a language in the documentation.
+fn blocks(language: &str) -> Vec<&'static str> {
+    include_str!("../../../../docs/tools.md")
+        .split("```")
+        .filter_map(|block| block.strip_prefix(language))
+        .map(str::trim_start)
+        .collect()
+}
+
+#[test]
+fn the_samples_of_the_documentation_are_read() {
+    let [toml] = blocks("toml")[..] else {
+        panic!("one block of toml")
+    };
+    assert_eq!(read(toml).unwrap().len(), 6);
+    build(toml, Path::new(".")).unwrap();
+    let kinds = [
+        "asset_lookup",
+        "identity_lookup",
+        "change_lookup",
+        "authorised_scanners",
+    ];
+    let samples = blocks("csv");
+    assert_eq!(samples.len(), kinds.len());
+    let folder = tempfile::tempdir().unwrap();
+    for (kind, sample) in kinds.iter().zip(samples) {
+        std::fs::write(folder.path().join("sample.csv"), sample).unwrap();
+        let config = format!("[[tool]]\nname='t'\nkind='{kind}'\npath='sample.csv'");
+        let report = &build(&config, folder.path()).unwrap().check()[0];
+        assert_eq!(report.problems, [], "{kind}");
+        assert_eq!(report.records, sample.lines().count() - 1, "{kind}");
+    }
+}

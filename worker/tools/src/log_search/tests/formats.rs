@@ -214,3 +214,20 @@ async fn json_lines_finds_fields_by_common_names_or_by_configuration() {
         json!({"maria.lopez": 1})
     );
 }
+
+#[tokio::test]
+async fn dns_query_logs_are_found_by_domain_and_instance() {
+    let log = r#"{"version":"1.1","account_id":"444455556666","region":"eu-west-1","query_timestamp":"2026-03-02T02:12:00Z","query_name":"Pool.MineXMR.com.","query_type":"A","rcode":"NOERROR","srcaddr":"10.20.31.7","srcids":{"instance":"i-0a1b2c3d4e5f60718"}}"#;
+    let tool = tool(LogFormat::JsonLines, log);
+    for arguments in [
+        json!({"resource": "pool.minexmr.com"}),
+        json!({"instance": "i-0a1b2c3d4e5f60718", "ip": "10.20.31.7"}),
+    ] {
+        let output = ask(&tool, arguments.clone()).await;
+        assert_eq!(output.rows, Some(1), "{arguments}");
+        assert_eq!(output.body["rows"][0]["resource"], "Pool.MineXMR.com.");
+        assert_eq!(output.body["rows"][0]["source_ip"], "10.20.31.7");
+    }
+    let miss = ask(&tool, json!({"resource": "minexmr.com"})).await;
+    assert_eq!(miss.rows, Some(0), "a filter is a whole name, not a suffix");
+}
