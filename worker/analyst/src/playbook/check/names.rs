@@ -5,8 +5,8 @@ use toml::Spanned;
 
 use super::place::{Report, unknown};
 use super::scan::{self, Token};
-use crate::playbook::expression::environment;
-use crate::playbook::facts::FACTS;
+use crate::playbook::expression::{Scope, environment};
+use crate::playbook::facts::{FACTS, Facts};
 use crate::playbook::form::{ArgumentForm, Playbook, Text, VerdictForm};
 use crate::playbook::vocabulary::FUNCTIONS;
 
@@ -32,7 +32,11 @@ enum Sort {
 
 /// Checks all expressions and templates.
 pub(super) fn expressions(playbook: &Playbook, report: &mut Report<'_>) {
-    let mut check = Check { playbook, report };
+    let mut check = Check {
+        playbook,
+        report,
+        nothing: Facts::of_nothing(playbook),
+    };
     for (_, expression) in playbook.lets() {
         check.text(expression, Sort::Expression, false);
     }
@@ -80,6 +84,8 @@ pub(super) fn expressions(playbook: &Playbook, report: &mut Report<'_>) {
 struct Check<'c, 's> {
     playbook: &'c Playbook,
     report: &'c mut Report<'s>,
+    /// What expressions see of a case without results.
+    nothing: Scope,
 }
 
 impl Check<'_, '_> {
@@ -241,10 +247,9 @@ impl Check<'_, '_> {
 
     /// A `for_each` must give a list. Tried on a case without results: what gives something else there always does.
     fn list(&mut self, text: &Text) {
-        let scope = crate::playbook::facts::Facts::of_nothing(self.playbook);
         let value = environment()
             .compile_expression(text.get_ref())
-            .and_then(|expression| expression.eval(scope.context()));
+            .and_then(|expression| expression.eval(self.nothing.context()));
         if let Ok(value) = value
             && !matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable)
             && !value.is_undefined()

@@ -22,7 +22,7 @@ fn the_scc_sample_is_a_true_positive_with_the_default_tools() {
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     assert!(ran.state.steps().len() >= 3);
     insta::assert_snapshot!(ran.claims(), @r#"
-    For [E5 E0] pool.minexmr.com, a far end of web-server-prod-01, is on watch list mining-pools as mining pool (minexmr.com)
+    For [E4 E0] pool.minexmr.com, a far end of web-server-prod-01, is on watch list mining-pools as mining pool (minexmr.com)
     For [E0] Mining software runs on web-server-prod-01: /tmp/.xmrig/xmrig
     For [E0] A command line or script on web-server-prod-01 is that of a miner: /tmp/.xmrig/xmrig -o pool.minexmr.com:4444 -u …
     For [E0] The proceeds go to the wallet 4AdUndXHHZ6cfufTMvppY6JwXNouMBzSkbLYfpAV5Usx3skxNgYeYTRj5UzqtReoS44qo9mtmXCqY45DJ852K5Jv2684Rge
@@ -74,12 +74,12 @@ fn nothing_listed_and_nothing_logged_stays_open() {
         (Verdict::Inconclusive, Leaning::None, Reason::MissingData)
     );
     insta::assert_snapshot!(ran.claims(), @r#"
-    For [E0] The feed saw it 40 times: DNS_REQUEST
-    Against [E2] No value of the alert is on a watch list as a pool or as malicious (4 looked up)
-    For [E10] No change record covers it
+    For [E0] It happened 40 times by the feed's count: DNS_REQUEST
+    Against [E2] No value of the alert is on a watch list as a pool or as malicious (2 looked up)
+    For [E6] No change record covers it
     "#);
     insta::assert_snapshot!(ran.would_decide(), @r#"
-    A mining pool behind 192.168.0.1, 198.51.100.0, pool.minexmr.com and 1 more: passive DNS or a current pool list
+    A mining pool behind pool.minexmr.com: passive DNS or a current pool list
     VPC flow logs of i-11111111 around 2023-04-16T06:11:53Z
     The process list of i-11111111: which program made the connection
     A change or asset record that allows mining there, with who approved it
