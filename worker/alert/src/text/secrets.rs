@@ -110,12 +110,12 @@ pub(super) const SECRETS: &[(&str, &str)] = &[
     ("circleci_token", r"\bCCIPAT_[A-Za-z0-9_]{20,}"),
     ("buildkite_token", r"\bbkua_[a-z0-9]{40}"),
     // Models.
+    ("openrouter_key", r"\bsk-or-v1-[a-f0-9]{64}"),
     ("anthropic_key", r"\bsk-ant-[A-Za-z0-9_-]{20,}"),
     (
         "openai_key",
         r"\bsk-(?:proj-|svcacct-|admin-|None-)?[A-Za-z0-9_-]{20,}",
     ),
-    ("openrouter_key", r"\bsk-or-v1-[a-f0-9]{64}"),
     ("huggingface_token", r"\b(?:hf|api_org)_[A-Za-z0-9]{30,}"),
     ("groq_key", r"\bgsk_[A-Za-z0-9]{40,}"),
     ("replicate_token", r"\br8_[A-Za-z0-9]{36,}"),
