@@ -27,11 +27,20 @@ impl Draft {
         self.drop_doubles();
         let mut flags: BTreeSet<Flag> = decoding.into_iter().take(MAX_DECODING_FLAGS).collect();
         let indicators = self.bounded_indicators(&mut flags);
-        let id = self.id.clone();
+        let identity = [
+            self.id.clone(),
+            self.key_account.clone(),
+            self.account.clone().unwrap_or_default(),
+        ];
         let keep: HashSet<&str> = indicators
             .iter()
             .map(|found| found.value.as_str())
-            .chain([id.as_str()])
+            .chain(
+                identity
+                    .iter()
+                    .map(String::as_str)
+                    .filter(|text| !text.is_empty()),
+            )
             .collect();
         let mut alert = self.clean(&mut Cleaner {
             keep: &keep,

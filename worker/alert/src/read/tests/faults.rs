@@ -203,6 +203,29 @@ fn a21_secrets_in_any_field_are_redacted_in_the_whole_alert() {
 }
 
 #[test]
+fn a21_ids_and_typed_values_stay_though_they_look_random() {
+    let random = "q7Zk2Vx9Lm4Tb8Rw3Yd6Nc1Hf5Gs0Jp";
+    let mut value = parsed("guardduty-finding");
+    value["Arn"] = Value::Null;
+    value["Id"] = json!(random);
+    value["AccountId"] = json!(format!("{random}A"));
+    value["Resource"] =
+        json!({"ResourceType": "S3Bucket", "S3BucketDetails": [{"Name": format!("{random}B")}]});
+    value["Novel"] = json!(format!("{random}C"));
+    let alert = one_of(&value);
+    assert_eq!(alert.key.id, random);
+    assert_eq!(alert.key.account, format!("{random}A"));
+    assert!(has(
+        &alert,
+        IndicatorKind::Bucket,
+        Role::Target,
+        &format!("{random}B")
+    ));
+    assert_eq!(alert.raw["Resource"], value["Resource"]);
+    assert_eq!(alert.raw["Novel"], "[redacted:high_entropy]");
+}
+
+#[test]
 fn a_source_may_carry_only_its_feeds() {
     let options = ReadOptions {
         feeds: Some(vec!["scc".to_owned()]),

@@ -140,6 +140,36 @@ fn secrets() -> Vec<(&'static str, String)> {
         ("airtable_token", format!("pat{}.{}", n(14), h(64))),
         ("postman_key", format!("PMAK-{}-{}", h(24), h(34))),
         (
+            "alibaba_key",
+            format!("aliyun_key={}", n(30).to_lowercase()),
+        ),
+        ("cloudflare_key", format!("cfut_{}", n(40))),
+        ("artifactory_token", format!("AKCp{}", n(69))),
+        ("buildkite_token", format!("bkua_{}", h(40))),
+        ("openrouter_key", format!("sk-or-v1-{}", h(64))),
+        ("replicate_token", format!("r8_{}", n(37))),
+        ("xai_key", format!("xai-{}", n(80))),
+        (
+            "teams_webhook",
+            format!("https://x.webhook.office.com/webhookb2/{}", n(60)),
+        ),
+        (
+            "postmark_token",
+            format!("X-Postmark-Server-Token: {}", h(36)),
+        ),
+        ("pagerduty_key", format!("pagerduty_key: {}", n(20))),
+        (
+            "paypal_token",
+            format!("access_token$production${}${}", h(16), h(32)),
+        ),
+        ("facebook_token", format!("EAA{}", n(80))),
+        ("sentry_token", format!("sntrys_{}", n(60))),
+        ("planetscale_token", format!("pscale_tkn_{}", n(43))),
+        ("supabase_key", format!("sbp_{}", h(40))),
+        ("onepassword_token", format!("ops_eyJ{}", n(80))),
+        ("linear_key", format!("lin_api_{}", n(40))),
+        ("figma_token", format!("figd_{}", n(40))),
+        (
             "jwt",
             format!("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.{}", n(43)),
         ),
@@ -185,9 +215,20 @@ fn secrets() -> Vec<(&'static str, String)> {
 }
 
 #[test]
+fn patterns_compile() {
+    assert!(KNOWN.is_some() && TRIGGER.is_some() && KEY.is_some());
+    for (name, pattern) in SECRETS {
+        assert!(Regex::new(&ascii(pattern)).is_ok(), "{name}");
+    }
+}
+
+#[test]
 fn a21_more_than_fifty_kinds_of_secrets_go() {
     let kinds: std::collections::BTreeSet<&str> = secrets().iter().map(|(kind, _)| *kind).collect();
     assert!(kinds.len() >= 50, "{}", kinds.len());
+    for (kind, _) in SECRETS {
+        assert!(kinds.contains(kind), "{kind} has no example");
+    }
     for (kind, secret) in secrets() {
         let text = format!("before {secret} after");
         let (clean, count) = redact(&text);
