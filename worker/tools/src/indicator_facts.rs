@@ -56,7 +56,7 @@ const COMPUTED: [&str; 20] = [
     "has_credentials",
 ];
 
-/// Configuration of [`KIND`].
+/// Configuration of `indicator_facts`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
