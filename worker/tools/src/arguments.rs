@@ -81,8 +81,15 @@ impl Arguments<'_> {
                 value: indicator.value.clone(),
             }));
         }
+        // A value that the alert types otherwise is not retyped by a guess: `maria.lopez` is no domain.
+        let typed = self
+            .alert
+            .indicators
+            .iter()
+            .any(|indicator| indicator.value == text);
         types
             .iter()
+            .filter(|kind| !typed || has_shape(**kind))
             .find_map(|kind| {
                 Indicator::parse(*kind, text, Role::Related).map(|parsed| Subject {
                     kind: parsed.kind,
@@ -141,6 +148,21 @@ impl Arguments<'_> {
     }
 }
 
+/// Whether values of this kind are known by their form alone.
+const fn has_shape(kind: IndicatorKind) -> bool {
+    matches!(
+        kind,
+        IndicatorKind::Ip
+            | IndicatorKind::Url
+            | IndicatorKind::Email
+            | IndicatorKind::Hash
+            | IndicatorKind::AccessKey
+            | IndicatorKind::Arn
+            | IndicatorKind::Cve
+            | IndicatorKind::Wallet
+    )
+}
+
 fn words(types: &[IndicatorKind]) -> String {
     types
         .iter()
@@ -168,5 +190,44 @@ pub(crate) fn time(name: &str, description: &str) -> Argument {
         description: description.to_owned(),
         kind: ArgumentKind::Time,
         required: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing;
+
+    fn kind_of(text: &str, types: &[IndicatorKind]) -> Option<IndicatorKind> {
+        let mut alert = testing::alert();
+        let typed = |kind, value: &str| Indicator::new(kind, value, Role::Actor);
+        alert.indicators.extend([
+            typed(IndicatorKind::Principal, "maria.lopez"),
+            typed(IndicatorKind::Principal, "ci@shop.example"),
+        ]);
+        let map = json!({ "x": text });
+        let arguments = Arguments {
+            map: map.as_object().unwrap(),
+            alert: &alert,
+        };
+        arguments
+            .indicator("x", types)
+            .ok()
+            .map(|subject| subject.kind)
+    }
+
+    #[test]
+    fn a_value_has_the_type_that_the_alert_gave_it_else_that_of_its_form() {
+        use IndicatorKind::{Bucket, Domain, Email, Instance, Ip, Principal};
+        let all = [Ip, Email, Domain, Principal, Instance, Bucket];
+        assert_eq!(kind_of("payments-ledger", &all), Some(Bucket));
+        assert_eq!(kind_of("maria.lopez", &all), Some(Principal));
+        assert_eq!(kind_of("maria.lopez", &[Ip, Domain]), None);
+        assert_eq!(kind_of("ci@shop.example", &[Ip, Email]), Some(Email));
+        assert_eq!(kind_of("new.example", &all), Some(Domain));
+        assert_eq!(kind_of("8.8.8.8", &all), Some(Ip));
+        assert_eq!(kind_of("", &all), None);
     }
 }

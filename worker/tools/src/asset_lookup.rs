@@ -34,7 +34,7 @@ const TYPES: [IndicatorKind; 9] = [
 
 const KIND: &str = "asset_lookup";
 
-/// Configuration of [`KIND`].
+/// Configuration of `asset_lookup`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
@@ -146,13 +146,24 @@ impl Asset {
             .then_some(MatchedBy::Name)
     }
 
-    /// Whether an ARN or full resource name ends in this id, in this account.
-    fn is_arn(&self, arn: &str) -> bool {
-        let tail = arn.strip_suffix(self.id.as_str());
-        let account = self.account.as_deref();
-        tail.is_some_and(|head| {
-            head.ends_with(['/', ':']) && account.is_none_or(|account| head.contains(account))
-        })
+    /// Whether an ARN or full resource name ends in this id, and tells no other account.
+    fn is_arn(&self, name: &str) -> bool {
+        let Some(head) = name.strip_suffix(self.id.as_str()) else {
+            return false;
+        };
+        let told = if head.starts_with("arn:") {
+            // Buckets have none: arn:aws:s3:::name.
+            head.split(':').nth(4).filter(|account| !account.is_empty())
+        } else {
+            let mut segments = head.split('/');
+            segments.find(|segment| *segment == "projects");
+            segments.next()
+        };
+        let other = match (told, self.account.as_deref()) {
+            (Some(told), Some(account)) => told != account,
+            _ => false,
+        };
+        head.ends_with(['/', ':']) && !other
     }
 
     fn exoneration(&self, subject: &Subject, by: MatchedBy, alert: &Alert) -> Option<Exoneration> {

@@ -42,12 +42,15 @@ pub(crate) fn finish(
         .chain(arguments.values().filter_map(Value::as_str))
         .flat_map(|value| std::iter::once(value).chain(value.split(['.', '/', ':', '=', '~'])))
         .collect();
+    // Cleaning costs by the byte: what is far too long goes before.
+    let early = shorten(&mut output.body, 2 * MAX_OUTPUT_BYTES);
     let flags = clean_json_keeping(&mut output.body, &BOUNDS, &keep);
     let pruned = flags
         .iter()
         .any(|flag| matches!(flag, Flag::Truncated { .. }));
     output.flags.extend(flags);
-    if let Some(path) = shorten(&mut output.body) {
+    let late = shorten(&mut output.body, MAX_OUTPUT_BYTES);
+    for path in early.into_iter().chain(late) {
         output.flags.push(Flag::Truncated { path });
         output.truncated = true;
     }
@@ -62,11 +65,11 @@ pub(crate) fn finish(
     output
 }
 
-/// Drops rows of the longest list until the body fits; returns where something went.
-fn shorten(body: &mut Value) -> Option<String> {
+/// Drops rows of the longest list until the body has no more than `limit` bytes; returns where something went.
+fn shorten(body: &mut Value, limit: usize) -> Option<String> {
     let mut at = None;
     let mut size = bytes(body);
-    while size > MAX_OUTPUT_BYTES {
+    while size > limit {
         let list = body.as_object_mut().and_then(|map| {
             map.iter_mut()
                 .filter_map(|(key, value)| Some((key.clone(), value.as_array_mut()?)))
@@ -75,11 +78,11 @@ fn shorten(body: &mut Value) -> Option<String> {
         });
         let Some((key, rows)) = list else {
             *body = json!({
-                "note": format!("the answer has {size} bytes, at most {MAX_OUTPUT_BYTES} are kept: ask for less"),
+                "note": format!("the answer has {size} bytes, at most {limit} are kept: ask for less"),
             });
             return Some(String::new());
         };
-        while size > MAX_OUTPUT_BYTES
+        while size > limit
             && let Some(row) = rows.pop()
         {
             size = size.saturating_sub(bytes(&row) + 1);

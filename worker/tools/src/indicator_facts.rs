@@ -32,7 +32,31 @@ const TYPES: [IndicatorKind; 5] = [
 
 const KIND: &str = "indicator_facts";
 
-/// Configuration of [`KIND`].
+/// What is computed here, from published tables and the value's form; its parts (host, path, names) stay external.
+const COMPUTED: [&str; 20] = [
+    "type",
+    "version",
+    "class",
+    "range",
+    "public",
+    "cloud",
+    "cloud_source",
+    "public_suffix",
+    "suffix_known",
+    "labels",
+    "punycode",
+    "dynamic_dns",
+    "special_use",
+    "longest_label",
+    "looks_random",
+    "algorithm",
+    "scheme",
+    "port",
+    "has_query",
+    "has_credentials",
+];
+
+/// Configuration of `indicator_facts`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
@@ -64,6 +88,14 @@ impl IndicatorFacts {
             (public, private, documentation, …; cloud provider where known), parts of a domain (registrable part, public \
             suffix, dynamic DNS, random look), host of a url, algorithm of a hash. Says nothing about reputation: ask a \
             watchlist for that. Cheap, use it first.";
+        let paths: Vec<String> = COMPUTED
+            .iter()
+            .flat_map(|name| [format!("/{name}"), format!("/host_facts/{name}")])
+            .collect();
+        let trust: Vec<(&str, Trust)> = paths
+            .iter()
+            .map(|path| (path.as_str(), Trust::Platform))
+            .collect();
         Self {
             spec: spec(
                 &config.name,
@@ -74,8 +106,7 @@ impl IndicatorFacts {
                     "the ip, domain, url, email or hash to describe",
                     &TYPES,
                 )],
-                // All of it is computed here, from the value and from published tables.
-                &[("", Trust::Platform)],
+                &trust,
             ),
             clouds: config
                 .cloud_ranges

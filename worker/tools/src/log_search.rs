@@ -216,6 +216,7 @@ impl LogSearch {
         let mut trust = vec![
             ("/source", Trust::Platform),
             ("/searched", Trust::Platform),
+            ("/searched/filters", Trust::External),
             ("/rows_scanned", Trust::Platform),
             ("/rows_matched", Trust::Platform),
             ("/note", Trust::Platform),

@@ -57,6 +57,24 @@ async fn an_asset_is_found_by_id_arn_address_and_name() {
 }
 
 #[tokio::test]
+async fn full_names_of_other_clouds_and_services_are_found() {
+    let bucket = ROW.replace("i-0a1b2c3d4e5f60718", "payments-ledger");
+    assert_eq!(
+        ask(&bucket, "arn:aws:s3:::payments-ledger").await.rows,
+        Some(1)
+    );
+    assert_eq!(
+        ask(&bucket, "arn:aws:s3:::old-payments-ledger").await.rows,
+        Some(0)
+    );
+    let machine = "web-1,,instance,shop,,,,,,,,,,,,\n";
+    for (project, found) in [("shop", 1), ("shop-2", 0)] {
+        let name = format!("//compute.googleapis.com/projects/{project}/zones/z/instances/web-1");
+        assert_eq!(ask(machine, &name).await.rows, Some(found), "{name}");
+    }
+}
+
+#[tokio::test]
 async fn a_miss_is_an_answer() {
     let output = ask(ROW, "203.0.113.42").await;
     assert_eq!(output.rows, Some(0));

@@ -67,6 +67,8 @@ async fn each_type_has_its_facts() {
     assert_eq!(url["port"], 8080);
     assert_eq!(url["path"], "/a/b");
     assert_eq!(url["host_facts"]["class"], "documentation");
+    assert_eq!(tool.spec().trust_of("/host_facts/class"), Trust::Platform);
+    assert_eq!(tool.spec().trust_of("/path"), Trust::External);
     let domain = ask(&tool, "pool.minexmr.com").await;
     assert_eq!(domain["type"], "domain");
     assert_eq!(domain["registrable_domain"], "minexmr.com");

@@ -3,8 +3,8 @@
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
-/// Most names that one record may bring along for filtering.
-const MAX_MENTIONS: usize = 512;
+/// Most texts of one record that are looked at for filtering; a CloudTrail record of 256 KB, the largest, has fewer.
+const MAX_MENTIONS: usize = 16_384;
 
 /// One log record.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -274,13 +274,33 @@ async fn a21_secrets_in_log_rows_do_not_come_out() {
     );
 }
 
+/// Text near what the formats hold, and any text.
+fn any_log() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[\\[\\]{}\":,.\\- a-zA-Z0-9\n]{0,160}",
+        "\\PC{0,80}",
+        prop::collection::vec("[0-9a-z.:-]{0,12}", 12..16).prop_map(|cells| cells.join(" ")),
+        prop::collection::vec(any::<u8>(), 0..120)
+            .prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+        any::<(f64, String)>().prop_map(|(time, text)| {
+            json!({"eventName": text, "eventTime": time, "timestamp": time, "protoPayload": {"methodName": text, "status": {"code": time}}, "ts": time}).to_string()
+        }),
+    ]
+}
+
 proptest! {
     #[test]
-    fn arbitrary_bytes_in_any_format_never_panic(
-        text in "[\\[\\]{}\":,.\\- a-zA-Z0-9\n]{0,160}",
+    fn any_log_in_any_format_is_read_or_refused(
+        text in any_log(),
         format in prop::sample::select(vec![LogFormat::Cloudtrail, LogFormat::VpcFlow, LogFormat::GcpAudit, LogFormat::JsonLines]),
     ) {
         let tool = tool(format, text);
-        let _ = tool.reports();
+        let report = &tool.reports()[0];
+        prop_assert!(report.records == 0 || report.problems.len() <= 1);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let answer = runtime.block_on(testing::call(&tool, json!({"ip": "203.0.113.42"})));
+        if let Ok(output) = answer {
+            prop_assert!(output.rows.is_some());
+        }
     }
 }

@@ -85,15 +85,10 @@ fn csv_rows(
             }
         };
         let line = record.position().map_or(0, csv::Position::line);
+        if record.len() != columns.len() {
+            problems.push(uneven(line, record.len(), columns.len()));
+        }
         if record.len() > columns.len() {
-            problems.push(Problem {
-                line: Some(line),
-                what: format!(
-                    "{} cells for {} columns: quote cells that hold a comma; the row is left out",
-                    record.len(),
-                    columns.len()
-                ),
-            });
             continue;
         }
         let cells = columns
@@ -108,6 +103,18 @@ fn csv_rows(
         }
     }
     Ok(rows)
+}
+
+fn uneven(line: u64, cells: usize, columns: usize) -> Problem {
+    let outcome = if cells > columns {
+        "quote cells that hold a comma; the row is left out"
+    } else {
+        "the last ones are taken as empty"
+    };
+    Problem {
+        line: Some(line),
+        what: format!("{cells} cells for {columns} columns: {outcome}"),
+    }
 }
 
 fn json_array(text: &str) -> Result<Vec<Row>, String> {

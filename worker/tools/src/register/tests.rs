@@ -35,6 +35,10 @@ fn csv_array_and_lines_read_alike() {
     let csv = "id,flag,List,rank\na,yes,x; y ;,7\nb,,,\n";
     let array = "[\n {\"id\": \"a\", \"flag\": true, \"list\": [\"x\", \"y\"], \"rank\": 7},\n {\"id\": \"b\", \"flag\": null}\n]";
     let lines = "{\"id\": \"a\", \"flag\": true, \"list\": [\"x\", \"y\"], \"rank\": 7}\n\n{\"id\": \"b\"}\n";
+    assert_eq!(
+        read("id,flag\na\n").unwrap().problems[0].what,
+        "1 cells for 2 columns: the last ones are taken as empty"
+    );
     for text in [csv, array, lines] {
         let table = read(text).unwrap();
         assert_eq!(table.problems, [], "{text}");
