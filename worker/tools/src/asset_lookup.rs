@@ -34,7 +34,7 @@ const TYPES: [IndicatorKind; 9] = [
 
 const KIND: &str = "asset_lookup";
 
-/// Configuration of [`KIND`].
+/// Configuration of `KIND`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {

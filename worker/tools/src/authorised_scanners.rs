@@ -24,7 +24,7 @@ const TYPES: [IndicatorKind; 4] = [
 
 const KIND: &str = "authorised_scanners";
 
-/// Configuration of [`KIND`].
+/// Configuration of `KIND`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {

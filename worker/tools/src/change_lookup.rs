@@ -53,7 +53,7 @@ const WENT_AHEAD: [&str; 9] = [
 
 const KIND: &str = "change_lookup";
 
-/// Configuration of [`KIND`].
+/// Configuration of `KIND`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {

@@ -28,7 +28,7 @@ const TYPES: [IndicatorKind; 3] = [
 
 const KIND: &str = "identity_lookup";
 
-/// Configuration of [`KIND`].
+/// Configuration of `KIND`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {

@@ -32,7 +32,7 @@ const TYPES: [IndicatorKind; 5] = [
 
 const KIND: &str = "indicator_facts";
 
-/// Configuration of [`KIND`].
+/// Configuration of `KIND`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {

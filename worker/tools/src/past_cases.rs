@@ -24,7 +24,7 @@ const KIND: &str = "past_cases";
 /// Most values that are compared.
 const MAX_INDICATORS: usize = 64;
 
-/// Configuration of [`KIND`].
+/// Configuration of `KIND`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {

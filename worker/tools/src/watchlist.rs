@@ -41,7 +41,7 @@ const MINING_POOLS: &str = include_str!("watchlist/mining_pools.txt");
 /// Most matches that are told.
 const MAX_MATCHES: usize = 50;
 
-/// Configuration of [`KIND`].
+/// Configuration of `KIND`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
