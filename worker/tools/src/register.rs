@@ -23,6 +23,15 @@ pub struct Problem {
     pub what: String,
 }
 
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "line {line}: {}", self.what),
+            None => f.write_str(&self.what),
+        }
+    }
+}
+
 /// The state of one register, list or log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RegisterReport {

@@ -43,11 +43,7 @@ pub fn clean_json(value: &mut Value, bounds: &Bounds) -> Vec<Flag> {
 }
 
 /// As [`clean_json`]; the values of `keep` stay, though they look random.
-pub fn clean_json_keeping(
-    value: &mut Value,
-    bounds: &Bounds,
-    keep: &HashSet<&str>,
-) -> Vec<Flag> {
+pub fn clean_json_keeping(value: &mut Value, bounds: &Bounds, keep: &HashSet<&str>) -> Vec<Flag> {
     let mut pass = Pass {
         bounds,
         keep,

@@ -171,6 +171,15 @@ impl Playbooks {
 }
 
 impl Playbook {
+    /// The ids of its steps, in order.
+    #[must_use]
+    pub fn step_names(&self) -> Vec<&str> {
+        self.steps
+            .iter()
+            .map(|step| step.id.get_ref().as_str())
+            .collect()
+    }
+
     /// What a plan of this playbook says it comes from.
     #[must_use]
     pub fn source(&self) -> String {
