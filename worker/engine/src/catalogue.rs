@@ -139,7 +139,8 @@ impl Values<'_> {
         }
     }
 
-    /// The chosen value if the case knows it, else the alert's: actor, far end, target, in that order of interest.
+    /// The chosen value if the case knows it, else the alert's: actor, far end, target, in that order of interest. An
+    /// address or name that only stands beside them may be our own, and is none to block.
     fn indicator(&self, kind: IndicatorKind) -> Option<String> {
         let is_known = |value: &str| {
             self.alert.knows(kind, value)
@@ -153,9 +154,14 @@ impl Values<'_> {
             .indicators
             .iter()
             .find(|indicator| indicator.kind == kind && is_known(&indicator.value));
+        let is_network = matches!(
+            kind,
+            IndicatorKind::Ip | IndicatorKind::Domain | IndicatorKind::Url
+        );
         let own = || {
             [Role::Actor, Role::Remote, Role::Target, Role::Related]
                 .into_iter()
+                .filter(|role| !(is_network && *role == Role::Related))
                 .find_map(|role| {
                     self.alert
                         .with_role(role)

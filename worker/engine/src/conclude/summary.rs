@@ -37,17 +37,37 @@ pub(super) fn of(conclusion: &Conclusion) -> String {
     }
 }
 
-/// With a capital and a full stop.
+/// With a capital and a full stop. A value at the front (`pool.example.com`, `i-0a1b`) keeps its letters.
 fn sentence(text: &str) -> String {
     let text = text.trim();
+    let first_word = text.split_whitespace().next().unwrap_or_default();
+    let is_word = first_word
+        .trim_end_matches([',', ':', ';'])
+        .chars()
+        .all(char::is_alphabetic);
     let mut chars = text.chars();
-    let capital: String = chars
-        .next()
-        .map(|first| first.to_uppercase().chain(chars).collect())
-        .unwrap_or_default();
+    let capital: String = match chars.next() {
+        Some(first) if is_word => first.to_uppercase().chain(chars).collect(),
+        _ => text.to_owned(),
+    };
     if capital.ends_with(['.', '!', '?']) {
         capital
     } else {
         capital + "."
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_get_a_capital_and_values_do_not() {
+        assert_eq!(sentence("no plan"), "No plan.");
+        assert_eq!(
+            sentence("pool.example.com is listed."),
+            "pool.example.com is listed."
+        );
+        assert_eq!(sentence("i-0a1b talks"), "i-0a1b talks.");
     }
 }
