@@ -205,6 +205,14 @@ fn benign_kind() -> String {
     "benign_when".to_owned()
 }
 
+/// The id and the condition of an action that a verdict names.
+pub(super) fn action_parts(text: &str) -> (&str, Option<&str>) {
+    match text.split_once(" if ") {
+        Some((id, when)) => (id.trim(), Some(when)),
+        None => (text.trim(), None),
+    }
+}
+
 /// A verdict with what goes with it; `[otherwise]` has the same shape without `when` and `verdict`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -224,6 +232,7 @@ pub(super) struct VerdictForm {
     /// As sent, but at least this.
     #[serde(default)]
     pub(super) severity_at_least: Option<Severity>,
+    /// Ids of the catalogue; `id if expression` advises it only where the expression holds.
     #[serde(default)]
     pub(super) actions: Vec<Text>,
     /// Values that the actions are about: a list of values of the alert.

@@ -47,6 +47,7 @@ pub(super) fn add(environment: &mut Environment<'static>) {
     environment.add_filter("named", named);
     environment.add_filter("mentioning", mentioning);
     environment.add_filter("short", short);
+    environment.add_filter("times", times);
 }
 
 fn with_facts<T>(state: &State<'_, '_>, read: impl FnOnce(&Facts) -> T) -> Result<T, Error> {
@@ -338,6 +339,15 @@ fn holds_word(text: &str, wanted: &[String]) -> bool {
                 .match_indices(word.as_str())
                 .any(|(at, found)| bounded(at, found))
     })
+}
+
+/// `count | times`: `once`, `twice`, `31 times`.
+fn times(count: u64) -> String {
+    match count {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        many => format!("{many} times"),
+    }
 }
 
 /// `text | short` or `text | short(40)`: the first characters, cut between words.

@@ -7,7 +7,7 @@ use super::place::{Report, unknown};
 use super::scan::{self, Token};
 use crate::playbook::expression::{Scope, environment};
 use crate::playbook::facts::{FACTS, Facts};
-use crate::playbook::form::{ArgumentForm, Playbook, Text, VerdictForm};
+use crate::playbook::form::{ArgumentForm, Playbook, Text, VerdictForm, action_parts};
 use crate::playbook::vocabulary::FUNCTIONS;
 
 /// Variables that every expression sees.
@@ -92,6 +92,12 @@ impl Check<'_, '_> {
     fn verdict(&mut self, rule: &VerdictForm) {
         self.option(&rule.when, Sort::Expression, false);
         self.option(&rule.about, Sort::List, false);
+        for text in &rule.actions {
+            if let (_, Some(when)) = action_parts(text.get_ref()) {
+                let when = Spanned::new(text.span(), when.to_owned());
+                self.text(&when, Sort::Expression, false);
+            }
+        }
         self.all(&rule.gaps, false);
         self.all(&rule.would_decide, false);
     }
