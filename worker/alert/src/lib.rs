@@ -1,6 +1,6 @@
 //! Security alerts as feeds deliver them, normalised.
 //!
-//! A message becomes alerts in three steps: [`envelope`] unwraps what transports put around it, [`feed`] recognises
+//! A message becomes alerts in three steps: `envelope` unwraps what transports put around it, [`feed`] recognises
 //! the product and reads its fields, [`mod@text`] cleans every string on the way. The crate is pure: no clock, no network, no
 //! configuration but what is passed in. It does not decide what happens to an alert; that is `pipeline::admission`.
 

@@ -12,8 +12,8 @@ mod instructions;
 mod redact;
 mod secrets;
 
-pub use clean::{Bounds, clean_json};
-pub(crate) use clean::{clean_json_keeping, clean_text};
+pub(crate) use clean::clean_text;
+pub use clean::{Bounds, clean_json, clean_json_keeping};
 pub use cut::{cut, single_line};
 pub use defang::{defang, refang};
 pub use hidden::strip_hidden;

@@ -1,7 +1,7 @@
 //! The way of one alert: intake ▸ inbox ▸ triage ▸ outbox ▸ delivery.
 //!
 //! Three loops and the rules between them. The crate knows neither SQL nor vendors: stores, sources and destinations
-//! are behind the ports of [`port`]. What a report says is decided here, how it looks is not: see [`Report`].
+//! are behind the ports of `port`. What a report says is decided here, how it looks is not: see [`Report`].
 
 mod admission;
 mod case;

@@ -207,14 +207,14 @@ pub trait DeadLetters: Send + Sync {
     /// # Errors
     ///
     /// When the store cannot be read.
-    async fn list(&self, limit: usize) -> Result<Vec<DeadLetter>, StoreError>;
+    async fn letters(&self, limit: usize) -> Result<Vec<DeadLetter>, StoreError>;
 
     /// One of them, with its bytes (their head, where the message was too large to keep).
     ///
     /// # Errors
     ///
     /// When the store cannot be read.
-    async fn bytes(&self, id: i64) -> Result<Option<(DeadLetter, Vec<u8>)>, StoreError>;
+    async fn letter(&self, id: i64) -> Result<Option<(DeadLetter, Vec<u8>)>, StoreError>;
 }
 
 /// A report that a destination does not show yet.

@@ -1,1 +1,79 @@
+use serde_json::json;
 
+use super::*;
+
+#[test]
+fn base64_is_read_in_both_alphabets_with_or_without_padding() {
+    for text in ["eyJhIjoiPz8+In0=", "eyJhIjoiPz8-In0", "eyJhIjoi\nPz8+In0="] {
+        assert_eq!(base64_bytes(text).as_deref(), Some(&br#"{"a":"??>"}"#[..]));
+    }
+    assert_eq!(base64_bytes("%%"), None);
+}
+
+#[test]
+fn flags_follow_their_finding_out_of_the_envelope() {
+    let flags = [
+        Flag::DuplicateKey {
+            path: "/detail/findings/1/id".into(),
+        },
+        Flag::DuplicateKey {
+            path: "/detail/findings/10/id".into(),
+        },
+        Flag::DuplicateKey {
+            path: "/detail".into(),
+        },
+        Flag::DuplicateKey {
+            path: "/source".into(),
+        },
+        Flag::Replaced {
+            path: String::new(),
+        },
+    ];
+    assert_eq!(
+        within(&flags, "/detail/findings/1"),
+        [
+            Flag::DuplicateKey { path: "/id".into() },
+            Flag::DuplicateKey {
+                path: String::new()
+            },
+            Flag::Replaced {
+                path: String::new()
+            },
+        ]
+    );
+}
+
+#[test]
+fn a_finding_with_fields_like_an_envelope_is_none() {
+    for value in [
+        json!({"message": "text", "type": "x"}),
+        json!({"message": {"en": "text"}}),
+        json!({"Type": "Notification of change", "Message": "x"}),
+        json!({"detail": {"x": 1}}),
+        json!({"specversion": "1.0"}),
+    ] {
+        let document = Decoded {
+            value,
+            flags: Vec::new(),
+        };
+        assert!(
+            unwrap(document, String::new(), 0)
+                .unwrap()
+                .envelopes
+                .is_empty()
+        );
+    }
+}
+
+#[test]
+fn lists_in_lists_have_an_end() {
+    let nested = (0..6).fold(json!({}), |inner, _| json!([inner]));
+    let document = Decoded {
+        value: nested,
+        flags: Vec::new(),
+    };
+    let unwrapped = unwrap(document, String::new(), 0).unwrap();
+    assert!(
+        matches!(&unwrapped.items[..], [Err(failed)] if matches!(failed.error, ReadError::TooNested { .. }))
+    );
+}

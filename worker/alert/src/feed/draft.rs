@@ -1,28 +1,21 @@
 //! An alert in the making: what a feed read, before it is cleaned, bounded and hashed.
 //!
-//! All feeds end here, so that every alert is treated alike: typed values are taken first and bounded, then text is
-//! cleaned, then the content is hashed over the fields that all wrappings of a finding share.
+//! All feeds fill one in, so that every alert is treated alike by [`finish`]. Typed values are validated as they are
+//! added; what is none stays in the raw JSON only.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
-
-use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Node;
-use crate::text::{Bounds, clean_json_keeping, clean_text, single_line};
 use crate::{
-    Alert, Content, FeedState, Flag, Indicator, IndicatorKind, Key, Provider, Resource, Role,
-    Severity, Technique, Times, indicator,
+    FeedState, Indicator, IndicatorKind, Provider, Resource, Role, Severity, Technique, Times,
+    indicator,
 };
 
-/// Most indicators of an alert; main roles come first.
-const MAX_INDICATORS: usize = 256;
+mod finish;
+
 /// Most candidates that are held while reading.
 const MAX_CANDIDATES: usize = 4096;
 const MAX_RESOURCES: usize = 64;
-const MAX_TAGS: usize = 64;
-const MAX_TITLE_BYTES: usize = 512;
-const MAX_FIELD_BYTES: usize = 256;
 const MAX_DESCRIPTION_BYTES: usize = 8192;
 
 /// What a feed read from a finding.
@@ -161,171 +154,6 @@ impl Draft {
         };
         times.last_seen = times.last_seen.max(last.time());
     }
-
-    /// Cleans and bounds everything and makes the alert; `decoding` is what was noticed while decoding `raw`.
-    pub(crate) fn finish(mut self, mut raw: Value, decoding: Vec<Flag>) -> Alert {
-        self.add_from_text(&format!("{}\n{}", self.title, self.description));
-        self.drop_doubles();
-        let mut flags: BTreeSet<Flag> = decoding.into_iter().take(64).collect();
-        let indicators = self.bounded_indicators(&mut flags);
-        let keep: HashSet<&str> = indicators
-            .iter()
-            .map(|found| found.value.as_str())
-            .chain([self.id.as_str()])
-            .collect();
-        let mut cleaner = Cleaner {
-            keep: &keep,
-            flags: &mut flags,
-        };
-        let key = Key {
-            product: cleaner.line(&self.product, MAX_FIELD_BYTES),
-            id: identity(&self.id),
-            account: cleaner.line(&self.key_account, MAX_FIELD_BYTES),
-        };
-        let mut alert = Alert {
-            key,
-            content: Content(String::new()),
-            feed: self.feed,
-            kind: cleaner.line(&self.kind, MAX_FIELD_BYTES),
-            title: cleaner.line(&self.title, MAX_TITLE_BYTES),
-            description: cleaner.text(&self.description),
-            severity: self.severity,
-            severity_sent: cleaner.line(&self.severity_sent, 64),
-            provider: self.provider,
-            account: self
-                .account
-                .map(|text| cleaner.line(&text, MAX_FIELD_BYTES)),
-            account_name: self
-                .account_name
-                .map(|text| cleaner.line(&text, MAX_FIELD_BYTES)),
-            region: self.region.map(|text| cleaner.line(&text, MAX_FIELD_BYTES)),
-            class: self.class.map(|text| cleaner.line(&text, 64)),
-            action: self.action.map(|text| cleaner.line(&text, MAX_FIELD_BYTES)),
-            resources: self
-                .resources
-                .into_iter()
-                .map(|resource| cleaner.resource(resource))
-                .collect(),
-            techniques: self
-                .techniques
-                .into_iter()
-                .take(64)
-                .map(|technique| cleaner.technique(technique))
-                .collect(),
-            times: self.times,
-            count: self.count.max(1),
-            state: self.state,
-            indicators: Vec::new(),
-            flags: Vec::new(),
-            raw: Value::Null,
-        };
-        // A field's own cleaning is told of by the raw finding's flags, which have its place.
-        flags.retain(|flag| {
-            !matches!(
-                flag,
-                Flag::Redacted { .. } | Flag::HiddenText { .. } | Flag::Instructions { .. }
-            )
-        });
-        flags.extend(clean_json_keeping(&mut raw, &Bounds::default(), &keep));
-        drop(keep);
-        alert.indicators = indicators;
-        alert.raw = raw;
-        alert.flags = flags.into_iter().collect();
-        if alert.title.is_empty() {
-            alert.title.clone_from(&alert.kind);
-        }
-        alert.content = content(&alert);
-        alert
-    }
-
-    /// A value that plays a part is not also merely related.
-    fn drop_doubles(&mut self) {
-        let main: HashSet<(IndicatorKind, String)> = self
-            .indicators
-            .iter()
-            .filter(|(role, ..)| *role < Role::Related)
-            .map(|(_, kind, value)| (*kind, value.clone()))
-            .collect();
-        self.indicators.retain(|(role, kind, value)| {
-            *role < Role::Related || !main.contains(&(*kind, value.clone()))
-        });
-    }
-
-    /// The indicators, main roles first while there is room, then sorted.
-    fn bounded_indicators(&mut self, flags: &mut BTreeSet<Flag>) -> Vec<Indicator> {
-        let all = std::mem::take(&mut self.indicators);
-        if all.len() > MAX_INDICATORS || self.overflow {
-            flags.insert(Flag::Truncated {
-                path: String::new(),
-            });
-        }
-        let mut indicators: Vec<Indicator> = all
-            .into_iter()
-            .take(MAX_INDICATORS)
-            .map(|(role, kind, value)| Indicator::new(kind, value, role))
-            .collect();
-        indicators.sort();
-        indicators
-    }
-}
-
-struct Cleaner<'a> {
-    keep: &'a HashSet<&'a str>,
-    flags: &'a mut BTreeSet<Flag>,
-}
-
-impl Cleaner<'_> {
-    fn line(&mut self, text: &str, max_bytes: usize) -> String {
-        let (clean, flags) = clean_text(&single_line(text), max_bytes, self.keep);
-        self.flags.extend(flags);
-        clean
-    }
-
-    fn text(&mut self, text: &str) -> String {
-        let (clean, flags) = clean_text(text.trim(), MAX_DESCRIPTION_BYTES, self.keep);
-        self.flags.extend(flags);
-        clean
-    }
-
-    fn resource(&mut self, resource: Resource) -> Resource {
-        if resource.tags.len() > MAX_TAGS {
-            self.flags.insert(Flag::Truncated {
-                path: String::new(),
-            });
-        }
-        Resource {
-            kind: self.line(&resource.kind, MAX_FIELD_BYTES),
-            id: self.line(&resource.id, 1024),
-            name: resource.name.map(|name| self.line(&name, MAX_FIELD_BYTES)),
-            tags: resource
-                .tags
-                .into_iter()
-                .take(MAX_TAGS)
-                .map(|(key, value)| {
-                    (
-                        self.line(&key, MAX_FIELD_BYTES),
-                        self.line(&value, MAX_FIELD_BYTES),
-                    )
-                })
-                .collect(),
-        }
-    }
-
-    fn technique(&mut self, technique: Technique) -> Technique {
-        Technique {
-            id: self.line(&technique.id, 32),
-            name: technique.name.map(|name| self.line(&name, MAX_FIELD_BYTES)),
-        }
-    }
-}
-
-/// An id as it is compared and shown: whole if it is short and visible, else its digest, so that no two become one.
-fn identity(id: &str) -> String {
-    let clean = crate::text::strip_hidden(id).0;
-    if clean == id && id.len() <= MAX_FIELD_BYTES && !id.contains(['\n', '\t']) {
-        return id.to_owned();
-    }
-    format!("sha256:{}", hex(&Sha256::digest(id.as_bytes())))
 }
 
 /// The product's name as one word: lower case, `_` for anything else.
@@ -339,34 +167,4 @@ fn product_word(product: &str) -> String {
         }
     }
     word.trim_matches('_').to_owned()
-}
-
-/// The hash of what all wrappings of a finding share: no counters, no times, no text for people.
-fn content(alert: &Alert) -> Content {
-    let indicators: Vec<_> = alert
-        .indicators
-        .iter()
-        .filter(|found| found.role < Role::Related)
-        .map(|found| json!([found.role.as_str(), found.kind.as_str(), found.value]))
-        .collect();
-    let state = alert.state;
-    let fields = json!([
-        alert.kind,
-        alert.severity.as_str(),
-        alert.account,
-        alert.region,
-        [
-            state.archived,
-            state.inactive,
-            state.resolved,
-            state.suppressed
-        ],
-        alert.action,
-        indicators,
-    ]);
-    Content(hex(&Sha256::digest(fields.to_string().as_bytes())))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

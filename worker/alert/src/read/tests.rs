@@ -2,6 +2,7 @@
 
 mod faults;
 mod feeds;
+mod kinds;
 mod properties;
 mod wrapping;
 

@@ -43,7 +43,7 @@ pub fn clean_json(value: &mut Value, bounds: &Bounds) -> Vec<Flag> {
 }
 
 /// As [`clean_json`]; the values of `keep` stay, though they look random.
-pub(crate) fn clean_json_keeping(
+pub fn clean_json_keeping(
     value: &mut Value,
     bounds: &Bounds,
     keep: &HashSet<&str>,

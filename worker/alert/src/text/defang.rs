@@ -78,6 +78,11 @@ mod tests {
     use super::*;
 
     #[test]
+    fn patterns_compile() {
+        assert!(SCHEME.is_some() && FANGS.is_some());
+    }
+
+    #[test]
     fn addresses_lose_their_fangs_and_get_them_back() {
         for (plain, safe) in [
             ("to 185.220.101.42 now", "to 185.220.101[.]42 now"),

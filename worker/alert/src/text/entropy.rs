@@ -136,3 +136,13 @@ fn entropy(token: &str) -> f64 {
         })
         .sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_compile() {
+        assert!(KEEP.is_some() && TOKEN.is_some());
+    }
+}

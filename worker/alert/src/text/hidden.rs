@@ -93,6 +93,11 @@ mod tests {
     use super::*;
 
     #[test]
+    fn patterns_compile() {
+        assert!(ESCAPES.is_some());
+    }
+
+    #[test]
     fn a14_hidden_text_goes_and_is_counted() {
         for (text, clean, count) in [
             ("plain\n\ttext", "plain\n\ttext", 0),

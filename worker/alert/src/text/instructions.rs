@@ -9,18 +9,18 @@ use std::sync::LazyLock;
 
 use base64::Engine as _;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use regex::{Regex, RegexSet};
+use regex::{Regex, RegexSet, RegexSetBuilder};
 
 /// Between words: what stands in for a space where none is allowed, as in role session names.
 static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
     let gap = r"(?:(?:[\s._:+/,-]|%20){1,6})";
     let verdict = r"(?:benign(?:_true_positive)?|harmless|false[\s._-]{0,3}positives?|not[\s._-]{1,3}malicious|no[\s._-]{1,3}threat|authori[sz]ed[\s._-]activity|true[\s._-]?positives?|inconclusive)";
-    RegexSet::new([
+    RegexSetBuilder::new([
         // Roles and chat templates.
         r"<\|(?:im_start|im_end|im_sep|system|user|assistant|endoftext|eot_id|begin_of_text|start_header_id|end_header_id|tool_call|channel|message)\|>".to_owned(),
         r"\[/?(?:INST|SYS|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS)\]|<</?SYS>>|<(?:start|end)_of_turn>".to_owned(),
         r"(?:^|\n)\s*(?:Human|Assistant)\s*:\s|\n\s*\n\s*(?:System|User|H|A)\s*:\s".to_owned(),
-        r"(?i)</?(?:system|assistant|instructions?|tool_result|function_results?|evidence|untrusted[_-]?data|alert[_-]data|step-\d+-result)(?:\s[^>]{0,80})?>".to_owned(),
+        r"(?i)</?(?:system|assistant|instructions?|tool_result|function_results?|evidence|untrusted[_-]?data|alert[_-]data|step-\d+-result)(?:\s[ -=?-~]{0,80})?>".to_owned(),
         r"(?i)(?:^|\n)#{1,4}\s*(?:system(?: prompt| message)?|new instructions?|instructions?)\s*:?\s*(?:\n|$)".to_owned(),
         // Orders about instructions.
         format!(r"(?i)\b(?:ignore|disregard|forget|override|bypass|skip|drop){gap}(?:all|any|every|the|your|my|these|those|everything)?(?:{gap}(?:of|the|your))?{gap}?(?:previous|prior|above|earlier|preceding|existing|system|former|initial|original)(?:{gap}|\b)"),
@@ -40,8 +40,30 @@ static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
         r"(?i)\b(?:according\s+to|see|as\s+in|per)\s+(?:evidence\s+)?\[?E\d{1,3}\b".to_owned(),
         r"(?i)\bevidence\s+(?:id\s+)?\[?E\d{1,3}\b|\bexoneration\s*[:=]".to_owned(),
     ])
+    .unicode(false)
+    .build()
     .ok()
 });
+
+/// Something that stands in every such text: one cheap look spares most texts the phrases.
+static TRIGGER: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(concat!(
+        "(?i-u:",
+        r"<\||\[/?(?:inst|sys|available_tools|tool_calls)|<</?sys|_of_turn>|human\s*:|assistant|\n\s*(?:system|user|h|a)\s*:|</?(?:system|instruction|tool_|function_|evidence|untrusted|alert|step-)|#\s*(?:system|new|instruction)",
+        r"|ignore|disregard|forget|override|bypass|skip|drop|instruction|prompt|you\s+are\s+now|from\s+now\s+on|act\s+as|pretend|as\s+an\s+ai|dear\s|(?:to|for)\s+(?:the\s+)?(?:ai|llm|analyst|model|triage|agent|automated)",
+        r"|benign|harmless|false|malicious|no[ -~]{1,3}threat|authori[sz]ed|true[ -~]{0,3}positive|inconclusive|approved|not\s|don'?t|never|no\s+need|exoneration",
+        r")|(?-u:\b)E[0-9]",
+    ))
+    .ok()
+});
+
+/// Both alphabets are made one first; padding and stray bits are nobody's concern here.
+const ENGINE: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
 
 static BASE64: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"[A-Za-z0-9+/_-]{24,}={0,2}").ok());
@@ -57,9 +79,12 @@ pub fn instructions(text: &str) -> bool {
 }
 
 fn matches(text: &str) -> bool {
-    PHRASES
+    TRIGGER
         .as_ref()
-        .is_some_and(|phrases| phrases.is_match(text))
+        .is_none_or(|trigger| trigger.is_match(text))
+        && PHRASES
+            .as_ref()
+            .is_some_and(|phrases| phrases.is_match(text))
 }
 
 /// As a machine may read it: tag characters become the letters they mean, other hidden ones go.
@@ -84,13 +109,9 @@ fn encoded(text: &str) -> bool {
     let Some(tokens) = BASE64.as_ref() else {
         return false;
     };
-    let config =
-        GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
-    let config = config.with_decode_allow_trailing_bits(true);
     tokens.find_iter(text).take(16).any(|token| {
         let plain = token.as_str().replace('-', "+").replace('_', "/");
-        let engine = GeneralPurpose::new(&base64::alphabet::STANDARD, config);
-        engine
+        ENGINE
             .decode(plain)
             .ok()
             .and_then(|bytes| String::from_utf8(bytes).ok())
@@ -101,6 +122,11 @@ fn encoded(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn patterns_compile() {
+        assert!(PHRASES.is_some() && TRIGGER.is_some() && BASE64.is_some());
+    }
 
     #[test]
     fn a14_text_that_talks_to_the_analyst_is_noticed() {

@@ -100,10 +100,7 @@ pub(super) const SECRETS: &[(&str, &str)] = &[
         "terraform_token",
         r"\b[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,70}",
     ),
-    (
-        "vault_token",
-        r"\b(?:hv[sbr]\.[A-Za-z0-9_-]{24,}|s\.[A-Za-z0-9]{24}\b)",
-    ),
+    ("vault_token", r"\b(?:hv[sbr]\.[A-Za-z0-9_-]{24,})"),
     ("pulumi_token", r"\bpul-[a-f0-9]{40}"),
     ("sonar_token", r"\bsq[apu]_[a-f0-9]{40}"),
     (
@@ -113,12 +110,12 @@ pub(super) const SECRETS: &[(&str, &str)] = &[
     ("circleci_token", r"\bCCIPAT_[A-Za-z0-9_]{20,}"),
     ("buildkite_token", r"\bbkua_[a-z0-9]{40}"),
     // Models.
+    ("openrouter_key", r"\bsk-or-v1-[a-f0-9]{64}"),
     ("anthropic_key", r"\bsk-ant-[A-Za-z0-9_-]{20,}"),
     (
         "openai_key",
         r"\bsk-(?:proj-|svcacct-|admin-|None-)?[A-Za-z0-9_-]{20,}",
     ),
-    ("openrouter_key", r"\bsk-or-v1-[a-f0-9]{64}"),
     ("huggingface_token", r"\b(?:hf|api_org)_[A-Za-z0-9]{30,}"),
     ("groq_key", r"\bgsk_[A-Za-z0-9]{40,}"),
     ("replicate_token", r"\br8_[A-Za-z0-9]{36,}"),
@@ -137,10 +134,6 @@ pub(super) const SECRETS: &[(&str, &str)] = &[
         r"discord(?:app)?\.com/api/webhooks/(?P<secret>\d{16,20}/[A-Za-z0-9_-]{40,})",
     ),
     (
-        "discord_token",
-        r"\b[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}",
-    ),
-    (
         "teams_webhook",
         r"webhook\.office\.com/webhookb2/(?P<secret>[A-Za-z0-9@/-]{40,})",
     ),
@@ -150,10 +143,7 @@ pub(super) const SECRETS: &[(&str, &str)] = &[
         "sendgrid_key",
         r"\bSG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}",
     ),
-    (
-        "mailgun_key",
-        r"\bkey-[0-9a-f]{32}\b|\b[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}\b",
-    ),
+    ("mailgun_key", r"\bkey-[0-9a-f]{32}\b"),
     ("mailchimp_key", r"\b[0-9a-f]{32}-us\d{1,2}\b"),
     (
         "postmark_token",
@@ -161,7 +151,7 @@ pub(super) const SECRETS: &[(&str, &str)] = &[
     ),
     (
         "pagerduty_key",
-        r#"(?i)(?:pagerduty|pd).{0,24}?(?:token|key)["'\s:=]{1,6}(?P<secret>[A-Za-z0-9+_-]{20,32})"#,
+        r#"(?i)pagerduty.{0,24}?(?:token|key)["'\s:=]{1,6}(?P<secret>[A-Za-z0-9+_-]{20,32})"#,
     ),
     // Money and commerce.
     (
@@ -199,7 +189,6 @@ pub(super) const SECRETS: &[(&str, &str)] = &[
         "dynatrace_token",
         r"\bdt0[a-z]\d{2}\.[A-Z0-9]{24}\.[A-Z0-9]{64}",
     ),
-    ("okta_token", r"\b00[A-Za-z0-9_-]{40}\b"),
     ("databricks_token", r"\bdapi[a-f0-9]{32}(?:-\d)?\b"),
     (
         "planetscale_token",
@@ -266,6 +255,20 @@ pub(super) const SECRETS: &[(&str, &str)] = &[
         r#"(?i)\b[\w.-]{0,40}?(?:passw(?:or)?d|passwd|passphrase|pwd|client[_-]?secret|secret[_-]?(?:access[_-]?)?key|secret|api[_-]?key|apikey|auth[_-]?token|access[_-]?token|refresh[_-]?token|id[_-]?token|session[_-]?token|security[_-]?token|token|private[_-]?key|credentials?)(?:["'\\]{0,3})\s{0,3}(?:=>|:=|=|:)\s{0,3}(?:["'\\]{0,3})(?P<secret>[^\s"'\\,;&<>(){}\[\]]{6,})"#,
     ),
 ];
+
+/// Something that stands in every text with a secret of the kinds above: one cheap look spares most texts the patterns.
+///
+/// Without regard to case, for most patterns are so; a test holds it against every kind.
+pub(super) const TRIGGERS: &str = concat!(
+    "(?i-u:",
+    r"private key|putty-|age-secret|secret|key[\x22'\s]{0,4}[=:\s]|fwogzx|iqojb3|fqogzx|fqodyx|x-amz-|absk|bedrock-api|amzn\.mws|aiza|ya29\.|1//0|gocspx-",
+    r"|accountkey|sig=|q~|azdo|aliyun|alibaba|do[opr]_v1|hrku-|fo1_|fm[12]|v1\.0-|cf(?:ut|at|k)_",
+    r"|gh[pousr]_|github_|gl[a-z]{2,5}-|atbb|atctt3|atatt3|npm_|pypi-|cio[a-z0-9]{12}|rubygems_|oy2|dckr_|\x22auth\x22|atlasv1|hv[sbr]\.|pul-|sq[apu]_|akcp|cmvmd|ccipat|bkua_",
+    r"|sk-|hf_|api_org|gsk_|r8_|xai-|xox|xapp-|hooks\.slack|discord|webhook|[0-9]:aa|sk[0-9a-f]|sg\.|key-|-us[0-9]|postmark|pagerduty",
+    r"|sk_|rk_|whsec_|sq0|eaa|token|shp|datadog|nr[a-z]{2}-|glsa_|glc_|eyj|sntry|sentry|dt0|dapi|pscale_|sb[ps]_|dp\.|ops_|tskey-|lin_|ntn_|[a-z0-9]{14}\.[a-f0-9]{16}|fig[dor]_|pmak-",
+    r"|://|bearer|basic|authorization|api-key|cookie|pass|pwd|api[_-]?key|mysql|mariadb|curl|\$2|\$[156y]\$|argon2|credential",
+    ")",
+);
 
 /// The key of a JSON object whose string value is a secret, whatever it looks like.
 pub(super) const SECRET_KEY: &str = r"(?i)^(?:.*[._-])?(?:passwd|password|passphrase|pwd|secret|clientsecret|client[_-]secret|secret[_-]?access[_-]?key|secret[_-]?key|session[_-]?token|access[_-]?token|refresh[_-]?token|id[_-]?token|auth[_-]?token|bearer[_-]?token|security[_-]?token|api[_-]?key|apikey|api[_-]?token|private[_-]?key|encryption[_-]?key|signing[_-]?key|signing[_-]?secret|webhook[_-]?secret|authorization|cookie|set-cookie|connection[_-]?string|master[_-]?user[_-]?password|user[_-]?password|db[_-]?password|x-amz-security-token)$";

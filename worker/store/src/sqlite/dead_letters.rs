@@ -9,30 +9,30 @@ use super::row::get_time;
 
 const LIST: &str = "SELECT id, source, received_at, error, size_bytes, sha256, case_id FROM dead_letters \
      ORDER BY id DESC LIMIT ?1";
-const BYTES: &str = "SELECT d.id, d.source, d.received_at, d.error, d.size_bytes, d.sha256, d.case_id, r.bytes \
+const LETTER: &str = "SELECT d.id, d.source, d.received_at, d.error, d.size_bytes, d.sha256, d.case_id, r.bytes \
      FROM dead_letters d LEFT JOIN raw_messages r ON r.id = d.raw_id WHERE d.id = ?1";
 
 #[async_trait]
 impl DeadLetters for SqliteStore {
-    async fn list(&self, limit: usize) -> Result<Vec<DeadLetter>, StoreError> {
+    async fn letters(&self, limit: usize) -> Result<Vec<DeadLetter>, StoreError> {
         self.thread
             .run("list dead letters", move |connection| {
                 let limit = i64::try_from(limit).unwrap_or(i64::MAX);
                 let mut statement = connection.prepare_cached(LIST)?;
-                let rows = statement.query_map([limit], letter)?;
+                let rows = statement.query_map([limit], to_letter)?;
                 Ok(rows.collect::<Result<_, _>>()?)
             })
             .await
     }
 
-    async fn bytes(&self, id: i64) -> Result<Option<(DeadLetter, Vec<u8>)>, StoreError> {
+    async fn letter(&self, id: i64) -> Result<Option<(DeadLetter, Vec<u8>)>, StoreError> {
         self.thread
             .run("read a dead letter", move |connection| {
                 Ok(connection
-                    .prepare_cached(BYTES)?
+                    .prepare_cached(LETTER)?
                     .query_row([id], |row| {
                         let bytes: Option<Vec<u8>> = row.get(7)?;
-                        Ok((letter(row)?, bytes.unwrap_or_default()))
+                        Ok((to_letter(row)?, bytes.unwrap_or_default()))
                     })
                     .optional()?)
             })
@@ -40,7 +40,7 @@ impl DeadLetters for SqliteStore {
     }
 }
 
-fn letter(row: &Row<'_>) -> Result<DeadLetter, Error> {
+fn to_letter(row: &Row<'_>) -> Result<DeadLetter, Error> {
     let size: i64 = row.get(4)?;
     let case_id: Option<String> = row.get(6)?;
     Ok(DeadLetter {

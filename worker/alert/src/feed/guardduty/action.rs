@@ -6,10 +6,13 @@
 use crate::feed::{Draft, Node};
 use crate::{IndicatorKind, Role};
 
+/// Reads one kind of action; gives what it was done to, in a word or two.
+type Reader = fn(&mut Draft, Node<'_>) -> Option<String>;
+
 pub(super) fn read(draft: &mut Draft, service: Node<'_>) {
     let action = service.at("action");
     let kind = action.at("actionType").str();
-    let details: [(&str, &str, fn(&mut Draft, Node<'_>) -> Option<String>); 9] = [
+    let details: [(&str, &str, Reader); 9] = [
         ("awsApiCallAction", "AWS_API_CALL", api_call),
         ("networkConnectionAction", "NETWORK_CONNECTION", connection),
         ("portProbeAction", "PORT_PROBE", port_probe),

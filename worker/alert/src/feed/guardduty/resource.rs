@@ -8,10 +8,13 @@ use std::collections::BTreeMap;
 use crate::feed::{Draft, Node};
 use crate::{IndicatorKind, Role};
 
+/// Reads one kind of resource.
+type Reader = fn(&mut Draft, Node<'_>);
+
 pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
     // The main resource is the one that the type names; the others stand after it.
     let kind = resource.at("resourceType").str().unwrap_or_default();
-    let mut parts: [(&str, fn(&mut Draft, Node<'_>)); 10] = [
+    let mut parts: [(&str, Reader); 10] = [
         ("accessKeyDetails", access_key),
         ("instanceDetails", instance),
         ("s3BucketDetails", buckets),

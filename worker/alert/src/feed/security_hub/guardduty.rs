@@ -160,69 +160,61 @@ fn merge(into: &mut Value, from: Value) {
 fn resource(node: Node<'_>) -> Value {
     let mut resource = Map::new();
     for item in node.at("Resources").items() {
-        let kind = item.at("Type").str().unwrap_or_default();
-        let id = item.at("Id").str().unwrap_or_default();
-        let details = item.path("Details").at(kind);
-        let last = id.rsplit(['/', ':']).next().unwrap_or(id);
-        let tags = copy(item.at("Tags"));
-        let (name, key, value) = match kind {
-            "AwsIamAccessKey" => (
-                "AccessKey",
-                "accessKeyDetails",
-                json!({
-                    "accessKeyId": last,
-                    "principalId": copy(details.at("PrincipalId")),
-                    "userName": copy(details.at("PrincipalName")),
-                    "userType": copy(details.at("PrincipalType")),
-                }),
-            ),
-            "AwsEc2Instance" => (
-                "Instance",
-                "instanceDetails",
-                json!({
-                    "instanceId": last,
-                    "imageId": copy(details.at("ImageId")),
-                    "iamInstanceProfile": { "arn": copy(details.at("IamInstanceProfileArn")) },
-                    "networkInterfaces": [{ "ipv6Addresses": copy(details.at("IpV6Addresses")) }],
-                    "tags": tags,
-                }),
-            ),
-            "AwsS3Bucket" => (
-                "S3Bucket",
-                "s3BucketDetails",
-                json!([{ "name": last, "arn": id, "tags": tags }]),
-            ),
-            "AwsEksCluster" => (
-                "EKSCluster",
-                "eksClusterDetails",
-                json!({ "name": last, "arn": id, "tags": tags }),
-            ),
-            "AwsEcsCluster" => (
-                "ECSCluster",
-                "ecsClusterDetails",
-                json!({ "name": last, "arn": id, "tags": tags }),
-            ),
-            "AwsLambdaFunction" => (
-                "Lambda",
-                "lambdaDetails",
-                json!({ "functionName": last, "functionArn": id, "tags": tags }),
-            ),
-            "AwsRdsDbInstance" => (
-                "RDSDBInstance",
-                "rdsDbInstanceDetails",
-                json!({ "dbInstanceIdentifier": last, "dbInstanceArn": id, "tags": tags }),
-            ),
-            "Container" => (
-                "Container",
-                "containerDetails",
-                json!({ "id": id, "name": copy(details.at("Name")), "image": copy(details.at("ImageName")) }),
-            ),
-            _ => continue,
-        };
-        resource
-            .entry("resourceType")
-            .or_insert_with(|| json!(name));
-        resource.entry(key).or_insert(value);
+        if let Some((name, key, value)) = details(item) {
+            resource
+                .entry("resourceType")
+                .or_insert_with(|| json!(name));
+            resource.entry(key).or_insert(value);
+        }
     }
     Value::Object(resource)
+}
+
+/// GuardDuty's name of a resource type, the key of its details, and those.
+fn details(item: Node<'_>) -> Option<(&'static str, &'static str, Value)> {
+    let kind = item.at("Type").str()?;
+    let id = item.at("Id").str()?;
+    let details = item.at("Details").at(kind);
+    let last = id.rsplit(['/', ':']).next().unwrap_or(id);
+    let tags = copy(item.at("Tags"));
+    let named = |key: &str| json!({ "name": last, key: id, "tags": tags });
+    Some(match kind {
+        "AwsIamAccessKey" => {
+            let key = json!({
+                "accessKeyId": last,
+                "principalId": copy(details.at("PrincipalId")),
+                "userName": copy(details.at("PrincipalName")),
+                "userType": copy(details.at("PrincipalType")),
+            });
+            ("AccessKey", "accessKeyDetails", key)
+        }
+        "AwsEc2Instance" => {
+            let instance = json!({
+                "instanceId": last,
+                "imageId": copy(details.at("ImageId")),
+                "iamInstanceProfile": { "arn": copy(details.at("IamInstanceProfileArn")) },
+                "networkInterfaces": [{ "ipv6Addresses": copy(details.at("IpV6Addresses")) }],
+                "tags": tags,
+            });
+            ("Instance", "instanceDetails", instance)
+        }
+        "AwsS3Bucket" => ("S3Bucket", "s3BucketDetails", json!([named("arn")])),
+        "AwsEksCluster" => ("EKSCluster", "eksClusterDetails", named("arn")),
+        "AwsEcsCluster" => ("ECSCluster", "ecsClusterDetails", named("arn")),
+        "AwsLambdaFunction" => {
+            let function = json!({ "functionName": last, "functionArn": id, "tags": tags });
+            ("Lambda", "lambdaDetails", function)
+        }
+        "AwsRdsDbInstance" => {
+            let database =
+                json!({ "dbInstanceIdentifier": last, "dbInstanceArn": id, "tags": tags });
+            ("RDSDBInstance", "rdsDbInstanceDetails", database)
+        }
+        "Container" => {
+            let (name, image) = (copy(details.at("Name")), copy(details.at("ImageName")));
+            let container = json!({ "id": id, "name": name, "image": image });
+            ("Container", "containerDetails", container)
+        }
+        _ => return None,
+    })
 }

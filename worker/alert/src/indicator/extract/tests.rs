@@ -11,6 +11,13 @@ fn of(kind: IndicatorKind, text: &str) -> Vec<String> {
 }
 
 #[test]
+fn patterns_compile() {
+    for pattern in [&URL, &EMAIL, &IPV4, &IPV6, &DOMAIN, &HASH, &ARN, &CVE] {
+        assert!(pattern.is_some());
+    }
+}
+
+#[test]
 fn each_kind_is_found_plain_and_defanged() {
     let text = "From 185.220.101[.]42, 2001:db8::1 and ::ffff:203.0.113.7 to hxxps://evil[.]example[.]com/a?b=c, \
         mail bob@Evil.com, CVE-2023-32784 (d41d8cd98f00b204e9800998ecf8427e) by arn:aws:iam::123456789012:role/x; pool.minexmr.com:4444.";

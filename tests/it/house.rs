@@ -1,0 +1,53 @@
+//! Keeps the house as `worker/README.md` and `docs/decisions/` describe it: floors, members, licences, words.
+//!
+//! What a compiler or clippy can check is not checked here, and how long files are is checked by `tests/run`.
+
+mod floors;
+mod members;
+mod numbers;
+mod supply;
+mod words;
+
+use std::path::Path;
+
+use cargo_metadata::{Metadata, MetadataCommand, Package};
+use nightshift_tests::{files, root};
+
+/// The whole workspace with everything it depends on, on every platform and with every feature.
+fn metadata() -> Metadata {
+    MetadataCommand::new()
+        .manifest_path(root().join("Cargo.toml"))
+        .features(cargo_metadata::CargoOpt::AllFeatures)
+        .other_options(["--locked".to_owned()])
+        .exec()
+        .unwrap()
+}
+
+/// A file of the repository as text.
+fn text(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Paths, as they are from the root, and texts of all files below a folder that have one of these endings.
+fn texts(below: &str, endings: &[&str]) -> Vec<(String, String)> {
+    files(&root().join(below))
+        .unwrap()
+        .into_iter()
+        .filter(|path| has_ending(path, endings))
+        .map(|path| {
+            let name = path.strip_prefix(root()).unwrap().to_str().unwrap();
+            (name.to_owned(), text(name))
+        })
+        .collect()
+}
+
+fn has_ending(path: &Path, endings: &[&str]) -> bool {
+    path.extension()
+        .is_some_and(|ending| endings.iter().any(|known| ending == *known))
+}
+
+/// Where a package of ours lives, from the root.
+fn folder(package: &Package) -> String {
+    let folder = package.manifest_path.parent().unwrap();
+    folder.strip_prefix(root()).unwrap().to_string()
+}

@@ -1,0 +1,104 @@
+//! The arrows between crates: each may use what the table says and what that uses, never a crate above or beside it.
+
+use std::collections::BTreeSet;
+
+use super::metadata;
+
+/// Every package there may be, from the ground up, with the crates that it stands on. Packages on one floor are
+/// siblings: none uses another. A new crate needs a reason in `docs/decisions/` and a row here.
+pub(super) const FLOORS: [(&str, &[&str]); 14] = [
+    ("nightshift-alert", &[]),
+    ("nightshift-engine", &["nightshift-alert"]),
+    ("nightshift-analyst", &["nightshift-engine"]),
+    ("nightshift-models", &["nightshift-analyst"]),
+    ("nightshift-tools", &["nightshift-engine"]),
+    ("nightshift-pipeline", &["nightshift-engine"]),
+    ("nightshift-queue", &["nightshift-pipeline"]),
+    ("nightshift-store", &["nightshift-pipeline"]),
+    ("nightshift-report", &["nightshift-pipeline"]),
+    ("nightshift-web", &["nightshift-pipeline"]),
+    (
+        "nightshift-cli",
+        &[
+            "nightshift-models",
+            "nightshift-tools",
+            "nightshift-queue",
+            "nightshift-store",
+            "nightshift-report",
+            "nightshift-web",
+        ],
+    ),
+    ("nightshift-tests", &["nightshift-cli"]),
+    ("nightshift-bench", &["nightshift-cli"]),
+    ("nightshift-chaos", &["nightshift-cli"]),
+];
+
+/// What a package may use: its row, and the rows of those.
+fn may_use(package: &str) -> BTreeSet<&'static str> {
+    let below = FLOORS
+        .iter()
+        .find(|(name, _)| *name == package)
+        .map_or(&[] as &[&str], |(_, below)| below);
+    below
+        .iter()
+        .flat_map(|name| std::iter::once(*name).chain(may_use(name)))
+        .collect()
+}
+
+/// The arrow, in words, if the table does not have it.
+fn forbidden(package: &str, used: &str) -> Option<String> {
+    (!may_use(package).contains(used))
+        .then(|| format!("{package} uses {used}, which is above or beside it"))
+}
+
+#[test]
+fn no_crate_uses_one_above_or_beside_it() {
+    let metadata = metadata();
+    let ours = metadata.workspace_packages();
+    let names: BTreeSet<&str> = ours.iter().map(|package| package.name.as_str()).collect();
+    let wrong: Vec<String> = ours
+        .iter()
+        .flat_map(|package| {
+            package
+                .dependencies
+                .iter()
+                .filter(|dependency| names.contains(dependency.name.as_str()))
+                .filter_map(|dependency| forbidden(&package.name, &dependency.name))
+        })
+        .collect();
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+#[test]
+fn the_table_knows_every_package() {
+    let unknown: Vec<String> = metadata()
+        .workspace_packages()
+        .iter()
+        .map(|package| package.name.to_string())
+        .filter(|name| !FLOORS.iter().any(|(known, _)| known == name))
+        .collect();
+    assert_eq!(unknown, Vec::<String>::new());
+}
+
+#[test]
+fn the_table_forbids_siblings_and_what_is_above() {
+    for (package, used) in [
+        ("nightshift-alert", "nightshift-engine"),
+        ("nightshift-engine", "nightshift-store"),
+        ("nightshift-tools", "nightshift-analyst"),
+        ("nightshift-analyst", "nightshift-pipeline"),
+        ("nightshift-report", "nightshift-store"),
+        ("nightshift-web", "nightshift-report"),
+    ] {
+        assert!(forbidden(package, used).is_some(), "{package} → {used}");
+    }
+    for (package, used) in [
+        ("nightshift-engine", "nightshift-alert"),
+        ("nightshift-store", "nightshift-alert"),
+        ("nightshift-models", "nightshift-engine"),
+        ("nightshift-cli", "nightshift-pipeline"),
+        ("nightshift-cli", "nightshift-analyst"),
+    ] {
+        assert_eq!(forbidden(package, used), None);
+    }
+}

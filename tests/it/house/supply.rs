@@ -1,0 +1,123 @@
+//! What others' code may come in: licences, banned crates, sources. `deny.toml` is the one list; `cargo deny` reads it
+//! too, where it is installed, and adds the advisories, which need a network.
+
+use cargo_metadata::Package;
+use spdx::{Expression, LicenseReq, ParseMode};
+
+use super::{metadata, text};
+
+fn deny() -> toml::Table {
+    text("deny.toml").parse().unwrap()
+}
+
+fn allowed(deny: &toml::Table) -> Vec<String> {
+    deny["licenses"]["allow"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|licence| licence.as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// Whether an SPDX expression can be met with the allowed licences alone.
+fn is_met(expression: &str, allowed: &[String]) -> bool {
+    let meets = |wanted: &LicenseReq| allowed.iter().any(|licence| *licence == wanted.to_string());
+    Expression::parse_mode(expression, ParseMode::LAX)
+        .is_ok_and(|expression| expression.evaluate(meets))
+}
+
+/// Whether a package is what an entry of `bans.deny` names: `crate = "name"`, or `"name:requirement"`.
+fn is_named_by(entry: &str, package: &Package) -> bool {
+    let (name, wanted) = entry.split_once(':').unwrap_or((entry, "*"));
+    let wanted = cargo_metadata::semver::VersionReq::parse(wanted).unwrap();
+    package.name == name && wanted.matches(&package.version)
+}
+
+fn banned(deny: &toml::Table) -> Vec<&str> {
+    deny["bans"]["deny"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| entry["crate"].as_str().unwrap())
+        .collect()
+}
+
+#[test]
+fn every_licence_is_allowed() {
+    let deny = deny();
+    let allowed = allowed(&deny);
+    let wrong: Vec<String> = metadata()
+        .packages
+        .iter()
+        .filter(|package| {
+            !package
+                .license
+                .as_deref()
+                .is_some_and(|licence| is_met(licence, &allowed))
+        })
+        .map(|package| {
+            format!(
+                "{} {}: {:?}",
+                package.name, package.version, package.license
+            )
+        })
+        .collect();
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+#[test]
+fn no_banned_crate_comes_in() {
+    let deny = deny();
+    let banned = banned(&deny);
+    for must in [
+        "ring",
+        "openssl-sys",
+        "native-tls",
+        "hyper:<1",
+        "rustls:<0.23",
+        "backoff",
+    ] {
+        assert!(banned.contains(&must), "deny.toml does not ban {must}");
+    }
+    let metadata = metadata();
+    let found: Vec<String> = metadata
+        .packages
+        .iter()
+        .filter(|package| banned.iter().any(|entry| is_named_by(entry, package)))
+        .map(|package| format!("{} {}", package.name, package.version))
+        .collect();
+    assert_eq!(found, Vec::<String>::new());
+}
+
+#[test]
+fn crates_come_from_the_registry_or_this_repository() {
+    let wrong: Vec<String> = metadata()
+        .packages
+        .iter()
+        .filter(|package| {
+            package
+                .source
+                .as_ref()
+                .is_some_and(|source| !source.is_crates_io())
+        })
+        .map(|package| format!("{} from {:?}", package.name, package.source))
+        .collect();
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+#[test]
+fn licence_expressions_are_read_as_they_are_meant() {
+    let allowed = ["MIT", "Apache-2.0", "Apache-2.0 WITH LLVM-exception"].map(str::to_owned);
+    for met in [
+        "MIT",
+        "MIT/Apache-2.0",
+        "GPL-3.0-only OR MIT",
+        "Apache-2.0 WITH LLVM-exception",
+        "(MIT OR Zlib) AND Apache-2.0",
+    ] {
+        assert!(is_met(met, &allowed), "{met}");
+    }
+    for unmet in ["GPL-3.0-only", "MIT AND GPL-3.0-only", "", "no licence"] {
+        assert!(!is_met(unmet, &allowed), "{unmet}");
+    }
+}

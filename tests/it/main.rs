@@ -1,0 +1,5 @@
+//! One binary for all tests of the whole, so that it links once. A module per matter.
+
+#![cfg(test)]
+
+mod house;

@@ -1,0 +1,9 @@
+//! What the tests of the whole share: where the repository is, and where the program under test is.
+//!
+//! Fakes of models, clouds and destinations get a module each here. What only one test needs stays beside that test.
+
+mod program;
+mod tree;
+
+pub use program::{NoProgram, program};
+pub use tree::{files, root};

@@ -1,0 +1,37 @@
+//! The repository as files.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The root of the repository.
+#[must_use]
+pub fn root() -> &'static Path {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    tests.parent().unwrap_or(tests)
+}
+
+/// All files below a folder, in a stable order; hidden folders and build output are left out. A folder that is not
+/// there has none.
+///
+/// # Errors
+///
+/// When a folder cannot be read.
+pub fn files(below: &Path) -> io::Result<Vec<PathBuf>> {
+    if !below.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut entries = std::fs::read_dir(below)?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<io::Result<Vec<_>>>()?;
+    entries.sort();
+    let mut found = Vec::new();
+    for path in entries {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if path.is_file() {
+            found.push(path);
+        } else if !name.starts_with('.') && name != "target" {
+            found.extend(files(&path)?);
+        }
+    }
+    Ok(found)
+}

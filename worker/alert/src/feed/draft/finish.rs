@@ -1,0 +1,234 @@
+//! From a draft to an alert: typed values bounded first, then text cleaned, then the content hashed.
+//!
+//! The order matters: typed values and ids are exempt from redaction, so they are known before text is cleaned.
+
+use std::collections::{BTreeSet, HashSet};
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::{Draft, MAX_DESCRIPTION_BYTES};
+use crate::text::{Bounds, clean_json_keeping, clean_text, single_line};
+use crate::{Alert, Content, Flag, Indicator, IndicatorKind, Key, Resource, Role, Technique};
+
+/// Most indicators of an alert; main roles come first.
+const MAX_INDICATORS: usize = 256;
+/// Most flags of decoding that are kept.
+const MAX_DECODING_FLAGS: usize = 64;
+const MAX_TAGS: usize = 64;
+const MAX_TECHNIQUES: usize = 64;
+const MAX_TITLE_BYTES: usize = 512;
+const MAX_FIELD_BYTES: usize = 256;
+
+impl Draft {
+    /// Cleans and bounds everything and makes the alert; `decoding` is what was noticed while decoding `raw`.
+    pub(crate) fn finish(mut self, mut raw: Value, decoding: Vec<Flag>) -> Alert {
+        self.add_from_text(&format!("{}\n{}", self.title, self.description));
+        self.drop_doubles();
+        let mut flags: BTreeSet<Flag> = decoding.into_iter().take(MAX_DECODING_FLAGS).collect();
+        let indicators = self.bounded_indicators(&mut flags);
+        let identity = [
+            self.id.clone(),
+            self.key_account.clone(),
+            self.account.clone().unwrap_or_default(),
+        ];
+        let keep: HashSet<&str> = indicators
+            .iter()
+            .map(|found| found.value.as_str())
+            .chain(
+                identity
+                    .iter()
+                    .map(String::as_str)
+                    .filter(|text| !text.is_empty()),
+            )
+            .collect();
+        let mut alert = self.clean(&mut Cleaner {
+            keep: &keep,
+            flags: &mut flags,
+        });
+        // What was cleaned in a field was cleaned in the raw finding too, whose flags have its place.
+        flags.retain(|flag| {
+            matches!(
+                flag,
+                Flag::Truncated { .. } | Flag::Replaced { .. } | Flag::DuplicateKey { .. }
+            )
+        });
+        flags.extend(clean_json_keeping(&mut raw, &Bounds::default(), &keep));
+        alert.indicators = indicators;
+        alert.raw = raw;
+        alert.flags = flags.into_iter().collect();
+        alert.content = content(&alert);
+        alert
+    }
+
+    /// The alert's own fields; indicators, raw JSON, flags and content are added after.
+    fn clean(self, cleaner: &mut Cleaner<'_>) -> Alert {
+        let kind = cleaner.line(&self.kind, MAX_FIELD_BYTES);
+        let title = cleaner.line(&self.title, MAX_TITLE_BYTES);
+        Alert {
+            key: Key {
+                product: self.product,
+                id: identity(&self.id),
+                account: cleaner.line(&self.key_account, MAX_FIELD_BYTES),
+            },
+            content: Content(String::new()),
+            feed: self.feed,
+            title: if title.is_empty() {
+                kind.clone()
+            } else {
+                title
+            },
+            kind,
+            description: cleaner.text(&self.description),
+            severity: self.severity,
+            severity_sent: cleaner.line(&self.severity_sent, 64),
+            provider: self.provider,
+            account: cleaner.field(self.account),
+            account_name: cleaner.field(self.account_name),
+            region: cleaner.field(self.region),
+            class: cleaner.field(self.class),
+            action: cleaner.field(self.action),
+            resources: self
+                .resources
+                .into_iter()
+                .map(|resource| cleaner.resource(resource))
+                .collect(),
+            techniques: self
+                .techniques
+                .into_iter()
+                .take(MAX_TECHNIQUES)
+                .map(|technique| cleaner.technique(technique))
+                .collect(),
+            times: self.times,
+            count: self.count.max(1),
+            state: self.state,
+            indicators: Vec::new(),
+            flags: Vec::new(),
+            raw: Value::Null,
+        }
+    }
+
+    /// A value that plays a part is not also merely related.
+    fn drop_doubles(&mut self) {
+        let main: HashSet<(IndicatorKind, String)> = self
+            .indicators
+            .iter()
+            .filter(|(role, ..)| *role < Role::Related)
+            .map(|(_, kind, value)| (*kind, value.clone()))
+            .collect();
+        self.indicators.retain(|(role, kind, value)| {
+            *role < Role::Related || !main.contains(&(*kind, value.clone()))
+        });
+    }
+
+    /// The indicators, main roles first while there is room, then sorted.
+    fn bounded_indicators(&mut self, flags: &mut BTreeSet<Flag>) -> Vec<Indicator> {
+        let all = std::mem::take(&mut self.indicators);
+        if all.len() > MAX_INDICATORS || self.overflow {
+            flags.insert(Flag::Truncated {
+                path: String::new(),
+            });
+        }
+        let mut indicators: Vec<Indicator> = all
+            .into_iter()
+            .take(MAX_INDICATORS)
+            .map(|(role, kind, value)| Indicator::new(kind, value, role))
+            .collect();
+        indicators.sort();
+        indicators
+    }
+}
+
+struct Cleaner<'a> {
+    keep: &'a HashSet<&'a str>,
+    flags: &'a mut BTreeSet<Flag>,
+}
+
+impl Cleaner<'_> {
+    fn line(&mut self, text: &str, max_bytes: usize) -> String {
+        let (clean, flags) = clean_text(&single_line(text), max_bytes, self.keep);
+        self.flags.extend(flags);
+        clean
+    }
+
+    fn field(&mut self, text: Option<String>) -> Option<String> {
+        text.map(|text| self.line(&text, MAX_FIELD_BYTES))
+            .filter(|text| !text.is_empty())
+    }
+
+    fn text(&mut self, text: &str) -> String {
+        let (clean, flags) = clean_text(text.trim(), MAX_DESCRIPTION_BYTES, self.keep);
+        self.flags.extend(flags);
+        clean
+    }
+
+    fn resource(&mut self, resource: Resource) -> Resource {
+        if resource.tags.len() > MAX_TAGS {
+            self.flags.insert(Flag::Truncated {
+                path: String::new(),
+            });
+        }
+        Resource {
+            kind: self.line(&resource.kind, MAX_FIELD_BYTES),
+            id: self.line(&resource.id, 1024),
+            name: resource.name.map(|name| self.line(&name, MAX_FIELD_BYTES)),
+            tags: resource
+                .tags
+                .into_iter()
+                .take(MAX_TAGS)
+                .map(|(key, value)| {
+                    (
+                        self.line(&key, MAX_FIELD_BYTES),
+                        self.line(&value, MAX_FIELD_BYTES),
+                    )
+                })
+                .collect(),
+        }
+    }
+
+    fn technique(&mut self, technique: Technique) -> Technique {
+        Technique {
+            id: self.line(&technique.id, 32),
+            name: technique.name.map(|name| self.line(&name, MAX_FIELD_BYTES)),
+        }
+    }
+}
+
+/// An id as it is compared and shown: whole if it is short and visible, else its digest, so that no two become one.
+fn identity(id: &str) -> String {
+    let clean = crate::text::strip_hidden(id).0;
+    if clean == id && id.len() <= MAX_FIELD_BYTES && !id.contains(['\n', '\t']) {
+        return id.to_owned();
+    }
+    format!("sha256:{}", hex(&Sha256::digest(id.as_bytes())))
+}
+
+/// The hash of what all wrappings of a finding share: no counters, no times, no text for people.
+fn content(alert: &Alert) -> Content {
+    let indicators: Vec<_> = alert
+        .indicators
+        .iter()
+        .filter(|found| found.role < Role::Related)
+        .map(|found| json!([found.role.as_str(), found.kind.as_str(), found.value]))
+        .collect();
+    let state = alert.state;
+    let fields = json!([
+        alert.kind,
+        alert.severity.as_str(),
+        alert.account,
+        alert.region,
+        [
+            state.archived,
+            state.inactive,
+            state.resolved,
+            state.suppressed
+        ],
+        alert.action,
+        indicators,
+    ]);
+    Content(hex(&Sha256::digest(fields.to_string().as_bytes())))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

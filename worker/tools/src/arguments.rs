@@ -1,0 +1,233 @@
+//! Reading the arguments of a call.
+//!
+//! The engine has checked them against the spec before; here a value is given its type. An indicator of the alert has
+//! the type that its parser gave it; one that came from a result is recognised by its shape.
+
+use std::net::IpAddr;
+
+use chrono::{DateTime, Utc};
+use nightshift_alert::{Alert, Indicator, IndicatorKind, Role};
+use nightshift_engine::{Argument, ArgumentKind, ToolError};
+use serde_json::{Map, Value};
+
+use crate::moment::{self, Edge, Range};
+
+/// The arguments of one call.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arguments<'a> {
+    pub(crate) map: &'a Map<String, Value>,
+    pub(crate) alert: &'a Alert,
+}
+
+/// A value to look up, with its type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Subject {
+    pub(crate) kind: IndicatorKind,
+    pub(crate) value: String,
+}
+
+impl Subject {
+    pub(crate) fn ip(&self) -> Option<IpAddr> {
+        match self.kind {
+            IndicatorKind::Ip => self.value.parse().ok(),
+            _ => None,
+        }
+    }
+}
+
+impl Arguments<'_> {
+    fn refused(name: &str, problem: impl Into<String>) -> ToolError {
+        ToolError::Argument {
+            argument: name.to_owned(),
+            problem: problem.into(),
+        }
+    }
+
+    fn string(&self, name: &str) -> Result<Option<&str>, ToolError> {
+        match self.map.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) if !text.trim().is_empty() => Ok(Some(text.trim())),
+            Some(_) => Err(Self::refused(name, "must be a text that is not empty")),
+        }
+    }
+
+    /// The indicator `name`, as one of `types`.
+    pub(crate) fn indicator(
+        &self,
+        name: &str,
+        types: &[IndicatorKind],
+    ) -> Result<Subject, ToolError> {
+        self.indicator_if_any(name, types)?
+            .ok_or_else(|| Self::refused(name, "is missing"))
+    }
+
+    /// The indicator `name`, where it is given.
+    pub(crate) fn indicator_if_any(
+        &self,
+        name: &str,
+        types: &[IndicatorKind],
+    ) -> Result<Option<Subject>, ToolError> {
+        let Some(text) = self.string(name)? else {
+            return Ok(None);
+        };
+        let known = self
+            .alert
+            .indicators
+            .iter()
+            .find(|indicator| types.contains(&indicator.kind) && indicator.value == text);
+        if let Some(indicator) = known {
+            return Ok(Some(Subject {
+                kind: indicator.kind,
+                value: indicator.value.clone(),
+            }));
+        }
+        // A value that the alert types otherwise is not retyped by a guess: `maria.lopez` is no domain.
+        let typed = self
+            .alert
+            .indicators
+            .iter()
+            .any(|indicator| indicator.value == text);
+        types
+            .iter()
+            .filter(|kind| !typed || has_shape(**kind))
+            .find_map(|kind| {
+                Indicator::parse(*kind, text, Role::Related).map(|parsed| Subject {
+                    kind: parsed.kind,
+                    value: parsed.value,
+                })
+            })
+            .map(Some)
+            .ok_or_else(|| Self::refused(name, format!("{text:?} is no {}", words(types))))
+    }
+
+    /// The moment `name`, where it is given.
+    fn time(&self, name: &str, edge: Edge) -> Result<Option<DateTime<Utc>>, ToolError> {
+        let Some(text) = self.string(name)? else {
+            return Ok(None);
+        };
+        moment::parse(text, edge).map(Some).ok_or_else(|| {
+            Self::refused(
+                name,
+                format!("{text:?} is no time: write it as 2026-03-02T02:41:12Z"),
+            )
+        })
+    }
+
+    /// The range of `since` and `until`, clamped; around the alert's events where they are left out.
+    pub(crate) fn range(&self, now: DateTime<Utc>) -> Result<Range, ToolError> {
+        let since = self.time("since", Edge::Start)?;
+        let until = self.time("until", Edge::End)?;
+        Range::of(since, until, self.alert, now).ok_or_else(|| {
+            Self::refused(
+                "since",
+                "no time is left between `since` and `until`: at most 30 days before the first event, at most until now",
+            )
+        })
+    }
+
+    /// The text `name`, where it is given.
+    pub(crate) fn text(&self, name: &str) -> Result<Option<String>, ToolError> {
+        Ok(self.string(name)?.map(str::to_owned))
+    }
+
+    /// The number `name`, held between `min` and `max`.
+    pub(crate) fn number(
+        &self,
+        name: &str,
+        default: usize,
+        max: usize,
+    ) -> Result<usize, ToolError> {
+        match self.map.get(name) {
+            None | Some(Value::Null) => Ok(default),
+            Some(value) => value
+                .as_u64()
+                .and_then(|number| usize::try_from(number).ok())
+                .filter(|number| (1..=max).contains(number))
+                .ok_or_else(|| Self::refused(name, format!("must be a number from 1 to {max}"))),
+        }
+    }
+}
+
+/// Whether values of this kind are known by their form alone.
+const fn has_shape(kind: IndicatorKind) -> bool {
+    matches!(
+        kind,
+        IndicatorKind::Ip
+            | IndicatorKind::Url
+            | IndicatorKind::Email
+            | IndicatorKind::Hash
+            | IndicatorKind::AccessKey
+            | IndicatorKind::Arn
+            | IndicatorKind::Cve
+            | IndicatorKind::Wallet
+    )
+}
+
+fn words(types: &[IndicatorKind]) -> String {
+    types
+        .iter()
+        .map(|kind| kind.as_str())
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// A required indicator argument.
+pub(crate) fn indicator(name: &str, description: &str, types: &[IndicatorKind]) -> Argument {
+    Argument {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        kind: ArgumentKind::Indicator {
+            types: types.to_vec(),
+        },
+        required: true,
+    }
+}
+
+/// An optional moment.
+pub(crate) fn time(name: &str, description: &str) -> Argument {
+    Argument {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        kind: ArgumentKind::Time,
+        required: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing;
+
+    fn kind_of(text: &str, types: &[IndicatorKind]) -> Option<IndicatorKind> {
+        let mut alert = testing::alert();
+        let typed = |kind, value: &str| Indicator::new(kind, value, Role::Actor);
+        alert.indicators.extend([
+            typed(IndicatorKind::Principal, "maria.lopez"),
+            typed(IndicatorKind::Principal, "ci@shop.example"),
+        ]);
+        let map = json!({ "x": text });
+        let arguments = Arguments {
+            map: map.as_object().unwrap(),
+            alert: &alert,
+        };
+        arguments
+            .indicator("x", types)
+            .ok()
+            .map(|subject| subject.kind)
+    }
+
+    #[test]
+    fn a_value_has_the_type_that_the_alert_gave_it_else_that_of_its_form() {
+        use IndicatorKind::{Bucket, Domain, Email, Instance, Ip, Principal};
+        let all = [Ip, Email, Domain, Principal, Instance, Bucket];
+        assert_eq!(kind_of("payments-ledger", &all), Some(Bucket));
+        assert_eq!(kind_of("maria.lopez", &all), Some(Principal));
+        assert_eq!(kind_of("maria.lopez", &[Ip, Domain]), None);
+        assert_eq!(kind_of("ci@shop.example", &[Ip, Email]), Some(Email));
+        assert_eq!(kind_of("new.example", &all), Some(Domain));
+        assert_eq!(kind_of("8.8.8.8", &all), Some(Ip));
+        assert_eq!(kind_of("", &all), None);
+    }
+}

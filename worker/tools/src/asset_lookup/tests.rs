@@ -1,0 +1,199 @@
+use nightshift_engine::{NotCleared, check};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::testing;
+
+const HEADER: &str = "id,name,type,account,owner,environment,internet_facing,role,data,addresses,purpose,expected_findings,approved_by,valid_from,valid_until,detection_wrong\n";
+
+fn tool(rows: &str) -> AssetLookup {
+    AssetLookup::new(Config {
+        name: "assets".to_owned(),
+        path: Content::Text {
+            name: "assets.csv".into(),
+            text: format!("{HEADER}{rows}").into(),
+        },
+    })
+}
+
+async fn ask(rows: &str, indicator: &str) -> ToolOutput {
+    testing::call(&tool(rows), json!({ "indicator": indicator }))
+        .await
+        .unwrap()
+}
+
+const ROW: &str = "i-0a1b2c3d4e5f60718,payments-worker-7,instance,444455556666,team-payments,prod,false,worker,card data,10.20.31.7; 52.18.4.201,takes payments,Discovery:IAMUser/*,grace,2026-01-01,2026-12-31,\n";
+
+#[tokio::test]
+async fn an_asset_is_found_by_id_arn_address_and_name() {
+    for (indicator, by) in [
+        ("i-0a1b2c3d4e5f60718", "id"),
+        (
+            "arn:aws:ec2:eu-west-1:444455556666:instance/i-0a1b2c3d4e5f60718",
+            "id",
+        ),
+        ("52.18.4.201", "address"),
+        ("payments-worker-7", "name"),
+    ] {
+        let output = ask(ROW, indicator).await;
+        assert_eq!(output.rows, Some(1), "{indicator}");
+        let asset = &output.body["assets"][0];
+        assert_eq!(asset["matched_by"], by);
+        assert_eq!(asset["owner"], "team-payments");
+        assert_eq!(asset["internet_facing"], false);
+        assert_eq!(asset["addresses"], json!(["10.20.31.7", "52.18.4.201"]));
+        assert!(output.indicators.contains(&Indicator::new(
+            IndicatorKind::Ip,
+            "10.20.31.7",
+            Role::Related
+        )));
+    }
+    let other = ask(
+        ROW,
+        "arn:aws:ec2:eu-west-1:999955556666:instance/i-0a1b2c3d4e5f60718",
+    )
+    .await;
+    assert_eq!(other.rows, Some(0), "another account's instance");
+}
+
+#[tokio::test]
+async fn full_names_of_other_clouds_and_services_are_found() {
+    let bucket = ROW.replace("i-0a1b2c3d4e5f60718", "payments-ledger");
+    assert_eq!(
+        ask(&bucket, "arn:aws:s3:::payments-ledger").await.rows,
+        Some(1)
+    );
+    assert_eq!(
+        ask(&bucket, "arn:aws:s3:::old-payments-ledger").await.rows,
+        Some(0)
+    );
+    let machine = "web-1,,instance,shop,,,,,,,,,,,,\n";
+    for (project, found) in [("shop", 1), ("shop-2", 0)] {
+        let name = format!("//compute.googleapis.com/projects/{project}/zones/z/instances/web-1");
+        assert_eq!(ask(machine, &name).await.rows, Some(found), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_miss_is_an_answer() {
+    let output = ask(ROW, "203.0.113.42").await;
+    assert_eq!(output.rows, Some(0));
+    assert_eq!(output.body["found"], 0);
+    assert_eq!(output.body["assets"], json!([]));
+    assert_eq!(
+        output.body["searched"],
+        json!({"register": "assets.csv", "records": 1})
+    );
+    assert_eq!(output.exonerations, []);
+}
+
+#[tokio::test]
+async fn only_an_approved_row_with_findings_and_an_end_clears() {
+    let alert = testing::alert();
+    let whole = ask(ROW, "i-0a1b2c3d4e5f60718").await;
+    let [one] = &whole.exonerations[..] else {
+        panic!("{:?}", whole.exonerations)
+    };
+    assert_eq!(check(one, &alert), Ok(()));
+    assert_eq!(one.kind, "asset");
+    assert_eq!(one.subject_type, IndicatorKind::Instance);
+    assert_eq!(one.reference, "i-0a1b2c3d4e5f60718");
+    for (from, to) in [
+        ("grace", ""),
+        ("Discovery:IAMUser/*", ""),
+        ("2026-12-31", ""),
+        ("444455556666", "111122223333"),
+    ] {
+        let output = ask(&ROW.replace(from, to), "i-0a1b2c3d4e5f60718").await;
+        assert_eq!(output.exonerations, [], "without {from}");
+        assert_eq!(output.rows, Some(1));
+    }
+    let over = ask(
+        &ROW.replace("2026-12-31", "2026-02-01"),
+        "i-0a1b2c3d4e5f60718",
+    )
+    .await;
+    assert_eq!(
+        check(&over.exonerations[0], &alert),
+        Err(NotCleared::OtherTime)
+    );
+    let other = ask(&ROW.replace("Discovery:", "Recon:"), "i-0a1b2c3d4e5f60718").await;
+    assert_eq!(
+        check(&other.exonerations[0], &alert),
+        Err(NotCleared::OtherType)
+    );
+}
+
+#[tokio::test]
+async fn a_name_clears_nothing_and_an_address_does() {
+    let by_name = ROW.replace(
+        "i-0a1b2c3d4e5f60718,payments-worker-7",
+        "x-1,payments-ledger",
+    );
+    let output = ask(&by_name, "payments-ledger").await;
+    assert_eq!((output.rows, output.exonerations.len()), (Some(1), 0));
+    let egress = ROW
+        .replace("52.18.4.201", "203.0.113.40/29")
+        .replace("2026-12-31,", "2026-12-31,true");
+    let output = ask(&egress, "203.0.113.42").await;
+    assert!(output.exonerations[0].detection_wrong);
+    assert_eq!(check(&output.exonerations[0], &testing::alert()), Ok(()));
+    let no_purpose = egress.replace("takes payments", "");
+    let output = ask(&no_purpose, "203.0.113.42").await;
+    assert!(!output.exonerations[0].detection_wrong);
+}
+
+#[tokio::test]
+async fn a_register_that_cannot_be_read_is_no_miss() {
+    let tool = AssetLookup::new(Config {
+        name: "assets".to_owned(),
+        path: Content::Path("/nonexistent/assets.csv".into()),
+    });
+    let error = testing::call(&tool, json!({"indicator": "203.0.113.42"}))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(&error, ToolError::Unavailable { what } if what.contains("/nonexistent/assets.csv cannot be read")),
+        "{error}"
+    );
+    assert_eq!(tool.reports()[0].records, 0);
+    assert_eq!(tool.reports()[0].problems.len(), 1);
+}
+
+#[test]
+fn rows_that_mean_to_clear_and_cannot_are_told() {
+    let report = &tool(&ROW.replace("grace", "").replace("2026-12-31", "")).reports()[0];
+    let what: Vec<&str> = report.problems.iter().map(|p| p.what.as_str()).collect();
+    assert_eq!(
+        what,
+        [
+            "expects findings, but clears none: `approved_by` is empty",
+            "expects findings, but clears none: `valid_until` is empty"
+        ]
+    );
+    assert_eq!(report.records, 1);
+    let wide = &tool(&ROW.replace("Discovery:IAMUser/*", "*")).reports()[0];
+    assert!(wide.problems[0].what.contains("nearly every finding"));
+    assert_eq!((wide.records, wide.problems[0].line), (0, Some(2)));
+}
+
+#[tokio::test]
+async fn r1_results_that_are_not_strings_are_kept() {
+    let tool = AssetLookup::new(Config {
+        name: "assets".to_owned(),
+        path: Content::embedded(
+            "assets.json",
+            r#"[{"id": "payments-ledger", "internet_facing": true, "cost": 12.5, "tags": {"tier": 1}, "ports": [443, 8443]}]"#,
+        ),
+    });
+    let output = testing::call(&tool, json!({"indicator": "payments-ledger"}))
+        .await
+        .unwrap();
+    let asset = &output.body["assets"][0];
+    assert_eq!(asset["internet_facing"], true);
+    assert_eq!(
+        asset["more"],
+        json!({"cost": 12.5, "tags": {"tier": 1}, "ports": [443, 8443]})
+    );
+    assert_eq!(asset["owner"], Value::Null);
+}

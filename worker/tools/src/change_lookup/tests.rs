@@ -1,0 +1,100 @@
+use nightshift_engine::check;
+use serde_json::json;
+
+use super::*;
+use crate::testing;
+
+const ROW: &str = "CHG-41,i-0a1b2c3d4e5f60718,prod-payments-worker,2026-03-02T01:00:00Z,2026-03-02T04:00:00Z,Approved,linus,inventory of buckets,Discovery:IAMUser/*\n";
+const SUBJECT: &str = "i-0a1b2c3d4e5f60718";
+
+async fn ask_with(rows: &str, arguments: serde_json::Value) -> Result<ToolOutput, ToolError> {
+    let tool = ChangeLookup::new(Config {
+        name: "changes".to_owned(),
+        path: Content::Text {
+            name: "changes.csv".into(),
+            text: format!(
+                "id,subject,actor,from,until,status,approved_by,summary,expected_findings\n{rows}"
+            )
+            .into(),
+        },
+    });
+    testing::call(&tool, arguments).await
+}
+
+async fn ask(rows: &str) -> ToolOutput {
+    ask_with(rows, json!({ "indicator": SUBJECT }))
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_change_by_the_alerts_actor_clears_its_subject() {
+    let output = ask(ROW).await;
+    let change = &output.body["changes"][0];
+    assert_eq!(change["status"], "approved");
+    assert_eq!(change["covers_events"], true);
+    assert_eq!(change["actor_in_alert"], true);
+    let [one] = &output.exonerations[..] else {
+        panic!("{:?}", output.exonerations)
+    };
+    assert_eq!(
+        (one.kind.as_str(), one.reference.as_str()),
+        ("change", "CHG-41")
+    );
+    assert_eq!(check(one, &testing::alert()), Ok(()));
+    let anybody = ask(&ROW.replace("prod-payments-worker", "")).await;
+    assert_eq!(
+        anybody.body["changes"][0]["actor_in_alert"],
+        serde_json::Value::Null
+    );
+    assert_eq!(anybody.exonerations.len(), 1);
+}
+
+#[tokio::test]
+async fn another_actor_another_state_or_no_approval_clears_nothing() {
+    for (from, to) in [
+        ("prod-payments-worker", "somebody-else"),
+        ("Approved", "cancelled"),
+        ("Approved", "draft"),
+        ("Approved", ""),
+        ("linus", ""),
+        ("Discovery:IAMUser/*", ""),
+    ] {
+        let output = ask(&ROW.replace(from, to)).await;
+        assert_eq!(
+            (output.rows, output.exonerations.len()),
+            (Some(1), 0),
+            "{from} → {to}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_change_that_ended_before_the_last_event_does_not_cover() {
+    let output = ask(&ROW.replace("04:00:00Z", "02:39:59Z")).await;
+    assert_eq!(output.body["changes"][0]["covers_events"], false);
+    assert!(check(&output.exonerations[0], &testing::alert()).is_err());
+    let output = ask(&ROW.replace("04:00:00Z", "02:40:00Z")).await;
+    assert_eq!(output.body["changes"][0]["covers_events"], true);
+}
+
+#[tokio::test]
+async fn only_changes_in_the_searched_time_are_found() {
+    let early = ROW
+        .replace("2026-03-02T01", "2026-02-20T01")
+        .replace("2026-03-02T04", "2026-02-20T04");
+    let output = ask(&early).await;
+    assert_eq!(output.body["found"], 0);
+    assert_eq!(output.body["searched"]["from"], "2026-03-01T02:00:00Z");
+    assert_eq!(output.body["searched"]["records"], 1);
+    let wide = json!({"indicator": SUBJECT, "since": "2026-02-01", "until": "2100-01-01"});
+    let output = ask_with(&early, wide).await.unwrap();
+    assert_eq!(output.body["found"], 1);
+    assert_eq!(
+        output.body["searched"]["until"], "2026-03-02T06:00:00Z",
+        "clamped to now"
+    );
+    let none = json!({"indicator": SUBJECT, "since": "2026-03-02T05:00:00Z", "until": "2026-03-02T04:00:00Z"});
+    let error = ask_with(ROW, none).await.unwrap_err();
+    assert!(error.to_string().contains("no time is left"), "{error}");
+}

@@ -1,0 +1,102 @@
+//! The `[[tool]]` tables of a configuration.
+//!
+//! `kind` picks the tool; its other keys stand in the tool's own file. Unknown keys and kinds are refused by name, for a
+//! misspelt key would switch off what it means to set.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::content::Content;
+use crate::{
+    asset_lookup, authorised_scanners, change_lookup, identity_lookup, indicator_facts, log_search,
+    past_cases, watchlist,
+};
+
+/// One tool as configured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ToolConfig {
+    /// What can be said about an indicator without asking anybody.
+    IndicatorFacts(indicator_facts::Config),
+    /// Lists of known values.
+    Watchlist(watchlist::Config),
+    /// The organisation's machines, buckets, clusters and addresses.
+    AssetLookup(asset_lookup::Config),
+    /// The organisation's people, services and roles.
+    IdentityLookup(identity_lookup::Config),
+    /// Planned and done changes.
+    ChangeLookup(change_lookup::Config),
+    /// Who may scan.
+    AuthorisedScanners(authorised_scanners::Config),
+    /// Log files.
+    LogSearch(log_search::Config),
+    /// Earlier cases of this installation.
+    PastCases(past_cases::Config),
+}
+
+impl ToolConfig {
+    /// The tool's name, unique in a configuration.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::IndicatorFacts(config) => &config.name,
+            Self::Watchlist(config) => &config.name,
+            Self::AssetLookup(config) => &config.name,
+            Self::IdentityLookup(config) => &config.name,
+            Self::ChangeLookup(config) => &config.name,
+            Self::AuthorisedScanners(config) => &config.name,
+            Self::LogSearch(config) => &config.name,
+            Self::PastCases(config) => &config.name,
+        }
+    }
+
+    /// The same tool, its relative paths taken from `base` (the folder of the configuration file).
+    #[must_use]
+    pub fn resolved(mut self, base: &Path) -> Self {
+        for content in self.contents() {
+            content.resolve(base);
+        }
+        self
+    }
+
+    fn contents(&mut self) -> Vec<&mut Content> {
+        match self {
+            Self::IndicatorFacts(config) => config.cloud_ranges.iter_mut().collect(),
+            Self::Watchlist(config) => config.lists.iter_mut().map(|list| &mut list.path).collect(),
+            Self::AssetLookup(config) => vec![&mut config.path],
+            Self::IdentityLookup(config) => vec![&mut config.path],
+            Self::ChangeLookup(config) => vec![&mut config.path],
+            Self::AuthorisedScanners(config) => vec![&mut config.path],
+            Self::LogSearch(config) => vec![&mut config.path],
+            Self::PastCases(_) => Vec::new(),
+        }
+    }
+}
+
+/// A toolbox that cannot be built. A register that cannot be read is no such error: it may come back.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ToolConfigError {
+    /// Two tools have one name.
+    #[error("two [[tool]] tables are named {name:?}: give one of them another `name`")]
+    DoubleName {
+        /// The name.
+        name: String,
+    },
+    /// A name that cannot be called.
+    #[error("[[tool]] name {name:?}: use 1 to 64 of the characters a-z, A-Z, 0-9, `_` and `-`")]
+    BadName {
+        /// The name.
+        name: String,
+    },
+    /// A value that does not fit its key.
+    #[error("[[tool]] {name:?}: `{key}`: {problem}")]
+    BadValue {
+        /// The tool's name.
+        name: String,
+        /// The key.
+        key: &'static str,
+        /// What is wrong and what would fit.
+        problem: String,
+    },
+}

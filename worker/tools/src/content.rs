@@ -1,0 +1,199 @@
+//! Where a register, list or log comes from, and reading it again when it changes.
+//!
+//! A configuration names files; the demo brings its text along. A file is read again when its modification time or its
+//! length differs, so that a register can be mended without a restart. Reading blocks: callers do it off the runtime.
+
+use std::borrow::Cow;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize, Serializer};
+
+/// Largest register or list that is read, in bytes: 64 MiB.
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Where text comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "PathBuf")]
+pub enum Content {
+    /// A file; for logs also a folder or a glob.
+    Path(PathBuf),
+    /// Text that is there already.
+    Text {
+        /// What to call it in answers, e.g. `demo/assets.csv`; its ending tells its format.
+        name: Cow<'static, str>,
+        /// The text.
+        text: Cow<'static, str>,
+    },
+}
+
+impl From<PathBuf> for Content {
+    fn from(path: PathBuf) -> Self {
+        Self::Path(path)
+    }
+}
+
+impl Serialize for Content {
+    /// As a path; text that came along is written as its name.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.name())
+    }
+}
+
+impl Content {
+    /// Text compiled into the program.
+    #[must_use]
+    pub const fn embedded(name: &'static str, text: &'static str) -> Self {
+        Self::Text {
+            name: Cow::Borrowed(name),
+            text: Cow::Borrowed(text),
+        }
+    }
+
+    /// What to call it in answers and reports.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Path(path) => path.display().to_string(),
+            Self::Text { name, .. } => name.clone().into_owned(),
+        }
+    }
+
+    pub(crate) fn resolve(&mut self, base: &Path) {
+        if let Self::Path(path) = self
+            && path.is_relative()
+        {
+            *path = base.join(&*path);
+        }
+    }
+
+    /// The ending of its name, in lower case.
+    pub(crate) fn ending(&self) -> String {
+        Path::new(&self.name())
+            .extension()
+            .map(|ending| ending.to_string_lossy().to_ascii_lowercase())
+            .unwrap_or_default()
+    }
+
+    fn stamp(&self) -> Result<Stamp, String> {
+        let Self::Path(path) = self else {
+            return Ok(Stamp::default());
+        };
+        let metadata = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
+        if !metadata.is_file() {
+            return Err(format!("{} is no file", path.display()));
+        }
+        Ok(Stamp {
+            modified: metadata.modified().ok(),
+            bytes: metadata.len(),
+        })
+    }
+
+    fn read(&self) -> Result<String, String> {
+        match self {
+            Self::Text { text, .. } => Ok(text.clone().into_owned()),
+            Self::Path(path) => read_file(path),
+        }
+    }
+}
+
+pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> String {
+    format!("{} cannot be read: {error}", path.display())
+}
+
+fn read_file(path: &Path) -> Result<String, String> {
+    let file = fs::File::open(path).map_err(|error| unreadable(path, &error))?;
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| unreadable(path, &error))?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(format!(
+            "{} is larger than {} MiB: split it",
+            path.display(),
+            MAX_BYTES / (1024 * 1024)
+        ));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        format!(
+            "{} is no UTF-8 text (byte {}): save it as UTF-8",
+            path.display(),
+            error.utf8_error().valid_up_to()
+        )
+    })?;
+    Ok(text
+        .strip_prefix('\u{feff}')
+        .map_or(text.clone(), str::to_owned))
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Stamp {
+    modified: Option<SystemTime>,
+    bytes: u64,
+}
+
+/// What was made of a content, and made again when the content changes.
+#[derive(Debug)]
+pub(crate) struct Cached<T> {
+    content: Content,
+    parse: fn(&Content, &str) -> Result<T, String>,
+    made: Mutex<Option<(Stamp, Arc<T>)>>,
+}
+
+impl<T> Cached<T> {
+    pub(crate) const fn new(
+        content: Content,
+        parse: fn(&Content, &str) -> Result<T, String>,
+    ) -> Self {
+        Self {
+            content,
+            parse,
+            made: Mutex::new(None),
+        }
+    }
+
+    pub(crate) fn name(&self) -> String {
+        self.content.name()
+    }
+
+    /// The content as it stands now. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be read, in words for a person.
+    pub(crate) fn get(&self) -> Result<Arc<T>, String> {
+        let stamp = self.content.stamp()?;
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((old, value)) = made.as_ref()
+            && *old == stamp
+        {
+            return Ok(Arc::clone(value));
+        }
+        let value = Arc::new((self.parse)(&self.content, &self.content.read()?)?);
+        *made = Some((stamp, Arc::clone(&value)));
+        Ok(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_changed_file_is_read_again_and_a_missing_one_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list.txt");
+        let cached = Cached::new(Content::Path(path.clone()), |_, text| Ok(text.to_owned()));
+        let error = cached.get().unwrap_err();
+        assert!(error.contains("list.txt cannot be read"), "{error}");
+        fs::write(&path, "\u{feff}one").unwrap();
+        assert_eq!(*cached.get().unwrap(), "one");
+        fs::write(&path, "three").unwrap();
+        assert_eq!(*cached.get().unwrap(), "three");
+        fs::write(&path, b"\xff\xfe").unwrap();
+        assert!(cached.get().unwrap_err().contains("no UTF-8"));
+    }
+}

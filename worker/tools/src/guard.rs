@@ -1,0 +1,171 @@
+//! What every answer passes before anybody sees it: secrets and hidden characters out, and a bound on its size.
+//!
+//! Rows go from the end until the answer fits, and the answer says so; nothing is cut in the middle of a row. The check
+//! stands behind every tool, so that no tool can forget it. What a tool reads is bounded where it reads.
+
+use std::collections::HashSet;
+
+use nightshift_alert::text::{Bounds, clean_json_keeping};
+use nightshift_alert::{Alert, Flag};
+use nightshift_engine::ToolOutput;
+use serde_json::{Map, Value, json};
+
+/// Largest answer, in bytes of JSON: 64 KiB.
+pub(crate) const MAX_OUTPUT_BYTES: usize = 64 * 1024;
+
+/// Most rows of one answer.
+pub(crate) const MAX_ROWS: usize = 200;
+
+/// Most indicators taken from one answer.
+const MAX_INDICATORS: usize = 256;
+
+/// Longest string of an answer in bytes, and its depth and size: less than an alert's, for there are many answers.
+const BOUNDS: Bounds = Bounds {
+    depth: 16,
+    text_bytes: 4096,
+    nodes: 20_000,
+};
+
+/// The answer to a call with these arguments, cleaned and bounded. Typed values stay even where they look random, as the
+/// domains and wallets of malware do: they are what the case is about.
+pub(crate) fn finish(
+    mut output: ToolOutput,
+    arguments: &Map<String, Value>,
+    alert: &Alert,
+) -> ToolOutput {
+    output.indicators.sort();
+    output.indicators.dedup();
+    output.indicators.truncate(MAX_INDICATORS);
+    let typed = alert.indicators.iter().chain(&output.indicators);
+    let keep: HashSet<&str> = typed
+        .map(|indicator| indicator.value.as_str())
+        .chain(arguments.values().filter_map(Value::as_str))
+        .flat_map(|value| std::iter::once(value).chain(value.split(['.', '/', ':', '=', '~'])))
+        .collect();
+    // Cleaning costs by the byte: what is far too long goes before.
+    let early = shorten(&mut output.body, 2 * MAX_OUTPUT_BYTES);
+    let flags = clean_json_keeping(&mut output.body, &BOUNDS, &keep);
+    let pruned = flags
+        .iter()
+        .any(|flag| matches!(flag, Flag::Truncated { .. }));
+    output.flags.extend(flags);
+    let late = shorten(&mut output.body, MAX_OUTPUT_BYTES);
+    for path in early.into_iter().chain(late) {
+        output.flags.push(Flag::Truncated { path });
+        output.truncated = true;
+    }
+    output.truncated |= pruned;
+    if output.truncated
+        && let Some(body) = output.body.as_object_mut()
+    {
+        body.insert("truncated".to_owned(), Value::Bool(true));
+    }
+    output.flags.sort();
+    output.flags.dedup();
+    output
+}
+
+/// Drops rows of the longest list until the body has no more than `limit` bytes; returns where something went.
+fn shorten(body: &mut Value, limit: usize) -> Option<String> {
+    let mut at = None;
+    let mut size = bytes(body);
+    while size > limit {
+        let list = body.as_object_mut().and_then(|map| {
+            map.iter_mut()
+                .filter_map(|(key, value)| Some((key.clone(), value.as_array_mut()?)))
+                .filter(|(_, rows)| !rows.is_empty())
+                .max_by_key(|(_, rows)| rows.iter().map(bytes).sum::<usize>())
+        });
+        let Some((key, rows)) = list else {
+            *body = json!({
+                "note": format!("the answer has {size} bytes, at most {limit} are kept: ask for less"),
+            });
+            return Some(String::new());
+        };
+        while size > limit
+            && let Some(row) = rows.pop()
+        {
+            size = size.saturating_sub(bytes(&row) + 1);
+        }
+        at = Some(format!("/{key}"));
+        size = bytes(body);
+    }
+    at
+}
+
+/// Size as JSON.
+pub(crate) fn bytes(value: &Value) -> usize {
+    struct Count(usize);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // Counting never fails, and a JSON value is always writable.
+    let _ = serde_json::to_writer(&mut count, value);
+    count.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    fn finish(output: ToolOutput) -> ToolOutput {
+        super::finish(output, &Map::new(), &testing::alert())
+    }
+
+    #[test]
+    fn r1_no_bound_on_tool_output() {
+        let rows: Vec<Value> = (0..10_000)
+            .map(|n| json!({"n": n, "text": "x".repeat(50)}))
+            .collect();
+        let output = finish(ToolOutput::of(json!({"found": 10_000, "rows": rows})));
+        assert!(bytes(&output.body) <= MAX_OUTPUT_BYTES + 32);
+        assert!(output.truncated);
+        assert_eq!(output.body["truncated"], true);
+        assert_eq!(output.body["found"], 10_000);
+        let kept = output.body["rows"].as_array().unwrap();
+        assert!(kept.len() > 100);
+        assert_eq!(kept[0]["n"], 0, "rows go from the end");
+        assert!(output.flags.contains(&Flag::Truncated {
+            path: "/rows".to_owned()
+        }));
+    }
+
+    #[test]
+    fn an_answer_without_rows_is_bounded_too() {
+        let map: serde_json::Map<String, Value> = (0..2_000)
+            .map(|n| (format!("key{n}"), Value::from("word ".repeat(20))))
+            .collect();
+        let output = finish(ToolOutput::of(Value::Object(map)));
+        assert!(bytes(&output.body) < 1_000);
+        assert!(output.body["note"].as_str().unwrap().contains("at most"));
+    }
+
+    #[test]
+    fn r1_results_that_are_not_strings_are_kept() {
+        let body = json!({"port": 443, "mfa": false, "none": null, "share": 0.5, "deep": {"list": [1, [2]]}});
+        let output = finish(ToolOutput::of(body.clone()));
+        assert_eq!(output.body, body);
+        assert!(!output.truncated);
+        assert!(output.flags.is_empty());
+    }
+
+    #[test]
+    fn typed_values_stay_though_they_look_random_and_others_go() {
+        let domain = "x7k2q9v4m1z8b5n3c6j0h2g4.com";
+        let arguments = json!({ "indicator": domain });
+        let body = json!({"indicator": domain, "note": "key sandbox kJ8sdf9sLq2mVx3Zt7QpW4"});
+        let arguments = arguments.as_object().unwrap();
+        let output = super::finish(ToolOutput::of(body), arguments, &testing::alert());
+        assert_eq!(output.body["indicator"], domain);
+        assert_eq!(output.body["note"], "key sandbox [redacted:high_entropy]");
+        assert_eq!(output.flags, [Flag::Redacted { count: 1 }]);
+    }
+}

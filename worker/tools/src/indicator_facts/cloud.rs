@@ -1,0 +1,118 @@
+//! Which cloud an address belongs to, by the files that the clouds publish.
+//!
+//! AWS: <https://ip-ranges.amazonaws.com/ip-ranges.json> (`prefixes[].ip_prefix`, `ipv6_prefixes[].ipv6_prefix`, `service`,
+//! `region`). Google: <https://www.gstatic.com/ipranges/cloud.json> (`prefixes[].ipv4Prefix` or `ipv6Prefix`, `service`,
+//! `scope`). No range is compiled in: they change every week.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::content::{Cached, Content};
+
+/// The ranges of one published file.
+#[derive(Debug)]
+pub(super) struct CloudRanges {
+    provider: &'static str,
+    ranges: Vec<Range>,
+}
+
+#[derive(Debug)]
+struct Range {
+    net: IpNet,
+    service: String,
+    region: String,
+}
+
+impl CloudRanges {
+    pub(super) const fn len(&self) -> usize {
+        self.ranges.len()
+    }
+}
+
+#[derive(Deserialize)]
+struct Published {
+    #[serde(default)]
+    prefixes: Vec<Prefix>,
+    #[serde(default)]
+    ipv6_prefixes: Vec<Prefix>,
+}
+
+#[derive(Deserialize)]
+struct Prefix {
+    #[serde(alias = "ipv6_prefix", alias = "ipv4Prefix", alias = "ipv6Prefix")]
+    ip_prefix: String,
+    #[serde(default)]
+    service: String,
+    #[serde(default, alias = "scope")]
+    region: String,
+}
+
+pub(super) fn parse(content: &Content, text: &str) -> Result<CloudRanges, String> {
+    let name = content.name();
+    let published: Published = serde_json::from_str(text).map_err(|error| {
+        format!("{name} is neither ip-ranges.json of AWS nor cloud.json of Google: {error}")
+    })?;
+    // Only AWS writes snake case.
+    let provider = if text.contains("\"ip_prefix\"") {
+        "aws"
+    } else {
+        "gcp"
+    };
+    let ranges: Vec<Range> = published
+        .prefixes
+        .into_iter()
+        .chain(published.ipv6_prefixes)
+        .filter_map(|prefix| {
+            Some(Range {
+                net: prefix.ip_prefix.parse().ok()?,
+                service: prefix.service,
+                region: prefix.region,
+            })
+        })
+        .collect();
+    if ranges.is_empty() {
+        return Err(format!(
+            "{name} holds no ranges: expected `prefixes` as AWS or Google publish them"
+        ));
+    }
+    Ok(CloudRanges { provider, ranges })
+}
+
+/// The smallest range that holds the address, and which files were looked at.
+///
+/// # Errors
+///
+/// When a file cannot be read: an address must not look like no cloud's because a file is missing.
+pub(super) fn find(ip: IpAddr, clouds: &[Cached<CloudRanges>]) -> Result<(Value, String), String> {
+    if clouds.is_empty() {
+        return Ok((Value::Null, "not configured".to_owned()));
+    }
+    let mut best: Option<(u8, bool, Value)> = None;
+    for file in clouds {
+        let cloud = file.get()?;
+        for range in cloud.ranges.iter().filter(|range| range.net.contains(&ip)) {
+            // AWS lists every range once more as the service AMAZON, which says least.
+            let rank = (range.net.prefix_len(), range.service != "AMAZON");
+            if best
+                .as_ref()
+                .is_none_or(|(length, named, _)| rank > (*length, *named))
+            {
+                let found = json!({
+                    "provider": cloud.provider,
+                    "service": range.service,
+                    "region": range.region,
+                    "range": range.net.to_string(),
+                });
+                best = Some((rank.0, rank.1, found));
+            }
+        }
+    }
+    let names: Vec<String> = clouds.iter().map(Cached::name).collect();
+    Ok((
+        best.map_or(Value::Null, |(_, _, found)| found),
+        names.join(", "),
+    ))
+}

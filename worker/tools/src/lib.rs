@@ -1,0 +1,40 @@
+//! The toolbox: look-ups that need no account, over files that the organisation keeps.
+//!
+//! A file per tool, named by its kind; [`Tools`] holds those of a configuration and is the engine's `Toolbox`. What all
+//! tools share has a file of its own: `content` reads files again when they change, `register` reads tables, `pattern`
+//! and `approval` say what a row means, `guard` bounds and cleans every answer. Nothing here writes or uses a network.
+
+mod approval;
+mod arguments;
+mod asset_lookup;
+mod authorised_scanners;
+mod change_lookup;
+mod config;
+mod content;
+mod guard;
+mod identity_lookup;
+mod indicator_facts;
+mod log_search;
+mod moment;
+mod past_cases;
+mod pattern;
+mod register;
+mod tool;
+mod toolbox;
+mod watchlist;
+
+pub use asset_lookup::Config as AssetLookup;
+pub use authorised_scanners::Config as AuthorisedScanners;
+pub use change_lookup::Config as ChangeLookup;
+pub use config::{ToolConfig, ToolConfigError};
+pub use content::Content;
+pub use identity_lookup::Config as IdentityLookup;
+pub use indicator_facts::Config as IndicatorFacts;
+pub use log_search::{Config as LogSearch, LogFormat};
+pub use past_cases::Config as PastCasesLookup;
+pub use register::{Problem, RegisterReport};
+pub use toolbox::Tools;
+pub use watchlist::{Config as Watchlist, List as WatchlistFile};
+
+#[cfg(test)]
+mod testing;

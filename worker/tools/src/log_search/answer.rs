@@ -1,0 +1,180 @@
+//! The answer of a search: what was searched, what was found, and what that does not say.
+
+use std::collections::HashMap;
+
+use nightshift_alert::{Flag, Indicator, IndicatorKind, Role};
+use nightshift_engine::ToolOutput;
+use serde_json::{Map, Value, json};
+
+use super::Config;
+use super::entry::Entry;
+use super::filter::Search;
+use super::scan::{self, Seen, Summary};
+use crate::guard;
+
+/// Most values that one count of the summary names.
+const MAX_COUNTED: usize = 20;
+
+/// Most bytes of rows; what else an answer holds fits in the rest.
+const MAX_ROW_BYTES: usize = guard::MAX_OUTPUT_BYTES * 3 / 4;
+
+/// Most problems that an answer tells.
+const MAX_PROBLEMS: usize = 10;
+
+pub(super) fn of(config: &Config, search: &Search, mut seen: Seen) -> ToolOutput {
+    scan::nearest(&mut seen, search.limit);
+    let entries: Vec<Entry> = std::mem::take(&mut seen.rows)
+        .into_iter()
+        .map(|(_, entry)| entry)
+        .collect();
+    let indicators = entries.iter().flat_map(indicators).collect();
+    let rows = rows(entries);
+    let partial = seen.stopped_after.is_some() || !seen.problems.is_empty();
+    let truncated = partial || (rows.len() as u64) < seen.matched;
+    let note = note(search, &seen, rows.len());
+    let mut output = ToolOutput::of(json!({
+        "source": config.format.as_str(),
+        "searched": {
+            "log": config.path.name(),
+            "files": seen.files,
+            "from": search.range.from,
+            "until": search.range.until,
+            "filters": search.filters.told(),
+            "records_from": seen.earliest,
+            "records_until": seen.latest,
+            "records_in_time": seen.in_time,
+            "unreadable_lines": seen.unreadable,
+            "problems": seen.problems.iter().take(MAX_PROBLEMS).collect::<Vec<_>>(),
+        },
+        "rows_scanned": seen.scanned,
+        "rows_matched": seen.matched,
+        "rows": rows,
+        "truncated": truncated,
+        "note": note,
+        "summary": summary(&seen.summary),
+    }));
+    output.rows = Some(seen.matched);
+    output.truncated = truncated;
+    output.indicators = indicators;
+    if truncated {
+        output.flags.push(Flag::Truncated {
+            path: "/rows".to_owned(),
+        });
+    }
+    output
+}
+
+/// The rows in the order of time; where they are too large, those farthest from the events go.
+fn rows(entries: Vec<Entry>) -> Vec<Value> {
+    let mut bytes = 0;
+    let mut rows: Vec<_> = entries
+        .into_iter()
+        .map(|entry| (entry.at, entry.row()))
+        .take_while(|(_, row)| {
+            bytes += guard::bytes(row) + 1;
+            bytes <= MAX_ROW_BYTES
+        })
+        .collect();
+    rows.sort_by_key(|(at, _)| (at.is_none(), *at));
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+/// What the counts mean, above all when they are 0.
+fn note(search: &Search, seen: &Seen, shown: usize) -> Option<String> {
+    let mut parts = Vec::new();
+    if seen.matched == 0 {
+        parts.push(none_found(search, seen));
+    } else if (shown as u64) < seen.matched {
+        parts.push(format!(
+            "{shown} of {} rows, those nearest to the alert's events",
+            seen.matched
+        ));
+    }
+    if seen.lacks_instance {
+        parts.push("the records name interfaces, no instances: search by ip instead".to_owned());
+    }
+    if let Some(bytes) = seen.stopped_after {
+        parts.push(format!(
+            "scan stopped after {bytes} bytes: there may be more"
+        ));
+    }
+    if !seen.problems.is_empty() {
+        parts.push(format!("not all of the log was read: {}", seen.problems.len()) + " problems");
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+fn none_found(search: &Search, seen: &Seen) -> String {
+    let (from, until) = (search.range.from, search.range.until);
+    let span = match (seen.earliest, seen.latest) {
+        (Some(first), Some(last)) => format!("they run from {first} to {last}"),
+        _ => "they tell no time".to_owned(),
+    };
+    if seen.scanned == 0 {
+        return "0 rows: the log is empty, which proves nothing".to_owned();
+    }
+    if seen.in_time == 0 {
+        return format!(
+            "0 rows: none of the {} records lies between {from} and {until} ({span}), which proves nothing",
+            seen.scanned
+        );
+    }
+    format!(
+        "0 rows: {} of {} records lie between {from} and {until}, none matches ({span})",
+        seen.in_time, seen.scanned
+    )
+}
+
+fn summary(summary: &Summary) -> Value {
+    json!({
+        "actions": top(&summary.actions),
+        "principals": top(&summary.principals),
+        "source_ips": top(&summary.source_ips),
+        "destination_ips": top(&summary.destination_ips),
+        "errors": summary.errors,
+        "bytes": summary.bytes,
+        "first": summary.first,
+        "last": summary.last,
+    })
+}
+
+/// The most frequent values with their counts, and how many there are where some are left out.
+fn top(counts: &HashMap<String, u64>) -> Value {
+    let mut sorted: Vec<(&String, &u64)> = counts.iter().collect();
+    sorted.sort_by(|left, right| right.1.cmp(left.1).then(left.0.cmp(right.0)));
+    let mut map: Map<String, Value> = sorted
+        .iter()
+        .take(MAX_COUNTED)
+        .map(|(value, count)| ((*value).clone(), Value::from(**count)))
+        .collect();
+    let rest: u64 = sorted
+        .iter()
+        .skip(MAX_COUNTED)
+        .map(|(_, count)| **count)
+        .sum();
+    if rest > 0 {
+        map.insert("(others)".to_owned(), Value::from(rest));
+    }
+    Value::Object(map)
+}
+
+/// Typed values of a row; texts are not searched for more, for callers write them.
+fn indicators(entry: &Entry) -> Vec<Indicator> {
+    let typed = |kind, text: &Option<String>| {
+        text.as_deref()
+            .and_then(|text| Indicator::parse(kind, text, Role::Related))
+    };
+    let principal = entry
+        .principals
+        .first()
+        .and_then(|name| Indicator::parse(IndicatorKind::Principal, name, Role::Related));
+    [
+        typed(IndicatorKind::Ip, &entry.source_ip),
+        typed(IndicatorKind::Ip, &entry.destination_ip),
+        typed(IndicatorKind::AccessKey, &entry.access_key),
+        principal,
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}

@@ -1,0 +1,91 @@
+//! One log record, as all formats share it.
+
+use chrono::{DateTime, Utc};
+use serde_json::{Map, Value};
+
+/// Most texts of one record that are looked at for filtering; a CloudTrail record of 256 KB, the largest, has fewer.
+const MAX_MENTIONS: usize = 16_384;
+
+/// One log record.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Entry {
+    pub(super) at: Option<DateTime<Utc>>,
+    pub(super) action: Option<String>,
+    /// Service that did it, e.g. `s3.amazonaws.com`.
+    pub(super) service: Option<String>,
+    /// Who did it, the fullest name first.
+    pub(super) principals: Vec<String>,
+    pub(super) access_key: Option<String>,
+    pub(super) source_ip: Option<String>,
+    pub(super) destination_ip: Option<String>,
+    /// Other texts of the record that may name a thing.
+    pub(super) mentions: Vec<String>,
+    pub(super) failed: bool,
+    pub(super) bytes: Option<u64>,
+    /// Columns that only this format has, or that it fills in its own way.
+    pub(super) columns: Map<String, Value>,
+}
+
+impl Entry {
+    /// The record as it is shown: the columns of its format, null where the record lacks one.
+    pub(super) fn row(self) -> Value {
+        let mut row = self.columns;
+        row.insert("at".to_owned(), serde_json::json!(self.at));
+        row.insert("action".to_owned(), Value::from(self.action));
+        row.insert("source_ip".to_owned(), Value::from(self.source_ip));
+        Value::Object(row)
+    }
+
+    pub(super) fn column(&mut self, name: &str, value: impl Into<Value>) {
+        self.columns.insert(name.to_owned(), value.into());
+    }
+}
+
+/// The text at a pointer, where it is one.
+pub(super) fn text(record: &Value, pointer: &str) -> Option<String> {
+    match record.pointer(pointer)? {
+        Value::String(text) if !text.is_empty() => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// All texts at and below a value.
+pub(super) fn mentions(value: &Value, into: &mut Vec<String>) {
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        if into.len() >= MAX_MENTIONS {
+            return;
+        }
+        match value {
+            Value::String(text) if !text.is_empty() => into.push(text.clone()),
+            Value::Array(items) => open.extend(items),
+            Value::Object(map) => open.extend(map.values()),
+            _ => {}
+        }
+    }
+}
+
+/// A moment as logs write it: RFC 3339, or seconds, milliseconds, microseconds or nanoseconds since 1970.
+pub(super) fn moment(value: &Value) -> Option<DateTime<Utc>> {
+    if let Value::String(text) = value {
+        return crate::moment::parse(text, crate::moment::Edge::Start)
+            .or_else(|| since_epoch(text.parse().ok()?));
+    }
+    since_epoch(value.as_f64()?)
+}
+
+fn since_epoch(number: f64) -> Option<DateTime<Utc>> {
+    let millis = match number {
+        n if !n.is_finite() || n < 0.0 => return None,
+        n if n < 1e11 => n * 1e3,
+        n if n < 1e14 => n,
+        n if n < 1e17 => n / 1e3,
+        n => n / 1e6,
+    };
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "bounded by the arms above; a saturated value is out of range for chrono"
+    )]
+    DateTime::from_timestamp_millis(millis as i64)
+}

@@ -1,0 +1,147 @@
+//! What a search looks for, and whether a record is it. All conditions must hold.
+
+use std::net::IpAddr;
+
+use chrono::{DateTime, Utc};
+use globset::{GlobBuilder, GlobMatcher};
+use serde_json::{Map, Value};
+
+use super::entry::Entry;
+use crate::arguments::Subject;
+use crate::moment::Range;
+
+/// One search.
+#[derive(Debug)]
+pub(super) struct Search {
+    pub(super) filters: Filters,
+    pub(super) range: Range,
+    /// The alert's own events; rows nearest to them are shown.
+    pub(super) events: Option<(DateTime<Utc>, DateTime<Utc>)>,
+    pub(super) limit: usize,
+}
+
+/// What records must name.
+#[derive(Debug, Default)]
+pub(super) struct Filters {
+    pub(super) indicators: Vec<(&'static str, Subject)>,
+    action: Option<(String, GlobMatcher)>,
+}
+
+impl Filters {
+    /// Sets the glob over actions; only `*` is special.
+    pub(super) fn set_action(&mut self, text: &str) -> Result<(), String> {
+        let escaped: Vec<String> = text.split('*').map(globset::escape).collect();
+        let glob = GlobBuilder::new(&escaped.join("*"))
+            .case_insensitive(true)
+            .literal_separator(false)
+            .build()
+            .map_err(|error| format!("is no pattern: {error}"))?;
+        self.action = Some((text.to_owned(), glob.compile_matcher()));
+        Ok(())
+    }
+
+    /// The filters as they are told in the answer.
+    pub(super) fn told(&self) -> Map<String, Value> {
+        let mut told: Map<String, Value> = self
+            .indicators
+            .iter()
+            .map(|(name, subject)| ((*name).to_owned(), Value::from(subject.value.clone())))
+            .collect();
+        if let Some((action, _)) = &self.action {
+            told.insert("action".to_owned(), Value::from(action.clone()));
+        }
+        told
+    }
+
+    pub(super) fn match_entry(&self, entry: &Entry) -> bool {
+        self.indicators
+            .iter()
+            .all(|(name, subject)| names(entry, name, subject))
+            && self
+                .action
+                .as_ref()
+                .is_none_or(|(_, glob)| acts(entry, glob))
+    }
+}
+
+fn names(entry: &Entry, filter: &str, subject: &Subject) -> bool {
+    let value = subject.value.as_str();
+    match filter {
+        "ip" => {
+            let wanted: Option<IpAddr> = value.parse().ok();
+            let same = |text: &Option<String>| {
+                let ip = text.as_deref().and_then(|text| text.parse::<IpAddr>().ok());
+                ip.is_some() && ip.map(|ip| ip.to_canonical()) == wanted
+            };
+            same(&entry.source_ip) || same(&entry.destination_ip) || mentioned(entry, value)
+        }
+        "principal" => {
+            let same = |name: &String| name.eq_ignore_ascii_case(value);
+            entry.principals.iter().any(same)
+        }
+        "access_key" => entry.access_key.as_deref() == Some(value),
+        _ => mentioned(entry, value),
+    }
+}
+
+fn mentioned(entry: &Entry, value: &str) -> bool {
+    let value = value.to_ascii_lowercase();
+    entry
+        .mentions
+        .iter()
+        .any(|text| holds_word(&text.to_ascii_lowercase(), &value))
+}
+
+/// Whether `value` stands in `text` as a whole, both in lower case: `10.0.0.1` is not in `10.0.0.10`, `logs` is not in `logs-old`.
+fn holds_word(text: &str, value: &str) -> bool {
+    let part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
+    let joins = |c: char| part(c) || c == '.';
+    text.match_indices(value).any(|(at, _)| {
+        let before = text.get(..at).and_then(|head| head.chars().next_back());
+        let mut after = text.get(at + value.len()..).unwrap_or_default().chars();
+        let next = after.next();
+        // A dot goes on with the name, unless it ends a sentence.
+        let goes_on = match next {
+            Some('.') => after.next().is_some_and(part),
+            Some(c) => part(c),
+            None => false,
+        };
+        !value.is_empty() && !before.is_some_and(joins) && !goes_on
+    })
+}
+
+/// The action alone, or with its service: `ListBuckets`, `s3:ListBuckets`, `s3.amazonaws.com:ListBuckets`.
+fn acts(entry: &Entry, glob: &GlobMatcher) -> bool {
+    let Some(action) = entry.action.as_deref() else {
+        return false;
+    };
+    let service = entry.service.as_deref().unwrap_or_default();
+    let short = service.split('.').next().unwrap_or_default();
+    glob.is_match(action)
+        || glob.is_match(format!("{service}:{action}"))
+        || glob.is_match(format!("{short}:{action}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_whole() {
+        for (text, value, holds) in [
+            ("connect 10.0.0.1:3333", "10.0.0.1", true),
+            ("from 10.0.0.1.", "10.0.0.1", true),
+            ("10.0.0.10", "10.0.0.1", false),
+            ("210.0.0.1", "10.0.0.1", false),
+            ("1.10.0.0.1", "10.0.0.1", false),
+            ("arn:aws:s3:::logs/key", "logs", true),
+            ("arn:aws:s3:::logs-old", "logs", false),
+            ("s3://old.logs", "logs", false),
+            ("instance/i-0abc", "i-0abc", true),
+            ("é10.0.0.1é", "10.0.0.1", false),
+            ("", "", false),
+        ] {
+            assert_eq!(holds_word(text, value), holds, "{text} {value}");
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! One pass over the files of a log: count, filter, keep the rows nearest to the alert's events.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use chrono::{DateTime, Utc};
+use nightshift_engine::ToolError;
+use serde_json::Value;
+
+use super::entry::Entry;
+use super::filter::Search;
+use super::records::{self, Ended};
+use super::vpc_flow::Layout;
+use super::{Config, LogFormat, cloudtrail, files, gcp_audit, json_lines};
+use crate::content::{Content, unreadable};
+use crate::tool::unavailable;
+
+/// Size of the read buffer; the first line is looked for in it.
+const BUFFER_BYTES: usize = 64 * 1024;
+
+/// Most distinct values that a summary counts; further ones are counted together.
+const MAX_DISTINCT: usize = 5_000;
+
+/// What a pass found.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    pub(super) files: usize,
+    pub(super) scanned: u64,
+    /// Lines that are no record of this format.
+    pub(super) unreadable: u64,
+    pub(super) matched: u64,
+    /// Records within the searched time.
+    pub(super) in_time: u64,
+    pub(super) earliest: Option<DateTime<Utc>>,
+    pub(super) latest: Option<DateTime<Utc>>,
+    /// The rows that are kept, with their distance in seconds from the events.
+    pub(super) rows: Vec<(u64, Entry)>,
+    pub(super) summary: Summary,
+    /// What could not be read, in words.
+    pub(super) problems: Vec<String>,
+    /// Bytes after which the pass was stopped, if it was.
+    pub(super) stopped_after: Option<u64>,
+    /// A flow log was searched for an instance, and its records name none.
+    pub(super) lacks_instance: bool,
+}
+
+/// Counts over all matching records.
+#[derive(Debug, Default)]
+pub(super) struct Summary {
+    pub(super) actions: HashMap<String, u64>,
+    pub(super) principals: HashMap<String, u64>,
+    pub(super) source_ips: HashMap<String, u64>,
+    pub(super) destination_ips: HashMap<String, u64>,
+    pub(super) errors: u64,
+    pub(super) bytes: u64,
+    pub(super) first: Option<DateTime<Utc>>,
+    pub(super) last: Option<DateTime<Utc>>,
+}
+
+impl Summary {
+    fn add(&mut self, entry: &Entry) {
+        count(&mut self.actions, entry.action.as_deref());
+        count(
+            &mut self.principals,
+            entry.principals.first().map(String::as_str),
+        );
+        count(&mut self.source_ips, entry.source_ip.as_deref());
+        count(&mut self.destination_ips, entry.destination_ip.as_deref());
+        self.errors += u64::from(entry.failed);
+        self.bytes = self.bytes.saturating_add(entry.bytes.unwrap_or(0));
+        widen(&mut self.first, &mut self.last, entry.at);
+    }
+}
+
+fn count(counts: &mut HashMap<String, u64>, value: Option<&str>) {
+    let Some(value) = value else {
+        return;
+    };
+    if let Some(count) = counts.get_mut(value) {
+        *count += 1;
+        return;
+    }
+    let key = if counts.len() < MAX_DISTINCT {
+        value
+    } else {
+        "(others)"
+    };
+    *counts.entry(key.to_owned()).or_default() += 1;
+}
+
+fn widen(
+    first: &mut Option<DateTime<Utc>>,
+    last: &mut Option<DateTime<Utc>>,
+    at: Option<DateTime<Utc>>,
+) {
+    let Some(at) = at else {
+        return;
+    };
+    *first = Some(first.map_or(at, |first| first.min(at)));
+    *last = Some(last.map_or(at, |last| last.max(at)));
+}
+
+/// Reads the log and keeps what `search` asks for. Ends early when `stop` is set.
+///
+/// # Errors
+///
+/// When nothing could be read, or nothing that was read is a record of the format.
+pub(super) fn run(config: &Config, search: &Search, stop: &AtomicBool) -> Result<Seen, ToolError> {
+    let mut seen = Seen::default();
+    pass(config, &mut seen, &mut |seen, entry| {
+        if let Some(entry) = entry {
+            keep(seen, search, entry);
+        }
+        !stop.load(Ordering::Relaxed)
+    })
+    .map_err(unavailable)?;
+    seen.lacks_instance &= search
+        .filters
+        .indicators
+        .iter()
+        .any(|(name, _)| *name == "instance");
+    Ok(seen)
+}
+
+/// How many records the log has, and what is wrong with it.
+///
+/// # Errors
+///
+/// As [`run`].
+pub(super) fn check(config: &Config) -> Result<(usize, Vec<String>), String> {
+    let mut seen = Seen::default();
+    pass(config, &mut seen, &mut |_, _| true)?;
+    let mut problems = seen.problems;
+    if seen.unreadable > 0 {
+        problems.push(format!(
+            "{} lines are no {} records; they are left out",
+            seen.unreadable,
+            config.format.as_str()
+        ));
+    }
+    if let Some(bytes) = seen.stopped_after {
+        problems.push(format!(
+            "scan stopped after {bytes} bytes: later files are not searched"
+        ));
+    }
+    Ok((
+        usize::try_from(seen.scanned).unwrap_or(usize::MAX),
+        problems,
+    ))
+}
+
+type Each<'a> = &'a mut dyn FnMut(&mut Seen, Option<Entry>) -> bool;
+
+fn pass(config: &Config, seen: &mut Seen, each: Each<'_>) -> Result<(), String> {
+    seen.lacks_instance = config.format == LogFormat::VpcFlow;
+    let mut left = config.max_scan_bytes;
+    match &config.path {
+        Content::Text { text, .. } => {
+            seen.files = 1;
+            one(config, text.as_bytes(), seen, each).map_err(|error| error.to_string())?;
+        }
+        Content::Path(path) => {
+            let found = files::find(path)?;
+            seen.problems = found.problems;
+            for path in found.paths {
+                if left == 0 {
+                    seen.stopped_after = Some(config.max_scan_bytes);
+                    break;
+                }
+                let Some(ended) = file(config, &path, &mut left, seen, each) else {
+                    continue;
+                };
+                if ended.stopped {
+                    break;
+                }
+            }
+            if seen.files == 0 {
+                return Err(seen.problems.join("; "));
+            }
+        }
+    }
+    if seen.scanned == 0 && seen.unreadable > 0 {
+        return Err(format!(
+            "{} holds no {} record: {} lines were tried; check `path` and `format`",
+            config.path.name(),
+            config.format.as_str(),
+            seen.unreadable
+        ));
+    }
+    Ok(())
+}
+
+/// Reads one file; nothing where it cannot be read, which is then told.
+fn file(
+    config: &Config,
+    path: &Path,
+    left: &mut u64,
+    seen: &mut Seen,
+    each: Each<'_>,
+) -> Option<Ended> {
+    let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
+    let (bytes, file) = match opened {
+        Ok(opened) => opened,
+        Err(error) => {
+            seen.problems.push(unreadable(path, &error));
+            return None;
+        }
+    };
+    seen.files += 1;
+    let cut = bytes > *left;
+    let before = seen.unreadable;
+    let reader = BufReader::with_capacity(BUFFER_BYTES, file.take(*left));
+    let ended = one(config, reader, seen, each);
+    *left = left.saturating_sub(bytes);
+    if cut {
+        seen.stopped_after = Some(config.max_scan_bytes);
+        // The record at the cut is whole in the file.
+        seen.unreadable = seen.unreadable.saturating_sub(1).max(before);
+    }
+    match ended {
+        Ok(ended) => Some(ended),
+        Err(error) => {
+            seen.problems.push(unreadable(path, &error));
+            None
+        }
+    }
+}
+
+fn one(
+    config: &Config,
+    reader: impl io::BufRead,
+    seen: &mut Seen,
+    each: Each<'_>,
+) -> io::Result<Ended> {
+    let (parse, lists): (fn(&Config, &Value) -> Option<Entry>, _) = match config.format {
+        LogFormat::VpcFlow => return flows(reader, seen, each),
+        LogFormat::Cloudtrail => (|_, record| cloudtrail::entry(record), cloudtrail::LISTS),
+        LogFormat::GcpAudit => (|_, record| gcp_audit::entry(record), gcp_audit::LISTS),
+        LogFormat::JsonLines => (
+            |config, record| json_lines::entry(record, &config.fields),
+            json_lines::LISTS,
+        ),
+    };
+    let ended = records::json(reader, lists, &mut |record| {
+        let entry = parse(config, &record);
+        note(seen, entry, each)
+    })?;
+    seen.unreadable += ended.broken;
+    Ok(ended)
+}
+
+fn flows(reader: impl io::BufRead, seen: &mut Seen, each: Each<'_>) -> io::Result<Ended> {
+    let mut layout = Layout::default();
+    let ended = records::lines(reader, &mut |line| {
+        if let Some(named) = Layout::from_header(line) {
+            layout = named;
+            return true;
+        }
+        if layout.has("instance-id") {
+            seen.lacks_instance = false;
+        }
+        note(seen, layout.entry(line), each)
+    })?;
+    seen.unreadable += ended.broken;
+    Ok(ended)
+}
+
+fn note(seen: &mut Seen, entry: Option<Entry>, each: Each<'_>) -> bool {
+    if let Some(entry) = &entry {
+        seen.scanned += 1;
+        widen(&mut seen.earliest, &mut seen.latest, entry.at);
+    } else {
+        seen.unreadable += 1;
+    }
+    each(seen, entry)
+}
+
+fn keep(seen: &mut Seen, search: &Search, entry: Entry) {
+    // A record without a time could be of any time: it is kept, and listed last.
+    if entry.at.is_some_and(|at| !search.range.holds(at)) {
+        return;
+    }
+    seen.in_time += 1;
+    if !search.filters.match_entry(&entry) {
+        return;
+    }
+    seen.matched += 1;
+    seen.summary.add(&entry);
+    let distance = distance(entry.at, search.events);
+    seen.rows.push((distance, entry));
+    if seen.rows.len() >= 4 * search.limit.max(16) {
+        nearest(seen, search.limit);
+    }
+}
+
+/// Drops all but the `limit` rows that are nearest to the events.
+pub(super) fn nearest(seen: &mut Seen, limit: usize) {
+    seen.rows
+        .sort_by_key(|(distance, entry)| (*distance, entry.at));
+    seen.rows.truncate(limit);
+}
+
+fn distance(at: Option<DateTime<Utc>>, events: Option<(DateTime<Utc>, DateTime<Utc>)>) -> u64 {
+    let Some(at) = at else {
+        return u64::MAX;
+    };
+    let Some((first, last)) = events else {
+        return 0;
+    };
+    let away = (first - at).max(at - last).num_seconds();
+    u64::try_from(away).unwrap_or(0)
+}

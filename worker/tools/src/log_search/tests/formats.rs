@@ -1,0 +1,233 @@
+//! Each format with records as its platform writes them.
+
+use super::*;
+
+/// A call by a role of an instance, denied.
+fn trail() -> LogSearch {
+    let record = json!({"Records": [{
+        "eventVersion": "1.08",
+        "eventTime": "2026-03-02T02:15:00Z",
+        "eventSource": "iam.amazonaws.com",
+        "eventName": "CreateAccessKey",
+        "awsRegion": "us-east-1",
+        "sourceIPAddress": "203.0.113.42",
+        "userAgent": "Boto3/1.34",
+        "errorCode": "AccessDenied",
+        "errorMessage": "not authorized",
+        "readOnly": false,
+        "requestParameters": {"userName": "backup-admin"},
+        "userIdentity": {
+            "type": "AssumedRole",
+            "principalId": "AROAEXAMPLEROLE000001:i-0a1b2c3d4e5f60718",
+            "arn": "arn:aws:sts::444455556666:assumed-role/prod-payments-worker/i-0a1b2c3d4e5f60718",
+            "accessKeyId": "ASIAEXAMPLEKEY000001",
+            "sessionContext": {
+                "sessionIssuer": {"userName": "prod-payments-worker", "arn": "arn:aws:iam::444455556666:role/prod-payments-worker"},
+                "attributes": {"mfaAuthenticated": "false"},
+            },
+        },
+    }]});
+    let text = serde_json::to_string_pretty(&record).unwrap();
+    tool(LogFormat::Cloudtrail, text)
+}
+
+#[tokio::test]
+async fn cloudtrail_knows_an_assumed_role_by_all_its_names() {
+    let tool = trail();
+    for arguments in [
+        json!({"principal": "prod-payments-worker"}),
+        json!({"principal": "arn:aws:iam::444455556666:role/prod-payments-worker"}),
+        json!({"instance": "i-0a1b2c3d4e5f60718"}),
+        json!({"access_key": "ASIAEXAMPLEKEY000001", "action": "iam:Create*"}),
+        json!({"ip": "203.0.113.42", "action": "createaccesskey"}),
+        json!({"resource": "backup-admin"}),
+    ] {
+        let output = ask(&tool, arguments.clone()).await;
+        assert_eq!(output.rows, Some(1), "{arguments}");
+    }
+    for arguments in [
+        json!({"principal": "prod-payments"}),
+        json!({"ip": "203.0.113.42", "action": "List*"}),
+        json!({"instance": "i-0a1b2c3d4e5f60719"}),
+    ] {
+        assert_eq!(
+            ask(&tool, arguments.clone()).await.rows,
+            Some(0),
+            "{arguments}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn cloudtrail_tells_what_the_platform_wrote_from_what_the_caller_chose() {
+    let tool = trail();
+    let output = ask(&tool, json!({"ip": "203.0.113.42"})).await;
+    let row = &output.body["rows"][0];
+    assert_eq!(row["error"], "AccessDenied");
+    assert_eq!(row["outcome"], "failure");
+    assert_eq!(row["mfa"], false);
+    assert_eq!(row["read_only"], false);
+    assert_eq!(row["resource"], "backup-admin");
+    assert_eq!(output.body["summary"]["errors"], 1);
+    assert_eq!(output.body["source"], "cloudtrail");
+    let spec = tool.spec();
+    assert_eq!(spec.kind, "log_search.cloudtrail");
+    assert!(spec.answers_to("log_search"));
+    assert_eq!(spec.trust_of("/rows/0/source_ip"), Trust::Platform);
+    assert_eq!(spec.trust_of("/rows/0/user_agent"), Trust::External);
+    assert_eq!(spec.trust_of("/rows/0/resource"), Trust::External);
+}
+
+#[tokio::test]
+async fn vpc_flow_reads_version_2_and_named_fields() {
+    let plain = "2 444455556666 eni-0f00ba4 10.20.31.7 185.220.101.42 49152 3333 6 20 4249 1772418000 1772418060 ACCEPT OK\n\
+                 2 444455556666 eni-0f00ba4 - - - - - - - 1772418000 1772418060 - NODATA\n";
+    let plain_tool = tool(LogFormat::VpcFlow, plain);
+    let output = ask(&plain_tool, json!({"ip": "185.220.101.42"})).await;
+    assert_eq!(output.body["rows_scanned"], 2);
+    let row = &output.body["rows"][0];
+    assert_eq!(
+        (
+            &row["destination_ip"],
+            &row["destination_port"],
+            &row["bytes"],
+            &row["protocol"]
+        ),
+        (
+            &json!("185.220.101.42"),
+            &json!(3333),
+            &json!(4249),
+            &json!("tcp")
+        )
+    );
+    assert_eq!(
+        (&row["action"], &row["outcome"]),
+        (&json!("ACCEPT"), &json!("accepted"))
+    );
+    assert_eq!(output.body["summary"]["bytes"], 4249);
+    assert!(
+        output
+            .indicators
+            .iter()
+            .any(|indicator| indicator.value == "10.20.31.7")
+    );
+    let lacking = ask(&plain_tool, json!({"instance": "i-0a1b2c3d4e5f60718"})).await;
+    let note = lacking.body["note"].as_str().unwrap();
+    assert!(note.contains("search by ip instead"), "{note}");
+    let named = "version vpc-id instance-id srcaddr dstaddr dstport start end action flow-direction\n\
+                 5 vpc-1 i-0a1b2c3d4e5f60718 10.20.31.7 185.220.101.42 3333 1772418000 1772418060 REJECT egress\n";
+    let output = ask(
+        &tool(LogFormat::VpcFlow, named),
+        json!({"instance": "i-0a1b2c3d4e5f60718", "action": "reject"}),
+    )
+    .await;
+    assert_eq!(output.body["rows"][0]["direction"], "egress");
+    assert_eq!(output.body["summary"]["errors"], 1);
+    let exported = "2026-03-02T02:20:00Z 2 4 eni-1 203.0.113.42 10.20.31.7 5 22 6 1 40 1772418000 1772418060 REJECT OK\n";
+    let output = ask(
+        &tool(LogFormat::VpcFlow, exported),
+        json!({"ip": "203.0.113.42"}),
+    )
+    .await;
+    assert_eq!(output.rows, Some(1));
+}
+
+#[tokio::test]
+async fn gcp_audit_reads_lines_and_arrays() {
+    let record = json!({
+        "timestamp": "2026-03-02T02:15:00.123456Z",
+        "logName": "projects/shop/logs/cloudaudit.googleapis.com%2Factivity",
+        "resource": {"type": "gce_instance", "labels": {"project_id": "shop", "zone": "europe-west1-b", "instance_id": "4411"}},
+        "protoPayload": {
+            "@type": "type.googleapis.com/google.cloud.audit.AuditLog",
+            "serviceName": "compute.googleapis.com",
+            "methodName": "v1.compute.instances.insert",
+            "resourceName": "projects/shop/zones/europe-west1-b/instances/miner-1",
+            "authenticationInfo": {
+                "principalEmail": "ci@shop.iam.gserviceaccount.com",
+                "serviceAccountKeyName": "//iam.googleapis.com/projects/shop/serviceAccounts/ci@shop.iam.gserviceaccount.com/keys/0123456789abcdef0123456789abcdef01234567",
+            },
+            "authorizationInfo": [{"permission": "compute.instances.create", "granted": false}],
+            "requestMetadata": {"callerIp": "203.0.113.42", "callerSuppliedUserAgent": "google-cloud-sdk"},
+            "status": {"code": 7, "message": "denied"},
+        },
+    });
+    for text in [
+        record.to_string(),
+        serde_json::to_string_pretty(&json!([record])).unwrap(),
+    ] {
+        let tool = tool(LogFormat::GcpAudit, text);
+        for arguments in [
+            json!({"principal": "ci@shop.iam.gserviceaccount.com", "action": "*instances.insert"}),
+            json!({"instance": "miner-1"}),
+            json!({"access_key": "0123456789abcdef0123456789abcdef01234567"}),
+        ] {
+            let output = ask(&tool, arguments.clone()).await;
+            assert_eq!(output.rows, Some(1), "{arguments}");
+            let row = &output.body["rows"][0];
+            assert_eq!(row["permission_denied"], true);
+            assert_eq!(
+                (&row["error"], &row["outcome"]),
+                (&json!(7), &json!("failure"))
+            );
+            assert_eq!(row["region"], "europe-west1-b");
+        }
+    }
+}
+
+#[tokio::test]
+async fn json_lines_finds_fields_by_common_names_or_by_configuration() {
+    let log = "{\"ts\": 1772418000, \"host\": \"web-server-prod-01\", \"message\": \"xmrig connected to 185.220.101.42:3333\", \"pid\": 77}\n\
+               {\"ts\": 1772418001.5, \"host\": \"web-server-prod-02\", \"message\": \"fine\"}\n";
+    let output = ask(
+        &tool(LogFormat::JsonLines, log),
+        json!({"instance": "web-server-prod-01"}),
+    )
+    .await;
+    let row = &output.body["rows"][0];
+    assert_eq!(row["at"], "2026-03-02T02:20:00Z");
+    assert_eq!(row["record"]["pid"], 77);
+    let by_text = ask(
+        &tool(LogFormat::JsonLines, log),
+        json!({"ip": "185.220.101.42"}),
+    )
+    .await;
+    assert_eq!(by_text.rows, Some(1));
+    assert_eq!(
+        tool(LogFormat::JsonLines, "").spec().trust_of("/rows/0/at"),
+        Trust::External
+    );
+    let placed = LogSearch::new(Config {
+        fields: [("at", "/meta/when"), ("principal", "/meta/who")]
+            .map(|(field, pointer)| (field.to_owned(), pointer.to_owned()))
+            .into(),
+        ..(*tool(
+            LogFormat::JsonLines,
+            "{\"meta\": {\"when\": \"2026-03-02T02:10:00Z\", \"who\": \"maria.lopez\"}}",
+        )
+        .config)
+            .clone()
+    });
+    let output = ask(&placed, json!({"principal": "maria.lopez"})).await;
+    assert_eq!(
+        output.body["summary"]["principals"],
+        json!({"maria.lopez": 1})
+    );
+}
+
+#[tokio::test]
+async fn dns_query_logs_are_found_by_domain_and_instance() {
+    let log = r#"{"version":"1.1","account_id":"444455556666","region":"eu-west-1","query_timestamp":"2026-03-02T02:12:00Z","query_name":"Pool.MineXMR.com.","query_type":"A","rcode":"NOERROR","srcaddr":"10.20.31.7","srcids":{"instance":"i-0a1b2c3d4e5f60718"}}"#;
+    let tool = tool(LogFormat::JsonLines, log);
+    for arguments in [
+        json!({"resource": "pool.minexmr.com"}),
+        json!({"instance": "i-0a1b2c3d4e5f60718", "ip": "10.20.31.7"}),
+    ] {
+        let output = ask(&tool, arguments.clone()).await;
+        assert_eq!(output.rows, Some(1), "{arguments}");
+        assert_eq!(output.body["rows"][0]["resource"], "Pool.MineXMR.com.");
+        assert_eq!(output.body["rows"][0]["source_ip"], "10.20.31.7");
+    }
+    let miss = ask(&tool, json!({"resource": "minexmr.com"})).await;
+    assert_eq!(miss.rows, Some(0), "a filter is a whole name, not a suffix");
+}

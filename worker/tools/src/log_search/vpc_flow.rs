@@ -1,0 +1,140 @@
+//! VPC flow log records as text.
+//!
+//! Fields: <https://docs.aws.amazon.com/vpc/latest/userguide/flow-log-records.html>. Without a header line the fields are
+//! those of version 2. A record is about an interface, so an instance can be searched for only where the header has
+//! `instance-id`.
+
+use chrono::DateTime;
+use serde_json::Value;
+
+use super::entry::Entry;
+
+/// The default fields, version 2.
+const VERSION_2: [&str; 14] = [
+    "version",
+    "account-id",
+    "interface-id",
+    "srcaddr",
+    "dstaddr",
+    "srcport",
+    "dstport",
+    "protocol",
+    "packets",
+    "bytes",
+    "start",
+    "end",
+    "action",
+    "log-status",
+];
+
+/// Which field stands where in a file.
+#[derive(Debug)]
+pub(super) struct Layout {
+    names: Vec<String>,
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        Self {
+            names: VERSION_2.iter().map(|name| (*name).to_owned()).collect(),
+        }
+    }
+}
+
+impl Layout {
+    /// The layout that a header line names; nothing where the line is a record.
+    pub(super) fn from_header(line: &str) -> Option<Self> {
+        let names: Vec<String> = line
+            .split_whitespace()
+            .map(|name| {
+                let plain = name.trim_matches(['$', '{', '}']);
+                plain.to_ascii_lowercase().replace('_', "-")
+            })
+            .collect();
+        let known = ["srcaddr", "pkt-srcaddr", "interface-id", "dstaddr"];
+        names
+            .iter()
+            .any(|name| known.contains(&name.as_str()))
+            .then_some(Self { names })
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.names.iter().any(|have| have == name)
+    }
+
+    /// Reads a record.
+    pub(super) fn entry(&self, line: &str) -> Option<Entry> {
+        let mut cells: Vec<&str> = line.split_whitespace().collect();
+        // Exports from CloudWatch put their own time before the record.
+        if cells.len() == self.names.len() + 1
+            && cells
+                .first()
+                .is_some_and(|cell| DateTime::parse_from_rfc3339(cell).is_ok())
+        {
+            cells.remove(0);
+        }
+        if cells.len() != self.names.len() {
+            return None;
+        }
+        let cell = |name: &str| {
+            let at = self.names.iter().position(|have| have == name)?;
+            cells.get(at).copied().filter(|text| *text != "-")
+        };
+        let number = |name: &str| cell(name).and_then(|text| text.parse::<u64>().ok());
+        let start = number("start").or_else(|| number("end"))?;
+        let action = cell("action").map(str::to_owned);
+        let mut entry = Entry {
+            at: i64::try_from(start)
+                .ok()
+                .and_then(|start| DateTime::from_timestamp(start, 0)),
+            failed: action.as_deref() == Some("REJECT"),
+            action,
+            source_ip: cell("pkt-srcaddr")
+                .or_else(|| cell("srcaddr"))
+                .map(str::to_owned),
+            destination_ip: cell("pkt-dstaddr")
+                .or_else(|| cell("dstaddr"))
+                .map(str::to_owned),
+            bytes: number("bytes"),
+            ..Entry::default()
+        };
+        entry
+            .mentions
+            .extend(cell("instance-id").map(str::to_owned));
+        entry.column("source_port", number("srcport"));
+        entry.column("destination_ip", entry.destination_ip.clone());
+        entry.column("destination_port", number("dstport"));
+        entry.column("protocol", number("protocol").map(protocol));
+        entry.column("packets", number("packets"));
+        entry.column("bytes", entry.bytes);
+        entry.column("interface", cell("interface-id"));
+        entry.column("account", cell("account-id"));
+        entry.column(
+            "outcome",
+            match entry.action.as_deref() {
+                Some("ACCEPT") => Value::from("accepted"),
+                Some("REJECT") => Value::from("rejected"),
+                // NODATA and SKIPDATA records tell of no traffic.
+                _ => Value::Null,
+            },
+        );
+        if self.has("instance-id") {
+            entry.column("instance", cell("instance-id"));
+        }
+        if self.has("flow-direction") {
+            entry.column("direction", cell("flow-direction"));
+        }
+        Some(entry)
+    }
+}
+
+/// <https://www.iana.org/assignments/protocol-numbers>
+fn protocol(number: u64) -> String {
+    match number {
+        1 => "icmp".to_owned(),
+        6 => "tcp".to_owned(),
+        17 => "udp".to_owned(),
+        58 => "icmpv6".to_owned(),
+        other => other.to_string(),
+    }
+}

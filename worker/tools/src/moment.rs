@@ -1,0 +1,119 @@
+//! Times in registers and arguments, and the range that a search covers.
+//!
+//! A register may say `2026-03-02T02:41:12Z` or only `2026-03-02`: a date alone starts at 00:00 UTC, and as an end it
+//! lasts until the next midnight.
+
+use chrono::{DateTime, Duration, NaiveDate, NaiveTime, Utc};
+use nightshift_alert::Alert;
+
+/// How far before the alert's first event a search may reach.
+const REACH_BACK_DAYS: i64 = 30;
+
+/// How far around the alert's events a search goes when nobody says otherwise.
+const AROUND_HOURS: i64 = 24;
+
+/// Which edge of a day a date without a time means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Edge {
+    Start,
+    End,
+}
+
+/// Reads RFC 3339, the same with a space or without a zone (UTC), or a date.
+pub(crate) fn parse(text: &str, edge: Edge) -> Option<DateTime<Utc>> {
+    let text = text.trim();
+    if let Ok(at) = DateTime::parse_from_rfc3339(text) {
+        return Some(at.to_utc());
+    }
+    for format in [
+        "%Y-%m-%dT%H:%M:%S%.f",
+        "%Y-%m-%d %H:%M:%S%.f",
+        "%Y-%m-%d %H:%M",
+    ] {
+        if let Ok(at) = chrono::NaiveDateTime::parse_from_str(text, format) {
+            return Some(at.and_utc());
+        }
+    }
+    let date = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?;
+    let start = date.and_time(NaiveTime::MIN).and_utc();
+    match edge {
+        Edge::Start => Some(start),
+        Edge::End => start.checked_add_signed(Duration::days(1) - Duration::milliseconds(1)),
+    }
+}
+
+/// The range of a search, both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Range {
+    pub(crate) from: DateTime<Utc>,
+    pub(crate) until: DateTime<Utc>,
+}
+
+impl Range {
+    /// The range that was asked for, clamped: not before 30 days ahead of the first event, not after now. Without a
+    /// wish it is a day around the events. None where nothing is left, e.g. an end before the start.
+    pub(crate) fn of(
+        since: Option<DateTime<Utc>>,
+        until: Option<DateTime<Utc>>,
+        alert: &Alert,
+        now: DateTime<Utc>,
+    ) -> Option<Self> {
+        let (first, last) = alert.times.window().unwrap_or((now, now));
+        let floor = before(first, Duration::days(REACH_BACK_DAYS));
+        let from = since.unwrap_or_else(|| before(first, Duration::hours(AROUND_HOURS)));
+        let until = until.unwrap_or_else(|| {
+            last.checked_add_signed(Duration::hours(AROUND_HOURS))
+                .unwrap_or(last)
+        });
+        let range = Self {
+            from: from.max(floor),
+            until: until.min(now.max(first)),
+        };
+        (range.from <= range.until).then_some(range)
+    }
+
+    pub(crate) fn holds(self, at: DateTime<Utc>) -> bool {
+        self.from <= at && at <= self.until
+    }
+}
+
+fn before(at: DateTime<Utc>, by: Duration) -> DateTime<Utc> {
+    at.checked_sub_signed(by).unwrap_or(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    fn at(text: &str) -> DateTime<Utc> {
+        parse(text, Edge::Start).unwrap()
+    }
+
+    #[test]
+    fn a_date_alone_spans_its_day() {
+        assert_eq!(at("2026-03-02"), at("2026-03-02T00:00:00Z"));
+        assert_eq!(
+            parse("2026-03-02", Edge::End).unwrap(),
+            at("2026-03-02T23:59:59.999Z")
+        );
+        assert_eq!(at("2026-03-02 10:00"), at("2026-03-02T11:00:00+01:00"));
+        assert_eq!(parse("next week", Edge::Start), None);
+    }
+
+    #[test]
+    fn a_search_is_clamped_to_thirty_days_before_and_to_now() {
+        let alert = testing::alert();
+        let (first, last) = alert.times.window().unwrap();
+        let now = last + Duration::hours(2);
+        let usual = Range::of(None, None, &alert, now).unwrap();
+        assert_eq!(usual.from, first - Duration::hours(24));
+        assert_eq!(usual.until, now);
+        let wide = Range::of(Some(at("1990-01-01")), Some(at("2190-01-01")), &alert, now).unwrap();
+        assert_eq!(wide.from, first - Duration::days(30));
+        assert_eq!(wide.until, now);
+        assert_eq!(Range::of(Some(now), Some(first), &alert, now), None);
+        assert!(usual.holds(usual.from) && usual.holds(usual.until));
+        assert!(!usual.holds(usual.from - Duration::milliseconds(1)));
+    }
+}

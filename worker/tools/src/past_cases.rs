@@ -1,0 +1,172 @@
+//! Earlier cases of this installation that share the finding or a value.
+//!
+//! Only typed fields cross from one case into another; no sentence that somebody wrote there does (A20 of the attacks). A
+//! machine's earlier verdict is told and clears nothing.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use chrono::Duration;
+use nightshift_alert::{Indicator, Role};
+use nightshift_engine::{
+    CallContext, PastCase, PastCases, PastQuery, ToolError, ToolOutput, ToolSpec, Trust,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::arguments::Arguments;
+use crate::config::ToolConfigError;
+use crate::register::RegisterReport;
+use crate::tool::{Tool, spec, unavailable};
+
+const KIND: &str = "past_cases";
+
+/// Most values that are compared.
+const MAX_INDICATORS: usize = 64;
+
+/// Configuration of `past_cases`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The tool's name.
+    pub name: String,
+    /// How far back, in days.
+    #[serde(default = "ninety")]
+    pub days: u32,
+    /// How many cases, the newest first.
+    #[serde(default = "twenty")]
+    pub limit: usize,
+}
+
+const fn ninety() -> u32 {
+    90
+}
+
+const fn twenty() -> usize {
+    20
+}
+
+impl Config {
+    pub(crate) fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            days: ninety(),
+            limit: twenty(),
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), ToolConfigError> {
+        let bad = |key, problem: &str| ToolConfigError::BadValue {
+            name: self.name.clone(),
+            key,
+            problem: problem.to_owned(),
+        };
+        if !(1..=3650).contains(&self.days) {
+            return Err(bad("days", "use 1 to 3650"));
+        }
+        if !(1..=100).contains(&self.limit) {
+            return Err(bad("limit", "use 1 to 100"));
+        }
+        Ok(())
+    }
+}
+
+/// The tool.
+pub(crate) struct PastCasesTool {
+    spec: ToolSpec,
+    days: u32,
+    limit: usize,
+    past: Arc<dyn PastCases>,
+}
+
+impl PastCasesTool {
+    pub(crate) fn new(config: &Config, past: Arc<dyn PastCases>) -> Self {
+        let description = "Earlier cases of the same finding, or that share an actor, target or far end with this alert: \
+            their types, verdicts, what people decided, and which tools failed there. Takes no arguments. A machine's \
+            earlier verdict proves nothing by itself.";
+        Self {
+            spec: spec(
+                &config.name,
+                KIND,
+                description,
+                Vec::new(),
+                &[
+                    ("/cases", Trust::Platform),
+                    ("/found", Trust::Platform),
+                    ("/same_key", Trust::Platform),
+                    ("/searched", Trust::Platform),
+                ],
+            ),
+            days: config.days,
+            limit: config.limit,
+            past,
+        }
+    }
+
+    fn query(&self, context: &CallContext) -> PastQuery {
+        let alert = &context.alert;
+        let mut indicators: Vec<Indicator> = alert
+            .indicators
+            .iter()
+            .filter(|indicator| indicator.role != Role::Related)
+            .cloned()
+            .collect();
+        indicators.truncate(MAX_INDICATORS);
+        PastQuery {
+            case_id: context.case_id.clone(),
+            key: alert.key.to_string(),
+            kind: alert.kind.clone(),
+            account: alert.account.clone(),
+            indicators,
+            since: context
+                .now
+                .checked_sub_signed(Duration::days(i64::from(self.days))),
+            limit: self.limit,
+        }
+    }
+}
+
+#[async_trait]
+impl Tool for PastCasesTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn call(
+        &self,
+        _arguments: Arguments<'_>,
+        context: &CallContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let query = self.query(context);
+        let mut cases = self
+            .past
+            .similar(&query)
+            .await
+            .map_err(|error| unavailable(format!("earlier cases cannot be read: {error}")))?;
+        cases.truncate(self.limit);
+        Ok(answer(&query, &cases))
+    }
+
+    fn reports(&self) -> Vec<RegisterReport> {
+        Vec::new()
+    }
+}
+
+fn answer(query: &PastQuery, cases: &[PastCase]) -> ToolOutput {
+    let same_key = cases.iter().filter(|case| case.same_key).count();
+    let mut output = ToolOutput::of(json!({
+        "cases": cases,
+        "found": cases.len(),
+        "same_key": same_key,
+        "searched": {
+            "since": query.since,
+            "limit": query.limit,
+            "indicators": query.indicators.len(),
+        },
+    }));
+    output.rows = Some(cases.len() as u64);
+    output
+}
+
+#[cfg(test)]
+mod tests;

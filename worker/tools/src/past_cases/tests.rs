@@ -1,0 +1,97 @@
+use std::sync::Mutex;
+
+use nightshift_alert::{IndicatorKind, Severity};
+use nightshift_engine::Verdict;
+use serde_json::json;
+
+use super::*;
+use crate::testing;
+
+/// Earlier cases that remember what they were asked.
+struct Fake {
+    cases: Result<Vec<PastCase>, String>,
+    asked: Mutex<Vec<PastQuery>>,
+}
+
+#[async_trait]
+impl PastCases for Fake {
+    async fn similar(&self, query: &PastQuery) -> Result<Vec<PastCase>, String> {
+        self.asked.lock().unwrap().push(query.clone());
+        self.cases.clone()
+    }
+}
+
+fn case(id: &str, same_key: bool) -> PastCase {
+    PastCase {
+        case_id: id.to_owned(),
+        key: "guardduty/444455556666/f0".to_owned(),
+        same_key,
+        kind: "Recon:EC2/Portscan".to_owned(),
+        account: None,
+        opened_at: testing::at("2026-02-01T00:00:00Z"),
+        severity: Severity::Low,
+        status: "concluded".to_owned(),
+        verdict: Some(Verdict::BenignTruePositive),
+        person_verdict: None,
+        shared: vec![Indicator::new(
+            IndicatorKind::Ip,
+            "203.0.113.42",
+            Role::Actor,
+        )],
+        failed_tools: vec!["logs".to_owned()],
+    }
+}
+
+fn tool(cases: Result<Vec<PastCase>, String>) -> (PastCasesTool, Arc<Fake>) {
+    let fake = Arc::new(Fake {
+        cases,
+        asked: Mutex::default(),
+    });
+    let past: Arc<dyn PastCases> = Arc::clone(&fake) as _;
+    (PastCasesTool::new(&Config::named("past"), past), fake)
+}
+
+#[tokio::test]
+async fn the_question_is_made_of_the_alert() {
+    let (tool, fake) = tool(Ok(vec![case("c1", true), case("c2", false)]));
+    let output = testing::call(&tool, json!({})).await.unwrap();
+    assert_eq!(output.rows, Some(2));
+    assert_eq!(output.body["same_key"], 1);
+    assert_eq!(output.body["cases"][0]["type"], "Recon:EC2/Portscan");
+    assert_eq!(output.body["cases"][1]["failed_tools"], json!(["logs"]));
+    assert_eq!(
+        output.exonerations,
+        [],
+        "a machine's verdict clears nothing"
+    );
+    let asked = fake.asked.lock().unwrap();
+    let query = &asked[0];
+    assert_eq!(query.case_id, "case-1");
+    assert_eq!(query.key, "guardduty/444455556666/f1");
+    assert_eq!(query.indicators.len(), 6);
+    assert_eq!(query.since, Some(testing::at("2025-12-02T06:00:00Z")));
+}
+
+#[tokio::test]
+async fn none_is_an_answer_and_a_broken_store_is_not() {
+    let (empty, _) = tool(Ok(Vec::new()));
+    let output = testing::call(&empty, json!({})).await.unwrap();
+    assert_eq!((output.rows, &output.body["found"]), (Some(0), &json!(0)));
+    assert_eq!(output.body["searched"]["limit"], 20);
+    let (broken, _) = tool(Err("disk full".to_owned()));
+    let error = testing::call(&broken, json!({})).await.unwrap_err();
+    assert_eq!(error.to_string(), "earlier cases cannot be read: disk full");
+}
+
+#[test]
+fn values_out_of_range_are_refused() {
+    let config = Config {
+        days: 0,
+        ..Config::named("past")
+    };
+    let error = config.check().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "[[tool]] \"past\": `days`: use 1 to 3650"
+    );
+}

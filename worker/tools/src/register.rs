@@ -1,0 +1,123 @@
+//! Registers: tables that the organisation keeps, as CSV with a header line, a JSON array, or JSON lines.
+//!
+//! A bad row is reported with its line and left out, the rest is used; a table without a column that it cannot do
+//! without is no register at all. Columns that we do not know are kept and shown (`more`), unless they look like a slip of
+//! the pen in one that we know.
+
+mod fields;
+mod parse;
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::content::{Cached, Content};
+pub(crate) use fields::Fields;
+
+/// What is wrong in a register, list or log.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Problem {
+    /// Line, from 1; none where it concerns the whole.
+    pub line: Option<u64>,
+    /// What is wrong and how to mend it.
+    pub what: String,
+}
+
+/// The state of one register, list or log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RegisterReport {
+    /// The tool that reads it; for a watchlist also the list.
+    pub name: String,
+    /// Its kind.
+    pub kind: String,
+    /// Where it is.
+    pub path: String,
+    /// Usable records; for logs, records seen.
+    pub records: usize,
+    /// What is wrong in it.
+    pub problems: Vec<Problem>,
+}
+
+/// A row of a register.
+pub(crate) trait Record: Sized + Send + Sync + 'static {
+    /// The columns that it knows.
+    const COLUMNS: &'static [&'static str];
+    /// Those that every table must have.
+    const REQUIRED: &'static [&'static str];
+
+    /// Reads a row.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it; the row is then left out.
+    fn read(fields: &Fields<'_>) -> Result<Self, String>;
+
+    /// What in a usable row will not do what its writer may think.
+    fn doubts(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// A register as read.
+#[derive(Debug)]
+pub(crate) struct Table<R> {
+    pub(crate) records: Vec<R>,
+    pub(crate) problems: Vec<Problem>,
+}
+
+/// A register that follows its file.
+#[derive(Debug)]
+pub(crate) struct Register<R> {
+    cached: Cached<Table<R>>,
+}
+
+impl<R: Record> Register<R> {
+    pub(crate) const fn new(content: Content) -> Self {
+        Self {
+            cached: Cached::new(content, parse::table::<R>),
+        }
+    }
+
+    pub(crate) fn name(&self) -> String {
+        self.cached.name()
+    }
+
+    /// The register as it stands now. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be read.
+    pub(crate) fn get(&self) -> Result<Arc<Table<R>>, String> {
+        self.cached.get()
+    }
+
+    pub(crate) fn report(&self, name: &str, kind: &str) -> RegisterReport {
+        report(name, kind, self.name(), self.get(), |table| {
+            (table.records.len(), table.problems.clone())
+        })
+    }
+}
+
+/// A report on something that could be read, or not.
+pub(crate) fn report<T>(
+    name: &str,
+    kind: &str,
+    path: String,
+    read: Result<Arc<T>, String>,
+    count: impl FnOnce(&T) -> (usize, Vec<Problem>),
+) -> RegisterReport {
+    let (records, problems) = match read {
+        Ok(value) => count(&value),
+        Err(what) => (0, vec![Problem { line: None, what }]),
+    };
+    RegisterReport {
+        name: name.to_owned(),
+        kind: kind.to_owned(),
+        path,
+        records,
+        problems,
+    }
+}
+
+#[cfg(test)]
+mod tests;

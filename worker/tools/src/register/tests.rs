@@ -1,0 +1,112 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::content::Content;
+
+#[derive(Debug)]
+struct Row {
+    id: String,
+    flag: Option<bool>,
+    list: Vec<String>,
+    more: serde_json::Map<String, Value>,
+}
+
+impl Record for Row {
+    const COLUMNS: &'static [&'static str] = &["id", "flag", "list", "expected_findings"];
+    const REQUIRED: &'static [&'static str] = &["id"];
+
+    fn read(fields: &Fields<'_>) -> Result<Self, String> {
+        Ok(Self {
+            id: fields.needed("id")?,
+            flag: fields.flag("flag")?,
+            list: fields.list("list"),
+            more: fields.more(),
+        })
+    }
+}
+
+fn read(text: &'static str) -> Result<Arc<Table<Row>>, String> {
+    Register::<Row>::new(Content::embedded("demo/rows", text)).get()
+}
+
+#[test]
+fn csv_array_and_lines_read_alike() {
+    let csv = "id,flag,List,rank\na,yes,x; y ;,7\nb,,,\n";
+    let array = "[\n {\"id\": \"a\", \"flag\": true, \"list\": [\"x\", \"y\"], \"rank\": 7},\n {\"id\": \"b\", \"flag\": null}\n]";
+    let lines = "{\"id\": \"a\", \"flag\": true, \"list\": [\"x\", \"y\"], \"rank\": 7}\n\n{\"id\": \"b\"}\n";
+    assert_eq!(
+        read("id,flag\na\n").unwrap().problems[0].what,
+        "1 cells for 2 columns: the last ones are taken as empty"
+    );
+    for text in [csv, array, lines] {
+        let table = read(text).unwrap();
+        assert_eq!(table.problems, [], "{text}");
+        let [first, second] = &table.records[..] else {
+            panic!("{text}: {:?}", table.records);
+        };
+        assert_eq!(first.id, "a");
+        assert_eq!(first.flag, Some(true));
+        assert_eq!(first.list, ["x", "y"]);
+        assert!(first.more.contains_key("rank"));
+        assert_eq!((second.flag, second.list.len()), (None, 0));
+    }
+    assert_eq!(
+        read(array).unwrap().records[0].more["rank"],
+        json!(7),
+        "numbers stay numbers"
+    );
+}
+
+#[test]
+fn bad_rows_are_told_with_their_line_and_the_rest_is_used() {
+    let csv = "id,flag\na,yes\n,no\nc,perhaps\nd,no,too,many\n# a comment\ne,no\n";
+    let table = read(csv).unwrap();
+    let ids: Vec<&str> = table.records.iter().map(|row| row.id.as_str()).collect();
+    assert_eq!(ids, ["a", "e"]);
+    let lines: Vec<_> = table.problems.iter().map(|problem| problem.line).collect();
+    assert_eq!(lines, [Some(3), Some(4), Some(5)]);
+    assert_eq!(
+        table.problems[1].what,
+        "`flag` is \"perhaps\": write true or false; the row is left out"
+    );
+    let array = "[\n{\"id\": \"a\"},\n{\"id\": \"\"},\n\"text\"\n]";
+    let table = read(array).unwrap();
+    let lines: Vec<_> = table.problems.iter().map(|problem| problem.line).collect();
+    assert_eq!((table.records.len(), lines), (1, vec![Some(3), Some(4)]));
+    let table = read("{\"id\": \"a\"}\n{broken\n").unwrap();
+    assert_eq!(table.problems[0].line, Some(2));
+}
+
+#[test]
+fn a_misspelt_column_is_told_and_an_own_one_is_not() {
+    let table = read("id,expected_finding,cost_centre\na,x,9\n").unwrap();
+    assert_eq!(
+        table.problems,
+        [Problem {
+            line: Some(2),
+            what: "unknown column `expected_finding`: is `expected_findings` meant?".to_owned()
+        }]
+    );
+}
+
+#[test]
+fn a_table_without_what_it_needs_is_no_register() {
+    for (text, message) in [
+        ("name,flag\na,yes\n", "has no column `id`"),
+        ("", "is empty"),
+        ("[{\"id\": 1,]", "no JSON array"),
+    ] {
+        let error = read(text).unwrap_err();
+        assert!(error.contains(message), "{error}");
+        assert!(error.contains("demo/rows"), "{error}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_or_refused(text in "[\\[{\"a-c:,;\\]} \n#é]{0,80}") {
+        let content = Content::Text { name: "x".into(), text: text.into() };
+        let _ = Register::<Row>::new(content).get();
+    }
+}

@@ -1,0 +1,91 @@
+//! What the tests of the tools share: an alert, a context, a call.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use nightshift_alert::{
+    Alert, Content, FeedState, Indicator, IndicatorKind, Key, Provider, Role, Severity, Times,
+};
+use nightshift_engine::{CallContext, ToolError, ToolOutput};
+use serde_json::Value;
+
+use crate::arguments::Arguments;
+use crate::guard;
+use crate::tool::Tool;
+
+pub(crate) fn at(text: &str) -> DateTime<Utc> {
+    DateTime::parse_from_rfc3339(text).unwrap().to_utc()
+}
+
+/// Discovery by a role on an instance, from outside, between 02:00 and 02:40.
+pub(crate) fn alert() -> Alert {
+    let indicator = |kind, value: &str, role| Indicator::new(kind, value, role);
+    Alert {
+        key: Key {
+            product: "guardduty".to_owned(),
+            id: "f1".to_owned(),
+            account: "444455556666".to_owned(),
+        },
+        content: Content("c1".to_owned()),
+        feed: "guardduty".to_owned(),
+        kind: "Discovery:IAMUser/AnomalousBehavior".to_owned(),
+        title: "Anomalous discovery".to_owned(),
+        description: String::new(),
+        severity: Severity::Medium,
+        severity_sent: "5".to_owned(),
+        provider: Provider::Aws,
+        account: Some("444455556666".to_owned()),
+        account_name: None,
+        region: Some("eu-west-1".to_owned()),
+        class: None,
+        action: None,
+        resources: Vec::new(),
+        indicators: vec![
+            indicator(IndicatorKind::Ip, "203.0.113.42", Role::Actor),
+            indicator(
+                IndicatorKind::Principal,
+                "prod-payments-worker",
+                Role::Actor,
+            ),
+            indicator(
+                IndicatorKind::AccessKey,
+                "ASIAEXAMPLEKEY000001",
+                Role::Actor,
+            ),
+            indicator(IndicatorKind::Instance, "i-0a1b2c3d4e5f60718", Role::Target),
+            indicator(IndicatorKind::Bucket, "payments-ledger", Role::Target),
+            indicator(IndicatorKind::Domain, "pool.minexmr.com", Role::Remote),
+        ],
+        techniques: Vec::new(),
+        times: Times {
+            first_seen: Some(at("2026-03-02T02:00:00Z")),
+            last_seen: Some(at("2026-03-02T02:40:00Z")),
+            created: None,
+            updated: None,
+        },
+        count: 1,
+        state: FeedState::default(),
+        flags: Vec::new(),
+        raw: Value::Null,
+    }
+}
+
+pub(crate) fn context() -> CallContext {
+    CallContext {
+        case_id: "case-1".to_owned(),
+        alert: Arc::new(alert()),
+        now: at("2026-03-02T06:00:00Z"),
+    }
+}
+
+/// A call as the toolbox makes it.
+pub(crate) async fn call(tool: &dyn Tool, arguments: Value) -> Result<ToolOutput, ToolError> {
+    let context = context();
+    let map = arguments.as_object().cloned().unwrap_or_default();
+    let arguments = Arguments {
+        map: &map,
+        alert: &context.alert,
+    };
+    let output = tool.call(arguments, &context).await?;
+    Ok(guard::finish(output, &map, &context.alert))
+}

@@ -1,0 +1,151 @@
+//! The tools of a configuration, as the engine's `Toolbox`.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use nightshift_engine::{
+    CallContext, PastCases, ToolCall, ToolError, ToolOutput, ToolSpec, Toolbox,
+};
+
+use crate::arguments::Arguments;
+use crate::config::{ToolConfig, ToolConfigError};
+use crate::register::RegisterReport;
+use crate::tool::Tool;
+use crate::{
+    asset_lookup, authorised_scanners, change_lookup, guard, identity_lookup, indicator_facts,
+    log_search, past_cases, watchlist,
+};
+
+/// The tools of a configuration.
+pub struct Tools {
+    tools: Vec<Box<dyn Tool>>,
+}
+
+impl std::fmt::Debug for Tools {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list()
+            .entries(self.tools.iter().map(|tool| &tool.spec().name))
+            .finish()
+    }
+}
+
+impl Tools {
+    /// The tools of `configs`, in that order; relative paths start at `base`. Reads no file: a register that is not
+    /// there yet is no error, see [`Tools::check`].
+    ///
+    /// # Errors
+    ///
+    /// Names that stand twice or cannot be called, and values that do not fit.
+    pub fn build(
+        configs: &[ToolConfig],
+        past: Arc<dyn PastCases>,
+        base: &Path,
+    ) -> Result<Self, ToolConfigError> {
+        let mut tools: Vec<Box<dyn Tool>> = Vec::new();
+        for config in configs {
+            let name = config.name();
+            if !callable(name) {
+                let name = name.to_owned();
+                return Err(ToolConfigError::BadName { name });
+            }
+            if tools.iter().any(|tool| tool.spec().name == name) {
+                let name = name.to_owned();
+                return Err(ToolConfigError::DoubleName { name });
+            }
+            tools.push(build_one(config.clone().resolved(base), &past)?);
+        }
+        Ok(Self { tools })
+    }
+
+    /// The tools that need no configuration, each named as its kind: `indicator_facts`, `watchlist` with the list that is
+    /// compiled in, `past_cases`.
+    #[must_use]
+    pub fn defaults(past: Arc<dyn PastCases>) -> Self {
+        Self {
+            tools: vec![
+                Box::new(indicator_facts::IndicatorFacts::new(
+                    indicator_facts::Config::named("indicator_facts"),
+                )),
+                Box::new(watchlist::Watchlist::new(watchlist::Config::named(
+                    "watchlist",
+                ))),
+                Box::new(past_cases::PastCasesTool::new(
+                    &past_cases::Config::named("past_cases"),
+                    past,
+                )),
+            ],
+        }
+    }
+
+    /// Reads every register, list and log, and tells what is wrong in them. Blocks.
+    #[must_use]
+    pub fn check(&self) -> Vec<RegisterReport> {
+        self.tools.iter().flat_map(|tool| tool.reports()).collect()
+    }
+}
+
+fn build_one(
+    config: ToolConfig,
+    past: &Arc<dyn PastCases>,
+) -> Result<Box<dyn Tool>, ToolConfigError> {
+    Ok(match config {
+        ToolConfig::IndicatorFacts(config) => {
+            Box::new(indicator_facts::IndicatorFacts::new(config))
+        }
+        ToolConfig::Watchlist(config) => {
+            config.check()?;
+            Box::new(watchlist::Watchlist::new(config))
+        }
+        ToolConfig::AssetLookup(config) => Box::new(asset_lookup::AssetLookup::new(config)),
+        ToolConfig::IdentityLookup(config) => {
+            Box::new(identity_lookup::IdentityLookup::new(config))
+        }
+        ToolConfig::ChangeLookup(config) => Box::new(change_lookup::ChangeLookup::new(config)),
+        ToolConfig::AuthorisedScanners(config) => {
+            Box::new(authorised_scanners::AuthorisedScanners::new(config))
+        }
+        ToolConfig::LogSearch(config) => {
+            config.check()?;
+            Box::new(log_search::LogSearch::new(config))
+        }
+        ToolConfig::PastCases(config) => {
+            config.check()?;
+            Box::new(past_cases::PastCasesTool::new(&config, Arc::clone(past)))
+        }
+    })
+}
+
+/// Names go to models, which take no others.
+fn callable(name: &str) -> bool {
+    (1..=64).contains(&name.len())
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+}
+
+#[async_trait]
+impl Toolbox for Tools {
+    fn specs(&self) -> Vec<ToolSpec> {
+        self.tools.iter().map(|tool| tool.spec().clone()).collect()
+    }
+
+    async fn call(&self, call: &ToolCall, context: &CallContext) -> Result<ToolOutput, ToolError> {
+        let tool = self
+            .tools
+            .iter()
+            .find(|tool| tool.spec().name == call.tool)
+            .ok_or_else(|| ToolError::Unknown {
+                name: call.tool.clone(),
+            })?;
+        let arguments = Arguments {
+            map: &call.arguments,
+            alert: &context.alert,
+        };
+        let output = tool.call(arguments, context).await?;
+        Ok(guard::finish(output, &call.arguments, &context.alert))
+    }
+}
+
+#[cfg(test)]
+mod tests;

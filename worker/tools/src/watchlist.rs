@@ -1,0 +1,251 @@
+//! Lists of known values: what is bad, what is a mining pool or a sinkhole, what is our own.
+//!
+//! A list says only that a value stands in it; what that means is one word of its configuration. It never clears an alert:
+//! an `allowed` entry has no window and no approval. Domains count with all that is below them, addresses by network.
+
+mod entries;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use nightshift_alert::{Flag, IndicatorKind};
+use nightshift_engine::{CallContext, ToolError, ToolOutput, ToolSpec, Trust};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::arguments::{self, Arguments, Subject};
+use crate::config::ToolConfigError;
+use crate::content::{Cached, Content};
+use crate::register::{RegisterReport, report};
+use crate::tool::{Tool, blocking, spec, unavailable};
+use entries::Entries;
+
+/// Strict kinds first: a value that came from a result has the first type that it can be.
+const TYPES: [IndicatorKind; 9] = [
+    IndicatorKind::Ip,
+    IndicatorKind::Url,
+    IndicatorKind::Hash,
+    IndicatorKind::Email,
+    IndicatorKind::AccessKey,
+    IndicatorKind::Wallet,
+    IndicatorKind::Domain,
+    IndicatorKind::Principal,
+    IndicatorKind::Image,
+];
+
+const KIND: &str = "watchlist";
+
+/// The list that is compiled in.
+const MINING_POOLS: &str = include_str!("watchlist/mining_pools.txt");
+
+/// Most matches that are told.
+const MAX_MATCHES: usize = 50;
+
+/// Configuration of `watchlist`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The tool's name.
+    pub name: String,
+    /// The lists.
+    #[serde(default)]
+    pub lists: Vec<List>,
+    /// Whether `mining-pools`, the list that is compiled in, is searched too.
+    #[serde(default = "yes")]
+    pub mining_pools: bool,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+/// One list.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct List {
+    /// Its name, shown in answers.
+    pub name: String,
+    /// Where it is: text with one entry per line, or CSV.
+    pub path: Content,
+    /// What it means to stand in it, as one word: `malicious`, `sinkhole`, `tor_exit`, `own`, `vpn`, …
+    pub meaning: String,
+}
+
+impl Config {
+    pub(crate) fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            lists: Vec::new(),
+            mining_pools: true,
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), ToolConfigError> {
+        let bad = |problem: String| ToolConfigError::BadValue {
+            name: self.name.clone(),
+            key: "lists",
+            problem,
+        };
+        if self.lists.is_empty() && !self.mining_pools {
+            return Err(bad("there is no list to search".to_owned()));
+        }
+        for list in &self.lists {
+            let word = |text: &str| {
+                !text.is_empty()
+                    && text
+                        .bytes()
+                        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+            };
+            if !word(&list.meaning) {
+                return Err(bad(format!(
+                    "the meaning of {:?} is {:?}: use one word such as malicious, sinkhole, own",
+                    list.name, list.meaning
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+struct Loaded {
+    name: String,
+    meaning: String,
+    entries: Cached<Entries>,
+}
+
+#[derive(Debug, Serialize)]
+struct Match {
+    list: String,
+    meaning: String,
+    entry: String,
+    note: Option<String>,
+}
+
+/// The tool.
+pub(crate) struct Watchlist {
+    spec: ToolSpec,
+    lists: Arc<[Loaded]>,
+}
+
+impl Watchlist {
+    pub(crate) fn new(config: Config) -> Self {
+        let pools = config.mining_pools.then(|| List {
+            name: "mining-pools".to_owned(),
+            path: Content::embedded("mining_pools.txt", MINING_POOLS),
+            meaning: "mining_pool".to_owned(),
+        });
+        let lists: Arc<[Loaded]> = pools
+            .into_iter()
+            .chain(config.lists)
+            .map(|list| Loaded {
+                name: list.name,
+                meaning: list.meaning,
+                entries: Cached::new(list.path, entries::parse),
+            })
+            .collect();
+        let known: Vec<String> = lists
+            .iter()
+            .map(|list| format!("{} ({})", list.name, list.meaning))
+            .collect();
+        let description = format!(
+            "Whether an indicator stands in a list that the organisation keeps or that is shipped. Lists: {}. `listed: false` \
+             means only that these lists do not name it. A match tells the list and its meaning.",
+            known.join(", ")
+        );
+        Self {
+            spec: spec(
+                &config.name,
+                KIND,
+                &description,
+                vec![arguments::indicator(
+                    "indicator",
+                    "the ip, domain, url, hash, email, principal, access key, wallet or image to look up",
+                    &TYPES,
+                )],
+                &[
+                    ("/listed", Trust::Register),
+                    ("/matches", Trust::Register),
+                    ("/lists_searched", Trust::Register),
+                    ("/entries_searched", Trust::Register),
+                ],
+            ),
+            lists,
+        }
+    }
+}
+
+#[async_trait]
+impl Tool for Watchlist {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn call(
+        &self,
+        arguments: Arguments<'_>,
+        _context: &CallContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let subject = arguments.indicator("indicator", &TYPES)?;
+        let lists = Arc::clone(&self.lists);
+        blocking(move || search(&subject, &lists)).await
+    }
+
+    fn reports(&self) -> Vec<RegisterReport> {
+        self.lists
+            .iter()
+            .map(|list| {
+                report(
+                    &format!("{}/{}", self.spec.name, list.name),
+                    KIND,
+                    list.entries.name(),
+                    list.entries.get(),
+                    |entries| (entries.len(), entries.problems.clone()),
+                )
+            })
+            .collect()
+    }
+}
+
+fn search(subject: &Subject, lists: &[Loaded]) -> Result<ToolOutput, ToolError> {
+    let mut matches = Vec::new();
+    let mut searched = 0;
+    for list in lists {
+        let entries = list.entries.get().map_err(unavailable)?;
+        searched += entries.len();
+        matches.extend(entries.find(subject).into_iter().map(|entry| {
+            Match {
+                list: list.name.clone(),
+                meaning: entry
+                    .meaning
+                    .clone()
+                    .unwrap_or_else(|| list.meaning.clone()),
+                entry: entry.text.clone(),
+                note: entry.note.clone(),
+            }
+        }));
+    }
+    let found = matches.len();
+    matches.truncate(MAX_MATCHES);
+    let names: Vec<&str> = lists.iter().map(|list| list.name.as_str()).collect();
+    let mut output = ToolOutput::of(json!({
+        "indicator": subject.value,
+        "type": subject.kind.as_str(),
+        "listed": found > 0,
+        "found": found,
+        "matches": matches,
+        "lists_searched": names,
+        "entries_searched": searched,
+    }));
+    output.rows = Some(found as u64);
+    if found > MAX_MATCHES {
+        output.truncated = true;
+        output.flags.push(Flag::Truncated {
+            path: "/matches".to_owned(),
+        });
+    }
+    Ok(output)
+}
+
+#[cfg(test)]
+mod tests;

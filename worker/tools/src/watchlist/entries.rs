@@ -1,0 +1,227 @@
+//! The entries of one list, found by hash: a list of a million lines answers as fast as one of ten.
+//!
+//! Text lists have one entry per line, with an optional note after `#`. CSV lists have a header with a column `indicator`
+//! (or `entry`, `value`, `ioc`), and optionally `note` and `meaning`.
+
+use std::collections::{BTreeSet, HashMap};
+
+use ipnet::IpNet;
+use nightshift_alert::IndicatorKind;
+
+use crate::arguments::Subject;
+use crate::content::Content;
+use crate::pattern::network;
+use crate::register::Problem;
+
+/// Most problems that are told.
+const MAX_PROBLEMS: usize = 200;
+
+/// Names of the column that holds the entry.
+const ENTRY_COLUMNS: [&str; 4] = ["indicator", "entry", "value", "ioc"];
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) text: String,
+    pub(super) note: Option<String>,
+    /// What this entry means, where it differs from its list.
+    pub(super) meaning: Option<String>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Entries {
+    names: HashMap<String, Entry>,
+    nets: HashMap<IpNet, Entry>,
+    /// Lengths that occur among `nets`, apart for the two versions.
+    lengths: BTreeSet<(bool, u8)>,
+    pub(super) problems: Vec<Problem>,
+}
+
+impl Entries {
+    pub(super) fn len(&self) -> usize {
+        self.names.len() + self.nets.len()
+    }
+
+    /// The entries that stand for the value, the closest first.
+    pub(super) fn find(&self, subject: &Subject) -> Vec<&Entry> {
+        match subject.kind {
+            IndicatorKind::Ip => self.find_address(&subject.value),
+            IndicatorKind::Domain => self.find_domain(&subject.value),
+            IndicatorKind::Url => {
+                let mut found = self.find_name(&subject.value);
+                found.extend(self.find_name(subject.value.trim_end_matches('/')));
+                let url = url::Url::parse(&subject.value).ok();
+                if let Some(host) = url.as_ref().and_then(url::Url::host_str) {
+                    let host = host.trim_matches(['[', ']']);
+                    found.extend(self.find_address(host));
+                    found.extend(self.find_domain(host));
+                }
+                found.dedup();
+                found
+            }
+            IndicatorKind::Email => {
+                let mut found = self.find_name(&subject.value);
+                if let Some((_, domain)) = subject.value.rsplit_once('@') {
+                    found.extend(self.find_domain(domain));
+                }
+                found
+            }
+            // An image that came from a result has no shape of its own and may pass as a principal.
+            IndicatorKind::Image | IndicatorKind::Principal => self.find_image(&subject.value),
+            _ => self.find_name(&subject.value),
+        }
+    }
+
+    fn find_name(&self, name: &str) -> Vec<&Entry> {
+        self.names.get(&name.to_lowercase()).into_iter().collect()
+    }
+
+    /// The name itself and each name above it.
+    fn find_domain(&self, name: &str) -> Vec<&Entry> {
+        let name = name.trim_end_matches('.').to_lowercase();
+        let above = name
+            .match_indices('.')
+            .filter_map(|(dot, _)| name.get(dot + 1..));
+        std::iter::once(name.as_str())
+            .chain(above)
+            .filter_map(|domain| self.names.get(domain))
+            .collect()
+    }
+
+    fn find_address(&self, text: &str) -> Vec<&Entry> {
+        let Some(single) = network(text).filter(|net| net.prefix_len() == net.max_prefix_len())
+        else {
+            return Vec::new();
+        };
+        self.lengths
+            .iter()
+            .rev()
+            .filter(|(is_v4, _)| *is_v4 == single.addr().is_ipv4())
+            .filter_map(|(_, length)| IpNet::new(single.addr(), *length).ok())
+            .filter_map(|net| self.nets.get(&net.trunc()))
+            .collect()
+    }
+
+    /// An image as written, without its digest, and without its tag.
+    fn find_image(&self, image: &str) -> Vec<&Entry> {
+        let untagged = |text: &str| match text.rsplit_once(':') {
+            Some((name, tag)) if !tag.contains('/') => name.to_owned(),
+            _ => text.to_owned(),
+        };
+        let (name, digest) = image.split_once('@').unwrap_or((image, ""));
+        let mut wanted = vec![image.to_owned(), name.to_owned(), untagged(name)];
+        wanted.push(digest.to_owned());
+        wanted.dedup();
+        wanted
+            .iter()
+            .flat_map(|name| self.find_name(name))
+            .collect()
+    }
+
+    fn add(&mut self, line: u64, text: &str, note: Option<String>, meaning: Option<String>) {
+        let entry = |text: &str| Entry {
+            text: text.to_owned(),
+            note,
+            meaning,
+        };
+        if let Some(net) = network(text) {
+            if net.prefix_len() == 0 {
+                return self.problem(
+                    line,
+                    format!("{text} is the whole internet; it is left out"),
+                );
+            }
+            self.lengths
+                .insert((net.addr().is_ipv4(), net.prefix_len()));
+            self.nets.entry(net).or_insert_with(|| entry(text));
+            return;
+        }
+        let name = text.strip_prefix("*.").unwrap_or(text);
+        let name = name.trim_end_matches('.').to_lowercase();
+        if name.is_empty() || name.contains('*') {
+            return self.problem(
+                line,
+                format!(
+                    "{text:?} is no entry: write a value, a network, or a domain; it is left out"
+                ),
+            );
+        }
+        self.names.entry(name).or_insert_with(|| entry(text));
+    }
+
+    fn problem(&mut self, line: u64, what: String) {
+        if self.problems.len() < MAX_PROBLEMS {
+            self.problems.push(Problem {
+                line: Some(line),
+                what,
+            });
+        }
+    }
+}
+
+pub(super) fn parse(content: &Content, text: &str) -> Result<Entries, String> {
+    let mut entries = Entries::default();
+    if content.ending() == "csv" {
+        csv_entries(content, text, &mut entries)?;
+        return Ok(entries);
+    }
+    for (line, text) in (1..).zip(text.lines()) {
+        let (value, note) = match text.trim() {
+            comment if comment.starts_with('#') => continue,
+            text => text.split_once(" #").unwrap_or((text, "")),
+        };
+        let note = Some(note.trim().to_owned()).filter(|note| !note.is_empty());
+        match value.trim() {
+            "" => {}
+            value if value.contains(char::is_whitespace) => entries.problem(
+                line,
+                format!("{value:?} is more than one word: one entry per line, notes after `#`"),
+            ),
+            value => entries.add(line, value, note, None),
+        }
+    }
+    Ok(entries)
+}
+
+fn csv_entries(content: &Content, text: &str, entries: &mut Entries) -> Result<(), String> {
+    let mut reader = csv::ReaderBuilder::new()
+        .flexible(true)
+        .trim(csv::Trim::All)
+        .comment(Some(b'#'))
+        .from_reader(text.as_bytes());
+    let headers = reader
+        .headers()
+        .map_err(|error| format!("{}: {error}", content.name()))?
+        .clone();
+    let column = |names: &[&str]| {
+        headers
+            .iter()
+            .position(|header| names.contains(&header.to_ascii_lowercase().as_str()))
+    };
+    let Some(value) = column(&ENTRY_COLUMNS) else {
+        return Err(format!(
+            "{}: the header line has none of the columns {}",
+            content.name(),
+            ENTRY_COLUMNS.join(", ")
+        ));
+    };
+    let (note, meaning) = (column(&["note", "comment"]), column(&["meaning"]));
+    for record in reader.records() {
+        match record {
+            Ok(record) => {
+                let cell = |at: Option<usize>| {
+                    at.and_then(|at| record.get(at))
+                        .filter(|cell| !cell.is_empty())
+                        .map(str::to_owned)
+                };
+                let line = record.position().map_or(0, csv::Position::line);
+                let text = cell(Some(value)).unwrap_or_default();
+                entries.add(line, &text, cell(note), cell(meaning));
+            }
+            Err(error) => {
+                let line = error.position().map_or(0, csv::Position::line);
+                entries.problem(line, format!("{error}; the row is left out"));
+            }
+        }
+    }
+    Ok(())
+}

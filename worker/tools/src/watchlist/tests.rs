@@ -1,0 +1,139 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::testing;
+
+fn tool(lists: &[(&str, &str, &'static str, &'static str)]) -> Watchlist {
+    Watchlist::new(Config {
+        name: "watch".to_owned(),
+        lists: lists
+            .iter()
+            .map(|(name, meaning, file, text)| List {
+                name: (*name).to_owned(),
+                path: Content::embedded(file, text),
+                meaning: (*meaning).to_owned(),
+            })
+            .collect(),
+        mining_pools: true,
+    })
+}
+
+async fn ask(tool: &Watchlist, indicator: &str) -> Value {
+    testing::call(tool, json!({ "indicator": indicator }))
+        .await
+        .unwrap()
+        .body
+}
+
+#[tokio::test]
+async fn a_pool_is_found_by_its_suffix_and_a_look_alike_is_not() {
+    let tool = tool(&[]);
+    let body = ask(&tool, "pool.minexmr.com").await;
+    assert_eq!(body["listed"], true);
+    assert_eq!(body["matches"][0]["list"], "mining-pools");
+    assert_eq!(body["matches"][0]["meaning"], "mining_pool");
+    assert_eq!(body["matches"][0]["entry"], "minexmr.com");
+    let url = ask(&tool, "http://eu.minexmr.com:4444/login").await;
+    assert_eq!(url["matches"][0]["entry"], "minexmr.com");
+    for miss in ["notminexmr.com", "minexmr.com.example.org"] {
+        assert_eq!(ask(&tool, miss).await["listed"], false, "{miss}");
+    }
+    assert_eq!(tool.reports()[0].problems, []);
+}
+
+#[tokio::test]
+async fn a_miss_says_what_was_searched() {
+    let tool = tool(&[("own", "own", "own.txt", "198.51.100.0/24\n")]);
+    let output = testing::call(&tool, json!({"indicator": "203.0.113.42"}))
+        .await
+        .unwrap();
+    assert_eq!(output.rows, Some(0));
+    assert_eq!(output.body["listed"], false);
+    assert_eq!(output.body["matches"], json!([]));
+    assert_eq!(
+        output.body["lists_searched"],
+        json!(["mining-pools", "own"])
+    );
+    assert!(output.body["entries_searched"].as_u64().unwrap() > 10);
+    assert_eq!(output.exonerations, []);
+}
+
+#[tokio::test]
+async fn text_and_csv_lists_match_each_type() {
+    let text =
+        "# ours\n198.51.100.0/24 # office\n198.51.100.7\n2001:db8::/32\nAKIAEXAMPLEKEY0000002\n";
+    let csv = "indicator,note,meaning\nmaria@example.com,leaver,\nregistry.example/miner,\"seen, often\",malicious\nD41D8CD98F00B204E9800998ECF8427E,,\n";
+    let tool = tool(&[
+        ("own", "own", "own.txt", text),
+        ("seen", "seen", "seen.csv", csv),
+    ]);
+    let ip = ask(&tool, "198.51.100.7").await;
+    assert_eq!(
+        ip["matches"][0]["entry"], "198.51.100.7",
+        "the closest first"
+    );
+    assert_eq!(ip["matches"][1]["note"], "office");
+    assert_eq!(ask(&tool, "2001:db8::7").await["found"], 1);
+    assert_eq!(
+        ask(&tool, "maria@example.com").await["matches"][0]["note"],
+        "leaver"
+    );
+    let image = ask(&tool, "registry.example/miner:latest").await;
+    assert_eq!(image["matches"][0]["meaning"], "malicious");
+    let hash = ask(&tool, "d41d8cd98f00b204e9800998ecf8427e").await;
+    assert_eq!(hash["listed"], true);
+    assert_eq!(ask(&tool, "AKIAEXAMPLEKEY0000002").await["listed"], true);
+}
+
+#[test]
+fn bad_entries_are_told_with_their_line() {
+    let tool = tool(&[
+        (
+            "a",
+            "own",
+            "a.txt",
+            "0.0.0.0/0\nfine.example\ntwo words\n*\n",
+        ),
+        ("b", "own", "b.csv", "name,note\nx,y\n"),
+    ]);
+    let reports = tool.reports();
+    let lines: Vec<_> = reports[1].problems.iter().map(|p| p.line).collect();
+    assert_eq!(lines, [Some(1), Some(3), Some(4)]);
+    assert_eq!(reports[1].records, 1);
+    assert_eq!(reports[1].name, "watch/a");
+    assert!(reports[2].problems[0].what.contains("none of the columns"));
+}
+
+#[tokio::test]
+async fn a_list_that_cannot_be_read_is_no_miss() {
+    let tool = tool(&[("b", "own", "b.csv", "name,note\nx,y\n")]);
+    let error = testing::call(&tool, json!({"indicator": "203.0.113.42"}))
+        .await
+        .unwrap_err();
+    assert!(matches!(error, ToolError::Unavailable { .. }), "{error}");
+}
+
+proptest! {
+    #[test]
+    fn any_list_is_read(text in "(.{0,20}\n){0,6}", csv: bool, value in ".{0,20}") {
+        let name = if csv { "x.csv" } else { "x.txt" };
+        let content = Content::Text { name: name.into(), text: text.clone().into() };
+        if let Ok(entries) = entries::parse(&content, &text) {
+            for kind in TYPES {
+                entries.find(&Subject { kind, value: value.clone() });
+            }
+        }
+    }
+
+    #[test]
+    fn an_address_is_listed_exactly_when_its_network_is(ip: u32, other: u32, prefix in 1_u8..=32) {
+        let (ip, other) = (std::net::Ipv4Addr::from(ip), std::net::Ipv4Addr::from(other));
+        let text = format!("{ip}/{prefix}\n");
+        let content = Content::Text { name: "x.txt".into(), text: text.clone().into() };
+        let entries = entries::parse(&content, &text).unwrap();
+        let net: ipnet::IpNet = format!("{ip}/{prefix}").parse().unwrap();
+        let subject = Subject { kind: IndicatorKind::Ip, value: other.to_string() };
+        prop_assert_eq!(!entries.find(&subject).is_empty(), net.contains(&std::net::IpAddr::from(other)));
+    }
+}
