@@ -57,6 +57,9 @@ fn the_closest_glob_wins_and_the_generic_playbook_takes_the_rest() {
         "impossible-travel"
     );
     assert_eq!(of("Policy:S3/BucketAnonymousAccessGranted"), "generic");
+    let mut titled = dns("Recon:EC2/X", "a.example");
+    "Impossible travel, impossible sign-in and impossible travel".clone_into(&mut titled.title);
+    assert_eq!(set.find(&titled).name, "recon");
     assert_eq!(
         set.find(&sample("ocsf-impossible-travel")).name,
         "impossible-travel"
