@@ -76,6 +76,14 @@ fn names_of_steps_findings_and_actions() {
 }
 
 #[test]
+fn named_expressions() {
+    insta::assert_snapshot!(problems(&format!("[let]\na = \"b\"\nb = \"indicators() and cleared\"\n{END}")), @r#"
+    p.toml:10:6: error: `b` stands further down in [let]; use what is above
+    p.toml:11:23: error: `cleared` is not known yet in [let]; use it in the rule itself
+    "#);
+}
+
+#[test]
 fn rules_that_never_hold_or_are_missing() {
     insta::assert_snapshot!(problems(&format!("[[verdict]]\nwhen = \"true\"\nverdict = \"inconclusive\"\n[[verdict]]\nwhen = \"alert.count > 1\"\nverdict = \"true_positive\"\n{END}")), @r#"
     p.toml:12:1: error: never reached: rule 1 always holds
