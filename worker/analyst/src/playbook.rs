@@ -29,5 +29,5 @@ mod tests;
 pub use analyst::PlaybookAnalyst;
 pub use catalogue::catalogue;
 pub use check::{Level, Problem, check};
-pub use form::{Match, Playbook};
+pub use form::{Match, MatchedBy, Playbook};
 pub use set::{PlaybookErrors, Playbooks};

@@ -28,18 +28,39 @@ pub(super) struct Calls {
     pub(super) deferred: bool,
 }
 
-/// What a step calls, as far as it is known.
+/// What is known when the calls of a step are filled in.
 pub(super) struct Known<'a> {
-    pub(super) alert: &'a Alert,
+    alert: &'a Alert,
     pub(super) tools: &'a [ToolSpec],
-    pub(super) scope: &'a Scope,
-    /// Whether earlier steps have ended.
-    pub(super) has_results: bool,
-    /// The playbook, for what its named expressions need.
-    pub(super) playbook: &'a Playbook,
+    scope: &'a Scope,
+    /// Names whose values are still to come; empty once earlier steps have ended.
+    late: Vec<&'a str>,
 }
 
-impl Known<'_> {
+impl<'a> Known<'a> {
+    /// Before any step was made: what needs results waits.
+    pub(super) fn before(
+        playbook: &'a Playbook,
+        alert: &'a Alert,
+        tools: &'a [ToolSpec],
+        scope: &'a Scope,
+    ) -> Self {
+        Self {
+            late: late_names(playbook),
+            ..Self::after(alert, tools, scope)
+        }
+    }
+
+    /// After the steps that the scope knows the results of.
+    pub(super) const fn after(alert: &'a Alert, tools: &'a [ToolSpec], scope: &'a Scope) -> Self {
+        Self {
+            alert,
+            tools,
+            scope,
+            late: Vec::new(),
+        }
+    }
+
     /// The calls of a step.
     pub(super) fn calls(&self, step: &StepForm) -> Result<Calls, Broken> {
         let mut calls = Calls::default();
@@ -57,10 +78,8 @@ impl Known<'_> {
             .collect();
         let when = form.when.as_ref().map(|when| when.get_ref().as_str());
         let for_each = form.for_each.as_ref().map(|list| list.get_ref().as_str());
-        let late = late_names(self.playbook);
         let can = |expression: Option<&str>| {
-            self.has_results
-                || !expression.is_some_and(|text| is_late(text, Sort::Expression, &late))
+            !expression.is_some_and(|text| is_late(text, Sort::Expression, &self.late))
         };
         if can(when) && !self.scope.holds(when)? {
             return Ok(());
@@ -80,7 +99,7 @@ impl Known<'_> {
             }
             return Ok(());
         }
-        if !self.has_results && needs_results(form, &late) {
+        if needs_results(form, &self.late) {
             calls.deferred = true;
             return Ok(());
         }
@@ -179,6 +198,9 @@ enum Sort {
 }
 
 fn is_late(text: &str, sort: Sort, late: &[&str]) -> bool {
+    if late.is_empty() {
+        return false;
+    }
     let names = match sort {
         Sort::Expression => environment()
             .compile_expression(text)

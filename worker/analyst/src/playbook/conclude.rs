@@ -15,7 +15,7 @@ use super::exonerate::exonerate;
 use super::expression::{Broken, Scope};
 use super::facts::{Facts, Seen};
 use super::findings::{self, Made, add_techniques};
-use super::form::{Playbook, Text, VerdictForm};
+use super::form::{Playbook, Text, VerdictForm, action_parts};
 use super::turn::failure;
 
 /// Facts, scope and findings of a case whose work has ended.
@@ -187,14 +187,17 @@ fn actions(form: &VerdictForm, scope: &Scope, alert: &Alert) -> Result<Vec<Actio
         Some(about) => named_by(alert, &scope.list(about.get_ref())?),
         None => Vec::new(),
     };
-    Ok(form
-        .actions
-        .iter()
-        .map(|id| ActionChoice {
-            id: id.get_ref().clone(),
-            indicators: about.clone(),
-        })
-        .collect())
+    let mut actions = Vec::new();
+    for text in &form.actions {
+        let (id, when) = action_parts(text.get_ref());
+        if scope.holds(when)? {
+            actions.push(ActionChoice {
+                id: id.to_owned(),
+                indicators: about.clone(),
+            });
+        }
+    }
+    Ok(actions)
 }
 
 /// The alert's indicators of these values; a value that it does not name is left out.

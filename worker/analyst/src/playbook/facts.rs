@@ -106,7 +106,7 @@ impl Facts {
             .map(|step| (step.id.get_ref().clone(), Value::from(Vec::<Value>::new())))
             .collect();
         let facts = Arc::new(Self {
-            alert: json!({}),
+            alert: blank_alert(),
             subject: String::new(),
             results: BTreeMap::new(),
             past: None,
@@ -141,6 +141,22 @@ impl Facts {
         }
         self.bodies.get(&id).map(|evidence| &evidence.body)
     }
+}
+
+/// An alert that says nothing, with every field that one has.
+fn blank_alert() -> Json {
+    json!({
+        "key": {"product": "", "id": "", "account": ""},
+        "content": "", "feed": "", "type": "", "title": "", "description": "",
+        "severity": "low", "severity_sent": "", "provider": "aws",
+        "account": null, "account_name": null, "region": null, "class": null, "action": null,
+        "resources": [{"type": "", "id": "", "name": null, "tags": {}}],
+        "indicators": [], "techniques": [],
+        "times": {"first_seen": null, "last_seen": null, "created": null, "updated": null},
+        "count": 1,
+        "state": {"archived": false, "inactive": false, "resolved": false, "suppressed": false, "sample": false},
+        "flags": [], "raw": {},
+    })
 }
 
 /// The variable that holds the facts; functions read it, expressions have no use for it.

@@ -69,11 +69,22 @@ pub struct Match {
     pub class: Vec<String>,
 }
 
+/// What of an alert a playbook matched, from least to most telling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MatchedBy {
+    /// It asks for no type and no title.
+    Anything,
+    /// The title.
+    Title,
+    /// The finding type.
+    Type,
+}
+
 impl Match {
-    /// How closely it fits the alert: none where it does not match, else the more the closer. A glob counts by the
-    /// characters that it spells out.
+    /// How closely it fits the alert: none where it does not match; else by what, and how many characters of it the glob
+    /// spells out. A type outranks a title, which is free text of the feed.
     #[must_use]
-    pub fn fits(&self, alert: &Alert) -> Option<usize> {
+    pub fn fits(&self, alert: &Alert) -> Option<(MatchedBy, usize)> {
         let same = |list: &[String], value: &str| {
             list.is_empty() || list.iter().any(|one| one.eq_ignore_ascii_case(value))
         };
@@ -87,7 +98,7 @@ impl Match {
         }
         let feed = usize::from(!self.feeds.is_empty());
         if self.types.is_empty() && self.titles.is_empty() {
-            return Some(feed);
+            return Some((MatchedBy::Anything, feed));
         }
         let best = |globs: &[Spanned<String>], value: &str| {
             globs
@@ -97,9 +108,11 @@ impl Match {
                 .map(|glob| glob.chars().filter(|c| *c != '*').count())
                 .max()
         };
-        best(&self.types, &alert.kind)
-            .max(best(&self.titles, &alert.title))
-            .map(|spelled| feed + spelled)
+        let by_type =
+            best(&self.types, &alert.kind).map(|spelled| (MatchedBy::Type, feed + spelled));
+        by_type.or_else(|| {
+            best(&self.titles, &alert.title).map(|spelled| (MatchedBy::Title, feed + spelled))
+        })
     }
 }
 
@@ -205,6 +218,14 @@ fn benign_kind() -> String {
     "benign_when".to_owned()
 }
 
+/// The id and the condition of an action that a verdict names.
+pub(super) fn action_parts(text: &str) -> (&str, Option<&str>) {
+    match text.split_once(" if ") {
+        Some((id, when)) => (id.trim(), Some(when)),
+        None => (text.trim(), None),
+    }
+}
+
 /// A verdict with what goes with it; `[otherwise]` has the same shape without `when` and `verdict`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -224,6 +245,7 @@ pub(super) struct VerdictForm {
     /// As sent, but at least this.
     #[serde(default)]
     pub(super) severity_at_least: Option<Severity>,
+    /// Ids of the catalogue; `id if expression` advises it only where the expression holds.
     #[serde(default)]
     pub(super) actions: Vec<Text>,
     /// Values that the actions are about: a list of values of the alert.

@@ -18,13 +18,7 @@ pub(super) fn plan(playbook: &Playbook, question: &PlanQuestion) -> Result<PlanA
         ..Seen::default()
     };
     let (_, scope) = Facts::of(playbook, &question.alert, &seen);
-    let known = Known {
-        playbook,
-        alert: &question.alert,
-        tools: &question.tools,
-        scope: &scope,
-        has_results: false,
-    };
+    let known = Known::before(playbook, &question.alert, &question.tools, &scope);
     let mut steps = Vec::new();
     let mut not_covered = Vec::new();
     let mut conditional = false;

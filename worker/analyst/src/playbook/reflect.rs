@@ -26,13 +26,7 @@ pub(super) fn reflect(
     };
     let (facts, mut scope) = Facts::of(playbook, &question.alert, &seen);
     let made = findings::make(playbook, &facts, &mut scope);
-    let known = Known {
-        playbook,
-        alert: &question.alert,
-        tools: &question.tools,
-        scope: &scope,
-        has_results: true,
-    };
+    let known = Known::after(&question.alert, &question.tools, &scope);
     let mut added: Vec<(StepDraft, String)> = Vec::new();
     for form in held_back(playbook, question) {
         let when = form.when.as_ref().map(|when| when.get_ref().as_str());

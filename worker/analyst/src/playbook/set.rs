@@ -6,7 +6,7 @@ use nightshift_alert::Alert;
 use nightshift_engine::ActionTemplate;
 
 use super::check::{Level, Problem, examine};
-use super::form::{Playbook, StepForm, Text};
+use super::form::{MatchedBy, Playbook, StepForm, Text};
 
 /// The playbooks that are compiled in, by file name. The generic one is the last resort for every alert.
 pub(super) const SHIPPED: [(&str, &str); 8] = [
@@ -147,7 +147,7 @@ impl Playbooks {
     /// The playbook that fits the alert most closely: whose glob spells out most of its type. The generic one fits all.
     #[must_use]
     pub fn find(&self, alert: &Alert) -> &Playbook {
-        let mut best: Option<(usize, &Playbook)> = None;
+        let mut best: Option<((MatchedBy, usize), &Playbook)> = None;
         for playbook in &self.others {
             if let Some(fit) = playbook.matches.fits(alert)
                 && best.is_none_or(|(closest, _)| fit > closest)

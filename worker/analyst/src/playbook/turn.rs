@@ -24,13 +24,7 @@ pub(super) fn turn(playbook: &Playbook, question: &TurnQuestion) -> Result<TurnA
         return result(&question.step, None, &Calls::default(), &Scope::default());
     };
     let (_, scope) = Facts::of(playbook, &question.alert, &seen);
-    let known = Known {
-        playbook,
-        alert: &question.alert,
-        tools: &question.tools,
-        scope: &scope,
-        has_results: true,
-    };
+    let known = Known::after(&question.alert, &question.tools, &scope);
     let calls = known.calls(form)?;
     let open = still_open(&calls, question);
     if open.is_empty() {

@@ -47,6 +47,8 @@ pub(super) fn add(environment: &mut Environment<'static>) {
     environment.add_filter("named", named);
     environment.add_filter("mentioning", mentioning);
     environment.add_filter("short", short);
+    environment.add_filter("times", times);
+    environment.add_filter("default", default);
 }
 
 fn with_facts<T>(state: &State<'_, '_>, read: impl FnOnce(&Facts) -> T) -> Result<T, Error> {
@@ -338,6 +340,25 @@ fn holds_word(text: &str, wanted: &[String]) -> bool {
                 .match_indices(word.as_str())
                 .any(|(at, found)| bounded(at, found))
     })
+}
+
+/// `value | default(other)`: the other where the value is missing, null or empty. Tools give null for a column that a
+/// record lacks, so minijinja's own filter, which sees only what is missing, would let it through.
+fn default(value: &Value, other: Option<Value>) -> Value {
+    if value.is_undefined() || value.is_none() || value.as_str() == Some("") {
+        other.unwrap_or_else(|| Value::from(""))
+    } else {
+        value.clone()
+    }
+}
+
+/// `count | times`: `once`, `twice`, `31 times`.
+fn times(count: u64) -> String {
+    match count {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        many => format!("{many} times"),
+    }
 }
 
 /// `text | short` or `text | short(40)`: the first characters, cut between words.

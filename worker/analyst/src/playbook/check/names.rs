@@ -7,7 +7,7 @@ use super::place::{Report, unknown};
 use super::scan::{self, Token};
 use crate::playbook::expression::{Scope, environment};
 use crate::playbook::facts::{FACTS, Facts};
-use crate::playbook::form::{ArgumentForm, Playbook, Text, VerdictForm};
+use crate::playbook::form::{ArgumentForm, Playbook, Text, VerdictForm, action_parts};
 use crate::playbook::vocabulary::FUNCTIONS;
 
 /// Variables that every expression sees.
@@ -39,6 +39,7 @@ pub(super) fn expressions(playbook: &Playbook, report: &mut Report<'_>) {
     };
     for (_, expression) in playbook.lets() {
         check.text(expression, Sort::Expression, false);
+        check.too_early(expression);
     }
     check.text(&playbook.objective, Sort::Template, false);
     for step in &playbook.steps {
@@ -92,6 +93,12 @@ impl Check<'_, '_> {
     fn verdict(&mut self, rule: &VerdictForm) {
         self.option(&rule.when, Sort::Expression, false);
         self.option(&rule.about, Sort::List, false);
+        for text in &rule.actions {
+            if let (_, Some(when)) = action_parts(text.get_ref()) {
+                let when = Spanned::new(text.span(), when.to_owned());
+                self.text(&when, Sort::Expression, false);
+            }
+        }
         self.all(&rule.gaps, false);
         self.all(&rule.would_decide, false);
     }
@@ -163,10 +170,27 @@ impl Check<'_, '_> {
                     *offset,
                     "`item` is known only beside `for_each`".to_owned(),
                 );
-            } else if !self.is_known(text, word) {
+            } else if self.is_known(text, word) {
+                continue;
+            } else if self.playbook.lets.contains_key(*word) {
+                let message = format!("`{word}` stands further down in [let]; use what is above");
+                self.error(text, *offset, message);
+            } else {
                 let lets = self.playbook.lets.keys().map(String::as_str);
                 let known = VARIABLES.iter().chain(&FUNCTIONS).copied().chain(lets);
                 self.error(text, *offset, unknown("name", word, known));
+            }
+        }
+    }
+
+    /// Named expressions are evaluated before findings and what clears the alert.
+    fn too_early(&mut self, text: &Text) {
+        for (offset, token) in scan::expression(text.get_ref()) {
+            if let Token::Word(word @ ("finding" | "findings" | "cleared" | "exonerations")) = token
+            {
+                let message =
+                    format!("`{word}` is not known yet in [let]; use it in the rule itself");
+                self.error(text, offset, message);
             }
         }
     }

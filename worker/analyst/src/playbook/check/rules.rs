@@ -6,7 +6,7 @@ use nightshift_engine::{ToolSpec, Verdict};
 use toml::Spanned;
 
 use super::place::{Report, unknown};
-use crate::playbook::form::{CallForm, Playbook, Text, VerdictForm};
+use crate::playbook::form::{CallForm, Playbook, Text, VerdictForm, action_parts};
 use crate::playbook::{catalogue, kinds};
 
 /// What is wrong whatever tools there are.
@@ -201,12 +201,11 @@ fn names_cleared(form: &VerdictForm) -> bool {
 fn outcome(playbook: &Playbook, form: &VerdictForm, report: &mut Report<'_>) {
     let mut known: Vec<&str> = catalogue::ids().collect();
     known.extend(playbook.actions.iter().map(|action| action.id.as_str()));
-    for id in &form.actions {
-        if !known.contains(&id.get_ref().as_str()) {
-            report.error(
-                id.span().start,
-                unknown("action", id.get_ref(), known.iter().copied()),
-            );
+    for text in &form.actions {
+        let (id, _) = action_parts(text.get_ref());
+        if !known.contains(&id) {
+            let message = unknown("action", id, known.iter().copied());
+            report.error(text.span().start, message);
         }
     }
     techniques(&form.techniques, report);

@@ -1,11 +1,101 @@
-use crate::playbook::{Playbooks, check, set::SHIPPED};
+use nightshift_engine::{ActionChoice, ToolSpec, fill};
+
+use super::alerts::sample;
+use super::drive::{ALL, spec};
+use crate::playbook::catalogue::{FILES, File};
+use crate::playbook::{Playbooks, catalogue, check, set::SHIPPED};
 
 #[test]
 fn every_shipped_playbook_is_without_problems() {
+    let tools: Vec<ToolSpec> = ALL.iter().map(|kind| spec(kind)).collect();
     for (file, text) in SHIPPED {
-        let problems = check(file, text, &[]);
-        let lines: Vec<_> = problems.iter().map(ToString::to_string).collect();
-        assert!(lines.is_empty(), "{}", lines.join("\n"));
+        for tools in [&[][..], &tools] {
+            let problems = check(file, text, tools);
+            let lines: Vec<_> = problems.iter().map(ToString::to_string).collect();
+            assert!(lines.is_empty(), "{}", lines.join("\n"));
+        }
     }
     assert_eq!(Playbooks::shipped().iter().count(), SHIPPED.len());
+}
+
+#[test]
+fn every_action_is_readable_and_its_placeholders_are_known() {
+    let mut read = 0;
+    for (file, text) in FILES {
+        read += toml::from_str::<File>(text)
+            .unwrap_or_else(|error| panic!("{file}: {error}"))
+            .action
+            .len();
+    }
+    assert_eq!(catalogue().len(), read);
+    assert!(read >= 20);
+    let values = [
+        "account",
+        "region",
+        "resource",
+        "instance",
+        "ip",
+        "access_key",
+        "principal",
+        "domain",
+        "bucket",
+    ];
+    for action in catalogue() {
+        let texts = [
+            Some(&action.text),
+            action.command.as_ref(),
+            action.precondition.as_ref(),
+            action.side_effect.as_ref(),
+            action.undo.as_ref(),
+        ];
+        for text in texts.into_iter().flatten() {
+            for part in text.split('{').skip(1) {
+                let name = part.split_once('}').map(|(name, _)| name);
+                assert!(
+                    name.is_some_and(|name| values.contains(&name)),
+                    "{}: {text}",
+                    action.id
+                );
+            }
+        }
+        let again = catalogue()
+            .iter()
+            .filter(|one| one.id == action.id && one.provider == action.provider)
+            .count();
+        assert_eq!(again, 1, "{} stands twice", action.id);
+        assert!(
+            action.command.is_none() || action.side_effect.is_some(),
+            "{} has no side effect",
+            action.id
+        );
+    }
+}
+
+#[test]
+fn commands_are_filled_in_from_the_alert() {
+    let alert = sample("guardduty-eventbridge-credential-exfiltration");
+    let filled = |id: &str| {
+        let choice = ActionChoice {
+            id: id.to_owned(),
+            indicators: Vec::new(),
+        };
+        fill(&catalogue(), &choice, &alert, &[])
+            .and_then(|action| action.command)
+            .unwrap_or_default()
+    };
+    insta::assert_snapshot!(filled("snapshot-disk"), @"aws ec2 create-snapshots --region eu-west-1 --instance-specification InstanceId=i-0a1b2c3d4e5f60718 --description nightshift-i-0a1b2c3d4e5f60718");
+    insta::assert_snapshot!(filled("deny-role"), @"aws iam attach-role-policy --role-name prod-payments-worker --policy-arn arn:aws:iam::aws:policy/AWSDenyAll");
+    insta::assert_snapshot!(filled("review-key-activity"), @"aws cloudtrail lookup-events --region eu-west-1 --lookup-attributes AttributeKey=AccessKeyId,AttributeValue=ASIAEXAMPLEKEY000001 --max-results 50");
+}
+
+#[test]
+fn the_example_in_the_documentation_is_without_problems() {
+    let docs = include_str!("../../../../../docs/playbooks.md");
+    let example = docs
+        .split("```toml")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next());
+    let tools: Vec<ToolSpec> = ALL.iter().map(|kind| spec(kind)).collect();
+    let problems = check("docs/playbooks.md", example.unwrap(), &tools);
+    assert!(problems.is_empty(), "{problems:?}");
 }

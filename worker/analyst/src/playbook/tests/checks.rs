@@ -1,0 +1,105 @@
+//! What the check of a playbook says, with line and column.
+
+use super::drive::{ALL, spec};
+use crate::playbook::check;
+
+/// A playbook with a right head, lines 1 to 8, and this rest.
+fn problems(rest: &str) -> String {
+    let head = "name = \"p\"\nversion = 1\ntitle = \"t\"\nmeaning = \"m\"\nobjective = \"o\"\n[match]\ntypes = [\"A:*\"]\n\n";
+    let tools: Vec<_> = ALL.iter().map(|kind| spec(kind)).collect();
+    let lines: Vec<_> = check("p.toml", &format!("{head}{rest}"), &tools)
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    lines.join("\n")
+}
+
+const END: &str = "[otherwise]\nwould_decide = [\"x\"]\n";
+
+#[test]
+fn syntax_and_unknown_fields() {
+    insta::assert_snapshot!(problems("[[step]]\nid = \n"), @"p.toml:10:6: error: string values must be quoted, expected literal string");
+    insta::assert_snapshot!(problems("[[step]]\nid = \"a\"\ndescripton = \"d\"\n"), @"p.toml:11:1: error: unknown field `descripton`, expected one of `id`, `description`, `expected`, `depends_on`, `key`, `when`, `because`, `call`, `met`, `summary`; did you mean `description`?");
+    insta::assert_snapshot!(problems("[[verdict]]\nverdict = \"true_positiv\"\n"), @"p.toml:10:11: error: unknown variant `true_positiv`, expected one of `true_positive`, `benign_true_positive`, `false_positive`, `inconclusive`; did you mean `true_positive`?");
+    insta::assert_snapshot!(problems("[[step]]\nid = \"a\"\ndescription = \"d\"\n[[step.call]]\ntool = \"watchlist\"\nforeach = \"x\"\n"), @"p.toml:14:1: error: unknown field `foreach`, expected one of `tool`, `when`, `for_each`, `arguments`; did you mean `for_each`?");
+}
+
+#[test]
+fn tools_and_their_arguments() {
+    let call = |text: &str| {
+        problems(&format!(
+            "[[step]]\nid = \"a\"\ndescription = \"d\"\n[[step.call]]\n{text}\n{END}"
+        ))
+    };
+    insta::assert_snapshot!(call("tool = \"watchlst\""), @"p.toml:13:8: error: unknown tool `watchlst`; did you mean `watchlist`?");
+    insta::assert_snapshot!(call("tool = \"watchlist\"\narguments = { indikator = \"x\" }"), @r#"
+    p.toml:13:8: error: watchlist needs the argument `indicator`
+    p.toml:14:27: error: unknown argument of watchlist `indikator`; did you mean `indicator`?
+    "#);
+    insta::assert_snapshot!(call("tool = \"log_search.cloudtrail\"\narguments = { ip = \"{{ item.value }}\" }"), @"p.toml:14:24: error: `item` is known only beside `for_each`");
+}
+
+#[test]
+fn expressions_and_templates() {
+    let finding = |text: &str| {
+        problems(&format!(
+            "[[finding]]\nid = \"a\"\ncite = [\"E0:/title\"]\n{text}\n{END}"
+        ))
+    };
+    insta::assert_snapshot!(finding("claim = \"c\"\nwhen = \"alert.count >\""), @"p.toml:13:21: error: not an expression: unexpected end of input, expected expression");
+    insta::assert_snapshot!(finding("claim = \"c {{ alrt.title }}\""), @"p.toml:12:15: error: unknown name `alrt`; did you mean `alert`?");
+    insta::assert_snapshot!(finding("claim = \"c {{ alert.title | shortt }}\""), @"p.toml:12:29: error: unknown filter `shortt`");
+    insta::assert_snapshot!(finding("claim = \"c\"\nwhen = \"alert.count is evenn\""), @"p.toml:13:24: error: unknown test `evenn`");
+    insta::assert_snapshot!(finding("claim = \"c {{ alert.title \""), @"p.toml:12:21: error: not an expression: unexpected end of input, expected end of variable block");
+    insta::assert_snapshot!(finding("claim = \"c\"\nwhen = \"\"\"\ntrue\n  and answered('lists')\"\"\""), @"p.toml:15:17: error: unknown step `lists`");
+    insta::assert_snapshot!(finding("claim = \"c\"\nfor_each = \"alert.count == 1\""), @"p.toml:13:13: error: a list is wanted; this gives a bool");
+    insta::assert_snapshot!(finding("claim = \"c\"\nfor_each = \"alert.title\""), @"p.toml:13:13: error: a list is wanted; this gives a string");
+}
+
+#[test]
+fn names_of_steps_findings_and_actions() {
+    insta::assert_snapshot!(problems(&format!("[[step]]\nid = \"lists\"\ndescription = \"d\"\ndepends_on = [\"list\"]\n{END}")), @"p.toml:12:15: error: unknown step `list`; did you mean `lists`?");
+    insta::assert_snapshot!(problems(&format!("[[step]]\nid = \"Lists\"\ndescription = \"d\"\n[[step]]\nid = \"Lists\"\ndescription = \"d\"\n{END}")), @r#"
+    p.toml:10:6: error: the id of a step is made of small letters, digits and `_`
+    p.toml:13:6: error: the id of a step is made of small letters, digits and `_`
+    p.toml:13:6: error: there are two steps `Lists`
+    "#);
+    insta::assert_snapshot!(problems(&format!("[[step]]\nid = \"lists\"\ndescription = \"d\"\nmet = \"results.list and rows('lsts') > 0\"\n{END}")), @r#"
+    p.toml:12:16: error: unknown step `list`; did you mean `lists`?
+    p.toml:12:31: error: unknown step `lsts`; did you mean `lists`?
+    "#);
+    insta::assert_snapshot!(problems(&format!("[[finding]]\nid = \"bad\"\nclaim = \"c\"\ncite = [\"E0:/x\"]\n[[verdict]]\nwhen = \"finding('bd')\"\nverdict = \"true_positive\"\nactions = [\"stop-instanc\"]\ntechniques = [\"Mining\"]\n{END}")), @r#"
+    p.toml:14:18: error: unknown finding `bd`; did you mean `bad`?
+    p.toml:16:12: error: unknown action `stop-instanc`; did you mean `stop-instance`?
+    p.toml:17:15: error: a technique is written like `T1496 Resource Hijacking`
+    "#);
+}
+
+#[test]
+fn named_expressions() {
+    insta::assert_snapshot!(problems(&format!("[let]\na = \"b\"\nb = \"indicators() and cleared\"\n{END}")), @r#"
+    p.toml:10:6: error: `b` stands further down in [let]; use what is above
+    p.toml:11:23: error: `cleared` is not known yet in [let]; use it in the rule itself
+    "#);
+}
+
+#[test]
+fn rules_that_never_hold_or_are_missing() {
+    insta::assert_snapshot!(problems(&format!("[[verdict]]\nwhen = \"true\"\nverdict = \"inconclusive\"\n[[verdict]]\nwhen = \"alert.count > 1\"\nverdict = \"true_positive\"\n{END}")), @r#"
+    p.toml:12:1: error: never reached: rule 1 always holds
+    p.toml:15:1: error: never reached: verdict rule 1 always holds
+    "#);
+    insta::assert_snapshot!(problems("[[verdict]]\nwhen = \"alert.count > 1\"\nverdict = \"false_positive\"\n"), @r#"
+    p.toml:1:1: error: [otherwise] is missing: say what would decide where no rule holds
+    p.toml:10:8: error: only what is cleared can be benign: say `cleared` in `when`
+    "#);
+    insta::assert_snapshot!(problems("[otherwise]\nverdict = \"true_positive\"\n"), @r#"
+    p.toml:9:1: error: [otherwise] is always inconclusive
+    p.toml:9:1: warning: [otherwise] says nothing in `would_decide`: name the record or log that would decide
+    "#);
+    insta::assert_snapshot!(problems(&format!("[[finding]]\nid = \"a\"\nclaim = \"c\"\ncite = []\n{END}")), @"p.toml:10:6: error: a finding without `cite` proves nothing and is never made");
+    insta::assert_snapshot!(problems(&format!("[[benign_when]]\nwhen = \"true\"\nsubject = \"x\"\nsubject_type = \"ip\"\nref = \"r\"\nstatement = \"s\"\ncovers = [\"A:[\"]\n{END}")), @r#"
+    p.toml:10:8: error: nobody approves this rule: give `approved_by`, or the playbook an `owner`
+    p.toml:15:11: error: not a glob: unclosed character class; missing ']'
+    "#);
+}

@@ -1,0 +1,117 @@
+use nightshift_alert::IndicatorKind;
+use nightshift_engine::{Leaning, Reason, ToolError, Verdict};
+use serde_json::{Value, json};
+
+use super::alerts::{dns, sample};
+use super::drive::{ALL, Answers, DEFAULT, World, nothing, record};
+
+fn listed(meaning: &str, kind: &str, arguments: &Value) -> Value {
+    let asked = &arguments["indicator"];
+    if kind == "watchlist" && *asked == "evil.example" {
+        return json!({"indicator": asked, "listed": true, "lists_searched": ["names"], "entries_searched": 9,
+            "matches": [{"list": "names", "meaning": meaning, "entry": "evil.example", "note": null}]});
+    }
+    nothing(kind, arguments)
+}
+
+fn sinkhole(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
+    Ok(listed("sinkhole", kind, arguments))
+}
+
+fn allowed(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
+    Ok(listed("allowed", kind, arguments))
+}
+
+fn many() -> nightshift_alert::Alert {
+    let mut alert = dns("Backdoor:EC2/C&CActivity.B!DNS", "evil.example");
+    alert.count = 31;
+    alert
+}
+
+#[test]
+fn a_sinkhole_that_is_asked_for_again_and_again_is_a_true_positive() {
+    let ran = World::with(&ALL, sinkhole).run(many());
+    assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
+    insta::assert_snapshot!(ran.claims(), @r#"
+    For [E2 E0] evil.example is a sinkhole (list names, evil.example): what calls it is malware whose server was taken over
+    For [E0] The feed has it from the threat list GeneratedFindingThreatListName
+    For [E0] It happened 31 times by the feed's count: DNS_REQUEST
+    "#);
+    assert_eq!(
+        ran.actions(),
+        [
+            "snapshot-disk",
+            "isolate-instance",
+            "block-domain",
+            "rotate-secrets",
+            "contact-owner"
+        ]
+    );
+}
+
+#[test]
+fn a_resolver_only_passes_the_question_on() {
+    let resolver: Answers = |kind, arguments| match kind {
+        "asset_lookup" => Ok(
+            json!({"indicator": "i-11111111", "found": 1, "searched": {"register": "a.csv", "records": 3},
+            "assets": [{"id": "a-1", "name": "resolver-1", "type": "instance", "owner": "network", "role": "DNS resolver", "purpose": ""}]}),
+        ),
+        _ => sinkhole(kind, arguments),
+    };
+    let ran = World::with(&ALL, resolver).run(many());
+    assert_eq!(
+        (ran.conclusion.verdict, ran.conclusion.leaning),
+        (Verdict::Inconclusive, Leaning::Malicious)
+    );
+    insta::assert_snapshot!(ran.would_decide(), @r#"
+    The query log of i-11111111: which client asked for evil.example
+    Flow logs of i-11111111 after 2023-04-16T06:11:53Z: traffic to the address that the name gave
+    A record (asset, change, authorised scanner) that allows it, with who approved it
+    "#);
+}
+
+#[test]
+fn a_name_on_our_allow_list_is_a_false_positive() {
+    let end = World::with(&ALL, allowed).run(many()).conclusion;
+    assert_eq!(
+        (end.verdict, end.reason),
+        (Verdict::FalsePositive, Reason::WrongDetectionLogic)
+    );
+}
+
+#[test]
+fn an_exercise_in_the_change_register_is_benign() {
+    let change = record("change", IndicatorKind::Instance, "i-11111111");
+    let end = World::with(&ALL, sinkhole)
+        .clearing(change)
+        .run(many())
+        .conclusion;
+    assert_eq!(end.verdict, Verdict::BenignTruePositive);
+}
+
+#[test]
+fn the_drop_point_sample_stays_open_for_want_of_data() {
+    let facts: Answers = |kind, arguments| match kind {
+        "indicator_facts" => Ok(
+            json!({"indicator": "3322.org", "type": "domain", "registrable_domain": "3322.org", "dynamic_dns": true, "looks_random": false}),
+        ),
+        _ => Ok(nothing(kind, arguments)),
+    };
+    let ran = World::with(&DEFAULT, facts).run(sample("guardduty-eventbridge-dns"));
+    assert_eq!(
+        (ran.conclusion.verdict, ran.conclusion.leaning),
+        (Verdict::Inconclusive, Leaning::None)
+    );
+    assert!(ran.state.steps().len() >= 3);
+    insta::assert_snapshot!(ran.claims(), @r#"
+    For [E0] The feed has it from the threat list GeneratedFindingThreatListName
+    For [E3 E0] 3322.org is a name of a dynamic DNS service, which anybody gets without being known
+    Against [E2] No value of the alert is on a watch list as bad (1 looked up)
+    "#);
+    insta::assert_snapshot!(ran.would_decide(), @r#"
+    What 3322.org is: a current threat list or allow list that holds it
+    Flow logs of i-11111111 after 2023-04-16T06:11:53Z: whether a contact followed
+    Which process on i-11111111 made the contact: its process list, or the resolver's query log
+    What i-11111111 is for: a resolver or proxy asks for the names of others
+    "#);
+}

@@ -1,0 +1,117 @@
+use nightshift_alert::IndicatorKind;
+use nightshift_engine::{Leaning, Reason, StepOutcome, ToolError, Verdict};
+use serde_json::{Value, json};
+
+use super::alerts::sample;
+use super::drive::{ALL, DEFAULT, World, nothing, record};
+
+const ALERT: &str = "guardduty-eventbridge-credential-exfiltration";
+
+fn quiet(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
+    Ok(nothing(kind, arguments))
+}
+
+fn own_egress(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
+    if kind == "watchlist" {
+        return Ok(
+            json!({"indicator": "203.0.113.42", "listed": true, "lists_searched": ["egress"], "entries_searched": 4,
+            "matches": [{"list": "egress", "meaning": "own", "entry": "203.0.113.0/24", "note": "Amsterdam"}]}),
+        );
+    }
+    quiet(kind, arguments)
+}
+
+fn trail(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
+    if kind != "log_search.cloudtrail" {
+        return quiet(kind, arguments);
+    }
+    let row = |at: &str, action: &str, error: Option<&str>| {
+        json!({"at": at, "action": action, "principal": "prod-payments-worker",
+        "access_key": "ASIAEXAMPLEKEY000001", "source_ip": "203.0.113.42", "region": "eu-west-1", "error": error, "resource": null})
+    };
+    Ok(
+        json!({"source": "cloudtrail", "rows_scanned": 900, "rows_matched": 3, "truncated": false,
+        "rows": [row("2026-03-02T02:29:51Z", "ListBuckets", None), row("2026-03-02T02:31:00Z", "GetSecretValue", None),
+            row("2026-03-02T02:31:09Z", "CreateUser", Some("AccessDenied"))],
+        "summary": {"actions": {"ListBuckets": 1, "GetSecretValue": 1, "CreateUser": 1}, "errors": 1}}),
+    )
+}
+
+#[test]
+fn use_from_outside_with_a_deed_is_a_true_positive() {
+    let ran = World::with(&ALL, trail).run(sample(ALERT));
+    assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
+    assert_eq!(ran.step("way_in").outcome, Some(StepOutcome::Unmet));
+    insta::assert_snapshot!(ran.claims(), @r#"
+    For [E0] The alert records AWS_API_CALL ListBuckets with the credentials of prod-payments-worker from 203.0.113.42
+    For [E13] CloudTrail holds ListBuckets from 203.0.113.42 at 2026-03-02T02:29:51Z
+    For [E13] CloudTrail holds CreateUser from 203.0.113.42 at 2026-03-02T02:31:09Z (AccessDenied)
+    For [E13] From 203.0.113.42 it was used to change or read: GetSecretValue at 2026-03-02T02:31:00Z
+    For [E4 E0] The asset register does not know 203.0.113.42, and no watch list holds it as ours
+    "#);
+    insta::assert_snapshot!(ran.actions().join(" "), @"revoke-role-sessions review-key-activity isolate-instance snapshot-disk require-imdsv2 rotate-secrets");
+}
+
+#[test]
+fn our_own_egress_makes_the_detection_wrong() {
+    let end = World::with(&ALL, own_egress).run(sample(ALERT)).conclusion;
+    assert_eq!(
+        (end.verdict, end.reason),
+        (Verdict::FalsePositive, Reason::WrongDetectionLogic)
+    );
+    insta::assert_snapshot!(end.exonerations[0].statement, @"203.0.113.42 is an egress address of ours (list egress), so the credentials did not leave our network");
+    insta::assert_snapshot!(end.exonerations[0].approved_by, @"keeper of watch list egress");
+}
+
+#[test]
+fn a_deed_from_our_own_egress_is_not_explained_by_it() {
+    let both: super::drive::Answers = |kind, arguments| match kind {
+        "watchlist" => own_egress(kind, arguments),
+        _ => trail(kind, arguments),
+    };
+    let end = World::with(&ALL, both).run(sample(ALERT)).conclusion;
+    assert_eq!(
+        (end.verdict, end.leaning),
+        (Verdict::Inconclusive, Leaning::Malicious)
+    );
+}
+
+#[test]
+fn an_authorised_test_is_benign() {
+    let scanner = record("authorised_scanner", IndicatorKind::Ip, "203.0.113.42");
+    let end = World::with(&ALL, trail)
+        .clearing(scanner)
+        .run(sample(ALERT))
+        .conclusion;
+    assert_eq!(
+        (end.verdict, end.reason),
+        (Verdict::BenignTruePositive, Reason::AuthorisedActivity)
+    );
+}
+
+#[test]
+fn without_logs_it_stays_open_and_says_what_would_decide() {
+    let ran = World::with(&DEFAULT, quiet).run(sample(ALERT));
+    let end = &ran.conclusion;
+    assert_eq!(
+        (end.verdict, end.leaning, end.reason),
+        (
+            Verdict::Inconclusive,
+            Leaning::Malicious,
+            Reason::MissingData
+        )
+    );
+    insta::assert_snapshot!(ran.claims(), @"For [E0] The alert records AWS_API_CALL ListBuckets with the credentials of prod-payments-worker from 203.0.113.42");
+    insta::assert_snapshot!(ran.would_decide(), @r#"
+    Whose address 203.0.113.42 is: a record in the asset register, or a watch list with the meaning `own` or `vpn`
+    CloudTrail for ASIAEXAMPLEKEY000001: which calls came from there, and whether they changed or read anything
+    The owner of prod-payments-worker: whether somebody copied the credentials for debugging
+    "#);
+    insta::assert_snapshot!(end.coverage.missing.join("\n"), @r#"
+    Asset register not read: no [[tool]] of kind asset_lookup is configured
+    Register of authorised scanners not read: no [[tool]] of kind authorised_scanners is configured
+    Change records not read: no [[tool]] of kind change_lookup is configured
+    CloudTrail not searched: no [[tool]] of kind log_search.cloudtrail is configured
+    VPC flow logs not searched: no [[tool]] of kind log_search.vpc_flow is configured
+    "#);
+}

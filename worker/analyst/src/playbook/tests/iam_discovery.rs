@@ -1,0 +1,106 @@
+use nightshift_alert::IndicatorKind;
+use nightshift_engine::{Leaning, ToolError, Verdict};
+use serde_json::{Value, json};
+
+use super::alerts::sample;
+use super::drive::{ALL, Answers, DEFAULT, World, nothing, record};
+
+const ALERT: &str = "securityhub-eventbridge-discovery";
+
+fn register(networks: &[&str], arguments: &Value) -> Value {
+    json!({"principal": arguments["principal"], "found": 1, "searched": {"register": "i.csv", "records": 5},
+        "identities": [{"principal": "ci-deployer", "kind": "ci", "owner": "platform", "mfa": false, "usual_networks": networks,
+            "status": "active", "expected_findings": [], "approved_by": "a.b"}]})
+}
+
+fn trail(actions: &[&str]) -> Value {
+    let rows: Vec<_> = actions
+        .iter()
+        .map(|action| json!({"at": "2026-03-02T02:55:00Z", "action": action, "principal": "arn:aws:iam::444455556666:user/ci-deployer",
+            "access_key": "AKIAEXAMPLE00000001", "source_ip": "198.51.100.23", "error": null, "resource": null}))
+        .collect();
+    let counts: serde_json::Map<_, _> = actions
+        .iter()
+        .map(|action| ((*action).to_owned(), json!(1)))
+        .collect();
+    json!({"source": "cloudtrail", "rows_scanned": 70, "rows_matched": rows.len(), "rows": rows, "truncated": false,
+        "summary": {"actions": counts, "errors": 0}})
+}
+
+fn quiet(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
+    Ok(nothing(kind, arguments))
+}
+
+#[test]
+fn a_new_key_from_an_unusual_network_is_a_true_positive() {
+    let answers: Answers = |kind, arguments| match kind {
+        "identity_lookup" => Ok(register(&["10.0.0.0/8"], arguments)),
+        "log_search.cloudtrail" => Ok(trail(&["ListUsers", "ListRoles", "CreateAccessKey"])),
+        _ => quiet(kind, arguments),
+    };
+    let ran = World::with(&ALL, answers).run(sample(ALERT));
+    assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
+    insta::assert_snapshot!(ran.claims(), @r#"
+    For [E0] The alert records AWS_API_CALL by ci-deployer from 198.51.100.23, 6 times
+    For [E15 E0] The audit log holds 3 calls by AKIAEXAMPLE00000001: CreateAccessKey, ListRoles, ListUsers
+    For [E15 E0] Looking was followed by doing: CreateAccessKey by arn:aws:iam::444455556666:user/ci-deployer at 2026-03-02T02:55:00Z
+    For [E0 E2] 198.51.100.23 is in none of the networks that ci-deployer works from (10.0.0.0/8)
+    Against [E2 E0] ci-deployer is a machine identity (ci) of platform; new tools make it look around
+    Against [E4] No value of the alert is on a watch list as bad (3 looked up)
+    "#);
+    let first = ran.conclusion.actions[0].command.as_deref();
+    insta::assert_snapshot!(first.unwrap_or_default(), @"aws iam update-access-key --access-key-id AKIAEXAMPLE00000001 --user-name ci-deployer --status Inactive");
+}
+
+#[test]
+fn looking_only_from_the_usual_network_leans_benign() {
+    let answers: Answers = |kind, arguments| match kind {
+        "identity_lookup" => Ok(register(&["198.51.100.0/24"], arguments)),
+        "log_search.cloudtrail" => Ok(trail(&["ListUsers", "ListRoles"])),
+        _ => quiet(kind, arguments),
+    };
+    let ran = World::with(&ALL, answers).run(sample(ALERT));
+    assert_eq!(
+        (ran.conclusion.verdict, ran.conclusion.leaning),
+        (Verdict::Inconclusive, Leaning::Benign)
+    );
+    insta::assert_snapshot!(ran.claims(), @r#"
+    For [E0] The alert records AWS_API_CALL by ci-deployer from 198.51.100.23, 6 times
+    For [E15 E0] The audit log holds 2 calls by AKIAEXAMPLE00000001: ListRoles, ListUsers
+    Against [E0 E2] 198.51.100.23 is in a network that ci-deployer works from
+    Against [E2 E0] ci-deployer is a machine identity (ci) of platform; new tools make it look around
+    Against [E15] Nothing was changed: none of the 2 calls in the audit log makes a key, user, policy or machine, or reads a secret
+    Against [E4] No value of the alert is on a watch list as bad (3 looked up)
+    "#);
+    insta::assert_snapshot!(ran.would_decide(), @"An approved record that ci-deployer does this: its line in the identity register with expected findings, or a change");
+}
+
+#[test]
+fn an_authorised_scanner_is_benign() {
+    let scanner = record("authorised_scanner", IndicatorKind::Ip, "198.51.100.23");
+    let end = World::with(&ALL, quiet)
+        .clearing(scanner)
+        .run(sample(ALERT))
+        .conclusion;
+    assert_eq!(end.verdict, Verdict::BenignTruePositive);
+}
+
+#[test]
+fn without_registers_and_logs_it_stays_open() {
+    let ran = World::with(&DEFAULT, quiet).run(sample(ALERT));
+    assert_eq!(
+        (ran.conclusion.verdict, ran.conclusion.leaning),
+        (Verdict::Inconclusive, Leaning::None)
+    );
+    assert!(ran.state.steps().len() >= 3);
+    insta::assert_snapshot!(ran.claims(), @r#"
+    For [E0] The alert records AWS_API_CALL by ci-deployer from 198.51.100.23, 6 times
+    Against [E2] No value of the alert is on a watch list as bad (3 looked up)
+    "#);
+    insta::assert_snapshot!(ran.would_decide(), @r#"
+    Who ci-deployer is and from which networks it works: a line in the identity register
+    CloudTrail or Cloud Audit Logs of AKIAEXAMPLE00000001: whether anything was made or read after looking
+    Whose address 198.51.100.23 is: a watch list of our networks, or the asset register
+    The owner: whether a new tool, an audit or a person did this
+    "#);
+}

@@ -1,0 +1,73 @@
+use nightshift_engine::{Leaning, Reason, ToolError, Verdict};
+use serde_json::{Value, json};
+
+use super::alerts::sample;
+use super::drive::{ALL, Answers, DEFAULT, World, nothing};
+
+const ALERT: &str = "ocsf-impossible-travel";
+
+fn quiet(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
+    Ok(nothing(kind, arguments))
+}
+
+fn vpn(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
+    if kind == "watchlist" && arguments["indicator"] == "198.51.100.77" {
+        return Ok(
+            json!({"indicator": "198.51.100.77", "listed": true, "lists_searched": ["vpn"], "entries_searched": 2,
+            "matches": [{"list": "vpn", "meaning": "vpn", "entry": "198.51.100.64/27", "note": "egress Sao Paulo"}]}),
+        );
+    }
+    quiet(kind, arguments)
+}
+
+#[test]
+fn our_vpn_makes_the_detection_wrong() {
+    let ran = World::with(&ALL, vpn).run(sample(ALERT));
+    assert_eq!(
+        (ran.conclusion.verdict, ran.conclusion.reason),
+        (Verdict::FalsePositive, Reason::WrongDetectionLogic)
+    );
+    insta::assert_snapshot!(ran.claims(), @r#"
+    For [E0] The alert has a sign-in of maria.lopez from 198.51.100.77 besides 192.0.2.14
+    Against [E3 E0] 198.51.100.77 is on watch list vpn as vpn (198.51.100.64/27): it says nothing about where the person is
+    Against [E10 E0] The logs that were searched (log_search_json_lines) hold nothing from 198.51.100.77
+    "#);
+}
+
+#[test]
+fn a_mail_rule_from_the_address_is_a_true_positive() {
+    let answers: Answers = |kind, arguments| match kind {
+        "log_search.json_lines" => Ok(
+            json!({"source": "idp", "rows_scanned": 40, "rows_matched": 1, "truncated": false,
+            "rows": [{"at": "2026-03-02T02:51:00Z", "action": "New-InboxRule", "principal": "maria.lopez", "source_ip": "198.51.100.77", "outcome": "success"}]}),
+        ),
+        _ => quiet(kind, arguments),
+    };
+    let ran = World::with(&ALL, answers).run(sample(ALERT));
+    assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
+    insta::assert_snapshot!(ran.claims(), @r#"
+    For [E0] The alert has a sign-in of maria.lopez from 198.51.100.77 besides 192.0.2.14
+    For [E10 E0] From 198.51.100.77 came New-InboxRule by maria.lopez at 2026-03-02T02:51:00Z: what intruders do to stay
+    Against [E11 E0] The logs that were searched (log_search_cloudtrail) hold nothing from 198.51.100.77
+    Against [E2] Neither address is on a watch list (2 looked up)
+    "#);
+}
+
+#[test]
+fn with_the_default_tools_it_stays_open() {
+    let ran = World::with(&DEFAULT, quiet).run(sample(ALERT));
+    assert_eq!(
+        (ran.conclusion.verdict, ran.conclusion.leaning),
+        (Verdict::Inconclusive, Leaning::None)
+    );
+    assert!(ran.state.steps().len() >= 3);
+    insta::assert_snapshot!(ran.claims(), @r#"
+    For [E0] The alert has a sign-in of maria.lopez from 198.51.100.77 besides 192.0.2.14
+    Against [E2] Neither address is on a watch list (2 looked up)
+    "#);
+    insta::assert_snapshot!(ran.would_decide(), @r#"
+    maria.lopez, called on a known number: whether the sign-in from 198.51.100.77 was theirs
+    What 198.51.100.77 is: a watch list of our VPN egresses, or the usual networks of the account in the identity register
+    Sign-in and audit logs of the session from 198.51.100.77: mail rules, new factors, downloads
+    "#);
+}

@@ -1,0 +1,94 @@
+use nightshift_alert::{Alert, Indicator, IndicatorKind, Role};
+use nightshift_engine::{Leaning, Reason, ToolError, Verdict};
+use serde_json::{Value, json};
+
+use super::alerts::sample;
+use super::drive::{ALL, Answers, World, nothing, record};
+
+fn scan(source: &str) -> Alert {
+    let mut alert = sample("guardduty-eventbridge-dns");
+    "Recon:EC2/Portscan".clone_into(&mut alert.kind);
+    alert.action = Some("NETWORK_CONNECTION".to_owned());
+    alert
+        .indicators
+        .retain(|one| one.kind != IndicatorKind::Domain);
+    alert
+        .indicators
+        .push(Indicator::new(IndicatorKind::Ip, source, Role::Actor));
+    alert.indicators.sort();
+    alert
+}
+
+fn quiet(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
+    Ok(nothing(kind, arguments))
+}
+
+#[test]
+fn an_authorised_scanner_is_benign() {
+    let known: Answers = |kind, arguments| match kind {
+        "authorised_scanners" => Ok(
+            json!({"indicator": "192.0.2.10", "found": 1, "searched": {"register": "s.csv", "records": 2},
+            "scanners": [{"id": "SCAN-1", "subject": "192.0.2.0/28", "owner": "secops", "approved_by": "ciso", "valid_at_event": true}]}),
+        ),
+        _ => quiet(kind, arguments),
+    };
+    let scanner = record("authorised_scanner", IndicatorKind::Ip, "192.0.2.10");
+    let ran = World::with(&ALL, known)
+        .clearing(scanner)
+        .run(scan("192.0.2.10"));
+    assert_eq!(
+        (ran.conclusion.verdict, ran.conclusion.reason),
+        (Verdict::BenignTruePositive, Reason::AuthorisedActivity)
+    );
+    insta::assert_snapshot!(ran.claims(), @r#"
+    For [E0] The alert records NETWORK_CONNECTION with 192.0.2.10, once
+    Against [E2 E0] 192.0.2.10 is in the register of scanners: SCAN-1 of secops, approved by ciso
+    "#);
+}
+
+#[test]
+fn a_scan_from_inside_that_is_answered_is_a_true_positive() {
+    let inside: Answers = |kind, arguments| match kind {
+        "indicator_facts" => Ok(
+            json!({"indicator": "10.9.8.7", "type": "ip", "class": "private", "public": false, "range": "10.0.0.0/8 (RFC 1918)"}),
+        ),
+        "log_search.vpc_flow" => Ok(
+            json!({"source": "vpc_flow", "rows_scanned": 50, "rows_matched": 1, "truncated": false,
+            "rows": [{"at": "2023-04-16T06:12:00Z", "source_ip": "10.9.8.7", "destination_ip": "192.168.0.1", "destination_port": 22, "outcome": "ACCEPT"}]}),
+        ),
+        _ => quiet(kind, arguments),
+    };
+    let ran = World::with(&ALL, inside).run(scan("10.9.8.7"));
+    assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
+    insta::assert_snapshot!(ran.claims(), @r#"
+    For [E0] The alert records NETWORK_CONNECTION with 10.9.8.7, once
+    For [E4 E0] 10.9.8.7 is an internal address (private): whoever scans is on our network
+    For [E9 E0] 192.168.0.1 let 10.9.8.7 through on port 22 at 2023-04-16T06:12:00Z
+    For [E2 E0] The register of authorised scanners does not know 10.9.8.7
+    "#);
+}
+
+#[test]
+fn an_unknown_scanner_that_was_turned_away_leans_benign() {
+    let rejected: Answers = |kind, arguments| match kind {
+        "log_search.vpc_flow" => Ok(
+            json!({"source": "vpc_flow", "rows_scanned": 50, "rows_matched": 1, "truncated": false,
+            "rows": [{"at": "2023-04-16T06:12:00Z", "source_ip": "192.0.2.10", "destination_ip": "192.168.0.1", "destination_port": 22, "outcome": "REJECT"}]}),
+        ),
+        _ => quiet(kind, arguments),
+    };
+    let ran = World::with(&ALL, rejected).run(scan("192.0.2.10"));
+    assert_eq!(
+        (ran.conclusion.verdict, ran.conclusion.leaning),
+        (Verdict::Inconclusive, Leaning::Benign)
+    );
+    insta::assert_snapshot!(ran.claims(), @r#"
+    For [E0] The alert records NETWORK_CONNECTION with 192.0.2.10, once
+    Against [E9] None of the 1 flows of the source that the logs hold was let through
+    For [E2 E0] The register of authorised scanners does not know 192.0.2.10
+    "#);
+    insta::assert_snapshot!(ran.would_decide(), @r#"
+    An approved record that 192.0.2.10 may scan, with an end and who approved it
+    The sign-in logs of i-11111111: that no attempt succeeded
+    "#);
+}

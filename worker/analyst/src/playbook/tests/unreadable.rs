@@ -1,0 +1,29 @@
+use nightshift_alert::{Provider, Severity};
+use nightshift_engine::{Leaning, Reason, Verdict};
+
+use super::alerts::sample;
+use super::drive::{DEFAULT, World, nothing};
+
+#[test]
+fn an_unreadable_message_is_reported_as_wrong_data() {
+    let mut alert = sample("guardduty-eventbridge-dns");
+    "nightshift".clone_into(&mut alert.feed);
+    "Nightshift:UnreadableMessage".clone_into(&mut alert.kind);
+    "Unreadable message from gd".clone_into(&mut alert.title);
+    "A message of 12 bytes from gd could not be read: no JSON at line 1"
+        .clone_into(&mut alert.description);
+    alert.provider = Provider::Other;
+    alert.indicators.clear();
+    let ran = World::with(&DEFAULT, |kind, arguments| Ok(nothing(kind, arguments))).run(alert);
+    let end = &ran.conclusion;
+    assert_eq!(
+        (end.verdict, end.leaning, end.reason),
+        (Verdict::Inconclusive, Leaning::None, Reason::WrongData)
+    );
+    assert_eq!(end.assessed_severity, Severity::High);
+    insta::assert_snapshot!(ran.claims(), @r#"
+    For [E0] Unreadable message from gd
+    For [E0] A message of 12 bytes from gd could not be read: no JSON at line 1
+    "#);
+    assert_eq!(ran.actions(), ["inspect-message", "check-feed"]);
+}
