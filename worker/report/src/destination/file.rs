@@ -1,0 +1,252 @@
+//! A folder of reports: one file per case and revision, whole or not there at all.
+//!
+//! A report is written beside its place, synced, and then renamed into it: a reader never sees half of one, and the same
+//! report twice is one file. It does not tidy up: old reports stay until somebody removes them.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+use nightshift_pipeline::{DeliveryError, Destination, Report, Sent};
+
+use crate::{TextOptions, json, markdown, text};
+
+/// Width of text in files, in columns.
+const COLUMNS: usize = 100;
+
+/// How a report is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// As on a terminal, without colour.
+    Text,
+    /// Markdown.
+    Markdown,
+    /// One line of JSON.
+    Json,
+}
+
+impl Format {
+    /// The end of a file's name.
+    #[must_use]
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::Text => "txt",
+            Self::Markdown => "md",
+            Self::Json => "json",
+        }
+    }
+}
+
+/// Writes reports into a folder, as `<case>.r<revision>.<md|txt|json>`.
+#[derive(Debug, Clone)]
+pub struct FileDestination {
+    /// Its name in configuration and metrics.
+    pub name: String,
+    /// The folder; made when it is not there.
+    pub dir: PathBuf,
+    /// How reports are written. Times are relative to the end of the triage: a file does not age.
+    pub format: Format,
+}
+
+#[async_trait]
+impl Destination for FileDestination {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn deliver(
+        &self,
+        report: &Report,
+        _remote_id: Option<&str>,
+    ) -> Result<Sent, DeliveryError> {
+        let file = file_name(report, self.format)?;
+        let content = content(report, self.format);
+        let dir = self.dir.clone();
+        let path = dir.join(&file);
+        let shown = path.display().to_string();
+        let written = tokio::task::spawn_blocking(move || write(&dir, &file, content.as_bytes()))
+            .await
+            .unwrap_or_else(|stopped| Err(io::Error::other(stopped)));
+        written.map_err(|error| self.later(&path, &error))?;
+        Ok(Sent {
+            remote_id: Some(shown),
+        })
+    }
+}
+
+impl FileDestination {
+    /// Everything that a disk says can be mended by somebody: it is tried again.
+    fn later(&self, path: &Path, error: &io::Error) -> DeliveryError {
+        let mend = match error.kind() {
+            io::ErrorKind::PermissionDenied => "give nightshift the right to write there",
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room on the disk",
+            io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+                "move the file away that stands where the folder should be"
+            }
+            _ => "make the folder writable",
+        };
+        DeliveryError::Later {
+            what: format!(
+                "cannot write {}: {error}; {mend}, or set another path for destination {:?}",
+                path.display(),
+                self.name
+            ),
+            after_secs: None,
+        }
+    }
+}
+
+/// A case id is our own, but a name of a file is not built on trust.
+fn file_name(report: &Report, format: Format) -> Result<String, DeliveryError> {
+    let id = report.case_id.as_str();
+    let harmless = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    if id.is_empty() || id.len() > 100 || !id.chars().all(harmless) {
+        return Err(DeliveryError::Never {
+            what: format!("{id:?} is no case id that a file can be named by"),
+        });
+    }
+    let extension = format.extension();
+    Ok(format!("{id}.r{}.{extension}", report.revision))
+}
+
+fn content(report: &Report, format: Format) -> String {
+    let now = report.concluded_at;
+    match format {
+        Format::Text => text(
+            report,
+            &TextOptions {
+                width: COLUMNS,
+                colour: false,
+                now,
+                local: None,
+            },
+        ),
+        Format::Markdown => markdown(report, now),
+        Format::Json => json(report) + "\n",
+    }
+}
+
+fn write(dir: &Path, name: &str, content: &[u8]) -> io::Result<()> {
+    fs::create_dir_all(dir)?;
+    // One process serves a destination, so this name is ours; what a crash left under it is written over.
+    let beside = dir.join(format!(".{name}.part"));
+    let mut file = File::create(&beside)?;
+    file.write_all(content)?;
+    file.sync_all()?;
+    drop(file);
+    fs::rename(&beside, dir.join(name))?;
+    File::open(dir)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    fn destination(dir: &Path, format: Format) -> FileDestination {
+        FileDestination {
+            name: "files".into(),
+            dir: dir.into(),
+            format,
+        }
+    }
+
+    fn names(dir: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(dir)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[tokio::test]
+    async fn the_same_report_twice_is_one_file_and_a_revision_another() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = home.path().join("a/b");
+        let mut report = fixture::true_positive();
+        let to = destination(&dir, Format::Markdown);
+        let first = to.deliver(&report, None).await.unwrap();
+        let again = to
+            .deliver(&report, first.remote_id.as_deref())
+            .await
+            .unwrap();
+        assert_eq!(first, again);
+        report.revision = 2;
+        to.deliver(&report, None).await.unwrap();
+        assert_eq!(
+            names(&dir),
+            ["k3f9-x2mq-7d1w.r1.md", "k3f9-x2mq-7d1w.r2.md"]
+        );
+        let text = fs::read_to_string(dir.join("k3f9-x2mq-7d1w.r1.md")).unwrap();
+        assert_eq!(
+            text,
+            markdown(&fixture::true_positive(), report.concluded_at)
+        );
+    }
+
+    #[tokio::test]
+    async fn each_format_has_its_name_and_what_a_crash_left_is_gone() {
+        let home = tempfile::tempdir().unwrap();
+        fs::write(home.path().join(".k3f9-x2mq-7d1w.r1.json.part"), "{\"half").unwrap();
+        let report = fixture::true_positive();
+        for format in [Format::Text, Format::Json] {
+            let to = destination(home.path(), format);
+            to.deliver(&report, None).await.unwrap();
+        }
+        assert_eq!(
+            names(home.path()),
+            ["k3f9-x2mq-7d1w.r1.json", "k3f9-x2mq-7d1w.r1.txt"]
+        );
+        let text = fs::read_to_string(home.path().join("k3f9-x2mq-7d1w.r1.json")).unwrap();
+        assert_eq!(text.lines().count(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_folder_that_cannot_be_made_is_tried_again_and_says_why() {
+        let home = tempfile::tempdir().unwrap();
+        let blocked = home.path().join("file");
+        fs::write(&blocked, "").unwrap();
+        let to = destination(&blocked, Format::Text);
+        let error = to
+            .deliver(&fixture::true_positive(), None)
+            .await
+            .unwrap_err();
+        let DeliveryError::Later { what, .. } = error else {
+            panic!("{error:?}");
+        };
+        assert!(what.contains("file/k3f9-x2mq-7d1w.r1.txt"), "{what}");
+        assert!(what.contains("os error"), "{what}");
+        assert!(what.contains("move the file away"), "{what}");
+    }
+
+    #[test]
+    fn a_permission_denied_says_so_and_is_tried_again() {
+        let to = destination(Path::new("/reports"), Format::Text);
+        let error = to.later(
+            Path::new("/reports/x.md"),
+            &io::Error::from_raw_os_error(13),
+        );
+        assert_eq!(
+            error.to_string(),
+            "cannot write /reports/x.md: Permission denied (os error 13); give nightshift the right to write there, or set another path for destination \"files\""
+        );
+        assert!(matches!(error, DeliveryError::Later { .. }));
+    }
+
+    #[tokio::test]
+    async fn a_case_id_that_leaves_the_folder_is_refused_for_ever() {
+        let home = tempfile::tempdir().unwrap();
+        let mut report = fixture::true_positive();
+        for id in ["../../etc/x", "", "a/b", "a\0b", ".hidden"] {
+            report.case_id = id.into();
+            let error = destination(home.path(), Format::Text)
+                .deliver(&report, None)
+                .await
+                .unwrap_err();
+            assert!(matches!(error, DeliveryError::Never { .. }), "{id:?}");
+        }
+        assert!(names(home.path()).is_empty());
+    }
+}

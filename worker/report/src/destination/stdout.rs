@@ -1,0 +1,117 @@
+//! The standard output, or whatever takes text: where `run` and `demo` show reports.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use nightshift_engine::Clock;
+use nightshift_pipeline::{DeliveryError, Destination, Report, Sent};
+
+use crate::text::{TextOptions, text};
+
+/// Prints reports as text, with an empty line after each.
+pub struct StdoutDestination {
+    name: String,
+    to: Arc<Mutex<dyn Write + Send>>,
+    clock: Arc<dyn Clock>,
+    options: TextOptions,
+}
+
+impl StdoutDestination {
+    /// One of this name that writes there. The time of `options` is taken from the clock at each delivery.
+    #[must_use]
+    pub fn new(
+        name: impl Into<String>,
+        to: Arc<Mutex<dyn Write + Send>>,
+        clock: Arc<dyn Clock>,
+        options: TextOptions,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            to,
+            clock,
+            options,
+        }
+    }
+}
+
+#[async_trait]
+impl Destination for StdoutDestination {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn deliver(
+        &self,
+        report: &Report,
+        _remote_id: Option<&str>,
+    ) -> Result<Sent, DeliveryError> {
+        let options = TextOptions {
+            now: self.clock.now(),
+            ..self.options
+        };
+        let shown = text(report, &options) + "\n";
+        let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
+        to.write_all(shown.as_bytes())
+            .and_then(|()| to.flush())
+            .map_err(|error| DeliveryError::Later {
+                what: format!("cannot write the report to the standard output: {error}"),
+                after_secs: None,
+            })?;
+        Ok(Sent::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{DateTime, Utc};
+
+    use super::*;
+    use crate::fixture;
+
+    struct At(DateTime<Utc>);
+
+    impl Clock for At {
+        fn now(&self) -> DateTime<Utc> {
+            self.0
+        }
+    }
+
+    struct Closed;
+
+    impl Write for Closed {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn destination(to: Arc<Mutex<dyn Write + Send>>) -> StdoutDestination {
+        let clock = Arc::new(At(fixture::now() + chrono::TimeDelta::hours(5)));
+        StdoutDestination::new("stdout", to, clock, fixture::options(80))
+    }
+
+    #[tokio::test]
+    async fn prints_with_the_time_of_the_delivery() {
+        let shown: Arc<Mutex<Vec<u8>>> = Arc::default();
+        let to: Arc<Mutex<dyn Write + Send>> = shown.clone();
+        let report = fixture::true_positive();
+        destination(to).deliver(&report, None).await.unwrap();
+        let shown = String::from_utf8(shown.lock().unwrap().clone()).unwrap();
+        assert!(shown.starts_with("▲ Act now"));
+        assert!(shown.contains("last seen 5 h ago"), "{shown}");
+    }
+
+    #[tokio::test]
+    async fn a_closed_output_is_an_error_and_tried_again() {
+        let report = fixture::true_positive();
+        let error = destination(Arc::new(Mutex::new(Closed)))
+            .deliver(&report, None)
+            .await
+            .unwrap_err();
+        assert!(matches!(error, DeliveryError::Later { .. }));
+    }
+}

@@ -1,0 +1,141 @@
+//! The record: timeline, evidence with short excerpts of what findings quote, indicators.
+
+use nightshift_engine::EvidenceId;
+use nightshift_pipeline::{EvidenceEntry, Report};
+use serde_json::{Map, Value};
+
+use super::{Block, Section, more};
+use crate::line::{Line, joined};
+use crate::words;
+
+/// Most lines of the timeline.
+const MOST_LINES: usize = 40;
+/// Most pieces of evidence.
+const MOST_EVIDENCE: usize = 60;
+/// Most excerpts of one piece.
+const MOST_EXCERPTS: usize = 4;
+/// Most arguments that are shown.
+const MOST_ARGUMENTS: usize = 8;
+/// Most indicators.
+const MOST_INDICATORS: usize = 30;
+
+pub(super) fn timeline(report: &Report) -> Option<Section> {
+    let lines = report.timeline.iter().take(MOST_LINES).map(|entry| {
+        Block::Item(
+            Line::default()
+                .made(words::second(entry.at))
+                .say("  ")
+                .foreign(&entry.what, 200)
+                .cite(entry.evidence),
+        )
+    });
+    let blocks: Vec<Block> = lines
+        .chain(more(MOST_LINES, report.timeline.len()))
+        .collect();
+    Some(Section {
+        title: "Timeline (UTC)",
+        heading: "Timeline (UTC)",
+        blocks,
+    })
+}
+
+pub(super) fn evidence(report: &Report) -> Option<Section> {
+    let mut blocks = Vec::new();
+    for entry in report.evidence.iter().take(MOST_EVIDENCE) {
+        blocks.push(Block::Item(asked(entry)));
+        blocks.extend(excerpts(report, entry).into_iter().map(Block::Below));
+    }
+    blocks.extend(more(MOST_EVIDENCE, report.evidence.len()));
+    Some(Section {
+        title: "Evidence",
+        heading: "Evidence",
+        blocks,
+    })
+}
+
+/// `E3 cloudtrail (user=…, from=…): 12 rows, cut for its size`.
+fn asked(entry: &EvidenceEntry) -> Line {
+    let line = Line::default()
+        .say("E")
+        .number(entry.id.0.into())
+        .say(" ")
+        .foreign(&entry.tool, 60);
+    let line = match arguments(&entry.arguments) {
+        named if named.is_empty() => line,
+        named => line.say(" (").then(&named).say(")"),
+    };
+    let line = match (&entry.error, entry.rows) {
+        (Some(error), _) => line.say(": NO ANSWER, ").foreign(&error.to_string(), 200),
+        (None, Some(rows)) => line.say(": ").count(rows, "row", "rows"),
+        (None, None) if entry.id == EvidenceId::ALERT => line.say(": as it was read"),
+        (None, None) => line.say(": answered"),
+    };
+    if entry.truncated {
+        line.say(", cut for its size")
+    } else {
+        line
+    }
+}
+
+fn arguments(arguments: &Map<String, Value>) -> Line {
+    let shown = arguments.iter().take(MOST_ARGUMENTS).map(|(name, value)| {
+        Line::default()
+            .foreign(name, 40)
+            .say("=")
+            .foreign(&scalar(value), 80)
+    });
+    joined(shown, ", ")
+}
+
+/// What findings quote of it: `/rows/0/action: RunInstances`.
+fn excerpts(report: &Report, entry: &EvidenceEntry) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    let quotes = report
+        .findings
+        .iter()
+        .flat_map(|finding| &finding.evidence)
+        .filter(|quote| quote.id == entry.id);
+    for quote in quotes {
+        let Some(path) = &quote.path else { continue };
+        let value = entry
+            .body
+            .pointer(path)
+            .filter(|value| !value.is_object() && !value.is_array());
+        let text = value.map_or_else(|| quote.quote.clone(), scalar);
+        let line = Line::default()
+            .foreign(path, 80)
+            .say(": ")
+            .foreign(&text, 160);
+        if !lines.contains(&line) && lines.len() < MOST_EXCERPTS {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+fn scalar(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+pub(super) fn indicators(report: &Report) -> Option<Section> {
+    let lines = report.indicators.iter().take(MOST_INDICATORS).map(|one| {
+        Block::Item(
+            Line::of(one.role.as_str())
+                .say(" ")
+                .say(one.kind.as_str())
+                .say(": ")
+                .name(&one.value),
+        )
+    });
+    let blocks: Vec<Block> = lines
+        .chain(more(MOST_INDICATORS, report.indicators.len()))
+        .collect();
+    Some(Section {
+        title: "Indicators (defanged)",
+        heading: "Indicators (defanged)",
+        blocks,
+    })
+}

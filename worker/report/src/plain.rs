@@ -1,0 +1,214 @@
+//! The one way by which foreign text gets into what people see.
+//!
+//! Alerts, tool answers and analysts' sentences may be written by the attacker. What comes out of here is one line,
+//! without hidden characters and escapes, bounded in characters, with addresses that nobody can click and without words
+//! that would call somebody in a chat or ticket system (attacks.md, "What code enforces" 6). It does not escape for
+//! markdown: that is the writer's, since only the writer knows the syntax.
+
+use nightshift_alert::text::{cut, defang, strip_hidden};
+use unicode_segmentation::UnicodeSegmentation;
+
+/// More than this of a text is not even looked at, in bytes for each character that may be shown: a megabyte costs
+/// nothing, and whoever hides much between little blanks nothing but their own text.
+const BYTES_PER_CHAR: usize = 16;
+/// Longest grapheme, in code points: letters buried under a thousand accents write over their neighbours' lines.
+const MOST_MARKS: usize = 6;
+/// Schemes that may stand as they are: the defanged ones, and names of objects that no program opens by a click.
+const HARMLESS_SCHEMES: [&str; 8] = ["hxxp", "hxxps", "fxp", "fxps", "fxxp", "fxxps", "s3", "gs"];
+/// Names that mean everybody.
+const EVERYBODY: [&str; 6] = ["everyone", "here", "channel", "group", "all", "room"];
+/// Schemes that work without `//`.
+const OPAQUE_SCHEMES: [&str; 5] = ["mailto", "xmpp", "javascript", "vbscript", "tel"];
+
+/// One harmless line of at most `max_chars` graphemes.
+pub(crate) fn plain(text: &str, max_chars: usize) -> String {
+    let line = line(text, max_chars.saturating_mul(BYTES_PER_CHAR) + 256);
+    let short = cut(&line, max_chars);
+    if !short.contains("arn:aws") {
+        return cut(&inert(&defang(&short)), max_chars).into_owned();
+    }
+    let safe: Vec<String> = short
+        .split(' ')
+        .map(|word| {
+            if is_arn(word) {
+                inert(word)
+            } else {
+                inert(&defang(word))
+            }
+        })
+        .collect();
+    cut(&safe.join(" "), max_chars).into_owned()
+}
+
+/// Whether this is an Amazon resource name: no program makes a link of it, and a bucket's dots belong to its name.
+fn is_arn(word: &str) -> bool {
+    word.starts_with("arn:aws") && word.matches(':').count() >= 5 && !word.contains("//")
+}
+
+/// A command of the catalogue, ready to paste: neither defanged nor cut, for a cut command would do something else.
+/// None where it is empty or longer than `max_chars`.
+pub(crate) fn command(text: &str, max_chars: usize) -> Option<Vec<String>> {
+    let (visible, _) = strip_hidden(text);
+    let lines: Vec<String> = visible
+        .lines()
+        .map(|line| line.replace('\t', " ").trim_end().to_owned())
+        .filter(|line| !line.is_empty())
+        .collect();
+    let chars: usize = lines.iter().map(|line| line.chars().count()).sum();
+    (chars > 0 && chars <= max_chars && lines.len() <= 12).then_some(lines)
+}
+
+/// Without hidden characters, every run of white space one space, and no grapheme larger than letters are.
+fn line(text: &str, max_bytes: usize) -> String {
+    let head = text
+        .get(..text.floor_char_boundary(max_bytes))
+        .unwrap_or_default();
+    let (visible, _) = strip_hidden(head);
+    let mut line = String::with_capacity(visible.len());
+    for word in visible.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        if word.is_ascii() {
+            line.push_str(word);
+        } else {
+            let graphemes = word.graphemes(true);
+            line.extend(graphemes.flat_map(|one| one.chars().take(MOST_MARKS)));
+        }
+    }
+    if head.len() < text.len() {
+        line.push('…');
+    }
+    line
+}
+
+/// Without what chats, tickets and terminals make something of: mentions, special tokens, schemes, `www.`.
+fn inert(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        let next = rest.as_str();
+        match c {
+            '@' if calls_all(next)
+                || !out.ends_with(|c: char| c.is_alphanumeric() || "_.-+".contains(c)) =>
+            {
+                out.push_str("(at)");
+            }
+            '!' | '#' if out.ends_with('<') => out.extend(['(', c, ')']),
+            '~' if out.ends_with('[') => out.push_str("(~)"),
+            ':' if next.starts_with("//") && !ends_with_scheme(&out, &HARMLESS_SCHEMES) => {
+                out.push_str("[://]");
+                rest = next.get(2..).unwrap_or_default().chars();
+            }
+            ':' if ends_with_scheme(&out, &OPAQUE_SCHEMES) => out.push_str("[:]"),
+            '.' if ends_with_scheme(&out, &["www"]) => out.push_str("[.]"),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// Whether these are the names by which chats call everybody, whatever stands before the `@`.
+fn calls_all(name: &str) -> bool {
+    let end = name
+        .find(|c: char| !c.is_ascii_alphabetic())
+        .unwrap_or(name.len());
+    let name = name.get(..end).unwrap_or_default();
+    EVERYBODY.iter().any(|all| name.eq_ignore_ascii_case(all))
+}
+
+fn ends_with_scheme(text: &str, schemes: &[&str]) -> bool {
+    let word = text
+        .rsplit(|c: char| !(c.is_alphanumeric() || "+-".contains(c)))
+        .next()
+        .unwrap_or_default();
+    schemes
+        .iter()
+        .any(|scheme| word.eq_ignore_ascii_case(scheme))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a06_mentions_and_tokens_call_nobody() {
+        for (text, safe) in [
+            ("<!channel> wake up", "<(!)channel> wake up"),
+            (
+                "<@U1> hi @everyone, @here",
+                "<(at)U1> hi (at)everyone, (at)here",
+            ),
+            ("<#C1|general>", "<(#)C1|general>"),
+            ("[~admin] see", "[(~)admin] see"),
+            (
+                "bob@corp and alice@example.com",
+                "bob@corp and alice@example[.]com",
+            ),
+            ("image@sha256:12", "image@sha256:12"),
+            ("x@Everyone", "x(at)Everyone"),
+        ] {
+            assert_eq!(plain(text, 100), safe);
+        }
+    }
+
+    #[test]
+    fn a04_no_scheme_stays_that_something_opens() {
+        for (text, safe) in [
+            ("https://evil.com/?d=1", "hxxps://evil[.]com/?d=1"),
+            ("www.evil.com", "www[.]evil[.]com"),
+            ("smb://host/x ms-msdt://a", "smb[://]host/x ms-msdt[://]a"),
+            (
+                "mailto:a@b JavaScript:alert(1)",
+                "mailto[:]a@b JavaScript[:]alert(1)",
+            ),
+            ("s3://bucket/key", "s3://bucket/key"),
+            ("xhttp://evil.com", "xhttp[://]evil[.]com"),
+        ] {
+            assert_eq!(plain(text, 100), safe);
+        }
+    }
+
+    #[test]
+    fn a22_a_text_is_one_line_without_escapes() {
+        assert_eq!(
+            plain("a\n\n## b\r\n\u{1b}[31mred\u{1b}[0m\tc\u{202e}d   e", 100),
+            "a ## b red cd e"
+        );
+        let zalgo = format!("a{}b", "\u{301}".repeat(5000));
+        assert_eq!(
+            plain(&zalgo, 10).chars().count(),
+            7,
+            "a letter, five accents, …"
+        );
+        assert!(plain(&"x".repeat(1_000_000), 80).chars().count() <= 80);
+    }
+
+    #[test]
+    fn names_that_are_no_addresses_stay_as_they_are() {
+        for name in [
+            "arn:aws:s3:::my.bucket.com/key",
+            "v1.compute.instances.start",
+            "google.compute.Instance",
+            "//compute.googleapis.com/projects/p/zones/z/instances/i",
+            "/var/log/app.log run.sh",
+            "aws-cli/2.15.0 Python/3.11.8",
+            "2026-11-20T03:14:00.123Z",
+            "123456789012",
+            "CryptoCurrency:EC2/BitcoinTool.B!DNS",
+        ] {
+            assert_eq!(plain(name, 100), name);
+        }
+    }
+
+    #[test]
+    fn a_command_is_whole_or_not_at_all() {
+        let curl = "aws s3api put-bucket-acl --bucket x.example.com\n  --acl private";
+        assert_eq!(
+            command(curl, 200).map(|lines| lines.join("\n")).as_deref(),
+            Some(curl)
+        );
+        assert_eq!(command(curl, 20), None);
+        assert_eq!(command(" \u{200b}", 20), None);
+    }
+}

@@ -1,0 +1,91 @@
+//! The report for a terminal: plain text, wrapped to the width, colour only beside words.
+
+mod layout;
+#[cfg(test)]
+mod tests;
+
+use chrono::{DateTime, FixedOffset, Utc};
+use nightshift_pipeline::Report;
+
+use crate::document::{Block, Document, Reader, document};
+use layout::{Page, Paint};
+
+/// How the terminal is, and when and where its reader is.
+#[derive(Debug, Clone, Copy)]
+pub struct TextOptions {
+    /// Columns; 40 at least, 160 at most.
+    pub width: usize,
+    /// Whether ANSI colours may be used. Every colour stands beside the word that says the same.
+    pub colour: bool,
+    /// Now, for "12 min ago".
+    pub now: DateTime<Utc>,
+    /// The reader's own time, shown beside UTC where it is known.
+    pub local: Option<FixedOffset>,
+}
+
+/// The report for a terminal. No line is longer than the width, but commands, which must be pasteable.
+#[must_use]
+pub fn text(report: &Report, options: &TextOptions) -> String {
+    let reader = Reader {
+        now: options.now,
+        local: options.local,
+    };
+    let mut page = Page::new(options.width.clamp(40, 160), options.colour);
+    write(&document(report, reader), &mut page);
+    page.into_text()
+}
+
+fn write(document: &Document, page: &mut Page) {
+    page.line(
+        Paint::of(document.urgency),
+        "",
+        "  ",
+        document.header.as_str(),
+    );
+    for section in &document.sections {
+        page.blank();
+        if !section.title.is_empty() {
+            page.line(Paint::Title, "", "", section.title);
+        }
+        let mut previous: Option<&Block> = None;
+        for block in &section.blocks {
+            let is_prose = matches!(previous, Some(Block::Text(_) | Block::Warning(_)));
+            if is_prose && matches!(block, Block::Labelled(..)) {
+                page.blank();
+            }
+            one(block, page);
+            previous = Some(block);
+        }
+    }
+}
+
+fn one(block: &Block, page: &mut Page) {
+    match block {
+        Block::Text(line) => page.line(Paint::None, "  ", "  ", line.as_str()),
+        Block::Warning(line) => page.line(Paint::Warning, "  ! ", "    ", line.as_str()),
+        Block::Labelled(full, line) => {
+            let label = full.trim_end_matches('?');
+            let end = if label.len() < full.len() { '?' } else { ':' };
+            let text = format!("{label}{end} {}", line.as_str());
+            page.labelled(label.len() + 1, "  ", "    ", &text);
+        }
+        Block::Item(line) => page.line(Paint::None, "  - ", "    ", line.as_str()),
+        Block::Numbered(number, line) => {
+            page.line(
+                Paint::Title,
+                &format!("  {number}. "),
+                "     ",
+                line.as_str(),
+            );
+        }
+        Block::Below(line) => page.line(Paint::None, "      ", "      ", line.as_str()),
+        // No text from outside begins in this column: none can pass for a command.
+        Block::Command(label, lines) => {
+            page.line(Paint::None, "      ", "      ", label);
+            for line in lines {
+                page.command("        ", line);
+            }
+        }
+        Block::Facts(facts) => page.facts(facts),
+    }
+}
