@@ -2,8 +2,10 @@
 //!
 //! Fakes of models, clouds and destinations get a module each here. What only one test needs stays beside that test.
 
+mod process;
 mod program;
 mod tree;
 
+pub use process::{NoRun, Place, Ran};
 pub use program::{NoProgram, program};
 pub use tree::{files, root};

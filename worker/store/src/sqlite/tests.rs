@@ -360,7 +360,17 @@ async fn a_case_is_found_by_a_beginning_of_its_id_that_fits_no_other() {
     let fixture = Fixture::new();
     let accepted = fixture.accept(MINER).await;
     let id = accepted.case_id.0;
-    assert_eq!(fixture.store.view(id.get(..6).unwrap()).await.unwrap().row.id.0, id);
+    assert_eq!(
+        fixture
+            .store
+            .view(id.get(..6).unwrap())
+            .await
+            .unwrap()
+            .row
+            .id
+            .0,
+        id
+    );
     assert_eq!(
         fixture
             .store

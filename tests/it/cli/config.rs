@@ -1,0 +1,85 @@
+//! Configuration: what is wrong is said with file, line and the nearest name, and ends with 64.
+
+use nightshift_tests::Place;
+
+#[test]
+fn an_unknown_key_is_refused_with_its_place() {
+    let place = Place::new().unwrap();
+    place
+        .file(
+            "nightshift.toml",
+            "[store]\n# where\nulr = \"sqlite:x.db\"\n",
+        )
+        .unwrap();
+    let ran = place.run(&["cases", "list"]).unwrap();
+    assert_eq!(ran.code, Some(64), "{ran:?}");
+    insta::assert_snapshot!(ran.stderr.trim(), @r#"error: nightshift.toml:3:1: unknown field "ulr"; did you mean "url"?"#);
+}
+
+#[test]
+fn a_missing_file_and_a_bad_variable_are_refused() {
+    let mut place = Place::new().unwrap();
+    let ran = place
+        .run(&["--config", "none.toml", "cases", "list"])
+        .unwrap();
+    assert_eq!(ran.code, Some(64), "{ran:?}");
+    assert!(ran.stderr.contains("none.toml"), "{}", ran.stderr);
+    place.set("NIGHTSHIFT__LIMITS__MINUTES", "soon");
+    let ran = place.run(&["config", "show"]).unwrap();
+    assert_eq!(ran.code, Some(64), "{ran:?}");
+    assert!(
+        ran.stderr.contains("NIGHTSHIFT__LIMITS__MINUTES"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn the_environment_counts_over_the_file_and_the_file_over_the_defaults() {
+    let mut place = Place::new().unwrap();
+    place
+        .file("nightshift.toml", "[limits]\nminutes = 5\nsteps = 7\n")
+        .unwrap();
+    place.set("NIGHTSHIFT__LIMITS__STEPS", "9");
+    let ran = place.run(&["config", "show"]).unwrap();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for line in ["minutes = 5", "steps = 9", "turns = 8"] {
+        assert!(ran.stdout.contains(line), "{line} is not in {}", ran.stdout);
+    }
+}
+
+#[test]
+fn a_register_with_a_bad_row_is_told_with_its_line_and_the_rest_is_used() {
+    let place = Place::new().unwrap();
+    place
+        .file("scanners.csv", "id,subject,approved_by,valid_until,expected_findings\nS1,203.0.113.9,sec,2027-01-01,Recon:*\nS2,203.0.113.10,sec,soon,Recon:*\n")
+        .unwrap();
+    place
+        .file("nightshift.toml", "[[tool]]\nname = \"scanners\"\nkind = \"authorised_scanners\"\npath = \"scanners.csv\"\n")
+        .unwrap();
+    let ran = place.run(&["config", "check"]).unwrap();
+    assert_eq!(ran.code, Some(64), "{ran:?}");
+    assert!(ran.stderr.contains("line 3"), "{}", ran.stderr);
+    let ran = place
+        .run(&[
+            "tools",
+            "call",
+            "scanners",
+            r#"{"indicator": "203.0.113.9"}"#,
+        ])
+        .unwrap();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains("\"found\":1"), "{}", ran.stdout);
+}
+
+#[test]
+fn the_defaults_are_right() {
+    let place = Place::new().unwrap();
+    let ran = place.run(&["config", "check"]).unwrap();
+    assert_eq!(
+        (ran.code, ran.stderr.as_str()),
+        (Some(0), ""),
+        "{}",
+        ran.stdout
+    );
+}

@@ -1,0 +1,31 @@
+//! Killed at any point, the same command goes on with the case.
+
+use nightshift_tests::{Place, root};
+use serde_json::Value;
+
+#[test]
+fn f01_a_killed_run_goes_on_and_ends_in_one_conclusion() {
+    let fixture = root().join("tests/fixtures/alerts/scc-crypto-miner.json");
+    let run = ["run", fixture.to_str().unwrap(), "--format", "json"];
+    let whole = Place::new().unwrap();
+    let lines = whole.run(&run).unwrap().stderr.lines().count();
+    assert!(lines > 20, "{lines} lines of progress");
+    for kill_at in (1..lines).step_by(3) {
+        let place = Place::new().unwrap();
+        place.kill_after(&run, kill_at).unwrap();
+        let ran = place.run(&run).unwrap();
+        assert_eq!(ran.code, Some(0), "killed after line {kill_at}: {ran:?}");
+        let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!(
+            report["verdict"], "true_positive",
+            "killed after line {kill_at}"
+        );
+        let list = place.run(&["cases", "list", "--json"]).unwrap();
+        let case: Value = serde_json::from_str(&list.stdout).unwrap();
+        assert_eq!(
+            case["status"], "concluded",
+            "killed after line {kill_at}: {case}"
+        );
+        assert_eq!(case["revision"], report["revision"]);
+    }
+}

@@ -1,0 +1,147 @@
+//! The program as people run it: in a folder of its own, with nothing set that this test does not set.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::{NoProgram, program};
+
+/// A folder to run the program in; gone with the test.
+#[derive(Debug)]
+pub struct Place {
+    folder: tempfile::TempDir,
+    program: PathBuf,
+    settings: Vec<(String, String)>,
+}
+
+/// What a run came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ran {
+    /// Its exit code; none where a signal ended it.
+    pub code: Option<i32>,
+    /// What it wrote to standard output.
+    pub stdout: String,
+    /// What it wrote to standard error.
+    pub stderr: String,
+}
+
+/// The program could not be run at all.
+#[derive(Debug, thiserror::Error)]
+pub enum NoRun {
+    /// There is none.
+    #[error(transparent)]
+    NoProgram(#[from] NoProgram),
+    /// The system did not start it, or lost it.
+    #[error("the program could not be run")]
+    Io(#[from] std::io::Error),
+}
+
+impl Place {
+    /// An empty folder.
+    ///
+    /// # Errors
+    ///
+    /// When there is no program, or no folder can be made.
+    pub fn new() -> Result<Self, NoRun> {
+        Ok(Self {
+            program: program()?,
+            folder: tempfile::tempdir()?,
+            settings: Vec::new(),
+        })
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Writes a file into the folder, and gives its path.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> Result<PathBuf, NoRun> {
+        let path = self.path().join(name);
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        std::fs::write(&path, bytes)?;
+        Ok(path)
+    }
+
+    /// Sets an environment variable for all runs from now on.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.settings.push((name.to_owned(), value.to_owned()));
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command
+            .args(arguments)
+            .current_dir(self.path())
+            .env_clear()
+            .envs(self.settings.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs it to its end.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be started.
+    pub fn run(&self, arguments: &[&str]) -> Result<Ran, NoRun> {
+        let output = self.command(arguments).output()?;
+        Ok(Ran {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        })
+    }
+
+    /// Runs it to its end with this on its standard input.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be started or fed.
+    pub fn feed(&self, arguments: &[&str], input: &[u8]) -> Result<Ran, NoRun> {
+        let mut child = self.command(arguments).stdin(Stdio::piped()).spawn()?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // It may rightly end before it has read everything.
+            drop(stdin.write_all(input));
+        }
+        let output = child.wait_with_output()?;
+        Ok(Ran {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        })
+    }
+
+    /// Starts it, and kills it (SIGKILL) as soon as it has written this many lines to standard error, or has ended.
+    /// Tells how many lines there were.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be started.
+    pub fn kill_after(&self, arguments: &[&str], lines: usize) -> Result<usize, NoRun> {
+        let mut child = self.command(arguments).spawn()?;
+        let seen = child.stderr.take().map_or(0, |stderr| {
+            BufReader::new(stderr).lines().take(lines).count()
+        });
+        end(&mut child)?;
+        Ok(seen)
+    }
+}
+
+fn end(child: &mut Child) -> std::io::Result<()> {
+    child.kill()?;
+    child.wait()?;
+    if let Some(mut stdout) = child.stdout.take() {
+        stdout.read_to_end(&mut Vec::new())?;
+    }
+    Ok(())
+}

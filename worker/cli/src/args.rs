@@ -1,0 +1,240 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use nightshift_alert::Severity;
+use nightshift_engine::Verdict;
+use nightshift_pipeline::CaseStatus;
+
+/// Triages security alerts while nobody is awake: plan, evidence, verdict, report.
+#[derive(Debug, Parser)]
+#[command(
+    name = "nightshift",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true,
+    after_help = "Examples:\n  \
+        nightshift demo --once                 eleven sample alerts through the whole pipe, no key and no server\n  \
+        nightshift run finding.json            triage one alert, watch the plan, read the report\n  \
+        nightshift cases list                  what came, and what it was\n\n\
+        Without a configuration everything is kept in ./nightshift-data/ and no model is used.\n\
+        Exit codes: 0 done, 1 the run failed, 2 bad usage or input, 64 bad configuration."
+)]
+pub(crate) struct Args {
+    /// Configuration file [default: nightshift.toml, if there is one]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run sample alerts through the whole pipe and print the reports
+    #[command(after_help = "Examples:\n  \
+        nightshift demo --once       the reports and a closing table\n  \
+        nightshift demo --once       again: the same alerts are sightings of the cases there are\n  \
+        nightshift cases list        what the demo left in ./nightshift-data/")]
+    Demo(Demo),
+    /// Triage the alerts of a file or of standard input
+    #[command(after_help = "Examples:\n  \
+        nightshift run finding.json                      progress on stderr, report on stdout\n  \
+        aws guardduty get-findings … | nightshift run -  straight from the API\n  \
+        nightshift run finding.json --plan-only          show the plan, run nothing\n  \
+        nightshift run finding.json --format json --quiet | jq .verdict\n\n\
+        A finding that was triaged before is triaged again, as a new revision of its case; one whose triage was\n\
+        interrupted goes on where it was.")]
+    Run(Run),
+    /// List and show cases
+    #[command(subcommand)]
+    Cases(Cases),
+    /// List and show messages that could not be read
+    #[command(subcommand)]
+    DeadLetters(DeadLetters),
+    /// List playbooks, and check your own
+    #[command(subcommand)]
+    Playbooks(Playbooks),
+    /// List tools, check their registers, call one
+    #[command(subcommand)]
+    Tools(Tools),
+    /// Show and check the configuration
+    #[command(subcommand)]
+    Config(Config),
+    /// Bring the database up to date, and say which migrations it has
+    Migrate(Json),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Demo {
+    /// End after the reports
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Port of the pages, as soon as there are pages
+    #[arg(long, default_value_t = 8080, hide = true)]
+    pub(crate) port: u16,
+    /// No progress on standard error
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Run {
+    /// A message as a feed delivers it, or `-` for standard input
+    #[arg(value_name = "FILE|-")]
+    pub(crate) file: String,
+    /// How the report is written to standard output
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+    /// Profile to triage with, instead of the one its route names
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+    /// Show the plan and stop before anything is run or kept
+    #[arg(long)]
+    pub(crate) plan_only: bool,
+    /// No progress on standard error
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For a terminal
+    Text,
+    /// For a ticket or a file
+    Markdown,
+    /// One object per alert and line
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct Json {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Cases {
+    /// The newest cases
+    #[command(after_help = "Examples:\n  \
+        nightshift cases list --verdict true_positive\n  \
+        nightshift cases list --status queued --json")]
+    List(CasesList),
+    /// The report of a case, its trace and where it went
+    #[command(after_help = "Examples:\n  \
+        nightshift cases show k3f9             the beginning of an id is enough\n  \
+        nightshift cases show k3f9 --json | jq .report.findings")]
+    Show(CasesShow),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CasesList {
+    /// Only this status
+    #[arg(long, value_parser = status, value_name = "STATUS")]
+    pub(crate) status: Option<CaseStatus>,
+    /// Only this verdict
+    #[arg(long, value_parser = verdict, value_name = "VERDICT")]
+    pub(crate) verdict: Option<Verdict>,
+    /// Only this severity and above, as sent
+    #[arg(long, value_name = "SEVERITY")]
+    pub(crate) severity: Option<Severity>,
+    /// Only this feed
+    #[arg(long)]
+    pub(crate) feed: Option<String>,
+    /// How many at the most
+    #[arg(long, default_value_t = 50)]
+    pub(crate) limit: usize,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CasesShow {
+    /// The case's id, or a beginning of it
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DeadLetters {
+    /// The newest ones
+    List {
+        /// How many at the most
+        #[arg(long, default_value_t = 50)]
+        limit: usize,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Why one could not be read, and its bytes, escaped
+    Show {
+        /// Its number
+        id: i64,
+        /// Write the bytes as they came to standard output
+        #[arg(long)]
+        raw: bool,
+        #[command(flatten)]
+        json: Json,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Playbooks {
+    /// All playbooks, in the order in which they are tried
+    List(Json),
+    /// Check playbook files: unknown tools and fields, rules that are never reached
+    #[command(after_help = "Example:\n  nightshift playbooks check playbooks/*.toml")]
+    Check {
+        /// The files
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+        #[command(flatten)]
+        json: Json,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Tools {
+    /// All tools with their arguments
+    List(Json),
+    /// Read every register, list and log, and say what is wrong with them
+    Check(Json),
+    /// Call one tool
+    #[command(after_help = "Example:\n  \
+        nightshift tools call indicator_facts '{\"indicator\": \"185.220.101.42\"}'")]
+    Call {
+        /// Its name
+        name: String,
+        /// Its arguments as a JSON object
+        #[arg(value_name = "JSON")]
+        arguments: String,
+        /// An alert to call it for; it gives times and identity
+        #[arg(long, value_name = "FILE")]
+        alert: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Config {
+    /// Print the settings that count, and where each comes from
+    Show(Json),
+    /// Check the configuration, its playbooks and its registers
+    Check,
+}
+
+fn status(word: &str) -> Result<CaseStatus, String> {
+    CaseStatus::parse(word)
+        .ok_or_else(|| "use queued, running, concluded, failed or cancelled".to_owned())
+}
+
+fn verdict(word: &str) -> Result<Verdict, String> {
+    Verdict::ALL
+        .into_iter()
+        .find(|verdict| verdict.as_str() == word)
+        .ok_or_else(|| {
+            "use true_positive, benign_true_positive, false_positive or inconclusive".to_owned()
+        })
+}

@@ -1,0 +1,87 @@
+//! The commands, a file each.
+
+mod cases;
+mod config;
+mod dead_letters;
+mod demo;
+mod input;
+mod migrate;
+mod playbooks;
+mod run;
+mod tools;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::args::{Args, Command};
+use crate::config::{LogFormat, load};
+use crate::exit::Exit;
+use crate::wiring::App;
+
+/// Runs what the command line asks for.
+pub(crate) async fn run(args: Args) -> Result<(), Exit> {
+    let loaded = load(args.config.as_deref()).map_err(Exit::Config)?;
+    start_logs(&loaded.config)?;
+    match args.command {
+        Command::Config(command) => config::run(&loaded, &command),
+        Command::Playbooks(command) => playbooks::run(&loaded, &command).await,
+        Command::Demo(options) => demo::run(&loaded, &options).await,
+        Command::Run(options) => run::run(&App::build(&loaded, None)?, &options).await,
+        Command::Cases(command) => cases::run(&App::build(&loaded, None)?, &command).await,
+        Command::DeadLetters(command) => {
+            dead_letters::run(&App::build(&loaded, None)?, &command).await
+        }
+        Command::Tools(command) => tools::run(&App::build(&loaded, None)?, &command).await,
+        Command::Migrate(json) => migrate::run(&App::build(&loaded, None)?, json).await,
+    }
+}
+
+/// A token that is cancelled when the process is told to stop: cases are then given back at their turn. Told a second
+/// time, the process ends at once.
+fn stop_on_signal() -> CancellationToken {
+    let stop = CancellationToken::new();
+    let told = stop.clone();
+    drop(TASKS.spawn(async move {
+        wait_for_signal().await;
+        told.cancel();
+        wait_for_signal().await;
+        std::process::exit(1);
+    }));
+    stop
+}
+
+/// Tasks that live as long as the process.
+static TASKS: std::sync::LazyLock<tokio_util::task::TaskTracker> =
+    std::sync::LazyLock::new(tokio_util::task::TaskTracker::new);
+
+async fn wait_for_signal() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminate.recv() => {}
+            }
+            return;
+        }
+    }
+    drop(tokio::signal::ctrl_c().await);
+}
+
+/// Log lines go to standard error; reports and progress are no log lines.
+fn start_logs(config: &crate::config::Config) -> Result<(), Exit> {
+    let filter = tracing_subscriber::EnvFilter::try_new(&config.log.level).map_err(|error| {
+        Exit::Config(anyhow::anyhow!(
+            "[log] level = {:?}: {error}",
+            config.log.level
+        ))
+    })?;
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
+    match config.log.format {
+        LogFormat::Text => lines.with_target(false).init(),
+        LogFormat::Json => lines.json().init(),
+    }
+    Ok(())
+}

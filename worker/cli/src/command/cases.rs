@@ -1,0 +1,153 @@
+//! `nightshift cases`: lists, and one case with its trace.
+
+use comfy_table::{ContentArrangement, Table, presets};
+use nightshift_pipeline::{CaseFilter, CaseRow, CaseView, Cases as _, Report};
+use serde::Serialize;
+
+use super::run::text_options;
+use crate::args::{Cases, CasesList, CasesShow};
+use crate::exit::Exit;
+use crate::output::{plain, print, print_json, say, width};
+use crate::progress::plan_lines;
+use crate::wiring::App;
+
+pub(super) async fn run(app: &App, command: &Cases) -> Result<(), Exit> {
+    match command {
+        Cases::List(options) => list(app, options).await,
+        Cases::Show(options) => show(app, options).await,
+    }
+}
+
+async fn list(app: &App, options: &CasesList) -> Result<(), Exit> {
+    let filter = CaseFilter {
+        status: options.status,
+        verdict: options.verdict,
+        severity_at_least: options.severity,
+        feed: options.feed.clone(),
+        limit: options.limit,
+    };
+    let rows = app.store.list(&filter).await?;
+    if options.json.json {
+        return rows.iter().try_for_each(print_json);
+    }
+    if rows.is_empty() {
+        say("no cases; `nightshift demo --once` makes some, `nightshift run FILE` triages yours");
+        return Ok(());
+    }
+    let mut table = table(&[
+        "Case", "Opened", "Status", "Severity", "Verdict", "Title", "Account", "Seen",
+    ]);
+    for row in &rows {
+        table.add_row(cells(row));
+    }
+    print(&table.to_string())
+}
+
+fn cells(row: &CaseRow) -> [String; 8] {
+    [
+        row.id.to_string(),
+        row.opened_at.format("%Y-%m-%d %H:%M").to_string(),
+        row.status.as_str().to_owned(),
+        row.assessed_severity.unwrap_or(row.severity).to_string(),
+        row.verdict.map_or("", |verdict| verdict.title()).to_owned(),
+        plain(&row.title, 80),
+        plain(row.account.as_deref().unwrap_or(""), 40),
+        (row.sightings + 1).to_string(),
+    ]
+}
+
+/// A table as all commands print theirs.
+pub(super) fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(presets::UTF8_HORIZONTAL_ONLY)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(u16::try_from(width()).unwrap_or(100))
+        .set_header(header);
+    table
+}
+
+/// What `--json` prints of one case.
+#[derive(Serialize)]
+struct Shown<'a> {
+    case: &'a CaseRow,
+    report: &'a Option<Report>,
+    sightings: &'a [nightshift_pipeline::Sighting],
+    deliveries: &'a [nightshift_pipeline::DeliveryRow],
+    events: usize,
+}
+
+async fn show(app: &App, options: &CasesShow) -> Result<(), Exit> {
+    let view = app.store.view(&options.id).await?;
+    if options.json.json {
+        return print_json(&Shown {
+            case: &view.row,
+            report: &view.report,
+            sightings: &view.sightings,
+            deliveries: &view.deliveries,
+            events: view.events.len(),
+        });
+    }
+    let mut text = match &view.report {
+        Some(report) => nightshift_report::text(report, &text_options(app)),
+        None => unfinished(&view),
+    };
+    text.push_str(&trace(&view));
+    print(&text)
+}
+
+/// A case that has no report yet: what it is about, and how far it is.
+fn unfinished(view: &CaseView) -> String {
+    let row = &view.row;
+    let mut lines = vec![format!(
+        "{} {}: {} ({})",
+        row.id,
+        row.status.as_str(),
+        plain(&row.title, 200),
+        row.severity
+    )];
+    let state = nightshift_engine::fold(&view.events);
+    if let Some(plan) = &state.plan {
+        lines.extend(plan_lines(plan));
+        for step in &plan.steps {
+            lines.push(format!(
+                "  {} {} {}",
+                step.id,
+                step.status.as_str(),
+                plain(&step.summary, 200)
+            ));
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+/// What came again, and where the report went.
+fn trace(view: &CaseView) -> String {
+    let mut lines = Vec::new();
+    for sighting in &view.sightings {
+        lines.push(format!(
+            "seen again {} from {}, count {}",
+            sighting.at.format("%Y-%m-%d %H:%M:%S"),
+            plain(&sighting.source, 60),
+            sighting.count
+        ));
+    }
+    for delivery in &view.deliveries {
+        let how = match &delivery.error {
+            _ if delivery.sent >= delivery.wanted => "shown".to_owned(),
+            Some(error) => format!(
+                "not shown after {} tries: {}",
+                delivery.attempts,
+                plain(error, 200)
+            ),
+            None => "not shown yet".to_owned(),
+        };
+        lines.push(format!("destination {}: {how}", delivery.destination));
+    }
+    lines.push(format!(
+        "journal: {} events of revision {}",
+        view.events.len(),
+        view.row.revision
+    ));
+    format!("\n{}\n", lines.join("\n"))
+}

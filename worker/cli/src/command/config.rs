@@ -1,0 +1,54 @@
+//! `nightshift config`: what counts, and whether it is right.
+
+use crate::args::{Config, Json};
+use crate::config::Loaded;
+use crate::exit::Exit;
+use crate::output::{print, print_json, say};
+use crate::wiring::{App, load_playbooks};
+
+pub(super) fn run(loaded: &Loaded, command: &Config) -> Result<(), Exit> {
+    match command {
+        Config::Show(json) => show(loaded, *json),
+        Config::Check => check(loaded),
+    }
+}
+
+fn show(loaded: &Loaded, json: Json) -> Result<(), Exit> {
+    if json.json {
+        return print_json(&loaded.table);
+    }
+    let file = loaded
+        .file
+        .as_ref()
+        .map_or_else(|| "no file".to_owned(), |path| path.display().to_string());
+    let mut text = format!("# compiled-in defaults, then {file}");
+    for name in &loaded.environment {
+        text.push_str(&format!(", then {name}"));
+    }
+    let table = toml::to_string(&loaded.table).map_err(|error| Exit::Failed(error.into()))?;
+    print(&format!("{text}\n{table}"))
+}
+
+/// Loading has checked keys and values; this looks behind them.
+fn check(loaded: &Loaded) -> Result<(), Exit> {
+    let playbooks = load_playbooks(&loaded.config).map_err(Exit::Config)?;
+    let app = App::build(loaded, None)?;
+    let reports = app.tools.check();
+    let mut wrong = 0;
+    for report in &reports {
+        for problem in &report.problems {
+            say(&format!("{}: {problem}", report.name));
+            wrong += 1;
+        }
+    }
+    if wrong > 0 {
+        return Err(Exit::Config(anyhow::anyhow!(
+            "{wrong} problems in registers; what is right in them is used"
+        )));
+    }
+    print(&format!(
+        "the configuration is right: {} playbooks, {} registers, lists and logs",
+        playbooks.iter().count(),
+        reports.len()
+    ))
+}

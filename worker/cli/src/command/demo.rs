@@ -1,0 +1,167 @@
+//! `nightshift demo`: sample alerts through the whole pipe, from source to report.
+//!
+//! Alerts, registers, lists and logs of the demo are compiled in; the verdicts come from the playbooks over this data.
+
+mod material;
+mod source;
+
+use std::sync::Arc;
+
+use nightshift_engine::End;
+use nightshift_pipeline::{
+    Accepted, Admission, CaseStatus, Cases, Delivery, Destination, Intake, Lane, Triage,
+    deliver_due,
+};
+use nightshift_report::StdoutDestination;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::cases::table;
+use super::run::text_options;
+use crate::args::Demo;
+use crate::config::Loaded;
+use crate::exit::Exit;
+use crate::output::{plain, print, say, stdout};
+use crate::progress::Progress;
+use crate::wiring::App;
+use source::DemoSource;
+
+/// Most messages of one round.
+const MOST_MESSAGES: usize = 100;
+
+pub(super) async fn run(loaded: &Loaded, options: &Demo) -> Result<(), Exit> {
+    let mut app = App::build(loaded, Some(material::tools()?))?;
+    let shown: Arc<dyn Destination> = Arc::new(StdoutDestination::new(
+        "stdout",
+        stdout(),
+        Arc::clone(&app.clock),
+        text_options(&app),
+    ));
+    app.routes.destinations = vec!["stdout".to_owned()];
+    app.destinations.insert(0, shown);
+    let say_if = |text: &str| {
+        if !options.quiet {
+            say(text);
+        }
+    };
+    let accepted = intake(&app).await?;
+    let new = count(&accepted, |admission| *admission == Admission::New);
+    say_if(&format!(
+        "{} messages hold {} alerts: {new} new cases, {} sightings",
+        material::MESSAGES.len(),
+        accepted.len(),
+        accepted.len() - new
+    ));
+    let progress = (!options.quiet).then(|| Arc::new(Progress::new(true)));
+    let watcher = progress.clone().map(|progress| progress as Arc<_>);
+    let triage = app.triage(None, watcher)?;
+    let triaged = triage_all(&app, &triage, &super::stop_on_signal()).await;
+    if let Some(progress) = &progress {
+        progress.end();
+    }
+    triaged?;
+    deliver(&app).await?;
+    app.write_metrics()?;
+    closing_table(&app, &accepted).await?;
+    if !options.once {
+        say_if("the demo ends here: this version has no pages to serve yet");
+    }
+    say_if("`nightshift cases list` lists the cases, `nightshift cases show ID` shows one again");
+    Ok(())
+}
+
+async fn intake(app: &App) -> Result<Vec<Accepted>, Exit> {
+    let intake = Intake {
+        inbox: Arc::new(app.store.clone()),
+        clock: Arc::clone(&app.clock),
+        meter: app.metrics.clone(),
+        options: app.read_options(),
+    };
+    let source = DemoSource::new(material::MESSAGES);
+    let mut accepted = Vec::new();
+    loop {
+        let round = intake
+            .round(&source, MOST_MESSAGES)
+            .await
+            .map_err(|error| Exit::Failed(error.into()))?;
+        if round.messages == 0 {
+            return Ok(accepted);
+        }
+        accepted.extend(round.accepted);
+    }
+}
+
+/// Triages until nothing waits, also what an earlier, interrupted demo has left.
+async fn triage_all(app: &App, triage: &Triage, release: &CancellationToken) -> Result<(), Exit> {
+    let mut running: JoinSet<Result<End, nightshift_pipeline::TriageError>> = JoinSet::new();
+    loop {
+        let room = app.config.worker.max_cases.saturating_sub(running.len());
+        if room > 0 && !release.is_cancelled() {
+            for claimed in app.store.claim(Lane::Any, room).await? {
+                let (triage, release) = (triage.clone(), release.clone());
+                running.spawn(async move { triage.run(claimed, &release).await });
+            }
+        }
+        let Some(ended) = running.join_next().await else {
+            break;
+        };
+        ended
+            .map_err(|error| Exit::Failed(error.into()))?
+            .map_err(|error| Exit::Failed(error.into()))?;
+    }
+    if release.is_cancelled() {
+        return Err(Exit::Failed(anyhow::anyhow!(
+            "stopped; the same command goes on with the cases where they are"
+        )));
+    }
+    Ok(())
+}
+
+async fn deliver(app: &App) -> Result<(), Exit> {
+    let delivery = Delivery {
+        outbox: Arc::new(app.store.clone()),
+        destinations: app.destinations.clone(),
+        clock: Arc::clone(&app.clock),
+        meter: app.metrics.clone(),
+    };
+    loop {
+        let (sent, _) = deliver_due(&delivery, MOST_MESSAGES).await?;
+        if sent == 0 {
+            return Ok(());
+        }
+    }
+}
+
+fn count(accepted: &[Accepted], wanted: impl Fn(&Admission) -> bool) -> usize {
+    accepted.iter().filter(|one| wanted(&one.admission)).count()
+}
+
+/// Every alert that came, and what it was.
+async fn closing_table(app: &App, accepted: &[Accepted]) -> Result<(), Exit> {
+    let mut table = table(&["Case", "Came as", "Severity", "Verdict", "What"]);
+    for one in accepted {
+        let row = app.store.view(&one.case_id.0).await?.row;
+        let came = match (&one.admission, one.dead_letter) {
+            (Admission::Sighting(_), _) => "sighting".to_owned(),
+            (_, Some(number)) => format!("dead letter {number}"),
+            (admission, None) => admission.as_str().to_owned(),
+        };
+        let severity = match row.assessed_severity {
+            Some(assessed) if assessed != row.severity => format!("{} → {assessed}", row.severity),
+            _ => row.severity.to_string(),
+        };
+        let verdict = match (row.verdict, row.status) {
+            (Some(verdict), _) => verdict.title(),
+            (None, CaseStatus::Failed) => "not triaged",
+            (None, _) => "",
+        };
+        table.add_row([
+            one.case_id.to_string(),
+            came,
+            severity,
+            verdict.to_owned(),
+            plain(&row.title, 120),
+        ]);
+    }
+    print(&format!("\n{table}"))
+}

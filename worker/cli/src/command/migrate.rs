@@ -1,0 +1,18 @@
+//! `nightshift migrate`: the schema, brought up to date. Every command does so when it opens the store; this one says it.
+
+use crate::args::Json;
+use crate::exit::Exit;
+use crate::output::{print, print_json};
+use crate::wiring::App;
+
+pub(super) async fn run(app: &App, json: Json) -> Result<(), Exit> {
+    let names = app.store.migrations().await?;
+    if json.json {
+        return print_json(&names);
+    }
+    print(&format!(
+        "{} is up to date: {}",
+        app.config.store.url,
+        names.join(", ")
+    ))
+}

@@ -1,0 +1,120 @@
+//! `nightshift playbooks`: which there are, and whether yours are right.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use nightshift_analyst::playbook::{Level, Playbook, Problem, check};
+use nightshift_engine::{PastCase, PastCases, PastQuery, ToolSpec, Toolbox};
+use serde_json::json;
+
+use super::cases::table;
+use crate::args::{Json, Playbooks};
+use crate::config::Loaded;
+use crate::exit::Exit;
+use crate::output::{print, print_json};
+use crate::wiring::{build_tools, load_playbooks};
+
+pub(super) async fn run(loaded: &Loaded, command: &Playbooks) -> Result<(), Exit> {
+    match command {
+        Playbooks::List(json) => list(loaded, *json),
+        Playbooks::Check { files, json } => check_files(loaded, files, *json),
+    }
+}
+
+fn list(loaded: &Loaded, json: Json) -> Result<(), Exit> {
+    let playbooks = load_playbooks(&loaded.config).map_err(Exit::Config)?;
+    if json.json {
+        return playbooks.iter().try_for_each(|one| {
+            print_json(&json!({
+                "name": one.name,
+                "version": one.version,
+                "title": one.title,
+                "feeds": one.matches.feeds,
+                "types": one.matches.types.iter().map(|glob| glob.get_ref()).collect::<Vec<_>>(),
+                "steps": one.step_names(),
+            }))
+        });
+    }
+    let mut table = table(&["Name", "Version", "For", "Steps"]);
+    for one in playbooks.iter() {
+        table.add_row([
+            one.name.clone(),
+            one.version.to_string(),
+            types(one),
+            one.step_names().join(", "),
+        ]);
+    }
+    print(&table.to_string())
+}
+
+fn types(playbook: &Playbook) -> String {
+    let all: Vec<String> = playbook
+        .matches
+        .types
+        .iter()
+        .map(|glob| glob.get_ref().clone())
+        .collect();
+    match all.len() {
+        0 => "every alert that no other playbook fits".to_owned(),
+        1..=4 => all.join("\n"),
+        more => format!(
+            "{}\nand {} more",
+            all.get(..3).unwrap_or_default().join("\n"),
+            more - 3
+        ),
+    }
+}
+
+fn check_files(loaded: &Loaded, files: &[PathBuf], json: Json) -> Result<(), Exit> {
+    let specs = specs(loaded)?;
+    let mut problems: Vec<Problem> = Vec::new();
+    for file in files {
+        problems.extend(check_file(file, &specs)?);
+    }
+    for problem in &problems {
+        if json.json {
+            print_json(problem)?;
+        } else {
+            print(&problem.to_string())?;
+        }
+    }
+    let errors = problems
+        .iter()
+        .filter(|one| one.severity == Level::Error)
+        .count();
+    if errors > 0 {
+        return Err(Exit::usage(format!(
+            "{errors} errors in {} files",
+            files.len()
+        )));
+    }
+    if !json.json {
+        print(&format!(
+            "{} files checked, {} warnings",
+            files.len(),
+            problems.len()
+        ))?;
+    }
+    Ok(())
+}
+
+fn check_file(file: &Path, specs: &[ToolSpec]) -> Result<Vec<Problem>, Exit> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Exit::usage(format!("{}: {error}", file.display())))?;
+    Ok(check(&file.display().to_string(), &text, specs))
+}
+
+/// The configured tools, so that a playbook is checked against what it will find; no store is opened for it.
+fn specs(loaded: &Loaded) -> Result<Vec<ToolSpec>, Exit> {
+    struct NoPast;
+
+    #[async_trait::async_trait]
+    impl PastCases for NoPast {
+        async fn similar(&self, _query: &PastQuery) -> Result<Vec<PastCase>, String> {
+            Ok(Vec::new())
+        }
+    }
+
+    let tools = build_tools(loaded.config.tools.clone(), Arc::new(NoPast), loaded.base());
+    Ok(tools.map_err(Exit::Config)?.specs())
+}

@@ -1,0 +1,219 @@
+//! `nightshift run`: the alerts of one message, triaged while somebody watches.
+
+use std::sync::Arc;
+
+use nightshift_alert::Alert;
+use nightshift_engine::{CommandId, End, Event, EventBody, Outcome, ToolCall, fold};
+use nightshift_pipeline::{
+    Arrival, CaseId, CaseStatus, Cases, Delivery, Inbox, Report, Triage, deliver_due,
+};
+use nightshift_report::TextOptions;
+use tokio_util::sync::CancellationToken;
+
+use super::input;
+use crate::args::{Format, Run};
+use crate::exit::Exit;
+use crate::output::{print, say, wants_colour, width};
+use crate::progress::{Progress, plan_lines};
+use crate::wiring::App;
+
+/// Name of this source.
+const SOURCE: &str = "run";
+/// Most reports that are delivered in one go at the end.
+const MOST_DELIVERIES: usize = 1000;
+
+pub(super) async fn run(app: &App, options: &Run) -> Result<(), Exit> {
+    let bytes = input::read(&options.file)?;
+    let batch = nightshift_alert::read(&bytes, &app.read_options())
+        .map_err(|error| Exit::usage(format!("{}: {error}", options.file)))?;
+    for rejected in &batch.rejected {
+        say(&format!(
+            "{}: at {:?}: {}",
+            options.file, rejected.path, rejected.error
+        ));
+    }
+    if batch.alerts.is_empty() && batch.rejected.is_empty() {
+        say(&format!(
+            "{}: no findings in it, nothing to do",
+            options.file
+        ));
+        return Ok(());
+    }
+    let rejected = batch.rejected.len();
+    let result = if options.plan_only {
+        plan_only(app, options, batch.alerts).await
+    } else {
+        triage(app, options, batch.alerts, &bytes).await
+    };
+    app.write_metrics()?;
+    result?;
+    if rejected > 0 {
+        return Err(Exit::usage(format!(
+            "{rejected} findings could not be read"
+        )));
+    }
+    Ok(())
+}
+
+async fn triage(app: &App, options: &Run, alerts: Vec<Alert>, bytes: &[u8]) -> Result<(), Exit> {
+    let progress = (!options.quiet).then(|| Arc::new(Progress::new(false)));
+    let watcher = progress.clone().map(|progress| progress as Arc<_>);
+    let triage = app.triage(options.profile.as_deref(), watcher)?;
+    let raw: Arc<[u8]> = bytes.into();
+    let arrivals = alerts.into_iter().map(|alert| Arrival {
+        source: SOURCE.to_owned(),
+        at: app.clock.now(),
+        alert: Box::new(alert),
+        raw: Arc::clone(&raw),
+        unreadable: None,
+        always: true,
+    });
+    let mut ids: Vec<CaseId> = Vec::new();
+    for accepted in app.store.accept(arrivals.collect()).await? {
+        if !ids.contains(&accepted.case_id) {
+            ids.push(accepted.case_id);
+        }
+    }
+    let release = super::stop_on_signal();
+    let mut failed = false;
+    for id in ids {
+        let report = one(app, &triage, &id, &release).await;
+        if let (Err(_), Some(progress)) = (&report, &progress) {
+            progress.end();
+        }
+        let report = report?;
+        failed |= report.status == CaseStatus::Failed;
+        if let Some(progress) = &progress {
+            progress.end();
+        }
+        print(&render(app, &report, options.format))?;
+    }
+    deliver(app).await?;
+    if failed { Err(Exit::Said) } else { Ok(()) }
+}
+
+/// Drives one case to its end.
+async fn one(
+    app: &App,
+    triage: &Triage,
+    id: &CaseId,
+    release: &CancellationToken,
+) -> Result<Report, Exit> {
+    let claimed = app.store.claim_one(id).await?.ok_or_else(|| {
+        Exit::Failed(anyhow::anyhow!(
+            "another process is triaging case {id}; `nightshift cases show {id}` shows how far it is"
+        ))
+    })?;
+    match triage.run(claimed, release).await {
+        Ok(End::Concluded(_)) => {}
+        Ok(End::Released(_)) => {
+            return Err(Exit::Failed(anyhow::anyhow!(
+                "stopped; the same command goes on with case {id} where it is"
+            )));
+        }
+        Ok(End::Cancelled(_)) => {
+            return Err(Exit::Failed(anyhow::anyhow!("case {id} was called off")));
+        }
+        Err(error) => return Err(Exit::Failed(error.into())),
+    }
+    let view = app.store.view(&id.0).await?;
+    view.report
+        .ok_or_else(|| Exit::Failed(anyhow::anyhow!("case {id} ended without a report")))
+}
+
+/// Sends what routes ask for.
+async fn deliver(app: &App) -> Result<(), Exit> {
+    let delivery = Delivery {
+        outbox: Arc::new(app.store.clone()),
+        destinations: app.destinations.clone(),
+        clock: Arc::clone(&app.clock),
+        meter: app.metrics.clone(),
+    };
+    let (_, failed) = deliver_due(&delivery, MOST_DELIVERIES).await?;
+    if failed > 0 {
+        say(&format!(
+            "{failed} reports were not delivered; the next run tries again"
+        ));
+    }
+    Ok(())
+}
+
+/// The report as the user wants it.
+fn render(app: &App, report: &Report, format: Format) -> String {
+    let now = app.clock.now();
+    match format {
+        Format::Json => nightshift_report::json(report),
+        Format::Markdown => nightshift_report::markdown(report, now),
+        Format::Text => nightshift_report::text(report, &text_options(app)),
+    }
+}
+
+/// How reports look on this terminal.
+pub(super) fn text_options(app: &App) -> TextOptions {
+    TextOptions {
+        width: width(),
+        colour: wants_colour(),
+        now: app.clock.now(),
+        local: None,
+    }
+}
+
+/// The plan alone: nothing is stored, and only earlier cases are looked at.
+async fn plan_only(app: &App, options: &Run, alerts: Vec<Alert>) -> Result<(), Exit> {
+    let profiles = app.profiles();
+    for alert in alerts {
+        let name = options
+            .profile
+            .clone()
+            .unwrap_or_else(|| app.routes.profile(&alert).to_owned());
+        let profile = profiles.named(&name);
+        let now = app.clock.now();
+        let event = |body| Event::new(now, body);
+        let opened = profile.open(&CaseId("plan-only".to_owned()), 1, alert);
+        let context = nightshift_engine::CallContext {
+            case_id: opened.case_id.clone(),
+            alert: Arc::clone(&opened.alert),
+            now,
+        };
+        let call = ToolCall::new("past_cases", serde_json::Map::new());
+        let past = match profile.toolbox.call(&call, &context).await {
+            Ok(output) => Outcome::Called(output),
+            Err(error) => Outcome::CallFailed(error),
+        };
+        let started = |id| EventBody::Started {
+            id,
+            attempt: 1,
+            reserved: Default::default(),
+        };
+        let finished = |id, outcome| EventBody::Finished {
+            id,
+            outcome: Box::new(outcome),
+            cost: Default::default(),
+        };
+        let mut events = vec![
+            event(EventBody::Opened(Box::new(opened))),
+            event(EventBody::Claimed { epoch: 1 }),
+            event(started(CommandId::past_cases())),
+            event(finished(CommandId::past_cases(), past)),
+        ];
+        let question = fold(&events)
+            .plan_question()
+            .ok_or_else(|| anyhow::anyhow!("the case is not open"))?;
+        let answer = profile
+            .analyst
+            .plan(&question)
+            .await
+            .map_err(|error| anyhow::anyhow!("no plan could be made: {error}"))?;
+        events.push(event(finished(
+            CommandId::plan(),
+            Outcome::Planned(answer.value),
+        )));
+        let plan = fold(&events).plan.unwrap_or_default();
+        if options.format == Format::Json {
+            crate::output::print_json(&plan)?;
+        } else {
+            print(&plan_lines(&plan).join("\n"))?;
+        }
+    }
+    Ok(())
+}

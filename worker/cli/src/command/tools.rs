@@ -1,0 +1,155 @@
+//! `nightshift tools`: what there is, whether its registers are right, one call by hand.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use nightshift_alert::{Alert, Indicator, Role};
+use nightshift_engine::{ArgumentKind, CallContext, ToolCall, ToolSpec, Toolbox};
+use nightshift_pipeline::unreadable_alert;
+use serde_json::{Map, Value};
+
+use super::cases::table;
+use super::input;
+use crate::args::{Json, Tools};
+use crate::exit::Exit;
+use crate::output::{plain, print, print_json};
+use crate::wiring::App;
+
+pub(super) async fn run(app: &App, command: &Tools) -> Result<(), Exit> {
+    match command {
+        Tools::List(json) => list(app, *json),
+        Tools::Check(json) => check(app, *json),
+        Tools::Call {
+            name,
+            arguments,
+            alert,
+        } => call(app, name, arguments, alert.as_deref()).await,
+    }
+}
+
+fn list(app: &App, json: Json) -> Result<(), Exit> {
+    let specs = app.tools.specs();
+    if json.json {
+        return specs.iter().try_for_each(print_json);
+    }
+    let mut table = table(&["Name", "Kind", "What it finds out", "Arguments"]);
+    for spec in &specs {
+        table.add_row([
+            spec.name.clone(),
+            spec.kind.clone(),
+            spec.description.clone(),
+            arguments(spec),
+        ]);
+    }
+    print(&table.to_string())
+}
+
+fn arguments(spec: &ToolSpec) -> String {
+    let words: Vec<String> = spec
+        .arguments
+        .iter()
+        .map(|argument| {
+            let kind = match &argument.kind {
+                ArgumentKind::Indicator { types } => types
+                    .iter()
+                    .map(|kind| kind.as_str())
+                    .collect::<Vec<_>>()
+                    .join("|"),
+                ArgumentKind::Enum { values } => values.join("|"),
+                ArgumentKind::Time => "time".to_owned(),
+                ArgumentKind::Number { min, max } => format!("{min}..{max}"),
+                ArgumentKind::Text { .. } => "text".to_owned(),
+            };
+            let optional = if argument.required { "" } else { "?" };
+            format!("{}{optional}: {kind}", argument.name)
+        })
+        .collect();
+    words.join("\n")
+}
+
+fn check(app: &App, json: Json) -> Result<(), Exit> {
+    let reports = app.tools.check();
+    if json.json {
+        reports.iter().try_for_each(print_json)?;
+    } else {
+        let mut table = table(&["Name", "Kind", "Where", "Records", "Problems"]);
+        for report in &reports {
+            let problems: Vec<String> = report
+                .problems
+                .iter()
+                .map(|problem| plain(&problem.to_string(), 300))
+                .collect();
+            table.add_row([
+                report.name.clone(),
+                report.kind.clone(),
+                report.path.clone(),
+                report.records.to_string(),
+                problems.join("\n"),
+            ]);
+        }
+        print(&table.to_string())?;
+    }
+    let wrong: usize = reports.iter().map(|report| report.problems.len()).sum();
+    if wrong > 0 {
+        return Err(Exit::usage(format!(
+            "{wrong} problems; what is right is used"
+        )));
+    }
+    Ok(())
+}
+
+async fn call(app: &App, name: &str, json: &str, alert: Option<&Path>) -> Result<(), Exit> {
+    let arguments: Map<String, Value> = serde_json::from_str(json).map_err(|error| {
+        Exit::usage(format!(
+            "the arguments are no JSON object: {error}; write e.g. '{{\"indicator\": \"185.220.101.42\"}}'"
+        ))
+    })?;
+    let specs = app.tools.specs();
+    let Some(spec) = specs.iter().find(|spec| spec.name == name) else {
+        let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
+        return Err(Exit::usage(format!(
+            "there is no tool {name:?}; there are {}",
+            names.join(", ")
+        )));
+    };
+    let context = CallContext {
+        case_id: String::new(),
+        alert: Arc::new(context_alert(app, spec, &arguments, alert)?),
+        now: app.clock.now(),
+    };
+    let output = app
+        .tools
+        .call(&ToolCall::new(name, arguments), &context)
+        .await
+        .map_err(|error| Exit::Failed(anyhow::anyhow!("{name}: {error}")))?;
+    print_json(&output)
+}
+
+/// The alert to call for. What a person types is an indicator of it: a person may look up anything.
+fn context_alert(
+    app: &App,
+    spec: &ToolSpec,
+    arguments: &Map<String, Value>,
+    file: Option<&Path>,
+) -> Result<Alert, Exit> {
+    let mut alert = match file {
+        None => unreadable_alert("tools call", b"", "a call by hand", app.clock.now()),
+        Some(path) => {
+            let name = path.display().to_string();
+            let batch = nightshift_alert::read(&input::read(&name)?, &app.read_options())
+                .map_err(|error| Exit::usage(format!("{name}: {error}")))?;
+            let first = batch.alerts.into_iter().next();
+            first.ok_or_else(|| Exit::usage(format!("{name}: no alert in it")))?
+        }
+    };
+    for argument in &spec.arguments {
+        let typed = arguments.get(&argument.name).and_then(Value::as_str);
+        if let (ArgumentKind::Indicator { types }, Some(text)) = (&argument.kind, typed) {
+            let parsed = types
+                .iter()
+                .find_map(|kind| Indicator::parse(*kind, text, Role::Actor));
+            alert.indicators.extend(parsed);
+        }
+    }
+    Ok(alert)
+}

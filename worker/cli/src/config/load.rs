@@ -1,0 +1,222 @@
+//! Reading a configuration: errors name the file, the line, and the nearest key that there is.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+use toml::{Table, Value};
+
+use super::environment::{nearest, overlay, settings};
+use super::{Config, DEFAULTS};
+
+/// The file that is read where none is named.
+const FILE: &str = "nightshift.toml";
+
+/// A configuration, and what it was made of.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    /// What counts.
+    pub(crate) config: Config,
+    /// The same as a table, for `config show`.
+    pub(crate) table: Table,
+    /// The file, if there is one.
+    pub(crate) file: Option<PathBuf>,
+    /// The names of the environment variables that count.
+    pub(crate) environment: Vec<String>,
+}
+
+impl Loaded {
+    /// The folder that relative paths of the configuration start at.
+    pub(crate) fn base(&self) -> &Path {
+        self.file
+            .as_deref()
+            .and_then(Path::parent)
+            .unwrap_or_else(|| Path::new(""))
+    }
+}
+
+/// Loads the configuration.
+pub(crate) fn load(named: Option<&Path>) -> anyhow::Result<Loaded> {
+    let defaults: Table = DEFAULTS.parse().context("the compiled-in defaults")?;
+    let mut table = defaults.clone();
+    let default_file = Path::new(FILE);
+    let file = named.or_else(|| default_file.is_file().then_some(default_file));
+    if let Some(path) = file {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read the configuration {}", path.display()))?;
+        merge(&mut table, parse(path, &text)?);
+    }
+    let mut environment = Vec::new();
+    for (name, text) in settings() {
+        overlay(&mut table, &defaults, &name, &text).map_err(|problem| anyhow!(problem))?;
+        environment.push(name);
+    }
+    let config: Config = Value::Table(table.clone())
+        .try_into()
+        .map_err(|error: toml::de::Error| anyhow!("{}", error.message()))?;
+    check(&config)?;
+    let mut loaded = Loaded {
+        config,
+        table,
+        file: file.map(Path::to_owned),
+        environment,
+    };
+    loaded.config = loaded.config.clone().resolve(loaded.base());
+    Ok(loaded)
+}
+
+/// The file as a table, checked key by key, so that an error can say where.
+fn parse(path: &Path, text: &str) -> anyhow::Result<Table> {
+    if let Err(error) = toml::from_str::<Config>(text) {
+        return Err(anyhow!("{}", explain(path, text, &error)));
+    }
+    text.parse()
+        .with_context(|| format!("cannot read {}", path.display()))
+}
+
+fn explain(path: &Path, text: &str, error: &toml::de::Error) -> String {
+    let place = error.span().map_or_else(String::new, |span| {
+        let before = text.get(..span.start).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        let column = before
+            .rsplit('\n')
+            .next()
+            .map_or(1, |last| last.chars().count() + 1);
+        format!(":{line}:{column}")
+    });
+    format!("{}{place}: {}", path.display(), suggest(error.message()))
+}
+
+/// Serde's "unknown field `urll`, expected `url`" with the nearest name in front.
+fn suggest(message: &str) -> String {
+    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    match quoted.split_first() {
+        Some((word, known)) if message.starts_with("unknown ") && !known.is_empty() => {
+            let what = message.split('`').next().unwrap_or_default().trim();
+            format!("{what} {word:?}; {}", nearest(word, known))
+        }
+        _ => message.to_owned(),
+    }
+}
+
+/// Puts one table over another; lists are replaced whole.
+fn merge(below: &mut Table, above: Table) {
+    for (key, value) in above {
+        match (below.get_mut(&key), value) {
+            (Some(Value::Table(below)), Value::Table(above)) => merge(below, above),
+            (_, value) => {
+                below.insert(key, value);
+            }
+        }
+    }
+}
+
+/// What no type can say.
+fn check(config: &Config) -> anyhow::Result<()> {
+    let refuse = |condition: bool, text: String| {
+        if condition {
+            Err(anyhow!(text))
+        } else {
+            Ok(())
+        }
+    };
+    refuse(
+        sqlite_path(&config.store.url).is_none(),
+        format!(
+            "[store] url = {:?}: only sqlite:PATH can be used so far",
+            config.store.url
+        ),
+    )?;
+    refuse(
+        config.worker.max_cases == 0,
+        "[worker] max_cases = 0: no case would ever run; use 1 or more".to_owned(),
+    )?;
+    refuse(
+        config.worker.lease_secs < 15,
+        "[worker] lease_secs: use 15 or more; leases are renewed every 10 seconds".to_owned(),
+    )?;
+    let limits = &config.limits;
+    for (name, is_zero) in [
+        ("first_plan_steps", limits.first_plan_steps == 0),
+        ("steps", limits.steps == 0),
+        ("turns", limits.turns == 0),
+        ("minutes", limits.minutes == 0),
+        ("parallel", limits.parallel == 0),
+        ("tool_secs", limits.tool_secs == 0),
+    ] {
+        refuse(is_zero, format!("[limits] {name} = 0: use 1 or more"))?;
+    }
+    let names: Vec<&str> = config.destinations.iter().map(|one| one.name()).collect();
+    let profiles: Vec<&str> = config
+        .profiles
+        .iter()
+        .map(|one| one.name.as_str())
+        .collect();
+    for (index, route) in config.routes.iter().enumerate() {
+        for wanted in route.destinations.iter().flatten() {
+            refuse(
+                !names.contains(&wanted.as_str()),
+                format!(
+                    "[[route]] {}: there is no [[destination]] {wanted:?}; {}",
+                    index + 1,
+                    nearest(wanted, &names)
+                ),
+            )?;
+        }
+        if let Some(wanted) = &route.profile {
+            refuse(
+                wanted != "default" && !profiles.contains(&wanted.as_str()),
+                format!(
+                    "[[route]] {}: there is no [[profile]] {wanted:?}; {}",
+                    index + 1,
+                    nearest(wanted, &profiles)
+                ),
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// The path of `sqlite:PATH`.
+pub(crate) fn sqlite_path(url: &str) -> Option<&Path> {
+    let path = url.strip_prefix("sqlite:")?;
+    let path = path.strip_prefix("//").unwrap_or(path);
+    (!path.is_empty()).then(|| Path::new(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> String {
+        parse(Path::new("nightshift.toml"), text)
+            .unwrap_err()
+            .to_string()
+    }
+
+    #[test]
+    fn the_defaults_are_the_engines_and_pass_their_own_check() {
+        let config: Config = toml::from_str(DEFAULTS).unwrap();
+        check(&config).unwrap();
+        assert_eq!(
+            config.limits.of_a_case(),
+            nightshift_engine::Limits::default()
+        );
+    }
+
+    #[test]
+    fn an_error_says_file_line_column_and_the_nearest_key() {
+        insta::assert_snapshot!(refused("[store]\nurll = \"x\"\n"), @r#"nightshift.toml:2:1: unknown field "urll"; did you mean "url"?"#);
+        insta::assert_snapshot!(refused("[limts]\nsteps = 1\n"), @r#"nightshift.toml:1:2: unknown field "limts"; did you mean "limits"?"#);
+        insta::assert_snapshot!(refused("[limits]\nsteps = \"many\"\n"), @r#"nightshift.toml:2:9: invalid type: string "many", expected usize"#);
+        insta::assert_snapshot!(refused("[store\n"), @"");
+    }
+
+    #[test]
+    fn a_route_to_nowhere_is_refused() {
+        let text = format!(
+            "{DEFAULTS}\n[[route]]\ndestinations = [\"arhive\"]\n[[destination]]\nname = \"archive\"\nkind = \"file\"\npath = \"x\"\n"
+        );
+        let config: Config = toml::from_str(&text).unwrap();
+        insta::assert_snapshot!(check(&config).unwrap_err(), @r#"[[route]] 1: there is no [[destination]] "arhive"; did you mean "archive"?"#);
+    }
+}

@@ -1,0 +1,66 @@
+//! How a command ends: exit codes, and errors as people read them.
+
+use std::process::ExitCode;
+
+use nightshift_pipeline::StoreError;
+
+/// Why a command did not end well.
+#[derive(Debug)]
+pub(crate) enum Exit {
+    /// The run failed: 1.
+    Failed(anyhow::Error),
+    /// Bad usage or input: 2.
+    Usage(anyhow::Error),
+    /// Bad configuration: 64.
+    Config(anyhow::Error),
+    /// Whoever read our output went away: 0, like every filter.
+    Closed,
+    /// It was said already: 1.
+    Said,
+}
+
+impl Exit {
+    /// Bad usage or input, in words.
+    pub(crate) fn usage(text: impl Into<String>) -> Self {
+        Self::Usage(anyhow::Error::msg(text.into()))
+    }
+
+    /// Says it on standard error, and gives the code.
+    pub(crate) fn report(self) -> ExitCode {
+        let (code, error) = match self {
+            Self::Failed(error) => (1, error),
+            Self::Usage(error) => (2, error),
+            Self::Config(error) => (64, error),
+            Self::Closed => return ExitCode::SUCCESS,
+            Self::Said => return ExitCode::from(1),
+        };
+        let chain: Vec<String> = error.chain().map(ToString::to_string).collect();
+        crate::output::say(&format!("error: {}", chain.join(": ")));
+        ExitCode::from(code)
+    }
+}
+
+impl From<anyhow::Error> for Exit {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<StoreError> for Exit {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::NoSuchCase(_) => Self::Usage(error.into()),
+            other => Self::Failed(other.into()),
+        }
+    }
+}
+
+impl From<std::io::Error> for Exit {
+    fn from(error: std::io::Error) -> Self {
+        if error.kind() == std::io::ErrorKind::BrokenPipe {
+            Self::Closed
+        } else {
+            Self::Failed(anyhow::Error::new(error).context("cannot write the output"))
+        }
+    }
+}

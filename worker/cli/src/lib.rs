@@ -1,0 +1,36 @@
+//! The top floor: configuration, wiring, metrics and commands. It decides nothing about alerts; it puts the adapters
+//! behind the ports, and lets the pipeline run.
+
+mod args;
+mod clock;
+mod command;
+mod config;
+mod exit;
+mod metrics;
+mod output;
+mod progress;
+mod wiring;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Runs the command of this process's arguments.
+#[must_use]
+pub fn main() -> ExitCode {
+    let args = args::Args::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => return exit::Exit::Failed(error.into()).report(),
+    };
+    let result = runtime.block_on(Box::pin(command::run(args)));
+    // A read of standard input or a name look-up may hang for ever; nothing that matters is left to wait for.
+    runtime.shutdown_background();
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(exit) => exit.report(),
+    }
+}

@@ -1,0 +1,335 @@
+//! Live progress on standard error: the plan, each call, each result, insights, what is done and what is open.
+//!
+//! A spinner with the elapsed time where standard error is a terminal, plain lines where it is none.
+
+use std::collections::HashMap;
+use std::io::IsTerminal;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use nightshift_engine::{
+    CommandId, Event, EventBody, Outcome, State, Step, StepStatus, ToolOutput, UpdateRecord, apply,
+};
+use nightshift_pipeline::Watcher;
+
+use crate::output::{plain, say};
+
+/// Most characters of a line.
+const MOST_CHARS: usize = 160;
+
+/// Shows what happens in cases.
+pub(crate) struct Progress {
+    states: Mutex<HashMap<String, State>>,
+    spinner: Option<ProgressBar>,
+    /// Whether each line names its case, because several run at once.
+    names_cases: bool,
+}
+
+impl Progress {
+    /// A progress that shows on standard error.
+    pub(crate) fn new(names_cases: bool) -> Self {
+        let spinner = std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::new_spinner();
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {msg}") {
+                bar.set_style(style);
+            }
+            bar.enable_steady_tick(Duration::from_millis(120));
+            bar
+        });
+        Self {
+            states: Mutex::default(),
+            spinner,
+            names_cases,
+        }
+    }
+
+    /// Takes the spinner away.
+    pub(crate) fn end(&self) {
+        if let Some(spinner) = &self.spinner {
+            spinner.finish_and_clear();
+        }
+    }
+
+    fn line(&self, case_id: &str, text: &str) {
+        let text = if self.names_cases {
+            format!("{case_id}  {text}")
+        } else {
+            text.to_owned()
+        };
+        match &self.spinner {
+            Some(spinner) => spinner.suspend(|| say(&text)),
+            None => say(&text),
+        }
+    }
+}
+
+impl Watcher for Progress {
+    fn saw(&self, case_id: &str, events: &[Event]) {
+        let Ok(mut states) = self.states.lock() else {
+            return;
+        };
+        let state = states.entry(case_id.to_owned()).or_default();
+        for event in events {
+            let before = state.clone();
+            apply(state, event);
+            for line in lines(&before, state, &event.body) {
+                self.line(case_id, &line);
+            }
+            if let Some(spinner) = &self.spinner {
+                spinner.set_message(now(state));
+            }
+        }
+        if state.is_over() {
+            states.remove(case_id);
+        }
+    }
+}
+
+/// What the spinner says: where the case stands, and what it has cost.
+fn now(state: &State) -> String {
+    let running: Vec<&Step> = state.steps_with(StepStatus::Running).collect();
+    let cost = state.spent.usd;
+    let what = running.first().map_or_else(
+        || {
+            if state.plan.is_none() {
+                "planning"
+            } else {
+                "concluding"
+            }
+            .to_owned()
+        },
+        |step| plain(&step.description, 60),
+    );
+    if cost > 0.0 {
+        format!("{what} (${cost:.2})")
+    } else {
+        what
+    }
+}
+
+fn lines(before: &State, state: &State, body: &EventBody) -> Vec<String> {
+    match body {
+        EventBody::Opened(opened) => {
+            let alert = &opened.alert;
+            let what = plain(&alert.title, MOST_CHARS);
+            vec![format!(
+                "case {} revision {}: {what} ({}, {})",
+                opened.case_id, opened.revision, alert.severity, alert.feed
+            )]
+        }
+        EventBody::Claimed { epoch } if *epoch > 1 && !before.finished.is_empty() => {
+            vec![format!(
+                "going on after {} finished commands",
+                before.finished.len()
+            )]
+        }
+        EventBody::Started { id, .. } => step_started(before, state, id),
+        EventBody::Finished { id, outcome, .. } => {
+            let mut all = finished(state, id, outcome);
+            all.extend(steps_ended(before, state));
+            all
+        }
+        EventBody::TimeUp => vec!["the active time is used up".to_owned()],
+        EventBody::Cancelled { by } => vec![format!("called off by {}", plain(by, 60))],
+        EventBody::Concluded(conclusion) => vec![format!(
+            "concluded: {}, {} confidence, {}",
+            conclusion.verdict.title(),
+            conclusion.confidence.as_str(),
+            conclusion.assessed_severity
+        )],
+        EventBody::Claimed { .. } => Vec::new(),
+    }
+}
+
+/// `step 2/3 (1 done) audit-logs`, when a step's first command starts.
+fn step_started(before: &State, state: &State, id: &CommandId) -> Vec<String> {
+    let newly = state.steps().iter().find(|step| {
+        step.status == StepStatus::Running
+            && id.0.contains(&format!(":{}:", step.id))
+            && before
+                .plan
+                .as_ref()
+                .and_then(|plan| plan.step(&step.id))
+                .is_some_and(|old| old.status == StepStatus::Pending)
+    });
+    newly
+        .map(|step| {
+            let number = state
+                .steps()
+                .iter()
+                .take_while(|one| one.id != step.id)
+                .count()
+                + 1;
+            let done = state
+                .steps()
+                .iter()
+                .filter(|one| one.status.is_terminal())
+                .count();
+            format!(
+                "step {number}/{} ({done} done) {}: {}",
+                state.steps().len(),
+                plain(&step.name, 40),
+                plain(&step.description, MOST_CHARS)
+            )
+        })
+        .into_iter()
+        .collect()
+}
+
+fn finished(state: &State, id: &CommandId, outcome: &Outcome) -> Vec<String> {
+    match outcome {
+        Outcome::Planned(_) => plan(state),
+        Outcome::Called(output) => vec![called(state, id, output)],
+        Outcome::CallFailed(error) => {
+            vec![format!(
+                "  {} gave no answer: {}",
+                call_name(state, id),
+                plain(&error.to_string(), MOST_CHARS)
+            )]
+        }
+        Outcome::Reflected(reflection) => {
+            let insights = reflection
+                .insights
+                .iter()
+                .map(|insight| format!("insight: {}", plain(insight, MOST_CHARS)));
+            let updates = state
+                .updates
+                .iter()
+                .filter(|record| record.reflection == state.reflections)
+                .map(update);
+            let mut all: Vec<String> = insights.chain(updates).collect();
+            if !reflection.plan_updates.is_empty() {
+                all.push(format!("done: {}", names(state, StepStatus::is_terminal)));
+                all.push(format!(
+                    "open: {}",
+                    names(state, |status| !status.is_terminal())
+                ));
+            }
+            all
+        }
+        Outcome::AskFailed(error) => {
+            vec![format!("{id}: {}", plain(&error.to_string(), MOST_CHARS))]
+        }
+        Outcome::Turned(_) | Outcome::Drafted(_) | Outcome::Exonerated(_) => Vec::new(),
+    }
+}
+
+fn plan(state: &State) -> Vec<String> {
+    let Some(plan) = &state.plan else {
+        return Vec::new();
+    };
+    plan_lines(plan)
+}
+
+/// The plan as `run` shows it first, and `--plan-only` shows it alone.
+pub(crate) fn plan_lines(plan: &nightshift_engine::Plan) -> Vec<String> {
+    let mut lines = vec![format!("objective: {}", plain(&plan.objective, 400))];
+    if !plan.source.is_empty() {
+        lines.push(format!("plan from {}", plain(&plan.source, 80)));
+    }
+    for step in &plan.steps {
+        let after: Vec<&str> = step.depends_on.iter().map(|id| id.0.as_str()).collect();
+        let after = if after.is_empty() {
+            String::new()
+        } else {
+            format!(" (after {})", after.join(", "))
+        };
+        lines.push(format!(
+            "  {} {}{after}",
+            step.id,
+            plain(&step.description, MOST_CHARS)
+        ));
+    }
+    for source in &plan.not_covered {
+        lines.push(format!("  not covered: {}", plain(source, MOST_CHARS)));
+    }
+    lines
+}
+
+fn call_name(state: &State, id: &CommandId) -> String {
+    let evidence = state
+        .numbers
+        .get(id)
+        .and_then(|number| state.evidence_of(*number));
+    evidence.map_or_else(
+        || id.to_string(),
+        |evidence| {
+            let arguments: Vec<String> = evidence
+                .arguments
+                .values()
+                .map(|value| {
+                    value
+                        .as_str()
+                        .map_or_else(|| value.to_string(), str::to_owned)
+                })
+                .collect();
+            plain(&format!("{}({})", evidence.tool, arguments.join(", ")), 100)
+        },
+    )
+}
+
+fn called(state: &State, id: &CommandId, output: &ToolOutput) -> String {
+    let number = state
+        .numbers
+        .get(id)
+        .map_or_else(String::new, |number| format!(" [{number}]"));
+    let rows = match output.rows {
+        Some(1) => ": 1 row".to_owned(),
+        Some(rows) => format!(": {rows} rows"),
+        None => String::new(),
+    };
+    format!("  {}{rows}{number}", call_name(state, id))
+}
+
+fn update(record: &UpdateRecord) -> String {
+    use nightshift_engine::PlanUpdate::{AddStep, CancelStep, UpdateStep};
+    let text = match &record.update {
+        AddStep { step, reason } => format!("plan: added {} ({reason})", step.description),
+        UpdateStep { id, reason, .. } => format!("plan: changed {id} ({reason})"),
+        CancelStep { id, reason } => format!("plan: cancelled {id} ({reason})"),
+    };
+    match &record.refused {
+        Some(why) => plain(&format!("{text}, refused: {why}"), MOST_CHARS),
+        None => plain(&text, MOST_CHARS),
+    }
+}
+
+fn names(state: &State, wanted: impl Fn(StepStatus) -> bool) -> String {
+    let names: Vec<&str> = state
+        .steps()
+        .iter()
+        .filter(|step| wanted(step.status))
+        .map(|step| step.id.0.as_str())
+        .collect();
+    if names.is_empty() {
+        "nothing".to_owned()
+    } else {
+        names.join(", ")
+    }
+}
+
+/// Steps that this event ended, each with its result.
+fn steps_ended(before: &State, state: &State) -> Vec<String> {
+    state
+        .steps()
+        .iter()
+        .filter(|step| {
+            let was_over = before
+                .plan
+                .as_ref()
+                .and_then(|plan| plan.step(&step.id))
+                .is_some_and(|old| old.status.is_terminal());
+            step.status.is_terminal() && !was_over
+        })
+        .map(|step| {
+            let word = step
+                .outcome
+                .map_or(step.status.as_str(), |outcome| outcome.as_str());
+            plain(
+                &format!("  {} {word}: {}", step.id, step.summary),
+                MOST_CHARS,
+            )
+        })
+        .collect()
+}

@@ -1,0 +1,224 @@
+//! Wiring: adapters behind ports, from a configuration.
+
+mod selected;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use nightshift_alert::ReadOptions;
+use nightshift_analyst::playbook::{PlaybookAnalyst, Playbooks};
+use nightshift_engine::{ActionTemplate, AnalystKind, Clock, Cost, Limits, PastCases, Toolbox};
+use nightshift_pipeline::{Destination, Profile, Profiles, Route, Routes, Sender, Triage, Watcher};
+use nightshift_report::{FileDestination, Format};
+use nightshift_store::{SqliteOptions, SqliteStore};
+use nightshift_tools::{ToolConfig, Tools};
+use serde_json::json;
+
+use crate::clock::SystemClock;
+use crate::config::{
+    Analyst as AnalystConfig, Config, Destination as DestinationConfig, Loaded, sqlite_path,
+};
+use crate::exit::Exit;
+use crate::metrics::Metrics;
+use selected::Selected;
+
+/// Everything that commands work with.
+pub(crate) struct App {
+    pub(crate) config: Config,
+    pub(crate) store: SqliteStore,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) tools: Arc<Tools>,
+    pub(crate) playbooks: Arc<Playbooks>,
+    pub(crate) routes: Routes,
+    pub(crate) destinations: Vec<Arc<dyn Destination>>,
+}
+
+/// Tools of the demo instead of the configured ones.
+pub(crate) type ToolConfigs = Vec<ToolConfig>;
+
+impl App {
+    /// Opens the store and builds all that the configuration names.
+    pub(crate) fn build(loaded: &Loaded, demo_tools: Option<ToolConfigs>) -> Result<Self, Exit> {
+        let config = loaded.config.clone();
+        let store = open_store(&config)?;
+        let playbooks = load_playbooks(&config).map_err(Exit::Config)?;
+        let configs = demo_tools.unwrap_or_else(|| config.tools.clone());
+        let past: Arc<dyn PastCases> = Arc::new(store.clone());
+        let tools = build_tools(configs, past, loaded.base()).map_err(Exit::Config)?;
+        let metrics = Metrics::new().map_err(|error| Exit::Failed(error.into()))?;
+        Ok(Self {
+            routes: Routes {
+                rules: config.routes.clone(),
+                destinations: Vec::new(),
+            },
+            destinations: config.destinations.iter().map(destination).collect(),
+            config,
+            store,
+            metrics: Arc::new(metrics),
+            clock: Arc::new(SystemClock),
+            tools: Arc::new(tools),
+            playbooks: Arc::new(playbooks),
+        })
+    }
+
+    /// How messages are read.
+    pub(crate) fn read_options(&self) -> ReadOptions {
+        read_options(&self.config)
+    }
+
+    /// The triage loop's core; `profile` overrules what routes name.
+    pub(crate) fn triage(
+        &self,
+        profile: Option<&str>,
+        watcher: Option<Arc<dyn Watcher>>,
+    ) -> Result<Triage, Exit> {
+        let mut routes = self.routes.clone();
+        if let Some(name) = profile {
+            self.check_profile(name)?;
+            let everything = Route {
+                profile: Some(name.to_owned()),
+                ..Route::default()
+            };
+            routes.rules.insert(0, everything);
+        }
+        Ok(Triage {
+            cases: Arc::new(self.store.clone()),
+            profiles: self.profiles(),
+            routes: Arc::new(routes),
+            clock: Arc::clone(&self.clock),
+            meter: self.metrics.clone(),
+            watcher,
+            sender: sender(),
+        })
+    }
+
+    fn check_profile(&self, name: &str) -> Result<(), Exit> {
+        let known = || self.config.profiles.iter().map(|one| one.name.as_str());
+        if name == "default" || known().any(|one| one == name) {
+            return Ok(());
+        }
+        let names: Vec<&str> = std::iter::once("default").chain(known()).collect();
+        Err(Exit::usage(format!(
+            "there is no profile {name:?}; there are {}",
+            names.join(", ")
+        )))
+    }
+
+    /// All profiles.
+    pub(crate) fn profiles(&self) -> Profiles {
+        let actions: Arc<[ActionTemplate]> = self.playbooks.catalogue().into();
+        let analyst = Arc::new(PlaybookAnalyst::new(Arc::clone(&self.playbooks)));
+        let limits: Limits = self.config.limits.of_a_case();
+        let profile = |name: &str, who: AnalystConfig, globs: &[String]| Profile {
+            name: name.to_owned(),
+            analyst: analyst.clone(),
+            analyst_kind: match who {
+                AnalystConfig::Playbook => AnalystKind::Playbook,
+            },
+            models: Vec::new(),
+            reserve: Cost::default(),
+            toolbox: self.toolbox(globs),
+            exonerator: analyst.clone(),
+            actions: Arc::clone(&actions),
+            limits,
+        };
+        let configured: Vec<Profile> = self
+            .config
+            .profiles
+            .iter()
+            .map(|one| profile(&one.name, one.analyst, &one.tools))
+            .collect();
+        let default = configured
+            .iter()
+            .find(|one| one.name == "default")
+            .cloned()
+            .unwrap_or_else(|| profile("default", AnalystConfig::default(), &["*".to_owned()]));
+        Profiles::new(default, configured)
+    }
+
+    fn toolbox(&self, globs: &[String]) -> Arc<dyn Toolbox> {
+        Arc::new(Selected::new(self.tools.clone(), globs))
+    }
+
+    /// Writes the metrics where the configuration wants them.
+    pub(crate) fn write_metrics(&self) -> Result<(), Exit> {
+        let path = &self.config.metrics.textfile;
+        if path.as_os_str().is_empty() {
+            return Ok(());
+        }
+        self.metrics.write(path).map_err(Exit::Failed)
+    }
+}
+
+/// What reports say of this program.
+pub(crate) fn sender() -> Sender {
+    Sender {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
+
+/// How messages are read.
+pub(crate) fn read_options(config: &Config) -> ReadOptions {
+    ReadOptions {
+        generic: config.feeds.iter().map(|feed| feed.to_generic()).collect(),
+        ..ReadOptions::default()
+    }
+}
+
+/// Opens the database.
+pub(crate) fn open_store(config: &Config) -> Result<SqliteStore, Exit> {
+    let path = sqlite_path(&config.store.url)
+        .ok_or_else(|| Exit::Config(anyhow!("[store] url = {:?}", config.store.url)))?;
+    SqliteStore::open(&SqliteOptions {
+        path: path.to_owned(),
+        lease: Duration::from_secs(config.worker.lease_secs),
+        cooldown: chrono::Duration::hours(i64::from(config.limits.cooldown_hours)),
+    })
+    .map_err(|error| Exit::Failed(error.into()))
+}
+
+/// Shipped playbooks and those of the configured folder.
+pub(crate) fn load_playbooks(config: &Config) -> anyhow::Result<Playbooks> {
+    let dir = &config.playbooks.dir;
+    let dir = (!dir.as_os_str().is_empty()).then_some(dir.as_path());
+    Playbooks::load(dir).context("[playbooks] dir")
+}
+
+/// The configured tools, and the three that need no configuration where no other of their kind is configured.
+pub(crate) fn build_tools(
+    mut configs: ToolConfigs,
+    past: Arc<dyn PastCases>,
+    base: &Path,
+) -> anyhow::Result<Tools> {
+    let mut defaults = Vec::new();
+    for kind in ["indicator_facts", "watchlist", "past_cases"] {
+        let default: ToolConfig = serde_json::from_value(json!({"kind": kind, "name": kind}))?;
+        let is_same =
+            |one: &ToolConfig| std::mem::discriminant(one) == std::mem::discriminant(&default);
+        if !configs.iter().any(is_same) {
+            defaults.push(default);
+        }
+    }
+    defaults.append(&mut configs);
+    Ok(Tools::build(&defaults, past, base)?)
+}
+
+fn destination(config: &DestinationConfig) -> Arc<dyn Destination> {
+    match config {
+        DestinationConfig::File { name, path, format } => {
+            let format = match format {
+                crate::config::FileFormat::Markdown => Format::Markdown,
+                crate::config::FileFormat::Text => Format::Text,
+                crate::config::FileFormat::Json => Format::Json,
+            };
+            Arc::new(FileDestination {
+                name: name.clone(),
+                dir: path.clone(),
+                format,
+            })
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The tools that a profile may use, out of all that are configured.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use nightshift_engine::{
+    CallContext, ToolCall, ToolError, ToolOutput, ToolSpec, Toolbox, type_matches,
+};
+
+/// A toolbox that shows and calls only some tools. The look at earlier cases is always among them.
+pub(super) struct Selected {
+    tools: Arc<dyn Toolbox>,
+    globs: Vec<String>,
+}
+
+impl Selected {
+    /// The tools whose names match one of these globs.
+    pub(super) fn new(tools: Arc<dyn Toolbox>, globs: &[String]) -> Self {
+        Self {
+            tools,
+            globs: globs.to_vec(),
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        name == "past_cases" || self.globs.iter().any(|glob| type_matches(glob, name))
+    }
+}
+
+#[async_trait]
+impl Toolbox for Selected {
+    fn specs(&self) -> Vec<ToolSpec> {
+        let mut specs = self.tools.specs();
+        specs.retain(|spec| self.has(&spec.name));
+        specs
+    }
+
+    async fn call(&self, call: &ToolCall, context: &CallContext) -> Result<ToolOutput, ToolError> {
+        if self.has(&call.tool) {
+            self.tools.call(call, context).await
+        } else {
+            Err(ToolError::Unknown {
+                name: call.tool.clone(),
+            })
+        }
+    }
+}
