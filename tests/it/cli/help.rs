@@ -11,12 +11,86 @@ fn help(arguments: &[&str]) -> String {
 
 #[test]
 fn the_help_of_the_program() {
-    insta::assert_snapshot!(help(&["--help"]), @"");
+    insta::assert_snapshot!(help(&["--help"]), @"
+    Triages security alerts while nobody is awake: plan, evidence, verdict, report
+
+    Usage: nightshift [OPTIONS] <COMMAND>
+
+    Commands:
+      demo          Run sample alerts through the whole pipe and print the reports
+      run           Triage the alerts of a file or of standard input
+      cases         List and show cases
+      dead-letters  List and show messages that could not be read
+      playbooks     List playbooks, and check your own
+      tools         List tools, check their registers, call one
+      config        Show and check the configuration
+      migrate       Bring the database up to date, and say which migrations it has
+      help          Print this message or the help of the given subcommand(s)
+
+    Options:
+          --config <FILE>  Configuration file [default: nightshift.toml, if there is one]
+      -h, --help           Print help
+      -V, --version        Print version
+
+    Examples:
+      nightshift demo --once           sample alerts through the whole pipe; no key, no server
+      nightshift run finding.json      triage one alert, watch the plan, read the report
+      nightshift cases list            what came, and what it was
+
+    Without a configuration everything is kept in ./nightshift-data/ and no model is used.
+    Exit codes: 0 done, 1 the run failed, 2 bad usage or input, 64 bad configuration.
+    ");
 }
 
 #[test]
 fn the_help_of_run() {
-    insta::assert_snapshot!(help(&["run", "--help"]), @"");
+    insta::assert_snapshot!(help(&["run", "--help"]), @"
+    Triage the alerts of a file or of standard input
+
+    Usage: nightshift run [OPTIONS] <FILE|->
+
+    Arguments:
+      <FILE|->
+              A message as a feed delivers it, or `-` for standard input
+
+    Options:
+          --config <FILE>
+              Configuration file [default: nightshift.toml, if there is one]
+
+          --format <FORMAT>
+              How the report is written to standard output
+
+              Possible values:
+              - text:     For a terminal
+              - markdown: For a ticket or a file
+              - json:     One object per alert and line
+              
+              [default: text]
+
+          --profile <NAME>
+              Profile to triage with, instead of the one its route names
+
+          --plan-only
+              Show the plan and stop before anything is run or kept
+
+          --quiet
+              No progress on standard error
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+      -V, --version
+              Print version
+
+    Examples:
+      nightshift run finding.json                      progress on stderr, report on stdout
+      aws guardduty get-findings … | nightshift run -  straight from the API
+      nightshift run finding.json --plan-only          show the plan, run nothing
+      nightshift run finding.json --format json --quiet | jq .verdict
+
+    A finding that was triaged before is triaged again, as a new revision of its case;
+    one whose triage was interrupted goes on where it was.
+    ");
 }
 
 #[test]
@@ -39,5 +113,22 @@ fn the_list_of_metrics() {
         .lines()
         .filter_map(|line| line.strip_prefix("# TYPE "))
         .collect();
-    insta::assert_snapshot!(types.join("\n"), @"");
+    insta::assert_snapshot!(types.join("\n"), @"
+    nightshift_budget_exhausted_total counter
+    nightshift_case_duration_seconds histogram
+    nightshift_case_model_calls histogram
+    nightshift_case_steps histogram
+    nightshift_cases_resumed_total counter
+    nightshift_cases_total counter
+    nightshift_evidence_claims_total counter
+    nightshift_last_success_timestamp_seconds gauge
+    nightshift_lease_lost_total counter
+    nightshift_manipulation_suspected_total counter
+    nightshift_plan_updates_total counter
+    nightshift_reflections_total counter
+    nightshift_steps_total counter
+    nightshift_tool_calls_total counter
+    nightshift_tool_duration_seconds histogram
+    nightshift_verdicts_overridden_total counter
+    ");
 }

@@ -38,7 +38,11 @@ fn bad_files_are_refused_with_what_and_where() {
     refused(&run("large.json"), 2, &["large.json", "1048576"]);
     refused(&run("folder"), 2, &["folder", "is a folder"]);
     refused(&run("missing.json"), 2, &["missing.json", "No such file"]);
-    refused(&run("nonsense.json"), 2, &["nonsense.json", "unknown shape", "GuardDuty"]);
+    refused(
+        &run("nonsense.json"),
+        2,
+        &["nonsense.json", "unknown shape", "GuardDuty"],
+    );
 }
 
 #[test]

@@ -10,7 +10,7 @@ fn f01_a_killed_run_goes_on_and_ends_in_one_conclusion() {
     let whole = Place::new().unwrap();
     let lines = whole.run(&run).unwrap().stderr.lines().count();
     assert!(lines > 20, "{lines} lines of progress");
-    for kill_at in (1..lines).step_by(3) {
+    for kill_at in (1..lines).step_by(5) {
         let place = Place::new().unwrap();
         place.kill_after(&run, kill_at).unwrap();
         let ran = place.run(&run).unwrap();

@@ -145,7 +145,7 @@ fn a_case_can_be_shown_again_with_its_trace() {
     let place = Place::new().unwrap();
     let report = triage(&place, &fixture("scc-crypto-miner.json")).remove(0);
     let id = report["case_id"].as_str().unwrap();
-    let ran = place.run(&["cases", "show", &id[..7]]).unwrap();
+    let ran = place.run(&["cases", "show", id.get(..7).unwrap()]).unwrap();
     assert_eq!(ran.code, Some(0), "{ran:?}");
     for text in [id, "True positive", "Do this first", "journal: "] {
         assert!(

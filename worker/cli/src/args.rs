@@ -15,9 +15,9 @@ use nightshift_pipeline::CaseStatus;
     propagate_version = true,
     arg_required_else_help = true,
     after_help = "Examples:\n  \
-        nightshift demo --once                 eleven sample alerts through the whole pipe, no key and no server\n  \
-        nightshift run finding.json            triage one alert, watch the plan, read the report\n  \
-        nightshift cases list                  what came, and what it was\n\n\
+        nightshift demo --once           sample alerts through the whole pipe; no key, no server\n  \
+        nightshift run finding.json      triage one alert, watch the plan, read the report\n  \
+        nightshift cases list            what came, and what it was\n\n\
         Without a configuration everything is kept in ./nightshift-data/ and no model is used.\n\
         Exit codes: 0 done, 1 the run failed, 2 bad usage or input, 64 bad configuration."
 )]
@@ -45,8 +45,8 @@ pub(crate) enum Command {
         aws guardduty get-findings … | nightshift run -  straight from the API\n  \
         nightshift run finding.json --plan-only          show the plan, run nothing\n  \
         nightshift run finding.json --format json --quiet | jq .verdict\n\n\
-        A finding that was triaged before is triaged again, as a new revision of its case; one whose triage was\n\
-        interrupted goes on where it was.")]
+        A finding that was triaged before is triaged again, as a new revision of its case;\n\
+        one whose triage was interrupted goes on where it was.")]
     Run(Run),
     /// List and show cases
     #[command(subcommand)]

@@ -11,6 +11,8 @@ mod plain;
 mod summary;
 mod urgency;
 
+pub use floor::OVERRIDES;
+
 use std::sync::Arc;
 
 use nightshift_alert::{Flag, Technique};

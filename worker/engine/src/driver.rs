@@ -223,7 +223,23 @@ async fn ask(ports: &Ports, state: &State, question: &Question) -> (Outcome, Cos
             None => Err(nothing_to_ask()),
         },
     };
-    answer.unwrap_or_else(|error| (Outcome::AskFailed(error), Cost::default()))
+    let (outcome, cost) =
+        answer.unwrap_or_else(|error| (Outcome::AskFailed(error), Cost::default()));
+    if *question == Question::Reflect {
+        ports.meter.count(&Measure::Reflection {
+            result: reflection_result(&outcome),
+        });
+    }
+    (outcome, cost)
+}
+
+fn reflection_result(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Reflected(reflection) if reflection.achieved => "achieved",
+        Outcome::Reflected(reflection) if reflection.plan_updates.is_empty() => "unchanged",
+        Outcome::Reflected(_) => "changed",
+        _ => "failed",
+    }
 }
 
 async fn make(ports: &Ports, state: &State, call: &ToolCall) -> Outcome {

@@ -30,7 +30,7 @@ mod fixture;
 
 pub use catalogue::{Action, ActionChoice, ActionTemplate, fill};
 pub use command::{Command, Question};
-pub use conclude::conclusion;
+pub use conclude::{OVERRIDES, conclusion};
 pub use conclusion::{
     Conclusion, ConclusionDraft, Confidence, Coverage, Leaning, Override, Reason, Urgency, Verdict,
 };

@@ -112,13 +112,6 @@ fn merge(below: &mut Table, above: Table) {
 
 /// What no type can say.
 fn check(config: &Config) -> anyhow::Result<()> {
-    let refuse = |condition: bool, text: String| {
-        if condition {
-            Err(anyhow!(text))
-        } else {
-            Ok(())
-        }
-    };
     refuse(
         sqlite_path(&config.store.url).is_none(),
         format!(
@@ -145,35 +138,52 @@ fn check(config: &Config) -> anyhow::Result<()> {
     ] {
         refuse(is_zero, format!("[limits] {name} = 0: use 1 or more"))?;
     }
+    for feed in &config.feeds {
+        let faults = feed.to_generic().faults();
+        refuse(
+            !faults.is_empty(),
+            format!("[[feed]] {}", faults.join("; ")),
+        )?;
+    }
+    check_routes(config)
+}
+
+/// Every route leads to destinations and profiles that there are.
+fn check_routes(config: &Config) -> anyhow::Result<()> {
     let names: Vec<&str> = config.destinations.iter().map(|one| one.name()).collect();
     let profiles: Vec<&str> = config
         .profiles
         .iter()
         .map(|one| one.name.as_str())
+        .chain(["default"])
         .collect();
     for (index, route) in config.routes.iter().enumerate() {
-        for wanted in route.destinations.iter().flatten() {
+        let destinations = route.destinations.iter().flatten();
+        let wanted = destinations.map(|name| (name, "destination", &names));
+        let profile = route
+            .profile
+            .iter()
+            .map(|name| (name, "profile", &profiles));
+        for (name, kind, known) in wanted.chain(profile) {
             refuse(
-                !names.contains(&wanted.as_str()),
+                !known.contains(&name.as_str()),
                 format!(
-                    "[[route]] {}: there is no [[destination]] {wanted:?}; {}",
+                    "[[route]] {}: there is no [[{kind}]] {name:?}; {}",
                     index + 1,
-                    nearest(wanted, &names)
-                ),
-            )?;
-        }
-        if let Some(wanted) = &route.profile {
-            refuse(
-                wanted != "default" && !profiles.contains(&wanted.as_str()),
-                format!(
-                    "[[route]] {}: there is no [[profile]] {wanted:?}; {}",
-                    index + 1,
-                    nearest(wanted, &profiles)
+                    nearest(name, known)
                 ),
             )?;
         }
     }
     Ok(())
+}
+
+fn refuse(condition: bool, text: String) -> anyhow::Result<()> {
+    if condition {
+        Err(anyhow!(text))
+    } else {
+        Ok(())
+    }
 }
 
 /// The path of `sqlite:PATH`.
@@ -208,7 +218,7 @@ mod tests {
         insta::assert_snapshot!(refused("[store]\nurll = \"x\"\n"), @r#"nightshift.toml:2:1: unknown field "urll"; did you mean "url"?"#);
         insta::assert_snapshot!(refused("[limts]\nsteps = 1\n"), @r#"nightshift.toml:1:2: unknown field "limts"; did you mean "limits"?"#);
         insta::assert_snapshot!(refused("[limits]\nsteps = \"many\"\n"), @r#"nightshift.toml:2:9: invalid type: string "many", expected usize"#);
-        insta::assert_snapshot!(refused("[store\n"), @"");
+        insta::assert_snapshot!(refused("[store\n"), @"nightshift.toml:1:7: unclosed table, expected `]`");
     }
 
     #[test]

@@ -10,6 +10,16 @@ use crate::{
     ConclusionDraft, Finding, Leaning, Override, Reason, Stance, State, StepStatus, Verdict, clears,
 };
 
+/// Names of the rules that may override an analyst, as reports and metrics have them.
+pub const OVERRIDES: &[&str] = &[
+    "not_exonerated",
+    "severity_floor",
+    "unsupported_evidence",
+    "suspected_manipulation",
+    "key_step_failed",
+    "cut_short",
+];
+
 /// Verdict and severity after the rules.
 pub(super) struct Ruling {
     pub(super) verdict: Verdict,
