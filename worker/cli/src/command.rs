@@ -23,14 +23,14 @@ pub(crate) async fn run(args: Args) -> Result<(), Exit> {
     start_logs(&loaded.config)?;
     match args.command {
         Command::Config(command) => config::run(&loaded, &command),
-        Command::Playbooks(command) => playbooks::run(&loaded, &command).await,
+        Command::Playbooks(command) => playbooks::run(&loaded, &command),
         Command::Demo(options) => demo::run(&loaded, &options).await,
         Command::Run(options) => run::run(&App::build(&loaded, None)?, &options).await,
         Command::Cases(command) => cases::run(&App::build(&loaded, None)?, &command).await,
         Command::DeadLetters(command) => {
             dead_letters::run(&App::build(&loaded, None)?, &command).await
         }
-        Command::Tools(command) => tools::run(&App::build(&loaded, None)?, &command).await,
+        Command::Tools(command) => tools::run(&loaded, &command).await,
         Command::Migrate(json) => migrate::run(&App::build(&loaded, None)?, json).await,
     }
 }

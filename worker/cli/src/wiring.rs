@@ -9,7 +9,9 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use nightshift_alert::ReadOptions;
 use nightshift_analyst::playbook::{PlaybookAnalyst, Playbooks};
-use nightshift_engine::{ActionTemplate, AnalystKind, Clock, Cost, Limits, PastCases, Toolbox};
+use nightshift_engine::{
+    ActionTemplate, AnalystKind, Clock, Cost, Limits, PastCase, PastCases, PastQuery, Toolbox,
+};
 use nightshift_pipeline::{Destination, Profile, Profiles, Route, Routes, Sender, Triage, Watcher};
 use nightshift_report::{FileDestination, Format};
 use nightshift_store::{SqliteOptions, SqliteStore};
@@ -204,6 +206,21 @@ pub(crate) fn build_tools(
     }
     defaults.append(&mut configs);
     Ok(Tools::build(&defaults, past, base)?)
+}
+
+/// The configured tools over no store: to list and to check them makes no file.
+pub(crate) fn tools_alone(loaded: &Loaded) -> Result<Tools, Exit> {
+    struct NoPast;
+
+    #[async_trait::async_trait]
+    impl PastCases for NoPast {
+        async fn similar(&self, _query: &PastQuery) -> Result<Vec<PastCase>, String> {
+            Ok(Vec::new())
+        }
+    }
+
+    let configs = loaded.config.tools.clone();
+    build_tools(configs, Arc::new(NoPast), loaded.base()).map_err(Exit::Config)
 }
 
 fn destination(config: &DestinationConfig) -> Arc<dyn Destination> {

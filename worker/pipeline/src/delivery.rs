@@ -1,14 +1,17 @@
 //! Delivery: what destinations should show and do not, sent until it is shown.
 
 use std::sync::Arc;
+use std::time::Duration as StdDuration;
 
+use backon::{BackoffBuilder, ExponentialBuilder};
 use chrono::Duration;
 use nightshift_engine::{Clock, Measure, Meter};
 
 use crate::{DeliveryError, Destination, Outbox, StoreError};
 
-/// Longest wait between two tries, in seconds.
-const LONGEST_WAIT_SECS: i64 = 600;
+/// Shortest and longest wait between two tries.
+const SHORTEST_WAIT: StdDuration = StdDuration::from_secs(1);
+const LONGEST_WAIT: StdDuration = StdDuration::from_secs(600);
 
 /// Sends what is due.
 pub struct Delivery {
@@ -64,12 +67,15 @@ fn wait(error: &DeliveryError, attempts: u32) -> Option<Duration> {
     match error {
         DeliveryError::Never { .. } => None,
         DeliveryError::Later { after_secs, .. } => {
-            let backoff = 1_i64
-                .checked_shl(attempts.min(20))
-                .unwrap_or(LONGEST_WAIT_SECS)
-                .min(LONGEST_WAIT_SECS);
-            let told = after_secs.and_then(|secs| i64::try_from(secs).ok());
-            Some(Duration::seconds(told.unwrap_or(0).max(backoff)))
+            let told = StdDuration::from_secs(after_secs.unwrap_or(0));
+            let backoff = ExponentialBuilder::new()
+                .with_min_delay(SHORTEST_WAIT)
+                .with_max_delay(LONGEST_WAIT)
+                .without_max_times()
+                .build()
+                .nth(usize::try_from(attempts.min(20)).unwrap_or(20))
+                .unwrap_or(LONGEST_WAIT);
+            Some(Duration::from_std(told.max(backoff)).unwrap_or(Duration::MAX))
         }
     }
 }

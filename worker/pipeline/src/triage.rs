@@ -71,7 +71,7 @@ impl Triage {
         let result = loop {
             tokio::select! {
                 result = &mut driving => break result,
-                _ = renewal.tick() => self.cases.renew(std::slice::from_ref(&lease)).await?,
+                _ = renewal.tick() => self.renew(&lease).await,
             }
         };
         match &result {
@@ -87,6 +87,13 @@ impl Triage {
             }
         }
         result
+    }
+
+    /// A renewal that fails is tried again at the next tick; a lease that ended meanwhile refuses the next write.
+    async fn renew(&self, lease: &Lease) {
+        if let Err(error) = self.cases.renew(std::slice::from_ref(lease)).await {
+            tracing::warn!(case = %lease.case_id, %error, "a lease was not renewed");
+        }
     }
 
     async fn drive(

@@ -4,7 +4,7 @@ use crate::args::{Config, Json};
 use crate::config::Loaded;
 use crate::exit::Exit;
 use crate::output::{print, print_json, say};
-use crate::wiring::{App, load_playbooks};
+use crate::wiring::{load_playbooks, tools_alone};
 
 pub(super) fn run(loaded: &Loaded, command: &Config) -> Result<(), Exit> {
     match command {
@@ -32,8 +32,7 @@ fn show(loaded: &Loaded, json: Json) -> Result<(), Exit> {
 /// Loading has checked keys and values; this looks behind them.
 fn check(loaded: &Loaded) -> Result<(), Exit> {
     let playbooks = load_playbooks(&loaded.config).map_err(Exit::Config)?;
-    let app = App::build(loaded, None)?;
-    let reports = app.tools.check();
+    let reports = tools_alone(loaded)?.check();
     let mut wrong = 0;
     for report in &reports {
         for problem in &report.problems {

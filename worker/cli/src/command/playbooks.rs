@@ -1,10 +1,9 @@
 //! `nightshift playbooks`: which there are, and whether yours are right.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use nightshift_analyst::playbook::{Level, Playbook, Problem, check};
-use nightshift_engine::{PastCase, PastCases, PastQuery, ToolSpec, Toolbox};
+use nightshift_engine::{ToolSpec, Toolbox};
 use serde_json::json;
 
 use super::cases::table;
@@ -12,9 +11,9 @@ use crate::args::{Json, Playbooks};
 use crate::config::Loaded;
 use crate::exit::Exit;
 use crate::output::{print, print_json};
-use crate::wiring::{build_tools, load_playbooks};
+use crate::wiring::{load_playbooks, tools_alone};
 
-pub(super) async fn run(loaded: &Loaded, command: &Playbooks) -> Result<(), Exit> {
+pub(super) fn run(loaded: &Loaded, command: &Playbooks) -> Result<(), Exit> {
     match command {
         Playbooks::List(json) => list(loaded, *json),
         Playbooks::Check { files, json } => check_files(loaded, files, *json),
@@ -66,7 +65,7 @@ fn types(playbook: &Playbook) -> String {
 }
 
 fn check_files(loaded: &Loaded, files: &[PathBuf], json: Json) -> Result<(), Exit> {
-    let specs = specs(loaded)?;
+    let specs = tools_alone(loaded)?.specs();
     let mut problems: Vec<Problem> = Vec::new();
     for file in files {
         problems.extend(check_file(file, &specs)?);
@@ -102,19 +101,4 @@ fn check_file(file: &Path, specs: &[ToolSpec]) -> Result<Vec<Problem>, Exit> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Exit::usage(format!("{}: {error}", file.display())))?;
     Ok(check(&file.display().to_string(), &text, specs))
-}
-
-/// The configured tools, so that a playbook is checked against what it will find; no store is opened for it.
-fn specs(loaded: &Loaded) -> Result<Vec<ToolSpec>, Exit> {
-    struct NoPast;
-
-    #[async_trait::async_trait]
-    impl PastCases for NoPast {
-        async fn similar(&self, _query: &PastQuery) -> Result<Vec<PastCase>, String> {
-            Ok(Vec::new())
-        }
-    }
-
-    let tools = build_tools(loaded.config.tools.clone(), Arc::new(NoPast), loaded.base());
-    Ok(tools.map_err(Exit::Config)?.specs())
 }

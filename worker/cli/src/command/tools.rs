@@ -11,24 +11,28 @@ use serde_json::{Map, Value};
 use super::cases::table;
 use super::input;
 use crate::args::{Json, Tools};
+use crate::config::Loaded;
 use crate::exit::Exit;
 use crate::output::{plain, print, print_json};
-use crate::wiring::App;
+use crate::wiring::{App, tools_alone};
 
-pub(super) async fn run(app: &App, command: &Tools) -> Result<(), Exit> {
+pub(super) async fn run(loaded: &Loaded, command: &Tools) -> Result<(), Exit> {
     match command {
-        Tools::List(json) => list(app, *json),
-        Tools::Check(json) => check(app, *json),
+        Tools::List(json) => list(&tools_alone(loaded)?, *json),
+        Tools::Check(json) => check(&tools_alone(loaded)?, *json),
         Tools::Call {
             name,
             arguments,
             alert,
-        } => call(app, name, arguments, alert.as_deref()).await,
+        } => {
+            let app = App::build(loaded, None)?;
+            call(&app, name, arguments, alert.as_deref()).await
+        }
     }
 }
 
-fn list(app: &App, json: Json) -> Result<(), Exit> {
-    let specs = app.tools.specs();
+fn list(tools: &nightshift_tools::Tools, json: Json) -> Result<(), Exit> {
+    let specs = tools.specs();
     if json.json {
         return specs.iter().try_for_each(print_json);
     }
@@ -67,8 +71,8 @@ fn arguments(spec: &ToolSpec) -> String {
     words.join("\n")
 }
 
-fn check(app: &App, json: Json) -> Result<(), Exit> {
-    let reports = app.tools.check();
+fn check(tools: &nightshift_tools::Tools, json: Json) -> Result<(), Exit> {
+    let reports = tools.check();
     if json.json {
         reports.iter().try_for_each(print_json)?;
     } else {
