@@ -30,7 +30,7 @@ use source::DemoSource;
 const MOST_MESSAGES: usize = 100;
 
 pub(super) async fn run(loaded: &Loaded, options: &Demo) -> Result<(), Exit> {
-    let mut app = App::build(loaded, Some(material::tools()?))?;
+    let mut app = App::build(loaded, Some(material::tools()))?;
     let shown: Arc<dyn Destination> = Arc::new(StdoutDestination::new(
         "stdout",
         stdout(),
