@@ -144,13 +144,19 @@ fn counted(view: &StepView) -> String {
         .filter(|call| failure(call).is_none())
         .filter_map(|call| call.evidence.as_ref())
         .collect();
-    let rows: u64 = answers
+    let look_ups = match answers.len() {
+        0 => return "Nothing to look up.".to_owned(),
+        1 => "1 look-up".to_owned(),
+        many => format!("{many} look-ups"),
+    };
+    let rows = answers
         .iter()
         .filter_map(|evidence| evidence.rows)
-        .fold(0, u64::saturating_add);
-    match answers.len() {
-        0 => "Nothing to look up.".to_owned(),
-        1 => format!("1 look-up, {rows} rows."),
-        many => format!("{many} look-ups, {rows} rows."),
+        .reduce(u64::saturating_add);
+    match rows {
+        // Some tools describe a value, and count nothing.
+        None => format!("{look_ups}, answered."),
+        Some(1) => format!("{look_ups}, 1 row."),
+        Some(rows) => format!("{look_ups}, {rows} rows."),
     }
 }

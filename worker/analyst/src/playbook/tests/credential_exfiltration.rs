@@ -42,13 +42,13 @@ fn use_from_outside_with_a_deed_is_a_true_positive() {
     let ran = World::with(&ALL, trail).run(sample(ALERT));
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     assert_eq!(ran.step("way_in").outcome, Some(StepOutcome::Unmet));
-    insta::assert_snapshot!(ran.claims(), @r#"
+    insta::assert_snapshot!(ran.claims(), @"
+    For [E13] From 203.0.113.42 the credentials were used to change or read: GetSecretValue at 2026-03-02T02:31:00Z
     For [E0] The alert records AWS_API_CALL ListBuckets with the credentials of prod-payments-worker from 203.0.113.42
     For [E13] CloudTrail holds ListBuckets from 203.0.113.42 at 2026-03-02T02:29:51Z
     For [E13] CloudTrail holds CreateUser from 203.0.113.42 at 2026-03-02T02:31:09Z (AccessDenied)
-    For [E13] From 203.0.113.42 it was used to change or read: GetSecretValue at 2026-03-02T02:31:00Z
     For [E4 E0] The asset register does not know 203.0.113.42, and no watch list holds it as ours
-    "#);
+    ");
     insta::assert_snapshot!(ran.actions().join(" "), @"revoke-role-sessions review-key-activity isolate-instance snapshot-disk require-imdsv2 rotate-secrets");
 }
 

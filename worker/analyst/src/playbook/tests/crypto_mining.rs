@@ -21,23 +21,23 @@ fn the_scc_sample_is_a_true_positive_with_the_default_tools() {
     let ran = World::with(&DEFAULT, pools).run(scc_miner());
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     assert!(ran.state.steps().len() >= 3);
-    insta::assert_snapshot!(ran.claims(), @r#"
-    For [E4 E0] pool.minexmr.com, a far end of web-server-prod-01, is on watch list mining-pools as mining pool (minexmr.com)
+    insta::assert_snapshot!(ran.claims(), @"
     For [E0] Mining software runs on web-server-prod-01: /tmp/.xmrig/xmrig
+    For [E4 E0] pool.minexmr.com, a far end of web-server-prod-01, is on watch list mining-pools as mining pool (entry minexmr.com)
     For [E0] A command line or script on web-server-prod-01 is that of a miner: /tmp/.xmrig/xmrig -o pool.minexmr.com:4444 -u …
     For [E0] The proceeds go to the wallet 4AdUndXHHZ6cfufTMvppY6JwXNouMBzSkbLYfpAV5Usx3skxNgYeYTRj5UzqtReoS44qo9mtmXCqY45DJ852K5Jv2684Rge
-    "#);
+    ");
     insta::assert_snapshot!(ran.conclusion.coverage.missing.join("\n"), @r#"
     Asset register not read: no [[tool]] of kind asset_lookup is configured
     Change records not read: no [[tool]] of kind change_lookup is configured
     VPC flow logs not searched: no [[tool]] of kind log_search.vpc_flow is configured
     Cloud Audit Logs not searched: no [[tool]] of kind log_search.gcp_audit is configured
     "#);
-    insta::assert_snapshot!(ran.steps(), @r#"
+    insta::assert_snapshot!(ran.steps(), @"
     process Some(Met): The alert tells of /tmp/.xmrig/xmrig, xmrig, /tmp/.xmrig/xmrig -o pool.minexmr.com:4444 -u … and 5 more.
     lists Some(Met): 10 look-ups, 2 rows.
-    facts Some(Met): 5 look-ups, 0 rows.
-    "#);
+    facts Some(Met): 5 look-ups, answered.
+    ");
     let commands: Vec<_> = ran
         .conclusion
         .actions
@@ -141,14 +141,14 @@ fn traffic_to_a_listed_pool_asks_who_else_talks_to_it() {
     let ran = World::with(&ALL, answers).run(scc_miner());
     assert_eq!(ran.step("others").outcome, Some(StepOutcome::Met));
     assert_eq!(ran.step("asset").outcome, Some(StepOutcome::Failed));
-    insta::assert_snapshot!(ran.claims(), @r#"
-    For [E3 E0] 195.123.245.89, a far end of web-server-prod-01, is on watch list bad as malicious (195.123.245.0/24)
+    insta::assert_snapshot!(ran.claims(), @"
     For [E0] Mining software runs on web-server-prod-01: /tmp/.xmrig/xmrig
+    For [E3 E0] 195.123.245.89, a far end of web-server-prod-01, is on watch list bad as malicious (entry 195.123.245.0/24)
     For [E0] A command line or script on web-server-prod-01 is that of a miner: /tmp/.xmrig/xmrig -o pool.minexmr.com:4444 -u …
-    For [E0] The proceeds go to the wallet 4AdUndXHHZ6cfufTMvppY6JwXNouMBzSkbLYfpAV5Usx3skxNgYeYTRj5UzqtReoS44qo9mtmXCqY45DJ852K5Jv2684Rge
     For [E24] The flow logs hold traffic of 10.0.0.5 with the listed 195.123.245.89, port 4444, at 2025-11-08T05:30:00Z
+    For [E0] The proceeds go to the wallet 4AdUndXHHZ6cfufTMvppY6JwXNouMBzSkbLYfpAV5Usx3skxNgYeYTRj5UzqtReoS44qo9mtmXCqY45DJ852K5Jv2684Rge
     Against [E23] The flow logs that were searched hold no traffic with 185.220.101.42the ip 185.220.101.42 does not stand in what it cites
     For [E20] No change record covers it
-    "#);
+    ");
     insta::assert_snapshot!(ran.conclusion.gaps.join("\n"), @"Look web-server-prod-01 up in the asset register: owner, environment, purpose, findings that are expected of it failed: No answer: access denied: the register.");
 }
