@@ -17,10 +17,14 @@ use std::sync::Arc;
 
 use nightshift_alert::{Flag, Technique};
 
-use crate::{Action, Conclusion, ConclusionDraft, Opened, State, fill};
+use crate::{
+    Action, ActionChoice, ActionTemplate, Conclusion, ConclusionDraft, Opened, State, Verdict, fill,
+};
 
 /// Most actions that a conclusion advises.
 const MOST_ACTIONS: usize = 6;
+/// The action of the catalogue that is advised where no other is left.
+const ASK: &str = "contact-owner";
 /// Most findings that a conclusion holds.
 const MOST_FINDINGS: usize = 20;
 /// Most lines of gaps and of what would decide.
@@ -54,7 +58,7 @@ pub fn conclusion(state: &State) -> Option<Conclusion> {
         findings,
         gaps: lines(&draft.gaps, coverage::gaps(state)),
         would_decide: lines(&draft.would_decide, ruling.would_decide),
-        actions: actions(state, &opened, &draft),
+        actions: actions(state, &opened, &draft, ruling.verdict),
         exonerations: state.exonerations.clone(),
         techniques: techniques(&opened, &draft),
         overridden: ruling.overridden,
@@ -64,7 +68,7 @@ pub fn conclusion(state: &State) -> Option<Conclusion> {
         failed: failed(state),
         coverage,
     };
-    if !matches!(conclusion.verdict, crate::Verdict::Inconclusive) {
+    if !matches!(conclusion.verdict, Verdict::Inconclusive) {
         conclusion.would_decide.clear();
     }
     conclusion.summary = summary::of(&conclusion);
@@ -103,18 +107,44 @@ fn lines(first: &[String], then: Vec<String>) -> Vec<String> {
     all
 }
 
-fn actions(state: &State, opened: &Opened, draft: &ConclusionDraft) -> Vec<Action> {
+/// The analyst's choice, filled in. What is only for cleared alerts is left out where the verdict does not clear; where
+/// nothing is left, somebody is still told to ask.
+fn actions(
+    state: &State,
+    opened: &Opened,
+    draft: &ConclusionDraft,
+    verdict: Verdict,
+) -> Vec<Action> {
+    let offered: Vec<ActionTemplate> = opened
+        .actions
+        .iter()
+        .filter(|action| verdict.is_benign() || !action.when_cleared)
+        .cloned()
+        .collect();
     let mut actions: Vec<Action> = Vec::new();
-    for choice in &draft.actions {
-        let filled = fill(&opened.actions, choice, &opened.alert, &state.indicators);
+    let mut add = |choice: &ActionChoice| {
+        let filled = fill(&offered, choice, &opened.alert, &state.indicators);
         if let Some(action) = filled.filter(|action| !actions.contains(action)) {
             actions.push(action);
         }
-        if actions.len() == MOST_ACTIONS {
+        actions.len()
+    };
+    for choice in &draft.actions {
+        if add(choice) == MOST_ACTIONS {
             break;
         }
     }
+    if actions.is_empty() && !verdict.is_benign() {
+        actions.extend(fill(&offered, &ask(), &opened.alert, &state.indicators));
+    }
     actions
+}
+
+fn ask() -> ActionChoice {
+    ActionChoice {
+        id: ASK.to_owned(),
+        indicators: Vec::new(),
+    }
 }
 
 fn techniques(opened: &Opened, draft: &ConclusionDraft) -> Vec<Technique> {

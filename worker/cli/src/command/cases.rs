@@ -50,7 +50,7 @@ fn cells(row: &CaseRow) -> [String; 8] {
         row.status.as_str().to_owned(),
         row.assessed_severity.unwrap_or(row.severity).to_string(),
         row.verdict.map_or("", |verdict| verdict.title()).to_owned(),
-        plain(&row.title, 80),
+        plain(&row.title, width().saturating_sub(88).max(24)),
         plain(row.account.as_deref().unwrap_or(""), 40),
         (row.sightings + 1).to_string(),
     ]
@@ -60,7 +60,7 @@ fn cells(row: &CaseRow) -> [String; 8] {
 pub(super) fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table
-        .load_style(presets::UTF8_HORIZONTAL_ONLY)
+        .load_style(presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(u16::try_from(width()).unwrap_or(100))
         .set_header(header);

@@ -21,7 +21,7 @@ use super::run::text_options;
 use crate::args::Demo;
 use crate::config::Loaded;
 use crate::exit::Exit;
-use crate::output::{plain, print, say, stdout};
+use crate::output::{plain, print, say, stdout, width};
 use crate::progress::Progress;
 use crate::wiring::App;
 use source::DemoSource;
@@ -160,7 +160,7 @@ async fn closing_table(app: &App, accepted: &[Accepted]) -> Result<(), Exit> {
             came,
             severity,
             verdict.to_owned(),
-            plain(&row.title, 120),
+            plain(&row.title, width().saturating_sub(68)),
         ]);
     }
     print(&format!("\n{table}"))

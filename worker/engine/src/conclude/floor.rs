@@ -55,6 +55,7 @@ pub(super) fn rule(
             ruling.would_decide.clone_from(&obstacle.would_decide);
             ruling.note(
                 obstacle.rule,
+                &obstacle.text,
                 &format!(
                     "the analyst said {}; {}",
                     draft.verdict.title().to_lowercase(),
@@ -66,6 +67,7 @@ pub(super) fn rule(
             ruling.severity = alert.severity;
             ruling.note(
                 "severity_floor",
+                &obstacle.text,
                 &format!("the severity stays {}; {}", alert.severity, obstacle.text),
             );
         }
@@ -79,10 +81,11 @@ pub(super) fn rule(
 }
 
 impl Ruling {
-    fn note(&mut self, rule: &str, text: &str) {
+    fn note(&mut self, rule: &str, why: &str, text: &str) {
         self.overridden.push(Override {
             rule: rule.to_owned(),
             text: text.to_owned(),
+            why: why.to_owned(),
         });
     }
 }
@@ -98,6 +101,7 @@ fn require_support(ruling: &mut Ruling, findings: &[Finding]) {
         ruling.reason = Reason::UnsupportedEvidence;
         ruling.note(
             "unsupported_evidence",
+            "no claim that would prove it is borne by evidence",
             "the analyst said true positive; no claim of it is borne by evidence",
         );
     }
