@@ -65,6 +65,12 @@ impl Progress {
 }
 
 impl Watcher for Progress {
+    fn goes_on(&self, case_id: &str, events: &[Event]) {
+        if let Ok(mut states) = self.states.lock() {
+            states.insert(case_id.to_owned(), nightshift_engine::fold(events));
+        }
+    }
+
     fn saw(&self, case_id: &str, events: &[Event]) {
         let Ok(mut states) = self.states.lock() else {
             return;

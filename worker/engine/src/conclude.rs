@@ -45,7 +45,7 @@ pub fn conclusion(state: &State) -> Option<Conclusion> {
     let ruling = floor::rule(state, &opened.alert, &draft, &findings, manipulation);
     let coverage = coverage::of(state);
     let confidence = confidence::of(&ruling, &findings, state, &coverage);
-    let urgency = urgency::of(&ruling, &opened.alert);
+    let urgency = urgency::of(&ruling, &opened.alert, manipulation);
     let mut conclusion = Conclusion {
         verdict: ruling.verdict,
         leaning: ruling.leaning,
@@ -71,7 +71,12 @@ pub fn conclusion(state: &State) -> Option<Conclusion> {
     if !matches!(conclusion.verdict, Verdict::Inconclusive) {
         conclusion.would_decide.clear();
     }
-    conclusion.summary = summary::of(&conclusion);
+    conclusion.summary = if opened.alert.is_sample() {
+        conclusion.actions.clear();
+        "A generated sample: nothing happened, and there is nothing to do.".to_owned()
+    } else {
+        summary::of(&conclusion)
+    };
     Some(conclusion)
 }
 

@@ -9,19 +9,18 @@ use std::sync::Arc;
 
 use nightshift_engine::End;
 use nightshift_pipeline::{
-    Accepted, Admission, CaseStatus, Cases, Delivery, Destination, Intake, Lane, Triage,
-    deliver_due,
+    Accepted, Admission, Cases, Delivery, Destination, Intake, Lane, Triage, deliver_due,
 };
 use nightshift_report::StdoutDestination;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::cases::table;
+use super::cases::{outcome, short, table};
 use super::run::text_options;
 use crate::args::Demo;
 use crate::config::Loaded;
 use crate::exit::Exit;
-use crate::output::{plain, print, say, stdout, width};
+use crate::output::{plain, print, say, stdout};
 use crate::progress::Progress;
 use crate::wiring::App;
 use source::DemoSource;
@@ -138,7 +137,7 @@ fn count(accepted: &[Accepted], wanted: impl Fn(&Admission) -> bool) -> usize {
 
 /// Every alert that came, and what it was.
 async fn closing_table(app: &App, accepted: &[Accepted]) -> Result<(), Exit> {
-    let mut table = table(&["Case", "Came as", "Severity", "Verdict", "What"]);
+    let mut table = table(&["Case", "Came as", "Severity", "Verdict", "What"], &[4]);
     for one in accepted {
         let row = app.store.view(&one.case_id.0).await?.row;
         let came = match (&one.admission, one.dead_letter) {
@@ -147,20 +146,17 @@ async fn closing_table(app: &App, accepted: &[Accepted]) -> Result<(), Exit> {
             (admission, None) => admission.as_str().to_owned(),
         };
         let severity = match row.assessed_severity {
-            Some(assessed) if assessed != row.severity => format!("{} → {assessed}", row.severity),
-            _ => row.severity.to_string(),
-        };
-        let verdict = match (row.verdict, row.status) {
-            (Some(verdict), _) => verdict.title(),
-            (None, CaseStatus::Failed) => "not triaged",
-            (None, _) => "",
+            Some(assessed) if assessed != row.severity => {
+                format!("{} → {}", short(row.severity), short(assessed))
+            }
+            _ => short(row.severity).to_owned(),
         };
         table.add_row([
             one.case_id.to_string(),
             came,
             severity,
-            verdict.to_owned(),
-            plain(&row.title, width().saturating_sub(68)),
+            outcome(&row).to_owned(),
+            plain(&row.title, 80),
         ]);
     }
     print(&format!("\n{table}"))

@@ -50,7 +50,11 @@ pub(super) fn rule(
     if let Some(obstacle) = &obstacle {
         if draft.verdict.is_benign() {
             ruling.verdict = Verdict::Inconclusive;
-            ruling.leaning = Leaning::Benign;
+            ruling.leaning = if manipulation {
+                Leaning::None
+            } else {
+                Leaning::Benign
+            };
             ruling.reason = obstacle.reason;
             ruling.would_decide.clone_from(&obstacle.would_decide);
             ruling.note(
