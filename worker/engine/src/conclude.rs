@@ -41,7 +41,7 @@ pub fn conclusion(state: &State) -> Option<Conclusion> {
         .take(MOST_FINDINGS)
         .map(|finding| claims::check(finding, state))
         .collect();
-    let manipulation = manipulated(state);
+    let manipulation = manipulated(state) || state.turned;
     let ruling = floor::rule(state, &opened.alert, &draft, &findings, manipulation);
     let coverage = coverage::of(state);
     let confidence = confidence::of(&ruling, &findings, state, &coverage);
@@ -63,7 +63,7 @@ pub fn conclusion(state: &State) -> Option<Conclusion> {
         techniques: techniques(&opened, &draft),
         overridden: ruling.overridden,
         manipulation,
-        degraded: state.draft.is_none(),
+        degraded: state.draft.is_none() || !state.degraded.is_empty(),
         stopped_by: state.stopped_by(),
         failed: failed(state),
         coverage,
@@ -78,6 +78,19 @@ pub fn conclusion(state: &State) -> Option<Conclusion> {
         summary::of(&conclusion)
     };
     Some(conclusion)
+}
+
+/// What is wrong with the claims of the analyst's conclusion, each with its claim.
+pub(crate) fn problems(state: &State) -> Vec<String> {
+    let drafts = state.draft.iter().flat_map(|draft| &draft.findings);
+    drafts
+        .map(|finding| claims::check(finding, state))
+        .filter_map(|finding| {
+            let problem = finding.problem?;
+            Some(format!("{:?}: {problem}", finding.claim))
+        })
+        .take(MOST_FINDINGS)
+        .collect()
 }
 
 /// Whether text in the alert or in a result talks to the analyst.

@@ -134,6 +134,7 @@ impl Triage {
         events.append(&mut news);
         let ports = Ports {
             analyst: Arc::clone(&profile.analyst),
+            fallback: profile.fallback.clone(),
             toolbox: Arc::clone(&profile.toolbox),
             exonerator: Arc::clone(&profile.exonerator),
             journal: Arc::new(journal),

@@ -18,6 +18,7 @@ pub const OVERRIDES: &[&str] = &[
     "suspected_manipulation",
     "key_step_failed",
     "cut_short",
+    "model_refused",
 ];
 
 /// Verdict and severity after the rules.
@@ -77,6 +78,7 @@ pub(super) fn rule(
         }
     }
     require_support(&mut ruling, findings);
+    refused(&mut ruling, state, alert);
     cut_short(&mut ruling, state);
     if ruling.verdict != Verdict::Inconclusive {
         ruling.leaning = Leaning::None;
@@ -109,6 +111,26 @@ fn require_support(ruling: &mut Ruling, findings: &[Finding]) {
             "the analyst said true positive; no claim of it is borne by evidence",
         );
     }
+}
+
+/// An analyst that would not answer decides nothing, and the severity stays.
+fn refused(ruling: &mut Ruling, state: &State, alert: &Alert) {
+    if !state.refused {
+        return;
+    }
+    if ruling.verdict == Verdict::TruePositive {
+        ruling.leaning = Leaning::Malicious;
+    } else if ruling.verdict.is_benign() {
+        ruling.leaning = Leaning::None;
+    }
+    ruling.verdict = Verdict::Inconclusive;
+    ruling.reason = Reason::ModelRefused;
+    ruling.severity = ruling.severity.max(alert.severity);
+    ruling.note(
+        "model_refused",
+        "the model would not answer",
+        "the model would not answer a question, so nothing is decided",
+    );
 }
 
 /// A case whose work was cut short says so, unless what it has is enough.
