@@ -5,3 +5,4 @@ mod help;
 mod input;
 mod kill;
 mod report;
+mod strategy;

@@ -70,6 +70,15 @@ fn the_help_of_run() {
           --profile <NAME>
               Profile to triage with, instead of the one its route names
 
+          --strategy <STRATEGY>
+              How the case is worked on, instead of what its profile says
+
+              Possible values:
+              - auto:     The analyst chooses
+              - planned:  A plan first, reflected on after each wave
+              - adaptive: One step after the other, each decided on from the results so far
+              - direct:   One implicit step
+
           --plan-only
               Show the plan and stop before anything is run or kept
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use nightshift_alert::Severity;
-use nightshift_engine::Verdict;
+use nightshift_engine::{Strategy, Verdict};
 use nightshift_pipeline::CaseStatus;
 
 /// Triages security alerts while nobody is awake: plan, evidence, verdict, report.
@@ -91,12 +91,39 @@ pub(crate) struct Run {
     /// Profile to triage with, instead of the one its route names
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
+    /// How the case is worked on, instead of what its profile says
+    #[arg(long, value_enum, value_name = "STRATEGY")]
+    pub(crate) strategy: Option<HowToWork>,
     /// Show the plan and stop before anything is run or kept
     #[arg(long)]
     pub(crate) plan_only: bool,
     /// No progress on standard error
     #[arg(long)]
     pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HowToWork {
+    /// The analyst chooses
+    Auto,
+    /// A plan first, reflected on after each wave
+    Planned,
+    /// One step after the other, each decided on from the results so far
+    Adaptive,
+    /// One implicit step
+    Direct,
+}
+
+impl HowToWork {
+    /// The engine's word for it.
+    pub(crate) const fn strategy(self) -> Strategy {
+        match self {
+            Self::Auto => Strategy::Auto,
+            Self::Planned => Strategy::Planned,
+            Self::Adaptive => Strategy::Adaptive,
+            Self::Direct => Strategy::Direct,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

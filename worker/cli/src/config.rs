@@ -8,8 +8,9 @@ mod load;
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use nightshift_alert::feed::GenericFeed;
-use nightshift_engine::Limits;
+use nightshift_engine::{Conduct, History, Limits, ReflectionMode, Strategy};
 use nightshift_pipeline::Route;
 use nightshift_tools::ToolConfig;
 use serde::{Deserialize, Serialize};
@@ -163,6 +164,78 @@ pub(crate) struct Profile {
     pub(crate) analyst: Analyst,
     #[serde(default = "all_tools")]
     pub(crate) tools: Vec<String>,
+    #[serde(default)]
+    pub(crate) strategy: Strategy,
+    #[serde(default)]
+    pub(crate) reflection: ReflectionMode,
+    #[serde(default)]
+    pub(crate) history: History,
+    #[serde(default)]
+    pub(crate) replan_when: ReplanWhen,
+    #[serde(default)]
+    pub(crate) counterfactual: bool,
+    #[serde(default)]
+    pub(crate) never_send: Vec<String>,
+}
+
+/// The texts of `replan_when`, or the JSON file that lists them.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum ReplanWhen {
+    Texts(Vec<String>),
+    File(PathBuf),
+}
+
+impl Default for ReplanWhen {
+    fn default() -> Self {
+        Self::Texts(Conduct::default().replan_when)
+    }
+}
+
+impl ReplanWhen {
+    /// The texts; a file is read once, at the start.
+    pub(crate) fn texts(&self) -> anyhow::Result<Vec<String>> {
+        match self {
+            Self::Texts(texts) => Ok(texts.clone()),
+            Self::File(path) => {
+                let text = std::fs::read_to_string(path)
+                    .with_context(|| format!("cannot read replan_when {}", path.display()))?;
+                serde_json::from_str(&text).with_context(|| {
+                    format!("replan_when {} is no JSON list of texts", path.display())
+                })
+            }
+        }
+    }
+}
+
+impl Profile {
+    /// How its cases are worked on.
+    pub(crate) fn conduct(&self) -> anyhow::Result<Conduct> {
+        Ok(Conduct {
+            strategy: self.strategy,
+            reflection: self.reflection,
+            history: self.history,
+            replan_when: self.replan_when.texts()?,
+            counterfactual: self.counterfactual,
+            never_send: self.never_send.clone(),
+        })
+    }
+}
+
+impl Default for Profile {
+    fn default() -> Self {
+        Self {
+            name: "default".to_owned(),
+            analyst: Analyst::default(),
+            tools: all_tools(),
+            strategy: Strategy::default(),
+            reflection: ReflectionMode::default(),
+            history: History::default(),
+            replan_when: ReplanWhen::default(),
+            counterfactual: false,
+            never_send: Vec::new(),
+        }
+    }
 }
 
 /// Who thinks.
@@ -218,6 +291,11 @@ impl Config {
         };
         from_base(&mut self.playbooks.dir);
         from_base(&mut self.metrics.textfile);
+        for profile in &mut self.profiles {
+            if let ReplanWhen::File(path) = &mut profile.replan_when {
+                from_base(path);
+            }
+        }
         for Destination::File { path, .. } in &mut self.destinations {
             from_base(path);
         }

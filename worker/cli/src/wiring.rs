@@ -10,8 +10,7 @@ use anyhow::{Context, anyhow};
 use nightshift_alert::ReadOptions;
 use nightshift_analyst::playbook::{PlaybookAnalyst, Playbooks};
 use nightshift_engine::{
-    ActionTemplate, AnalystKind, Clock, Conduct, Cost, Limits, PastCase, PastCases, PastQuery,
-    Toolbox,
+    ActionTemplate, AnalystKind, Clock, Cost, PastCase, PastCases, PastQuery, Strategy, Toolbox,
 };
 use nightshift_pipeline::{Destination, Profile, Profiles, Route, Routes, Sender, Triage, Watcher};
 use nightshift_report::{FileDestination, Format};
@@ -21,7 +20,8 @@ use serde_json::json;
 
 use crate::clock::SystemClock;
 use crate::config::{
-    Analyst as AnalystConfig, Config, Destination as DestinationConfig, Loaded, sqlite_path,
+    Analyst as AnalystConfig, Config, Destination as DestinationConfig, Loaded,
+    Profile as ProfileConfig, sqlite_path,
 };
 use crate::exit::Exit;
 use crate::metrics::Metrics;
@@ -76,6 +76,7 @@ impl App {
     pub(crate) fn triage(
         &self,
         profile: Option<&str>,
+        strategy: Option<Strategy>,
         watcher: Option<Arc<dyn Watcher>>,
     ) -> Result<Triage, Exit> {
         let mut routes = self.routes.clone();
@@ -89,7 +90,7 @@ impl App {
         }
         Ok(Triage {
             cases: Arc::new(self.store.clone()),
-            profiles: self.profiles(),
+            profiles: self.profiles(strategy)?,
             routes: Arc::new(routes),
             clock: Arc::clone(&self.clock),
             meter: self.metrics.clone(),
@@ -110,38 +111,35 @@ impl App {
         )))
     }
 
-    /// All profiles.
-    pub(crate) fn profiles(&self) -> Profiles {
+    /// All profiles; `strategy` overrules what they say.
+    pub(crate) fn profiles(&self, strategy: Option<Strategy>) -> Result<Profiles, Exit> {
         let actions: Arc<[ActionTemplate]> = self.playbooks.catalogue().into();
         let analyst = Arc::new(PlaybookAnalyst::new(Arc::clone(&self.playbooks)));
-        let limits: Limits = self.config.limits.of_a_case();
-        let profile = |name: &str, who: AnalystConfig, globs: &[String]| Profile {
-            name: name.to_owned(),
-            analyst: analyst.clone(),
-            fallback: None,
-            analyst_kind: match who {
-                AnalystConfig::Playbook => AnalystKind::Playbook,
-            },
-            models: Vec::new(),
-            reserve: Cost::default(),
-            toolbox: self.toolbox(globs),
-            exonerator: analyst.clone(),
-            actions: Arc::clone(&actions),
-            limits,
-            conduct: Conduct::default(),
-        };
-        let configured: Vec<Profile> = self
-            .config
-            .profiles
-            .iter()
-            .map(|one| profile(&one.name, one.analyst, &one.tools))
-            .collect();
-        let default = configured
-            .iter()
-            .find(|one| one.name == "default")
-            .cloned()
-            .unwrap_or_else(|| profile("default", AnalystConfig::default(), &["*".to_owned()]));
-        Profiles::new(default, configured)
+        let mut configured = self.config.profiles.clone();
+        if !configured.iter().any(|one| one.name == "default") {
+            configured.push(ProfileConfig::default());
+        }
+        let mut profiles = Vec::new();
+        for config in &configured {
+            let mut conduct = config.conduct().map_err(Exit::Config)?;
+            conduct.strategy = strategy.unwrap_or(conduct.strategy);
+            profiles.push(Profile {
+                name: config.name.clone(),
+                analyst: analyst.clone(),
+                fallback: None,
+                analyst_kind: match config.analyst {
+                    AnalystConfig::Playbook => AnalystKind::Playbook,
+                },
+                models: Vec::new(),
+                reserve: Cost::default(),
+                toolbox: self.toolbox(&config.tools),
+                exonerator: analyst.clone(),
+                actions: Arc::clone(&actions),
+                limits: self.config.limits.of_a_case(),
+                conduct,
+            });
+        }
+        Profiles::new(profiles).ok_or_else(|| Exit::Config(anyhow!("there is no default profile")))
     }
 
     fn toolbox(&self, globs: &[String]) -> Arc<dyn Toolbox> {

@@ -184,6 +184,9 @@ pub struct Decision {
     /// What is to be found out; counts in the first decision only.
     #[serde(default)]
     pub objective: String,
+    /// What decides, e.g. `playbook crypto-mining 1`; counts in the first decision only.
+    #[serde(default)]
+    pub source: String,
     /// Why this decision; logged.
     #[serde(default)]
     pub reasoning: String,

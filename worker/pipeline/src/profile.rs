@@ -73,16 +73,15 @@ pub struct Profiles {
 }
 
 impl Profiles {
-    /// These profiles beside the default one.
+    /// These profiles; none where no `default` is among them.
     #[must_use]
-    pub fn new(default: Profile, others: impl IntoIterator<Item = Profile>) -> Self {
-        Self {
-            default: Arc::new(default),
-            others: others
-                .into_iter()
-                .map(|profile| (profile.name.clone(), Arc::new(profile)))
-                .collect(),
-        }
+    pub fn new(profiles: impl IntoIterator<Item = Profile>) -> Option<Self> {
+        let others: BTreeMap<_, _> = profiles
+            .into_iter()
+            .map(|profile| (profile.name.clone(), Arc::new(profile)))
+            .collect();
+        let default = Arc::clone(others.get("default")?);
+        Some(Self { default, others })
     }
 
     /// The profile of this name; the default one where there is none, for a case must not wait for a configuration.

@@ -23,6 +23,7 @@ pub(super) fn decide(playbook: &Playbook, question: &DecideQuestion) -> Result<D
     )?;
     let mut decision = Decision {
         objective: planned.objective,
+        source: planned.source.clone(),
         reasoning: format!("the next step of {}", planned.source),
         judgement: None,
         next: None,
@@ -37,7 +38,8 @@ pub(super) fn decide(playbook: &Playbook, question: &DecideQuestion) -> Result<D
     let is_new = |draft: &StepDraft| question.steps.iter().all(|view| view.step.name != draft.id);
     for mut draft in planned.steps.into_iter().filter(is_new) {
         let view = unstarted(&draft);
-        if let TurnAnswer::Calls { calls } = turn::turn(playbook, &asked(question, view))? {
+        if let TurnAnswer::Calls { calls } = turn::turn(playbook, &asked(playbook, question, view))?
+        {
             draft.calls = calls;
             draft.depends_on.clear();
             decision.next = Some(draft);
@@ -53,7 +55,7 @@ fn judge(
     view: &StepView,
 ) -> Result<Judgement, Broken> {
     Ok(
-        match turn::turn(playbook, &asked(question, view.clone()))? {
+        match turn::turn(playbook, &asked(playbook, question, view.clone()))? {
             TurnAnswer::Result {
                 outcome,
                 summary,
@@ -94,12 +96,12 @@ fn unstarted(draft: &StepDraft) -> StepView {
     }
 }
 
-fn asked(question: &DecideQuestion, step: StepView) -> TurnQuestion {
+fn asked(playbook: &Playbook, question: &DecideQuestion, step: StepView) -> TurnQuestion {
     TurnQuestion {
         alert: Arc::clone(&question.alert),
         past: question.past.clone(),
         objective: Arc::clone(&question.objective),
-        source: "".into(),
+        source: playbook.source().into(),
         steps: question.steps.clone(),
         step,
         turn: 1,

@@ -20,17 +20,37 @@ pub(super) fn turn(playbook: &Playbook, question: &TurnQuestion) -> Result<TurnA
     let form = playbook
         .step(&question.step.step.name)
         .filter(|_| *question.source == *playbook.source());
-    let Some(form) = form else {
-        return result(&question.step, None, &Calls::default(), &Scope::default());
-    };
     let (_, scope) = Facts::of(playbook, &question.alert, &seen);
     let known = Known::after(&question.alert, &question.tools, &scope);
+    let Some(form) = form else {
+        return foreign(playbook, question, &known);
+    };
     let calls = known.calls(form)?;
     let open = still_open(&calls, question);
     if open.is_empty() {
         return result(&question.step, Some(form), &calls, &scope);
     }
     Ok(TurnAnswer::Calls { calls: open })
+}
+
+/// A step that is not the playbook's. Where it is the only one, of a case without a plan, it asks what all steps of the
+/// playbook would ask.
+fn foreign(
+    playbook: &Playbook,
+    question: &TurnQuestion,
+    known: &Known<'_>,
+) -> Result<TurnAnswer, Broken> {
+    if question.steps.len() == 1 && question.source.is_empty() {
+        let mut all = Calls::default();
+        for form in playbook.steps.iter().filter(|form| form.when.is_none()) {
+            all.make.extend(known.calls(form)?.make);
+        }
+        let calls = still_open(&all, question);
+        if !calls.is_empty() {
+            return Ok(TurnAnswer::Calls { calls });
+        }
+    }
+    result(&question.step, None, &Calls::default(), &Scope::default())
 }
 
 /// All steps, this one with its calls as the question tells them.

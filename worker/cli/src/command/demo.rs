@@ -53,7 +53,7 @@ pub(super) async fn run(loaded: &Loaded, options: &Demo) -> Result<(), Exit> {
     ));
     let progress = (!options.quiet).then(|| Arc::new(Progress::new(true)));
     let watcher = progress.clone().map(|progress| progress as Arc<_>);
-    let triage = app.triage(None, watcher)?;
+    let triage = app.triage(None, None, watcher)?;
     let triaged = triage_all(&app, &triage, &super::stop_on_signal()).await;
     if let Some(progress) = &progress {
         progress.end();

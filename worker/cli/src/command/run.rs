@@ -11,7 +11,7 @@ use nightshift_report::TextOptions;
 use tokio_util::sync::CancellationToken;
 
 use super::input;
-use crate::args::{Format, Run};
+use crate::args::{Format, HowToWork, Run};
 use crate::exit::Exit;
 use crate::output::{print, say, wants_colour, width};
 use crate::progress::{Progress, plan_lines};
@@ -58,7 +58,8 @@ pub(super) async fn run(app: &App, options: &Run) -> Result<(), Exit> {
 async fn triage(app: &App, options: &Run, alerts: Vec<Alert>, bytes: &[u8]) -> Result<(), Exit> {
     let progress = (!options.quiet).then(|| Arc::new(Progress::new(false)));
     let watcher = progress.clone().map(|progress| progress as Arc<_>);
-    let triage = app.triage(options.profile.as_deref(), watcher)?;
+    let strategy = options.strategy.map(HowToWork::strategy);
+    let triage = app.triage(options.profile.as_deref(), strategy, watcher)?;
     let raw: Arc<[u8]> = bytes.into();
     let arrivals = alerts.into_iter().map(|alert| Arrival {
         source: SOURCE.to_owned(),
@@ -160,7 +161,7 @@ pub(super) fn text_options(app: &App) -> TextOptions {
 
 /// The plan alone: nothing is stored, and only earlier cases are looked at.
 async fn plan_only(app: &App, options: &Run, alerts: Vec<Alert>) -> Result<(), Exit> {
-    let profiles = app.profiles();
+    let profiles = app.profiles(options.strategy.map(HowToWork::strategy))?;
     for alert in alerts {
         let name = options
             .profile

@@ -34,6 +34,7 @@ fn action(id: &str, calls: Vec<ToolCall>) -> StepDraft {
 fn next_action(judged: bool, next: Option<StepDraft>) -> Decision {
     Decision {
         objective: "find out".into(),
+        source: String::new(),
         reasoning: "because".into(),
         judgement: judged.then(|| Judgement {
             outcome: StepOutcome::Met,

@@ -6,10 +6,13 @@ use crate::{AskError, Decision, State, StepId, StepOutcome};
 /// Takes a decision.
 pub(super) fn take(state: &mut State, decision: &Decision) {
     state.decisions += 1;
-    if let Some(plan) = &mut state.plan
-        && plan.objective.is_empty()
-    {
-        plan.objective.clone_from(&decision.objective);
+    if let Some(plan) = &mut state.plan {
+        if plan.objective.is_empty() {
+            plan.objective.clone_from(&decision.objective);
+        }
+        if plan.source.is_empty() {
+            plan.source.clone_from(&decision.source);
+        }
     }
     if let Some(open) = open_step(state) {
         match &decision.judgement {
