@@ -4,4 +4,5 @@ mod config;
 mod help;
 mod input;
 mod kill;
+mod mutes;
 mod report;
