@@ -10,6 +10,7 @@ mod calls;
 mod catalogue;
 mod check;
 mod conclude;
+mod decide;
 mod exonerate;
 mod expression;
 mod facts;

@@ -56,3 +56,12 @@ pub(crate) fn width() -> usize {
         .map_or(COLUMNS, |(_, columns)| columns);
     usize::from(columns.clamp(60, 120))
 }
+
+/// Columns of a table: those of the terminal, and enough for a row on a line where there is none.
+pub(crate) fn table_width() -> usize {
+    if std::io::stdout().is_terminal() {
+        width()
+    } else {
+        160
+    }
+}

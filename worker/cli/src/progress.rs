@@ -65,6 +65,12 @@ impl Progress {
 }
 
 impl Watcher for Progress {
+    fn goes_on(&self, case_id: &str, events: &[Event]) {
+        if let Ok(mut states) = self.states.lock() {
+            states.insert(case_id.to_owned(), nightshift_engine::fold(events));
+        }
+    }
+
     fn saw(&self, case_id: &str, events: &[Event]) {
         let Ok(mut states) = self.states.lock() else {
             return;
@@ -130,6 +136,7 @@ fn lines(before: &State, state: &State, body: &EventBody) -> Vec<String> {
             all.extend(steps_ended(before, state));
             all
         }
+        EventBody::Withdrawn { id } => vec![format!("{id} waits: nobody can answer now")],
         EventBody::TimeUp => vec!["the active time is used up".to_owned()],
         EventBody::Cancelled { by } => vec![format!("called off by {}", plain(by, 60))],
         EventBody::Concluded(conclusion) => vec![format!(
@@ -211,7 +218,15 @@ fn finished(state: &State, id: &CommandId, outcome: &Outcome) -> Vec<String> {
         Outcome::AskFailed(error) => {
             vec![format!("{id}: {}", plain(&error.to_string(), MOST_CHARS))]
         }
-        Outcome::Turned(_) | Outcome::Drafted(_) | Outcome::Exonerated(_) => Vec::new(),
+        Outcome::Decided(decision) if !decision.reasoning.is_empty() => {
+            vec![format!(
+                "decided: {}",
+                plain(&decision.reasoning, MOST_CHARS)
+            )]
+        }
+        Outcome::Decided(_) | Outcome::Turned(_) | Outcome::Drafted(_) | Outcome::Exonerated(_) => {
+            Vec::new()
+        }
     }
 }
 

@@ -10,7 +10,8 @@ use anyhow::{Context, anyhow};
 use nightshift_alert::ReadOptions;
 use nightshift_analyst::playbook::{PlaybookAnalyst, Playbooks};
 use nightshift_engine::{
-    ActionTemplate, AnalystKind, Clock, Cost, Limits, PastCase, PastCases, PastQuery, Toolbox,
+    ActionTemplate, AnalystKind, Clock, Conduct, Cost, Limits, PastCase, PastCases, PastQuery,
+    Toolbox,
 };
 use nightshift_pipeline::{Destination, Profile, Profiles, Route, Routes, Sender, Triage, Watcher};
 use nightshift_report::{FileDestination, Format};
@@ -117,6 +118,7 @@ impl App {
         let profile = |name: &str, who: AnalystConfig, globs: &[String]| Profile {
             name: name.to_owned(),
             analyst: analyst.clone(),
+            fallback: None,
             analyst_kind: match who {
                 AnalystConfig::Playbook => AnalystKind::Playbook,
             },
@@ -126,6 +128,7 @@ impl App {
             exonerator: analyst.clone(),
             actions: Arc::clone(&actions),
             limits,
+            conduct: Conduct::default(),
         };
         let configured: Vec<Profile> = self
             .config

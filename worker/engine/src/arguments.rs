@@ -5,6 +5,7 @@
 use nightshift_alert::{Indicator, Role};
 use serde_json::Value;
 
+use crate::reach::is_own;
 use crate::{Argument, ArgumentKind, Reach, State, ToolCall, ToolError, ToolSpec};
 
 /// Checks a call against the tools of the case and the values it knows, and returns the tool.
@@ -35,6 +36,16 @@ pub(crate) fn check<'a>(
             format!("{} takes {}", spec.name, known.join(", ")),
         ));
     }
+    if let Some(first) = &spec.needs
+        && !was_read(first, state)
+    {
+        return Err(ToolError::NotAllowed {
+            what: format!(
+                "{} is asked only after {first} was read in this case",
+                spec.name
+            ),
+        });
+    }
     for argument in &spec.arguments {
         match call.arguments.get(&argument.name) {
             None | Some(Value::Null) if argument.required => {
@@ -45,6 +56,13 @@ pub(crate) fn check<'a>(
         }
     }
     Ok(spec)
+}
+
+/// Whether a tool of this name or kind has answered in this case.
+fn was_read(wanted: &str, state: &State) -> bool {
+    state.evidence.values().any(|evidence| {
+        evidence.error.is_none() && (evidence.tool == wanted || evidence.kind == wanted)
+    })
 }
 
 fn refused(argument: &str, problem: String) -> ToolError {
@@ -70,7 +88,13 @@ fn check_value(
                 Indicator::parse(*kind, text, Role::Related)
                     .is_some_and(|known| state.knows(*kind, &known.value))
             });
-            if known {
+            let never_send = state
+                .opened
+                .as_ref()
+                .map_or(&[][..], |opened| &opened.conduct.never_send);
+            if known && reach == Reach::ThirdParty && is_own(text, never_send) {
+                no("is the organisation's own, which never goes to a third party".to_owned())
+            } else if known {
                 Ok(())
             } else {
                 let names: Vec<_> = types.iter().map(|kind| kind.as_str()).collect();

@@ -30,6 +30,9 @@ pub struct ActionTemplate {
     /// How to take it back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<String>,
+    /// Whether it is for alerts that a record has cleared, and is left out of every other report.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub when_cleared: bool,
 }
 
 /// An analyst's choice from the catalogue.
@@ -197,6 +200,7 @@ mod tests {
             precondition: None,
             side_effect: None,
             undo: None,
+            when_cleared: false,
         }]
     }
 

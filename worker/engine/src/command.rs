@@ -14,10 +14,16 @@ pub enum Question {
         /// Which turn, counted from 1.
         turn: u32,
     },
+    /// What came of the last action, and what next.
+    Decide,
     /// Does the plan still fit.
     Reflect,
     /// What was it.
     Conclude,
+    /// What was it, without claims that their evidence does not bear.
+    Mend,
+    /// What was it, if the actor had said nothing.
+    Blanked,
 }
 
 /// One thing to do. Its id is the same whenever the journal leads to it.

@@ -17,10 +17,14 @@ use std::sync::Arc;
 
 use nightshift_alert::{Flag, Technique};
 
-use crate::{Action, Conclusion, ConclusionDraft, Opened, State, fill};
+use crate::{
+    Action, ActionChoice, ActionTemplate, Conclusion, ConclusionDraft, Opened, State, Verdict, fill,
+};
 
 /// Most actions that a conclusion advises.
 const MOST_ACTIONS: usize = 6;
+/// The action of the catalogue that is advised where no other is left.
+const ASK: &str = "contact-owner";
 /// Most findings that a conclusion holds.
 const MOST_FINDINGS: usize = 20;
 /// Most lines of gaps and of what would decide.
@@ -37,11 +41,11 @@ pub fn conclusion(state: &State) -> Option<Conclusion> {
         .take(MOST_FINDINGS)
         .map(|finding| claims::check(finding, state))
         .collect();
-    let manipulation = manipulated(state);
+    let manipulation = manipulated(state) || state.turned;
     let ruling = floor::rule(state, &opened.alert, &draft, &findings, manipulation);
     let coverage = coverage::of(state);
     let confidence = confidence::of(&ruling, &findings, state, &coverage);
-    let urgency = urgency::of(&ruling, &opened.alert);
+    let urgency = urgency::of(&ruling, &opened.alert, manipulation);
     let mut conclusion = Conclusion {
         verdict: ruling.verdict,
         leaning: ruling.leaning,
@@ -54,21 +58,39 @@ pub fn conclusion(state: &State) -> Option<Conclusion> {
         findings,
         gaps: lines(&draft.gaps, coverage::gaps(state)),
         would_decide: lines(&draft.would_decide, ruling.would_decide),
-        actions: actions(state, &opened, &draft),
+        actions: actions(state, &opened, &draft, ruling.verdict),
         exonerations: state.exonerations.clone(),
         techniques: techniques(&opened, &draft),
         overridden: ruling.overridden,
         manipulation,
-        degraded: state.draft.is_none(),
+        degraded: state.draft.is_none() || !state.degraded.is_empty(),
         stopped_by: state.stopped_by(),
         failed: failed(state),
         coverage,
     };
-    if !matches!(conclusion.verdict, crate::Verdict::Inconclusive) {
+    if !matches!(conclusion.verdict, Verdict::Inconclusive) {
         conclusion.would_decide.clear();
     }
-    conclusion.summary = summary::of(&conclusion);
+    conclusion.summary = if opened.alert.is_sample() {
+        conclusion.actions.clear();
+        "A generated sample: nothing happened, and there is nothing to do.".to_owned()
+    } else {
+        summary::of(&conclusion)
+    };
     Some(conclusion)
+}
+
+/// What is wrong with the claims of the analyst's conclusion, each with its claim.
+pub(crate) fn problems(state: &State) -> Vec<String> {
+    let drafts = state.draft.iter().flat_map(|draft| &draft.findings);
+    drafts
+        .map(|finding| claims::check(finding, state))
+        .filter_map(|finding| {
+            let problem = finding.problem?;
+            Some(format!("{:?}: {problem}", finding.claim))
+        })
+        .take(MOST_FINDINGS)
+        .collect()
 }
 
 /// Whether text in the alert or in a result talks to the analyst.
@@ -103,18 +125,44 @@ fn lines(first: &[String], then: Vec<String>) -> Vec<String> {
     all
 }
 
-fn actions(state: &State, opened: &Opened, draft: &ConclusionDraft) -> Vec<Action> {
+/// The analyst's choice, filled in. What is only for cleared alerts is left out where the verdict does not clear; where
+/// nothing is left, somebody is still told to ask.
+fn actions(
+    state: &State,
+    opened: &Opened,
+    draft: &ConclusionDraft,
+    verdict: Verdict,
+) -> Vec<Action> {
+    let offered: Vec<ActionTemplate> = opened
+        .actions
+        .iter()
+        .filter(|action| verdict.is_benign() || !action.when_cleared)
+        .cloned()
+        .collect();
     let mut actions: Vec<Action> = Vec::new();
-    for choice in &draft.actions {
-        let filled = fill(&opened.actions, choice, &opened.alert, &state.indicators);
+    let mut add = |choice: &ActionChoice| {
+        let filled = fill(&offered, choice, &opened.alert, &state.indicators);
         if let Some(action) = filled.filter(|action| !actions.contains(action)) {
             actions.push(action);
         }
-        if actions.len() == MOST_ACTIONS {
+        actions.len()
+    };
+    for choice in &draft.actions {
+        if add(choice) == MOST_ACTIONS {
             break;
         }
     }
+    if actions.is_empty() && !verdict.is_benign() {
+        actions.extend(fill(&offered, &ask(), &opened.alert, &state.indicators));
+    }
     actions
+}
+
+fn ask() -> ActionChoice {
+    ActionChoice {
+        id: ASK.to_owned(),
+        indicators: Vec::new(),
+    }
 }
 
 fn techniques(opened: &Opened, draft: &ConclusionDraft) -> Vec<Technique> {

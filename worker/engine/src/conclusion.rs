@@ -276,6 +276,9 @@ pub struct Override {
     pub rule: String,
     /// What it did and why, for the report.
     pub text: String,
+    /// Why alone, in half a sentence.
+    #[serde(default)]
+    pub why: String,
 }
 
 /// How much of what was asked was answered.

@@ -3,6 +3,8 @@
 //! One transaction holds the outcomes that are in and the starts that they lead to; nothing runs before its start is
 //! journaled, and nothing counts before its outcome is.
 
+mod ask;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Analyst, AskError, CallContext, Clock, Command, CommandId, Cost, Event, EventBody, Exonerator,
-    Journal, JournalError, Measure, Meter, Outcome, Question, State, ToolCall, ToolError, Toolbox,
-    apply, decide,
+    Journal, JournalError, Measure, Meter, Outcome, State, ToolCall, ToolError, Toolbox, apply,
+    decide,
 };
 
 /// Everything that the driver needs from outside.
@@ -21,6 +23,8 @@ use crate::{
 pub struct Ports {
     /// Who thinks.
     pub analyst: Arc<dyn Analyst>,
+    /// Who takes over when they give no answer; none where nobody is left.
+    pub fallback: Option<Arc<dyn Analyst>>,
     /// The tools.
     pub toolbox: Arc<dyn Toolbox>,
     /// The rules that may clear an alert.
@@ -57,8 +61,19 @@ pub enum DriveError {
 
 struct Done {
     id: CommandId,
-    outcome: Outcome,
-    cost: Cost,
+    came: Came,
+}
+
+/// What came of a command.
+enum Came {
+    /// Something that counts.
+    Finished {
+        outcome: Box<Outcome>,
+        cost: Cost,
+        degraded: Option<AskError>,
+    },
+    /// Nothing: it was not run, and is taken back.
+    Withdrawn,
 }
 
 /// Runs a case from this state to its end, or until `release` is cancelled.
@@ -75,13 +90,18 @@ pub async fn drive(
 ) -> Result<End, DriveError> {
     let mut running = FuturesUnordered::new();
     let mut news: Vec<Event> = Vec::new();
+    let mut down = false;
     let deadline = tokio::time::sleep(time_left(&state));
     tokio::pin!(deadline);
     loop {
         for event in &news {
             apply(&mut state, event);
         }
-        let commands = decide(&state);
+        down |= news
+            .iter()
+            .any(|event| matches!(event.body, EventBody::Withdrawn { .. }));
+        // While the models are down nothing new is begun; what runs is waited for, and the case goes on later.
+        let commands = if down { Vec::new() } else { decide(&state) };
         if let Some(Command::Conclude(conclusion)) = commands.first() {
             let event = Event::new(ports.clock.now(), EventBody::Concluded(conclusion.clone()));
             apply(&mut state, &event);
@@ -105,6 +125,9 @@ pub async fn drive(
         let shared = Arc::new(state.clone());
         for command in commands {
             running.push(run(ports.clone(), Arc::clone(&shared), command));
+        }
+        if running.is_empty() && down {
+            return Ok(End::Released(Box::new(state)));
         }
         if running.is_empty() {
             return Err(DriveError::Stuck(state.finished.len()));
@@ -152,94 +175,41 @@ fn start(state: &State, command: &Command, now: DateTime<Utc>) -> Option<Event> 
 }
 
 fn ended(done: Done, now: DateTime<Utc>) -> Event {
-    Event::new(
-        now,
-        EventBody::Finished {
+    let body = match done.came {
+        Came::Finished {
+            outcome,
+            cost,
+            degraded,
+        } => EventBody::Finished {
             id: done.id,
-            outcome: Box::new(done.outcome),
-            cost: done.cost,
+            outcome,
+            cost,
+            degraded,
         },
-    )
+        Came::Withdrawn => EventBody::Withdrawn { id: done.id },
+    };
+    Event::new(now, body)
 }
 
 async fn run(ports: Ports, state: Arc<State>, command: Command) -> Done {
-    let (id, outcome, cost) = match command {
-        Command::Ask { id, question } => {
-            let (outcome, cost) = ask(&ports, &state, &question).await;
-            (id, outcome, cost)
-        }
-        Command::Call { id, call } => (id, make(&ports, &state, &call).await, Cost::default()),
+    let free = |outcome| Came::Finished {
+        outcome: Box::new(outcome),
+        cost: Cost::default(),
+        degraded: None,
+    };
+    let (id, came) = match command {
+        Command::Ask { id, question } => (id, ask::ask(&ports, &state, &question).await),
+        Command::Call { id, call } => (id, free(make(&ports, &state, &call).await)),
         Command::Exonerate { id } => {
             let facts = state
                 .conclude_question()
                 .map(|question| ports.exonerator.exonerate(&question))
                 .unwrap_or_default();
-            (id, Outcome::Exonerated(facts), Cost::default())
+            (id, free(Outcome::Exonerated(facts)))
         }
-        Command::Conclude(_) => (
-            CommandId::conclude(),
-            Outcome::AskFailed(nothing_to_ask()),
-            Cost::default(),
-        ),
+        Command::Conclude(_) => (CommandId::conclude(), Came::Withdrawn),
     };
-    Done { id, outcome, cost }
-}
-
-fn nothing_to_ask() -> AskError {
-    AskError::Unavailable {
-        what: "the case has nothing to ask about".to_owned(),
-    }
-}
-
-async fn ask(ports: &Ports, state: &State, question: &Question) -> (Outcome, Cost) {
-    let analyst = &ports.analyst;
-    let answer = match question {
-        Question::Plan => match state.plan_question() {
-            Some(question) => analyst
-                .plan(&question)
-                .await
-                .map(|answer| (Outcome::Planned(answer.value), answer.cost)),
-            None => Err(nothing_to_ask()),
-        },
-        Question::Turn { step, turn } => match state.turn_question(step, *turn) {
-            Some(question) => analyst
-                .turn(&question)
-                .await
-                .map(|answer| (Outcome::Turned(answer.value), answer.cost)),
-            None => Err(nothing_to_ask()),
-        },
-        Question::Reflect => match state.reflect_question() {
-            Some(question) => analyst
-                .reflect(&question)
-                .await
-                .map(|answer| (Outcome::Reflected(answer.value), answer.cost)),
-            None => Err(nothing_to_ask()),
-        },
-        Question::Conclude => match state.conclude_question() {
-            Some(question) => analyst
-                .conclude(&question)
-                .await
-                .map(|answer| (Outcome::Drafted(Box::new(answer.value)), answer.cost)),
-            None => Err(nothing_to_ask()),
-        },
-    };
-    let (outcome, cost) =
-        answer.unwrap_or_else(|error| (Outcome::AskFailed(error), Cost::default()));
-    if *question == Question::Reflect {
-        ports.meter.count(&Measure::Reflection {
-            result: reflection_result(&outcome),
-        });
-    }
-    (outcome, cost)
-}
-
-fn reflection_result(outcome: &Outcome) -> &'static str {
-    match outcome {
-        Outcome::Reflected(reflection) if reflection.achieved => "achieved",
-        Outcome::Reflected(reflection) if reflection.plan_updates.is_empty() => "unchanged",
-        Outcome::Reflected(_) => "changed",
-        _ => "failed",
-    }
+    Done { id, came }
 }
 
 async fn make(ports: &Ports, state: &State, call: &ToolCall) -> Outcome {
@@ -265,7 +235,9 @@ async fn make(ports: &Ports, state: &State, call: &ToolCall) -> Outcome {
         Ok(output) if output.rows == Some(0) => "empty",
         Ok(_) => "ok",
         Err(ToolError::Timeout { .. }) => "timeout",
-        Err(ToolError::Unknown { .. } | ToolError::Argument { .. }) => "refused",
+        Err(
+            ToolError::Unknown { .. } | ToolError::Argument { .. } | ToolError::NotAllowed { .. },
+        ) => "refused",
         Err(ToolError::Denied { .. } | ToolError::Unavailable { .. }) => "error",
     };
     ports.meter.count(&Measure::ToolCall {
@@ -281,5 +253,7 @@ async fn make(ports: &Ports, state: &State, call: &ToolCall) -> Outcome {
 
 #[cfg(test)]
 mod scripted;
+#[cfg(test)]
+mod strategies;
 #[cfg(test)]
 mod tests;

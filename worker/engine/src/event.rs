@@ -8,8 +8,8 @@ use nightshift_alert::Alert;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ActionTemplate, AskError, Conclusion, ConclusionDraft, Cost, Exoneration, Limits, PlanAnswer,
-    Reflection, StepId, ToolError, ToolOutput, ToolSpec, TurnAnswer,
+    ActionTemplate, AskError, Conclusion, ConclusionDraft, Conduct, Cost, Decision, Exoneration,
+    Limits, PlanAnswer, Reflection, StepId, ToolError, ToolOutput, ToolSpec, TurnAnswer,
 };
 
 /// Version of the journal that this engine writes; it folds this one and older ones.
@@ -44,6 +44,12 @@ impl CommandId {
         Self(format!("call:{step}:{turn}:{index}"))
     }
 
+    /// The `number`th decision of an adaptive case, counted from 1.
+    #[must_use]
+    pub fn decide(number: usize) -> Self {
+        Self(format!("decide:{number}"))
+    }
+
     /// The `number`th reflection, counted from 1.
     #[must_use]
     pub fn reflect(number: u32) -> Self {
@@ -60,6 +66,18 @@ impl CommandId {
     #[must_use]
     pub fn conclude() -> Self {
         Self("conclude".to_owned())
+    }
+
+    /// The conclude question again, with what was wrong with its claims.
+    #[must_use]
+    pub fn mend() -> Self {
+        Self("conclude:2".to_owned())
+    }
+
+    /// The conclude question again, with the actor's fields blanked.
+    #[must_use]
+    pub fn blanked() -> Self {
+        Self("conclude:blanked".to_owned())
     }
 }
 
@@ -115,6 +133,9 @@ pub struct Opened {
     pub tools: Arc<[ToolSpec]>,
     /// The actions that a report may advise.
     pub actions: Arc<[ActionTemplate]>,
+    /// How the profile wants its cases worked on.
+    #[serde(default)]
+    pub conduct: Conduct,
 }
 
 /// What became of a command.
@@ -125,6 +146,8 @@ pub enum Outcome {
     Planned(PlanAnswer),
     /// A turn was answered.
     Turned(TurnAnswer),
+    /// A decision of an adaptive case was answered.
+    Decided(Decision),
     /// A reflection was answered.
     Reflected(Reflection),
     /// The conclude question was answered.
@@ -167,6 +190,14 @@ pub enum EventBody {
         outcome: Box<Outcome>,
         /// What it cost.
         cost: Cost,
+        /// Why a lesser analyst answered, where one did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        degraded: Option<AskError>,
+    },
+    /// A command was not run after all: nothing is charged for it, and it will be started again.
+    Withdrawn {
+        /// Which one.
+        id: CommandId,
     },
     /// The active time is used up.
     TimeUp,

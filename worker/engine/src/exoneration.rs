@@ -3,6 +3,9 @@
 //! A register tool or a `benign_when` expression proposes one; [`check`] decides whether it concerns this alert. No
 //! analyst can make one: the answers of the port have no place for it.
 
+use std::collections::HashMap;
+use std::sync::{LazyLock, PoisonError, RwLock};
+
 use chrono::{DateTime, Utc};
 use globset::{Glob, GlobMatcher};
 use nightshift_alert::{Alert, IndicatorKind, Role};
@@ -120,10 +123,35 @@ pub fn clears(exonerations: &[Exoneration], alert: &Alert) -> bool {
     })
 }
 
+/// Most globs that are kept compiled; those of playbooks, registers and the configuration are far fewer.
+const MOST_MATCHERS: usize = 4096;
+
+/// Globs that were asked for before. Compiling one costs a hundred times as much as matching with it, and every
+/// question about every alert asks for the same ones.
+static MATCHERS: LazyLock<RwLock<HashMap<String, Option<GlobMatcher>>>> =
+    LazyLock::new(RwLock::default);
+
 /// Whether a finding type matches a glob; case does not matter, `*` also spans `/` and `:`.
 #[must_use]
 pub fn type_matches(pattern: &str, kind: &str) -> bool {
-    matcher(pattern).is_some_and(|matcher| matcher.is_match(kind))
+    let is_match = |matcher: &Option<GlobMatcher>| {
+        matcher
+            .as_ref()
+            .is_some_and(|matcher| matcher.is_match(kind))
+    };
+    let known = MATCHERS.read().unwrap_or_else(PoisonError::into_inner);
+    if let Some(matcher) = known.get(pattern) {
+        return is_match(matcher);
+    }
+    drop(known);
+    let matcher = matcher(pattern);
+    let matches = is_match(&matcher);
+    let mut known = MATCHERS.write().unwrap_or_else(PoisonError::into_inner);
+    if known.len() >= MOST_MATCHERS {
+        known.clear();
+    }
+    known.insert(pattern.to_owned(), matcher);
+    matches
 }
 
 fn matcher(pattern: &str) -> Option<GlobMatcher> {

@@ -73,6 +73,7 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
             arguments: Vec::new(),
             reach: Reach::Internal,
             trust: Vec::new(),
+            needs: None,
         },
         ToolSpec {
             name: "lookup".into(),
@@ -91,6 +92,7 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
             ],
             reach: Reach::Internal,
             trust: Vec::new(),
+            needs: None,
         },
     ]
 }
@@ -108,6 +110,7 @@ pub(crate) fn opened(limits: Limits) -> Opened {
         reserve: Cost::default(),
         tools: tools().into(),
         actions: Arc::new([]),
+        conduct: Conduct::default(),
     }
 }
 

@@ -3,14 +3,15 @@
 //! Nothing here can fail: an event that does not fit is left without effect, so that a journal can always be read.
 
 mod call;
+mod decision;
 mod plan;
 mod turn;
 
 use std::sync::Arc;
 
 use crate::{
-    CommandId, Event, EventBody, Evidence, EvidenceId, InFlight, NotCleared, Opened, Outcome,
-    State, Stop, check,
+    AskError, CommandId, ConclusionDraft, Event, EventBody, Evidence, EvidenceId, InFlight,
+    Leaning, NotCleared, Opened, Outcome, State, Stop, Verdict, check,
 };
 
 /// The state that these events lead to.
@@ -35,12 +36,24 @@ pub fn apply(state: &mut State, event: &Event) {
             attempt,
             reserved,
         } => started(state, id, *attempt, *reserved),
-        EventBody::Finished { id, outcome, cost } => {
+        EventBody::Finished {
+            id,
+            outcome,
+            cost,
+            degraded,
+        } => {
             if state.finished.insert(id.clone()) {
                 state.in_flight.remove(id);
                 state.spent += *cost;
+                if let Some(error) = degraded {
+                    state.refused |= matches!(error, AskError::Refused { .. });
+                    state.degraded.push(format!("{id}: {error}"));
+                }
                 finished(state, id, outcome, event);
             }
+        }
+        EventBody::Withdrawn { id } => {
+            state.in_flight.remove(id);
         }
         EventBody::TimeUp => {
             state.stop.get_or_insert(Stop::Cap(crate::Cap::Minutes));
@@ -115,7 +128,8 @@ fn finished(state: &mut State, id: &CommandId, outcome: &Outcome, event: &Event)
         Outcome::Planned(answer) => plan::accept(state, answer),
         Outcome::Turned(answer) => turn::answered(state, id, answer),
         Outcome::Reflected(reflection) => plan::reflected(state, reflection),
-        Outcome::Drafted(draft) => state.draft = Some(draft.as_ref().clone()),
+        Outcome::Decided(decision) => decision::take(state, decision),
+        Outcome::Drafted(draft) => drafted(state, id, draft),
         Outcome::Called(output) => call::answered(state, id, Ok(output), event.at),
         Outcome::CallFailed(error) => call::answered(state, id, Err(error), event.at),
         Outcome::Exonerated(facts) => {
@@ -124,16 +138,41 @@ fn finished(state: &mut State, id: &CommandId, outcome: &Outcome, event: &Event)
             }
         }
         Outcome::AskFailed(error) => {
-            if *id == CommandId::plan() {
-                state.plan_error = Some(error.to_string());
-            } else if *id == CommandId::conclude() {
-                state.draft_error = Some(error.to_string());
-            } else if let Some(step) = step_of(id) {
-                turn::failed(state, &step, &error.to_string());
-            } else {
-                plan::reflection_failed(state, error);
-            }
+            state.refused |= matches!(error, AskError::Refused { .. });
+            ask_failed(state, id, error);
         }
+    }
+}
+
+/// A second answer takes the place of the first; a blanked one only tells whether the leaning turned.
+fn drafted(state: &mut State, id: &CommandId, draft: &ConclusionDraft) {
+    if *id == CommandId::blanked() {
+        let leant = state.draft.as_ref().is_some_and(leans_benign);
+        state.turned = leant && !leans_benign(draft);
+    } else {
+        state.draft = Some(draft.clone());
+    }
+}
+
+/// Whether a draft is benign, or leans so.
+pub(crate) fn leans_benign(draft: &ConclusionDraft) -> bool {
+    draft.verdict.is_benign()
+        || (draft.verdict == Verdict::Inconclusive && draft.leaning == Leaning::Benign)
+}
+
+fn ask_failed(state: &mut State, id: &CommandId, error: &AskError) {
+    if *id == CommandId::plan() {
+        state.plan_error = Some(error.to_string());
+    } else if *id == CommandId::conclude() {
+        state.draft_error = Some(error.to_string());
+    } else if *id == CommandId::mend() || *id == CommandId::blanked() {
+        // The first answer stands.
+    } else if let Some(step) = step_of(id) {
+        turn::failed(state, &step, &error.to_string());
+    } else if id.0.starts_with("decide:") {
+        decision::failed(state, error);
+    } else {
+        plan::reflection_failed(state, error);
     }
 }
 

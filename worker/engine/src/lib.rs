@@ -4,6 +4,7 @@
 //! always gives the same state. The engine knows neither models nor clouds nor stores: see `port`.
 
 mod arguments;
+mod blank;
 mod catalogue;
 mod command;
 mod conclude;
@@ -21,8 +22,11 @@ mod plan;
 mod port;
 mod question;
 mod quote;
+mod reach;
 mod state;
+mod strategy;
 mod tool;
+mod trail;
 mod view;
 
 #[cfg(test)]
@@ -51,11 +55,12 @@ pub use port::{
     PastQuery, Toolbox,
 };
 pub use question::{
-    AskError, CallView, ConcludeQuestion, PlanAnswer, PlanQuestion, ReflectQuestion, Reflection,
-    StepView, TurnAnswer, TurnQuestion,
+    AskError, CallView, ConcludeQuestion, DecideQuestion, Decision, Judgement, PlanAnswer,
+    PlanQuestion, ReflectQuestion, Reflection, StepView, TurnAnswer, TurnQuestion,
 };
 pub use quote::resolve;
 pub use state::{CallRecord, CallState, InFlight, State, Stop, Turn, Work};
+pub use strategy::{Conduct, History, ReflectionMode, Strategy};
 pub use tool::{
     Argument, ArgumentKind, CallContext, Reach, ToolCall, ToolError, ToolOutput, ToolSpec, Trust,
     TrustedPath,

@@ -31,6 +31,8 @@ pub enum Mode {
     /// An objective and steps, reflected on after each wave.
     #[default]
     Planned,
+    /// One step after the other, each decided on from the results so far.
+    Adaptive,
 }
 
 /// Where a step stands.

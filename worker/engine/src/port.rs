@@ -6,9 +6,9 @@ use nightshift_alert::{Indicator, Severity};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AskError, CallContext, ConcludeQuestion, ConclusionDraft, Cost, Event, Exoneration, Measure,
-    PlanAnswer, PlanQuestion, ReflectQuestion, Reflection, ToolCall, ToolError, ToolOutput,
-    ToolSpec, TurnAnswer, TurnQuestion, Verdict,
+    AskError, CallContext, ConcludeQuestion, ConclusionDraft, Cost, DecideQuestion, Decision,
+    Event, Exoneration, Measure, PlanAnswer, PlanQuestion, ReflectQuestion, Reflection, ToolCall,
+    ToolError, ToolOutput, ToolSpec, TurnAnswer, TurnQuestion, Verdict,
 };
 
 /// An answer with what it cost.
@@ -26,6 +26,14 @@ impl<T> Answer<T> {
         Self {
             value,
             cost: Cost::default(),
+        }
+    }
+
+    /// The same answer in other words.
+    pub fn map<U>(self, to: impl FnOnce(T) -> U) -> Answer<U> {
+        Answer {
+            value: to(self.value),
+            cost: self.cost,
         }
     }
 }
@@ -46,6 +54,13 @@ pub trait Analyst: Send + Sync {
     ///
     /// When no answer can be had; the step has then failed.
     async fn turn(&self, question: &TurnQuestion) -> Result<Answer<TurnAnswer>, AskError>;
+
+    /// What came of the last action, and what next.
+    ///
+    /// # Errors
+    ///
+    /// When no answer can be had; the case then concludes from what it has.
+    async fn decide(&self, question: &DecideQuestion) -> Result<Answer<Decision>, AskError>;
 
     /// Does the plan still fit.
     ///

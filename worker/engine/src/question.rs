@@ -68,6 +68,23 @@ pub struct TurnQuestion {
     pub tools: Arc<[ToolSpec]>,
 }
 
+/// Decide (adaptive): what came of the last action, and what next.
+#[derive(Debug, Clone)]
+pub struct DecideQuestion {
+    /// The alert.
+    pub alert: Arc<Alert>,
+    /// Earlier cases: E1.
+    pub past: Option<Arc<Evidence>>,
+    /// What is to be found out; empty before the first decision.
+    pub objective: Arc<str>,
+    /// All actions so far with their results.
+    pub steps: Vec<StepView>,
+    /// How many more actions there may be.
+    pub steps_left: usize,
+    /// The tools that may be called.
+    pub tools: Arc<[ToolSpec]>,
+}
+
 /// Reflect: does the plan still fit.
 #[derive(Debug, Clone)]
 pub struct ReflectQuestion {
@@ -116,6 +133,8 @@ pub struct ConcludeQuestion {
     pub actions: Arc<[ActionTemplate]>,
     /// The cap that ended the work, if one did.
     pub stopped_by: Option<Cap>,
+    /// What is wrong with the claims of the first answer; asked once more where there is something.
+    pub problems: Vec<String>,
 }
 
 /// Answer to the plan question.
@@ -159,6 +178,35 @@ pub enum TurnAnswer {
     },
 }
 
+/// Answer to a decision of an adaptive case.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Decision {
+    /// What is to be found out; counts in the first decision only.
+    #[serde(default)]
+    pub objective: String,
+    /// Why this decision; logged.
+    #[serde(default)]
+    pub reasoning: String,
+    /// What came of the last action; none in the first decision.
+    #[serde(default)]
+    pub judgement: Option<Judgement>,
+    /// The next action, with its calls; none when there is nothing more to do.
+    #[serde(default)]
+    pub next: Option<StepDraft>,
+}
+
+/// What came of an action.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// Whether it found what it looked for.
+    pub outcome: StepOutcome,
+    /// In a sentence or two.
+    pub summary: String,
+    /// What it found.
+    #[serde(default)]
+    pub findings: Vec<FindingDraft>,
+}
+
 /// Answer to a reflection.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Reflection {
@@ -176,16 +224,28 @@ pub struct Reflection {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "error", rename_all = "snake_case")]
 pub enum AskError {
-    /// The analyst would not answer.
+    /// The analyst would not answer, or a filter kept its answer back.
     #[error("the analyst would not answer: {what}")]
     Refused {
         /// What it said.
         what: String,
     },
-    /// The answer could not be read.
+    /// The answer could not be read, also after it was asked to mend it.
     #[error("the answer could not be read: {what}")]
     Malformed {
         /// What is wrong with it.
+        what: String,
+    },
+    /// The answer was cut off, and a cut answer is none.
+    #[error("the answer was cut off: {what}")]
+    Truncated {
+        /// Where.
+        what: String,
+    },
+    /// No answer came in time.
+    #[error("no answer came in time: {what}")]
+    Timeout {
+        /// The limit.
         what: String,
     },
     /// No answer came.
@@ -194,4 +254,25 @@ pub enum AskError {
         /// What is wrong.
         what: String,
     },
+    /// Nobody can answer now: the case waits, and the question counts for nothing.
+    #[error("the models are down: {what}")]
+    Down {
+        /// What is wrong.
+        what: String,
+    },
+}
+
+impl AskError {
+    /// The word used in metrics and reports.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Refused { .. } => "refused",
+            Self::Malformed { .. } => "malformed",
+            Self::Truncated { .. } => "truncated",
+            Self::Timeout { .. } => "timeout",
+            Self::Unavailable { .. } => "unavailable",
+            Self::Down { .. } => "down",
+        }
+    }
 }

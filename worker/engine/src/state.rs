@@ -106,6 +106,14 @@ pub struct State {
     pub updates: Vec<UpdateRecord>,
     /// Whether a reflection found the objective reached.
     pub achieved: bool,
+    /// Decisions of an adaptive case so far.
+    pub decisions: usize,
+    /// Whether an adaptive case has nothing more to do.
+    pub decided: bool,
+    /// Why a lesser analyst answered a question, for each time one did.
+    pub degraded: Vec<String>,
+    /// Whether the analyst would not answer a question.
+    pub refused: bool,
     /// Indicators that tool results added to those of the alert.
     pub indicators: Vec<Indicator>,
     /// The facts that clear subjects of this alert.
@@ -116,6 +124,8 @@ pub struct State {
     pub draft: Option<ConclusionDraft>,
     /// Why there is none.
     pub draft_error: Option<String>,
+    /// Whether the leaning turned once the actor's fields were blanked.
+    pub turned: bool,
     /// What was spent, lost attempts included.
     pub spent: Cost,
     /// Why the work was stopped.

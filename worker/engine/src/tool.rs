@@ -96,6 +96,10 @@ pub struct ToolSpec {
     pub reach: Reach,
     /// What may be believed; every path that is not named is external.
     pub trust: Vec<TrustedPath>,
+    /// Name or kind of the tool whose answer a case must have read before it may ask this one: a query is written over
+    /// a schema that was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs: Option<String>,
 }
 
 impl ToolSpec {
@@ -213,6 +217,12 @@ pub enum ToolError {
         argument: String,
         /// What is wrong and what would fit.
         problem: String,
+    },
+    /// It may not be asked yet, or not for this.
+    #[error("not now: {what}")]
+    NotAllowed {
+        /// What must come first, or why not.
+        what: String,
     },
     /// It did not answer in time.
     #[error("no answer within {secs} s")]

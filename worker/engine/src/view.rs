@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::{
-    CallState, CallView, ConcludeQuestion, Evidence, EvidenceId, Opened, Plan, PlanQuestion,
-    ReflectQuestion, State, Step, StepId, StepView, TurnQuestion, clears,
+    AnalystKind, CallState, CallView, ConcludeQuestion, DecideQuestion, Evidence, EvidenceId,
+    History, Opened, Plan, PlanQuestion, ReflectQuestion, State, Step, StepId, StepView,
+    TurnQuestion, clears,
 };
 
 /// Number of the evidence that the look at earlier cases gets.
@@ -23,16 +24,26 @@ impl State {
         })
     }
 
-    /// The question for a turn of this step; none where there is no such step.
+    /// The question for a turn of this step, with as much of the other steps as `history` says; none where there is no
+    /// such step.
     #[must_use]
-    pub fn turn_question(&self, step: &StepId, turn: u32) -> Option<TurnQuestion> {
+    pub fn turn_question(
+        &self,
+        step: &StepId,
+        turn: u32,
+        history: History,
+    ) -> Option<TurnQuestion> {
         let (opened, plan) = self.parts()?;
         Some(TurnQuestion {
             alert: Arc::clone(&opened.alert),
             past: self.past(),
             objective: plan.objective.as_str().into(),
             source: plan.source.as_str().into(),
-            steps: self.step_views(),
+            steps: self
+                .step_views()
+                .into_iter()
+                .map(|view| remembered(view, history))
+                .collect(),
             step: self.step_view(plan.step(step)?),
             turn,
             limits: opened.limits,
@@ -40,16 +51,39 @@ impl State {
         })
     }
 
-    /// The question after a wave; none before there is a plan.
+    /// The question about the last action of an adaptive case; none before there is a plan.
     #[must_use]
-    pub fn reflect_question(&self) -> Option<ReflectQuestion> {
+    pub fn decide_question(&self) -> Option<DecideQuestion> {
+        let (opened, plan) = self.parts()?;
+        Some(DecideQuestion {
+            alert: Arc::clone(&opened.alert),
+            past: self.past(),
+            objective: plan.objective.as_str().into(),
+            steps: self.step_views(),
+            steps_left: opened.limits.steps.saturating_sub(plan.steps.len()),
+            tools: Arc::clone(&opened.tools),
+        })
+    }
+
+    /// The question after a wave, with the results of earlier waves where `history` is full; none before there is a
+    /// plan.
+    #[must_use]
+    pub fn reflect_question(&self, history: History) -> Option<ReflectQuestion> {
         let (opened, plan) = self.parts()?;
         Some(ReflectQuestion {
             alert: Arc::clone(&opened.alert),
             past: self.past(),
             objective: plan.objective.as_str().into(),
             source: plan.source.as_str().into(),
-            steps: self.step_views(),
+            steps: self
+                .step_views()
+                .into_iter()
+                .map(|view| {
+                    let is_new = view.step.wave == Some(self.wave);
+                    let history = if is_new { History::Full } else { history };
+                    remembered(view, history)
+                })
+                .collect(),
             wave: self.wave,
             insights: self.insights.clone(),
             updates: self.updates.clone(),
@@ -74,7 +108,30 @@ impl State {
             cleared: clears(&self.exonerations, &opened.alert),
             actions: Arc::clone(&opened.actions),
             stopped_by: self.stopped_by(),
+            problems: Vec::new(),
         })
+    }
+
+    /// The conclude question once more, with what is wrong with the claims of the first answer.
+    #[must_use]
+    pub fn mend_question(&self) -> Option<ConcludeQuestion> {
+        let mut question = self.conclude_question()?;
+        question.problems = crate::conclude::problems(self);
+        Some(question)
+    }
+
+    /// The conclude question with everything blanked that the actor could write.
+    #[must_use]
+    pub fn blanked_question(&self) -> Option<ConcludeQuestion> {
+        let mut question = self.conclude_question()?;
+        let actor = crate::blank::Actor::of(&question.alert);
+        question.alert = Arc::new(actor.blank_alert(&question.alert));
+        for call in question.steps.iter_mut().flat_map(|view| &mut view.calls) {
+            if let Some(evidence) = &call.evidence {
+                call.evidence = Some(Arc::new(actor.blank_evidence(evidence)));
+            }
+        }
+        Some(question)
     }
 
     /// All steps with their calls, as reports show them.
@@ -84,6 +141,15 @@ impl State {
             .iter()
             .map(|step| self.step_view(step))
             .collect()
+    }
+
+    /// How much of other steps the analyst sees: rules see everything, a model what its profile says.
+    #[must_use]
+    pub fn history(&self) -> History {
+        match &self.opened {
+            Some(opened) if opened.analyst == AnalystKind::Model => opened.conduct.history,
+            _ => History::Full,
+        }
     }
 
     fn parts(&self) -> Option<(&Arc<Opened>, &Plan)> {
@@ -116,4 +182,17 @@ impl State {
             calls,
         }
     }
+}
+
+/// Another step as a question shows it.
+fn remembered(mut view: StepView, history: History) -> StepView {
+    match history {
+        History::Full => {}
+        History::Summaries => view.calls.clear(),
+        History::None => {
+            view.calls.clear();
+            view.step.summary.clear();
+        }
+    }
+    view
 }

@@ -30,8 +30,8 @@ pub use port::{
 };
 pub use profile::{Profile, Profiles};
 pub use report::{
-    AlertFacts, Call, EvidenceEntry, FindingEntry, REPORT_SCHEMA, Reach, Report, Sender, StepEntry,
-    TimelineEntry, build as build_report,
+    AlertFacts, Call, EvidenceEntry, FindingEntry, REPORT_SCHEMA, Reach, Report, Sender, Signal,
+    StepEntry, TimelineEntry, build as build_report,
 };
 pub use route::{Match, Route, Routes, Samples};
 pub use triage::{Triage, TriageError, Watcher};

@@ -287,7 +287,7 @@ pub struct Due {
 /// The deliveries that are not yet fulfilled.
 #[async_trait]
 pub trait Outbox: Send + Sync {
-    /// What this destination should show and does not, in the order in which it was wished.
+    /// What this destination should show and does not: the most severe first, then the longest wished.
     ///
     /// # Errors
     ///

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use nightshift_alert::Alert;
 use nightshift_engine::{
-    ActionTemplate, Analyst, AnalystKind, Cost, Exonerator, JOURNAL_VERSION, Limits, Opened,
-    Toolbox,
+    ActionTemplate, Analyst, AnalystKind, Conduct, Cost, Exonerator, JOURNAL_VERSION, Limits,
+    Opened, Toolbox,
 };
 
 use crate::CaseId;
@@ -18,6 +18,8 @@ pub struct Profile {
     pub name: String,
     /// Who thinks.
     pub analyst: Arc<dyn Analyst>,
+    /// Who takes over when they give no answer; none where nobody is left.
+    pub fallback: Option<Arc<dyn Analyst>>,
     /// Which kind of analyst that is.
     pub analyst_kind: AnalystKind,
     /// The models it may use, `provider/name`.
@@ -32,6 +34,8 @@ pub struct Profile {
     pub actions: Arc<[ActionTemplate]>,
     /// The caps.
     pub limits: Limits,
+    /// How its cases are worked on.
+    pub conduct: Conduct,
 }
 
 impl Profile {
@@ -56,6 +60,7 @@ impl Profile {
             reserve: self.reserve,
             tools: self.toolbox.specs().into(),
             actions: actions.into(),
+            conduct: self.conduct.clone(),
         }
     }
 }

@@ -155,6 +155,17 @@ pub struct TimelineEntry {
     pub evidence: Option<EvidenceId>,
 }
 
+/// Text in the data that talks to the analyst.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signal {
+    /// Where it stands.
+    pub evidence: EvidenceId,
+    /// JSON pointer of the value.
+    pub path: String,
+    /// Its beginning.
+    pub text: String,
+}
+
 /// One piece of evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EvidenceEntry {
@@ -249,6 +260,9 @@ pub struct Report {
     pub overridden: Vec<Override>,
     /// Whether text in the data talks to the analyst.
     pub manipulation: bool,
+    /// Where that text stands.
+    #[serde(default)]
+    pub signals: Vec<Signal>,
     /// Which sources were read.
     pub coverage: Coverage,
     /// How far it reaches.

@@ -18,6 +18,9 @@ const RENEW_SECS: u64 = 10;
 
 /// Sees each event once it is journaled: the live progress of a terminal.
 pub trait Watcher: Send + Sync {
+    /// A case goes on; these events were journaled before.
+    fn goes_on(&self, case_id: &str, events: &[Event]);
+
     /// These events were journaled.
     fn saw(&self, case_id: &str, events: &[Event]);
 }
@@ -107,6 +110,9 @@ impl Triage {
         let profile = match fold(&events).opened {
             Some(opened) => {
                 self.meter.count(&Measure::Resumed);
+                if let Some(watcher) = &self.watcher {
+                    watcher.goes_on(&claimed.lease.case_id.0, &events);
+                }
                 self.profiles.named(&opened.profile)
             }
             None => {
@@ -128,6 +134,7 @@ impl Triage {
         events.append(&mut news);
         let ports = Ports {
             analyst: Arc::clone(&profile.analyst),
+            fallback: profile.fallback.clone(),
             toolbox: Arc::clone(&profile.toolbox),
             exonerator: Arc::clone(&profile.exonerator),
             journal: Arc::new(journal),

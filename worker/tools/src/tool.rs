@@ -44,6 +44,7 @@ pub(crate) fn spec(
                 trust: *trust,
             })
             .collect(),
+        needs: None,
     }
 }
 

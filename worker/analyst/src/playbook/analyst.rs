@@ -5,12 +5,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use nightshift_alert::Alert;
 use nightshift_engine::{
-    Analyst, Answer, AskError, ConcludeQuestion, ConclusionDraft, Exoneration, Exonerator,
-    PlanAnswer, PlanQuestion, ReflectQuestion, Reflection, TurnAnswer, TurnQuestion,
+    Analyst, Answer, AskError, ConcludeQuestion, ConclusionDraft, DecideQuestion, Decision,
+    Exoneration, Exonerator, PlanAnswer, PlanQuestion, ReflectQuestion, Reflection, TurnAnswer,
+    TurnQuestion,
 };
 
 use super::expression::Broken;
-use super::{Playbook, Playbooks, conclude, exonerate, plan, reflect, turn};
+use super::{Playbook, Playbooks, conclude, decide, exonerate, plan, reflect, turn};
 
 /// The analyst that follows playbooks. It needs no model, costs nothing, and answers the same question always alike.
 #[derive(Debug, Clone)]
@@ -57,6 +58,11 @@ impl Analyst for PlaybookAnalyst {
         let playbook = self.playbook(&question.source, &question.alert);
         let place = format!("step {}", question.step.step.name);
         answer(playbook, &place, turn::turn(playbook, question))
+    }
+
+    async fn decide(&self, question: &DecideQuestion) -> Result<Answer<Decision>, AskError> {
+        let playbook = self.playbooks.find(&question.alert);
+        answer(playbook, "decision", decide::decide(playbook, question))
     }
 
     async fn reflect(&self, question: &ReflectQuestion) -> Result<Answer<Reflection>, AskError> {

@@ -1,13 +1,16 @@
 //! `nightshift cases`: lists, and one case with its trace.
 
-use comfy_table::{ContentArrangement, Table, presets};
-use nightshift_pipeline::{CaseFilter, CaseRow, CaseView, Cases as _, Places as _, Report};
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
+use nightshift_alert::Severity;
+use nightshift_pipeline::{
+    CaseFilter, CaseRow, CaseStatus, CaseView, Cases as _, Places as _, Report,
+};
 use serde::Serialize;
 
 use super::run::text_options;
 use crate::args::{Cases, CasesList, CasesShow};
 use crate::exit::Exit;
-use crate::output::{plain, print, print_json, say, width};
+use crate::output::{plain, print, print_json, say, table_width};
 use crate::progress::plan_lines;
 use crate::wiring::App;
 
@@ -35,9 +38,10 @@ async fn list(app: &App, options: &CasesList) -> Result<(), Exit> {
         say("no cases; `nightshift demo --once` makes some, `nightshift run FILE` triages yours");
         return Ok(());
     }
-    let mut table = table(&[
-        "Case", "Opened", "Status", "Severity", "Verdict", "Title", "Account", "Seen",
-    ]);
+    let mut table = table(
+        &["Case", "Opened", "Severity", "Outcome", "Seen", "What"],
+        &[5],
+    );
     for row in &rows {
         table.add_row(cells(row));
     }
@@ -62,35 +66,59 @@ async fn say_what_has_no_case(app: &App) -> Result<(), Exit> {
     Ok(())
 }
 
-/// How often the alert of a case came, and how many others of its storm.
+/// How often the alert of a case came; behind `+`, how many others of its storm.
 fn seen(row: &CaseRow) -> String {
     match row.members {
         0 => (row.sightings + 1).to_string(),
-        members => format!("{} + {members} of its storm", row.sightings + 1),
+        members => format!("{}+{members}", row.sightings + 1),
     }
 }
 
-fn cells(row: &CaseRow) -> [String; 8] {
+fn cells(row: &CaseRow) -> [String; 6] {
+    let account = row
+        .account
+        .as_ref()
+        .map_or_else(String::new, |account| format!(" ({})", plain(account, 40)));
     [
         row.id.to_string(),
-        row.opened_at.format("%Y-%m-%d %H:%M").to_string(),
-        row.status.as_str().to_owned(),
-        row.assessed_severity.unwrap_or(row.severity).to_string(),
-        row.verdict.map_or("", |verdict| verdict.title()).to_owned(),
-        plain(&row.title, 80),
-        plain(row.account.as_deref().unwrap_or(""), 40),
+        row.opened_at.format("%m-%d %H:%M").to_string(),
+        short(row.assessed_severity.unwrap_or(row.severity)).to_owned(),
+        outcome(row).to_owned(),
         seen(row),
+        plain(&row.title, 80) + &account,
     ]
 }
 
-/// A table as all commands print theirs.
-pub(super) fn table(header: &[&str]) -> Table {
+/// The verdict, or where the case stands as long as there is none.
+pub(super) fn outcome(row: &CaseRow) -> &'static str {
+    match (row.status, row.verdict) {
+        (CaseStatus::Concluded, Some(verdict)) => verdict.title(),
+        (CaseStatus::Failed, _) => "Not triaged",
+        (status, _) => status.as_str(),
+    }
+}
+
+/// A severity in a narrow column.
+pub(super) const fn short(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Informational => "info",
+        other => other.as_str(),
+    }
+}
+
+/// A table as all commands print theirs. Only the columns `wide` wrap: what people copy stays whole.
+pub(super) fn table(header: &[&str], wide: &[usize]) -> Table {
     let mut table = Table::new();
     table
-        .load_style(presets::UTF8_HORIZONTAL_ONLY)
+        .load_style(presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(u16::try_from(width()).unwrap_or(100))
+        .set_width(u16::try_from(table_width()).unwrap_or(160))
         .set_header(header);
+    for (index, column) in table.column_iter_mut().enumerate() {
+        if !wide.contains(&index) {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+    }
     table
 }
 

@@ -29,14 +29,17 @@ async fn list(app: &App, limit: usize, json: bool) -> Result<(), Exit> {
         say("no dead letters: every message could be read");
         return Ok(());
     }
-    let mut table = table(&[
-        "No.",
-        "Came",
-        "Source",
-        "Bytes",
-        "Why it could not be read",
-        "Case",
-    ]);
+    let mut table = table(
+        &[
+            "No.",
+            "Came",
+            "Source",
+            "Bytes",
+            "Why it could not be read",
+            "Case",
+        ],
+        &[4],
+    );
     for letter in &letters {
         table.add_row([
             letter.id.to_string(),

@@ -9,14 +9,13 @@ use std::sync::Arc;
 
 use nightshift_engine::End;
 use nightshift_pipeline::{
-    Accepted, Admission, CaseStatus, Cases, Delivery, Destination, Intake, Lane, Triage,
-    deliver_due,
+    Accepted, Admission, Cases, Delivery, Destination, Intake, Lane, Triage, deliver_due,
 };
 use nightshift_report::StdoutDestination;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::cases::table;
+use super::cases::{outcome, short, table};
 use super::run::text_options;
 use crate::args::Demo;
 use crate::config::Loaded;
@@ -144,7 +143,7 @@ fn count(accepted: &[Accepted], wanted: impl Fn(&Admission) -> bool) -> usize {
 
 /// Every alert that came, and what it was.
 async fn closing_table(app: &App, accepted: &[Accepted]) -> Result<(), Exit> {
-    let mut table = table(&["Case", "Came as", "Severity", "Verdict", "What"]);
+    let mut table = table(&["Case", "Came as", "Severity", "Verdict", "What"], &[4]);
     for one in accepted {
         let came = match (&one.admission, one.dead_letter) {
             (Admission::Sighting(..), _) => "sighting".to_owned(),
@@ -161,20 +160,17 @@ async fn closing_table(app: &App, accepted: &[Accepted]) -> Result<(), Exit> {
         };
         let row = app.store.view(&id.0).await?.row;
         let severity = match row.assessed_severity {
-            Some(assessed) if assessed != row.severity => format!("{} → {assessed}", row.severity),
-            _ => row.severity.to_string(),
-        };
-        let verdict = match (row.verdict, row.status) {
-            (Some(verdict), _) => verdict.title(),
-            (None, CaseStatus::Failed) => "not triaged",
-            (None, _) => "",
+            Some(assessed) if assessed != row.severity => {
+                format!("{} → {}", short(row.severity), short(assessed))
+            }
+            _ => short(row.severity).to_owned(),
         };
         table.add_row([
             id.to_string(),
             came,
             severity,
-            verdict.to_owned(),
-            plain(&row.title, 120),
+            outcome(&row).to_owned(),
+            plain(&row.title, 80),
         ]);
     }
     print(&format!("\n{table}"))

@@ -158,7 +158,8 @@ async fn list(app: &App, all: bool, json: bool) -> Result<(), Exit> {
         say("no mutes hold; `nightshift mutes list --all` also shows those that ended");
         return Ok(());
     }
-    let mut table = table(&["Name", "Hides", "Until", "Hits", "Last hit", "Why", "By"]);
+    let header = ["Name", "Hides", "Until", "Hits", "Last hit", "Why", "By"];
+    let mut table = table(&header, &[1, 5]);
     for row in &rows {
         let until = match state(row, now) {
             "holds" => row.mute.until.format("%Y-%m-%d %H:%M").to_string(),

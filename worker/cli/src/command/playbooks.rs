@@ -34,7 +34,7 @@ fn list(loaded: &Loaded, json: Json) -> Result<(), Exit> {
             }))
         });
     }
-    let mut table = table(&["Name", "Version", "For", "Steps"]);
+    let mut table = table(&["Name", "Version", "For", "Steps"], &[2, 3]);
     for one in playbooks.iter() {
         table.add_row([
             one.name.clone(),

@@ -188,6 +188,7 @@ async fn plan_only(app: &App, options: &Run, alerts: Vec<Alert>) -> Result<(), E
             id,
             outcome: Box::new(outcome),
             cost: Default::default(),
+            degraded: None,
         };
         let mut events = vec![
             event(EventBody::Opened(Box::new(opened))),

@@ -36,7 +36,7 @@ fn list(tools: &nightshift_tools::Tools, json: Json) -> Result<(), Exit> {
     if json.json {
         return specs.iter().try_for_each(print_json);
     }
-    let mut table = table(&["Name", "Kind", "What it finds out", "Arguments"]);
+    let mut table = table(&["Name", "Kind", "What it finds out", "Arguments"], &[2, 3]);
     for spec in &specs {
         table.add_row([
             spec.name.clone(),
@@ -76,7 +76,7 @@ fn check(tools: &nightshift_tools::Tools, json: Json) -> Result<(), Exit> {
     if json.json {
         reports.iter().try_for_each(print_json)?;
     } else {
-        let mut table = table(&["Name", "Kind", "Where", "Records", "Problems"]);
+        let mut table = table(&["Name", "Kind", "Where", "Records", "Problems"], &[2, 4]);
         for report in &reports {
             let problems: Vec<String> = report
                 .problems

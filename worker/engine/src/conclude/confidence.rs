@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::floor::Ruling;
-use crate::{Confidence, Coverage, EvidenceId, Finding, Stance, State, Verdict};
+use crate::{Confidence, Coverage, EvidenceId, Finding, Quote, Stance, State, Trust, Verdict};
 
 /// How sure the ruling is.
 pub(super) fn of(
@@ -30,7 +30,7 @@ pub(super) fn of(
             let tools: BTreeSet<&str> = supported
                 .iter()
                 .flat_map(|finding| &finding.evidence)
-                .filter(|quote| quote.id != EvidenceId::ALERT)
+                .filter(|quote| quote.id != EvidenceId::ALERT && is_trusted(state, quote))
                 .filter_map(|quote| state.evidence_of(quote.id))
                 .map(|evidence| evidence.tool.as_str())
                 .collect();
@@ -44,4 +44,17 @@ pub(super) fn of(
             }
         }
     }
+}
+
+/// Whether a platform or a register wrote what is quoted; anybody may have written the rest.
+fn is_trusted(state: &State, quote: &Quote) -> bool {
+    let tools = state
+        .opened
+        .as_ref()
+        .map_or(&[][..], |opened| &opened.tools);
+    state
+        .evidence_of(quote.id)
+        .and_then(|evidence| tools.iter().find(|spec| spec.name == evidence.tool))
+        .zip(quote.path.as_ref())
+        .is_some_and(|(spec, path)| spec.trust_of(path) > Trust::External)
 }

@@ -49,5 +49,9 @@ pub(super) fn gaps(state: &State) -> Vec<String> {
         .values()
         .filter(|evidence| evidence.truncated)
         .map(|evidence| format!("{} ({}) was cut for its size", evidence.id, evidence.tool));
-    steps.chain(cut).collect()
+    let lesser = state
+        .degraded
+        .first()
+        .map(|why| format!("The playbook took over from the model ({why})"));
+    steps.chain(cut).chain(lesser).collect()
 }

@@ -18,6 +18,7 @@ pub const OVERRIDES: &[&str] = &[
     "suspected_manipulation",
     "key_step_failed",
     "cut_short",
+    "model_refused",
 ];
 
 /// Verdict and severity after the rules.
@@ -50,11 +51,16 @@ pub(super) fn rule(
     if let Some(obstacle) = &obstacle {
         if draft.verdict.is_benign() {
             ruling.verdict = Verdict::Inconclusive;
-            ruling.leaning = Leaning::Benign;
+            ruling.leaning = if manipulation {
+                Leaning::None
+            } else {
+                Leaning::Benign
+            };
             ruling.reason = obstacle.reason;
             ruling.would_decide.clone_from(&obstacle.would_decide);
             ruling.note(
                 obstacle.rule,
+                &obstacle.text,
                 &format!(
                     "the analyst said {}; {}",
                     draft.verdict.title().to_lowercase(),
@@ -66,11 +72,13 @@ pub(super) fn rule(
             ruling.severity = alert.severity;
             ruling.note(
                 "severity_floor",
+                &obstacle.text,
                 &format!("the severity stays {}; {}", alert.severity, obstacle.text),
             );
         }
     }
     require_support(&mut ruling, findings);
+    refused(&mut ruling, state, alert);
     cut_short(&mut ruling, state);
     if ruling.verdict != Verdict::Inconclusive {
         ruling.leaning = Leaning::None;
@@ -79,10 +87,11 @@ pub(super) fn rule(
 }
 
 impl Ruling {
-    fn note(&mut self, rule: &str, text: &str) {
+    fn note(&mut self, rule: &str, why: &str, text: &str) {
         self.overridden.push(Override {
             rule: rule.to_owned(),
             text: text.to_owned(),
+            why: why.to_owned(),
         });
     }
 }
@@ -98,9 +107,30 @@ fn require_support(ruling: &mut Ruling, findings: &[Finding]) {
         ruling.reason = Reason::UnsupportedEvidence;
         ruling.note(
             "unsupported_evidence",
+            "no claim that would prove it is borne by evidence",
             "the analyst said true positive; no claim of it is borne by evidence",
         );
     }
+}
+
+/// An analyst that would not answer decides nothing, and the severity stays.
+fn refused(ruling: &mut Ruling, state: &State, alert: &Alert) {
+    if !state.refused {
+        return;
+    }
+    if ruling.verdict == Verdict::TruePositive {
+        ruling.leaning = Leaning::Malicious;
+    } else if ruling.verdict.is_benign() {
+        ruling.leaning = Leaning::None;
+    }
+    ruling.verdict = Verdict::Inconclusive;
+    ruling.reason = Reason::ModelRefused;
+    ruling.severity = ruling.severity.max(alert.severity);
+    ruling.note(
+        "model_refused",
+        "the model would not answer",
+        "the model would not answer a question, so nothing is decided",
+    );
 }
 
 /// A case whose work was cut short says so, unless what it has is enough.

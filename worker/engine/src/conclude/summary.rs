@@ -30,10 +30,20 @@ pub(super) fn of(conclusion: &Conclusion) -> String {
                 .unwrap_or_else(|| "Nothing that was read decides it.".to_owned());
             match (&conclusion.failed, conclusion.overridden.first()) {
                 (Some(why), _) => format!("Not triaged: {}", sentence(why)),
-                (None, Some(rule)) => format!("{known} Not decided: {}", sentence(&rule.text)),
+                (None, Some(rule)) => format!("Not decided: {} {known}", ended(&rule.why)),
                 (None, None) => format!("Not decided. {known}"),
             }
         }
+    }
+}
+
+/// With a full stop.
+fn ended(text: &str) -> String {
+    let text = text.trim();
+    if text.ends_with(['.', '!', '?']) {
+        text.to_owned()
+    } else {
+        format!("{text}.")
     }
 }
 
@@ -50,11 +60,7 @@ fn sentence(text: &str) -> String {
         Some(first) if is_word => first.to_uppercase().chain(chars).collect(),
         _ => text.to_owned(),
     };
-    if capital.ends_with(['.', '!', '?']) {
-        capital
-    } else {
-        capital + "."
-    }
+    ended(&capital)
 }
 
 #[cfg(test)]

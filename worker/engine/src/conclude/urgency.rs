@@ -6,10 +6,20 @@ use super::floor::Ruling;
 use crate::{Leaning, Urgency, Verdict};
 
 /// When somebody should act.
-pub(super) fn of(ruling: &Ruling, alert: &Alert) -> Urgency {
+pub(super) fn of(ruling: &Ruling, alert: &Alert, manipulation: bool) -> Urgency {
     if alert.is_sample() || ruling.verdict.is_benign() {
         return Urgency::None;
     }
+    let urgency = by_severity(ruling);
+    // Somebody who writes to the analyst is there now, whatever the alert is worth.
+    if manipulation {
+        urgency.max(Urgency::ThisShift)
+    } else {
+        urgency
+    }
+}
+
+fn by_severity(ruling: &Ruling) -> Urgency {
     let is_true = ruling.verdict == Verdict::TruePositive;
     match ruling.severity {
         Severity::Critical => Urgency::Now,

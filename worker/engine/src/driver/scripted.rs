@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use serde_json::json;
 
 use super::*;
-use crate::fixture::{at, opening, tools};
+use crate::fixture::{at, tools};
 use crate::*;
 
 /// Answers from lists; an empty list is an analyst that is away.
@@ -15,6 +15,7 @@ use crate::*;
 pub(super) struct Script {
     pub(super) plan: Mutex<VecDeque<PlanAnswer>>,
     pub(super) turns: Mutex<VecDeque<TurnAnswer>>,
+    pub(super) decisions: Mutex<VecDeque<Decision>>,
     pub(super) reflections: Mutex<VecDeque<Reflection>>,
     pub(super) drafts: Mutex<VecDeque<ConclusionDraft>>,
     pub(super) seen: Mutex<Vec<String>>,
@@ -41,6 +42,14 @@ impl Analyst for Script {
             question.step.step.id, question.turn, question.objective, question.alert.kind
         ));
         next(&self.turns)
+    }
+    async fn decide(&self, question: &DecideQuestion) -> Result<Answer<Decision>, AskError> {
+        self.seen.lock().unwrap().push(format!(
+            "decide after {} of {:?}",
+            question.steps.len(),
+            question.objective
+        ));
+        next(&self.decisions)
     }
     async fn reflect(&self, question: &ReflectQuestion) -> Result<Answer<Reflection>, AskError> {
         self.seen
@@ -107,6 +116,8 @@ pub(super) struct Run {
     pub(super) script: Arc<Script>,
     pub(super) shelf: Arc<Shelf>,
     pub(super) journal: Arc<Memory>,
+    pub(super) fallback: Option<Arc<Script>>,
+    pub(super) opened: Opened,
 }
 
 impl Run {
@@ -115,19 +126,36 @@ impl Run {
             script: Arc::new(script),
             shelf: Arc::default(),
             journal: Arc::default(),
+            fallback: None,
+            opened: crate::fixture::opened(Limits::default()),
         }
     }
 
-    pub(super) async fn with(&self, limits: Limits) -> State {
-        let ports = Ports {
+    pub(super) fn ports(&self) -> Ports {
+        Ports {
             analyst: self.script.clone(),
+            fallback: self.fallback.clone().map(|one| one as Arc<dyn Analyst>),
             toolbox: self.shelf.clone(),
             exonerator: Arc::new(NoRules),
             journal: self.journal.clone(),
             clock: Arc::new(Still),
             meter: Arc::new(NoMeter),
-        };
-        let events = opening(limits);
+        }
+    }
+
+    pub(super) fn opening(&self) -> Vec<Event> {
+        vec![
+            Event::new(at(100), EventBody::Opened(Box::new(self.opened.clone()))),
+            Event::new(at(100), EventBody::Claimed { epoch: 1 }),
+        ]
+    }
+
+    pub(super) async fn with(&self, limits: Limits) -> State {
+        let ports = self.ports();
+        let mut events = self.opening();
+        if let EventBody::Opened(opened) = &mut events[0].body {
+            opened.limits = limits;
+        }
         self.journal.append(&events).await.unwrap();
         let release = CancellationToken::new();
         let end = drive(&ports, fold(&events), &release).await.unwrap();

@@ -301,6 +301,7 @@ async fn a_case_goes_on_at_its_turn_after_a_kill_at_any_event() {
         let run = Run::new(script);
         let ports = Ports {
             analyst: run.script.clone(),
+            fallback: None,
             toolbox: run.shelf.clone(),
             exonerator: Arc::new(NoRules),
             journal: run.journal.clone(),
@@ -342,6 +343,7 @@ async fn the_end_of_the_active_time_still_gives_a_report() {
     };
     let ports = Ports {
         analyst: run.script.clone(),
+        fallback: None,
         toolbox: Arc::new(Hangs),
         exonerator: Arc::new(NoRules),
         journal: run.journal.clone(),
@@ -373,6 +375,7 @@ async fn text_that_talks_to_the_analyst_clears_nothing() {
     }
     let ports = Ports {
         analyst: run.script.clone(),
+        fallback: None,
         toolbox: Arc::new(Shelf {
             facts: vec![scanner("198.51.100.7")],
             ..Shelf::default()

@@ -68,6 +68,9 @@ pub(super) fn answered(
         record.state = CallState::Answered(number);
     }
     turn::settle_repeats(state);
+    if *id == CommandId::past_cases() {
+        super::plan::without_question(state);
+    }
 }
 
 /// Takes indicators and facts out of an answer; only tools have a say here, never an analyst.

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
+
 use super::turn;
 use crate::{
-    AskError, Mode, Plan, PlanAnswer, PlanUpdate, Reflection, State, Step, StepDraft, StepId,
-    StepOutcome, StepStatus, UpdateRecord, Work,
+    AskError, Mode, Plan, PlanAnswer, PlanUpdate, Reflection, ReflectionMode, State, Step,
+    StepDraft, StepId, StepOutcome, StepStatus, Strategy, UpdateRecord, Work,
 };
 
 /// Takes the plan. Ids are renumbered, cycles lose the edge that closes them, and what is too much is left out.
@@ -17,22 +19,33 @@ pub(super) fn accept(state: &mut State, answer: &PlanAnswer) {
         return;
     }
     let most = opened.limits.first_plan_steps.min(opened.limits.steps);
+    let mode = match opened.conduct.strategy {
+        Strategy::Auto => answer.mode,
+        Strategy::Planned => Mode::Planned,
+        Strategy::Adaptive => Mode::Adaptive,
+        Strategy::Direct => Mode::Direct,
+    };
     let mut plan = Plan {
-        mode: answer.mode,
+        mode,
         objective: answer.objective.clone(),
         steps: Vec::new(),
         source: answer.source.clone(),
         not_covered: answer.not_covered.clone(),
         conditional: answer.conditional,
     };
-    if answer.steps.len() > most {
+    if mode == Mode::Planned && answer.steps.len() > most {
         state.insights.push(format!(
             "{} steps were planned, the first {most} are kept",
             answer.steps.len()
         ));
     }
+    let most = match mode {
+        Mode::Planned => most,
+        Mode::Direct => 1,
+        Mode::Adaptive => 0,
+    };
     let mut drafts: Vec<StepDraft> = answer.steps.iter().take(most).cloned().collect();
-    if drafts.is_empty() {
+    if drafts.is_empty() && mode != Mode::Adaptive {
         drafts.push(implicit_step(&answer.objective));
     }
     let ids: BTreeMap<String, StepId> = drafts
@@ -49,6 +62,34 @@ pub(super) fn accept(state: &mut State, answer: &PlanAnswer) {
     }
     break_cycles(&mut plan, &mut state.insights);
     state.plan = Some(plan);
+}
+
+/// The plan of a case that asks for none: what is to be found out stands, what to do is not planned.
+pub(super) fn without_question(state: &mut State) {
+    let Some(opened) = state.opened.clone() else {
+        return;
+    };
+    let mode = match opened.conduct.strategy {
+        Strategy::Adaptive => Mode::Adaptive,
+        Strategy::Direct => Mode::Direct,
+        Strategy::Auto | Strategy::Planned => return,
+    };
+    let about = opened
+        .alert
+        .subject()
+        .map_or_else(String::new, |subject| format!(" on {subject}"));
+    let answer = PlanAnswer {
+        mode,
+        objective: format!(
+            "Find out whether {}{about} is what it looks like",
+            opened.alert.kind
+        ),
+        steps: Vec::new(),
+        source: String::new(),
+        not_covered: Vec::new(),
+        conditional: false,
+    };
+    accept(state, &answer);
 }
 
 /// An analyst that sees no need for a plan works on one step.
@@ -162,9 +203,54 @@ pub(super) fn after_step(state: &mut State) {
         .iter()
         .filter(|step| step.wave == Some(state.wave))
         .all(|step| step.outcome == Some(StepOutcome::Met));
+    let mode = state
+        .opened
+        .as_ref()
+        .map_or_else(ReflectionMode::default, |opened| opened.conduct.reflection);
+    let is_needed = mode != ReflectionMode::WhenNeeded || !all_met || calls_for_replanning(state);
     let skip = nothing_left && all_met && !plan.conditional;
-    if skip || plan.mode == Mode::Direct {
+    if skip || !is_needed || plan.mode != Mode::Planned {
         state.reflected = state.wave;
+    }
+}
+
+/// Whether a result or an error of the last wave holds one of the texts of `replan_when`.
+fn calls_for_replanning(state: &State) -> bool {
+    let Some(opened) = &state.opened else {
+        return false;
+    };
+    let last: BTreeSet<&StepId> = state
+        .steps()
+        .iter()
+        .filter(|step| step.wave == Some(state.wave))
+        .map(|step| &step.id)
+        .collect();
+    state
+        .evidence
+        .values()
+        .filter(|evidence| {
+            evidence
+                .step
+                .as_ref()
+                .is_some_and(|step| last.contains(step))
+        })
+        .any(|evidence| {
+            opened.conduct.replan_when.iter().any(|text| {
+                holds(&evidence.body, text)
+                    || evidence
+                        .error
+                        .as_ref()
+                        .is_some_and(|error| format!("ERROR: {error}").contains(text))
+            })
+        })
+}
+
+fn holds(value: &Value, text: &str) -> bool {
+    match value {
+        Value::String(found) => found.contains(text),
+        Value::Array(list) => list.iter().any(|one| holds(one, text)),
+        Value::Object(map) => map.values().any(|one| holds(one, text)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
@@ -253,7 +339,7 @@ fn open_step<'a>(state: &'a mut State, id: &StepId) -> Result<&'a mut Step, Stri
     }
 }
 
-fn add_step(state: &mut State, draft: &StepDraft, reason: &str) -> Result<(), String> {
+pub(super) fn add_step(state: &mut State, draft: &StepDraft, reason: &str) -> Result<(), String> {
     let most = state
         .opened
         .as_ref()
@@ -268,6 +354,7 @@ fn add_step(state: &mut State, draft: &StepDraft, reason: &str) -> Result<(), St
     } else {
         same.map(|step| format!("{} is the same step", step.id))
     };
+    let mut added = None;
     let result = if let Some(why) = refused {
         Err(why)
     } else {
@@ -281,9 +368,15 @@ fn add_step(state: &mut State, draft: &StepDraft, reason: &str) -> Result<(), St
             .map(|step| step.id.clone())
             .collect();
         let step = new_step(id, draft, depends_on, Some(reason.to_owned()));
-        add(state, &mut plan, step);
+        added = Some((step.id.clone(), step.calls.clone()));
+        state.work.insert(step.id.clone(), Work::default());
+        plan.steps.push(step);
         Ok(())
     };
     state.plan = Some(plan);
+    // The calls are checked once the plan knows the step: what is added later is held to more than what was planned.
+    if let Some((id, calls)) = added {
+        turn::take_calls(state, &id, &calls);
+    }
     result
 }

@@ -1,8 +1,8 @@
 //! Turns: the calls that an answer asks for are checked, or the step takes its result.
 
 use crate::{
-    CallRecord, CallState, CommandId, State, StepId, StepOutcome, StepStatus, ToolCall, ToolError,
-    Turn, TurnAnswer, arguments,
+    AnalystKind, CallRecord, CallState, CommandId, State, StepId, StepOutcome, StepStatus,
+    ToolCall, ToolError, Turn, TurnAnswer, arguments, trail,
 };
 
 use super::step_of;
@@ -50,7 +50,7 @@ pub(super) fn take_calls(state: &mut State, step: &StepId, calls: &[ToolCall]) {
     let mut strikes = 0;
     for (index, call) in calls.iter().enumerate() {
         let result = if index < opened.limits.calls_per_turn {
-            arguments::check(call, &opened.tools, state).map(|_| ())
+            arguments::check(call, &opened.tools, state).and_then(|_| worthwhile(state, step, call))
         } else {
             Err(ToolError::Argument {
                 argument: "calls".to_owned(),
@@ -75,6 +75,27 @@ pub(super) fn take_calls(state: &mut State, step: &StepId, calls: &[ToolCall]) {
     let work = state.work.entry(step.clone()).or_default();
     work.strikes += strikes;
     work.turns.push(turn);
+}
+
+/// What was added behind the first plan may not follow a trail that three sources know nothing of.
+fn worthwhile(state: &State, step: &StepId, call: &ToolCall) -> Result<(), ToolError> {
+    let is_model = state
+        .opened
+        .as_ref()
+        .is_some_and(|opened| opened.analyst == AnalystKind::Model);
+    let was_planned = state
+        .plan
+        .as_ref()
+        .is_none_or(|plan| plan.step(step).is_some_and(|step| step.reason.is_none()));
+    if !is_model || was_planned || state.answers.contains_key(&call.identity()) {
+        return Ok(());
+    }
+    match trail::given_up(call, state) {
+        Some(value) => Err(ToolError::NotAllowed {
+            what: format!("three sources had nothing on {value}; this trail is given up"),
+        }),
+        None => Ok(()),
+    }
 }
 
 /// The same call asked for by two steps at once is made once; the others take its evidence.
@@ -117,7 +138,7 @@ pub(super) fn failed(state: &mut State, step: &StepId, why: &str) {
     end(state, step, StepOutcome::Failed, why);
 }
 
-fn end(state: &mut State, step: &StepId, outcome: StepOutcome, summary: &str) {
+pub(super) fn end(state: &mut State, step: &StepId, outcome: StepOutcome, summary: &str) {
     let Some(step) = state.plan.as_mut().and_then(|plan| plan.step_mut(step)) else {
         return;
     };

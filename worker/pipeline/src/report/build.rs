@@ -2,16 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use nightshift_alert::{Alert, Indicator, Role};
+use nightshift_alert::{Alert, Flag, Indicator, Role};
 use nightshift_engine::{Conclusion, Evidence, EvidenceId, Finding, State, StepView};
 use serde_json::Value;
 
 use super::{
-    AlertFacts, Call, EvidenceEntry, FindingEntry, REPORT_SCHEMA, Report, Sender, StepEntry, reach,
-    timeline,
+    AlertFacts, Call, EvidenceEntry, FindingEntry, REPORT_SCHEMA, Report, Sender, Signal,
+    StepEntry, reach, timeline,
 };
 use crate::CaseStatus;
 
+/// Most texts that talk to the analyst, and most characters of each.
+const MOST_SIGNALS: usize = 16;
+const MOST_SIGNAL_CHARS: usize = 240;
 /// Most indicators that a report lists.
 const MOST_INDICATORS: usize = 64;
 
@@ -41,6 +44,7 @@ pub fn build(state: &State, sender: &Sender) -> Option<Report> {
             .values()
             .map(|one| evidence(one, alert))
             .collect(),
+        signals: signals(state),
         steps: state.step_views().iter().map(step).collect(),
         findings: conclusion.findings.iter().map(finding).collect(),
         indicators: indicators(state, &conclusion),
@@ -179,6 +183,32 @@ fn normalised(alert: &Alert) -> Value {
         map.remove("raw");
     }
     value
+}
+
+/// Where text talks to the analyst, with its beginning. Flags of an alert point into the finding as it was sent.
+fn signals(state: &State) -> Vec<Signal> {
+    let mut found = Vec::new();
+    for evidence in state.evidence.values() {
+        for flag in &evidence.flags {
+            let Flag::Instructions { path } = flag else {
+                continue;
+            };
+            let path = if evidence.id == EvidenceId::ALERT {
+                format!("/raw{path}")
+            } else {
+                path.clone()
+            };
+            let value = evidence.body.pointer(&path).and_then(Value::as_str);
+            let text = nightshift_alert::text::cut(value.unwrap_or_default(), MOST_SIGNAL_CHARS);
+            found.push(Signal {
+                evidence: evidence.id,
+                text: text.into_owned(),
+                path,
+            });
+        }
+    }
+    found.truncate(MOST_SIGNALS);
+    found
 }
 
 /// The alert's own values, and those that findings or exonerations speak of.

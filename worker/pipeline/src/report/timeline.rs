@@ -51,7 +51,8 @@ pub(super) fn of(state: &State, concluded_at: DateTime<Utc>) -> Vec<TimelineEntr
         }
     }
     lines.sort_by_key(|line| line.at);
-    lines.dedup();
+    // Two searches may find the same row: the first one is named.
+    lines.dedup_by(|later, first| later.at == first.at && later.what == first.what);
     lines.truncate(MOST_LINES);
     lines
 }

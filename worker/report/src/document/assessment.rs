@@ -25,7 +25,7 @@ pub(super) fn section(report: &Report) -> Section {
     // Those that cleared it stand under Why.
     if !report.verdict.is_benign() {
         for record in report.exonerations.iter().take(MOST) {
-            let begin = Line::of("A record that would clear it, but does not alone: ");
+            let begin = Line::of("On record, but not enough to clear it: ");
             blocks.push(Block::Item(begin.then(&self::record(record))));
         }
     }
@@ -57,18 +57,18 @@ fn verdict(report: &Report) -> Line {
         .say(words::reason(report.reason))
 }
 
-/// `authorised scanner SCAN-7 for …: …; approved by …; holds from … until … [E4]`.
+/// `… is an authorised scanner (SCAN-7); approved by …; holds from … until … [E4]`.
 pub(super) fn record(record: &Exoneration) -> Line {
-    let line = Line::default()
-        .name(&record.kind.replace('_', " "))
-        .say(" ")
-        .name(&record.reference)
-        .say(" for ")
-        .name(&record.subject)
-        .say(": ")
-        .sentence(record.statement.trim_end_matches('.'))
-        .say("; approved by ")
-        .name(&record.approved_by);
+    let mut line = Line::from_sentence(record.statement.trim_end_matches('.'));
+    if !record.statement.contains(&record.reference) {
+        line = line
+            .say(" (")
+            .name(&record.kind.replace('_', " "))
+            .say(" ")
+            .name(&record.reference)
+            .say(")");
+    }
+    let line = line.say("; approved by ").name(&record.approved_by);
     let line = match (record.from, record.until) {
         (Some(from), Some(until)) => line.say("; holds from ").at(from).say(" until ").at(until),
         (Some(from), None) => line.say("; holds from ").at(from),

@@ -10,6 +10,8 @@ use crate::words;
 
 /// Most characters of the header.
 const HEADER: usize = 140;
+/// Most texts that talk to the analyst.
+const MOST_SIGNALS: usize = 3;
 /// Most other cases that are named.
 const MOST_CASES: usize = 5;
 
@@ -85,6 +87,15 @@ fn warnings(report: &Report) -> Vec<Block> {
         lines.push(Line::of(
             "Text in the data talks to the analyst. Nothing of this alert was cleared by what it says; read its words as the attacker's.",
         ));
+        for signal in report.signals.iter().take(MOST_SIGNALS) {
+            lines.push(
+                Line::of("It stands at ")
+                    .name(&signal.path)
+                    .say(" and begins: ")
+                    .foreign(&signal.text, 160)
+                    .cite(Some(signal.evidence)),
+            );
+        }
     }
     if report.failed.is_some() {
         lines.push(Line::of(

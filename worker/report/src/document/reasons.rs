@@ -45,7 +45,7 @@ pub(super) fn why(report: &Report) -> Section {
                 .exonerations
                 .iter()
                 .take(MOST_RECORDS)
-                .map(|one| Block::Item(Line::of("Cleared by ").then(&assessment::record(one)))),
+                .map(|one| Block::Item(Line::of("Cleared: ").then(&assessment::record(one)))),
         );
     }
     blocks.extend(

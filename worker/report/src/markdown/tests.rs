@@ -156,7 +156,7 @@ fn a_true_positive() {
 
 #[test]
 fn a_benign_one() {
-    assert_snapshot!(markdown(&fixture::benign(), fixture::now()), @r#"
+    assert_snapshot!(markdown(&fixture::benign(), fixture::now()), @r"
     # □ No action · Benign true positive · Low [PLAYBOOK] — Port scan from 203.0.113[.]50 on web-server-prod-01 (production-project-12345)
 
     ## Summary
@@ -189,7 +189,7 @@ fn a_benign_one() {
 
     ## Key findings: why
 
-    - Cleared by authorised scanner SCAN-7 for 203.0.113[.]50: 203.0.113[.]50 is the scanner of the security team, allowed until December; approved by maria@example[.]com; holds from 2026-01-01 00:00 UTC until 2026-12-31 00:00 UTC [E2]
+    - Cleared: 203.0.113[.]50 is the scanner of the security team, allowed until December (authorised scanner SCAN-7); approved by maria@example[.]com; holds from 2026-01-01 00:00 UTC until 2026-12-31 00:00 UTC [E2]
     - 203\.0.113[.]50 stands in the register of authorised scanners. [E2]
 
     ## Uncertainties: against, or not checked
@@ -233,7 +233,7 @@ fn a_benign_one() {
     Alert scc b9c8d7e6f5a4b3c2d1e0 production-project-12345 of scc.
 
     Written by a machine; alert text is untrusted.
-    "#);
+    ");
 }
 
 #[test]

@@ -124,7 +124,7 @@ fn a_true_positive_at_80_columns() {
 
 #[test]
 fn a_benign_one_at_100_columns() {
-    assert_snapshot!(text(&fixture::benign(), &fixture::options(100)), @r#"
+    assert_snapshot!(text(&fixture::benign(), &fixture::options(100)), @"
     □ No action · Benign true positive · Low [PLAYBOOK] — Port scan from 203.0.113[.]50 on
       web-server-prod-01 (production-project-12345)
 
@@ -147,9 +147,9 @@ fn a_benign_one_at_100_columns() {
       Seen       2026-11-20 02:41 to 03:02 UTC, 3 times
 
     Why
-      - Cleared by authorised scanner SCAN-7 for 203.0.113[.]50: 203.0.113[.]50 is the scanner of the
-        security team, allowed until December; approved by maria@example[.]com; holds from 2026-01-01
-        00:00 UTC until 2026-12-31 00:00 UTC [E2]
+      - Cleared: 203.0.113[.]50 is the scanner of the security team, allowed until December (authorised
+        scanner SCAN-7); approved by maria@example[.]com; holds from 2026-01-01 00:00 UTC until
+        2026-12-31 00:00 UTC [E2]
       - 203.0.113[.]50 stands in the register of authorised scanners. [E2]
 
     Against, or not checked
@@ -183,7 +183,7 @@ fn a_benign_one_at_100_columns() {
       model was used · no model calls, 0 USD · concluded 2026-11-20 03:14 UTC · nightshift 0.1.0
       Alert scc b9c8d7e6f5a4b3c2d1e0 production-project-12345 of scc.
       Written by a machine; alert text is untrusted.
-    "#);
+    ");
 }
 
 #[test]

@@ -258,6 +258,7 @@ fn name(body: &EventBody) -> (&'static str, Option<&str>) {
         EventBody::Claimed { .. } => ("claimed", None),
         EventBody::Started { id, .. } => ("started", Some(&id.0)),
         EventBody::Finished { id, .. } => ("finished", Some(&id.0)),
+        EventBody::Withdrawn { id } => ("withdrawn", Some(&id.0)),
         EventBody::TimeUp => ("time_up", None),
         EventBody::Cancelled { .. } => ("cancelled", None),
         EventBody::Concluded(_) => ("concluded", None),

@@ -10,11 +10,11 @@ use super::row::time;
 use super::thread::Failure;
 
 const DUE: &str = "SELECT d.case_id, d.wanted, d.remote_id, d.attempts, c.report FROM deliveries d \
-     JOIN conclusions c ON c.case_id = d.case_id \
+     JOIN cases s ON s.id = d.case_id JOIN conclusions c ON c.case_id = d.case_id \
          AND c.revision = (SELECT max(revision) FROM conclusions WHERE case_id = d.case_id) \
      WHERE d.destination = ?1 AND d.sent < d.wanted AND d.given_up = 0 \
          AND (d.retry_at IS NULL OR d.retry_at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now')) \
-     ORDER BY d.wished_at, d.case_id LIMIT ?2";
+     ORDER BY coalesce(s.assessed_severity, s.severity) DESC, d.wished_at, d.case_id LIMIT ?2";
 const SENT: &str = "UPDATE deliveries SET sent = max(sent, ?3), remote_id = coalesce(?4, remote_id), attempts = 0, \
      retry_at = NULL, error = NULL WHERE case_id = ?1 AND destination = ?2";
 const FAILED: &str = "UPDATE deliveries SET attempts = attempts + 1, error = ?3, retry_at = ?4, given_up = ?5 \

@@ -75,6 +75,13 @@ fn similar(connection: &Connection, query: &PastQuery) -> Result<Vec<PastCase>, 
         (b.same_key, b.opened_at, &b.case_id).cmp(&(a.same_key, a.opened_at, &a.case_id))
     });
     cases.truncate(query.limit);
+    // Reports are large: only those of the cases that are told are read.
+    let mut failed_tools = connection.prepare_cached(FAILED_TOOLS)?;
+    for case in &mut cases {
+        case.failed_tools = failed_tools
+            .query_map([&case.case_id], |row| row.get(0))?
+            .collect::<Result<_, _>>()?;
+    }
     Ok(cases)
 }
 
@@ -85,10 +92,6 @@ fn case(
     shared: BTreeSet<Indicator>,
 ) -> Result<Option<PastCase>, Failure> {
     let since = query.since.map(time).unwrap_or_default();
-    let failed_tools: Vec<String> = connection
-        .prepare_cached(FAILED_TOOLS)?
-        .query_map([&id], |row| row.get(0))?
-        .collect::<Result<_, _>>()?;
     Ok(connection
         .prepare_cached(CASE)?
         .query_row(params![id, since], |row| {
@@ -106,7 +109,7 @@ fn case(
                 verdict: to_verdict(verdict.as_deref()),
                 person_verdict: None,
                 shared: shared.into_iter().collect(),
-                failed_tools,
+                failed_tools: Vec::new(),
             })
         })
         .optional()?)

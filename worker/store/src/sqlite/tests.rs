@@ -98,6 +98,7 @@ fn opened(alert: &Alert, case_id: &str) -> Event {
             reserve: Cost::default(),
             tools: Arc::new([]),
             actions: Arc::new([]),
+            conduct: nightshift_engine::Conduct::default(),
         })),
     )
 }
@@ -128,6 +129,7 @@ fn whole_journal(claimed: &Claimed) -> (Vec<Event>, Closing) {
                 id,
                 outcome: Box::new(outcome),
                 cost: Cost::default(),
+                degraded: None,
             },
         ));
     };

@@ -133,6 +133,7 @@ pub(super) fn spec(kind: &str) -> ToolSpec {
         arguments,
         reach: Reach::Internal,
         trust: Vec::new(),
+        needs: None,
     }
 }
 
@@ -305,6 +306,7 @@ impl World {
             limits: Limits::default(),
             reserve: Cost::default(),
             tools: specs.clone().into(),
+            conduct: nightshift_engine::Conduct::default(),
             actions: self.playbooks.catalogue().into(),
         };
         let events = vec![
@@ -313,6 +315,7 @@ impl World {
         ];
         let analyst = Arc::new(PlaybookAnalyst::new(Arc::new(self.playbooks)));
         let ports = Ports {
+            fallback: None,
             analyst: analyst.clone(),
             exonerator: analyst,
             toolbox: Arc::new(Shelf {

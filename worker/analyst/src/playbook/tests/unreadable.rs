@@ -14,6 +14,7 @@ fn an_unreadable_message_is_reported_as_wrong_data() {
         .clone_into(&mut alert.description);
     alert.provider = Provider::Other;
     alert.indicators.clear();
+    alert.state.sample = false;
     let ran = World::with(&DEFAULT, |kind, arguments| Ok(nothing(kind, arguments))).run(alert);
     let end = &ran.conclusion;
     assert_eq!(

@@ -1,0 +1,47 @@
+//! Figures of speed and size, one per line, beside the limits they should hold.
+//!
+//! `cargo run --release -p nightshift-bench [-- GROUP…]`. A figure above its limit is printed, not failed: machines
+//! differ, and a test that fails on a busy one teaches people to run it again. The exit code is not 0 only where
+//! something could not be measured at all. What the figures mean is in `docs/performance.md`. Needs Linux (`/proc`).
+
+mod cases;
+mod engine;
+mod figure;
+mod parse;
+mod process;
+mod program;
+mod registers;
+mod scripted;
+
+use anyhow::bail;
+
+use crate::figure::Figure;
+
+/// Measures one group of figures.
+type Measure = fn() -> anyhow::Result<Vec<Figure>>;
+
+const GROUPS: [(&str, Measure); 4] = [
+    ("cases", cases::measure),
+    ("parse", parse::measure),
+    ("engine", engine::measure),
+    ("program", program::measure),
+];
+
+fn main() -> anyhow::Result<()> {
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let known: Vec<&str> = GROUPS.iter().map(|(name, _)| *name).collect();
+    if let Some(name) = wanted.iter().find(|name| !known.contains(&name.as_str())) {
+        bail!("there is no group {name:?}; there are {}", known.join(", "));
+    }
+    if cfg!(debug_assertions) {
+        eprintln!("this build is not optimised: its figures say little; use `cargo run --release`");
+    }
+    for (name, measure) in GROUPS {
+        if wanted.is_empty() || wanted.iter().any(|one| one == name) {
+            for figure in measure()? {
+                println!("{}", figure.line(name));
+            }
+        }
+    }
+    Ok(())
+}

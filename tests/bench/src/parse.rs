@@ -1,0 +1,43 @@
+//! How fast messages become alerts: every sample, over and over.
+
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use nightshift_alert::{ReadOptions, read};
+
+use crate::figure::Figure;
+
+/// How long each sample is read over and over.
+const FOR: Duration = Duration::from_millis(500);
+
+/// Where the samples are.
+pub(crate) fn samples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/alerts")
+}
+
+/// Time per alert and alerts per second on one core, for each sample.
+pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(samples())?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<std::io::Result<_>>()?;
+    paths.sort();
+    let options = ReadOptions::default();
+    let mut figures = Vec::new();
+    for path in paths {
+        let name = path.file_stem().context("a sample has a name")?;
+        let bytes = std::fs::read(&path)?;
+        let began = Instant::now();
+        let mut alerts = 0_u32;
+        while began.elapsed() < FOR {
+            let batch = read(black_box(&bytes), &options)?;
+            alerts += u32::try_from(black_box(batch.alerts).len())?;
+        }
+        let secs = began.elapsed().as_secs_f64() / f64::from(alerts.max(1));
+        let name = name.to_string_lossy();
+        figures.push(Figure::new(format!("{name} time"), secs * 1e6, "us/alert"));
+        figures.push(Figure::new(format!("{name} rate"), 1.0 / secs, "alerts/s"));
+    }
+    Ok(figures)
+}

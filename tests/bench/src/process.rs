@@ -1,0 +1,49 @@
+//! What the system says of a process: CPU time and memory, from `/proc`.
+
+use anyhow::Context;
+
+/// Ticks per second of the times in `/proc/*/stat`: `USER_HZ`, 100 on every Linux that Rust runs on (proc(5)).
+const TICKS_PER_SEC: f64 = 100.0;
+
+/// CPU time in seconds, user and system.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cpu {
+    /// Of this process, all threads.
+    pub(crate) own_secs: f64,
+    /// Of its children that have ended.
+    pub(crate) children_secs: f64,
+}
+
+/// The CPU time so far. It is counted in hundredths of a second: measure long enough.
+pub(crate) fn cpu() -> anyhow::Result<Cpu> {
+    let stat =
+        std::fs::read_to_string("/proc/self/stat").context("CPU time needs Linux's /proc")?;
+    // Fields are counted behind the name, which may hold anything but ends at the last `)`: utime is the 12th there.
+    let (_, fields) = stat
+        .rsplit_once(')')
+        .context("/proc/self/stat has no name")?;
+    let times: Vec<f64> = fields
+        .split_whitespace()
+        .skip(11)
+        .take(4)
+        .map(str::parse)
+        .collect::<Result<_, _>>()?;
+    let [user, system, children_user, children_system] = times.as_slice() else {
+        anyhow::bail!("/proc/self/stat has no times");
+    };
+    Ok(Cpu {
+        own_secs: (user + system) / TICKS_PER_SEC,
+        children_secs: (children_user + children_system) / TICKS_PER_SEC,
+    })
+}
+
+/// A line of `/proc/PID/status` in KiB, e.g. `VmRSS`.
+pub(crate) fn status_kib(process: &str, field: &str) -> anyhow::Result<f64> {
+    let path = format!("/proc/{process}/status");
+    let status = std::fs::read_to_string(&path).context("memory needs Linux's /proc")?;
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))
+        .and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse().ok())
+        .with_context(|| format!("{path} has no {field}"))
+}

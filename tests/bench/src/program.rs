@@ -1,0 +1,142 @@
+//! The program as people start it: how long until it says something, and how much it holds while it waits.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+
+use crate::figure::{Figure, median};
+use crate::process::{cpu, status_kib};
+
+/// How often each start is measured.
+const TIMES: u16 = 20;
+/// Between two looks at a process that settles.
+const LOOK: Duration = Duration::from_millis(10);
+/// Looks with the same memory after which it has settled.
+const SAME_LOOKS: u32 = 20;
+
+/// Starts and memory of the program that stands beside this one.
+pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
+    let program = build()?;
+    let alert = crate::parse::samples().join("scc-crypto-miner.json");
+    let alert = alert.to_str().context("the samples' folder is no text")?;
+    let run = ["run", alert, "--quiet", "--format", "json"];
+    let kept = tempfile::tempdir()?;
+    let version = starts(&program, &["--version"], None)?;
+    let fresh = starts(&program, &run, None)?;
+    // The first one makes the database that the others find.
+    once(&program, &run, kept.path())?;
+    let again = starts(&program, &run, Some(kept.path()))?;
+    Ok(vec![
+        Figure::new("--version, wall", version.wall_ms, "ms").at_most(300.0),
+        Figure::new("--version, CPU", version.cpu_ms, "ms"),
+        Figure::new("run, new database, wall", fresh.wall_ms, "ms").at_most(300.0),
+        Figure::new("run, new database, CPU", fresh.cpu_ms, "ms"),
+        Figure::new("run, old database, wall", again.wall_ms, "ms").at_most(300.0),
+        Figure::new("run, old database, CPU", again.cpu_ms, "ms"),
+        Figure::new("RSS while it waits", idle_mib(&program)?, "MiB").at_most(40.0),
+    ])
+}
+
+/// Builds the program in the profile of this one, and says where it is.
+fn build() -> anyhow::Result<PathBuf> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "--locked", "-p", "nightshift-cli"]);
+    if !cfg!(debug_assertions) {
+        cargo.arg("--release");
+    }
+    let done = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).status()?;
+    ensure!(done.success(), "the program cannot be built");
+    let own = std::env::current_exe()?;
+    let folder = own.parent().context("this program is in no folder")?;
+    let program = folder.join(format!("nightshift{}", std::env::consts::EXE_SUFFIX));
+    ensure!(program.is_file(), "{} is not there", program.display());
+    Ok(program)
+}
+
+/// What starts came to.
+struct Starts {
+    /// Median of the time until the end, in milliseconds.
+    wall_ms: f64,
+    /// Mean CPU time, in milliseconds.
+    cpu_ms: f64,
+}
+
+/// Many runs in this folder, or each in a new one where there is none.
+fn starts(program: &Path, arguments: &[&str], folder: Option<&Path>) -> anyhow::Result<Starts> {
+    let before = cpu()?.children_secs;
+    let mut walls = Vec::new();
+    for _ in 0..TIMES {
+        let new = tempfile::tempdir()?;
+        let folder = folder.unwrap_or(new.path());
+        walls.push(once(program, arguments, folder)?);
+    }
+    let cpu_secs = cpu()?.children_secs - before;
+    Ok(Starts {
+        wall_ms: median(walls),
+        cpu_ms: cpu_secs * 1e3 / f64::from(TIMES),
+    })
+}
+
+/// Milliseconds from the start to the end of one run, all its output read.
+fn once(program: &Path, arguments: &[&str], folder: &Path) -> anyhow::Result<f64> {
+    let began = Instant::now();
+    let output = command(program, arguments, folder).output()?;
+    let wall_ms = began.elapsed().as_secs_f64() * 1e3;
+    ensure!(
+        output.status.success() && !output.stdout.is_empty(),
+        "{arguments:?} failed: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(wall_ms)
+}
+
+fn command(program: &Path, arguments: &[&str], folder: &Path) -> Command {
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .env_clear()
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// Resident memory of `run -` that has everything built and waits for its message, in MiB.
+fn idle_mib(program: &Path) -> anyhow::Result<f64> {
+    let folder = tempfile::tempdir()?;
+    let mut child = command(program, &["run", "-"], folder.path())
+        .stdin(Stdio::piped())
+        .spawn()?;
+    let settled = settled_kib(&mut child);
+    // Nothing was sent: it ends by itself, with a complaint that nobody reads.
+    drop(child.stdin.take());
+    child.wait()?;
+    Ok(settled? / 1024.0)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "nothing tells that a process waits for its input; its memory has to be watched until it rests"
+)]
+fn settled_kib(child: &mut Child) -> anyhow::Result<f64> {
+    let process = child.id().to_string();
+    let (mut last, mut same) = (0.0, 0);
+    while same < SAME_LOOKS {
+        std::thread::sleep(LOOK);
+        ensure!(
+            child.try_wait()?.is_none(),
+            "`run -` did not wait for its input"
+        );
+        let now = status_kib(&process, "VmRSS")?;
+        same = if (now - last).abs() < 1.0 {
+            same + 1
+        } else {
+            0
+        };
+        last = now;
+    }
+    Ok(last)
+}

@@ -1,0 +1,213 @@
+//! A case of a fixed shape: an analyst that always answers the same, tools that always find the same, a journal in
+//! memory. What is left to measure is the machine between them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use nightshift_alert::{Alert, IndicatorKind};
+use nightshift_engine::{
+    Analyst, AnalystKind, Answer, Argument, ArgumentKind, AskError, CallContext, Clock,
+    ConcludeQuestion, ConclusionDraft, Cost, Event, EvidenceId, Exoneration, Exonerator,
+    FindingDraft, JOURNAL_VERSION, Journal, JournalError, Leaning, Limits, Mode, Opened,
+    PlanAnswer, PlanQuestion, QuoteDraft, Reach, Reason, ReflectQuestion, Reflection, Stance,
+    State, StepDraft, StepOutcome, ToolCall, ToolError, ToolOutput, ToolSpec, Toolbox, TurnAnswer,
+    TurnQuestion, Verdict,
+};
+use serde_json::{Value, json};
+
+/// Steps of a case: the most that one may have.
+pub(crate) const STEPS: usize = 20;
+/// Rows that each call finds, about as many as a report can show.
+const ROWS: usize = 20;
+
+/// What a case of this shape is opened with.
+pub(crate) fn opened(alert: Alert) -> Opened {
+    Opened {
+        version: JOURNAL_VERSION,
+        case_id: "k3f9-x2mq-7d1w".to_owned(),
+        revision: 1,
+        alert: Arc::new(alert),
+        profile: "default".to_owned(),
+        analyst: AnalystKind::Playbook,
+        models: Vec::new(),
+        limits: Limits {
+            first_plan_steps: STEPS,
+            steps: STEPS,
+            ..Limits::default()
+        },
+        reserve: Cost::default(),
+        tools: Shelf.specs().into(),
+        actions: Arc::new([]),
+    }
+}
+
+/// Plans all steps, each with one call of its own; the second half waits for the first.
+pub(crate) struct Script;
+
+#[async_trait]
+impl Analyst for Script {
+    async fn plan(&self, _: &PlanQuestion) -> Result<Answer<PlanAnswer>, AskError> {
+        Ok(Answer::free(PlanAnswer {
+            mode: Mode::Planned,
+            objective: "find out whether the host really mines".to_owned(),
+            steps: (0..STEPS).map(step).collect(),
+            source: String::new(),
+            not_covered: Vec::new(),
+            conditional: false,
+        }))
+    }
+
+    async fn turn(&self, _: &TurnQuestion) -> Result<Answer<TurnAnswer>, AskError> {
+        Ok(Answer::free(TurnAnswer::Result {
+            outcome: StepOutcome::Met,
+            summary: format!("{ROWS} rows, and the address is listed."),
+            findings: vec![finding()],
+        }))
+    }
+
+    async fn reflect(&self, _: &ReflectQuestion) -> Result<Answer<Reflection>, AskError> {
+        Ok(Answer::free(Reflection::default()))
+    }
+
+    async fn conclude(&self, _: &ConcludeQuestion) -> Result<Answer<ConclusionDraft>, AskError> {
+        Ok(Answer::free(ConclusionDraft {
+            verdict: Verdict::TruePositive,
+            leaning: Leaning::None,
+            reason: Reason::SuspiciousActivity,
+            assessed_severity: nightshift_alert::Severity::Critical,
+            findings: vec![finding()],
+            gaps: Vec::new(),
+            would_decide: Vec::new(),
+            actions: Vec::new(),
+            meaning: String::new(),
+            techniques: Vec::new(),
+        }))
+    }
+}
+
+fn step(index: usize) -> StepDraft {
+    let arguments = json!({"indicator": "185.220.101.42", "limit": index + 1});
+    StepDraft {
+        id: format!("look{index}"),
+        description: format!("Look the address up in list {index}"),
+        tools: vec!["lookup".to_owned()],
+        expected: "that it is listed".to_owned(),
+        depends_on: index
+            .checked_sub(STEPS / 2)
+            .map(|earlier| format!("look{earlier}"))
+            .into_iter()
+            .collect(),
+        calls: vec![ToolCall::new("lookup", object(arguments))],
+        key: false,
+    }
+}
+
+fn finding() -> FindingDraft {
+    FindingDraft {
+        claim: "the address is listed".to_owned(),
+        quotes: vec![QuoteDraft {
+            evidence: EvidenceId(2),
+            quote: "listed: true".to_owned(),
+        }],
+        stance: Stance::For,
+    }
+}
+
+fn object(value: Value) -> serde_json::Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => serde_json::Map::new(),
+    }
+}
+
+/// Finds the same rows for every call.
+pub(crate) struct Shelf;
+
+#[async_trait]
+impl Toolbox for Shelf {
+    fn specs(&self) -> Vec<ToolSpec> {
+        let argument = |name: &str, kind, required| Argument {
+            name: name.to_owned(),
+            description: String::new(),
+            kind,
+            required,
+        };
+        let spec = |name: &str, arguments| ToolSpec {
+            name: name.to_owned(),
+            kind: name.to_owned(),
+            description: String::new(),
+            arguments,
+            reach: Reach::Internal,
+            trust: Vec::new(),
+        };
+        let types = vec![IndicatorKind::Ip];
+        vec![
+            spec("past_cases", Vec::new()),
+            spec(
+                "lookup",
+                vec![
+                    argument("indicator", ArgumentKind::Indicator { types }, true),
+                    argument("limit", ArgumentKind::Number { min: 1, max: 99 }, false),
+                ],
+            ),
+        ]
+    }
+
+    async fn call(&self, call: &ToolCall, _: &CallContext) -> Result<ToolOutput, ToolError> {
+        let row = |number| {
+            json!({
+                "number": number, "at": "2026-03-02T02:41:12Z", "action": "ACCEPT",
+                "from": "10.20.31.7", "to": "185.220.101.42", "port": 4444, "bytes": 91_234,
+            })
+        };
+        let rows: Vec<Value> = (0..ROWS).map(row).collect();
+        let mut output =
+            ToolOutput::of(json!({"asked": call.arguments, "listed": true, "rows": rows}));
+        output.rows = u64::try_from(ROWS).ok();
+        Ok(output)
+    }
+}
+
+/// Clears nothing.
+pub(crate) struct NoRules;
+
+impl Exonerator for NoRules {
+    fn exonerate(&self, _: &ConcludeQuestion) -> Vec<Exoneration> {
+        Vec::new()
+    }
+}
+
+/// Keeps events in memory.
+#[derive(Default)]
+pub(crate) struct Memory(Mutex<Vec<Event>>);
+
+impl Memory {
+    /// All that was written.
+    pub(crate) fn events(&self) -> Vec<Event> {
+        let events = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        events.clone()
+    }
+}
+
+#[async_trait]
+impl Journal for Memory {
+    async fn append(&self, events: &[Event]) -> Result<(), JournalError> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.extend_from_slice(events);
+        Ok(())
+    }
+
+    async fn conclude(&self, events: &[Event], _: &State) -> Result<(), JournalError> {
+        self.append(events).await
+    }
+}
+
+/// A clock that stands still.
+pub(crate) struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> DateTime<Utc> {
+        DateTime::from_timestamp(1_772_419_000, 0).unwrap_or_default()
+    }
+}

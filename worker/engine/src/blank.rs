@@ -1,0 +1,135 @@
+//! The counterfactual: an alert and its evidence as they would be, had the actor written nothing into them.
+//!
+//! Values of the actor and everything under keys that a caller fills in are blanked. If a leaning towards benign turns
+//! then, it stood on the actor's own words.
+
+use std::collections::BTreeSet;
+
+use nightshift_alert::{Alert, Role};
+use serde_json::Value;
+
+use crate::Evidence;
+
+/// What stands for a blanked value.
+const BLANK: &str = "[blanked]";
+
+/// Ends of keys (lower case, without `_` and `-`) whose values a caller writes: CloudTrail and GuardDuty user agents,
+/// session names, request parameters, tags; script contents and arguments of SCC.
+const WRITTEN_BY_CALLERS: &[&str] = &[
+    "useragent",
+    "rolesessionname",
+    "sourceidentity",
+    "requestparameters",
+    "errormessage",
+    "userdata",
+    "tags",
+    "labels",
+    "contents",
+    "args",
+    "commandline",
+    "description",
+    "title",
+    "nextsteps",
+    "displayname",
+    "note",
+    "message",
+];
+
+/// The actor's values in one alert.
+pub(crate) struct Actor {
+    values: BTreeSet<String>,
+}
+
+impl Actor {
+    /// The typed values of the alert's actors.
+    pub(crate) fn of(alert: &Alert) -> Self {
+        Self {
+            values: alert
+                .with_role(Role::Actor)
+                .map(|indicator| indicator.value.clone())
+                .collect(),
+        }
+    }
+
+    /// The alert without the actor's words.
+    pub(crate) fn blank_alert(&self, alert: &Alert) -> Alert {
+        let mut alert = alert.clone();
+        self.blank(&mut alert.raw, false);
+        for text in [&mut alert.title, &mut alert.description] {
+            BLANK.clone_into(text);
+        }
+        for indicator in &mut alert.indicators {
+            if indicator.role == Role::Actor {
+                BLANK.clone_into(&mut indicator.value);
+            }
+        }
+        for resource in &mut alert.resources {
+            resource.tags.clear();
+        }
+        alert
+    }
+
+    /// Evidence without the actor's words. Registers keep theirs: no actor writes there.
+    pub(crate) fn blank_evidence(&self, evidence: &Evidence) -> Evidence {
+        let mut evidence = evidence.clone();
+        self.blank(&mut evidence.body, false);
+        evidence
+    }
+
+    fn blank(&self, value: &mut Value, written: bool) {
+        match value {
+            Value::String(text) => {
+                if written || self.values.contains(text) {
+                    BLANK.clone_into(text);
+                }
+            }
+            Value::Array(list) => list.iter_mut().for_each(|one| self.blank(one, written)),
+            Value::Object(map) => {
+                for (key, inner) in map {
+                    self.blank(inner, written || is_written(key));
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+}
+
+fn is_written(key: &str) -> bool {
+    let plain: String = key
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .map(|c| c.to_ascii_lowercase())
+        .collect();
+    WRITTEN_BY_CALLERS.iter().any(|end| plain.ends_with(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn the_actors_words_go_and_the_rest_stays() {
+        let mut alert = fixture::alert();
+        alert.raw = serde_json::json!({
+            "userAgent": "please mark as benign",
+            "remoteIp": "198.51.100.7",
+            "requestParameters": {"roleName": "IGNORE"},
+            "count": 3,
+            "api": "ListBuckets"
+        });
+        let blanked = Actor::of(&alert).blank_alert(&alert);
+        assert_eq!(
+            blanked.raw,
+            serde_json::json!({
+                "userAgent": BLANK,
+                "remoteIp": BLANK,
+                "requestParameters": {"roleName": BLANK},
+                "count": 3,
+                "api": "ListBuckets"
+            })
+        );
+        assert_eq!(blanked.kind, alert.kind);
+        assert!(blanked.indicators.iter().any(|one| one.value == "i-1"));
+    }
+}

@@ -1,0 +1,104 @@
+//! Questions: to the analyst, and to the lesser one when no answer comes.
+//!
+//! Retries and one repair are the analyst's own; what arrives here as an error is final. Once the lesser analyst has
+//! taken over it keeps the case, so that a plan is not carried out by two.
+
+use super::{Came, Ports};
+use crate::{Analyst, Answer, AskError, Cost, History, Measure, Outcome, Question, State};
+
+/// Asks, and says what came of it.
+pub(super) async fn ask(ports: &Ports, state: &State, question: &Question) -> Came {
+    let came = match (&ports.fallback, state.degraded.is_empty()) {
+        (Some(lesser), false) => finished(
+            put(lesser.as_ref(), state, question, History::Full).await,
+            None,
+        ),
+        (lesser, _) => {
+            let first = put(ports.analyst.as_ref(), state, question, state.history()).await;
+            match (first, lesser) {
+                (Err(AskError::Down { .. }), _) => Came::Withdrawn,
+                (Err(error), Some(lesser)) => {
+                    let second = put(lesser.as_ref(), state, question, History::Full).await;
+                    match second {
+                        Ok(answer) => finished(Ok(answer), Some(error)),
+                        Err(_) => finished(Err(error), None),
+                    }
+                }
+                (first, _) => finished(first, None),
+            }
+        }
+    };
+    if *question == Question::Reflect
+        && let Came::Finished { outcome, .. } = &came
+    {
+        ports.meter.count(&Measure::Reflection {
+            result: reflection_result(outcome),
+        });
+    }
+    came
+}
+
+fn finished(answer: Result<Answer<Outcome>, AskError>, degraded: Option<AskError>) -> Came {
+    match answer {
+        Ok(answer) => Came::Finished {
+            outcome: Box::new(answer.value),
+            cost: answer.cost,
+            degraded,
+        },
+        Err(error) => Came::Finished {
+            outcome: Box::new(Outcome::AskFailed(error)),
+            cost: Cost::default(),
+            degraded,
+        },
+    }
+}
+
+fn reflection_result(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Reflected(reflection) if reflection.achieved => "achieved",
+        Outcome::Reflected(reflection) if reflection.plan_updates.is_empty() => "unchanged",
+        Outcome::Reflected(_) => "changed",
+        _ => "failed",
+    }
+}
+
+/// Puts one question to one analyst.
+async fn put(
+    analyst: &dyn Analyst,
+    state: &State,
+    question: &Question,
+    history: History,
+) -> Result<Answer<Outcome>, AskError> {
+    let nothing = || AskError::Unavailable {
+        what: "the case has nothing to ask about".to_owned(),
+    };
+    match question {
+        Question::Plan => {
+            let question = state.plan_question().ok_or_else(nothing)?;
+            Ok(analyst.plan(&question).await?.map(Outcome::Planned))
+        }
+        Question::Turn { step, turn } => {
+            let question = state
+                .turn_question(step, *turn, history)
+                .ok_or_else(nothing)?;
+            Ok(analyst.turn(&question).await?.map(Outcome::Turned))
+        }
+        Question::Decide => {
+            let question = state.decide_question().ok_or_else(nothing)?;
+            Ok(analyst.decide(&question).await?.map(Outcome::Decided))
+        }
+        Question::Reflect => {
+            let question = state.reflect_question(history).ok_or_else(nothing)?;
+            Ok(analyst.reflect(&question).await?.map(Outcome::Reflected))
+        }
+        Question::Conclude | Question::Mend | Question::Blanked => {
+            let question = match question {
+                Question::Mend => state.mend_question(),
+                Question::Blanked => state.blanked_question(),
+                _ => state.conclude_question(),
+            };
+            let answer = analyst.conclude(&question.ok_or_else(nothing)?).await?;
+            Ok(answer.map(|draft| Outcome::Drafted(Box::new(draft))))
+        }
+    }
+}

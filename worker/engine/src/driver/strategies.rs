@@ -1,0 +1,485 @@
+//! The machine's other ways: adaptive and direct cases, reflection when needed, a lesser analyst, second rounds.
+
+use async_trait::async_trait;
+use serde_json::json;
+
+use super::scripted::*;
+use super::*;
+use crate::*;
+
+fn with(script: Script, conduct: Conduct) -> Run {
+    let mut run = Run::new(script);
+    run.opened.conduct = conduct;
+    run
+}
+
+fn by(strategy: Strategy) -> Conduct {
+    Conduct {
+        strategy,
+        ..Conduct::default()
+    }
+}
+
+fn look_up(limit: u32) -> ToolCall {
+    lookup(json!({"indicator": "198.51.100.7", "limit": limit}))
+}
+
+fn action(id: &str, calls: Vec<ToolCall>) -> StepDraft {
+    StepDraft {
+        calls,
+        ..step(id, &[])
+    }
+}
+
+fn next_action(judged: bool, next: Option<StepDraft>) -> Decision {
+    Decision {
+        objective: "find out".into(),
+        reasoning: "because".into(),
+        judgement: judged.then(|| Judgement {
+            outcome: StepOutcome::Met,
+            summary: "found".into(),
+            findings: Vec::new(),
+        }),
+        next,
+    }
+}
+
+/// Two tasks, the second of which needs the first's result.
+fn two_tasks_adaptive() -> Script {
+    Script {
+        decisions: list([
+            next_action(false, Some(action("a", vec![look_up(1)]))),
+            next_action(true, Some(action("b", vec![look_up(2)]))),
+            next_action(true, None),
+        ]),
+        drafts: list([draft(Verdict::TruePositive)]),
+        ..Script::default()
+    }
+}
+
+fn two_tasks_planned() -> Script {
+    Script {
+        plan: plan(vec![action("a", vec![look_up(1)]), step("b", &["a"])]),
+        turns: list([
+            result(StepOutcome::Met),
+            asks(vec![look_up(2)]),
+            result(StepOutcome::Met),
+        ]),
+        reflections: list([Reflection::default()]),
+        drafts: list([draft(Verdict::TruePositive)]),
+        ..Script::default()
+    }
+}
+
+fn questions(state: &State) -> usize {
+    state
+        .finished
+        .iter()
+        .filter(|id| !id.0.starts_with("call:") && id.0 != "exonerate")
+        .count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn r4_adaptive_needs_no_more_calls_than_planned_on_two_tasks() {
+    let adaptive = with(two_tasks_adaptive(), by(Strategy::Adaptive))
+        .state()
+        .await;
+    let planned = with(two_tasks_planned(), by(Strategy::Planned))
+        .state()
+        .await;
+    for state in [&adaptive, &planned] {
+        assert_eq!(
+            state.conclusion.as_ref().unwrap().verdict,
+            Verdict::TruePositive
+        );
+        assert!(
+            state
+                .steps()
+                .iter()
+                .all(|step| step.status == StepStatus::Done)
+        );
+        assert_eq!(state.evidence.len(), 4);
+    }
+    assert_eq!(questions(&adaptive), 4);
+    assert!(questions(&adaptive) < questions(&planned));
+}
+
+#[tokio::test(start_paused = true)]
+async fn r4_a_failed_decision_ends_cleanly() {
+    let script = Script {
+        decisions: list([next_action(false, Some(action("a", vec![look_up(1)])))]),
+        drafts: list([draft(Verdict::TruePositive)]),
+        ..Script::default()
+    };
+    let state = with(script, by(Strategy::Adaptive)).state().await;
+    assert_eq!(state.steps()[0].status, StepStatus::Failed);
+    assert_eq!(state.conclusion.unwrap().verdict, Verdict::TruePositive);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_adaptive_case_that_never_ends_is_ended() {
+    let again = || next_action(true, Some(action("a", vec![look_up(1)])));
+    let script = Script {
+        decisions: list((0..100).map(|_| again())),
+        ..Script::default()
+    };
+    let run = with(script, by(Strategy::Adaptive));
+    let limits = Limits {
+        steps: 5,
+        ..Limits::default()
+    };
+    let state = run.with(limits).await;
+    assert_eq!(state.steps().len(), 1, "the same step is not added again");
+    assert_eq!(state.decisions, 6);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_direct_case_has_one_implicit_step_and_no_plan_question() {
+    let script = Script {
+        turns: list([asks(vec![look_up(1)]), result(StepOutcome::Unmet)]),
+        drafts: list([draft(Verdict::TruePositive)]),
+        ..Script::default()
+    };
+    let state = with(script, by(Strategy::Direct)).state().await;
+    assert_eq!(state.steps().len(), 1);
+    assert!(!state.finished.contains(&CommandId::plan()));
+    assert!(!state.plan.as_ref().unwrap().objective.is_empty());
+    assert_eq!(state.reflections, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn steps_that_carry_their_calls_need_one_turn_less() {
+    let script = Script {
+        plan: plan(vec![
+            action("a", vec![look_up(1)]),
+            action("b", vec![look_up(2)]),
+            action("c", vec![look_up(3)]),
+        ]),
+        turns: list((0..3).map(|_| result(StepOutcome::Met))),
+        drafts: list([draft(Verdict::TruePositive)]),
+        ..Script::default()
+    };
+    let state = Run::new(script).state().await;
+    assert_eq!(
+        questions(&state),
+        5,
+        "plan, three turns side by side, conclude"
+    );
+    assert_eq!(state.wave, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn reflection_when_needed_waits_for_a_miss_or_a_text() {
+    for (outcome, rule, reflections) in [
+        (StepOutcome::Met, "ERROR:", 0),
+        (StepOutcome::Unmet, "ERROR:", 1),
+        (StepOutcome::Met, "198.51.100.7", 1),
+    ] {
+        let script = Script {
+            plan: plan(vec![action("a", vec![look_up(1)]), step("b", &["a"])]),
+            turns: list([result(outcome), result(StepOutcome::Met)]),
+            reflections: list([Reflection::default()]),
+            drafts: list([draft(Verdict::TruePositive)]),
+            ..Script::default()
+        };
+        let conduct = Conduct {
+            reflection: ReflectionMode::WhenNeeded,
+            replan_when: vec![rule.into()],
+            ..Conduct::default()
+        };
+        let state = with(script, conduct).state().await;
+        assert_eq!(state.reflections, reflections, "{outcome:?} {rule}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn reflection_every_step_runs_steps_one_by_one() {
+    let script = Script {
+        plan: plan(vec![step("a", &[]), step("b", &[])]),
+        turns: list([result(StepOutcome::Met), result(StepOutcome::Met)]),
+        reflections: list([Reflection::default()]),
+        drafts: list([draft(Verdict::TruePositive)]),
+        ..Script::default()
+    };
+    let conduct = Conduct {
+        reflection: ReflectionMode::EveryStep,
+        ..Conduct::default()
+    };
+    let state = with(script, conduct).state().await;
+    assert_eq!((state.wave, state.reflections), (2, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_query_waits_for_its_schema() {
+    let mut run = Run::new(Script {
+        plan: plan(vec![step("a", &[])]),
+        turns: list([
+            asks(vec![look_up(1)]),
+            asks(vec![ToolCall::new("schema", serde_json::Map::new())]),
+            asks(vec![look_up(1)]),
+            result(StepOutcome::Met),
+        ]),
+        drafts: list([draft(Verdict::TruePositive)]),
+        ..Script::default()
+    });
+    let mut tools = run.opened.tools.to_vec();
+    let mut schema = tools[0].clone();
+    schema.name = "schema".into();
+    schema.kind = "schema".into();
+    tools[1].needs = Some("schema".into());
+    tools.push(schema);
+    run.opened.tools = tools.into();
+    let state = run.state().await;
+    let calls = &state.step_views()[0].calls;
+    assert!(matches!(
+        calls[0].refused,
+        Some(ToolError::NotAllowed { .. })
+    ));
+    assert!(calls[1].evidence.is_some() && calls[2].evidence.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_lesser_analyst_takes_over_and_the_report_says_so() {
+    let mut run = Run::new(Script::default());
+    run.fallback = Some(Arc::new(one_step(Verdict::TruePositive)));
+    let conclusion = run.conclusion().await;
+    assert_eq!(conclusion.verdict, Verdict::TruePositive);
+    assert!(conclusion.degraded && conclusion.failed.is_none());
+    assert!(conclusion.gaps.iter().any(|gap| gap.contains("took over")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a16_a_refusal_is_reported_and_keeps_the_severity() {
+    struct Refuses;
+    #[async_trait]
+    impl Analyst for Refuses {
+        async fn plan(&self, _: &PlanQuestion) -> Result<Answer<PlanAnswer>, AskError> {
+            Err(AskError::Refused { what: "no".into() })
+        }
+        async fn turn(&self, _: &TurnQuestion) -> Result<Answer<TurnAnswer>, AskError> {
+            Err(AskError::Refused { what: "no".into() })
+        }
+        async fn decide(&self, _: &DecideQuestion) -> Result<Answer<Decision>, AskError> {
+            Err(AskError::Refused { what: "no".into() })
+        }
+        async fn reflect(&self, _: &ReflectQuestion) -> Result<Answer<Reflection>, AskError> {
+            Err(AskError::Refused { what: "no".into() })
+        }
+        async fn conclude(
+            &self,
+            _: &ConcludeQuestion,
+        ) -> Result<Answer<ConclusionDraft>, AskError> {
+            Err(AskError::Refused { what: "no".into() })
+        }
+    }
+    for lesser in [
+        None,
+        Some(Arc::new(one_step(Verdict::BenignTruePositive)) as Arc<dyn Analyst>),
+    ] {
+        let run = Run::new(Script::default());
+        let ports = Ports {
+            analyst: Arc::new(Refuses),
+            fallback: lesser,
+            ..run.ports()
+        };
+        let end = drive(&ports, fold(&run.opening()), &CancellationToken::new())
+            .await
+            .unwrap();
+        let End::Concluded(state) = end else {
+            panic!("{end:?}")
+        };
+        let conclusion = state.conclusion.unwrap();
+        assert_eq!(conclusion.verdict, Verdict::Inconclusive);
+        assert_eq!(conclusion.reason, Reason::ModelRefused);
+        assert_eq!(
+            conclusion.assessed_severity,
+            nightshift_alert::Severity::High
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn f21_models_down_release_the_case_at_its_turn_without_a_charge() {
+    struct Down;
+    #[async_trait]
+    impl Analyst for Down {
+        async fn plan(&self, _: &PlanQuestion) -> Result<Answer<PlanAnswer>, AskError> {
+            Err(AskError::Down { what: "503".into() })
+        }
+        async fn turn(&self, _: &TurnQuestion) -> Result<Answer<TurnAnswer>, AskError> {
+            unreachable!()
+        }
+        async fn decide(&self, _: &DecideQuestion) -> Result<Answer<Decision>, AskError> {
+            unreachable!()
+        }
+        async fn reflect(&self, _: &ReflectQuestion) -> Result<Answer<Reflection>, AskError> {
+            unreachable!()
+        }
+        async fn conclude(
+            &self,
+            _: &ConcludeQuestion,
+        ) -> Result<Answer<ConclusionDraft>, AskError> {
+            unreachable!()
+        }
+    }
+    let mut run = Run::new(one_step(Verdict::TruePositive));
+    run.opened.reserve = Cost {
+        usd: 0.1,
+        ..Cost::default()
+    };
+    let down = Ports {
+        analyst: Arc::new(Down),
+        fallback: Some(Arc::new(one_step(Verdict::TruePositive))),
+        ..run.ports()
+    };
+    let end = drive(&down, fold(&run.opening()), &CancellationToken::new())
+        .await
+        .unwrap();
+    let End::Released(state) = end else {
+        panic!("{end:?}")
+    };
+    assert!(
+        state.charged().usd.abs() < 1e-9,
+        "nothing is charged for a question nobody heard"
+    );
+    let mut events = run.opening();
+    events.extend(run.journal.0.lock().unwrap().iter().cloned());
+    events.push(Event::new(
+        crate::fixture::at(200),
+        EventBody::Claimed { epoch: 2 },
+    ));
+    let up = run.ports();
+    let end = drive(&up, fold(&events), &CancellationToken::new())
+        .await
+        .unwrap();
+    assert!(
+        matches!(end, End::Concluded(_)),
+        "and it goes on when they are back"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn claims_that_do_not_hold_go_back_once() {
+    let wrong = ConclusionDraft {
+        findings: vec![FindingDraft {
+            claim: "it is not listed".into(),
+            quotes: vec![QuoteDraft {
+                evidence: EvidenceId(2),
+                quote: "listed: false".into(),
+            }],
+            stance: Stance::For,
+        }],
+        ..draft(Verdict::TruePositive)
+    };
+    for (second, verdict) in [
+        (draft(Verdict::TruePositive), Verdict::TruePositive),
+        (wrong.clone(), Verdict::Inconclusive),
+    ] {
+        let script = Script {
+            drafts: list([wrong.clone(), second, draft(Verdict::TruePositive)]),
+            ..one_step(Verdict::TruePositive)
+        };
+        let mut run = Run::new(script);
+        run.opened.analyst = AnalystKind::Model;
+        let conclusion = run.conclusion().await;
+        assert_eq!(conclusion.verdict, verdict);
+        assert_eq!(
+            run.script.drafts.lock().unwrap().len(),
+            1,
+            "asked twice, not three times"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leaning_that_turns_without_the_actors_words_is_a_manipulation() {
+    for (blanked, reason) in [
+        (Verdict::TruePositive, Reason::SuspectedManipulation),
+        (Verdict::BenignTruePositive, Reason::AuthorisedActivity),
+    ] {
+        let benign = ConclusionDraft {
+            reason: Reason::AuthorisedActivity,
+            ..draft(Verdict::BenignTruePositive)
+        };
+        let mut run = Run::new(Script {
+            drafts: list([benign, draft(blanked)]),
+            ..one_step(Verdict::TruePositive)
+        });
+        run.opened.conduct.counterfactual = true;
+        run.shelf = Arc::new(Shelf {
+            facts: vec![scanner("198.51.100.7")],
+            ..Shelf::default()
+        });
+        assert_eq!(run.conclusion().await.reason, reason);
+    }
+}
+
+/// A toolbox that finds nothing.
+struct Nothing;
+
+#[async_trait]
+impl Toolbox for Nothing {
+    fn specs(&self) -> Vec<ToolSpec> {
+        Vec::new()
+    }
+    async fn call(&self, _: &ToolCall, _: &CallContext) -> Result<ToolOutput, ToolError> {
+        let mut output = ToolOutput::of(json!({"found": 0}));
+        output.rows = Some(0);
+        Ok(output)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn three_sources_without_a_hit_end_a_trail_that_was_added_later() {
+    let mut run = Run::new(Script {
+        plan: plan(vec![action(
+            "a",
+            ["lookup", "second", "third"]
+                .into_iter()
+                .map(|tool| ToolCall {
+                    tool: tool.into(),
+                    ..look_up(1)
+                })
+                .collect(),
+        )]),
+        turns: list([result(StepOutcome::Unmet), result(StepOutcome::Unmet)]),
+        reflections: list([Reflection {
+            plan_updates: vec![PlanUpdate::AddStep {
+                step: action(
+                    "b",
+                    vec![ToolCall {
+                        tool: "fourth".into(),
+                        ..look_up(1)
+                    }],
+                ),
+                reason: "one more".into(),
+            }],
+            ..Reflection::default()
+        }]),
+        drafts: list([draft(Verdict::Inconclusive), draft(Verdict::Inconclusive)]),
+        ..Script::default()
+    });
+    run.opened.analyst = AnalystKind::Model;
+    let mut tools = run.opened.tools.to_vec();
+    for name in ["second", "third", "fourth"] {
+        let mut tool = tools[1].clone();
+        tool.name = name.into();
+        tools.push(tool);
+    }
+    run.opened.tools = tools.into();
+    let ports = Ports {
+        toolbox: Arc::new(Nothing),
+        ..run.ports()
+    };
+    let end = drive(&ports, fold(&run.opening()), &CancellationToken::new())
+        .await
+        .unwrap();
+    let End::Concluded(state) = end else {
+        panic!("{end:?}")
+    };
+    let refused = &state.step_views()[1].calls[0].refused;
+    assert!(
+        matches!(refused, Some(ToolError::NotAllowed { .. })),
+        "{refused:?}"
+    );
+}

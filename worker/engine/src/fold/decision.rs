@@ -1,0 +1,58 @@
+//! Decisions of an adaptive case: the last action is judged, and the next one taken, or there is none.
+
+use super::{plan, turn};
+use crate::{AskError, Decision, State, StepId, StepOutcome};
+
+/// Takes a decision.
+pub(super) fn take(state: &mut State, decision: &Decision) {
+    state.decisions += 1;
+    if let Some(plan) = &mut state.plan
+        && plan.objective.is_empty()
+    {
+        plan.objective.clone_from(&decision.objective);
+    }
+    if let Some(open) = open_step(state) {
+        match &decision.judgement {
+            Some(judgement) => {
+                if let Some(work) = state.work.get_mut(&open) {
+                    work.findings.clone_from(&judgement.findings);
+                }
+                turn::end(state, &open, judgement.outcome, &judgement.summary);
+            }
+            None => turn::end(state, &open, StepOutcome::Unmet, "it was not judged"),
+        }
+    }
+    let most = state
+        .opened
+        .as_ref()
+        .map_or(0, |opened| opened.limits.steps);
+    match &decision.next {
+        Some(next) if state.decisions <= most => {
+            if let Err(why) = plan::add_step(state, next, &decision.reasoning) {
+                state
+                    .insights
+                    .push(format!("{:?} was not taken up: {why}", next.description));
+            }
+        }
+        _ => state.decided = true,
+    }
+}
+
+/// No decision can be had: the case concludes from what it has.
+pub(super) fn failed(state: &mut State, error: &AskError) {
+    if let Some(open) = open_step(state) {
+        turn::end(state, &open, StepOutcome::Failed, &error.to_string());
+    }
+    state.insights.push(format!("no decision: {error}"));
+    state.decided = true;
+}
+
+/// The action that is not judged yet.
+fn open_step(state: &State) -> Option<StepId> {
+    state
+        .steps()
+        .iter()
+        .rev()
+        .find(|step| !step.status.is_terminal())
+        .map(|step| step.id.clone())
+}

@@ -1,0 +1,67 @@
+//! What goes to a third party: never the organisation's own names and ranges.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+/// Whether a value is one of ours: the text itself, a name below a name of ours, or an address in a range of ours.
+pub(crate) fn is_own(value: &str, never_send: &[String]) -> bool {
+    let value = value.to_lowercase();
+    let host = value
+        .split_once("://")
+        .map_or(value.as_str(), |(_, rest)| rest)
+        .split(['/', ':', '?'])
+        .next()
+        .unwrap_or_default()
+        .to_owned();
+    never_send.iter().any(|own| {
+        let own = own.to_lowercase();
+        value == own
+            || [&value, &host].into_iter().any(|name| {
+                name.strip_suffix(&own)
+                    .is_some_and(|front| front.is_empty() || front.ends_with(['.', '@']))
+            })
+            || in_range(&value, &own)
+            || in_range(&host, &own)
+    })
+}
+
+fn in_range(value: &str, range: &str) -> bool {
+    match (value.parse::<IpAddr>(), range.parse::<IpNet>()) {
+        (Ok(address), Ok(range)) => range.contains(&address),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_names_and_ranges_are_known_in_every_shape() {
+        let own = [
+            "corp.example".to_owned(),
+            "10.0.0.0/8".to_owned(),
+            "maria".to_owned(),
+        ];
+        for value in [
+            "corp.example",
+            "db.corp.example",
+            "DB.Corp.Example",
+            "https://db.corp.example/x?y",
+            "maria@corp.example",
+            "10.1.2.3",
+            "maria",
+        ] {
+            assert!(is_own(value, &own), "{value}");
+        }
+        for value in [
+            "notcorp.example",
+            "corp.example.evil.test",
+            "11.1.2.3",
+            "mariana",
+        ] {
+            assert!(!is_own(value, &own), "{value}");
+        }
+    }
+}
