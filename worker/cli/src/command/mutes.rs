@@ -116,7 +116,7 @@ fn preview_text(preview: &MutePreview, days: u32) -> String {
         format!("it would have hidden no case in the last {days} days")
     } else {
         format!(
-            "it would have hidden {total} cases in the last {days} days: {}",
+            "cases that it would have hidden in the last {days} days: {total} ({})",
             verdicts.join(", ")
         )
     }];
