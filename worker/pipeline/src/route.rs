@@ -225,7 +225,10 @@ mod tests {
             ],
             ..Routes::default()
         };
-        assert_eq!(routes.wanted(), [vulnerable.clone()]);
+        assert_eq!(
+            routes.wanted().as_slice(),
+            std::slice::from_ref(&vulnerable)
+        );
         let mut alert = alert();
         assert!(!vulnerable.fits(&alert));
         alert.class = Some("VULNERABILITY".into());
