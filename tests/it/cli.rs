@@ -4,5 +4,6 @@ mod config;
 mod help;
 mod input;
 mod kill;
+mod mutes;
 mod report;
 mod strategy;

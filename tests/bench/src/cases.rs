@@ -3,6 +3,7 @@
 //! Nothing here is shortened but the sources: a message's bytes go in, a report is on disk. The cases differ in the
 //! names of finding and resource and share their far ends, as those of one campaign do.
 
+use anyhow::Context;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,7 +13,9 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::{ReadOptions, read};
 use nightshift_analyst::playbook::{PlaybookAnalyst, Playbooks};
 use nightshift_engine::{AnalystKind, Clock, Cost, End, Limits, NoMeter, PastCases};
-use nightshift_pipeline::{Arrival, Cases, Inbox, Lane, Profile, Profiles, Routes, Sender, Triage};
+use nightshift_pipeline::{
+    AdmissionPolicy, Arrival, Cases, Inbox, Lane, Profile, Profiles, Routes, Sender, Triage,
+};
 use nightshift_store::{SqliteOptions, SqliteStore};
 use nightshift_tools::{ToolConfig, Tools};
 use serde_json::json;
@@ -125,7 +128,11 @@ fn wire(folder: &Path, mut configs: Vec<ToolConfig>) -> anyhow::Result<(SqliteSt
     let store = SqliteStore::open(&SqliteOptions {
         path: folder.join("nightshift.db"),
         lease: Duration::from_secs(30),
-        cooldown: chrono::Duration::hours(24),
+        // A storm of one type is what is measured here: every alert has its own case.
+        admission: AdmissionPolicy {
+            storm_cases: u32::MAX,
+            ..AdmissionPolicy::default()
+        },
     })?;
     for kind in ["indicator_facts", "watchlist", "past_cases"] {
         configs.push(serde_json::from_value(json!({"kind": kind, "name": kind}))?);
@@ -136,6 +143,7 @@ fn wire(folder: &Path, mut configs: Vec<ToolConfig>) -> anyhow::Result<(SqliteSt
     let profile = Profile {
         name: "default".to_owned(),
         analyst: analyst.clone(),
+        fallback: None,
         analyst_kind: AnalystKind::Playbook,
         models: Vec::new(),
         reserve: Cost::default(),
@@ -143,14 +151,12 @@ fn wire(folder: &Path, mut configs: Vec<ToolConfig>) -> anyhow::Result<(SqliteSt
         exonerator: analyst,
         actions: playbooks.catalogue().into(),
         limits: Limits::default(),
+        conduct: nightshift_engine::Conduct::default(),
     };
     let triage = Triage {
         cases: Arc::new(store.clone()),
-        profiles: Profiles::new(profile, []),
-        routes: Arc::new(Routes {
-            rules: Vec::new(),
-            destinations: Vec::new(),
-        }),
+        profiles: Profiles::new([profile]).context("the profile is the default one")?,
+        routes: Arc::new(Routes::default()),
         clock: Arc::new(HostClock),
         meter: Arc::new(NoMeter),
         watcher: None,

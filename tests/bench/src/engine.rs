@@ -56,6 +56,7 @@ async fn whole_case(alert: &Alert) -> anyhow::Result<Vec<Event>> {
     let journal = Arc::new(Memory::default());
     let ports = Ports {
         analyst: Arc::new(Script),
+        fallback: None,
         toolbox: Arc::new(Shelf),
         exonerator: Arc::new(NoRules),
         journal: journal.clone(),

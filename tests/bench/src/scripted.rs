@@ -8,11 +8,11 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, IndicatorKind};
 use nightshift_engine::{
     Analyst, AnalystKind, Answer, Argument, ArgumentKind, AskError, CallContext, Clock,
-    ConcludeQuestion, ConclusionDraft, Cost, Event, EvidenceId, Exoneration, Exonerator,
-    FindingDraft, JOURNAL_VERSION, Journal, JournalError, Leaning, Limits, Mode, Opened,
-    PlanAnswer, PlanQuestion, QuoteDraft, Reach, Reason, ReflectQuestion, Reflection, Stance,
-    State, StepDraft, StepOutcome, ToolCall, ToolError, ToolOutput, ToolSpec, Toolbox, TurnAnswer,
-    TurnQuestion, Verdict,
+    ConcludeQuestion, ConclusionDraft, Conduct, Cost, DecideQuestion, Decision, Event, EvidenceId,
+    Exoneration, Exonerator, FindingDraft, JOURNAL_VERSION, Journal, JournalError, Leaning, Limits,
+    Mode, Opened, PlanAnswer, PlanQuestion, QuoteDraft, Reach, Reason, ReflectQuestion, Reflection,
+    Stance, State, StepDraft, StepOutcome, ToolCall, ToolError, ToolOutput, ToolSpec, Toolbox,
+    TurnAnswer, TurnQuestion, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -39,6 +39,7 @@ pub(crate) fn opened(alert: Alert) -> Opened {
         reserve: Cost::default(),
         tools: Shelf.specs().into(),
         actions: Arc::new([]),
+        conduct: Conduct::default(),
     }
 }
 
@@ -64,6 +65,12 @@ impl Analyst for Script {
             summary: format!("{ROWS} rows, and the address is listed."),
             findings: vec![finding()],
         }))
+    }
+
+    async fn decide(&self, _: &DecideQuestion) -> Result<Answer<Decision>, AskError> {
+        Err(AskError::Unavailable {
+            what: "the scripted case is planned".to_owned(),
+        })
     }
 
     async fn reflect(&self, _: &ReflectQuestion) -> Result<Answer<Reflection>, AskError> {
@@ -140,6 +147,7 @@ impl Toolbox for Shelf {
             arguments,
             reach: Reach::Internal,
             trust: Vec::new(),
+            needs: None,
         };
         let types = vec![IndicatorKind::Ip];
         vec![

@@ -1,11 +1,15 @@
 //! The command line.
 
+mod mutes;
+
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use nightshift_alert::Severity;
 use nightshift_engine::{Strategy, Verdict};
 use nightshift_pipeline::CaseStatus;
+
+pub(crate) use mutes::{MuteRule, Mutes};
 
 /// Triages security alerts while nobody is awake: plan, evidence, verdict, report.
 #[derive(Debug, Parser)]
@@ -54,6 +58,9 @@ pub(crate) enum Command {
     /// List and show messages that could not be read
     #[command(subcommand)]
     DeadLetters(DeadLetters),
+    /// List, add, try and remove mutes
+    #[command(subcommand)]
+    Mutes(Mutes),
     /// List playbooks, and check your own
     #[command(subcommand)]
     Playbooks(Playbooks),

@@ -6,6 +6,7 @@ mod dead_letters;
 mod demo;
 mod input;
 mod migrate;
+mod mutes;
 mod playbooks;
 mod run;
 mod tools;
@@ -30,6 +31,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Exit> {
         Command::DeadLetters(command) => {
             dead_letters::run(&App::build(&loaded, None)?, &command).await
         }
+        Command::Mutes(command) => mutes::run(&App::build(&loaded, None)?, &command).await,
         Command::Tools(command) => tools::run(&loaded, &command).await,
         Command::Migrate(json) => migrate::run(&App::build(&loaded, None)?, json).await,
     }

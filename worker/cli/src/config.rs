@@ -5,18 +5,20 @@
 
 mod environment;
 mod load;
+mod mute;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use nightshift_alert::feed::GenericFeed;
 use nightshift_engine::{Conduct, History, Limits, ReflectionMode, Strategy};
-use nightshift_pipeline::Route;
+use nightshift_pipeline::{AdmissionPolicy, Mute, Route, Routes};
 use nightshift_tools::ToolConfig;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use environment::no_colour;
 pub(crate) use load::{Loaded, load, sqlite_path};
+pub(crate) use mute::end;
 
 /// The text of the defaults.
 pub(crate) const DEFAULTS: &str = include_str!("../config.default.toml");
@@ -47,6 +49,8 @@ pub(crate) struct Config {
     pub(crate) destinations: Vec<Destination>,
     #[serde(default, rename = "route")]
     pub(crate) routes: Vec<Route>,
+    #[serde(default, rename = "mute")]
+    pub(crate) mutes: Vec<mute::Mute>,
 }
 
 /// `[store]`
@@ -111,6 +115,9 @@ pub(crate) struct CaseLimits {
     pub(crate) strikes: u32,
     pub(crate) tool_secs: u64,
     pub(crate) cooldown_hours: u32,
+    pub(crate) revisions_per_day: u32,
+    pub(crate) storm_cases: u32,
+    pub(crate) storm_minutes: u32,
 }
 
 impl CaseLimits {
@@ -282,6 +289,24 @@ pub(crate) enum FileFormat {
 }
 
 impl Config {
+    /// What becomes of alerts that come again, in storms, or muted. The error says which mute is wrong, and how.
+    pub(crate) fn admission(&self) -> Result<AdmissionPolicy, String> {
+        let routes = Routes {
+            rules: self.routes.clone(),
+            ..Routes::default()
+        };
+        let mutes = self.mutes.iter().enumerate();
+        let mutes = mutes.map(|(index, mute)| mute.to_rule(index));
+        Ok(AdmissionPolicy {
+            cooldown: chrono::Duration::hours(i64::from(self.limits.cooldown_hours)),
+            revisions_per_day: self.limits.revisions_per_day,
+            storm_cases: self.limits.storm_cases,
+            storm_window: chrono::Duration::minutes(i64::from(self.limits.storm_minutes)),
+            mutes: mutes.collect::<Result<Vec<Mute>, String>>()?,
+            wanted: routes.wanted(),
+        })
+    }
+
     /// Takes relative paths from the folder of the configuration file.
     fn resolve(mut self, base: &Path) -> Self {
         let from_base = |path: &mut PathBuf| {

@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use nightshift_engine::{Clock, Measure, Meter, Verdict};
+use nightshift_pipeline::Admission;
 use prometheus::{
     Encoder, Error, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
     IntGaugeVec, Opts, Registry, TextEncoder,
@@ -20,6 +21,9 @@ const CASE_SECONDS: &[f64] = &[
 const TOOL_SECONDS: &[f64] = &[0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0];
 const STEPS: &[f64] = &[1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 20.0];
 const CALLS: &[f64] = &[0.0, 2.0, 4.0, 6.0, 8.0, 12.0, 20.0, 40.0, 60.0];
+
+/// Feeds that need no configuration, and our own, of unreadable messages.
+const FEEDS: [&str; 5] = ["guardduty", "scc", "security_hub", "ocsf", "nightshift"];
 
 /// The metrics of this process.
 #[derive(Debug)]
@@ -89,7 +93,7 @@ struct Flow {
 
 impl Flow {
     fn new(declare: &Declare<'_>) -> Result<Self, Error> {
-        Ok(Self {
+        let flow = Self {
             messages: declare.counters(
                 "nightshift_messages_total",
                 "Messages taken from a source, by what became of them.",
@@ -110,7 +114,13 @@ impl Flow {
                 "Tries to show a report, by destination and outcome.",
                 &["destination", "outcome"],
             )?,
-        })
+        };
+        for feed in FEEDS {
+            for outcome in Admission::WORDS {
+                flow.alerts.with_label_values(&[feed, outcome]);
+            }
+        }
+        Ok(flow)
     }
 
     fn count(&self, measure: &Measure) {

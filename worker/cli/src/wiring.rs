@@ -55,7 +55,7 @@ impl App {
         Ok(Self {
             routes: Routes {
                 rules: config.routes.clone(),
-                destinations: Vec::new(),
+                ..Routes::default()
             },
             destinations: config.destinations.iter().map(destination).collect(),
             config,
@@ -178,7 +178,9 @@ pub(crate) fn open_store(config: &Config) -> Result<SqliteStore, Exit> {
     SqliteStore::open(&SqliteOptions {
         path: path.to_owned(),
         lease: Duration::from_secs(config.worker.lease_secs),
-        cooldown: chrono::Duration::hours(i64::from(config.limits.cooldown_hours)),
+        admission: config
+            .admission()
+            .map_err(|problem| Exit::Config(anyhow!(problem)))?,
     })
     .map_err(|error| Exit::Failed(error.into()))
 }

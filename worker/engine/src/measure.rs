@@ -83,7 +83,7 @@ pub enum Measure {
         /// What became of it.
         outcome: &'static str,
     },
-    /// An alert was admitted: `new`, `sighting`, `revision`.
+    /// An alert was admitted: `new`, `sighting`, `revision`, `replaced`, `member`, `muted`, `set_aside`.
     Alert {
         /// The alert's feed.
         feed: String,

@@ -1,138 +1,183 @@
-//! Admission: what becomes of an alert that was read. Pure.
+//! Admission: what becomes of an alert that was read. Pure; a file per rule.
+//!
+//! The store reads the [`Ground`] in the transaction that will hold the outcome, asks [`admit`], and writes what it
+//! says: an alert ends in one place, and two that come together cannot both be the first. Nothing here knows the
+//! wall clock: an arrival carries its time.
 
-use chrono::{DateTime, Duration, Utc};
-use nightshift_alert::{Alert, Content};
-
-use crate::{CaseId, CaseStatus};
-
-/// The latest case of the same key.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Known {
-    /// The case.
-    pub id: CaseId,
-    /// Where it stands.
-    pub status: CaseStatus,
-    /// Content of the alert that it was opened with.
-    pub content: Content,
-    /// When it was last opened or concluded.
-    pub touched_at: DateTime<Utc>,
-}
-
-/// What becomes of an alert.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Admission {
-    /// A case of its own.
-    New,
-    /// One more arrival of an alert that has a case.
-    Sighting(CaseId),
-    /// A case that is triaged again.
-    Revision(CaseId),
-    /// A case that is not finished and goes on.
-    GoOn(CaseId),
-}
-
-impl Admission {
-    /// The word used in metrics.
-    #[must_use]
-    pub const fn as_str(&self) -> &'static str {
-        match self {
-            Self::New => "new",
-            Self::Sighting(_) => "sighting",
-            Self::Revision(_) => "revision",
-            Self::GoOn(_) => "resumed",
-        }
-    }
-}
-
-/// Decides over one alert. `always` is `nightshift run`: a person asks for a triage, and gets one.
-#[must_use]
-pub fn admit(
-    alert: &Alert,
-    known: Option<&Known>,
-    now: DateTime<Utc>,
-    cooldown: Duration,
-    always: bool,
-) -> Admission {
-    let Some(known) = known else {
-        return Admission::New;
-    };
-    let id = known.id.clone();
-    if always {
-        return if known.status.is_over() {
-            Admission::Revision(id)
-        } else {
-            Admission::GoOn(id)
-        };
-    }
-    let recent = now - known.touched_at < cooldown;
-    if alert.content == known.content || !known.status.is_over() || recent {
-        Admission::Sighting(id)
-    } else {
-        Admission::Revision(id)
-    }
-}
+mod material;
+mod mute;
+mod outcome;
+mod set_aside;
+mod storm;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
+mod fixture;
+#[cfg(test)]
+mod property;
+#[cfg(test)]
+mod tests;
 
-    fn known(status: CaseStatus, content: &str, hours_ago: i64, now: DateTime<Utc>) -> Known {
-        Known {
-            id: CaseId("a".into()),
-            status,
-            content: Content(content.into()),
-            touched_at: now - Duration::hours(hours_ago),
+use chrono::{DateTime, Duration, Utc};
+use nightshift_alert::{Alert, FeedState};
+use nightshift_engine::Verdict;
+
+use crate::{Arrival, CaseId, Match};
+
+pub use mute::Mute;
+pub use outcome::{Admission, Change, Seen, SetAside};
+pub use storm::Window;
+
+/// What admission is set to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AdmissionPolicy {
+    /// How long after its end a case takes changes that are not material as sightings.
+    pub cooldown: Duration,
+    /// How often a case may be triaged again within 24 hours; a rise in severity always may.
+    pub revisions_per_day: u32,
+    /// How many cases of one feed, type and account may be opened within `storm_window`.
+    pub storm_cases: u32,
+    /// See `storm_cases`.
+    pub storm_window: Duration,
+    /// Mutes of the configuration; the store adds its own.
+    pub mutes: Vec<Mute>,
+    /// What is triaged although its class would be set aside: the routes that name a class.
+    pub wanted: Vec<Match>,
+}
+
+impl Default for AdmissionPolicy {
+    fn default() -> Self {
+        Self {
+            cooldown: Duration::hours(24),
+            revisions_per_day: 3,
+            storm_cases: 20,
+            storm_window: Duration::minutes(10),
+            mutes: Vec::new(),
+            wanted: Vec::new(),
         }
     }
+}
 
-    fn alert() -> Alert {
-        let bytes = include_bytes!("../../../tests/fixtures/alerts/guardduty-finding.json");
-        let mut batch =
-            nightshift_alert::read(bytes, &nightshift_alert::ReadOptions::default()).unwrap();
-        let mut alert = batch.alerts.remove(0);
-        alert.content = Content("same".into());
-        alert
+/// How far the last alert of a case is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// It waits, and nothing was done for it yet.
+    Waiting,
+    /// Its triage has begun.
+    Begun,
+    /// Its triage is over, and no other alert of the case waits.
+    Over,
+}
+
+/// What is known of a key that came before.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Known {
+    /// Its latest case; for a member of a storm, the case that stands for it.
+    pub id: CaseId,
+    /// How far its last alert is.
+    pub stage: Stage,
+    /// The verdict of its last triage; none where it has none, also for a failed one.
+    pub verdict: Option<Verdict>,
+    /// The last alert that it triages, or will.
+    pub alert: Box<Alert>,
+    /// Its state at the feed as noted last.
+    pub state: FeedState,
+    /// The latest `updatedAt` that counted.
+    pub updated: Option<DateTime<Utc>>,
+    /// When it was last opened or concluded.
+    pub touched_at: DateTime<Utc>,
+    /// How often it was triaged again in the last 24 hours, or will be.
+    pub revisions_today: u32,
+}
+
+/// What the store knows where an alert arrives.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Ground<'a> {
+    /// The case of the same key.
+    pub known: Option<&'a Known>,
+    /// Where there is no such case: the storm that the key is a member of.
+    pub member: Option<&'a Known>,
+    /// Cases like it that were opened within the storm window.
+    pub window: Option<&'a Window>,
+    /// All mutes.
+    pub mutes: &'a [Mute],
+}
+
+/// Decides over one arrival.
+#[must_use]
+pub fn admit(arrival: &Arrival, ground: &Ground<'_>, policy: &AdmissionPolicy) -> Admission {
+    match ground.known {
+        _ if arrival.always => asked(ground.known),
+        Some(known) => again(arrival, known, ground.mutes, policy),
+        None => first(arrival, ground, policy),
     }
+}
 
-    #[test]
-    fn the_table_of_admissions() {
-        use CaseStatus::{Concluded, Queued, Running};
-        let now = DateTime::from_timestamp(1_772_419_000, 0).unwrap();
-        let id = || CaseId("a".into());
-        for (case, always, expected) in [
-            (None, false, Admission::New),
-            (None, true, Admission::New),
-            (Some((Queued, "same", 1)), false, Admission::Sighting(id())),
-            (
-                Some((Running, "other", 1)),
-                false,
-                Admission::Sighting(id()),
-            ),
-            (
-                Some((Concluded, "same", 900)),
-                false,
-                Admission::Sighting(id()),
-            ),
-            (
-                Some((Concluded, "other", 1)),
-                false,
-                Admission::Sighting(id()),
-            ),
-            (
-                Some((Concluded, "other", 25)),
-                false,
-                Admission::Revision(id()),
-            ),
-            (
-                Some((Concluded, "same", 1)),
-                true,
-                Admission::Revision(id()),
-            ),
-            (Some((Running, "same", 1)), true, Admission::GoOn(id())),
-        ] {
-            let known = case.map(|(status, content, hours)| known(status, content, hours, now));
-            let found = admit(&alert(), known.as_ref(), now, Duration::hours(24), always);
-            assert_eq!(found, expected, "{known:?} always {always}");
+/// `nightshift run`: a person asks for a triage, and gets one.
+fn asked(known: Option<&Known>) -> Admission {
+    match known {
+        None => Admission::New,
+        Some(known) if known.stage == Stage::Over => {
+            Admission::Revision(known.id.clone(), Change::Asked)
         }
+        Some(known) => Admission::GoOn(known.id.clone()),
     }
+}
+
+/// A key that has a case.
+fn again(arrival: &Arrival, known: &Known, mutes: &[Mute], policy: &AdmissionPolicy) -> Admission {
+    let (alert, id) = (&arrival.alert, known.id.clone());
+    let change = match news(arrival, known, policy) {
+        Ok(change) => change,
+        Err(seen) => return Admission::Sighting(id, seen),
+    };
+    // What is more severe is never replaced before somebody looked at it: the milder news wait behind it.
+    if known.stage == Stage::Waiting && alert.severity >= known.alert.severity {
+        return Admission::Replaced(id, change);
+    }
+    if known.stage == Stage::Over
+        && let Some(mute) = mute::hiding(alert, mutes, arrival.at)
+    {
+        return Admission::Muted(mute.name.clone());
+    }
+    if change != Change::Severity && known.revisions_today >= policy.revisions_per_day {
+        return Admission::Sighting(id, Seen::TooOften(change));
+    }
+    Admission::Revision(id, change)
+}
+
+/// A key that has no case.
+fn first(arrival: &Arrival, ground: &Ground<'_>, policy: &AdmissionPolicy) -> Admission {
+    let alert = &arrival.alert;
+    // A dead letter is announced, whatever is muted.
+    if arrival.unreadable.is_some() {
+        return Admission::New;
+    }
+    if let Some(member) = ground.member
+        && let Err(seen) = news(arrival, member, policy)
+    {
+        return Admission::Sighting(member.id.clone(), seen);
+    }
+    if let Some(why) = set_aside::why(alert, policy) {
+        return Admission::SetAside(why);
+    }
+    if let Some(mute) = mute::hiding(alert, ground.mutes, arrival.at) {
+        return Admission::Muted(mute.name.clone());
+    }
+    storm::joins(alert, ground.window, policy)
+        .map_or(Admission::New, |first| Admission::Member(first.clone()))
+}
+
+/// What is new in an arrival of a known key that ought to be triaged; else why it is but a sighting.
+fn news(arrival: &Arrival, known: &Known, policy: &AdmissionPolicy) -> Result<Change, Seen> {
+    let alert = &arrival.alert;
+    if material::is_older(alert, known) {
+        return Err(Seen::Older);
+    }
+    if let Some(why) = set_aside::why(alert, policy) {
+        return Err(Seen::AtFeed(why));
+    }
+    if material::is_same(alert, known) {
+        return Err(Seen::Same);
+    }
+    material::change(alert, known, arrival.at, policy).ok_or(Seen::Unchanged)
 }

@@ -145,6 +145,8 @@ pub struct CaseRow {
     pub concluded_at: Option<DateTime<Utc>>,
     /// How many more times the alert came.
     pub sightings: u64,
+    /// How many other alerts of a storm are told in its report.
+    pub members: u64,
     /// What it cost in US dollars.
     pub usd: f64,
 }
@@ -173,6 +175,23 @@ pub struct Sighting {
     pub source: String,
     /// How often the product had seen it by then.
     pub count: u64,
+    /// Why it is but a sighting: `same`, `unchanged`, `older`, `too_often:…`, `at_feed:…`.
+    pub note: Option<String>,
+}
+
+/// Another alert of a storm, told in the report of the first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Member {
+    /// When it came.
+    pub at: DateTime<Utc>,
+    /// From where.
+    pub source: String,
+    /// Its key, as text.
+    pub key: String,
+    /// Its severity, as sent.
+    pub severity: Severity,
+    /// Its title.
+    pub title: String,
 }
 
 /// Everything that is stored about one case.
@@ -188,6 +207,8 @@ pub struct CaseView {
     pub report: Option<Report>,
     /// Further arrivals.
     pub sightings: Vec<Sighting>,
+    /// Other alerts of its storm, the newest ones.
+    pub members: Vec<Member>,
     /// Where reports went, or are to go.
     pub deliveries: Vec<DeliveryRow>,
 }

@@ -7,27 +7,31 @@ mod admission;
 mod case;
 mod delivery;
 mod intake;
+mod muted;
 mod port;
 mod profile;
 mod report;
 mod route;
 mod triage;
 
-pub use admission::{Admission, Known, admit};
+pub use admission::{
+    Admission, AdmissionPolicy, Change, Ground, Known, Mute, Seen, SetAside, Stage, Window, admit,
+};
 pub use case::{
     CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, DeadLetter, DeliveryRow, Lane, Lease,
-    Sighting,
+    Member, Sighting,
 };
 pub use delivery::{Delivery, deliver_due};
 pub use intake::{Arrival, Intake, IntakeError, Received, read_message, unreadable_alert};
+pub use muted::{MutePreview, MuteRow, NewMute, PlaceCount};
 pub use port::{
     Accepted, Cases, Claimed, Closing, DeadLetters, DeliveryError, Destination, Due, Inbox,
-    Message, Outbox, Sent, Source, SourceError, StoreError,
+    Message, Mutes, Outbox, Places, Sent, Source, SourceError, StoreError,
 };
 pub use profile::{Profile, Profiles};
 pub use report::{
     AlertFacts, Call, EvidenceEntry, FindingEntry, REPORT_SCHEMA, Reach, Report, Sender, Signal,
     StepEntry, TimelineEntry, build as build_report,
 };
-pub use route::{Match, Route, Routes};
+pub use route::{Match, Route, Routes, Samples};
 pub use triage::{Triage, TriageError, Watcher};

@@ -9,7 +9,7 @@ use nightshift_engine::{Conclusion, Event};
 
 use crate::{
     Admission, Arrival, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, DeadLetter, Lane, Lease,
-    Report,
+    Mute, MutePreview, MuteRow, NewMute, PlaceCount, Report,
 };
 
 /// What a source hands over.
@@ -64,6 +64,9 @@ pub enum StoreError {
     /// There is no such case, or the short id fits several.
     #[error("there is no case {0:?}; `nightshift cases list` shows those there are")]
     NoSuchCase(String),
+    /// There is no such mute that could be removed.
+    #[error("there is no mute {0:?} that holds; `nightshift mutes list` shows those there are")]
+    NoSuchMute(String),
     /// The journal was written by a newer version.
     #[error("the journal of case {0} cannot be read by this version")]
     Unreadable(String, #[source] Box<dyn std::error::Error + Send + Sync>),
@@ -81,10 +84,12 @@ pub enum StoreError {
 /// What became of one arrival.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Accepted {
-    /// The case it belongs to.
-    pub case_id: CaseId,
+    /// The case it belongs to; none for what is muted or set aside.
+    pub case_id: Option<CaseId>,
     /// Its key, as text.
     pub key: String,
+    /// Its title.
+    pub title: String,
     /// Its feed.
     pub feed: String,
     /// What became of it.
@@ -215,6 +220,53 @@ pub trait DeadLetters: Send + Sync {
     ///
     /// When the store cannot be read.
     async fn letter(&self, id: i64) -> Result<Option<(DeadLetter, Vec<u8>)>, StoreError>;
+}
+
+/// Mutes: those of the configuration and those that people added.
+#[async_trait]
+pub trait Mutes: Send + Sync {
+    /// All of them with what they hid, also those that ended or were removed.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    async fn mutes(&self) -> Result<Vec<MuteRow>, StoreError>;
+
+    /// Adds one, and gives it a name.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be written.
+    async fn add_mute(&self, mute: NewMute, at: DateTime<Utc>) -> Result<Mute, StoreError>;
+
+    /// Ends one that was added; what it hid stays counted.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NoSuchMute`], or when the store cannot be written.
+    async fn remove_mute(&self, name: &str, at: DateTime<Utc>) -> Result<(), StoreError>;
+
+    /// What it would have hidden of all that came since.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    async fn preview_mute(
+        &self,
+        mute: &NewMute,
+        since: DateTime<Utc>,
+    ) -> Result<MutePreview, StoreError>;
+}
+
+/// Where accepted alerts ended: each in exactly one place.
+#[async_trait]
+pub trait Places: Send + Sync {
+    /// How many alerts are where, and why.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    async fn places(&self) -> Result<Vec<PlaceCount>, StoreError>;
 }
 
 /// A report that a destination does not show yet.

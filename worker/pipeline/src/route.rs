@@ -23,9 +23,25 @@ pub struct Match {
     /// One of these regions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub region: Vec<String>,
+    /// One of these classes of Security Command Center; case does not matter.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub class: Vec<String>,
 }
 
 impl Match {
+    /// Whether it says nothing, or nothing but a severity.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.feed.is_none()
+            && self
+                .kind
+                .as_ref()
+                .is_none_or(|glob| glob.trim_matches('*').is_empty())
+            && self.account.is_empty()
+            && self.region.is_empty()
+            && self.class.is_empty()
+    }
+
     /// Whether the alert fits.
     #[must_use]
     pub fn fits(&self, alert: &Alert) -> bool {
@@ -42,6 +58,12 @@ impl Match {
                 .is_none_or(|least| alert.severity >= least)
             && among(&self.account, alert.account.as_ref())
             && among(&self.region, alert.region.as_ref())
+            && (self.class.is_empty() || self.names_class_of(alert))
+    }
+
+    fn names_class_of(&self, alert: &Alert) -> bool {
+        let class = alert.class.as_deref().unwrap_or_default();
+        self.class.iter().any(|one| one.eq_ignore_ascii_case(class))
     }
 }
 
@@ -66,21 +88,48 @@ pub struct Routes {
     pub rules: Vec<Route>,
     /// Destinations of an alert that no rule sends elsewhere.
     pub destinations: Vec<String>,
+    /// What else holds for generated samples.
+    pub samples: Samples,
+}
+
+/// Generated samples prove that the way is open: the playbook triages them, and nobody gets a ticket or a page.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Samples {
+    /// The profile that triages them, whatever rules say; none where every profile thinks by playbook.
+    pub profile: Option<String>,
+    /// Destinations that open tickets or page people: samples never go there.
+    pub withheld: Vec<String>,
 }
 
 impl Routes {
     /// The profile for this alert.
     #[must_use]
     pub fn profile(&self, alert: &Alert) -> &str {
-        self.first(alert, |route| route.profile.as_deref())
+        let for_samples = self.samples.profile.as_deref();
+        for_samples
+            .filter(|_| alert.is_sample())
+            .or_else(|| self.first(alert, |route| route.profile.as_deref()))
             .unwrap_or("default")
     }
 
     /// The destinations for this alert.
     #[must_use]
-    pub fn destinations(&self, alert: &Alert) -> &[String] {
-        self.first(alert, |route| route.destinations.as_deref())
+    pub fn destinations(&self, alert: &Alert) -> Vec<String> {
+        let mut names = self
+            .first(alert, |route| route.destinations.as_deref())
             .unwrap_or(&self.destinations)
+            .to_vec();
+        if alert.is_sample() {
+            names.retain(|name| !self.samples.withheld.contains(name));
+        }
+        names
+    }
+
+    /// The rules that name a class: what they fit is triaged, though its class would be set aside.
+    #[must_use]
+    pub fn wanted(&self) -> Vec<Match> {
+        let named = self.rules.iter().filter(|rule| !rule.when.class.is_empty());
+        named.map(|rule| rule.when.clone()).collect()
     }
 
     /// The first rule that fits and says something of what is asked.
@@ -133,9 +182,57 @@ mod tests {
                 rule(Match::default(), Some("rest"), Some(&["soc"])),
             ],
             destinations: vec!["stdout".into()],
+            samples: Samples::default(),
         };
         assert_eq!(routes.profile(&alert()), "dns");
         assert_eq!(routes.destinations(&alert()), ["soc"]);
         assert_eq!(Routes::default().profile(&alert()), "default");
+    }
+
+    #[test]
+    fn samples_go_to_their_profile_and_never_to_a_ticket() {
+        let routes = Routes {
+            rules: vec![rule(
+                Match::default(),
+                Some("model"),
+                Some(&["soc", "jira"]),
+            )],
+            destinations: Vec::new(),
+            samples: Samples {
+                profile: Some("playbook".into()),
+                withheld: vec!["jira".into()],
+            },
+        };
+        let mut alert = alert();
+        alert.state.sample = false;
+        assert_eq!(routes.profile(&alert), "model");
+        assert_eq!(routes.destinations(&alert), ["soc", "jira"]);
+        alert.state.sample = true;
+        assert_eq!(routes.profile(&alert), "playbook");
+        assert_eq!(routes.destinations(&alert), ["soc"]);
+    }
+
+    #[test]
+    fn a_rule_that_names_a_class_wants_it() {
+        let vulnerable = Match {
+            class: vec!["vulnerability".into()],
+            ..Match::default()
+        };
+        let routes = Routes {
+            rules: vec![
+                rule(Match::default(), None, None),
+                rule(vulnerable.clone(), None, Some(&["soc"])),
+            ],
+            ..Routes::default()
+        };
+        assert_eq!(
+            routes.wanted().as_slice(),
+            std::slice::from_ref(&vulnerable)
+        );
+        let mut alert = alert();
+        assert!(!vulnerable.fits(&alert));
+        alert.class = Some("VULNERABILITY".into());
+        assert!(vulnerable.fits(&alert));
+        assert!(!vulnerable.is_empty() && Match::default().is_empty());
     }
 }

@@ -128,7 +128,7 @@ impl Triage {
         let journal = CaseJournal {
             triage: self.clone(),
             lease: claimed.lease,
-            destinations: self.routes.destinations(&claimed.alert).to_vec(),
+            destinations: self.routes.destinations(&claimed.alert),
         };
         journal.append(&news).await.map_err(DriveError::from)?;
         events.append(&mut news);

@@ -7,9 +7,12 @@ mod cases;
 mod dead_letters;
 mod host;
 mod inbox;
+mod mutes;
 mod outbox;
 mod past;
+mod places;
 mod read;
+mod revisions;
 mod row;
 mod thread;
 
@@ -17,10 +20,11 @@ mod thread;
 mod tests;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use host::Holder;
-use nightshift_pipeline::StoreError;
+use nightshift_pipeline::{AdmissionPolicy, StoreError};
 use rusqlite::Connection;
 use thread::Thread;
 
@@ -38,8 +42,8 @@ pub struct SqliteOptions {
     pub path: PathBuf,
     /// How long a lease holds without a renewal.
     pub lease: Duration,
-    /// How long after its end a case takes changed arrivals as sightings.
-    pub cooldown: chrono::Duration,
+    /// What admission is set to.
+    pub admission: AdmissionPolicy,
 }
 
 /// The database cannot be opened.
@@ -83,7 +87,7 @@ pub struct SqliteStore {
     thread: Thread,
     holder: Holder,
     lease_secs: f64,
-    cooldown: chrono::Duration,
+    admission: Arc<AdmissionPolicy>,
 }
 
 impl SqliteStore {
@@ -104,7 +108,7 @@ impl SqliteStore {
             thread: Thread::start(connection).map_err(OpenError::Thread)?,
             holder: Holder::this_process(),
             lease_secs: options.lease.as_secs_f64(),
-            cooldown: options.cooldown,
+            admission: Arc::new(options.admission.clone()),
         })
     }
 

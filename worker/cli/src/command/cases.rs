@@ -2,7 +2,9 @@
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use nightshift_alert::Severity;
-use nightshift_pipeline::{CaseFilter, CaseRow, CaseStatus, CaseView, Cases as _, Report};
+use nightshift_pipeline::{
+    CaseFilter, CaseRow, CaseStatus, CaseView, Cases as _, Places as _, Report,
+};
 use serde::Serialize;
 
 use super::run::text_options;
@@ -28,6 +30,7 @@ async fn list(app: &App, options: &CasesList) -> Result<(), Exit> {
         limit: options.limit,
     };
     let rows = app.store.list(&filter).await?;
+    say_what_has_no_case(app).await?;
     if options.json.json {
         return rows.iter().try_for_each(print_json);
     }
@@ -45,6 +48,32 @@ async fn list(app: &App, options: &CasesList) -> Result<(), Exit> {
     print(&table.to_string())
 }
 
+/// What was accepted and is in no list of cases: muted or set aside, and why.
+async fn say_what_has_no_case(app: &App) -> Result<(), Exit> {
+    let places = app.store.places().await?;
+    let hidden = places
+        .iter()
+        .filter(|one| matches!(one.place.as_str(), "muted" | "set_aside"));
+    let words: Vec<String> = hidden
+        .map(|one| {
+            let place = one.place.replace('_', " ");
+            format!("{} {place} ({})", one.alerts, plain(&one.why, 80))
+        })
+        .collect();
+    if !words.is_empty() {
+        say(&format!("without a case: {}", words.join(", ")));
+    }
+    Ok(())
+}
+
+/// How often the alert of a case came; behind `+`, how many others of its storm.
+fn seen(row: &CaseRow) -> String {
+    match row.members {
+        0 => (row.sightings + 1).to_string(),
+        members => format!("{}+{members}", row.sightings + 1),
+    }
+}
+
 fn cells(row: &CaseRow) -> [String; 6] {
     let account = row
         .account
@@ -55,7 +84,7 @@ fn cells(row: &CaseRow) -> [String; 6] {
         row.opened_at.format("%m-%d %H:%M").to_string(),
         short(row.assessed_severity.unwrap_or(row.severity)).to_owned(),
         outcome(row).to_owned(),
-        (row.sightings + 1).to_string(),
+        seen(row),
         plain(&row.title, 80) + &account,
     ]
 }
@@ -99,6 +128,7 @@ struct Shown<'a> {
     case: &'a CaseRow,
     report: &'a Option<Report>,
     sightings: &'a [nightshift_pipeline::Sighting],
+    members: &'a [nightshift_pipeline::Member],
     deliveries: &'a [nightshift_pipeline::DeliveryRow],
     events: usize,
 }
@@ -110,6 +140,7 @@ async fn show(app: &App, options: &CasesShow) -> Result<(), Exit> {
             case: &view.row,
             report: &view.report,
             sightings: &view.sightings,
+            members: &view.members,
             deliveries: &view.deliveries,
             events: view.events.len(),
         });
@@ -151,11 +182,30 @@ fn unfinished(view: &CaseView) -> String {
 fn trace(view: &CaseView) -> String {
     let mut lines = Vec::new();
     for sighting in &view.sightings {
+        let note = match sighting.note.as_deref() {
+            None | Some("same") => String::new(),
+            Some(note) => format!(" ({})", note.replace('_', " ")),
+        };
         lines.push(format!(
-            "seen again {} from {}, count {}",
+            "seen again {} from {}, count {}{note}",
             sighting.at.format("%Y-%m-%d %H:%M:%S"),
             plain(&sighting.source, 60),
             sighting.count
+        ));
+    }
+    if view.row.members > 0 {
+        lines.push(format!(
+            "{} other alerts of this storm, the newest:",
+            view.row.members
+        ));
+    }
+    for member in &view.members {
+        lines.push(format!(
+            "  {} {} {}: {}",
+            member.at.format("%Y-%m-%d %H:%M:%S"),
+            member.severity,
+            plain(&member.key, 100),
+            plain(&member.title, 100)
         ));
     }
     for delivery in &view.deliveries {

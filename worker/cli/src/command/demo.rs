@@ -45,11 +45,17 @@ pub(super) async fn run(loaded: &Loaded, options: &Demo) -> Result<(), Exit> {
     };
     let accepted = intake(&app).await?;
     let new = count(&accepted, |admission| *admission == Admission::New);
+    let seen = count(&accepted, |admission| {
+        matches!(admission, Admission::Sighting(..))
+    });
+    let others = match accepted.len() - new - seen {
+        0 => String::new(),
+        others => format!(", {others} otherwise"),
+    };
     say_if(&format!(
-        "{} messages hold {} alerts: {new} new cases, {} sightings",
+        "{} messages hold {} alerts: {new} new cases, {seen} sightings{others}",
         material::MESSAGES.len(),
         accepted.len(),
-        accepted.len() - new
     ));
     let progress = (!options.quiet).then(|| Arc::new(Progress::new(true)));
     let watcher = progress.clone().map(|progress| progress as Arc<_>);
@@ -139,12 +145,20 @@ fn count(accepted: &[Accepted], wanted: impl Fn(&Admission) -> bool) -> usize {
 async fn closing_table(app: &App, accepted: &[Accepted]) -> Result<(), Exit> {
     let mut table = table(&["Case", "Came as", "Severity", "Verdict", "What"], &[4]);
     for one in accepted {
-        let row = app.store.view(&one.case_id.0).await?.row;
         let came = match (&one.admission, one.dead_letter) {
-            (Admission::Sighting(_), _) => "sighting".to_owned(),
+            (Admission::Sighting(..), _) => "sighting".to_owned(),
             (_, Some(number)) => format!("dead letter {number}"),
+            (Admission::Muted(name), None) => format!("muted by {name}"),
+            (Admission::SetAside(why), None) => format!("set aside: {why}"),
             (admission, None) => admission.as_str().to_owned(),
         };
+        let Some(id) = &one.case_id else {
+            let none = String::new;
+            let title = plain(&one.title, 120);
+            table.add_row([none(), plain(&came, 80), none(), none(), title]);
+            continue;
+        };
+        let row = app.store.view(&id.0).await?.row;
         let severity = match row.assessed_severity {
             Some(assessed) if assessed != row.severity => {
                 format!("{} → {}", short(row.severity), short(assessed))
@@ -152,7 +166,7 @@ async fn closing_table(app: &App, accepted: &[Accepted]) -> Result<(), Exit> {
             _ => short(row.severity).to_owned(),
         };
         table.add_row([
-            one.case_id.to_string(),
+            id.to_string(),
             came,
             severity,
             outcome(&row).to_owned(),

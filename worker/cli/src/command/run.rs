@@ -71,9 +71,8 @@ async fn triage(app: &App, options: &Run, alerts: Vec<Alert>, bytes: &[u8]) -> R
     });
     let mut ids: Vec<CaseId> = Vec::new();
     for accepted in app.store.accept(arrivals.collect()).await? {
-        if !ids.contains(&accepted.case_id) {
-            ids.push(accepted.case_id);
-        }
+        // What somebody asks for always has a case.
+        ids.extend(accepted.case_id.filter(|id| !ids.contains(id)));
     }
     let release = super::stop_on_signal();
     let mut failed = false;

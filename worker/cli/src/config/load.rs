@@ -135,6 +135,8 @@ fn check(config: &Config) -> anyhow::Result<()> {
         ("minutes", limits.minutes == 0),
         ("parallel", limits.parallel == 0),
         ("tool_secs", limits.tool_secs == 0),
+        ("storm_cases", limits.storm_cases == 0),
+        ("storm_minutes", limits.storm_minutes == 0),
     ] {
         refuse(is_zero, format!("[limits] {name} = 0: use 1 or more"))?;
     }
@@ -145,7 +147,24 @@ fn check(config: &Config) -> anyhow::Result<()> {
             format!("[[feed]] {}", faults.join("; ")),
         )?;
     }
+    check_mutes(config)?;
     check_routes(config)
+}
+
+/// Every mute can be one, and has a name of its own, under which its hits are counted.
+fn check_mutes(config: &Config) -> anyhow::Result<()> {
+    let mutes = config
+        .admission()
+        .map_err(|problem| anyhow!(problem))?
+        .mutes;
+    let mut names: Vec<&str> = mutes.iter().map(|mute| mute.name.as_str()).collect();
+    names.sort_unstable();
+    let twice = names.windows(2).find(|pair| pair.first() == pair.last());
+    let name = twice.and_then(|pair| pair.first()).unwrap_or(&"");
+    refuse(
+        twice.is_some(),
+        format!("[[mute]] {name:?} stands there twice; give each a name of its own"),
+    )
 }
 
 /// Every route leads to destinations and profiles that there are.
@@ -210,6 +229,10 @@ mod tests {
         assert_eq!(
             config.limits.of_a_case(),
             nightshift_engine::Limits::default()
+        );
+        assert_eq!(
+            config.admission().unwrap(),
+            nightshift_pipeline::AdmissionPolicy::default()
         );
     }
 

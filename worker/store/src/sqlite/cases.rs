@@ -13,7 +13,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::host::{Holder, uptime_secs};
 use super::row::{severity, time};
 use super::thread::Failure;
-use super::{SqliteStore, read};
+use super::{SqliteStore, read, revisions};
 
 const HOLDERS: &str = "SELECT DISTINCT lease_holder FROM cases WHERE status = 'running'";
 /// A running case whose worker is gone, or whose lease has ended, waits again.
@@ -294,5 +294,5 @@ fn close(connection: &Connection, lease: &Lease, closing: &Closing) -> Result<()
     for destination in &closing.destinations {
         wish.execute(params![lease.case_id.0, destination, at])?;
     }
-    Ok(())
+    revisions::go_on(connection, &lease.case_id)
 }

@@ -1,45 +1,52 @@
 //! The inbox: a batch is accepted whole, in one transaction, or not at all.
+//!
+//! What becomes of an alert is for `admit` to say, over what `ground` reads; here it is written, and noted in the ledger
+//! of arrivals, where every accepted alert stands once.
+
+mod ground;
+mod ledger;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use nightshift_alert::{Alert, Content};
-use nightshift_pipeline::{Accepted, Admission, Arrival, CaseId, Inbox, Known, StoreError, admit};
-use rusqlite::{Connection, OptionalExtension, params};
+use nightshift_alert::Alert;
+use nightshift_pipeline::{
+    Accepted, Admission, AdmissionPolicy, Arrival, CaseId, Inbox, Mute, Seen, StoreError, admit,
+};
+use rusqlite::{Connection, params};
 use sha2::{Digest, Sha256};
 
-use super::SqliteStore;
-use super::row::{get_status, get_time, severity, time};
+use super::revisions::{self, Coming};
+use super::row::{severity, time};
 use super::thread::Failure;
+use super::{SqliteStore, mutes};
+use ground::Facts;
 
 /// Most bytes of one message that are kept.
 const MOST_RAW_BYTES: usize = 16 * 1024 * 1024;
 
-const KNOWN: &str = "SELECT id, status, content, coalesce(concluded_at, touched_at) FROM cases \
-     WHERE key = ?1 ORDER BY opened_at DESC LIMIT 1";
 const ADD_RAW: &str = "INSERT INTO raw_messages (source, received_at, size_bytes, sha256, bytes) \
      VALUES (?1, ?2, ?3, ?4, ?5)";
 const ADD_CASE: &str = "INSERT INTO cases \
-     (id, key, feed, type, title, account, severity, content, status, opened_at, touched_at) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'queued', ?9, ?9)";
-const ADD_REVISION: &str = "UPDATE cases SET revision = revision + 1, status = 'queued', severity = ?2, content = ?3, \
-     title = ?4, touched_at = ?5, lease_holder = NULL, lease_until = NULL WHERE id = ?1";
-const ADD_ALERT: &str = "INSERT INTO alerts (case_id, revision, raw_id, source, received_at, alert) \
-     SELECT id, revision, ?2, ?3, ?4, ?5 FROM cases WHERE id = ?1";
-const ADD_INDICATOR: &str =
-    "INSERT OR IGNORE INTO indicators (type, value, case_id, role) VALUES (?1, ?2, ?3, ?4)";
-const ADD_SIGHTING: &str = "INSERT INTO sightings (case_id, raw_id, source, received_at, count, content) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+     (id, key, feed, type, title, account, severity, content, status, opened_at, touched_at, updated_at) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'queued', ?9, ?9, ?10)";
+const ADD_SIGHTING: &str = "INSERT INTO sightings (case_id, raw_id, source, received_at, count, content, note) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 const COUNT_SIGHTING: &str = "UPDATE cases SET sightings = sightings + 1 WHERE id = ?1";
+const COUNT_MEMBER: &str = "UPDATE cases SET members = members + 1 WHERE id = ?1";
+/// The key stands here because a sighting may be that of a member, whose state is not the state of its case.
+const NOTE_STATE: &str = "UPDATE cases SET feed_state = ?3, updated_at = coalesce(?4, updated_at) \
+     WHERE id = ?1 AND key = ?2";
 const ADD_DEAD_LETTER: &str = "INSERT INTO dead_letters (source, received_at, error, size_bytes, sha256, raw_id, case_id) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 
 #[async_trait]
 impl Inbox for SqliteStore {
     async fn accept(&self, batch: Vec<Arrival>) -> Result<Vec<Accepted>, StoreError> {
-        let cooldown = self.cooldown;
+        let policy = Arc::clone(&self.admission);
         self.thread
             .run("accept a batch", move |connection| {
+                let mutes = mutes::in_force(connection, &policy)?;
                 let mut last: Option<(Arc<[u8]>, i64)> = None;
                 batch
                     .iter()
@@ -49,7 +56,7 @@ impl Inbox for SqliteStore {
                             _ => add_raw(connection, arrival)?,
                         };
                         last = Some((Arc::clone(&arrival.raw), raw_id));
-                        accept_one(connection, arrival, raw_id, cooldown)
+                        accept_one(connection, arrival, raw_id, &mutes, &policy)
                     })
                     .collect()
             })
@@ -73,70 +80,114 @@ fn accept_one(
     connection: &Connection,
     arrival: &Arrival,
     raw_id: i64,
-    cooldown: chrono::Duration,
+    mutes: &[Mute],
+    policy: &AdmissionPolicy,
 ) -> Result<Accepted, Failure> {
     let alert = &arrival.alert;
     let key = alert.key.to_string();
-    let known = known(connection, &key)?;
-    let admission = admit(alert, known.as_ref(), arrival.at, cooldown, arrival.always);
-    let case_id = match &admission {
-        Admission::New => {
-            let id = add_case(connection, arrival, &key)?;
-            add_alert(connection, &id, arrival, raw_id)?;
-            id
-        }
-        Admission::Revision(id) => {
-            connection.prepare_cached(ADD_REVISION)?.execute(params![
-                id.0,
-                severity(alert.severity),
-                alert.content.0,
-                alert.title,
-                time(arrival.at)
-            ])?;
-            add_alert(connection, id, arrival, raw_id)?;
-            id.clone()
-        }
-        Admission::Sighting(id) | Admission::GoOn(id) => {
-            add_sighting(connection, id, arrival, raw_id)?;
-            id.clone()
-        }
-    };
-    let mut dead_letter = None;
-    if let Some(error) = &arrival.unreadable {
-        connection
-            .prepare_cached(ADD_DEAD_LETTER)?
-            .execute(params![
-                arrival.source,
-                time(arrival.at),
-                error,
-                size(arrival),
-                digest(&arrival.raw),
-                raw_id,
-                case_id.0
-            ])?;
-        dead_letter = Some(connection.last_insert_rowid());
-    }
+    let facts = Facts::read(connection, arrival, &key, policy)?;
+    let admission = admit(arrival, &facts.ground(mutes), policy);
+    let case_id = write(connection, arrival, raw_id, &key, &admission)?;
+    let dead_letter = add_dead_letter(connection, arrival, raw_id, case_id.as_ref())?;
+    ledger::add(
+        connection,
+        arrival,
+        raw_id,
+        &key,
+        &admission,
+        case_id.as_ref(),
+        dead_letter,
+    )?;
     Ok(Accepted {
         case_id,
         key,
+        title: alert.title.clone(),
         feed: alert.feed.clone(),
         admission,
         dead_letter,
     })
 }
 
-fn known(connection: &Connection, key: &str) -> Result<Option<Known>, Failure> {
-    Ok(connection
-        .prepare_cached(KNOWN)?
-        .query_row([key], |row| {
-            Ok(Known {
-                id: CaseId(row.get(0)?),
-                status: get_status(row, 1)?,
-                content: Content(row.get(2)?),
-                touched_at: get_time(row, 3)?,
-            })
-        })
-        .optional()?)
+/// Does what admission says; the case that the alert belongs to, where there is one.
+fn write(
+    connection: &Connection,
+    arrival: &Arrival,
+    raw_id: i64,
+    key: &str,
+    admission: &Admission,
+) -> Result<Option<CaseId>, Failure> {
+    let coming = |why| Coming {
+        source: &arrival.source,
+        at: arrival.at,
+        raw_id: Some(raw_id),
+        alert: &arrival.alert,
+        why,
+    };
+    match admission {
+        Admission::New => {
+            let id = add_case(connection, arrival, key)?;
+            revisions::add_alert(connection, &id, &coming(None))?;
+            return Ok(Some(id));
+        }
+        Admission::Revision(id, change) => {
+            revisions::again(connection, id, &coming(Some(change.as_str())))?;
+        }
+        Admission::Replaced(id, change) => {
+            revisions::replace(connection, id, &coming(Some(change.as_str())))?;
+        }
+        Admission::Sighting(id, seen) => {
+            add_sighting(connection, id, arrival, raw_id, Some(seen))?;
+            if matches!(seen, Seen::AtFeed(_)) {
+                note_state(connection, id, key, &arrival.alert)?;
+            }
+        }
+        Admission::GoOn(id) => add_sighting(connection, id, arrival, raw_id, None)?,
+        Admission::Member(id) => {
+            connection.prepare_cached(COUNT_MEMBER)?.execute([&id.0])?;
+        }
+        Admission::Muted(_) | Admission::SetAside(_) => {}
+    }
+    Ok(admission.case().cloned())
+}
+
+fn add_dead_letter(
+    connection: &Connection,
+    arrival: &Arrival,
+    raw_id: i64,
+    case_id: Option<&CaseId>,
+) -> Result<Option<i64>, Failure> {
+    let Some(error) = &arrival.unreadable else {
+        return Ok(None);
+    };
+    connection
+        .prepare_cached(ADD_DEAD_LETTER)?
+        .execute(params![
+            arrival.source,
+            time(arrival.at),
+            error,
+            size(arrival),
+            digest(&arrival.raw),
+            raw_id,
+            case_id.map(|id| &id.0)
+        ])?;
+    Ok(Some(connection.last_insert_rowid()))
+}
+
+fn note_state(
+    connection: &Connection,
+    id: &CaseId,
+    key: &str,
+    alert: &Alert,
+) -> Result<(), Failure> {
+    let state = serde_json::to_string(&alert.state)
+        .map_err(|cause| Failure::Unreadable(id.0.clone(), cause))?;
+    connection.prepare_cached(NOTE_STATE)?.execute(params![
+        id.0,
+        key,
+        state,
+        alert.times.updated.map(time)
+    ])?;
+    Ok(())
 }
 
 /// A new case; a name that is taken by chance is drawn again.
@@ -153,7 +204,8 @@ fn add_case(connection: &Connection, arrival: &Arrival, key: &str) -> Result<Cas
             alert.account,
             severity(alert.severity),
             alert.content.0,
-            time(arrival.at)
+            time(arrival.at),
+            alert.times.updated.map(time)
         ]);
         match added {
             Ok(_) => return Ok(id),
@@ -169,36 +221,12 @@ fn is_taken(error: &rusqlite::Error) -> bool {
         .is_some_and(|code| code.extended_code == rusqlite::ffi::SQLITE_CONSTRAINT_PRIMARYKEY)
 }
 
-fn add_alert(
-    connection: &Connection,
-    id: &CaseId,
-    arrival: &Arrival,
-    raw_id: i64,
-) -> Result<(), Failure> {
-    connection.prepare_cached(ADD_ALERT)?.execute(params![
-        id.0,
-        raw_id,
-        arrival.source,
-        time(arrival.at),
-        json(&id.0, &arrival.alert)?
-    ])?;
-    let mut statement = connection.prepare_cached(ADD_INDICATOR)?;
-    for indicator in &arrival.alert.indicators {
-        statement.execute(params![
-            indicator.kind.as_str(),
-            indicator.value,
-            id.0,
-            indicator.role.as_str()
-        ])?;
-    }
-    Ok(())
-}
-
 fn add_sighting(
     connection: &Connection,
     id: &CaseId,
     arrival: &Arrival,
     raw_id: i64,
+    seen: Option<&Seen>,
 ) -> Result<(), Failure> {
     connection.prepare_cached(ADD_SIGHTING)?.execute(params![
         id.0,
@@ -206,16 +234,13 @@ fn add_sighting(
         arrival.source,
         time(arrival.at),
         i64::try_from(arrival.alert.count).unwrap_or(i64::MAX),
-        arrival.alert.content.0
+        arrival.alert.content.0,
+        seen.map(ToString::to_string)
     ])?;
     connection
         .prepare_cached(COUNT_SIGHTING)?
         .execute([&id.0])?;
     Ok(())
-}
-
-fn json(id: &str, alert: &Alert) -> Result<String, Failure> {
-    serde_json::to_string(alert).map_err(|cause| Failure::Unreadable(id.to_owned(), cause))
 }
 
 fn size(arrival: &Arrival) -> i64 {

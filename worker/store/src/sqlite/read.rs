@@ -2,14 +2,16 @@
 
 use nightshift_alert::Alert;
 use nightshift_engine::Event;
-use nightshift_pipeline::{CaseFilter, CaseRow, CaseView, DeliveryRow, Report, Sighting};
+use nightshift_pipeline::{CaseFilter, CaseRow, CaseView, DeliveryRow, Member, Report, Sighting};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::row::{CASE_COLUMNS, case, get_time, severity};
+use super::row::{CASE_COLUMNS, case, get_severity, get_time, severity};
 use super::thread::Failure;
 
 /// Most sightings of a case that are read.
 const MOST_SIGHTINGS: i64 = 100;
+/// Most members of a storm that are read.
+const MOST_MEMBERS: i64 = 100;
 /// Shortest beginning of an id that names a case.
 const SHORTEST_ID: usize = 4;
 
@@ -17,8 +19,9 @@ const EVENTS: &str = "SELECT event FROM journal WHERE case_id = ?1 AND revision 
 const ALERT: &str = "SELECT alert FROM alerts WHERE case_id = ?1 AND revision = ?2";
 const REPORT: &str =
     "SELECT report FROM conclusions WHERE case_id = ?1 ORDER BY revision DESC LIMIT 1";
-const SIGHTINGS: &str =
-    "SELECT received_at, source, count FROM sightings WHERE case_id = ?1 ORDER BY id DESC LIMIT ?2";
+const SIGHTINGS: &str = "SELECT received_at, source, count, note FROM sightings WHERE case_id = ?1 ORDER BY id DESC LIMIT ?2";
+const MEMBERS: &str = "SELECT received_at, source, key, severity, title FROM arrivals \
+     WHERE case_id = ?1 AND outcome = 'member' ORDER BY id DESC LIMIT ?2";
 const DELIVERIES: &str = "SELECT destination, wanted, sent, attempts, error FROM deliveries WHERE case_id = ?1 ORDER BY destination";
 
 /// Cases that fit the filter, the newest first.
@@ -60,6 +63,7 @@ pub(super) fn view(connection: &Connection, id: &str) -> Result<CaseView, Failur
         events: events(connection, &id, row.revision)?,
         report,
         sightings: sightings(connection, &id)?,
+        members: members(connection, &id)?,
         deliveries: deliveries(connection, &id)?,
         row,
     })
@@ -118,6 +122,21 @@ fn sightings(connection: &Connection, id: &str) -> Result<Vec<Sighting>, Failure
             at: get_time(row, 0)?,
             source: row.get(1)?,
             count: u64::try_from(count).unwrap_or_default(),
+            note: row.get(3)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn members(connection: &Connection, id: &str) -> Result<Vec<Member>, Failure> {
+    let mut statement = connection.prepare_cached(MEMBERS)?;
+    let rows = statement.query_map(params![id, MOST_MEMBERS], |row| {
+        Ok(Member {
+            at: get_time(row, 0)?,
+            source: row.get(1)?,
+            key: row.get(2)?,
+            severity: get_severity(row, 3)?,
+            title: row.get(4)?,
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)

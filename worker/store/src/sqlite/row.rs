@@ -79,14 +79,14 @@ fn to_leaning(word: Option<&str>) -> Option<Leaning> {
 
 /// Columns of a case in a list, in the order in which [`case`] reads them.
 pub(super) const CASE_COLUMNS: &str = "id, revision, status, feed, key, type, title, account, severity, \
-     assessed_severity, verdict, leaning, opened_at, concluded_at, sightings, usd";
+     assessed_severity, verdict, leaning, opened_at, concluded_at, sightings, usd, members";
 
 /// A case in a list.
 pub(super) fn case(row: &Row<'_>) -> Result<CaseRow, Error> {
     let assessed: Option<i64> = row.get(9)?;
     let verdict: Option<String> = row.get(10)?;
     let leaning: Option<String> = row.get(11)?;
-    let sightings: i64 = row.get(14)?;
+    let (sightings, members): (i64, i64) = (row.get(14)?, row.get(16)?);
     Ok(CaseRow {
         id: CaseId(row.get(0)?),
         revision: row.get(1)?,
@@ -103,6 +103,7 @@ pub(super) fn case(row: &Row<'_>) -> Result<CaseRow, Error> {
         opened_at: get_time(row, 12)?,
         concluded_at: get_time_or_none(row, 13)?,
         sightings: u64::try_from(sightings).unwrap_or_default(),
+        members: u64::try_from(members).unwrap_or_default(),
         usd: row.get(15)?,
     })
 }

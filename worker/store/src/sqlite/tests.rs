@@ -1,5 +1,9 @@
 //! The promises of a store: nothing accepted is lost, one writer per case, what is shown is shown once.
 
+mod admission;
+mod ledger;
+mod mutes;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -7,12 +11,12 @@ use chrono::{DateTime, TimeZone, Utc};
 use nightshift_alert::{Alert, ReadOptions};
 use nightshift_engine::{
     AnalystKind, Cost, Event, EventBody, JOURNAL_VERSION, Limits, Opened, Outcome, PastCases,
-    PastQuery, ToolOutput,
+    PastQuery, ToolOutput, Verdict,
 };
 use nightshift_pipeline::{
-    Accepted, Admission, Arrival, CaseFilter, CaseStatus, Cases, Claimed, Closing, DeadLetters,
-    DeliveryError, Inbox, Lane, Message, Outbox, Sender, Sent, StoreError, build_report,
-    read_message,
+    Accepted, Admission, AdmissionPolicy, Arrival, CaseFilter, CaseId, CaseStatus, Cases, Claimed,
+    Closing, DeadLetters, DeliveryError, Inbox, Lane, Message, Outbox, Seen, Sender, Sent,
+    StoreError, build_report, read_message,
 };
 use serde_json::json;
 
@@ -62,7 +66,7 @@ fn options(folder: &Path) -> SqliteOptions {
     SqliteOptions {
         path: folder.join("deep/er/cases.db"),
         lease: Duration::from_secs(30),
-        cooldown: chrono::Duration::hours(24),
+        admission: AdmissionPolicy::default(),
     }
 }
 
@@ -73,6 +77,10 @@ fn arrivals(bytes: &[u8]) -> Vec<Arrival> {
         attributes: BTreeMap::new(),
     };
     read_message("test", &message, &ReadOptions::default(), at(0))
+}
+
+fn case_of(accepted: &Accepted) -> CaseId {
+    accepted.case_id.clone().unwrap()
 }
 
 fn opened(alert: &Alert, case_id: &str) -> Event {
@@ -145,7 +153,12 @@ fn whole_journal(claimed: &Claimed) -> (Vec<Event>, Closing) {
 }
 
 async fn conclude(store: &SqliteStore, claimed: &Claimed) {
-    let (events, closing) = whole_journal(claimed);
+    conclude_as(store, claimed, Verdict::Inconclusive).await;
+}
+
+async fn conclude_as(store: &SqliteStore, claimed: &Claimed, verdict: Verdict) {
+    let (events, mut closing) = whole_journal(claimed);
+    closing.conclusion.verdict = verdict;
     store.append(&claimed.lease, &events).await.unwrap();
     store.conclude(&claimed.lease, &closing).await.unwrap();
 }
@@ -155,9 +168,10 @@ async fn a_known_key_is_a_sighting_and_a_new_one_a_case() {
     let fixture = Fixture::new();
     assert_eq!(fixture.accept(DNS).await.admission, Admission::New);
     let again = fixture.accept(DNS).await;
-    assert_eq!(again.admission, Admission::Sighting(again.case_id.clone()));
+    let id = case_of(&again);
+    assert_eq!(again.admission, Admission::Sighting(id.clone(), Seen::Same));
     assert_eq!(fixture.accept(MINER).await.admission, Admission::New);
-    let view = fixture.store.view(&again.case_id.0).await.unwrap();
+    let view = fixture.store.view(&id.0).await.unwrap();
     assert_eq!((view.row.sightings, view.sightings.len()), (1, 1));
     assert_eq!(view.alert, *arrivals(DNS)[0].alert);
 }
@@ -169,7 +183,7 @@ async fn an_unreadable_message_is_a_dead_letter_with_its_bytes_and_a_case() {
     let accepted = fixture.accept(bytes).await;
     let letters = fixture.store.letters(10).await.unwrap();
     assert_eq!(letters.len(), 1);
-    assert_eq!(letters[0].case_id.as_ref(), Some(&accepted.case_id));
+    assert_eq!(letters[0].case_id, accepted.case_id);
     let (letter, kept) = fixture.store.letter(letters[0].id).await.unwrap().unwrap();
     assert_eq!((kept.as_slice(), letter.size_bytes), (&bytes[..], 11));
     let again = fixture.accept(b"more nonsense").await;
@@ -321,7 +335,7 @@ async fn a20_earlier_cases_come_in_typed_fields_and_without_this_one() {
     assert_eq!(
         fixture
             .store
-            .similar(&query(&first.case_id.0, &alert))
+            .similar(&query(&case_of(&first).0, &alert))
             .await
             .unwrap(),
         []
@@ -330,10 +344,7 @@ async fn a20_earlier_cases_come_in_typed_fields_and_without_this_one() {
     let found = fixture.store.similar(&query("none", &alert)).await.unwrap();
     assert_eq!(found.len(), 1);
     assert!(!found[0].same_key && !found[0].shared.is_empty());
-    assert_eq!(
-        found[0].verdict,
-        Some(nightshift_engine::Verdict::Inconclusive)
-    );
+    assert_eq!(found[0].verdict, Some(Verdict::Inconclusive));
     let text = serde_json::to_string(&found).unwrap();
     assert!(!text.contains(&claimed.alert.title), "no free text crosses");
 }
@@ -361,7 +372,7 @@ async fn a_failed_request_spoils_no_other_of_its_transaction() {
 async fn a_case_is_found_by_a_beginning_of_its_id_that_fits_no_other() {
     let fixture = Fixture::new();
     let accepted = fixture.accept(MINER).await;
-    let id = accepted.case_id.0;
+    let id = case_of(&accepted).0;
     assert_eq!(
         fixture
             .store

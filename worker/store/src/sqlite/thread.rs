@@ -21,6 +21,9 @@ pub(super) enum Failure {
     /// There is no such case.
     #[error("there is no case {0:?}")]
     NoSuchCase(String),
+    /// There is no such mute.
+    #[error("there is no mute {0:?}")]
+    NoSuchMute(String),
     /// What is stored cannot be read by this version.
     #[error("case {0} cannot be read")]
     Unreadable(String, #[source] serde_json::Error),
@@ -119,6 +122,7 @@ fn store_error(doing: &'static str, failure: Failure) -> StoreError {
     match failure {
         Failure::LeaseLost => StoreError::LeaseLost,
         Failure::NoSuchCase(id) => StoreError::NoSuchCase(id),
+        Failure::NoSuchMute(name) => StoreError::NoSuchMute(name),
         Failure::Unreadable(id, cause) => StoreError::Unreadable(id, Box::new(cause)),
         Failure::Sqlite(cause) => database(doing, Box::new(cause)),
     }

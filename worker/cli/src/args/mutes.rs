@@ -1,0 +1,86 @@
+//! `nightshift mutes` on the command line.
+
+use chrono::{DateTime, Utc};
+use clap::Subcommand;
+use nightshift_alert::Severity;
+
+use super::Json;
+use crate::config::end;
+
+/// What to do with mutes.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Mutes {
+    /// All mutes, of the configuration and added ones, and what each has hidden
+    List {
+        /// Also those that ended or were removed
+        #[arg(long)]
+        all: bool,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Hide alerts until a time; they are stored and counted
+    #[command(after_help = "Example:\n  \
+        nightshift mutes add --type 'Recon:EC2/PortProbe*' --account 111122223333 \\\n    \
+        --until 2026-12-31 --why 'the honeypot is probed all day' --by ana@example.com\n\n\
+        Nothing critical is ever muted, and nothing above --severity.\n\
+        What it would have hidden is shown on standard error; `nightshift mutes remove` takes it back.")]
+    Add {
+        #[command(flatten)]
+        rule: MuteRule,
+        /// When it ends: a date (its first moment in UTC), or a time as 2026-12-31T18:00:00Z
+        #[arg(long, value_parser = until, value_name = "TIME")]
+        until: DateTime<Utc>,
+        /// Why
+        #[arg(long)]
+        why: String,
+        /// Who wants it
+        #[arg(long, value_name = "NAME")]
+        by: String,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// What a rule would have hidden, and which true positives among it
+    #[command(after_help = "Example:\n  \
+        nightshift mutes preview --feed guardduty --type 'Recon:*' --severity high")]
+    Preview {
+        #[command(flatten)]
+        rule: MuteRule,
+        /// How far to look back
+        #[arg(long, default_value_t = 90, value_parser = clap::value_parser!(u32).range(1..=3650))]
+        days: u32,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// End a mute that was added; what it hid stays counted
+    Remove {
+        /// Its name, as `mutes list` shows it
+        name: String,
+    },
+}
+
+/// What an alert must be like to be hidden.
+#[derive(Debug, clap::Args)]
+pub(crate) struct MuteRule {
+    /// Only this feed
+    #[arg(long)]
+    pub(crate) feed: Option<String>,
+    /// Only types that match this glob
+    #[arg(long = "type", value_name = "GLOB")]
+    pub(crate) kind: Option<String>,
+    /// Only this account or project; may be given again
+    #[arg(long)]
+    pub(crate) account: Vec<String>,
+    /// Only this region; may be given again
+    #[arg(long)]
+    pub(crate) region: Vec<String>,
+    /// Only this class of Security Command Center; may be given again
+    #[arg(long)]
+    pub(crate) class: Vec<String>,
+    /// The muted severity: what is above it comes through
+    #[arg(long, default_value_t = Severity::Medium)]
+    pub(crate) severity: Severity,
+}
+
+fn until(text: &str) -> Result<DateTime<Utc>, String> {
+    end(text).ok_or_else(|| "use a date, or a time as 2026-12-31T18:00:00Z".to_owned())
+}

@@ -1,0 +1,212 @@
+//! `nightshift mutes`: what people do not want to be told about, for a time, and what that hides.
+
+use chrono::{DateTime, Duration, Utc};
+use nightshift_pipeline::{Match, MutePreview, MuteRow, Mutes as _, NewMute};
+
+use super::cases::table;
+use crate::args::{MuteRule, Mutes};
+use crate::exit::Exit;
+use crate::output::{plain, print, print_json, say};
+use crate::wiring::App;
+
+/// Days that are looked back when a mute is added.
+const PREVIEW_DAYS: u32 = 90;
+/// Most true positives that are listed.
+const MOST_LISTED: usize = 20;
+/// Who asks, where nobody is asked.
+const NOBODY: &str = "preview";
+
+pub(super) async fn run(app: &App, command: &Mutes) -> Result<(), Exit> {
+    match command {
+        Mutes::List { all, json } => list(app, *all, json.json).await,
+        Mutes::Add {
+            rule,
+            until,
+            why,
+            by,
+            json,
+        } => add(app, mute(rule, *until, why, by)?, json.json).await,
+        Mutes::Preview { rule, days, json } => {
+            let mute = mute(rule, DateTime::<Utc>::MAX_UTC, NOBODY, NOBODY)?;
+            let preview = preview(app, &mute, *days).await?;
+            if json.json {
+                return print_json(&preview);
+            }
+            print(&preview_text(&preview, *days))
+        }
+        Mutes::Remove { name } => remove(app, name).await,
+    }
+}
+
+/// The rule, if it can be one.
+fn mute(rule: &MuteRule, until: DateTime<Utc>, why: &str, by: &str) -> Result<NewMute, Exit> {
+    let mute = NewMute {
+        when: Match {
+            feed: rule.feed.clone(),
+            kind: rule.kind.clone(),
+            severity_at_least: None,
+            account: rule.account.clone(),
+            region: rule.region.clone(),
+            class: rule.class.clone(),
+        },
+        severity: rule.severity,
+        until,
+        why: why.to_owned(),
+        by: by.to_owned(),
+    };
+    match mute.clone().named("").faults().first() {
+        Some(fault) => Err(Exit::usage((*fault).to_owned())),
+        None => Ok(mute),
+    }
+}
+
+async fn add(app: &App, mute: NewMute, json: bool) -> Result<(), Exit> {
+    let now = app.clock.now();
+    if mute.until <= now {
+        return Err(Exit::usage(format!(
+            "--until {}: that is over; use a time to come",
+            mute.until.format("%Y-%m-%d %H:%M UTC")
+        )));
+    }
+    let preview = preview(app, &mute, PREVIEW_DAYS).await?;
+    let mute = app.store.add_mute(mute, now).await?;
+    say(preview_text(&preview, PREVIEW_DAYS).trim_end());
+    if json {
+        return print_json(&mute);
+    }
+    print(&format!(
+        "{} holds until {}; `nightshift mutes remove {}` takes it back",
+        mute.name,
+        mute.until.format("%Y-%m-%d %H:%M UTC"),
+        mute.name
+    ))
+}
+
+async fn remove(app: &App, name: &str) -> Result<(), Exit> {
+    let mutes = app.store.mutes().await?;
+    if mutes
+        .iter()
+        .any(|row| row.configured && row.mute.name == name)
+    {
+        return Err(Exit::usage(format!(
+            "{name} stands in the configuration; take it out there"
+        )));
+    }
+    let is_there = |row: &MuteRow| row.mute.name == name && row.removed_at.is_none();
+    if !mutes.iter().any(is_there) {
+        return Err(Exit::usage(format!(
+            "there is no mute {name:?} that holds; `nightshift mutes list` shows those there are"
+        )));
+    }
+    app.store.remove_mute(name, app.clock.now()).await?;
+    print(&format!("{name} is removed; what it hid stays counted"))
+}
+
+async fn preview(app: &App, mute: &NewMute, days: u32) -> Result<MutePreview, Exit> {
+    let since = app.clock.now() - Duration::days(i64::from(days));
+    Ok(app.store.preview_mute(mute, since).await?)
+}
+
+/// What would have been hidden, the true positives last, where they are seen.
+fn preview_text(preview: &MutePreview, days: u32) -> String {
+    let total: u64 = preview.cases.values().sum();
+    let words = |(word, count): (&String, &u64)| format!("{count} {}", word.replace('_', " "));
+    let verdicts: Vec<String> = preview.cases.iter().map(words).collect();
+    let mut lines = vec![if total == 0 {
+        format!("it would have hidden no case in the last {days} days")
+    } else {
+        format!(
+            "cases that it would have hidden in the last {days} days: {total} ({})",
+            verdicts.join(", ")
+        )
+    }];
+    for (count, what) in [
+        (preview.members, "members of storms"),
+        (preview.muted, "alerts that other mutes hid"),
+    ] {
+        if count > 0 {
+            lines.push(format!("and {count} {what}"));
+        }
+    }
+    let positives = &preview.true_positives;
+    if !positives.is_empty() {
+        lines.push("TRUE POSITIVES among them:".to_owned());
+    }
+    for row in positives.iter().take(MOST_LISTED) {
+        lines.push(format!(
+            "  {} {} {} {}",
+            row.id,
+            row.opened_at.format("%Y-%m-%d"),
+            row.severity,
+            plain(&row.title, 100)
+        ));
+    }
+    if positives.len() > MOST_LISTED {
+        lines.push(format!("  and {} more", positives.len() - MOST_LISTED));
+    }
+    lines.join("\n") + "\n"
+}
+
+async fn list(app: &App, all: bool, json: bool) -> Result<(), Exit> {
+    let now = app.clock.now();
+    let mut rows = app.store.mutes().await?;
+    rows.retain(|row| all || state(row, now) == "holds");
+    if json {
+        return rows.iter().try_for_each(print_json);
+    }
+    if rows.is_empty() {
+        say("no mutes hold; `nightshift mutes list --all` also shows those that ended");
+        return Ok(());
+    }
+    let header = ["Name", "Hides", "Until", "Hits", "Last hit", "Why", "By"];
+    let mut table = table(&header, &[1, 5]);
+    for row in &rows {
+        let until = match state(row, now) {
+            "holds" => row.mute.until.format("%Y-%m-%d %H:%M").to_string(),
+            over => over.to_owned(),
+        };
+        table.add_row([
+            plain(&row.mute.name, 60),
+            plain(&hides(row), 200),
+            until,
+            row.hits.to_string(),
+            row.last_hit
+                .map_or_else(String::new, |at| at.format("%Y-%m-%d %H:%M").to_string()),
+            plain(&row.mute.why, 100),
+            plain(&row.mute.by, 60),
+        ]);
+    }
+    print(&table.to_string())
+}
+
+fn state(row: &MuteRow, now: DateTime<Utc>) -> &'static str {
+    if row.removed_at.is_some() {
+        "removed"
+    } else if row.mute.until <= now {
+        "ended"
+    } else {
+        "holds"
+    }
+}
+
+/// What the rule hides, in a line.
+fn hides(row: &MuteRow) -> String {
+    let when = &row.mute.when;
+    let mut parts = Vec::new();
+    parts.extend(when.feed.clone());
+    parts.extend(when.kind.clone());
+    parts.extend(
+        when.severity_at_least
+            .map(|least| format!("{least} and above")),
+    );
+    for (name, values) in [
+        ("account", &when.account),
+        ("region", &when.region),
+        ("class", &when.class),
+    ] {
+        if !values.is_empty() {
+            parts.push(format!("{name} {}", values.join(" or ")));
+        }
+    }
+    format!("{}, up to {}", parts.join(", "), row.mute.severity)
+}

@@ -1,0 +1,85 @@
+//! Alerts and what is known of them, for the tests of this room.
+
+use std::sync::LazyLock;
+
+use chrono::{DateTime, Duration, Utc};
+use nightshift_alert::{Alert, Content, FeedState, Indicator, IndicatorKind, Role, Severity};
+use nightshift_engine::Verdict;
+
+use super::{Known, Stage};
+use crate::{Arrival, CaseId};
+
+/// The time at which everything in these tests happens.
+pub(super) fn now() -> DateTime<Utc> {
+    DateTime::from_timestamp(1_772_419_000, 0).unwrap()
+}
+
+/// A real finding of medium severity.
+pub(super) fn alert() -> Alert {
+    static ALERT: LazyLock<Alert> = LazyLock::new(read);
+    ALERT.clone()
+}
+
+fn read() -> Alert {
+    let bytes = include_bytes!("../../../../tests/fixtures/alerts/guardduty-finding.json");
+    let options = nightshift_alert::ReadOptions::default();
+    let mut alert = nightshift_alert::read(bytes, &options)
+        .unwrap()
+        .alerts
+        .remove(0);
+    alert.severity = Severity::Medium;
+    alert.state.sample = false;
+    alert.times.updated = Some(now() - Duration::hours(1));
+    with_content(alert)
+}
+
+/// Its content as the parser would hash it, near enough: whatever these tests change is in it.
+pub(super) fn with_content(mut alert: Alert) -> Alert {
+    let Alert {
+        kind,
+        severity,
+        region,
+        action,
+        indicators,
+        state,
+        ..
+    } = &alert;
+    let state = FeedState {
+        sample: false,
+        ..*state
+    };
+    let text = format!("{kind} {severity} {region:?} {action:?} {state:?} {indicators:?}");
+    alert.content = Content(text);
+    alert
+}
+
+/// An address in a role.
+pub(super) fn address(role: Role, last: u8) -> Indicator {
+    Indicator::new(IndicatorKind::Ip, format!("198.51.100.{last}"), role)
+}
+
+/// An alert from a source.
+pub(super) fn arrival(alert: Alert) -> Arrival {
+    Arrival {
+        source: "test".into(),
+        at: now(),
+        alert: Box::new(with_content(alert)),
+        raw: b"{}".as_slice().into(),
+        unreadable: None,
+        always: false,
+    }
+}
+
+/// A concluded case of the alert, an hour old.
+pub(super) fn concluded(alert: &Alert) -> Known {
+    Known {
+        id: CaseId("first".into()),
+        stage: Stage::Over,
+        verdict: Some(Verdict::TruePositive),
+        alert: Box::new(alert.clone()),
+        state: alert.state,
+        updated: alert.times.updated,
+        touched_at: now() - Duration::hours(1),
+        revisions_today: 0,
+    }
+}

@@ -1,0 +1,62 @@
+//! Whether an alert that came again says something that ought to be triaged.
+//!
+//! An id that is used again hides nothing (A23): what makes the alert another one is compared, not its name. The far
+//! end counts as an actor does: a new command-and-control address is news.
+
+use chrono::{DateTime, Utc};
+use nightshift_alert::{Alert, Role};
+use nightshift_engine::Verdict;
+
+use super::{AdmissionPolicy, Change, Known, Stage};
+
+/// Whether it tells of an earlier state than the one that counts. What has no time is never older.
+pub(super) fn is_older(alert: &Alert, known: &Known) -> bool {
+    match (alert.times.updated, known.updated) {
+        (Some(its), Some(last)) => its < last,
+        _ => false,
+    }
+}
+
+/// Whether nothing but counters and times changed. A state at the feed that was noted meanwhile is a change.
+pub(super) fn is_same(alert: &Alert, known: &Known) -> bool {
+    alert.content == known.alert.content && alert.state == known.state
+}
+
+/// The first thing that is new and matters. A sample changes nothing in the case of a real alert.
+pub(super) fn change(
+    alert: &Alert,
+    known: &Known,
+    at: DateTime<Utc>,
+    policy: &AdmissionPolicy,
+) -> Option<Change> {
+    let last = &known.alert;
+    if alert.is_sample() && !last.is_sample() {
+        return None;
+    }
+    let is_over = known.stage == Stage::Over;
+    let is_open_question = matches!(known.verdict, None | Some(Verdict::Inconclusive));
+    let has_cooled_down = at - known.touched_at >= policy.cooldown;
+    [
+        (alert.severity > last.severity, Change::Severity),
+        (alert.kind != last.kind, Change::Type),
+        (alert.state != known.state, Change::State),
+        (is_new(alert, last, Role::Actor), Change::Actor),
+        (is_new(alert, last, Role::Target), Change::Target),
+        (is_new(alert, last, Role::Remote), Change::Remote),
+        (
+            alert.action.is_some() && alert.action != last.action,
+            Change::Action,
+        ),
+        (is_over && is_open_question, Change::Inconclusive),
+        (is_over && has_cooled_down, Change::CooledDown),
+    ]
+    .into_iter()
+    .find_map(|(fits, change)| fits.then_some(change))
+}
+
+/// Whether it names somebody or something in this role that the last one did not.
+fn is_new(alert: &Alert, last: &Alert, role: Role) -> bool {
+    alert
+        .with_role(role)
+        .any(|one| !last.with_role(role).any(|known| known == one))
+}

@@ -1,0 +1,246 @@
+//! Any sequence of arrivals of few keys keeps the promises: nothing is lost, no more than three revisions a day, a rise
+//! in severity always comes through, and what is older never wins.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Duration, Utc};
+use nightshift_alert::{Alert, Role, Severity};
+use nightshift_engine::Verdict;
+use proptest::prelude::*;
+
+use super::fixture::{address, alert, arrival, now};
+use super::*;
+
+/// What may happen.
+#[derive(Debug, Clone)]
+enum Happens {
+    Arrives {
+        key: u8,
+        updated: i64,
+        severity: usize,
+        actor: u8,
+        archived: bool,
+    },
+    Begins(u8),
+    Ends(u8, bool),
+    Passes(i64),
+}
+
+fn happens() -> impl Strategy<Value = Happens> {
+    let arrives = (0..3_u8, 0..30_i64, 0..5_usize, 0..6_u8, any::<u8>()).prop_map(
+        |(key, updated, severity, actor, archived)| Happens::Arrives {
+            key,
+            updated,
+            severity,
+            actor,
+            archived: archived < 32,
+        },
+    );
+    prop_oneof![
+        5 => arrives,
+        2 => (0..3_u8).prop_map(Happens::Begins),
+        2 => (0..3_u8, any::<bool>()).prop_map(|(key, open)| Happens::Ends(key, open)),
+        1 => (1..30_i64).prop_map(Happens::Passes),
+    ]
+}
+
+/// A case as a store keeps it: the alerts to be triaged, the first of them now.
+#[derive(Debug)]
+struct Case {
+    id: CaseId,
+    alerts: Vec<Alert>,
+    begun: bool,
+    over: bool,
+    verdict: Option<Verdict>,
+    state: FeedState,
+    updated: Option<DateTime<Utc>>,
+    touched_at: DateTime<Utc>,
+    revisions: Vec<(DateTime<Utc>, Change)>,
+    /// The greatest severity that was let in, and the greatest whose triage began.
+    admitted: Severity,
+    triaged: Severity,
+}
+
+impl Case {
+    fn open(key: u8, alert: Alert, at: DateTime<Utc>) -> Self {
+        Self {
+            id: CaseId(key.to_string()),
+            begun: false,
+            over: false,
+            verdict: None,
+            state: alert.state,
+            updated: alert.times.updated,
+            touched_at: at,
+            revisions: Vec::new(),
+            admitted: alert.severity,
+            triaged: Severity::Informational,
+            alerts: vec![alert],
+        }
+    }
+
+    fn known(&self, at: DateTime<Utc>) -> Known {
+        let stage = match self.alerts.len() {
+            1 if self.over => Stage::Over,
+            1 if self.begun => Stage::Begun,
+            _ => Stage::Waiting,
+        };
+        let day_ago = at - Duration::hours(24);
+        let today = self.revisions.iter().filter(|(then, _)| *then > day_ago);
+        Known {
+            id: self.id.clone(),
+            stage,
+            verdict: self.verdict,
+            alert: Box::new(self.alerts.last().unwrap().clone()),
+            state: self.state,
+            updated: self.updated,
+            touched_at: self.touched_at,
+            revisions_today: u32::try_from(today.count()).unwrap(),
+        }
+    }
+
+    /// Takes the alert as the one that counts.
+    fn takes(&mut self, alert: &Alert) {
+        assert!(alert.times.updated >= self.updated, "what is older has won");
+        self.state = alert.state;
+        self.updated = alert.times.updated;
+        self.admitted = self.admitted.max(alert.severity);
+    }
+
+    fn revise(&mut self, alert: Alert, change: Change, at: DateTime<Utc>) {
+        self.revisions.push((at, change));
+        if self.over {
+            self.alerts.clear();
+            (self.over, self.begun, self.touched_at) = (false, false, at);
+        }
+        self.alerts.push(alert);
+    }
+
+    fn begin(&mut self) {
+        if !self.over {
+            self.begun = true;
+            self.triaged = self.triaged.max(self.alerts.first().unwrap().severity);
+        }
+    }
+
+    fn end(&mut self, verdict: Verdict, at: DateTime<Utc>) {
+        if !self.begun || self.over {
+            return;
+        }
+        (self.verdict, self.touched_at) = (Some(verdict), at);
+        if self.alerts.len() > 1 {
+            self.alerts.remove(0);
+            self.begun = false;
+        } else {
+            self.over = true;
+        }
+    }
+
+    fn check_revisions(&self) {
+        let mild: Vec<_> = self
+            .revisions
+            .iter()
+            .filter(|(_, why)| *why != Change::Severity)
+            .collect();
+        for (at, _) in &mild {
+            let day = mild
+                .iter()
+                .filter(|(then, _)| then <= at && *at - *then < Duration::hours(24));
+            assert!(day.count() <= 3, "{:?}", self.revisions);
+        }
+    }
+}
+
+fn arrives(cases: &mut BTreeMap<u8, Case>, key: u8, alert: Alert, at: DateTime<Utc>) {
+    let mut arrival = arrival(alert);
+    arrival.at = at;
+    let alert = (*arrival.alert).clone();
+    let known = cases.get(&key).map(|case| case.known(at));
+    let ground = Ground {
+        known: known.as_ref(),
+        ..Ground::default()
+    };
+    let found = admit(&arrival, &ground, &AdmissionPolicy::default());
+    let Some(known) = known else {
+        match found {
+            Admission::New => drop(cases.insert(key, Case::open(key, alert, at))),
+            other => assert!(
+                alert.state.archived && other == Admission::SetAside(SetAside::Archived),
+                "{other:?}"
+            ),
+        }
+        return;
+    };
+    let case = cases.get_mut(&key).unwrap();
+    let is_older = alert.times.updated < known.updated;
+    let has_risen = alert.severity > known.alert.severity && !alert.state.archived;
+    match found {
+        Admission::Sighting(_, Seen::Older) => assert!(is_older),
+        Admission::Sighting(_, Seen::AtFeed(_)) => case.takes(&Alert {
+            severity: Severity::Informational,
+            ..alert
+        }),
+        Admission::Sighting(..) => assert!(!has_risen, "a rise was lost"),
+        Admission::Replaced(_, _) => {
+            case.takes(&alert);
+            *case.alerts.last_mut().unwrap() = alert;
+        }
+        Admission::Revision(_, change) => {
+            case.takes(&alert);
+            case.revise(alert, change, at);
+        }
+        other => panic!("{other:?} of a known key"),
+    }
+    case.check_revisions();
+}
+
+fn play(story: Vec<Happens>) {
+    let mut at = now();
+    let mut cases: BTreeMap<u8, Case> = BTreeMap::new();
+    for one in story {
+        match one {
+            Happens::Passes(hours) => at += Duration::hours(hours),
+            Happens::Begins(key) => cases.get_mut(&key).into_iter().for_each(Case::begin),
+            Happens::Ends(key, open) => {
+                let verdict = if open {
+                    Verdict::Inconclusive
+                } else {
+                    Verdict::TruePositive
+                };
+                cases
+                    .get_mut(&key)
+                    .into_iter()
+                    .for_each(|case| case.end(verdict, at));
+            }
+            Happens::Arrives {
+                key,
+                updated,
+                severity,
+                actor,
+                archived,
+            } => {
+                let mut alert = alert();
+                alert.times.updated = Some(now() + Duration::hours(updated));
+                alert.severity = Severity::ALL[severity];
+                alert.indicators = vec![address(Role::Actor, actor)];
+                alert.state.archived = archived;
+                arrives(&mut cases, key, alert, at);
+            }
+        }
+    }
+    for case in cases.values_mut() {
+        while !case.over {
+            case.begin();
+            case.end(Verdict::TruePositive, at);
+        }
+        assert_eq!(case.triaged, case.admitted, "the most severe was triaged");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn g2_any_arrivals_keep_the_promises(story in prop::collection::vec(happens(), 1..60)) {
+        play(story);
+    }
+}

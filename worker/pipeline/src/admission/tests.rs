@@ -1,0 +1,390 @@
+//! The table of admissions, rule by rule.
+
+use chrono::Duration;
+use nightshift_alert::{Alert, FeedState, Role, Severity};
+use nightshift_engine::Verdict;
+
+use super::fixture::{address, alert, arrival, concluded, now};
+use super::*;
+
+fn id() -> CaseId {
+    CaseId("first".into())
+}
+
+/// What becomes of the alert after `change`, where `known` is its case.
+fn again(known: &Known, change: impl FnOnce(&mut Alert)) -> Admission {
+    let mut alert = alert();
+    change(&mut alert);
+    let ground = Ground {
+        known: Some(known),
+        ..Ground::default()
+    };
+    admit(&arrival(alert), &ground, &AdmissionPolicy::default())
+}
+
+fn sighting(seen: Seen) -> Admission {
+    Admission::Sighting(id(), seen)
+}
+
+fn revision(change: Change) -> Admission {
+    Admission::Revision(id(), change)
+}
+
+fn add(role: Role) -> impl FnOnce(&mut Alert) {
+    move |alert| alert.indicators.push(address(role, 7))
+}
+
+#[test]
+fn a23_what_is_new_in_a_concluded_case_makes_a_revision() {
+    let known = concluded(&alert());
+    let check = |expected: Admission, found: Admission| assert_eq!(found, expected);
+    check(sighting(Seen::Same), again(&known, |_| {}));
+    check(
+        sighting(Seen::Same),
+        again(&known, |alert| alert.count += 1),
+    );
+    check(
+        revision(Change::Severity),
+        again(&known, |alert| alert.severity = Severity::High),
+    );
+    check(
+        revision(Change::Type),
+        again(&known, |alert| alert.kind = "Other:EC2/Type".into()),
+    );
+    check(revision(Change::Actor), again(&known, add(Role::Actor)));
+    check(revision(Change::Target), again(&known, add(Role::Target)));
+    check(revision(Change::Remote), again(&known, add(Role::Remote)));
+    check(sighting(Seen::Unchanged), again(&known, add(Role::Related)));
+    check(
+        revision(Change::Action),
+        again(&known, |alert| alert.action = Some("DeleteTrail".into())),
+    );
+    check(
+        sighting(Seen::Unchanged),
+        again(&known, |alert| alert.severity = Severity::Low),
+    );
+    check(
+        sighting(Seen::Unchanged),
+        again(&known, |alert| alert.region = Some("eu-south-2".into())),
+    );
+    check(
+        sighting(Seen::Unchanged),
+        again(&known, |alert| alert.indicators.clear()),
+    );
+}
+
+#[test]
+fn a_change_that_is_not_material_is_triaged_after_the_cooldown_or_an_inconclusive_end() {
+    let elsewhere = |alert: &mut Alert| alert.region = Some("eu-south-2".into());
+    let mut known = concluded(&alert());
+    known.touched_at = now() - Duration::hours(24);
+    assert_eq!(again(&known, elsewhere), revision(Change::CooledDown));
+    assert_eq!(again(&known, |_| {}), sighting(Seen::Same), "for ever");
+    for verdict in [None, Some(Verdict::Inconclusive)] {
+        let mut known = concluded(&alert());
+        known.verdict = verdict;
+        assert_eq!(again(&known, elsewhere), revision(Change::Inconclusive));
+        assert_eq!(again(&known, |_| {}), sighting(Seen::Same));
+    }
+}
+
+#[test]
+fn what_waits_is_replaced_unless_it_is_more_severe_and_what_runs_is_run_again() {
+    let mut known = concluded(&alert());
+    known.stage = Stage::Waiting;
+    let replaced = Admission::Replaced(id(), Change::Actor);
+    assert_eq!(again(&known, add(Role::Actor)), replaced);
+    known.revisions_today = 3;
+    assert_eq!(again(&known, add(Role::Actor)), replaced, "no triage more");
+    known.revisions_today = 0;
+    let milder = |alert: &mut Alert| {
+        alert.severity = Severity::Low;
+        alert.indicators.push(address(Role::Actor, 7));
+    };
+    assert_eq!(again(&known, milder), revision(Change::Actor));
+    known.stage = Stage::Begun;
+    assert_eq!(again(&known, add(Role::Actor)), revision(Change::Actor));
+}
+
+#[test]
+fn a_case_is_triaged_again_three_times_a_day_but_for_a_rise_in_severity() {
+    let mut known = concluded(&alert());
+    known.revisions_today = 2;
+    assert_eq!(again(&known, add(Role::Actor)), revision(Change::Actor));
+    known.revisions_today = 3;
+    assert_eq!(
+        again(&known, add(Role::Actor)),
+        sighting(Seen::TooOften(Change::Actor))
+    );
+    assert_eq!(
+        again(&known, |alert| alert.severity = Severity::Critical),
+        revision(Change::Severity)
+    );
+}
+
+#[test]
+fn what_is_older_never_wins() {
+    let known = concluded(&alert());
+    let found = again(&known, |alert| {
+        alert.severity = Severity::Critical;
+        alert.times.updated = Some(now() - Duration::hours(2));
+    });
+    assert_eq!(found, sighting(Seen::Older));
+    let found = again(&known, |alert| {
+        alert.severity = Severity::Critical;
+        alert.times.updated = None;
+    });
+    assert_eq!(found, revision(Change::Severity), "no time is no age");
+}
+
+#[test]
+fn a_state_at_the_feed_is_noted_and_its_end_is_news() {
+    let archived = |alert: &mut Alert| {
+        alert.state.archived = true;
+        alert.severity = Severity::Critical;
+    };
+    let mut known = concluded(&alert());
+    assert_eq!(
+        again(&known, archived),
+        sighting(Seen::AtFeed(SetAside::Archived))
+    );
+    known.state.archived = true;
+    assert_eq!(again(&known, |_| {}), revision(Change::State));
+}
+
+#[test]
+fn a_sample_changes_no_real_case_and_a_real_alert_is_news_to_a_samples_case() {
+    let sample = |alert: &mut Alert| {
+        alert.state.sample = true;
+        alert.severity = Severity::Critical;
+    };
+    assert_eq!(
+        again(&concluded(&alert()), sample),
+        sighting(Seen::Unchanged)
+    );
+    let mut known = concluded(&alert());
+    known.alert.state.sample = true;
+    known.state.sample = true;
+    assert_eq!(again(&known, |_| {}), revision(Change::State));
+}
+
+/// What becomes of an alert that has no case.
+fn first(change: impl FnOnce(&mut Alert), ground: Ground<'_>, policy: &AdmissionPolicy) -> String {
+    let mut alert = alert();
+    change(&mut alert);
+    let found = admit(&arrival(alert), &ground, policy);
+    let why = found.why().unwrap_or_default();
+    format!("{} {why}", found.as_str()).trim().to_owned()
+}
+
+#[test]
+fn states_and_classes_are_set_aside() {
+    let policy = AdmissionPolicy {
+        wanted: vec![Match {
+            class: vec!["misconfiguration".into()],
+            ..Match::default()
+        }],
+        ..AdmissionPolicy::default()
+    };
+    let state = |change: fn(&mut FeedState)| {
+        first(|alert| change(&mut alert.state), Ground::default(), &policy)
+    };
+    assert_eq!(state(|_| {}), "new");
+    assert_eq!(state(|state| state.sample = true), "new");
+    assert_eq!(state(|state| state.archived = true), "set_aside archived");
+    assert_eq!(state(|state| state.inactive = true), "set_aside inactive");
+    assert_eq!(state(|state| state.resolved = true), "set_aside resolved");
+    assert_eq!(
+        state(|state| state.suppressed = true),
+        "set_aside suppressed"
+    );
+    let class = |name: &str| {
+        first(
+            |alert| alert.class = Some(name.to_owned()),
+            Ground::default(),
+            &policy,
+        )
+    };
+    assert_eq!(class("THREAT"), "new");
+    assert_eq!(class("TOXIC_COMBINATION"), "new");
+    assert_eq!(class("FINDING_CLASS_UNSPECIFIED"), "new");
+    assert_eq!(class("VULNERABILITY"), "set_aside class:VULNERABILITY");
+    assert_eq!(class("MISCONFIGURATION"), "new", "a route wants it");
+}
+
+fn mute(severity: Severity) -> Mute {
+    Mute {
+        name: "m1".into(),
+        when: Match {
+            feed: Some("guardduty".into()),
+            ..Match::default()
+        },
+        severity,
+        until: now() + Duration::days(1),
+        why: "a known scanner".into(),
+        by: "ana".into(),
+    }
+}
+
+#[test]
+fn a_mute_hides_up_to_its_severity_until_its_end_and_nothing_critical() {
+    let hidden = |mute: &Mute, severity: Severity| {
+        let mutes = [mute.clone()];
+        let ground = Ground {
+            mutes: &mutes,
+            ..Ground::default()
+        };
+        let policy = AdmissionPolicy::default();
+        first(|alert| alert.severity = severity, ground, &policy) == "muted m1"
+    };
+    let medium = mute(Severity::Medium);
+    assert!(hidden(&medium, Severity::Low) && hidden(&medium, Severity::Medium));
+    assert!(!hidden(&medium, Severity::High));
+    let critical = mute(Severity::Critical);
+    assert!(hidden(&critical, Severity::High) && !hidden(&critical, Severity::Critical));
+    let ended = Mute {
+        until: now(),
+        ..medium.clone()
+    };
+    assert!(!hidden(&ended, Severity::Low));
+    let other = Mute {
+        when: Match {
+            feed: Some("scc".into()),
+            ..Match::default()
+        },
+        ..medium
+    };
+    assert!(!hidden(&other, Severity::Low));
+}
+
+#[test]
+fn a_mute_keeps_a_concluded_case_from_being_triaged_again_but_not_one_that_runs() {
+    let mutes = [mute(Severity::High)];
+    let mut known = concluded(&alert());
+    let after = |known: &Known, severity: Severity| {
+        let mut alert = alert();
+        alert.severity = severity;
+        let ground = Ground {
+            known: Some(known),
+            mutes: &mutes,
+            ..Ground::default()
+        };
+        admit(&arrival(alert), &ground, &AdmissionPolicy::default())
+    };
+    assert_eq!(after(&known, Severity::Medium), sighting(Seen::Same));
+    assert_eq!(after(&known, Severity::High), Admission::Muted("m1".into()));
+    assert_eq!(
+        after(&known, Severity::Critical),
+        revision(Change::Severity)
+    );
+    known.stage = Stage::Begun;
+    assert_eq!(after(&known, Severity::High), revision(Change::Severity));
+}
+
+#[test]
+fn the_faults_of_a_mute() {
+    assert_eq!(mute(Severity::High).faults(), [""; 0]);
+    let bad = Mute {
+        when: Match {
+            severity_at_least: Some(Severity::High),
+            kind: Some("*".into()),
+            ..Match::default()
+        },
+        why: " ".into(),
+        by: String::new(),
+        ..mute(Severity::Medium)
+    };
+    insta::assert_snapshot!(bad.faults().join("\n"), @r"
+    it would mute everything: say a feed, type, account, region or class
+    it can hide nothing: severity_at_least is above the muted severity
+    say why
+    say by whom
+    ");
+    assert_eq!(mute(Severity::Critical).faults().len(), 1);
+}
+
+#[test]
+fn beyond_twenty_cases_in_ten_minutes_the_mild_ones_join_the_first() {
+    let came = |cases: u32, severity: Severity| {
+        let window = Window { cases, first: id() };
+        let ground = Ground {
+            window: Some(&window),
+            ..Ground::default()
+        };
+        first(
+            |alert| alert.severity = severity,
+            ground,
+            &AdmissionPolicy::default(),
+        )
+    };
+    assert_eq!(came(19, Severity::Medium), "new");
+    assert_eq!(came(20, Severity::Medium), "member");
+    assert_eq!(came(500, Severity::High), "new");
+}
+
+#[test]
+fn a_member_that_comes_again_is_a_sighting_and_one_that_rose_is_a_case() {
+    let window = Window {
+        cases: 20,
+        first: id(),
+    };
+    let member = concluded(&alert());
+    let came = |change: fn(&mut Alert)| {
+        let ground = Ground {
+            member: Some(&member),
+            window: Some(&window),
+            ..Ground::default()
+        };
+        first(change, ground, &AdmissionPolicy::default())
+    };
+    assert_eq!(came(|_| {}), "sighting same");
+    assert_eq!(
+        came(|alert| alert.state.archived = true),
+        "sighting at_feed:archived"
+    );
+    assert_eq!(came(|alert| alert.action = Some("Other".into())), "member");
+    assert_eq!(came(|alert| alert.severity = Severity::High), "new");
+}
+
+#[test]
+fn run_always_triages() {
+    let mutes = [mute(Severity::High)];
+    let policy = AdmissionPolicy::default();
+    let asked = |known: Option<&Known>| {
+        let mut alert = alert();
+        alert.state.archived = true;
+        let mut arrival = arrival(alert);
+        arrival.always = true;
+        let ground = Ground {
+            known,
+            mutes: &mutes,
+            ..Ground::default()
+        };
+        admit(&arrival, &ground, &policy)
+    };
+    assert_eq!(asked(None), Admission::New);
+    let mut known = concluded(&alert());
+    known.revisions_today = 9;
+    assert_eq!(asked(Some(&known)), revision(Change::Asked));
+    for stage in [Stage::Waiting, Stage::Begun] {
+        known.stage = stage;
+        assert_eq!(asked(Some(&known)), Admission::GoOn(id()));
+    }
+}
+
+#[test]
+fn g2_a_dead_letter_is_announced_whatever_is_muted() {
+    let everything = Mute {
+        when: Match::default(),
+        ..mute(Severity::High)
+    };
+    let mutes = [everything];
+    let ground = Ground {
+        mutes: &mutes,
+        ..Ground::default()
+    };
+    let mut arrival = arrival(alert());
+    arrival.unreadable = Some("cut".into());
+    let found = admit(&arrival, &ground, &AdmissionPolicy::default());
+    assert_eq!(found, Admission::New);
+}

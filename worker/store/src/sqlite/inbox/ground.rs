@@ -1,0 +1,187 @@
+//! What is known where an alert arrives: its case, the storm it is a member of, the cases like it.
+
+use chrono::{DateTime, Duration, Utc};
+use nightshift_alert::{Alert, FeedState};
+use nightshift_pipeline::{
+    AdmissionPolicy, Arrival, CaseId, CaseStatus, Ground, Known, Mute, Stage, Window,
+};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::sqlite::read;
+use crate::sqlite::row::{get_status, get_time, get_time_or_none, time, to_verdict};
+use crate::sqlite::thread::Failure;
+
+const KNOWN: &str = "SELECT id, status, revision, coalesce(concluded_at, touched_at), verdict, feed_state, updated_at \
+     FROM cases WHERE key = ?1 ORDER BY opened_at DESC, rowid DESC LIMIT 1";
+const IS_BEGUN: &str = "SELECT 1 FROM journal WHERE case_id = ?1 AND revision = ?2 LIMIT 1";
+const PENDING: &str =
+    "SELECT alert FROM pending_revisions WHERE case_id = ?1 ORDER BY seq DESC LIMIT 1";
+/// What somebody asked for does not count; what waits does.
+const REVISIONS: &str = "SELECT \
+     (SELECT count(*) FROM alerts WHERE case_id = ?1 AND revision > 1 AND received_at > ?2 AND why IS NOT 'asked') + \
+     (SELECT count(*) FROM pending_revisions WHERE case_id = ?1)";
+const MEMBER: &str = "SELECT a.case_id, a.alert, a.received_at, c.verdict FROM arrivals a JOIN cases c ON c.id = a.case_id \
+     WHERE a.key = ?1 AND a.outcome = 'member' ORDER BY a.id DESC LIMIT 1";
+const WINDOW: &str = "SELECT count(*), (SELECT id FROM cases \
+         WHERE feed = ?1 AND type = ?2 AND account IS ?3 AND opened_at > ?4 ORDER BY opened_at, rowid LIMIT 1) \
+     FROM cases WHERE feed = ?1 AND type = ?2 AND account IS ?3 AND opened_at > ?4";
+
+/// What was read.
+pub(super) struct Facts {
+    known: Option<Known>,
+    member: Option<Known>,
+    window: Option<Window>,
+}
+
+impl Facts {
+    /// Reads as much as admission needs for this arrival.
+    pub(super) fn read(
+        connection: &Connection,
+        arrival: &Arrival,
+        key: &str,
+        policy: &AdmissionPolicy,
+    ) -> Result<Self, Failure> {
+        let known = known(connection, key, arrival.at)?;
+        let is_new = known.is_none() && !arrival.always;
+        Ok(Self {
+            member: if is_new {
+                member(connection, key)?
+            } else {
+                None
+            },
+            window: if is_new && !arrival.alert.severity.is_urgent() {
+                window(connection, arrival, policy)?
+            } else {
+                None
+            },
+            known,
+        })
+    }
+
+    /// As admission wants it.
+    pub(super) fn ground<'a>(&'a self, mutes: &'a [Mute]) -> Ground<'a> {
+        Ground {
+            known: self.known.as_ref(),
+            member: self.member.as_ref(),
+            window: self.window.as_ref(),
+            mutes,
+        }
+    }
+}
+
+/// A case as its row says, before its alert is read.
+struct Row {
+    id: String,
+    status: CaseStatus,
+    revision: u32,
+    touched_at: DateTime<Utc>,
+    verdict: Option<String>,
+    state: Option<String>,
+    updated: Option<DateTime<Utc>>,
+}
+
+fn known(connection: &Connection, key: &str, now: DateTime<Utc>) -> Result<Option<Known>, Failure> {
+    let row = connection
+        .prepare_cached(KNOWN)?
+        .query_row([key], |row| {
+            Ok(Row {
+                id: row.get(0)?,
+                status: get_status(row, 1)?,
+                revision: row.get(2)?,
+                touched_at: get_time(row, 3)?,
+                verdict: row.get(4)?,
+                state: row.get(5)?,
+                updated: get_time_or_none(row, 6)?,
+            })
+        })
+        .optional()?;
+    row.map(|row| to_known(connection, row, now)).transpose()
+}
+
+fn to_known(connection: &Connection, row: Row, now: DateTime<Utc>) -> Result<Known, Failure> {
+    let pending: Option<String> = connection
+        .prepare_cached(PENDING)?
+        .query_row([&row.id], |row| row.get(0))
+        .optional()?;
+    let is_begun = || {
+        let is_claimed = row.status == CaseStatus::Running;
+        let mut journal = connection.prepare_cached(IS_BEGUN)?;
+        Ok::<_, Failure>(is_claimed || journal.exists(params![row.id, row.revision])?)
+    };
+    let stage = match &pending {
+        None if row.status.is_over() => Stage::Over,
+        None if is_begun()? => Stage::Begun,
+        _ => Stage::Waiting,
+    };
+    let alert = match &pending {
+        Some(text) => parse(&row.id, text)?,
+        None => read::alert(connection, &row.id, row.revision)?,
+    };
+    let state = match &row.state {
+        Some(text) => parse::<FeedState>(&row.id, text)?,
+        None => alert.state,
+    };
+    let day_ago = time(now - Duration::hours(24));
+    let revisions_today = connection
+        .prepare_cached(REVISIONS)?
+        .query_row(params![row.id, day_ago], |row| row.get(0))?;
+    let is_concluded = row.status != CaseStatus::Failed;
+    Ok(Known {
+        stage,
+        verdict: to_verdict(row.verdict.as_deref()).filter(|_| is_concluded),
+        state,
+        updated: row.updated.or(alert.times.updated),
+        alert: Box::new(alert),
+        touched_at: row.touched_at,
+        revisions_today,
+        id: CaseId(row.id),
+    })
+}
+
+fn parse<T: serde::de::DeserializeOwned>(id: &str, text: &str) -> Result<T, Failure> {
+    serde_json::from_str(text).map_err(|cause| Failure::Unreadable(id.to_owned(), cause))
+}
+
+/// The storm that the key is a member of.
+fn member(connection: &Connection, key: &str) -> Result<Option<Known>, Failure> {
+    let found = connection
+        .prepare_cached(MEMBER)?
+        .query_row([key], |row| {
+            let (id, alert): (String, String) = (row.get(0)?, row.get(1)?);
+            let verdict: Option<String> = row.get(3)?;
+            Ok((id, alert, get_time(row, 2)?, verdict))
+        })
+        .optional()?;
+    let Some((id, text, touched_at, verdict)) = found else {
+        return Ok(None);
+    };
+    let alert: Alert = parse(&id, &text)?;
+    Ok(Some(Known {
+        id: CaseId(id),
+        stage: Stage::Over,
+        verdict: to_verdict(verdict.as_deref()),
+        state: alert.state,
+        updated: alert.times.updated,
+        alert: Box::new(alert),
+        touched_at,
+        revisions_today: 0,
+    }))
+}
+
+/// Cases like this one that were opened lately.
+fn window(
+    connection: &Connection,
+    arrival: &Arrival,
+    policy: &AdmissionPolicy,
+) -> Result<Option<Window>, Failure> {
+    let alert = &arrival.alert;
+    let since = time(arrival.at - policy.storm_window);
+    let (cases, first): (u32, Option<String>) = connection.prepare_cached(WINDOW)?.query_row(
+        params![alert.feed, alert.kind, alert.account, since],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    Ok(first.map(|first| Window {
+        cases,
+        first: CaseId(first),
+    }))
+}

@@ -1,0 +1,206 @@
+//! Mutes that people added, what all mutes hid, and what one would have hidden.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use nightshift_alert::Alert;
+use nightshift_engine::Verdict;
+use nightshift_pipeline::{
+    AdmissionPolicy, Mute, MutePreview, MuteRow, Mutes, NewMute, StoreError,
+};
+use rusqlite::{Connection, Error, Row, params};
+
+use super::SqliteStore;
+use super::row::{CASE_COLUMNS, case, get_severity, get_time, get_time_or_none, severity, time};
+use super::thread::Failure;
+
+const LIST: &str = "SELECT id, conditions, severity, ends_at, why, made_by, added_at, removed_at FROM mutes ORDER BY id";
+const ADD: &str = "INSERT INTO mutes (conditions, severity, ends_at, why, made_by, added_at) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+const REMOVE: &str = "UPDATE mutes SET removed_at = ?2 WHERE id = ?1 AND removed_at IS NULL";
+const HITS: &str =
+    "SELECT why, count(*), max(received_at) FROM arrivals WHERE outcome = 'muted' GROUP BY why";
+const TRIAGED: &str = "SELECT case_id, alert FROM alerts WHERE received_at >= ?1";
+const NOT_TRIAGED: &str = "SELECT outcome, alert FROM arrivals \
+     WHERE outcome IN ('member', 'muted') AND received_at >= ?1";
+
+#[async_trait]
+impl Mutes for SqliteStore {
+    async fn mutes(&self) -> Result<Vec<MuteRow>, StoreError> {
+        let policy = Arc::clone(&self.admission);
+        self.thread
+            .run("list mutes", move |connection| {
+                let hits = hits(connection)?;
+                let configured = policy.mutes.iter().map(|mute| MuteRow {
+                    mute: mute.clone(),
+                    configured: true,
+                    added_at: None,
+                    removed_at: None,
+                    hits: 0,
+                    last_hit: None,
+                });
+                let mut rows: Vec<MuteRow> = configured.collect();
+                rows.extend(added(connection)?);
+                for row in &mut rows {
+                    if let Some((count, last)) = hits.get(&row.mute.name) {
+                        (row.hits, row.last_hit) = (*count, Some(*last));
+                    }
+                }
+                Ok(rows)
+            })
+            .await
+    }
+
+    async fn add_mute(&self, mute: NewMute, at: DateTime<Utc>) -> Result<Mute, StoreError> {
+        self.thread
+            .run("add a mute", move |connection| {
+                connection.prepare_cached(ADD)?.execute(params![
+                    serde_json::to_string(&mute.when)
+                        .map_err(|cause| Failure::Unreadable("of the mute".to_owned(), cause))?,
+                    severity(mute.severity),
+                    time(mute.until),
+                    mute.why,
+                    mute.by,
+                    time(at)
+                ])?;
+                Ok(mute.named(name(connection.last_insert_rowid())))
+            })
+            .await
+    }
+
+    async fn remove_mute(&self, name: &str, at: DateTime<Utc>) -> Result<(), StoreError> {
+        let name = name.to_owned();
+        self.thread
+            .run("remove a mute", move |connection| {
+                let id: Option<i64> = name.strip_prefix('m').and_then(|id| id.parse().ok());
+                let removed = connection
+                    .prepare_cached(REMOVE)?
+                    .execute(params![id, time(at)])?;
+                if removed == 0 {
+                    return Err(Failure::NoSuchMute(name));
+                }
+                Ok(())
+            })
+            .await
+    }
+
+    async fn preview_mute(
+        &self,
+        mute: &NewMute,
+        since: DateTime<Utc>,
+    ) -> Result<MutePreview, StoreError> {
+        let mute = mute.clone().named("preview");
+        self.thread
+            .run("preview a mute", move |connection| {
+                preview(connection, &mute, &time(since))
+            })
+            .await
+    }
+}
+
+/// All mutes that admission asks: those of the configuration, then those that were added and not removed.
+pub(super) fn in_force(
+    connection: &Connection,
+    policy: &AdmissionPolicy,
+) -> Result<Vec<Mute>, Failure> {
+    let mut mutes = policy.mutes.clone();
+    let added = added(connection)?;
+    let holding = added.into_iter().filter(|row| row.removed_at.is_none());
+    mutes.extend(holding.map(|row| row.mute));
+    Ok(mutes)
+}
+
+fn name(id: i64) -> String {
+    format!("m{id}")
+}
+
+fn added(connection: &Connection) -> Result<Vec<MuteRow>, Failure> {
+    let mut statement = connection.prepare_cached(LIST)?;
+    let rows = statement.query_map([], to_row)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn to_row(row: &Row<'_>) -> Result<MuteRow, Error> {
+    let conditions: String = row.get(1)?;
+    let when = serde_json::from_str(&conditions).map_err(|cause| {
+        Error::FromSqlConversionFailure(1, rusqlite::types::Type::Text, Box::new(cause))
+    })?;
+    Ok(MuteRow {
+        mute: Mute {
+            name: name(row.get(0)?),
+            when,
+            severity: get_severity(row, 2)?,
+            until: get_time(row, 3)?,
+            why: row.get(4)?,
+            by: row.get(5)?,
+        },
+        configured: false,
+        added_at: Some(get_time(row, 6)?),
+        removed_at: get_time_or_none(row, 7)?,
+        hits: 0,
+        last_hit: None,
+    })
+}
+
+fn hits(connection: &Connection) -> Result<BTreeMap<String, (u64, DateTime<Utc>)>, Failure> {
+    let mut statement = connection.prepare_cached(HITS)?;
+    let rows = statement.query_map([], |row| {
+        let count: i64 = row.get(1)?;
+        let count = u64::try_from(count).unwrap_or_default();
+        Ok((row.get(0)?, (count, get_time(row, 2)?)))
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// A case counts if any alert that it triaged is covered: better a warning too many.
+fn preview(connection: &Connection, mute: &Mute, since: &str) -> Result<MutePreview, Failure> {
+    let mut ids = BTreeSet::new();
+    each_covered(connection, TRIAGED, mute, since, |id| {
+        ids.insert(id);
+    })?;
+    let mut preview = MutePreview::default();
+    each_covered(connection, NOT_TRIAGED, mute, since, |outcome| {
+        if outcome == "member" {
+            preview.members += 1;
+        } else {
+            preview.muted += 1;
+        }
+    })?;
+    let sql = format!("SELECT {CASE_COLUMNS} FROM cases WHERE id = ?1");
+    let mut one = connection.prepare_cached(&sql)?;
+    for id in ids {
+        let row = one.query_row([id], case)?;
+        let word = row.verdict.map_or(row.status.as_str(), Verdict::as_str);
+        *preview.cases.entry(word.to_owned()).or_default() += 1;
+        if row.verdict == Some(Verdict::TruePositive) {
+            preview.true_positives.push(row);
+        }
+    }
+    let newest_first = |row: &nightshift_pipeline::CaseRow| std::cmp::Reverse(row.opened_at);
+    preview.true_positives.sort_by_key(newest_first);
+    Ok(preview)
+}
+
+/// Calls `covered` with the first column of every row whose alert, in the second, the mute covers.
+fn each_covered(
+    connection: &Connection,
+    sql: &str,
+    mute: &Mute,
+    since: &str,
+    mut covered: impl FnMut(String),
+) -> Result<(), Failure> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([since])?;
+    while let Some(row) = rows.next()? {
+        let name: String = row.get(0)?;
+        let text = row.get_ref(1)?.as_str().map_err(Error::from)?;
+        let alert: Alert =
+            serde_json::from_str(text).map_err(|cause| Failure::Unreadable(name.clone(), cause))?;
+        if mute.covers(&alert) {
+            covered(name);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,183 @@
+//! Which alert a case triages: the first, one that takes its place while it waits, and further ones, at once or when the
+//! triage before them has ended.
+
+use chrono::{DateTime, Utc};
+use nightshift_alert::Alert;
+use nightshift_pipeline::CaseId;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::row::{get_status, get_time, severity, time};
+use super::thread::Failure;
+
+const STATUS: &str = "SELECT status FROM cases WHERE id = ?1";
+const REVISE: &str = "UPDATE cases SET revision = revision + 1, status = 'queued', severity = ?2, content = ?3, title = ?4, \
+     type = ?5, touched_at = ?6, lease_holder = NULL, lease_until = NULL WHERE id = ?1";
+/// The latest alert that counts for its case; a state that was noted before it counts no more.
+const NOTE: &str = "UPDATE cases SET feed_state = NULL, updated_at = coalesce(?2, updated_at), \
+     severity = max(severity, ?3) WHERE id = ?1";
+const ADD_ALERT: &str = "INSERT INTO alerts (case_id, revision, raw_id, source, received_at, alert, why) \
+     SELECT id, revision, ?2, ?3, ?4, ?5, ?6 FROM cases WHERE id = ?1";
+const ADD_INDICATOR: &str =
+    "INSERT OR IGNORE INTO indicators (type, value, case_id, role) VALUES (?1, ?2, ?3, ?4)";
+const REPLACE: &str = "UPDATE alerts SET raw_id = ?2, source = ?3, alert = ?4 \
+     WHERE case_id = ?1 AND revision = (SELECT revision FROM cases WHERE id = ?1)";
+const REPLACE_CASE: &str =
+    "UPDATE cases SET severity = ?2, content = ?3, title = ?4, type = ?5 WHERE id = ?1";
+const REPLACE_PENDING: &str = "UPDATE pending_revisions SET raw_id = ?2, source = ?3, alert = ?4 \
+     WHERE case_id = ?1 AND seq = (SELECT max(seq) FROM pending_revisions WHERE case_id = ?1)";
+const ADD_PENDING: &str = "INSERT INTO pending_revisions (case_id, seq, raw_id, source, received_at, why, alert) \
+     VALUES (?1, (SELECT coalesce(max(seq), 0) + 1 FROM pending_revisions WHERE case_id = ?1), ?2, ?3, ?4, ?5, ?6)";
+const NEXT_PENDING: &str = "SELECT seq, raw_id, source, received_at, why, alert FROM pending_revisions \
+     WHERE case_id = ?1 ORDER BY seq LIMIT 1";
+const DROP_PENDING: &str = "DELETE FROM pending_revisions WHERE case_id = ?1 AND seq = ?2";
+
+/// An alert that a case is to triage.
+pub(super) struct Coming<'a> {
+    /// Where it came from.
+    pub(super) source: &'a str,
+    /// When.
+    pub(super) at: DateTime<Utc>,
+    /// Its bytes.
+    pub(super) raw_id: Option<i64>,
+    /// The alert.
+    pub(super) alert: &'a Alert,
+    /// Why it is triaged; none for a case's first.
+    pub(super) why: Option<&'a str>,
+}
+
+/// Triages the case again: at once if it is over, else when what is before has ended.
+pub(super) fn again(
+    connection: &Connection,
+    id: &CaseId,
+    coming: &Coming<'_>,
+) -> Result<(), Failure> {
+    let status = connection
+        .prepare_cached(STATUS)?
+        .query_row([&id.0], |row| get_status(row, 0))?;
+    if status.is_over() {
+        revise(connection, id, coming)?;
+    } else {
+        connection.prepare_cached(ADD_PENDING)?.execute(params![
+            id.0,
+            coming.raw_id,
+            coming.source,
+            time(coming.at),
+            coming.why.unwrap_or_default(),
+            json(id, coming.alert)?
+        ])?;
+    }
+    note(connection, id, coming.alert)
+}
+
+/// Puts the alert in the place of the one that waits last.
+pub(super) fn replace(
+    connection: &Connection,
+    id: &CaseId,
+    coming: &Coming<'_>,
+) -> Result<(), Failure> {
+    let text = json(id, coming.alert)?;
+    let values = params![id.0, coming.raw_id, coming.source, text];
+    if connection
+        .prepare_cached(REPLACE_PENDING)?
+        .execute(values)?
+        == 0
+    {
+        connection.prepare_cached(REPLACE)?.execute(values)?;
+        let alert = coming.alert;
+        connection.prepare_cached(REPLACE_CASE)?.execute(params![
+            id.0,
+            severity(alert.severity),
+            alert.content.0,
+            alert.title,
+            alert.kind
+        ])?;
+        add_indicators(connection, id, alert)?;
+    }
+    note(connection, id, coming.alert)
+}
+
+/// After the end of a triage: the next alert that waits for it, if there is one.
+pub(super) fn go_on(connection: &Connection, id: &CaseId) -> Result<(), Failure> {
+    let next = connection
+        .prepare_cached(NEXT_PENDING)?
+        .query_row([&id.0], |row| {
+            let (seq, raw_id): (i64, Option<i64>) = (row.get(0)?, row.get(1)?);
+            let (source, why): (String, String) = (row.get(2)?, row.get(4)?);
+            let text: String = row.get(5)?;
+            Ok((seq, raw_id, source, get_time(row, 3)?, why, text))
+        })
+        .optional()?;
+    let Some((seq, raw_id, source, at, why, text)) = next else {
+        return Ok(());
+    };
+    connection
+        .prepare_cached(DROP_PENDING)?
+        .execute(params![id.0, seq])?;
+    let alert: Alert =
+        serde_json::from_str(&text).map_err(|cause| Failure::Unreadable(id.0.clone(), cause))?;
+    let coming = Coming {
+        source: &source,
+        at,
+        raw_id,
+        alert: &alert,
+        why: Some(&why),
+    };
+    revise(connection, id, &coming)
+}
+
+/// The alert of the case's revision.
+pub(super) fn add_alert(
+    connection: &Connection,
+    id: &CaseId,
+    coming: &Coming<'_>,
+) -> Result<(), Failure> {
+    connection.prepare_cached(ADD_ALERT)?.execute(params![
+        id.0,
+        coming.raw_id,
+        coming.source,
+        time(coming.at),
+        json(id, coming.alert)?,
+        coming.why
+    ])?;
+    add_indicators(connection, id, coming.alert)
+}
+
+fn revise(connection: &Connection, id: &CaseId, coming: &Coming<'_>) -> Result<(), Failure> {
+    let alert = coming.alert;
+    connection.prepare_cached(REVISE)?.execute(params![
+        id.0,
+        severity(alert.severity),
+        alert.content.0,
+        alert.title,
+        alert.kind,
+        time(coming.at)
+    ])?;
+    add_alert(connection, id, coming)
+}
+
+/// A case that waits for something more severe than what it triages is as urgent as that.
+fn note(connection: &Connection, id: &CaseId, alert: &Alert) -> Result<(), Failure> {
+    connection.prepare_cached(NOTE)?.execute(params![
+        id.0,
+        alert.times.updated.map(time),
+        severity(alert.severity)
+    ])?;
+    Ok(())
+}
+
+fn add_indicators(connection: &Connection, id: &CaseId, alert: &Alert) -> Result<(), Failure> {
+    let mut statement = connection.prepare_cached(ADD_INDICATOR)?;
+    for indicator in &alert.indicators {
+        statement.execute(params![
+            indicator.kind.as_str(),
+            indicator.value,
+            id.0,
+            indicator.role.as_str()
+        ])?;
+    }
+    Ok(())
+}
+
+fn json(id: &CaseId, alert: &Alert) -> Result<String, Failure> {
+    serde_json::to_string(alert).map_err(|cause| Failure::Unreadable(id.0.clone(), cause))
+}
