@@ -21,6 +21,7 @@ fn the_help_of_the_program() {
       run           Triage the alerts of a file or of standard input
       cases         List and show cases
       dead-letters  List and show messages that could not be read
+      mutes         List, add, try and remove mutes
       playbooks     List playbooks, and check your own
       tools         List tools, check their registers, call one
       config        Show and check the configuration
@@ -123,6 +124,7 @@ fn the_list_of_metrics() {
         .filter_map(|line| line.strip_prefix("# TYPE "))
         .collect();
     insta::assert_snapshot!(types.join("\n"), @"
+    nightshift_alerts_total counter
     nightshift_budget_exhausted_total counter
     nightshift_case_duration_seconds histogram
     nightshift_case_model_calls histogram

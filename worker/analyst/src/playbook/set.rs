@@ -9,7 +9,7 @@ use super::check::{Level, Problem, examine};
 use super::form::{MatchedBy, Playbook, StepForm, Text};
 
 /// The playbooks that are compiled in, by file name. The generic one is the last resort for every alert.
-pub(super) const SHIPPED: [(&str, &str); 8] = [
+pub(super) const SHIPPED: [(&str, &str); 14] = [
     (
         "crypto-mining.toml",
         include_str!("../../playbooks/crypto-mining.toml"),
@@ -25,6 +25,30 @@ pub(super) const SHIPPED: [(&str, &str); 8] = [
     (
         "iam-discovery.toml",
         include_str!("../../playbooks/iam-discovery.toml"),
+    ),
+    (
+        "attack-sequence.toml",
+        include_str!("../../playbooks/attack-sequence.toml"),
+    ),
+    (
+        "iam-privilege-escalation.toml",
+        include_str!("../../playbooks/iam-privilege-escalation.toml"),
+    ),
+    (
+        "s3-exposure.toml",
+        include_str!("../../playbooks/s3-exposure.toml"),
+    ),
+    (
+        "brute-force.toml",
+        include_str!("../../playbooks/brute-force.toml"),
+    ),
+    (
+        "kubernetes-access.toml",
+        include_str!("../../playbooks/kubernetes-access.toml"),
+    ),
+    (
+        "runtime-malware.toml",
+        include_str!("../../playbooks/runtime-malware.toml"),
     ),
     ("recon.toml", include_str!("../../playbooks/recon.toml")),
     (

@@ -1,6 +1,8 @@
 //! Tests over whole playbooks; those of one file stand there.
 
 mod alerts;
+mod attack_sequence;
+mod brute_force;
 mod checks;
 mod command_and_control;
 mod credential_exfiltration;
@@ -8,8 +10,12 @@ mod crypto_mining;
 mod drive;
 mod hostile;
 mod iam_discovery;
+mod iam_privilege_escalation;
 mod impossible_travel;
+mod kubernetes_access;
 mod recon;
+mod runtime_malware;
+mod s3_exposure;
 mod set;
 mod shipped;
 mod unreadable;

@@ -4,8 +4,17 @@ use nightshift_alert::{Alert, Indicator, IndicatorKind, ReadOptions, Role, read}
 
 /// The first alert of a sample.
 pub(super) fn sample(name: &str) -> Alert {
+    first(&format!("alerts/{name}"))
+}
+
+/// The first alert of a finding that was made for one playbook.
+pub(super) fn made_for(name: &str) -> Alert {
+    first(&format!("playbooks/{name}"))
+}
+
+fn first(name: &str) -> Alert {
     let path = format!(
-        "{}/../../tests/fixtures/alerts/{name}.json",
+        "{}/../../tests/fixtures/{name}.json",
         env!("CARGO_MANIFEST_DIR")
     );
     let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"));

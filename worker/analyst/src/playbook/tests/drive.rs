@@ -348,6 +348,34 @@ impl World {
     }
 }
 
+/// An answer of `log_search` with these rows.
+pub(super) fn logged(kind: &str, rows: Value) -> Value {
+    let mut answer = nothing(kind, &Value::Null);
+    answer["rows_matched"] = json!(rows.as_array().map_or(0, Vec::len));
+    answer["rows"] = rows;
+    answer
+}
+
+/// An answer of `watchlist` that has the value on a list.
+pub(super) fn on_list(meaning: &str, arguments: &Value) -> Value {
+    let asked = &arguments["indicator"];
+    json!({"indicator": asked, "listed": true, "lists_searched": ["threats"], "entries_searched": 9,
+        "matches": [{"list": "threats", "meaning": meaning, "entry": asked, "note": null}]})
+}
+
+/// An answer of `identity_lookup` that knows who was asked for.
+pub(super) fn known_identity(kind: &str, networks: &[&str], arguments: &Value) -> Value {
+    let principal = &arguments["principal"];
+    json!({"principal": principal, "found": 1, "searched": {"register": "i.csv", "records": 5},
+        "identities": [{"principal": principal, "kind": kind, "owner": "platform", "mfa": false, "usual_networks": networks,
+            "status": "active", "expected_findings": [], "approved_by": "a.b"}]})
+}
+
+/// An answer of `asset_lookup` with one asset.
+pub(super) fn known_asset(asset: Value, arguments: &Value) -> Value {
+    json!({"indicator": arguments["indicator"], "found": 1, "assets": [asset], "searched": {"register": "a.csv", "records": 3}})
+}
+
 /// A record of a register that clears `subject` for all finding types.
 pub(super) fn record(kind: &str, subject_type: IndicatorKind, subject: &str) -> Exoneration {
     Exoneration {

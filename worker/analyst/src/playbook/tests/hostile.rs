@@ -5,7 +5,7 @@ use nightshift_engine::{ToolError, Verdict};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::alerts::{dns, sample};
+use super::alerts::{dns, made_for, sample};
 use super::drive::{ALL, Answers, Ran, World, nothing, record};
 use crate::playbook::Playbooks;
 
@@ -93,10 +93,10 @@ fn as_drawn(_: &str, _: &Value) -> Result<Value, ToolError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn no_answer_of_a_tool_panics_or_clears(body in any_json(), which in 0_usize..6) {
+    fn no_answer_of_a_tool_panics_or_clears(body in any_json(), which in 0_usize..12) {
         BODY.set(body);
         let alert = match which {
             0 => sample("scc-crypto-miner"),
@@ -104,6 +104,12 @@ proptest! {
             2 => sample("securityhub-eventbridge-discovery"),
             3 => sample("ocsf-impossible-travel"),
             4 => dns("Recon:EC2/Portscan", "a.example"),
+            5 => made_for("guardduty-iam-privilege-escalation"),
+            6 => made_for("guardduty-s3-anonymous-access"),
+            7 => made_for("guardduty-ssh-brute-force"),
+            8 => made_for("guardduty-kubernetes-anonymous"),
+            9 => made_for("guardduty-runtime-reverse-shell"),
+            10 => made_for("guardduty-attack-sequence"),
             _ => dns("Policy:S3/Something", "a.example"),
         };
         let ran = World::with(&ALL, as_drawn).run(alert);
@@ -125,7 +131,7 @@ fn run_mistaken(rest: &str) -> Ran {
     let asset = record("asset", IndicatorKind::Instance, "i-11111111");
     let mut world = World::with(&ALL, answers).clearing(asset);
     world.playbooks = mistaken(rest);
-    world.run(dns("Policy:S3/Something", "a.example"))
+    world.run(dns("Policy:IAMUser/Something", "a.example"))
 }
 
 const LOOK: &str = "[[step]]\nid = \"asset\"\ndescription = \"Look\"\n[[step.call]]\ntool = \"asset_lookup\"\nfor_each = \"indicators('instance')\"\narguments = { indicator = \"{{ item.value }}\" }\n";

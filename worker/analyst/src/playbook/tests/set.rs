@@ -51,12 +51,11 @@ fn the_closest_glob_wins_and_the_generic_playbook_takes_the_rest() {
     assert_eq!(of("Recon:IAMUser/UserPermissions"), "iam-discovery");
     assert_eq!(of("PenTest:IAMUser/KaliLinux"), "iam-discovery");
     assert_eq!(of("Recon:EC2/PortProbeUnprotectedPort"), "recon");
-    assert_eq!(of("UnauthorizedAccess:EC2/SSHBruteForce"), "recon");
     assert_eq!(
         of("UnauthorizedAccess:IAMUser/ConsoleLoginSuccess.B"),
         "impossible-travel"
     );
-    assert_eq!(of("Policy:S3/BucketAnonymousAccessGranted"), "generic");
+    assert_eq!(of("Policy:IAMUser/RootCredentialUsage"), "generic");
     let mut titled = dns("Recon:EC2/X", "a.example");
     "Impossible travel, impossible sign-in and impossible travel".clone_into(&mut titled.title);
     assert_eq!(set.find(&titled).name, "recon");
@@ -64,6 +63,157 @@ fn the_closest_glob_wins_and_the_generic_playbook_takes_the_rest() {
         set.find(&sample("ocsf-impossible-travel")).name,
         "impossible-travel"
     );
+}
+
+/// Finding types of the vendors, and the playbook that each is for.
+const WANTED: &[(&str, &str)] = &[
+    (
+        "iam-privilege-escalation",
+        "PrivilegeEscalation:IAMUser/AnomalousBehavior",
+    ),
+    (
+        "iam-privilege-escalation",
+        "Persistence:IAMUser/AnomalousBehavior",
+    ),
+    (
+        "iam-privilege-escalation",
+        "TTPs/Persistence/Persistence:IAMUser-AnomalousBehavior",
+    ),
+    (
+        "iam-privilege-escalation",
+        "Persistence: IAM Anomalous Grant",
+    ),
+    (
+        "iam-privilege-escalation",
+        "Privilege Escalation: Dormant Service Account Granted Sensitive Role",
+    ),
+    (
+        "iam-privilege-escalation",
+        "Persistence: Service Account Key Created",
+    ),
+    ("iam-discovery", "Discovery:IAMUser/AnomalousBehavior"),
+    (
+        "iam-discovery",
+        "CredentialAccess:IAMUser/AnomalousBehavior",
+    ),
+    ("impossible-travel", "Persistence: New Geography"),
+    ("s3-exposure", "Policy:S3/BucketAnonymousAccessGranted"),
+    ("s3-exposure", "Exfiltration:S3/AnomalousBehavior"),
+    ("s3-exposure", "Impact:S3/AnomalousBehavior.Delete"),
+    ("s3-exposure", "Discovery:S3/TorIPCaller"),
+    ("s3-exposure", "Stealth:S3/ServerAccessLoggingDisabled"),
+    (
+        "s3-exposure",
+        "UnauthorizedAccess:S3/MaliciousIPCaller.Custom",
+    ),
+    ("s3-exposure", "UnauthorizedAccess:S3/TorIPCaller"),
+    (
+        "s3-exposure",
+        "Effects/Data Exposure/Policy:S3-BucketAnonymousAccessGranted",
+    ),
+    ("brute-force", "UnauthorizedAccess:EC2/SSHBruteForce"),
+    ("brute-force", "UnauthorizedAccess:EC2/RDPBruteForce"),
+    ("brute-force", "Impact:EC2/WinRMBruteForce"),
+    ("brute-force", "Brute Force: SSH"),
+    (
+        "brute-force",
+        "CredentialAccess:RDS/AnomalousBehavior.SuccessfulBruteForce",
+    ),
+    (
+        "brute-force",
+        "CredentialAccess:RDS/TorIPCaller.FailedLogin",
+    ),
+    ("brute-force", "Discovery:RDS/MaliciousIPCaller"),
+    ("recon", "Impact:EC2/PortSweep"),
+    (
+        "kubernetes-access",
+        "CredentialAccess:Kubernetes/SuccessfulAnonymousAccess",
+    ),
+    ("kubernetes-access", "Discovery:Kubernetes/TorIPCaller"),
+    (
+        "kubernetes-access",
+        "PrivilegeEscalation:Kubernetes/PrivilegedContainer",
+    ),
+    (
+        "kubernetes-access",
+        "Persistence:Kubernetes/ContainerWithSensitiveMount",
+    ),
+    (
+        "kubernetes-access",
+        "Policy:Kubernetes/AnonymousAccessGranted",
+    ),
+    (
+        "kubernetes-access",
+        "Discovery: Can get sensitive Kubernetes object check",
+    ),
+    (
+        "kubernetes-access",
+        "Privilege Escalation: Launch of privileged Kubernetes container",
+    ),
+    (
+        "kubernetes-access",
+        "Privilege Escalation: Effectively Anonymous Users Granted GKE Cluster Access",
+    ),
+    (
+        "kubernetes-access",
+        "Initial Access: Anonymous GKE Resource Created from the Internet",
+    ),
+    (
+        "kubernetes-access",
+        "Persistence: Service Account Created in sensitive namespace",
+    ),
+    ("runtime-malware", "Execution:Runtime/ReverseShell"),
+    ("runtime-malware", "Execution:EC2/MaliciousFile"),
+    ("runtime-malware", "Execution:Kubernetes/MaliciousFile"),
+    (
+        "runtime-malware",
+        "PrivilegeEscalation:Runtime/RuncContainerEscape",
+    ),
+    (
+        "runtime-malware",
+        "DefenseEvasion:Runtime/FilelessExecution",
+    ),
+    ("runtime-malware", "Object:S3/MaliciousFile"),
+    ("runtime-malware", "Added Binary Executed"),
+    (
+        "runtime-malware",
+        "Execution: Added Malicious Binary Executed",
+    ),
+    (
+        "runtime-malware",
+        "Execution: Kubernetes Attack Tool Execution",
+    ),
+    ("runtime-malware", "Malware: Malicious file on disk (YARA)"),
+    (
+        "runtime-malware",
+        "Privilege Escalation: Fileless Execution in /dev/shm",
+    ),
+    ("command-and-control", "Malware: Bad IP"),
+    ("command-and-control", "Trojan:Runtime/DropPoint"),
+    ("command-and-control", "UnauthorizedAccess:EC2/TorRelay"),
+    ("crypto-mining", "Malware: Cryptomining Bad Domain"),
+    ("crypto-mining", "Impact:Runtime/CryptoMinerExecuted"),
+    (
+        "crypto-mining",
+        "Impact: Suspicious Kubernetes Container Names - Cryptocurrency Mining",
+    ),
+    ("attack-sequence", "AttackSequence:S3/CompromisedData"),
+    ("attack-sequence", "AttackSequence:EKS/CompromisedCluster"),
+    (
+        "attack-sequence",
+        "AttackSequence:IAM/CompromisedCredentials",
+    ),
+];
+
+#[test]
+fn the_closest_glob_wins_between_neighbours() {
+    let set = Playbooks::shipped();
+    let wrong: Vec<_> = WANTED
+        .iter()
+        .map(|(name, kind)| (*name, kind, set.find(&dns(kind, "a.example")).name.clone()))
+        .filter(|(name, _, found)| name != found)
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]

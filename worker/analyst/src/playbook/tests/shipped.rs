@@ -39,6 +39,10 @@ fn every_action_is_readable_and_its_placeholders_are_known() {
         "principal",
         "domain",
         "bucket",
+        "cluster",
+        "container",
+        "database",
+        "file",
     ];
     for action in catalogue() {
         let texts = [

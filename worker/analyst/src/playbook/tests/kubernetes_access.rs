@@ -1,0 +1,110 @@
+use nightshift_alert::IndicatorKind;
+use nightshift_engine::{Leaning, ToolError, Verdict};
+use serde_json::{Value, json};
+
+use super::alerts::made_for;
+use super::drive::{ALL, Answers, DEFAULT, World, logged, nothing, on_list, record};
+
+const ANONYMOUS: &str = "guardduty-kubernetes-anonymous";
+
+fn quiet(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
+    Ok(nothing(kind, arguments))
+}
+
+fn audit(action: &str) -> Value {
+    json!({"at": "2026-03-02T02:31:00Z", "action": action, "principal": "system:anonymous", "source_ip": "185.220.101.42",
+        "resource": "secrets", "outcome": "200", "error": null})
+}
+
+#[test]
+fn secrets_read_without_a_name_are_a_true_positive() {
+    let answers: Answers = |kind, arguments| match kind {
+        "log_search.json_lines" => Ok(logged(kind, json!([audit("list")]))),
+        "watchlist" => Ok(on_list("tor_exit", arguments)),
+        _ => quiet(kind, arguments),
+    };
+    let ran = World::with(&ALL, answers).run(made_for(ANONYMOUS));
+    assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
+    insta::assert_snapshot!(ran.claims(), @"
+    For [E0] The caller did not sign in: it is system:anonymous
+    For [E0] The control plane answered 200 to /api/v1/namespaces/payments/secrets
+    For [E11 E0] The audit log holds list on secrets by system:anonymous at 2026-03-02T02:31:00Z
+    For [E2 E0] 185.220.101.42 is on watch list threats as tor exit
+    ");
+    insta::assert_snapshot!(ran.actions().join(" "), @"remove-anonymous-binding restrict-control-plane rotate-cluster-credentials review-cluster-audit contact-owner");
+}
+
+#[test]
+fn a_binding_that_gives_everybody_the_cluster_is_a_true_positive_whoever_allowed_it() {
+    let change = record(
+        "change",
+        IndicatorKind::Principal,
+        "dev.ops@larkspur.example",
+    );
+    let ran = World::with(&ALL, quiet)
+        .clearing(change)
+        .run(made_for("scc-gke-anonymous-binding"));
+    assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
+    insta::assert_snapshot!(ran.claims(), @"
+    For [E0] The alert tells of a binding with system:unauthenticated: everybody who can reach the control plane
+    For [E0] The alert tells of a binding with cluster-admin: all rights on the cluster
+    For [E0] The alert records io.k8s.authorization.rbac.v1.clusterrolebindings.create by dev.ops@larkspur.example from 198.51.100.140, once
+    ");
+    insta::assert_snapshot!(ran.actions().join(" "), @"remove-anonymous-binding restrict-control-plane rotate-cluster-credentials review-cluster-audit contact-owner");
+}
+
+#[test]
+fn an_authorised_scanner_of_clusters_is_benign() {
+    let scanner = record("authorised_scanner", IndicatorKind::Ip, "185.220.101.42");
+    let end = World::with(&ALL, quiet)
+        .clearing(scanner)
+        .run(made_for(ANONYMOUS))
+        .conclusion;
+    assert_eq!(end.verdict, Verdict::BenignTruePositive);
+}
+
+#[test]
+fn no_scanner_is_authorised_to_read_secrets_without_a_name() {
+    let scanner = record("authorised_scanner", IndicatorKind::Ip, "185.220.101.42");
+    let answers: Answers = |kind, arguments| match kind {
+        "log_search.json_lines" => Ok(logged(kind, json!([audit("list")]))),
+        _ => quiet(kind, arguments),
+    };
+    let end = World::with(&ALL, answers)
+        .clearing(scanner)
+        .run(made_for(ANONYMOUS))
+        .conclusion;
+    assert_eq!(end.verdict, Verdict::TruePositive);
+}
+
+#[test]
+fn a_look_at_the_version_leans_benign() {
+    let ran = World::with(&ALL, quiet).run(made_for("guardduty-kubernetes-version"));
+    assert_eq!(
+        (ran.conclusion.verdict, ran.conclusion.leaning),
+        (Verdict::Inconclusive, Leaning::Benign)
+    );
+    insta::assert_snapshot!(ran.claims(), @"
+    For [E0] The caller did not sign in: it is system:anonymous
+    For [E0] The alert records KUBERNETES_API_CALL get /version by system:anonymous from 198.51.100.9, twice
+    Against [E0] The alert names only /version, which clusters answer to everybody by default
+    ");
+    insta::assert_snapshot!(ran.would_decide(), @"
+    The audit log of shop-prod for 198.51.100.9: that nothing else was asked for
+    An approved record that 198.51.100.9 may do this, with an end and who approved it
+    ");
+}
+
+#[test]
+fn without_the_audit_log_it_stays_open() {
+    let ran = World::with(&DEFAULT, quiet).run(made_for(ANONYMOUS));
+    assert_eq!(
+        (ran.conclusion.verdict, ran.conclusion.leaning),
+        (Verdict::Inconclusive, Leaning::Malicious)
+    );
+    insta::assert_snapshot!(ran.would_decide(), @"
+    The audit log of shop-prod for 185.220.101.42 since 2026-03-02T02:11:04Z: whether secrets were read, shells opened or workloads started
+    The role bindings of shop-prod that name system:anonymous or system:unauthenticated
+    A record (authorised scanner, change, asset) that allows it, with who approved it
+    ");
+}

@@ -1,0 +1,133 @@
+use nightshift_alert::IndicatorKind;
+use nightshift_engine::{Leaning, ToolError, Verdict};
+use serde_json::{Value, json};
+
+use super::alerts::made_for;
+use super::drive::{
+    ALL, Answers, DEFAULT, World, known_asset, known_identity, logged, nothing, record,
+};
+
+const OPENED: &str = "guardduty-s3-anonymous-access";
+const TAKEN: &str = "guardduty-s3-exfiltration";
+
+fn quiet(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
+    Ok(nothing(kind, arguments))
+}
+
+fn bucket(data: &str, open: bool) -> Value {
+    json!({"id": "larkspur-claims", "name": "larkspur-claims", "type": "bucket", "owner": "claims team", "environment": "prod",
+        "data": data, "internet_facing": open, "purpose": if open { "public website" } else { "claims" }})
+}
+
+fn call(action: &str, principal: &str, ip: &str) -> Value {
+    json!({"at": "2026-03-02T02:31:00Z", "action": action, "principal": principal, "source_ip": ip, "error": null,
+        "resource": "arn:aws:s3:::larkspur-claims"})
+}
+
+#[test]
+fn customer_data_that_strangers_read_is_a_true_positive() {
+    let answers: Answers = |kind, arguments| match kind {
+        "asset_lookup" => Ok(known_asset(bucket("customer claims", false), arguments)),
+        "log_search.cloudtrail" if arguments["resource"] == "larkspur-claims" => Ok(logged(
+            kind,
+            json!([
+                call("PutBucketPolicy", "claims-export", "203.0.113.77"),
+                call("GetObject", "AWSAccount", "192.0.2.140")
+            ]),
+        )),
+        _ => quiet(kind, arguments),
+    };
+    let ran = World::with(&ALL, answers).run(made_for(OPENED));
+    assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
+    insta::assert_snapshot!(ran.claims(), @"
+    For [E0] The feed has the effective permission of larkspur-claims as PUBLIC: anybody on the internet can reach it
+    For [E15 E0] 192.0.2.140 did GetObject on larkspur-claims without signing in, at 2026-03-02T02:31:00Z
+    For [E15 E0] Who may reach larkspur-claims was changed: PutBucketPolicy by claims-export at 2026-03-02T02:31:00Z
+    For [E2 E0] larkspur-claims holds data that is not for everybody: customer claims
+    For [E3 E0] The identity register does not know claims-export
+    For [E0] The alert records AWS_API_CALL PutBucketPolicy by claims-export from 203.0.113.77, once
+    For [E12] No change record covers it
+    ");
+    insta::assert_snapshot!(ran.actions().join(" "), @"block-bucket-public-access deactivate-access-key review-bucket-access review-key-activity contact-owner");
+}
+
+#[test]
+fn objects_taken_from_an_unusual_network_are_a_true_positive() {
+    let answers: Answers = |kind, arguments| match kind {
+        "identity_lookup" => Ok(known_identity("service", &["10.0.0.0/8"], arguments)),
+        "log_search.cloudtrail" => Ok(logged(
+            kind,
+            json!([
+                call("GetObject", "claims-export", "203.0.113.77"),
+                call("DeleteObjects", "claims-export", "203.0.113.77")
+            ]),
+        )),
+        _ => quiet(kind, arguments),
+    };
+    let ran = World::with(&ALL, answers).run(made_for(TAKEN));
+    assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
+    insta::assert_snapshot!(ran.claims(), @"
+    For [E15 E0] Objects were taken: GetObject of arn:aws:s3:::larkspur-claims from 203.0.113.77 at 2026-03-02T02:31:00Z
+    For [E15 E0] Data was put at risk: DeleteObjects on arn:aws:s3:::larkspur-claims from 203.0.113.77 at 2026-03-02T02:31:00Z
+    For [E0 E3] 203.0.113.77 is in none of the networks that claims-export works from (10.0.0.0/8)
+    For [E0] The alert records AWS_API_CALL GetObject by claims-export from 203.0.113.77, 214 times
+    For [E12] No change record covers it
+    ");
+}
+
+#[test]
+fn a_publication_in_the_change_register_is_benign() {
+    let change = record("change", IndicatorKind::Bucket, "larkspur-claims");
+    let end = World::with(&ALL, quiet)
+        .clearing(change)
+        .run(made_for(OPENED))
+        .conclusion;
+    assert_eq!(end.verdict, Verdict::BenignTruePositive);
+}
+
+#[test]
+fn a_website_without_a_record_that_allows_it_leans_benign() {
+    let answers: Answers = |kind, arguments| match kind {
+        "asset_lookup" => Ok(known_asset(bucket("", true), arguments)),
+        _ => quiet(kind, arguments),
+    };
+    let ran = World::with(&ALL, answers).run(made_for(OPENED));
+    assert_eq!(
+        (ran.conclusion.verdict, ran.conclusion.leaning),
+        (Verdict::Inconclusive, Leaning::None),
+        "whoever opened it is in no register"
+    );
+    let known: Answers = |kind, arguments| match kind {
+        "asset_lookup" => Ok(known_asset(bucket("", true), arguments)),
+        "identity_lookup" => Ok(known_identity("ci", &["203.0.113.0/24"], arguments)),
+        _ => quiet(kind, arguments),
+    };
+    let ran = World::with(&ALL, known).run(made_for(OPENED));
+    assert_eq!(
+        (ran.conclusion.verdict, ran.conclusion.leaning),
+        (Verdict::Inconclusive, Leaning::Benign)
+    );
+    insta::assert_snapshot!(ran.claims(), @"
+    For [E0] The feed has the effective permission of larkspur-claims as PUBLIC: anybody on the internet can reach it
+    For [E0] The alert records AWS_API_CALL PutBucketPolicy by claims-export from 203.0.113.77, once
+    Against [E2 E0] The register has larkspur-claims as meant to be reached from outside (public website)
+    Against [E0 E3] 203.0.113.77 is in a network that claims-export works from
+    For [E12] No change record covers it
+    ");
+    insta::assert_snapshot!(ran.would_decide(), @"An approved record that larkspur-claims is used like this: its line in the asset register with expected findings, or a change");
+}
+
+#[test]
+fn without_registers_and_logs_it_stays_open() {
+    let ran = World::with(&DEFAULT, quiet).run(made_for(TAKEN));
+    assert_eq!(
+        (ran.conclusion.verdict, ran.conclusion.leaning),
+        (Verdict::Inconclusive, Leaning::None)
+    );
+    insta::assert_snapshot!(ran.would_decide(), @"
+    What larkspur-claims holds, and whether it is meant to face the internet: a line in the asset register
+    CloudTrail with data events of larkspur-claims: who read from it since 2026-03-02T02:11:04Z
+    Whether claims-export works with this bucket: its line in the identity register, or its owner
+    A change that covers 2026-03-02T02:11:04Z, with who approved it
+    ");
+}
