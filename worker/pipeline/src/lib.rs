@@ -6,6 +6,7 @@
 mod admission;
 mod case;
 mod delivery;
+mod export;
 mod intake;
 mod port;
 mod profile;
@@ -19,6 +20,10 @@ pub use case::{
     Sighting,
 };
 pub use delivery::{Delivery, deliver_due};
+pub use export::{
+    ExportError, JOURNAL_SCHEMA, JournalHeader, JournalLine, VerifiedExport, VerifiedRevision,
+    export, verify_export,
+};
 pub use intake::{Arrival, Intake, IntakeError, Received, read_message, unreadable_alert};
 pub use port::{
     Accepted, Cases, Claimed, Closing, DeadLetters, DeliveryError, Destination, Due, Inbox,

@@ -8,8 +8,8 @@ use nightshift_alert::{Alert, Severity};
 use nightshift_engine::{Conclusion, Event};
 
 use crate::{
-    Admission, Arrival, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, DeadLetter, Lane, Lease,
-    Report,
+    Admission, Arrival, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, DeadLetter, JournalLine,
+    Lane, Lease, Report,
 };
 
 /// What a source hands over.
@@ -64,8 +64,8 @@ pub enum StoreError {
     /// There is no such case, or the short id fits several.
     #[error("there is no case {0:?}; `nightshift cases list` shows those there are")]
     NoSuchCase(String),
-    /// The journal was written by a newer version.
-    #[error("the journal of case {0} cannot be read by this version")]
+    /// What is stored was written by a newer version, or is broken.
+    #[error("case {0} cannot be read by this version")]
     Unreadable(String, #[source] Box<dyn std::error::Error + Send + Sync>),
     /// The database is away, full, locked or broken.
     #[error("the store failed to {doing}")]
@@ -135,7 +135,8 @@ pub struct Closing {
 /// Cases, their journals and their leases.
 #[async_trait]
 pub trait Cases: Send + Sync {
-    /// Takes up to this many cases, the most urgent first.
+    /// Takes up to this many cases, the most urgent first. A case whose journal this version cannot fold is not
+    /// touched: it waits for a newer worker, and the others go on.
     ///
     /// # Errors
     ///
@@ -146,7 +147,8 @@ pub trait Cases: Send + Sync {
     ///
     /// # Errors
     ///
-    /// When the store cannot be read or written.
+    /// [`StoreError::Unreadable`] when this version cannot fold its journal; it waits for a newer worker then. Or when
+    /// the store cannot be read or written.
     async fn claim_one(&self, id: &CaseId) -> Result<Option<Claimed>, StoreError>;
 
     /// Lengthens these leases.
@@ -190,6 +192,17 @@ pub trait Cases: Send + Sync {
     ///
     /// [`StoreError::NoSuchCase`], or when the store cannot be read.
     async fn view(&self, id: &str) -> Result<CaseView, StoreError>;
+
+    /// The events of a case as they were written, in order: of all its revisions, or of this one.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NoSuchCase`], or when the store cannot be read.
+    async fn journal(
+        &self,
+        id: &CaseId,
+        revision: Option<u32>,
+    ) -> Result<Vec<JournalLine>, StoreError>;
 
     /// How many cases wait or run, high and critical ones first.
     ///

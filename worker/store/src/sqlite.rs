@@ -15,6 +15,8 @@ mod thread;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod unread_tests;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
