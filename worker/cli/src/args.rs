@@ -139,7 +139,7 @@ pub(crate) enum Cases {
     /// Check an exported journal: its chain, its verdict, every quote and exoneration
     #[command(after_help = "Examples:\n  \
         nightshift cases verify k3f9.jsonl\n  \
-        nightshift cases verify k3f9.jsonl --json | jq .revisions[].violations\n\n\
+        nightshift cases verify k3f9.jsonl --json | jq '.revisions[].violations'\n\n\
         Needs the file and nothing else: no store, no network, no model.\n\
         Exit codes: 0 sound, 1 something is wrong with it, 2 it cannot be read.")]
     Verify(CasesVerify),
