@@ -160,8 +160,23 @@ pub(crate) enum Cases {
     /// The report of a case, its trace and where it went
     #[command(after_help = "Examples:\n  \
         nightshift cases show k3f9             the beginning of an id is enough\n  \
-        nightshift cases show k3f9 --json | jq .report.findings")]
+        nightshift cases show k3f9 --json | jq .report.findings\n  \
+        nightshift cases show k3f9 --events    what happened, in order")]
     Show(CasesShow),
+    /// Write the journal of a case to a file that can be checked on any machine
+    #[command(after_help = "Examples:\n  \
+        nightshift cases export k3f9 --out k3f9.jsonl\n  \
+        nightshift cases export k3f9 | nightshift cases verify -\n\n\
+        A line per event, each chained to the one before by its hash; secrets were redacted before anything was\n\
+        written, and raw messages are never in it. All revisions, or the one that is named.")]
+    Export(CasesExport),
+    /// Check an exported journal: its chain, its verdict, every quote and exoneration
+    #[command(after_help = "Examples:\n  \
+        nightshift cases verify k3f9.jsonl\n  \
+        nightshift cases verify k3f9.jsonl --json | jq '.revisions[].violations'\n\n\
+        Needs the file and nothing else: no store, no network, no model.\n\
+        Exit codes: 0 sound, 1 something is wrong with it, 2 it cannot be read.")]
+    Verify(CasesVerify),
 }
 
 #[derive(Debug, clap::Args)]
@@ -189,6 +204,30 @@ pub(crate) struct CasesList {
 pub(crate) struct CasesShow {
     /// The case's id, or a beginning of it
     pub(crate) id: String,
+    /// The journal instead of the report, a line per event; with --json the events as they are kept
+    #[arg(long)]
+    pub(crate) events: bool,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CasesExport {
+    /// The case's id, or a beginning of it
+    pub(crate) id: String,
+    /// Only this triage of it, counted from 1
+    #[arg(long, value_name = "N")]
+    pub(crate) revision: Option<u32>,
+    /// Write to this file instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CasesVerify {
+    /// An exported journal, or `-` for standard input
+    #[arg(value_name = "FILE|-")]
+    pub(crate) file: String,
     #[command(flatten)]
     pub(crate) json: Json,
 }

@@ -13,7 +13,7 @@ mod tools;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{Args, Command};
+use crate::args::{Args, Cases, Command};
 use crate::config::{LogFormat, load};
 use crate::exit::Exit;
 use crate::wiring::App;
@@ -27,6 +27,8 @@ pub(crate) async fn run(args: Args) -> Result<(), Exit> {
         Command::Playbooks(command) => playbooks::run(&loaded, &command),
         Command::Demo(options) => demo::run(&loaded, &options).await,
         Command::Run(options) => run::run(&App::build(&loaded, None)?, &options).await,
+        // On any machine: it needs no store.
+        Command::Cases(Cases::Verify(options)) => cases::verify::run(&options),
         Command::Cases(command) => cases::run(&App::build(&loaded, None)?, &command).await,
         Command::DeadLetters(command) => {
             dead_letters::run(&App::build(&loaded, None)?, &command).await

@@ -93,6 +93,12 @@ pub(crate) fn problems(state: &State) -> Vec<String> {
         .collect()
 }
 
+/// Why nothing may clear the alert of this state, in half a sentence; none where something does.
+pub(crate) fn forbids_benign(state: &State) -> Option<String> {
+    let alert = state.alert()?;
+    floor::obstacle(state, alert, manipulated(state) || state.turned).map(|obstacle| obstacle.text)
+}
+
 /// Whether text in the alert or in a result talks to the analyst.
 fn manipulated(state: &State) -> bool {
     state

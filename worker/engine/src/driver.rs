@@ -252,6 +252,8 @@ async fn make(ports: &Ports, state: &State, call: &ToolCall) -> Outcome {
 }
 
 #[cfg(test)]
+mod journals;
+#[cfg(test)]
 mod scripted;
 #[cfg(test)]
 mod strategies;

@@ -210,6 +210,46 @@ pub enum EventBody {
     Concluded(Box<Conclusion>),
 }
 
+impl EventBody {
+    /// The kinds of this version, as they are written.
+    pub const KINDS: &'static [&'static str] = &[
+        "opened",
+        "claimed",
+        "started",
+        "finished",
+        "withdrawn",
+        "time_up",
+        "cancelled",
+        "concluded",
+    ];
+
+    /// Its kind, as it is written.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Opened(_) => "opened",
+            Self::Claimed { .. } => "claimed",
+            Self::Started { .. } => "started",
+            Self::Finished { .. } => "finished",
+            Self::Withdrawn { .. } => "withdrawn",
+            Self::TimeUp => "time_up",
+            Self::Cancelled { .. } => "cancelled",
+            Self::Concluded(_) => "concluded",
+        }
+    }
+
+    /// The command that it is about, if it is about one.
+    #[must_use]
+    pub const fn command(&self) -> Option<&CommandId> {
+        match self {
+            Self::Started { id, .. } | Self::Finished { id, .. } | Self::Withdrawn { id } => {
+                Some(id)
+            }
+            _ => None,
+        }
+    }
+}
+
 /// An event with the driver's time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {

@@ -16,6 +16,7 @@ mod evidence;
 mod exoneration;
 mod finding;
 mod fold;
+mod journal;
 mod limits;
 mod measure;
 mod plan;
@@ -27,6 +28,7 @@ mod state;
 mod strategy;
 mod tool;
 mod trail;
+mod verify;
 mod view;
 
 #[cfg(test)]
@@ -45,6 +47,7 @@ pub use evidence::{Evidence, EvidenceId, NoEvidenceId};
 pub use exoneration::{Exoneration, NotCleared, check, clears, type_matches};
 pub use finding::{Finding, FindingDraft, Quote, QuoteDraft, Stance};
 pub use fold::{apply, fold};
+pub use journal::{UnreadableEvent, read_event};
 pub use limits::{Cap, Cost, Limits};
 pub use measure::Measure;
 pub use plan::{
@@ -65,3 +68,4 @@ pub use tool::{
     Argument, ArgumentKind, CallContext, Reach, ToolCall, ToolError, ToolOutput, ToolSpec, Trust,
     TrustedPath,
 };
+pub use verify::{Checked, Verified, Violation, verify};

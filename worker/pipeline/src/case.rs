@@ -201,8 +201,10 @@ pub struct CaseView {
     pub row: CaseRow,
     /// Its alert.
     pub alert: Alert,
-    /// The journal of the latest revision.
+    /// The journal of the latest revision, as far as this version can read it.
     pub events: Vec<nightshift_engine::Event>,
+    /// Why the rest of it cannot be read by this version, if so; no worker of this version goes on with the case.
+    pub unreadable: Option<String>,
     /// The report of the latest conclusion.
     pub report: Option<Report>,
     /// Further arrivals.

@@ -6,6 +6,7 @@
 mod admission;
 mod case;
 mod delivery;
+mod export;
 mod intake;
 mod muted;
 mod port;
@@ -22,6 +23,10 @@ pub use case::{
     Member, Sighting,
 };
 pub use delivery::{Delivery, deliver_due};
+pub use export::{
+    ExportError, JOURNAL_SCHEMA, JournalHeader, JournalLine, VerifiedExport, VerifiedRevision,
+    export, verify_export,
+};
 pub use intake::{Arrival, Intake, IntakeError, Received, read_message, unreadable_alert};
 pub use muted::{MutePreview, MuteRow, NewMute, PlaceCount};
 pub use port::{

@@ -8,8 +8,8 @@ use nightshift_alert::{Alert, Severity};
 use nightshift_engine::{Conclusion, Event};
 
 use crate::{
-    Admission, Arrival, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, DeadLetter, Lane, Lease,
-    Mute, MutePreview, MuteRow, NewMute, PlaceCount, Report,
+    Admission, Arrival, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, DeadLetter, JournalLine,
+    Lane, Lease, Mute, MutePreview, MuteRow, NewMute, PlaceCount, Report,
 };
 
 /// What a source hands over.
@@ -67,8 +67,8 @@ pub enum StoreError {
     /// There is no such mute that could be removed.
     #[error("there is no mute {0:?} that holds; `nightshift mutes list` shows those there are")]
     NoSuchMute(String),
-    /// The journal was written by a newer version.
-    #[error("the journal of case {0} cannot be read by this version")]
+    /// What is stored was written by a newer version, or is broken.
+    #[error("case {0} cannot be read by this version")]
     Unreadable(String, #[source] Box<dyn std::error::Error + Send + Sync>),
     /// The database is away, full, locked or broken.
     #[error("the store failed to {doing}")]
@@ -140,7 +140,8 @@ pub struct Closing {
 /// Cases, their journals and their leases.
 #[async_trait]
 pub trait Cases: Send + Sync {
-    /// Takes up to this many cases, the most urgent first.
+    /// Takes up to this many cases, the most urgent first. A case whose journal this version cannot fold is not
+    /// touched: it waits for a newer worker, and the others go on.
     ///
     /// # Errors
     ///
@@ -151,7 +152,8 @@ pub trait Cases: Send + Sync {
     ///
     /// # Errors
     ///
-    /// When the store cannot be read or written.
+    /// [`StoreError::Unreadable`] when this version cannot fold its journal; it waits for a newer worker then. Or when
+    /// the store cannot be read or written.
     async fn claim_one(&self, id: &CaseId) -> Result<Option<Claimed>, StoreError>;
 
     /// Lengthens these leases.
@@ -195,6 +197,17 @@ pub trait Cases: Send + Sync {
     ///
     /// [`StoreError::NoSuchCase`], or when the store cannot be read.
     async fn view(&self, id: &str) -> Result<CaseView, StoreError>;
+
+    /// The events of a case as they were written, in order: of all its revisions, or of this one.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NoSuchCase`], or when the store cannot be read.
+    async fn journal(
+        &self,
+        id: &CaseId,
+        revision: Option<u32>,
+    ) -> Result<Vec<JournalLine>, StoreError>;
 
     /// How many cases wait or run, high and critical ones first.
     ///

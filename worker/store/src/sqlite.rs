@@ -18,6 +18,8 @@ mod thread;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod unread_tests;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

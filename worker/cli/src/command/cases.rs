@@ -1,4 +1,8 @@
-//! `nightshift cases`: lists, and one case with its trace.
+//! `nightshift cases`: lists, one case with its trace or its journal, and its journal as a file that can be checked.
+
+mod events;
+mod export;
+pub(super) mod verify;
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use nightshift_alert::Severity;
@@ -17,7 +21,10 @@ use crate::wiring::App;
 pub(super) async fn run(app: &App, command: &Cases) -> Result<(), Exit> {
     match command {
         Cases::List(options) => list(app, options).await,
+        Cases::Show(options) if options.events => events::show(app, options).await,
         Cases::Show(options) => show(app, options).await,
+        Cases::Export(options) => export::run(app, options).await,
+        Cases::Verify(options) => verify::run(options),
     }
 }
 
@@ -131,6 +138,7 @@ struct Shown<'a> {
     members: &'a [nightshift_pipeline::Member],
     deliveries: &'a [nightshift_pipeline::DeliveryRow],
     events: usize,
+    unreadable: &'a Option<String>,
 }
 
 async fn show(app: &App, options: &CasesShow) -> Result<(), Exit> {
@@ -143,6 +151,7 @@ async fn show(app: &App, options: &CasesShow) -> Result<(), Exit> {
             members: &view.members,
             deliveries: &view.deliveries,
             events: view.events.len(),
+            unreadable: &view.unreadable,
         });
     }
     let mut text = match &view.report {
@@ -225,5 +234,11 @@ fn trace(view: &CaseView) -> String {
         view.events.len(),
         view.row.revision
     ));
+    if let Some(why) = &view.unreadable {
+        lines.push(format!(
+            "this version cannot read the journal any further, and does not go on with the case: {}",
+            plain(why, 300)
+        ));
+    }
     format!("\n{}\n", lines.join("\n"))
 }

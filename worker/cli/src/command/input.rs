@@ -7,8 +7,13 @@ use nightshift_alert::MAX_MESSAGE_BYTES;
 
 use crate::exit::Exit;
 
-/// The bytes of a file, or of standard input for `-`.
+/// The bytes of a message: of a file, or of standard input for `-`.
 pub(super) fn read(file: &str) -> Result<Vec<u8>, Exit> {
+    read_up_to(file, MAX_MESSAGE_BYTES)
+}
+
+/// The bytes of a file, or of standard input for `-`, up to this many.
+pub(super) fn read_up_to(file: &str, most_bytes: usize) -> Result<Vec<u8>, Exit> {
     let refuse = |problem: String| Exit::usage(format!("{file}: {problem}"));
     let reader: Box<dyn Read> = if file == "-" {
         Box::new(std::io::stdin())
@@ -22,7 +27,7 @@ pub(super) fn read(file: &str) -> Result<Vec<u8>, Exit> {
         let opened = std::fs::File::open(path).map_err(|error| refuse(error.to_string()))?;
         Box::new(opened)
     };
-    let most = MAX_MESSAGE_BYTES + 1;
+    let most = most_bytes + 1;
     let mut bytes = Vec::new();
     reader
         .take(u64::try_from(most).unwrap_or(u64::MAX))
@@ -30,7 +35,7 @@ pub(super) fn read(file: &str) -> Result<Vec<u8>, Exit> {
         .map_err(|error| refuse(error.to_string()))?;
     if bytes.len() == most {
         return Err(refuse(format!(
-            "is larger than a message may be ({MAX_MESSAGE_BYTES} bytes); send its alerts one by one"
+            "is larger than it may be ({most_bytes} bytes); split it"
         )));
     }
     Ok(bytes)

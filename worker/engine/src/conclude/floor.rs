@@ -140,15 +140,16 @@ fn cut_short(ruling: &mut Ruling, state: &State) {
     }
 }
 
-struct Obstacle {
+/// What keeps an alert from being cleared.
+pub(super) struct Obstacle {
     rule: &'static str,
     reason: Reason,
-    text: String,
+    pub(super) text: String,
     would_decide: Vec<String>,
 }
 
 /// Why nothing may clear this alert, if something stands in the way.
-fn obstacle(state: &State, alert: &Alert, manipulation: bool) -> Option<Obstacle> {
+pub(super) fn obstacle(state: &State, alert: &Alert, manipulation: bool) -> Option<Obstacle> {
     let of = |rule, reason, text: String| Obstacle {
         rule,
         reason,

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use nightshift_alert::Severity;
-use nightshift_engine::{Event, EventBody};
+use nightshift_engine::{Event, JOURNAL_VERSION};
 use nightshift_pipeline::{
-    CaseFilter, CaseId, CaseRow, CaseView, Cases, Claimed, Closing, Lane, Lease, StoreError,
+    CaseFilter, CaseId, CaseRow, CaseView, Cases, Claimed, Closing, JournalLine, Lane, Lease,
+    StoreError,
 };
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::host::{Holder, uptime_secs};
 use super::row::{severity, time};
-use super::thread::Failure;
+use super::thread::{Failure, store_error};
 use super::{SqliteStore, read, revisions};
 
 const HOLDERS: &str = "SELECT DISTINCT lease_holder FROM cases WHERE status = 'running'";
@@ -21,11 +22,17 @@ const FREE: &str = "UPDATE cases SET status = 'queued', crashes = crashes + 1, l
      WHERE status = 'running' AND (lease_holder IS ?1 OR lease_until < ?2)";
 /// Rank: severity plus one level per half hour of waiting, never into critical.
 const NEXT: &str = "SELECT id FROM cases WHERE status = 'queued' AND severity >= ?1 \
+     AND NOT EXISTS (SELECT 1 FROM unread_journals AS unread WHERE unread.case_id = cases.id \
+         AND unread.revision = cases.revision AND unread.version >= ?3) \
      ORDER BY CASE severity WHEN 4 THEN 4.0 \
          ELSE min(severity + (unixepoch('now') - unixepoch(touched_at)) / 1800.0, 3.99) END DESC, touched_at \
      LIMIT ?2";
+const QUEUED: &str = "SELECT revision FROM cases WHERE id = ?1 AND status = 'queued'";
+const NOTE_UNREAD: &str = "INSERT INTO unread_journals (case_id, revision, version, error, noted_at) \
+     VALUES (?1, ?2, ?3, ?4, strftime('%Y-%m-%dT%H:%M:%fZ', 'now')) ON CONFLICT (case_id, revision) DO UPDATE \
+     SET version = max(version, excluded.version), error = excluded.error, noted_at = excluded.noted_at";
 const TAKE: &str = "UPDATE cases SET status = 'running', epoch = epoch + 1, lease_holder = ?2, lease_until = ?3 \
-     WHERE id = ?1 AND status = 'queued' RETURNING revision, epoch, crashes";
+     WHERE id = ?1 AND status = 'queued' RETURNING epoch, crashes";
 const RENEW: &str = "UPDATE cases SET lease_until = ?4 \
      WHERE id = ?1 AND epoch = ?2 AND lease_holder = ?3 AND status = 'running' AND lease_until >= ?5";
 const HOLDS: &str = "SELECT 1 FROM cases \
@@ -57,16 +64,23 @@ impl Cases for SqliteStore {
         self.thread
             .run("claim cases", move |connection| {
                 free(connection)?;
-                let limit = i64::try_from(most).unwrap_or(i64::MAX);
-                let ids: Vec<String> = connection
-                    .prepare_cached(NEXT)?
-                    .query_map(params![least, limit], |row| row.get(0))?
-                    .collect::<Result<_, _>>()?;
-                let mut claimed = Vec::with_capacity(ids.len());
-                for id in ids {
-                    claimed.extend(take(connection, &CaseId(id), &holder, lease_secs)?);
+                let mut claimed = Vec::new();
+                // Those that cannot be read are noted at the first look, and leave their place to others.
+                loop {
+                    let ids = next(connection, least, most - claimed.len())?;
+                    if ids.is_empty() {
+                        return Ok(claimed);
+                    }
+                    for id in ids {
+                        match take(connection, &id, &holder, lease_secs)? {
+                            Ok(taken) => claimed.extend(taken),
+                            Err(why) => tracing::warn!(
+                                case = %id, error = &why as &dyn std::error::Error,
+                                "a case waits for a newer worker"
+                            ),
+                        }
+                    }
                 }
-                Ok(claimed)
             })
             .await
     }
@@ -78,7 +92,8 @@ impl Cases for SqliteStore {
                 free(connection)?;
                 take(connection, &id, &holder, lease_secs)
             })
-            .await
+            .await?
+            .map_err(|why| store_error("claim a case", why))
     }
 
     async fn renew(&self, leases: &[Lease]) -> Result<(), StoreError> {
@@ -153,6 +168,19 @@ impl Cases for SqliteStore {
             .await
     }
 
+    async fn journal(
+        &self,
+        id: &CaseId,
+        revision: Option<u32>,
+    ) -> Result<Vec<JournalLine>, StoreError> {
+        let id = id.clone();
+        self.thread
+            .run("read a journal", move |connection| {
+                read::journal(connection, &id, revision)
+            })
+            .await
+    }
+
     async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError> {
         self.thread
             .run("count waiting cases", |connection| {
@@ -190,32 +218,74 @@ fn free(connection: &Connection) -> Result<(), Failure> {
     Ok(())
 }
 
+fn next(connection: &Connection, least: i64, most: usize) -> Result<Vec<CaseId>, Failure> {
+    let limit = i64::try_from(most).unwrap_or(i64::MAX);
+    let mut statement = connection.prepare_cached(NEXT)?;
+    let ids = statement.query_map(params![least, limit, JOURNAL_VERSION], |row| {
+        Ok(CaseId(row.get(0)?))
+    })?;
+    Ok(ids.collect::<Result<_, _>>()?)
+}
+
+/// Takes a case that waits. What cannot be folded is told, noted, and left as it is.
 fn take(
     connection: &Connection,
     id: &CaseId,
     holder: &Holder,
     lease_secs: f64,
-) -> Result<Option<Claimed>, Failure> {
+) -> Result<Result<Option<Claimed>, Failure>, Failure> {
+    let queued = connection
+        .prepare_cached(QUEUED)?
+        .query_row([&id.0], |row| row.get(0));
+    let Some(revision): Option<u32> = queued.optional()? else {
+        return Ok(Ok(None));
+    };
+    let read = || -> Result<_, Failure> {
+        Ok((
+            read::alert(connection, &id.0, revision)?,
+            read::events(connection, &id.0, revision)?,
+        ))
+    };
+    let (alert, events) = match read() {
+        Ok(read) => read,
+        Err(why @ (Failure::Unreadable(..) | Failure::Journal { .. })) => {
+            note_unread(connection, id, revision, &why)?;
+            return Ok(Err(why));
+        }
+        Err(other) => return Err(other),
+    };
     let until = uptime_secs() + lease_secs;
-    let taken: Option<(u32, i64, u32)> = connection
+    let taken: Option<(i64, u32)> = connection
         .prepare_cached(TAKE)?
         .query_row(params![id.0, holder.0, until], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            Ok((row.get(0)?, row.get(1)?))
         })
         .optional()?;
-    let Some((revision, epoch, crashes)) = taken else {
-        return Ok(None);
-    };
-    Ok(Some(Claimed {
-        alert: read::alert(connection, &id.0, revision)?,
-        events: read::events(connection, &id.0, revision)?,
+    Ok(Ok(taken.map(|(epoch, crashes)| Claimed {
+        alert,
+        events,
         lease: Lease {
             case_id: id.clone(),
             revision,
             epoch: u64::try_from(epoch).unwrap_or_default(),
         },
         crashes,
-    }))
+    })))
+}
+
+fn note_unread(
+    connection: &Connection,
+    id: &CaseId,
+    revision: u32,
+    why: &Failure,
+) -> Result<(), Failure> {
+    connection.prepare_cached(NOTE_UNREAD)?.execute(params![
+        id.0,
+        revision,
+        JOURNAL_VERSION,
+        why.to_string()
+    ])?;
+    Ok(())
 }
 
 fn check_lease(connection: &Connection, lease: &Lease, holder: &Holder) -> Result<(), Failure> {
@@ -236,7 +306,6 @@ fn check_lease(connection: &Connection, lease: &Lease, holder: &Holder) -> Resul
 fn add_events(connection: &Connection, lease: &Lease, events: &[Event]) -> Result<(), Failure> {
     let mut statement = connection.prepare_cached(ADD_EVENT)?;
     for event in events {
-        let (kind, command) = name(&event.body);
         let text = serde_json::to_string(event)
             .map_err(|cause| Failure::Unreadable(lease.case_id.0.clone(), cause))?;
         statement.execute(params![
@@ -244,25 +313,12 @@ fn add_events(connection: &Connection, lease: &Lease, events: &[Event]) -> Resul
             lease.revision,
             epoch(lease),
             time(event.at),
-            kind,
-            command,
+            event.body.kind(),
+            event.body.command().map(|id| &id.0),
             text
         ])?;
     }
     Ok(())
-}
-
-fn name(body: &EventBody) -> (&'static str, Option<&str>) {
-    match body {
-        EventBody::Opened(_) => ("opened", None),
-        EventBody::Claimed { .. } => ("claimed", None),
-        EventBody::Started { id, .. } => ("started", Some(&id.0)),
-        EventBody::Finished { id, .. } => ("finished", Some(&id.0)),
-        EventBody::Withdrawn { id } => ("withdrawn", Some(&id.0)),
-        EventBody::TimeUp => ("time_up", None),
-        EventBody::Cancelled { .. } => ("cancelled", None),
-        EventBody::Concluded(_) => ("concluded", None),
-    }
 }
 
 fn close(connection: &Connection, lease: &Lease, closing: &Closing) -> Result<(), Failure> {

@@ -1,8 +1,10 @@
 //! Reading cases: lists, one whole case, its journal.
 
 use nightshift_alert::Alert;
-use nightshift_engine::Event;
-use nightshift_pipeline::{CaseFilter, CaseRow, CaseView, DeliveryRow, Member, Report, Sighting};
+use nightshift_engine::{Event, read_event};
+use nightshift_pipeline::{
+    CaseFilter, CaseId, CaseRow, CaseView, DeliveryRow, JournalLine, Member, Report, Sighting,
+};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::row::{CASE_COLUMNS, case, get_severity, get_time, severity};
@@ -15,7 +17,10 @@ const MOST_MEMBERS: i64 = 100;
 /// Shortest beginning of an id that names a case.
 const SHORTEST_ID: usize = 4;
 
-const EVENTS: &str = "SELECT event FROM journal WHERE case_id = ?1 AND revision = ?2 ORDER BY seq";
+const EVENTS: &str =
+    "SELECT event, seq FROM journal WHERE case_id = ?1 AND revision = ?2 ORDER BY seq";
+const LINES: &str = "SELECT revision, seq, epoch, event FROM journal \
+     WHERE case_id = ?1 AND (?2 IS NULL OR revision = ?2) ORDER BY revision, seq";
 const ALERT: &str = "SELECT alert FROM alerts WHERE case_id = ?1 AND revision = ?2";
 const REPORT: &str =
     "SELECT report FROM conclusions WHERE case_id = ?1 ORDER BY revision DESC LIMIT 1";
@@ -58,9 +63,15 @@ pub(super) fn view(connection: &Connection, id: &str) -> Result<CaseView, Failur
         .map(|text| serde_json::from_str::<Report>(&text))
         .transpose()
         .map_err(|cause| Failure::Unreadable(id.clone(), cause))?;
+    let mut events = Vec::new();
+    let unreadable = match read_events(connection, &id, row.revision, &mut events) {
+        Err(Failure::Journal { seq, cause, .. }) => Some(format!("event {seq}: {cause}")),
+        read => read.map(|()| None)?,
+    };
     Ok(CaseView {
         alert: alert(connection, &id, row.revision)?,
-        events: events(connection, &id, row.revision)?,
+        events,
+        unreadable,
         report,
         sightings: sightings(connection, &id)?,
         members: members(connection, &id)?,
@@ -102,16 +113,49 @@ pub(super) fn events(
     id: &str,
     revision: u32,
 ) -> Result<Vec<Event>, Failure> {
+    let mut events = Vec::new();
+    read_events(connection, id, revision, &mut events)?;
+    Ok(events)
+}
+
+/// Reads the journal of a revision up to its end, or to the first event that this version cannot read.
+fn read_events(
+    connection: &Connection,
+    id: &str,
+    revision: u32,
+    events: &mut Vec<Event>,
+) -> Result<(), Failure> {
     let mut statement = connection.prepare_cached(EVENTS)?;
     let mut rows = statement.query(params![id, revision])?;
-    let mut events = Vec::new();
     while let Some(row) = rows.next()? {
         let text = row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?;
-        let event = serde_json::from_str(text)
-            .map_err(|cause| Failure::Unreadable(id.to_owned(), cause))?;
-        events.push(event);
+        let event = read_event(text);
+        events.push(event.map_err(|cause| Failure::Journal {
+            case_id: id.to_owned(),
+            seq: row.get(1).unwrap_or_default(),
+            cause,
+        })?);
     }
-    Ok(events)
+    Ok(())
+}
+
+/// The events of a case as they were written.
+pub(super) fn journal(
+    connection: &Connection,
+    id: &CaseId,
+    revision: Option<u32>,
+) -> Result<Vec<JournalLine>, Failure> {
+    let mut statement = connection.prepare_cached(LINES)?;
+    let rows = statement.query_map(params![id.0, revision], |row| {
+        let (seq, epoch): (i64, i64) = (row.get(1)?, row.get(2)?);
+        Ok(JournalLine {
+            revision: row.get(0)?,
+            seq: u64::try_from(seq).unwrap_or_default(),
+            epoch: u64::try_from(epoch).unwrap_or_default(),
+            event: row.get(3)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 fn sightings(connection: &Connection, id: &str) -> Result<Vec<Sighting>, Failure> {

@@ -32,13 +32,13 @@ fn at(second: i64) -> DateTime<Utc> {
     Utc.timestamp_opt(1_772_419_000 + second, 0).unwrap()
 }
 
-struct Fixture {
+pub(super) struct Fixture {
     folder: tempfile::TempDir,
-    store: SqliteStore,
+    pub(super) store: SqliteStore,
 }
 
 impl Fixture {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(&options(folder.path())).unwrap();
         Self { folder, store }
@@ -51,12 +51,12 @@ impl Fixture {
         other
     }
 
-    async fn accept(&self, bytes: &[u8]) -> Accepted {
+    pub(super) async fn accept(&self, bytes: &[u8]) -> Accepted {
         let mut accepted = self.store.accept(arrivals(bytes)).await.unwrap();
         accepted.remove(0)
     }
 
-    async fn claim(&self) -> Claimed {
+    pub(super) async fn claim(&self) -> Claimed {
         let mut claimed = self.store.claim(Lane::Any, 1).await.unwrap();
         claimed.remove(0)
     }
@@ -83,7 +83,7 @@ fn case_of(accepted: &Accepted) -> CaseId {
     accepted.case_id.clone().unwrap()
 }
 
-fn opened(alert: &Alert, case_id: &str) -> Event {
+pub(super) fn opened(alert: &Alert, case_id: &str) -> Event {
     Event::new(
         at(1),
         EventBody::Opened(Box::new(Opened {

@@ -3,6 +3,7 @@
 
 use std::sync::mpsc;
 
+use nightshift_engine::UnreadableEvent;
 use nightshift_pipeline::StoreError;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
@@ -27,6 +28,17 @@ pub(super) enum Failure {
     /// What is stored cannot be read by this version.
     #[error("case {0} cannot be read")]
     Unreadable(String, #[source] serde_json::Error),
+    /// An event of its journal cannot be read by this version.
+    #[error("event {seq} of the journal of case {case_id} cannot be read")]
+    Journal {
+        /// The case.
+        case_id: String,
+        /// The number of the event within its revision.
+        seq: i64,
+        /// Why.
+        #[source]
+        cause: UnreadableEvent,
+    },
     /// SQLite.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
@@ -118,14 +130,29 @@ fn transact(connection: &Connection, jobs: impl Iterator<Item = Job>) {
     }
 }
 
-fn store_error(doing: &'static str, failure: Failure) -> StoreError {
+/// A failure as those outside the store see it.
+pub(super) fn store_error(doing: &'static str, failure: Failure) -> StoreError {
     match failure {
         Failure::LeaseLost => StoreError::LeaseLost,
         Failure::NoSuchCase(id) => StoreError::NoSuchCase(id),
         Failure::NoSuchMute(name) => StoreError::NoSuchMute(name),
         Failure::Unreadable(id, cause) => StoreError::Unreadable(id, Box::new(cause)),
+        Failure::Journal {
+            case_id,
+            seq,
+            cause,
+        } => StoreError::Unreadable(case_id, Box::new(UnreadableAt { seq, cause })),
         Failure::Sqlite(cause) => database(doing, Box::new(cause)),
     }
+}
+
+/// Where a journal cannot be read any more.
+#[derive(Debug, thiserror::Error)]
+#[error("event {seq} of its journal")]
+struct UnreadableAt {
+    seq: i64,
+    #[source]
+    cause: UnreadableEvent,
 }
 
 fn database(doing: &'static str, cause: Box<dyn std::error::Error + Send + Sync>) -> StoreError {

@@ -1,0 +1,35 @@
+//! `nightshift cases export`: the journal of a case as a file that can be checked on any machine.
+
+use nightshift_pipeline::Cases as _;
+
+use crate::args::CasesExport;
+use crate::exit::Exit;
+use crate::output::{print, say};
+use crate::wiring::{App, sender};
+
+pub(super) async fn run(app: &App, options: &CasesExport) -> Result<(), Exit> {
+    let row = app.store.view(&options.id).await?.row;
+    let lines = app.store.journal(&row.id, options.revision).await?;
+    if let Some(revision) = options.revision.filter(|_| lines.is_empty()) {
+        return Err(Exit::usage(format!(
+            "case {} has no journal of revision {revision}; its latest revision is {}",
+            row.id, row.revision
+        )));
+    }
+    let (file, head) =
+        nightshift_pipeline::export(&row.id, &format!("nightshift {}", sender().version), &lines)
+            .map_err(|error| Exit::Failed(error.into()))?;
+    let Some(out) = &options.out else {
+        return print(&file);
+    };
+    std::fs::write(out, file).map_err(|error| {
+        Exit::Failed(anyhow::Error::new(error).context(format!("cannot write {}", out.display())))
+    })?;
+    say(&format!(
+        "{} events of case {} in {}; head of the chain {head}",
+        lines.len(),
+        row.id,
+        out.display()
+    ));
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! `nightshift cases verify`: re-checks an exported journal. It needs the file and nothing else.
+
+use nightshift_engine::{Checked, Violation};
+use nightshift_pipeline::{ExportError, VerifiedExport, VerifiedRevision, verify_export};
+use serde::Serialize;
+
+use crate::args::CasesVerify;
+use crate::command::input::read_up_to;
+use crate::exit::Exit;
+use crate::output::{plain, print, print_json};
+
+/// Most bytes of a file; a case of 20 steps takes far below one of these MiB.
+const MOST_BYTES: usize = 1024 * 1024 * 1024;
+
+/// What `--json` prints.
+#[derive(Debug, Default, Serialize)]
+struct Line {
+    schema: &'static str,
+    sound: bool,
+    case_id: Option<String>,
+    program: Option<String>,
+    head: Option<String>,
+    broken_line: Option<usize>,
+    problems: Vec<String>,
+    revisions: Vec<Revision>,
+}
+
+#[derive(Debug, Serialize)]
+struct Revision {
+    revision: u32,
+    verdict: Option<&'static str>,
+    checked: Checked,
+    violations: Vec<Told>,
+}
+
+#[derive(Debug, Serialize)]
+struct Told {
+    #[serde(flatten)]
+    violation: Violation,
+    text: String,
+}
+
+pub(in crate::command) fn run(options: &CasesVerify) -> Result<(), Exit> {
+    let file = read_up_to(&options.file, MOST_BYTES)?;
+    match verify_export(&file) {
+        Ok(export) => sound_or_not(options, &export),
+        Err(error) => refused(options, error),
+    }
+}
+
+/// A broken chain is a violation; what is no journal, or one of a newer program, cannot be checked.
+fn refused(options: &CasesVerify, error: ExportError) -> Result<(), Exit> {
+    let broken = match &error {
+        ExportError::Broken { line, .. } => Some(*line),
+        ExportError::NoJournal(_) | ExportError::Unreadable { .. } => None,
+    };
+    let error = anyhow::Error::new(error).context(plain(&options.file, 200));
+    if options.json.json {
+        print_json(&Line {
+            schema: SCHEMA,
+            broken_line: broken,
+            problems: vec![format!("{error:#}")],
+            ..Line::default()
+        })?;
+    }
+    Err(if broken.is_some() {
+        Exit::Failed(error)
+    } else {
+        Exit::Usage(error)
+    })
+}
+
+const SCHEMA: &str = "nightshift.verify/1";
+
+fn sound_or_not(options: &CasesVerify, export: &VerifiedExport) -> Result<(), Exit> {
+    if options.json.json {
+        print_json(&Line {
+            schema: SCHEMA,
+            sound: export.is_sound(),
+            case_id: Some(export.header.case_id.0.clone()),
+            program: Some(export.header.program.clone()),
+            head: Some(export.head.clone()),
+            broken_line: None,
+            problems: export.mismatches.clone(),
+            revisions: export.revisions.iter().map(revision).collect(),
+        })?;
+    } else {
+        print(&text(export))?;
+    }
+    if export.is_sound() {
+        Ok(())
+    } else {
+        Err(Exit::Said)
+    }
+}
+
+fn revision(one: &VerifiedRevision) -> Revision {
+    let verdict = one.state.conclusion.as_ref().map(|end| end.verdict);
+    let told = one.violations.iter().map(|violation| Told {
+        text: violation.to_string(),
+        violation: violation.clone(),
+    });
+    Revision {
+        revision: one.revision,
+        verdict: verdict.map(|verdict| verdict.as_str()),
+        checked: one.checked,
+        violations: told.collect(),
+    }
+}
+
+fn text(export: &VerifiedExport) -> String {
+    let events: usize = export.revisions.iter().map(|one| one.checked.events).sum();
+    let mut lines = vec![
+        format!(
+            "case {}, written by {}",
+            plain(&export.header.case_id.0, 40),
+            plain(&export.header.program, 60)
+        ),
+        format!("chain      {events} events, head {}", export.head),
+    ];
+    for one in &export.revisions {
+        let checked = &one.checked;
+        let end = one.state.conclusion.as_ref().map_or_else(
+            || "not concluded".to_owned(),
+            |end| format!("{}, recomputed", end.verdict.title()),
+        );
+        lines.push(format!(
+            "revision {} {end}: {} events, {} steps, {} pieces of evidence, {} quotes of {} findings, {} exonerations, the verdict floor",
+            one.revision,
+            checked.events,
+            checked.steps,
+            checked.evidence,
+            checked.quotes,
+            checked.findings,
+            checked.exonerations
+        ));
+        for violation in &one.violations {
+            lines.push(format!(
+                "  violation: {}",
+                plain(&violation.to_string(), 400)
+            ));
+        }
+    }
+    for problem in &export.mismatches {
+        lines.push(format!("violation: {}", plain(problem, 400)));
+    }
+    let violations: usize = export.mismatches.len()
+        + export
+            .revisions
+            .iter()
+            .map(|one| one.violations.len())
+            .sum::<usize>();
+    lines.push(match violations {
+        0 => "sound: nothing is wrong with it".to_owned(),
+        1 => "not sound: 1 violation".to_owned(),
+        more => format!("not sound: {more} violations"),
+    });
+    lines.join("\n")
+}

@@ -1,0 +1,145 @@
+//! Writes those journals of `tests/fixtures/journals` that the program cannot make without a model. They were written
+//! once, and are never written again: that they still fold is what they are for. See `verify::tests`.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+
+use super::scripted::*;
+use super::*;
+use crate::fixture::at;
+use crate::*;
+
+fn write(name: &str, events: &[Event]) {
+    let folder = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../tests/fixtures/journals/v1"
+    );
+    let lines: Vec<String> = events
+        .iter()
+        .map(|event| serde_json::to_string(event).unwrap() + "\n")
+        .collect();
+    std::fs::write(format!("{folder}/{name}.jsonl"), lines.concat()).unwrap();
+}
+
+fn journal(run: &Run) -> Vec<Event> {
+    run.journal.0.lock().unwrap().clone()
+}
+
+fn decision(judged: bool, next: Option<StepDraft>) -> Decision {
+    Decision {
+        source: String::new(),
+        objective: "find out who it is".into(),
+        reasoning: "its address says most".into(),
+        judgement: judged.then(|| Judgement {
+            outcome: StepOutcome::Met,
+            summary: "it is listed".into(),
+            findings: Vec::new(),
+        }),
+        next,
+    }
+}
+
+#[tokio::test]
+#[ignore = "writes a fixture"]
+async fn adaptive() {
+    let mut first = step("a", &[]);
+    first.calls = vec![address()];
+    let mut run = Run::new(Script {
+        decisions: list([decision(false, Some(first)), decision(true, None)]),
+        drafts: list([draft(Verdict::TruePositive)]),
+        ..Script::default()
+    });
+    run.opened.conduct.strategy = Strategy::Adaptive;
+    run.conclusion().await;
+    write("adaptive", &journal(&run));
+}
+
+/// Answers no look-up.
+struct Away;
+
+#[async_trait]
+impl Toolbox for Away {
+    fn specs(&self) -> Vec<ToolSpec> {
+        crate::fixture::tools()
+    }
+    async fn call(&self, call: &ToolCall, _: &CallContext) -> Result<ToolOutput, ToolError> {
+        Err(ToolError::Unavailable {
+            what: format!("{} is away", call.tool),
+        })
+    }
+}
+
+#[tokio::test]
+#[ignore = "writes a fixture"]
+async fn failed_tool() {
+    let mut key = step("a", &[]);
+    key.key = true;
+    let run = Run::new(Script {
+        plan: plan(vec![key]),
+        turns: list([asks(vec![address()]), result(StepOutcome::Failed)]),
+        reflections: list([Reflection::default()]),
+        drafts: list([draft(Verdict::FalsePositive)]),
+        ..Script::default()
+    });
+    let opening = run.opening();
+    run.journal.append(&opening).await.unwrap();
+    let ports = Ports {
+        toolbox: Arc::new(Away),
+        ..run.ports()
+    };
+    drive(&ports, fold(&opening), &CancellationToken::new())
+        .await
+        .unwrap();
+    write("failed_tool", &journal(&run));
+}
+
+/// Down at the first plan question, then as scripted.
+struct DownOnce(Mutex<VecDeque<()>>, Script);
+
+#[async_trait]
+impl Analyst for DownOnce {
+    async fn plan(&self, question: &PlanQuestion) -> Result<Answer<PlanAnswer>, AskError> {
+        if self.0.lock().unwrap().pop_front().is_some() {
+            return Err(AskError::Down { what: "503".into() });
+        }
+        self.1.plan(question).await
+    }
+    async fn turn(&self, question: &TurnQuestion) -> Result<Answer<TurnAnswer>, AskError> {
+        self.1.turn(question).await
+    }
+    async fn decide(&self, question: &DecideQuestion) -> Result<Answer<Decision>, AskError> {
+        self.1.decide(question).await
+    }
+    async fn reflect(&self, question: &ReflectQuestion) -> Result<Answer<Reflection>, AskError> {
+        self.1.reflect(question).await
+    }
+    async fn conclude(
+        &self,
+        question: &ConcludeQuestion,
+    ) -> Result<Answer<ConclusionDraft>, AskError> {
+        self.1.conclude(question).await
+    }
+}
+
+#[tokio::test]
+#[ignore = "writes a fixture"]
+async fn withdrawn() {
+    let run = Run::new(Script::default());
+    let ports = Ports {
+        analyst: Arc::new(DownOnce(list([()]), one_step(Verdict::TruePositive))),
+        ..run.ports()
+    };
+    run.journal.append(&run.opening()).await.unwrap();
+    for epoch in 2..=3 {
+        drive(&ports, fold(&journal(&run)), &CancellationToken::new())
+            .await
+            .unwrap();
+        if epoch == 2 {
+            let claimed = Event::new(at(102), EventBody::Claimed { epoch });
+            run.journal.append(&[claimed]).await.unwrap();
+        }
+    }
+    write("withdrawn", &journal(&run));
+}

@@ -1,0 +1,182 @@
+//! Reading a journal back. A worker claims only what it can fold (F32), so what cannot be read is told apart: a newer
+//! version, an event that this version does not know, or broken text. Nothing is guessed, and nothing is skipped:
+//! the fold of a journal with a hole in it would be another case.
+
+use serde::Deserialize;
+
+use crate::{Event, EventBody, JOURNAL_VERSION};
+
+/// Kinds of outcomes that a `finished` event may hold.
+const OUTCOMES: &[&str] = &[
+    "planned",
+    "turned",
+    "decided",
+    "reflected",
+    "drafted",
+    "called",
+    "exonerated",
+    "call_failed",
+    "ask_failed",
+];
+
+/// Why an event cannot be read by this version.
+#[derive(Debug, thiserror::Error)]
+pub enum UnreadableEvent {
+    /// A newer version wrote it.
+    #[error(
+        "it is of journal version {version}, and this program reads up to {JOURNAL_VERSION}; a newer one goes on with it"
+    )]
+    Newer {
+        /// The version that it tells.
+        version: u32,
+    },
+    /// An event, or the outcome of one, that this version does not know.
+    #[error("this program does not know the event {kind:?}; a newer one goes on with it")]
+    Unknown {
+        /// Its kind, as it is written.
+        kind: String,
+    },
+    /// It is no event at all, or a known one with fields that do not fit.
+    #[error("it is no event of a journal")]
+    Malformed(#[source] serde_json::Error),
+}
+
+/// What every version of an event has, and what tells why it cannot be read.
+#[derive(Deserialize)]
+struct Head {
+    event: String,
+    #[serde(default)]
+    version: Option<u32>,
+    #[serde(default)]
+    outcome: Option<OutcomeHead>,
+}
+
+#[derive(Deserialize)]
+struct OutcomeHead {
+    kind: String,
+}
+
+/// Reads one event as a journal keeps it: a JSON object on one line.
+///
+/// `opened` tells the version of the journal; a `claimed` may tell that a worker of another version goes on with it.
+///
+/// # Errors
+///
+/// [`UnreadableEvent`], which says whether a newer program could read it.
+pub fn read_event(text: &str) -> Result<Event, UnreadableEvent> {
+    let event: Event = serde_json::from_str(text).map_err(|cause| why(text, cause))?;
+    let version = match &event.body {
+        EventBody::Opened(opened) => Some(opened.version),
+        // Short, so that reading its head again costs nothing.
+        EventBody::Claimed { .. } => {
+            serde_json::from_str(text).map_or(None, |head: Head| head.version)
+        }
+        _ => None,
+    };
+    match version.filter(|version| *version > JOURNAL_VERSION) {
+        Some(version) => Err(UnreadableEvent::Newer { version }),
+        None => Ok(event),
+    }
+}
+
+fn why(text: &str, cause: serde_json::Error) -> UnreadableEvent {
+    let Ok(head) = serde_json::from_str::<Head>(text) else {
+        return UnreadableEvent::Malformed(cause);
+    };
+    if let Some(version) = head.version.filter(|version| *version > JOURNAL_VERSION) {
+        return UnreadableEvent::Newer { version };
+    }
+    if !EventBody::KINDS.contains(&head.event.as_str()) {
+        return UnreadableEvent::Unknown { kind: head.event };
+    }
+    match head.outcome {
+        Some(outcome) if !OUTCOMES.contains(&outcome.kind.as_str()) => UnreadableEvent::Unknown {
+            kind: format!("{} {}", head.event, outcome.kind),
+        },
+        _ => UnreadableEvent::Malformed(cause),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{at, opening};
+    use crate::{CommandId, Cost, Limits};
+
+    fn text(event: &Event) -> String {
+        serde_json::to_string(event).unwrap()
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        for event in opening(Limits::default()) {
+            assert_eq!(read_event(&text(&event)).unwrap(), event);
+        }
+    }
+
+    #[test]
+    fn every_kind_is_known_by_the_name_it_is_written_with() {
+        let id = CommandId::plan();
+        let cost = Cost::default();
+        let opening = opening(Limits::default());
+        let bodies = opening.into_iter().map(|event| event.body).chain([
+            EventBody::Started {
+                id: id.clone(),
+                attempt: 1,
+                reserved: cost,
+            },
+            EventBody::Withdrawn { id },
+            EventBody::TimeUp,
+            EventBody::Cancelled { by: "ana".into() },
+        ]);
+        for body in bodies {
+            let kind = body.kind();
+            let written: serde_json::Value =
+                serde_json::from_str(&text(&Event::new(at(0), body))).unwrap();
+            assert_eq!(written["event"], kind);
+            assert!(EventBody::KINDS.contains(&kind));
+        }
+    }
+
+    #[test]
+    fn f32_a_newer_version_an_unknown_event_and_broken_text_are_told_apart() {
+        let opened = text(&opening(Limits::default())[0]);
+        let newer = opened.replacen("\"version\":1", "\"version\":2", 1);
+        let strange = newer.replacen("\"profile\"", "\"profiles\"", 1);
+        for text in [
+            newer.as_str(),
+            strange.as_str(),
+            r#"{"at":"2026-03-02T02:00:00Z","event":"claimed","epoch":3,"version":2}"#,
+            r#"{"at":"2026-03-02T02:00:00Z","event":"dreamt","version":2}"#,
+        ] {
+            let error = read_event(text).unwrap_err();
+            assert!(
+                matches!(error, UnreadableEvent::Newer { version: 2 }),
+                "{error}"
+            );
+        }
+        for (text, known_as) in [
+            (
+                r#"{"at":"2026-03-02T02:00:00Z","event":"dreamt","of":"sheep"}"#,
+                "dreamt",
+            ),
+            (
+                r#"{"at":"2026-03-02T02:00:00Z","event":"finished","id":"plan","outcome":{"kind":"sung","value":1},"cost":{}}"#,
+                "finished sung",
+            ),
+        ] {
+            let error = read_event(text).unwrap_err();
+            let UnreadableEvent::Unknown { kind } = &error else {
+                panic!("{error}")
+            };
+            assert_eq!(kind, known_as);
+        }
+        for text in ["", "{}", "[1]", r#"{"event":"claimed","epoch":1}"#, "\0"] {
+            let error = read_event(text).unwrap_err();
+            assert!(
+                matches!(error, UnreadableEvent::Malformed(_)),
+                "{text}: {error}"
+            );
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! Re-checks one triage from its journal alone: that its events are in an order that a driver can write, that they
+//! lead to the conclusion that is recorded, that every quote stands in its evidence, that every exoneration clears
+//! something of this alert, and that nothing benign stands without one.
+//!
+//! It believes no field of the recorded conclusion; it cannot tell whether a tool's answer was true when it was given.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::conclude::forbids_benign;
+use crate::{
+    CommandId, Conclusion, Event, EventBody, EvidenceId, State, Verdict, apply, check, clears,
+    conclusion, resolve,
+};
+
+/// How much was checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Checked {
+    /// Events that were folded.
+    pub events: usize,
+    /// Steps of the plan.
+    pub steps: usize,
+    /// Pieces of evidence, the alert included.
+    pub evidence: usize,
+    /// Findings of the conclusion.
+    pub findings: usize,
+    /// Quotes of the findings, each looked for in its evidence.
+    pub quotes: usize,
+    /// Exonerations of the conclusion, each held against the alert.
+    pub exonerations: usize,
+}
+
+/// Something that a true journal cannot hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[serde(tag = "rule", rename_all = "snake_case")]
+pub enum Violation {
+    /// It does not begin with `opened`, or is opened twice.
+    #[error("event {seq} is {kind:?} where only the first one is, and must be, \"opened\"")]
+    Opening {
+        /// Number of the event, from 1.
+        seq: usize,
+        /// Its kind.
+        kind: String,
+    },
+    /// Something happens after the end.
+    #[error("event {seq} ({kind}) comes after the conclusion")]
+    AfterTheEnd {
+        /// Number of the event, from 1.
+        seq: usize,
+        /// Its kind.
+        kind: String,
+    },
+    /// A claim with an epoch that is not above the one before.
+    #[error("event {seq} claims epoch {epoch} after epoch {before}")]
+    Epoch {
+        /// Number of the event, from 1.
+        seq: usize,
+        /// The epoch it claims.
+        epoch: u64,
+        /// The one before.
+        before: u64,
+    },
+    /// A command ends that does not run, or ends twice.
+    #[error("event {seq}: {command} ends without running")]
+    NotRunning {
+        /// Number of the event, from 1.
+        seq: usize,
+        /// The command.
+        command: String,
+    },
+    /// The conclusion is not the one that the events lead to.
+    #[error("the recorded conclusion is not what its events lead to; it differs in {}", fields.join(", "))]
+    Conclusion {
+        /// Names of the fields that differ.
+        fields: Vec<String>,
+    },
+    /// A quote is not where it is said to be, or a claim counts that is not borne.
+    #[error("{evidence} does not bear {claim:?}: {why}")]
+    Quote {
+        /// The claim.
+        claim: String,
+        /// The evidence that it cites.
+        evidence: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// An exoneration does not concern this alert, or no tool and no rule of this case gave it.
+    #[error("the record {reference} clears nothing here: {why}")]
+    Exoneration {
+        /// Its reference.
+        reference: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// The verdict or the severity is softer than code allows.
+    #[error("{what} stands, but {why}")]
+    Floor {
+        /// What is too soft.
+        what: String,
+        /// Why it may not be.
+        why: String,
+    },
+}
+
+/// What came of re-checking one triage.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verified {
+    /// How much was checked.
+    pub checked: Checked,
+    /// What is wrong; empty where nothing is.
+    pub violations: Vec<Violation>,
+    /// The state that the events lead to.
+    pub state: State,
+}
+
+/// Re-checks one triage from its events.
+#[must_use]
+pub fn verify(events: &[Event]) -> Verified {
+    let mut found = Vec::new();
+    let mut state = State::default();
+    for (index, event) in events.iter().enumerate() {
+        order(&state, index + 1, event, &mut found);
+        if let EventBody::Concluded(recorded) = &event.body
+            && state.conclusion.is_none()
+        {
+            conclude(&state, recorded, &mut found);
+        }
+        apply(&mut state, event);
+    }
+    if events.is_empty() {
+        found.push(Violation::Opening {
+            seq: 1,
+            kind: "nothing".to_owned(),
+        });
+    }
+    let findings = state.conclusion.iter().flat_map(|end| &end.findings);
+    Verified {
+        checked: Checked {
+            events: events.len(),
+            steps: state.steps().len(),
+            evidence: state.evidence.len(),
+            findings: findings.clone().count(),
+            quotes: findings.map(|finding| finding.evidence.len()).sum(),
+            exonerations: state
+                .conclusion
+                .as_ref()
+                .map_or(0, |end| end.exonerations.len()),
+        },
+        violations: found,
+        state,
+    }
+}
+
+/// Whether this event may follow what came before.
+fn order(before: &State, seq: usize, event: &Event, found: &mut Vec<Violation>) {
+    let kind = event.body.kind();
+    if before.opened.is_some() == matches!(event.body, EventBody::Opened(_)) {
+        let kind = kind.to_owned();
+        found.push(Violation::Opening { seq, kind });
+    }
+    if before.conclusion.is_some() {
+        let kind = kind.to_owned();
+        found.push(Violation::AfterTheEnd { seq, kind });
+    }
+    match &event.body {
+        EventBody::Claimed { epoch } if *epoch <= before.epoch => found.push(Violation::Epoch {
+            seq,
+            epoch: *epoch,
+            before: before.epoch,
+        }),
+        EventBody::Finished { id, .. } | EventBody::Withdrawn { id } if !runs(before, id) => {
+            found.push(Violation::NotRunning {
+                seq,
+                command: id.to_string(),
+            });
+        }
+        _ => {}
+    }
+}
+
+fn runs(state: &State, id: &CommandId) -> bool {
+    state.in_flight.contains_key(id) && !state.finished.contains(id)
+}
+
+fn conclude(state: &State, recorded: &Conclusion, found: &mut Vec<Violation>) {
+    if let Some(own) = conclusion(state).filter(|own| own != recorded) {
+        let fields = differing(&own, recorded);
+        found.push(Violation::Conclusion { fields });
+    }
+    quotes(state, recorded, found);
+    exonerations(state, recorded, found);
+    floor(state, recorded, found);
+}
+
+/// Names of the fields in which two conclusions differ.
+fn differing(own: &Conclusion, recorded: &Conclusion) -> Vec<String> {
+    let fields = |conclusion| -> BTreeMap<String, serde_json::Value> {
+        serde_json::to_value(conclusion)
+            .and_then(serde_json::from_value)
+            .unwrap_or_default()
+    };
+    let (own, recorded) = (fields(own), fields(recorded));
+    own.into_iter()
+        .filter(|(name, value)| recorded.get(name) != Some(value))
+        .map(|(name, _)| name)
+        .collect()
+}
+
+fn quotes(state: &State, recorded: &Conclusion, found: &mut Vec<Violation>) {
+    for finding in &recorded.findings {
+        let mut add = |evidence: String, why: &str| {
+            found.push(Violation::Quote {
+                claim: finding.claim.clone(),
+                evidence,
+                why: why.to_owned(),
+            });
+        };
+        for quote in &finding.evidence {
+            let path = find(state, quote.id, &quote.quote);
+            if path != quote.path {
+                let why = match (&path, &quote.path) {
+                    (None, _) => "the quote does not stand in it",
+                    (Some(_), None) => "the quote stands in it, and was recorded as missing",
+                    (Some(_), Some(_)) => "the quote stands elsewhere in it",
+                };
+                add(quote.id.to_string(), why);
+            } else if finding.supported && path.is_none() {
+                let why = "the claim counts, and the quote does not stand in it";
+                add(quote.id.to_string(), why);
+            }
+        }
+        if finding.supported && finding.evidence.is_empty() {
+            add("no evidence".to_owned(), "the claim counts without any");
+        }
+    }
+}
+
+fn find(state: &State, id: EvidenceId, quote: &str) -> Option<String> {
+    let evidence = state.evidence_of(id)?;
+    if evidence.error.is_some() {
+        return None;
+    }
+    resolve(&evidence.body, quote)
+}
+
+fn exonerations(state: &State, recorded: &Conclusion, found: &mut Vec<Violation>) {
+    let Some(alert) = state.alert() else {
+        return;
+    };
+    for one in &recorded.exonerations {
+        let why = match check(one, alert) {
+            Err(why) => why.to_string(),
+            Ok(()) if !state.exonerations.contains(one) => {
+                "no tool and no rule of this case gave it".to_owned()
+            }
+            Ok(()) => continue,
+        };
+        found.push(Violation::Exoneration {
+            reference: one.reference.clone(),
+            why,
+        });
+    }
+}
+
+/// Nothing softer than the alert itself without a record that clears it, and a failed run is never benign.
+fn floor(state: &State, recorded: &Conclusion, found: &mut Vec<Violation>) {
+    let Some(alert) = state.alert() else {
+        return;
+    };
+    let obstacle = forbids_benign(state).or_else(|| {
+        (!clears(&recorded.exonerations, alert))
+            .then(|| "no record that it cites clears it".to_owned())
+    });
+    let failed = recorded
+        .failed
+        .as_ref()
+        .map(|_| "the run failed".to_owned());
+    let mut add = |what: &str, why: &Option<String>| {
+        if let Some(why) = why {
+            found.push(Violation::Floor {
+                what: what.to_owned(),
+                why: why.clone(),
+            });
+        }
+    };
+    if recorded.verdict.is_benign() {
+        add(
+            Verdict::title(recorded.verdict),
+            &obstacle.clone().or(failed),
+        );
+    }
+    if recorded.assessed_severity < alert.severity {
+        add("a lowered severity", &obstacle);
+    }
+}
+
+#[cfg(test)]
+mod tests;
