@@ -1,5 +1,7 @@
 //! `decide(&state)`: everything that can be done now, and is neither started in this epoch nor finished.
 
+use std::collections::BTreeSet;
+
 use crate::fold::leans_benign;
 use crate::{
     AnalystKind, CallState, Command, CommandId, Mode, Plan, Question, ReflectionMode, State, Step,
@@ -67,7 +69,7 @@ fn adaptive(state: &State) -> Vec<Command> {
             question: Question::Decide,
         }]
     } else {
-        distinct(waiting.into_iter())
+        distinct(state, waiting)
     }
 }
 
@@ -86,7 +88,8 @@ fn fresh(state: &State, commands: Vec<Command>) -> Vec<Command> {
 fn work(state: &State, plan: &Plan) -> Vec<Command> {
     let running: Vec<_> = state.steps_with(StepStatus::Running).collect();
     if !running.is_empty() {
-        return distinct(running.iter().flat_map(|step| step_work(state, step)));
+        let commands = running.iter().flat_map(|step| step_work(state, step));
+        return affordable(state, distinct(state, commands.collect()));
     }
     if state.wave > state.reflected {
         return vec![Command::Ask {
@@ -110,19 +113,43 @@ fn work(state: &State, plan: &Plan) -> Vec<Command> {
     if wave.is_empty() {
         ending(state)
     } else {
-        distinct(wave.into_iter().flat_map(|step| step_work(state, step)))
+        let commands = wave.into_iter().flat_map(|step| step_work(state, step));
+        affordable(state, distinct(state, commands.collect()))
     }
 }
 
-/// The same call of two steps is made once.
-fn distinct(commands: impl Iterator<Item = Command>) -> Vec<Command> {
-    let mut seen = std::collections::BTreeSet::new();
-    commands
-        .filter(|command| match command {
-            Command::Call { call, .. } => seen.insert(call.identity()),
-            _ => true,
+/// The same call of two steps is made once: by the one that started it, also if it was lost since.
+fn distinct(state: &State, mut commands: Vec<Command>) -> Vec<Command> {
+    let has_number = |id: &CommandId| state.numbers.contains_key(id);
+    let mut seen: BTreeSet<String> = commands
+        .iter()
+        .filter_map(|command| match command {
+            Command::Call { id, call } if has_number(id) => Some(call.identity()),
+            _ => None,
         })
-        .collect()
+        .collect();
+    commands.retain(|command| match command {
+        Command::Call { id, call } => has_number(id) || seen.insert(call.identity()),
+        _ => true,
+    });
+    commands
+}
+
+/// Leaves out questions for which the caps have no room beside those that run and those before them.
+fn affordable(state: &State, mut commands: Vec<Command>) -> Vec<Command> {
+    let Some(opened) = &state.opened else {
+        return Vec::new();
+    };
+    let mut charged = state.charged();
+    commands.retain(|command| match command {
+        Command::Ask { id, .. } if !state.in_flight.contains_key(id) => {
+            let has_room = opened.limits.reached(charged, opened.reserve).is_none();
+            charged += opened.reserve;
+            has_room
+        }
+        _ => true,
+    });
+    commands
 }
 
 /// The calls of a step that wait, or its next turn.
@@ -181,7 +208,7 @@ fn ending(state: &State) -> Vec<Command> {
         return vec![Command::Exonerate { id: exonerate }];
     }
     let conclude = CommandId::conclude();
-    if !state.finished.contains(&conclude) {
+    if !state.finished.contains(&conclude) && may_conclude(state, &conclude) {
         return ask(conclude, Question::Conclude);
     }
     let mend = CommandId::mend();
@@ -197,6 +224,18 @@ fn ending(state: &State) -> Vec<Command> {
         .map(|conclusion| Command::Conclude(Box::new(conclusion)))
         .into_iter()
         .collect()
+}
+
+/// The conclude question is asked whatever was spent, and again where it was lost only while the caps have room: a
+/// worker that dies at it each time would spend without end.
+fn may_conclude(state: &State, id: &CommandId) -> bool {
+    let has_room = || {
+        state.opened.as_ref().is_some_and(|opened| {
+            let nothing = crate::Cost::default();
+            opened.limits.reached(state.charged(), nothing).is_none()
+        })
+    };
+    state.in_flight.contains_key(id) || !state.attempts.contains_key(id) || has_room()
 }
 
 /// Claims that their evidence does not bear go back once; rules would only say them again.
@@ -216,3 +255,6 @@ fn wants_blanking(state: &State) -> bool {
         .is_some_and(|opened| opened.conduct.counterfactual);
     is_wanted && state.draft.as_ref().is_some_and(leans_benign)
 }
+
+#[cfg(test)]
+mod tests;

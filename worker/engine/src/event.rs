@@ -199,7 +199,7 @@ pub enum EventBody {
         /// Which one.
         id: CommandId,
     },
-    /// The active time is used up.
+    /// The active time is used up; what was started and did not finish is lost and stays charged.
     TimeUp,
     /// Somebody called the case off.
     Cancelled {

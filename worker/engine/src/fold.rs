@@ -57,6 +57,7 @@ pub fn apply(state: &mut State, event: &Event) {
         }
         EventBody::TimeUp => {
             state.stop.get_or_insert(Stop::Cap(crate::Cap::Minutes));
+            lose(state);
         }
         EventBody::Cancelled { by } => state.stop = Some(Stop::Cancelled(by.clone())),
         EventBody::Concluded(conclusion) => {
@@ -101,6 +102,11 @@ fn claimed(
     }
     state.claimed_at = Some(event.at);
     state.epoch = epoch;
+    lose(state);
+}
+
+/// What runs will never be heard of: it stays charged, and may be started again.
+fn lose(state: &mut State) {
     for (_, lost) in std::mem::take(&mut state.in_flight) {
         state.spent += lost.reserved;
     }

@@ -1,0 +1,158 @@
+//! What the properties of the machine found, each on its own.
+
+use serde_json::json;
+
+use super::*;
+use crate::fixture::{at, opened};
+use crate::*;
+
+struct Case(State);
+
+impl Case {
+    /// Opened with these limits; a question reserves one model call.
+    fn new(limits: Limits) -> Self {
+        let reserve = Cost {
+            model_calls: 1,
+            ..Cost::default()
+        };
+        let opened = Opened {
+            reserve,
+            ..opened(limits)
+        };
+        let mut case = Self(State::default());
+        case.write(EventBody::Opened(Box::new(opened)));
+        case.write(EventBody::Claimed { epoch: 1 });
+        case.start();
+        case.finish(
+            "call:past_cases",
+            Outcome::Called(ToolOutput::of(json!({}))),
+        );
+        case
+    }
+
+    fn write(&mut self, body: EventBody) {
+        apply(&mut self.0, &Event::new(at(101), body));
+    }
+
+    /// Starts all that is wanted, and says what it was.
+    fn start(&mut self) -> Vec<String> {
+        let commands = decide(&self.0);
+        let ids: Vec<CommandId> = commands.iter().filter_map(Command::id).cloned().collect();
+        for (id, command) in ids.iter().zip(&commands) {
+            let is_asked = matches!(command, Command::Ask { .. });
+            self.write(EventBody::Started {
+                id: id.clone(),
+                attempt: 1,
+                reserved: Cost {
+                    model_calls: u64::from(is_asked),
+                    ..Cost::default()
+                },
+            });
+        }
+        ids.into_iter().map(|id| id.0).collect()
+    }
+
+    fn finish(&mut self, id: &str, outcome: Outcome) {
+        self.write(EventBody::Finished {
+            id: CommandId(id.to_owned()),
+            outcome: Box::new(outcome),
+            cost: Cost::default(),
+            degraded: None,
+        });
+    }
+
+    /// Takes a plan of these steps with their calls.
+    fn plan(&mut self, steps: &[&[ToolCall]]) {
+        assert_eq!(self.start(), ["plan"]);
+        let step = |(index, calls): (usize, &&[ToolCall])| StepDraft {
+            id: format!("look{index}"),
+            description: format!("look {index}"),
+            tools: Vec::new(),
+            expected: String::new(),
+            depends_on: Vec::new(),
+            calls: calls.to_vec(),
+            key: false,
+        };
+        self.finish(
+            "plan",
+            Outcome::Planned(PlanAnswer {
+                mode: Mode::Planned,
+                objective: "look".into(),
+                steps: steps.iter().enumerate().map(step).collect(),
+                source: String::new(),
+                not_covered: Vec::new(),
+                conditional: false,
+            }),
+        );
+    }
+}
+
+fn lookup(limit: u32) -> ToolCall {
+    let arguments = json!({"indicator": "198.51.100.7", "limit": limit});
+    ToolCall::new("lookup", arguments.as_object().cloned().unwrap())
+}
+
+fn calls(calls: u64) -> Limits {
+    Limits {
+        calls,
+        ..Limits::default()
+    }
+}
+
+#[test]
+fn time_that_ends_while_the_case_is_concluded_does_not_make_it_stand_still() {
+    let mut case = Case::new(Limits::default());
+    case.start();
+    case.write(EventBody::TimeUp);
+    assert_eq!(case.start(), ["exonerate"]);
+    case.finish("exonerate", Outcome::Exonerated(Vec::new()));
+    assert_eq!(case.start(), ["conclude"]);
+    case.write(EventBody::TimeUp);
+    assert_eq!(case.start(), ["conclude"]);
+}
+
+#[test]
+fn a_wave_asks_no_more_than_the_caps_have_room_for() {
+    // Of four calls the plan has none left charged, one is kept for the conclusion.
+    let mut case = Case::new(calls(4));
+    case.plan(&[&[], &[], &[], &[]]);
+    assert_eq!(case.start(), ["turn:s1:1", "turn:s2:1", "turn:s3:1"]);
+    assert!(case.0.charged().model_calls < 4);
+}
+
+#[test]
+fn a_worker_that_dies_at_the_conclusion_each_time_spends_no_more_than_the_cap() {
+    let mut case = Case::new(calls(1));
+    assert_eq!(case.start(), ["exonerate"]);
+    case.finish("exonerate", Outcome::Exonerated(Vec::new()));
+    for epoch in 2..4 {
+        assert_eq!(case.start(), ["conclude"]);
+        case.write(EventBody::Claimed { epoch });
+    }
+    assert!(matches!(decide(&case.0)[..], [Command::Conclude(_)]));
+}
+
+#[test]
+fn a_call_that_another_step_is_making_is_waited_for() {
+    let mut case = Case::new(Limits::default());
+    case.plan(&[&[lookup(1)], &[lookup(2)]]);
+    assert_eq!(case.start(), ["call:s1:0:0", "call:s2:0:0"]);
+    case.finish(
+        "call:s1:0:0",
+        Outcome::CallFailed(ToolError::Timeout { secs: 30 }),
+    );
+    assert_eq!(case.start(), ["turn:s1:1"]);
+    let again = TurnAnswer::Calls {
+        calls: vec![lookup(2)],
+    };
+    case.finish("turn:s1:1", Outcome::Turned(again));
+    assert_eq!(case.start(), [""; 0], "s2 is making it");
+    case.write(EventBody::Claimed { epoch: 2 });
+    assert_eq!(
+        case.start(),
+        ["call:s2:0:0"],
+        "and makes it again after a kill"
+    );
+    case.finish("call:s2:0:0", Outcome::Called(ToolOutput::of(json!({}))));
+    assert_eq!(case.start(), ["turn:s1:2", "turn:s2:1"]);
+}
