@@ -9,7 +9,7 @@ const DNS: &[u8] = include_bytes!("../../../../tests/fixtures/alerts/guardduty-f
 
 /// Opens the most urgent case, gives it back, and lets another version write into its journal.
 async fn with_event(fixture: &Fixture, event: &str) -> nightshift_pipeline::CaseId {
-    let id = fixture.accept(MINER).await.case_id;
+    let id = fixture.accept(MINER).await.case_id.unwrap();
     let claimed = fixture.store.claim_one(&id).await.unwrap().unwrap();
     let first = opened(&claimed.alert, &id.0);
     fixture
