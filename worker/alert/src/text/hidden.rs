@@ -53,7 +53,14 @@ pub fn strip_hidden(text: &str) -> (Cow<'_, str>, usize) {
     (Cow::Owned(kept), count)
 }
 
+/// What every escape begins with.
+const ESCAPE_BEGINS: [char; 4] = ['\u{1b}', '\u{9b}', '\u{9d}', '\u{90}'];
+
 fn without_escapes<'a>(text: &'a str, count: &mut usize) -> Cow<'a, str> {
+    // Compiling the pattern takes tens of milliseconds, for text that hardly ever has an escape in it.
+    if !text.contains(ESCAPE_BEGINS) {
+        return Cow::Borrowed(text);
+    }
     let Some(escapes) = ESCAPES.as_ref() else {
         return Cow::Borrowed(text);
     };
