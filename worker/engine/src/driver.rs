@@ -252,6 +252,12 @@ async fn make(ports: &Ports, state: &State, call: &ToolCall) -> Outcome {
 }
 
 #[cfg(test)]
+mod generate;
+#[cfg(test)]
+mod latency;
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod scripted;
 #[cfg(test)]
 mod strategies;
