@@ -252,7 +252,13 @@ async fn make(ports: &Ports, state: &State, call: &ToolCall) -> Outcome {
 }
 
 #[cfg(test)]
+mod generate;
+#[cfg(test)]
 mod journals;
+#[cfg(test)]
+mod latency;
+#[cfg(test)]
+mod properties;
 #[cfg(test)]
 mod scripted;
 #[cfg(test)]

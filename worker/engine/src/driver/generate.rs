@@ -1,0 +1,309 @@
+//! Generated answers, hostile and sloppy: what any analyst and any tool may say, drawn from a seed and the command's id.
+//!
+//! The same command of the same world always gets the same answer, so that a case that was killed can be held against
+//! one that was not. Proptest draws the world and shrinks it; the answers follow from its seed.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use nightshift_alert::{Indicator, IndicatorKind, Role, Severity};
+use serde_json::{Map, Value, json};
+
+use crate::fixture::{at, opened, tools};
+use crate::*;
+
+/// Numbers that follow from a seed (splitmix64).
+pub(super) struct Dice(u64);
+
+impl Dice {
+    pub(super) fn of(seed: u64, what: &str) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (seed, what).hash(&mut hasher);
+        Self(hasher.finish())
+    }
+
+    pub(super) fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % end.max(1) as u64) as usize
+    }
+
+    fn one_in(&mut self, many: usize) -> bool {
+        self.below(many) == 0
+    }
+
+    fn pick<T: Clone>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len())].clone()
+    }
+
+    fn list<T>(&mut self, below: usize, mut one: impl FnMut(&mut Self) -> T) -> Vec<T> {
+        // Now and then a list that no sober analyst would give.
+        let many = if self.one_in(150) {
+            50
+        } else {
+            self.below(below)
+        };
+        (0..many).map(|_| one(self)).collect()
+    }
+}
+
+/// What a case is run with, and where its answers come from.
+#[derive(Debug, Clone)]
+pub(super) struct World {
+    pub(super) seed: u64,
+    pub(super) limits: Limits,
+    pub(super) reserve: Cost,
+    pub(super) analyst: AnalystKind,
+    pub(super) conduct: Conduct,
+}
+
+impl World {
+    pub(super) fn opening(&self) -> Vec<Event> {
+        let opened = Opened {
+            analyst: self.analyst,
+            reserve: self.reserve,
+            conduct: self.conduct.clone(),
+            ..opened(self.limits)
+        };
+        vec![
+            Event::new(at(100), EventBody::Opened(Box::new(opened))),
+            Event::new(at(100), EventBody::Claimed { epoch: 1 }),
+        ]
+    }
+
+    /// The answer to a command, with what it cost: never more than was charged for it.
+    pub(super) fn answer(&self, command: &Command) -> EventBody {
+        let id = command.id().unwrap().clone();
+        let mut dice = Dice::of(self.seed, &id.0);
+        let outcome = match command {
+            Command::Ask { .. } if dice.one_in(12) => Outcome::AskFailed(ask_error(&mut dice)),
+            Command::Ask { question, .. } => answer(&mut dice, question),
+            Command::Call { .. } if dice.one_in(5) => Outcome::CallFailed(tool_error(&mut dice)),
+            Command::Call { call, .. } => Outcome::Called(output(&mut dice, call)),
+            Command::Exonerate { .. } => Outcome::Exonerated(dice.list(2, exoneration)),
+            Command::Conclude(_) => unreachable!("it has no id"),
+        };
+        let is_asked = matches!(command, Command::Ask { .. });
+        let share = if is_asked { dice.below(5) as u64 } else { 0 };
+        EventBody::Finished {
+            id,
+            outcome: Box::new(outcome),
+            cost: Cost {
+                usd: self.reserve.usd * share as f64 / 4.0,
+                input_tokens: self.reserve.input_tokens * share / 4,
+                output_tokens: self.reserve.output_tokens * share / 4,
+                model_calls: self.reserve.model_calls * u64::from(share > 0),
+                cached_tokens: 0,
+            },
+            degraded: (is_asked && dice.one_in(30)).then(|| ask_error(&mut dice)),
+        }
+    }
+}
+
+fn answer(dice: &mut Dice, question: &Question) -> Outcome {
+    match question {
+        Question::Plan => Outcome::Planned(PlanAnswer {
+            mode: dice.pick(&[
+                Mode::Planned,
+                Mode::Planned,
+                Mode::Planned,
+                Mode::Direct,
+                Mode::Adaptive,
+            ]),
+            objective: text(dice),
+            steps: dice.list(6, step),
+            source: String::new(),
+            not_covered: dice.list(2, text),
+            conditional: dice.one_in(4),
+        }),
+        Question::Turn { .. } if dice.one_in(2) => Outcome::Turned(TurnAnswer::Calls {
+            calls: dice.list(4, call),
+        }),
+        Question::Turn { .. } => Outcome::Turned(TurnAnswer::Result {
+            outcome: step_outcome(dice),
+            summary: text(dice),
+            findings: dice.list(3, finding),
+        }),
+        Question::Decide => Outcome::Decided(Decision {
+            objective: text(dice),
+            reasoning: text(dice),
+            judgement: (!dice.one_in(4)).then(|| Judgement {
+                outcome: step_outcome(dice),
+                summary: text(dice),
+                findings: dice.list(3, finding),
+            }),
+            next: (!dice.one_in(5)).then(|| step(dice)),
+        }),
+        Question::Reflect => Outcome::Reflected(Reflection {
+            achieved: dice.one_in(8),
+            insights: dice.list(2, text),
+            plan_updates: dice.list(4, update),
+        }),
+        Question::Conclude | Question::Mend | Question::Blanked => {
+            Outcome::Drafted(Box::new(draft(dice)))
+        }
+    }
+}
+
+fn text(dice: &mut Dice) -> String {
+    dice.pick(&[
+        "",
+        "look",
+        "look again",
+        "198.51.100.7 is listed",
+        "ERROR: no",
+        "</step>",
+        "\u{0}é\u{202e}",
+    ])
+    .to_owned()
+}
+
+fn name(dice: &mut Dice) -> String {
+    dice.pick(&["a", "b", "c", "d", "", "s1", "s2", "s3", "s99", "direct"])
+        .to_owned()
+}
+
+fn step(dice: &mut Dice) -> StepDraft {
+    StepDraft {
+        id: name(dice),
+        description: format!("{} {}", text(dice), dice.below(30)),
+        tools: dice.list(2, name),
+        expected: text(dice),
+        depends_on: dice.list(3, name),
+        calls: dice.list(3, call),
+        key: dice.one_in(4),
+    }
+}
+
+fn update(dice: &mut Dice) -> PlanUpdate {
+    let id = StepId(name(dice));
+    let reason = text(dice);
+    match dice.below(4) {
+        0 => PlanUpdate::UpdateStep {
+            id,
+            description: text(dice),
+            expected: dice.one_in(2).then(|| text(dice)),
+            reason,
+        },
+        1 => PlanUpdate::CancelStep { id, reason },
+        _ => PlanUpdate::AddStep {
+            step: step(dice),
+            reason,
+        },
+    }
+}
+
+fn call(dice: &mut Dice) -> ToolCall {
+    let arguments = match dice.below(9) {
+        0 => json!({}),
+        1 => json!({"indicator": "<ip>"}),
+        2 => json!({"indicator": "c2VjcmV0.evil.example"}),
+        3 => json!({"indicator": 7, "more": [null]}),
+        4 => json!({"indicator": "203.0.113.9"}),
+        5 => json!({"indicator": "198.51.100.7"}),
+        _ => json!({"indicator": "198.51.100.7", "limit": dice.below(11)}),
+    };
+    let tool = if dice.one_in(6) {
+        dice.pick(&["past_cases", "look", "rm -rf /", ""])
+    } else {
+        "lookup"
+    };
+    ToolCall::new(
+        tool,
+        arguments.as_object().cloned().unwrap_or_else(Map::new),
+    )
+}
+
+fn step_outcome(dice: &mut Dice) -> StepOutcome {
+    dice.pick(&[
+        StepOutcome::Met,
+        StepOutcome::Met,
+        StepOutcome::Unmet,
+        StepOutcome::Failed,
+    ])
+}
+
+fn finding(dice: &mut Dice) -> FindingDraft {
+    FindingDraft {
+        claim: text(dice),
+        quotes: dice.list(2, |dice| QuoteDraft {
+            evidence: EvidenceId(dice.below(6) as u32),
+            quote: dice
+                .pick(&["", "listed: true", "listed: false", "f1", "number: 7"])
+                .to_owned(),
+        }),
+        stance: dice.pick(&[Stance::For, Stance::Against]),
+    }
+}
+
+fn draft(dice: &mut Dice) -> ConclusionDraft {
+    ConclusionDraft {
+        verdict: dice.pick(&Verdict::ALL),
+        leaning: dice.pick(&[Leaning::None, Leaning::Benign, Leaning::Malicious]),
+        reason: dice.pick(&[Reason::AuthorisedActivity, Reason::SuspiciousActivity]),
+        assessed_severity: dice.pick(&[
+            Severity::Informational,
+            Severity::Low,
+            Severity::High,
+            Severity::Critical,
+        ]),
+        findings: dice.list(3, finding),
+        gaps: dice.list(2, text),
+        would_decide: dice.list(2, text),
+        actions: dice.list(2, |dice| ActionChoice {
+            id: name(dice),
+            indicators: Vec::new(),
+        }),
+        meaning: text(dice),
+        techniques: Vec::new(),
+    }
+}
+
+fn output(dice: &mut Dice, call: &ToolCall) -> ToolOutput {
+    let note: Value = text(dice).into();
+    let mut output = ToolOutput::of(json!({"asked": call.arguments, "listed": true, "note": note}));
+    output.rows = dice.pick(&[None, Some(0), Some(2)]);
+    output.truncated = dice.one_in(5);
+    output.indicators = dice.list(2, |_| {
+        Indicator::new(IndicatorKind::Ip, "203.0.113.9", Role::Related)
+    });
+    output.exonerations = dice.list(2, exoneration);
+    output
+}
+
+/// Records as registers hold them: approved and not, about this actor and about others, in force and not.
+fn exoneration(dice: &mut Dice) -> Exoneration {
+    let mut fact = super::scripted::scanner(dice.pick(&["198.51.100.7", "203.0.113.9"]));
+    if dice.one_in(2) {
+        fact.approved_by = String::new();
+    }
+    if dice.one_in(3) {
+        fact.until = Some(at(-50));
+    }
+    fact
+}
+
+fn ask_error(dice: &mut Dice) -> AskError {
+    let what = text(dice);
+    match dice.below(5) {
+        0 => AskError::Refused { what },
+        1 => AskError::Malformed { what },
+        2 => AskError::Truncated { what },
+        3 => AskError::Timeout { what },
+        _ => AskError::Unavailable { what },
+    }
+}
+
+fn tool_error(dice: &mut Dice) -> ToolError {
+    let what = text(dice);
+    match dice.below(3) {
+        0 => ToolError::Timeout { secs: 30 },
+        1 => ToolError::Denied { what },
+        _ => ToolError::Unavailable { what },
+    }
+}
+
+/// Whether a call is of a tool that the case has.
+pub(super) fn is_declared(call: &ToolCall) -> bool {
+    tools().iter().any(|spec| spec.name == call.tool)
+}

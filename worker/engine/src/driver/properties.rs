@@ -1,0 +1,471 @@
+//! The machine under any answers in any order, killed and thawed at any point: no driver, only fold and decide.
+//!
+//! `NIGHTSHIFT_TEST_CASES=5000000` runs that many cases of each property. A case is small: what is proven about the
+//! whole comes from their number, and a failure prints the world and the seed that lead to it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::{Just, ProptestConfig, any, prop, prop_assert_eq, prop_oneof, proptest};
+use proptest::strategy::{Strategy, ValueTree};
+
+use super::generate::{Dice, World, is_declared};
+use crate::fixture::at;
+use crate::{
+    AnalystKind, Command, CommandId, Conduct, Cost, Event, EventBody, Limits, ReflectionMode,
+    State, StepStatus, ToolCall, apply, clears, decide, fold,
+};
+
+/// What happens to a case from outside, one byte each: see [`Machine::happen`].
+type Chaos = Vec<u8>;
+
+/// A case in the hand: its journal, and what would be running.
+struct Machine<'a> {
+    world: &'a World,
+    journal: Vec<Event>,
+    state: State,
+    running: BTreeMap<CommandId, Command>,
+    lost: Vec<Command>,
+    starts: Vec<CommandId>,
+}
+
+impl<'a> Machine<'a> {
+    fn new(world: &'a World) -> Self {
+        let mut machine = Self {
+            world,
+            journal: Vec::new(),
+            state: State::default(),
+            running: BTreeMap::new(),
+            lost: Vec::new(),
+            starts: Vec::new(),
+        };
+        for event in world.opening() {
+            machine.write(event.body);
+        }
+        machine
+    }
+
+    /// Adds an event, and checks what no event may change.
+    fn write(&mut self, body: EventBody) {
+        let event = Event::new(at(101), body);
+        let before = self.state.clone();
+        apply(&mut self.state, &event);
+        self.journal.push(event);
+        let after = &self.state;
+        for step in before.steps() {
+            let now = after.steps().iter().find(|now| now.id == step.id);
+            assert!(now.is_some(), "{} is gone", step.id);
+            if step.status.is_terminal() {
+                assert_eq!(now, Some(step), "a finished step changed");
+            }
+        }
+        if let (Some(old), Some(new)) = (&before.plan, &after.plan) {
+            assert!(old.objective.is_empty() || old.objective == new.objective);
+            assert_eq!(old.mode, new.mode);
+        }
+        for (id, evidence) in &before.evidence {
+            assert_eq!(after.evidence.get(id), Some(evidence), "{id} changed");
+        }
+        assert!(before.conclusion.is_none() || before.conclusion == after.conclusion);
+        self.is_within_caps();
+    }
+
+    fn is_within_caps(&self) {
+        let limits = &self.world.limits;
+        let charged = self.state.charged();
+        let tokens = charged.input_tokens + charged.output_tokens;
+        let one = &self.world.reserve;
+        assert!(
+            charged.model_calls <= limits.calls + one.model_calls,
+            "calls"
+        );
+        assert!(
+            tokens <= limits.tokens + one.input_tokens + one.output_tokens,
+            "tokens"
+        );
+        assert!(charged.usd <= limits.usd + one.usd + 1e-9, "usd");
+        assert!(self.state.steps().len() <= limits.steps.max(1), "steps");
+    }
+
+    /// Starts what the machine wants; false once it is at its end.
+    fn start(&mut self) -> bool {
+        let commands = decide(&self.state);
+        assert_eq!(commands, decide(&self.state), "deciding twice is the same");
+        if let Some(Command::Conclude(conclusion)) = commands.first() {
+            assert!(
+                self.state
+                    .steps()
+                    .iter()
+                    .all(|step| step.status != StepStatus::Running)
+                    || self.state.stopped_by().is_some()
+            );
+            self.write(EventBody::Concluded(conclusion.clone()));
+            return false;
+        }
+        for command in commands {
+            let id = command.id().expect("only the end has no id").clone();
+            assert!(!self.state.finished.contains(&id), "{id} had ended");
+            assert!(!self.running.contains_key(&id), "{id} runs");
+            if let Command::Call { call, .. } = &command {
+                self.is_new_call(&id, call);
+            }
+            let reserved = match command {
+                Command::Ask { .. } => self.world.reserve,
+                _ => Cost::default(),
+            };
+            let attempt = self.state.attempts.get(&id).copied().unwrap_or(0) + 1;
+            self.running.insert(id.clone(), command);
+            self.write(EventBody::Started {
+                id,
+                attempt,
+                reserved,
+            });
+        }
+        assert!(!self.running.is_empty(), "the case stands still");
+        true
+    }
+
+    fn is_new_call(&mut self, id: &CommandId, call: &ToolCall) {
+        let identity = call.identity();
+        assert!(is_declared(call), "{identity} is no tool of the case");
+        assert!(
+            !self.state.answers.contains_key(&identity),
+            "{identity} was answered"
+        );
+        for other in self.running.values() {
+            let is_same =
+                matches!(other, Command::Call { call, .. } if call.identity() == identity);
+            assert!(!is_same, "{identity} runs already");
+        }
+        if !self.starts.contains(id) {
+            self.starts.push(id.clone());
+        }
+    }
+
+    /// One command ends, the `pick`th of those that run.
+    fn finish(&mut self, pick: usize) {
+        if self.running.is_empty() {
+            return;
+        }
+        let id = self.running.keys().nth(pick % self.running.len()).cloned();
+        if let Some(command) = id.and_then(|id| self.running.remove(&id)) {
+            self.write(self.world.answer(&command));
+        }
+    }
+
+    fn kill(&mut self) {
+        self.lost
+            .extend(std::mem::take(&mut self.running).into_values());
+        let epoch = self.state.epoch + 1;
+        self.write(EventBody::Claimed { epoch });
+        assert!(self.state.in_flight.is_empty());
+    }
+
+    /// A worker of an older epoch wakes and says what it has, in other words than were said before.
+    fn thaw(&mut self) {
+        let Some(command) = self.lost.pop() else {
+            return;
+        };
+        let id = command.id().expect("it ran").clone();
+        if self.state.finished.contains(&id) {
+            let other = World {
+                seed: !self.world.seed,
+                ..self.world.clone()
+            };
+            let before = self.state.clone();
+            self.write(other.answer(&command));
+            assert_eq!(before, self.state, "what has ended stays as it is");
+        } else if self.running.remove(&id).is_some() {
+            self.write(self.world.answer(&command));
+        }
+    }
+
+    /// What one byte of chaos does.
+    fn happen(&mut self, byte: u8) {
+        let pick = usize::from(byte >> 4);
+        match byte & 15 {
+            0 => self.kill(),
+            1 => self.thaw(),
+            2 => {
+                let ask = self
+                    .running
+                    .iter()
+                    .find(|(_, one)| matches!(one, Command::Ask { .. }));
+                if let Some(id) = ask.map(|(id, _)| id.clone()) {
+                    self.running.remove(&id);
+                    self.write(EventBody::Withdrawn { id });
+                }
+            }
+            3 if byte > 0xc0 && self.state.stop.is_none() => {
+                self.running.clear();
+                self.write(EventBody::TimeUp);
+            }
+            4..=6 => {
+                self.finish(pick);
+                self.finish(pick);
+            }
+            _ => self.finish(pick),
+        }
+    }
+
+    /// Runs to the end.
+    fn run(mut self, chaos: &[u8]) -> Self {
+        let mut chaos = chaos.iter();
+        for _ in 0..2_000 {
+            if !self.start() {
+                (0..self.lost.len()).for_each(|_| self.thaw());
+                return self;
+            }
+            match chaos.next() {
+                Some(byte) => self.happen(*byte),
+                None => self.finish(Dice::of(self.world.seed, "order").below(64)),
+            }
+        }
+        panic!("no end after {} events", self.journal.len());
+    }
+
+    /// Runs to the end, killed each time after that many rounds.
+    fn killed(mut self, kills: &BTreeSet<u8>) -> Self {
+        for round in 0..=u8::MAX {
+            if !self.start() {
+                return self;
+            }
+            if kills.contains(&round) {
+                self.kill();
+            } else {
+                self.finish(Dice::of(self.world.seed, "order").below(64));
+            }
+        }
+        self.run(&[])
+    }
+
+    fn has_ended_well(&self) {
+        let state = &self.state;
+        let ends = self
+            .journal
+            .iter()
+            .filter(|event| matches!(event.body, EventBody::Concluded(_)));
+        assert_eq!(ends.count(), 1);
+        assert!(decide(state).is_empty());
+        assert!(state.steps().iter().all(|step| step.status.is_terminal()));
+        assert_eq!(fold(&self.journal), *state);
+        let numbers: Vec<u32> = self.starts.iter().map(|id| state.numbers[id].0).collect();
+        let dense: Vec<u32> = (1..).take(numbers.len()).collect();
+        assert_eq!(
+            numbers, dense,
+            "evidence is numbered in the order of the starts"
+        );
+        assert_eq!(state.numbers.len(), numbers.len());
+        self.asked_within_the_caps();
+        let conclusion = state.conclusion.as_ref().expect("it is concluded");
+        let alert = state.alert().expect("it was opened");
+        if conclusion.verdict.is_benign() || conclusion.assessed_severity < alert.severity {
+            assert!(clears(&state.exonerations, alert), "only code exonerates");
+            assert_eq!(conclusion.stopped_by, None);
+            assert!(!conclusion.manipulation && !state.refused && !state.turned);
+        }
+    }
+
+    /// No more questions than the caps on steps and turns leave room for, however often they were withdrawn or lost.
+    fn asked_within_the_caps(&self) {
+        let limits = &self.world.limits;
+        let steps = limits.steps.max(1);
+        let mut turns: BTreeMap<&str, u32> = BTreeMap::new();
+        let mut waves = 0;
+        for id in &self.state.finished {
+            let mut parts = id.0.split(':');
+            match (parts.next(), parts.next()) {
+                (Some("turn"), Some(step)) => *turns.entry(step).or_default() += 1,
+                (Some("reflect" | "decide"), _) => waves += 1,
+                _ => {}
+            }
+        }
+        assert!(turns.len() <= steps);
+        assert!(turns.values().all(|many| *many <= limits.turns.max(1)));
+        assert!(waves <= steps + 1);
+    }
+}
+
+fn conduct() -> impl Strategy<Value = Conduct> {
+    let strategy = prop_oneof![
+        4 => Just(crate::Strategy::Auto),
+        1 => Just(crate::Strategy::Planned),
+        1 => Just(crate::Strategy::Adaptive),
+        1 => Just(crate::Strategy::Direct),
+    ];
+    let reflection = prop_oneof![
+        Just(ReflectionMode::EveryWave),
+        Just(ReflectionMode::EveryStep),
+        Just(ReflectionMode::WhenNeeded),
+    ];
+    (strategy, reflection, any::<bool>()).prop_map(|(strategy, reflection, counterfactual)| {
+        Conduct {
+            strategy,
+            reflection,
+            counterfactual,
+            ..Conduct::default()
+        }
+    })
+}
+
+/// Worlds with caps on steps, turns and calls of a turn; questions cost nothing.
+fn free_worlds() -> impl Strategy<Value = World> {
+    let caps = (
+        0..9_usize,
+        0..7_usize,
+        0..4_u32,
+        0..5_usize,
+        0..5_usize,
+        0..4_u32,
+    );
+    (any::<u64>(), caps, any::<bool>(), conduct()).prop_map(|(seed, caps, is_model, conduct)| {
+        World {
+            seed,
+            limits: Limits {
+                steps: caps.0,
+                first_plan_steps: caps.1,
+                turns: caps.2,
+                calls_per_turn: caps.3,
+                parallel: caps.4,
+                strikes: caps.5,
+                ..Limits::default()
+            },
+            reserve: Cost::default(),
+            analyst: if is_model {
+                AnalystKind::Model
+            } else {
+                AnalystKind::Playbook
+            },
+            conduct,
+        }
+    })
+}
+
+/// The same where questions cost something and little may be spent.
+fn worlds() -> impl Strategy<Value = World> {
+    (free_worlds(), 0..12_u64, 0..900_u64, 0..12_u32).prop_map(|(world, calls, tokens, cents)| {
+        World {
+            limits: Limits {
+                calls,
+                tokens: tokens * 10,
+                usd: f64::from(cents) / 4.0,
+                ..world.limits
+            },
+            reserve: Cost {
+                usd: 0.25,
+                input_tokens: 400,
+                cached_tokens: 0,
+                output_tokens: 100,
+                model_calls: 1,
+            },
+            ..world
+        }
+    })
+}
+
+fn chaos() -> impl Strategy<Value = Chaos> {
+    prop::collection::vec(any::<u8>(), 0..40)
+}
+
+fn cases(usual: u32) -> ProptestConfig {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a switch for tests: how many cases to generate"
+    )]
+    let wanted = std::env::var("NIGHTSHIFT_TEST_CASES").ok();
+    ProptestConfig {
+        cases: wanted.and_then(|many| many.parse().ok()).unwrap_or(usual),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(35_000))]
+
+    #[test]
+    fn any_answers_in_any_order_end_in_one_conclusion(world in free_worlds(), chaos in chaos()) {
+        Machine::new(&world).run(&chaos).has_ended_well();
+    }
+
+    #[test]
+    fn whatever_questions_cost_the_caps_hold(world in worlds(), chaos in chaos()) {
+        Machine::new(&world).run(&chaos).has_ended_well();
+    }
+}
+
+/// What a kill may leave its mark on: epochs, attempts, and nothing else.
+fn without_epochs(mut state: State) -> State {
+    state.epoch = 0;
+    state.attempts.clear();
+    state
+}
+
+proptest! {
+    #![proptest_config(cases(15_000))]
+
+    #[test]
+    fn a_case_that_is_killed_ends_like_one_that_is_not(world in free_worlds(), kills in prop::collection::btree_set(0..60_u8, 1..6)) {
+        let straight = Machine::new(&world).run(&[]);
+        let killed = Machine::new(&world).killed(&kills);
+        prop_assert_eq!(without_epochs(straight.state), without_epochs(killed.state));
+    }
+
+    #[test]
+    fn a_journal_in_json_folds_to_the_same_state(world in worlds(), chaos in chaos()) {
+        let machine = Machine::new(&world).run(&chaos);
+        let lines: Vec<String> = machine.journal.iter().map(|event| serde_json::to_string(event).unwrap()).collect();
+        let read: Vec<Event> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        prop_assert_eq!(&read, &machine.journal);
+        prop_assert_eq!(fold(&read), machine.state);
+    }
+}
+
+/// What generated cases must come to, for the properties to say anything.
+const CORNERS: &[&str] = &[
+    "step done",
+    "step failed",
+    "step cancelled",
+    "step not_run",
+    "add_step refused false",
+    "add_step refused true",
+    "update_step refused false",
+    "update_step refused true",
+    "cancel_step refused false",
+    "cancel_step refused true",
+    "true_positive",
+    "benign_true_positive",
+    "inconclusive",
+    "cap calls",
+    "cap tokens",
+    "cap usd",
+    "cap minutes",
+];
+
+#[test]
+fn the_generated_cases_reach_every_corner() {
+    let mut seen = BTreeSet::new();
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    for _ in 0..3_000 {
+        let (world, chaos) = (worlds(), chaos()).new_tree(&mut runner).unwrap().current();
+        let machine = Machine::new(&world).run(&chaos);
+        let state = &machine.state;
+        for step in state.steps() {
+            seen.insert(format!("step {}", step.status.as_str()));
+        }
+        for record in &state.updates {
+            let refused = record.refused.is_some();
+            seen.insert(format!("{} refused {refused}", record.update.as_str()));
+        }
+        let conclusion = state.conclusion.as_ref().unwrap();
+        seen.insert(conclusion.verdict.as_str().to_owned());
+        if let Some(cap) = conclusion.stopped_by {
+            seen.insert(format!("cap {}", cap.as_str()));
+        }
+    }
+    for corner in CORNERS {
+        assert!(
+            seen.contains(*corner),
+            "{corner:?} was not reached: {seen:?}"
+        );
+    }
+}
