@@ -21,7 +21,7 @@ fn the_help_of_the_program() {
       run           Triage the alerts of a file or of standard input
       cases         List and show cases
       dead-letters  List and show messages that could not be read
-      playbooks     List playbooks, and check your own
+      playbooks     List playbooks, check your own, explain which one an alert gets
       tools         List tools, check their registers, call one
       config        Show and check the configuration
       migrate       Bring the database up to date, and say which migrations it has

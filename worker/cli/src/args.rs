@@ -54,7 +54,7 @@ pub(crate) enum Command {
     /// List and show messages that could not be read
     #[command(subcommand)]
     DeadLetters(DeadLetters),
-    /// List playbooks, and check your own
+    /// List playbooks, check your own, explain which one an alert gets
     #[command(subcommand)]
     Playbooks(Playbooks),
     /// List tools, check their registers, call one
@@ -191,6 +191,18 @@ pub(crate) enum Playbooks {
         /// The files
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Show what would be done about each alert of a message, and why, without running anything
+    #[command(after_help = "Examples:\n  \
+        nightshift playbooks explain finding.json\n  \
+        nightshift playbooks explain finding.json --json | jq .playbook.name\n\n\
+        Conditions and rules are shown in their author's words: the words in them are explained in docs/playbooks.md.")]
+    Explain {
+        /// A message as a feed delivers it, or `-` for standard input
+        #[arg(value_name = "FILE|-")]
+        file: String,
         #[command(flatten)]
         json: Json,
     },
