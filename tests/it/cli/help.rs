@@ -23,7 +23,7 @@ fn the_help_of_the_program() {
       dead-letters  List and show messages that could not be read
       playbooks     List playbooks, check your own, explain which one an alert gets
       tools         List tools, check their registers, call one
-      config        Show and check the configuration
+      config        Show and check the configuration, describe it for editors
       migrate       Bring the database up to date, and say which migrations it has
       help          Print this message or the help of the given subcommand(s)
 

@@ -60,7 +60,7 @@ pub(crate) enum Command {
     /// List tools, check their registers, call one
     #[command(subcommand)]
     Tools(Tools),
-    /// Show and check the configuration
+    /// Show and check the configuration, describe it for editors
     #[command(subcommand)]
     Config(Config),
     /// Bring the database up to date, and say which migrations it has
@@ -235,6 +235,11 @@ pub(crate) enum Config {
     Show(Json),
     /// Check the configuration, its playbooks and its registers
     Check,
+    /// Print a JSON Schema of the configuration file, for editors
+    #[command(after_help = "Example, for editors that use taplo:\n  \
+        nightshift config schema > nightshift.schema.json\n  \
+        and as first line of nightshift.toml: #:schema ./nightshift.schema.json")]
+    Schema,
 }
 
 fn status(word: &str) -> Result<CaseStatus, String> {
