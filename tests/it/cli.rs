@@ -1,6 +1,7 @@
 //! The program as people run it: input and errors, reports, configuration, help, and a kill at any point.
 
 mod config;
+mod explain;
 mod export;
 mod help;
 mod input;

@@ -83,3 +83,13 @@ fn the_defaults_are_right() {
         ran.stdout
     );
 }
+
+#[test]
+fn the_schema_is_printed_for_editors() {
+    let place = Place::new().unwrap();
+    let ran = place.run(&["config", "schema"]).unwrap();
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    let schema: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(schema["$schema"], "http://json-schema.org/draft-07/schema#");
+    assert_eq!(schema["additionalProperties"], false);
+}

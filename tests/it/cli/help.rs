@@ -22,9 +22,9 @@ fn the_help_of_the_program() {
       cases         List and show cases
       dead-letters  List and show messages that could not be read
       mutes         List, add, try and remove mutes
-      playbooks     List playbooks, and check your own
+      playbooks     List playbooks, check your own, explain which one an alert gets
       tools         List tools, check their registers, call one
-      config        Show and check the configuration
+      config        Show and check the configuration, describe it for editors
       migrate       Bring the database up to date, and say which migrations it has
       help          Print this message or the help of the given subcommand(s)
 

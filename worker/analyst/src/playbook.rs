@@ -12,6 +12,7 @@ mod check;
 mod conclude;
 mod decide;
 mod exonerate;
+mod explain;
 mod expression;
 mod facts;
 mod findings;
@@ -30,5 +31,8 @@ mod tests;
 pub use analyst::PlaybookAnalyst;
 pub use catalogue::catalogue;
 pub use check::{Level, Problem, check};
-pub use form::{Match, MatchedBy, Playbook};
+pub use explain::{
+    BenignRule, Candidate, Clearing, Explanation, HeldBack, PlannedStep, Register, Rule, explain,
+};
+pub use form::{Fit, Match, MatchedBy, Playbook};
 pub use set::{PlaybookErrors, Playbooks};

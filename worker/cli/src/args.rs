@@ -61,13 +61,13 @@ pub(crate) enum Command {
     /// List, add, try and remove mutes
     #[command(subcommand)]
     Mutes(Mutes),
-    /// List playbooks, and check your own
+    /// List playbooks, check your own, explain which one an alert gets
     #[command(subcommand)]
     Playbooks(Playbooks),
     /// List tools, check their registers, call one
     #[command(subcommand)]
     Tools(Tools),
-    /// Show and check the configuration
+    /// Show and check the configuration, describe it for editors
     #[command(subcommand)]
     Config(Config),
     /// Bring the database up to date, and say which migrations it has
@@ -267,6 +267,18 @@ pub(crate) enum Playbooks {
         #[command(flatten)]
         json: Json,
     },
+    /// Show what would be done about each alert of a message, and why, without running anything
+    #[command(after_help = "Examples:\n  \
+        nightshift playbooks explain finding.json\n  \
+        nightshift playbooks explain finding.json --json | jq .playbook.name\n\n\
+        Conditions and rules are shown in their author's words: the words in them are explained in docs/playbooks.md.")]
+    Explain {
+        /// A message as a feed delivers it, or `-` for standard input
+        #[arg(value_name = "FILE|-")]
+        file: String,
+        #[command(flatten)]
+        json: Json,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -296,6 +308,11 @@ pub(crate) enum Config {
     Show(Json),
     /// Check the configuration, its playbooks and its registers
     Check,
+    /// Print a JSON Schema of the configuration file, for editors
+    #[command(after_help = "Example, for editors that use taplo:\n  \
+        nightshift config schema > nightshift.schema.json\n  \
+        and as first line of nightshift.toml: #:schema ./nightshift.schema.json")]
+    Schema,
 }
 
 fn status(word: &str) -> Result<CaseStatus, String> {

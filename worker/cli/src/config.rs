@@ -6,6 +6,7 @@
 mod environment;
 mod load;
 mod mute;
+mod schema;
 
 use std::path::{Path, PathBuf};
 
@@ -14,70 +15,90 @@ use nightshift_alert::feed::GenericFeed;
 use nightshift_engine::{Conduct, History, Limits, ReflectionMode, Strategy};
 use nightshift_pipeline::{AdmissionPolicy, Mute, Route, Routes};
 use nightshift_tools::ToolConfig;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use environment::no_colour;
 pub(crate) use load::{Loaded, load, sqlite_path};
 pub(crate) use mute::end;
+pub(crate) use schema::schema;
 
 /// The text of the defaults.
 pub(crate) const DEFAULTS: &str = include_str!("../config.default.toml");
 
-/// Everything that can be set.
-#[derive(Debug, Clone, Deserialize)]
+/// Everything that can be set in `nightshift.toml`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(title = "Configuration of Nightshift")]
 pub(crate) struct Config {
+    /// Where cases are kept.
     #[serde(default)]
     pub(crate) store: Store,
+    /// How many cases run at once.
     #[serde(default)]
     pub(crate) worker: Worker,
+    /// What goes to standard error beside the progress.
     #[serde(default)]
     pub(crate) log: Log,
+    /// Metrics of this process.
     #[serde(default)]
     pub(crate) metrics: Metrics,
+    /// Playbooks beside the shipped ones.
     #[serde(default)]
     pub(crate) playbooks: PlaybookFolder,
+    /// Caps of one case. Reaching one ends the work, never the report.
     #[serde(default)]
     pub(crate) limits: CaseLimits,
+    /// Tools: registers, lists, logs. `indicator_facts`, `watchlist` and `past_cases` are there without.
     #[serde(default, rename = "tool")]
     pub(crate) tools: Vec<ToolConfig>,
+    /// Feeds of your own, by JSON pointers.
     #[serde(default, rename = "feed")]
     pub(crate) feeds: Vec<Feed>,
+    /// What alerts are triaged with. Without any there is `default`, the playbook analyst with all tools.
     #[serde(default, rename = "profile")]
     pub(crate) profiles: Vec<Profile>,
+    /// Where reports go.
     #[serde(default, rename = "destination")]
     pub(crate) destinations: Vec<Destination>,
+    /// Which alerts go where. The first that fits counts, for profile and destinations each.
     #[serde(default, rename = "route")]
     pub(crate) routes: Vec<Route>,
+    /// Alerts that are stored and counted, not triaged; never critical ones.
     #[serde(default, rename = "mute")]
     pub(crate) mutes: Vec<mute::Mute>,
 }
 
 /// `[store]`
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Store {
+    /// `sqlite:PATH`, relative to the working directory. The file and its folder are made when missing.
     pub(crate) url: String,
 }
 
 /// `[worker]`
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Worker {
+    /// Cases triaged at the same time by one process.
     pub(crate) max_cases: usize,
+    /// Seconds after which a worker that no longer answers loses its case to another one. At least 15.
     pub(crate) lease_secs: u64,
 }
 
 /// `[log]`
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Log {
+    /// `error`, `warn`, `info`, `debug`, `trace`, or directives such as `warn,nightshift_tools=debug`.
     pub(crate) level: String,
+    /// How log lines look.
     pub(crate) format: LogFormat,
 }
 
 /// How log lines look.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum LogFormat {
     #[default]
@@ -86,37 +107,54 @@ pub(crate) enum LogFormat {
 }
 
 /// `[metrics]`
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Metrics {
+    /// File that metrics are written to when a command ends, in the Prometheus text format. Empty: none is written.
     pub(crate) textfile: PathBuf,
 }
 
 /// `[playbooks]`
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct PlaybookFolder {
+    /// Folder with more playbooks (`*.toml`). One with the name of a shipped playbook replaces it. Empty: only the shipped ones.
     pub(crate) dir: PathBuf,
 }
 
 /// `[limits]`
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct CaseLimits {
+    /// Steps of the first plan.
     pub(crate) first_plan_steps: usize,
+    /// Steps in all.
     pub(crate) steps: usize,
+    /// Turns of a step.
     pub(crate) turns: u32,
+    /// Tool calls of one turn; further ones are refused.
     pub(crate) calls_per_turn: usize,
+    /// Model calls.
     pub(crate) calls: u64,
+    /// Model tokens, in and out.
     pub(crate) tokens: u64,
+    /// Model cost in US dollars.
     pub(crate) usd: f64,
+    /// Minutes of active time.
     pub(crate) minutes: u64,
+    /// Steps that run together.
     pub(crate) parallel: usize,
+    /// Refused calls after which a step has failed.
     pub(crate) strikes: u32,
+    /// Seconds that one tool call may take.
     pub(crate) tool_secs: u64,
+    /// Hours after the end of a case in which a changed alert of the same key is a sighting, not a new triage.
     pub(crate) cooldown_hours: u32,
+    /// Times a day that a case is triaged again; a rise in severity always is.
     pub(crate) revisions_per_day: u32,
+    /// New cases of one feed, type and account within `storm_minutes`, beyond which further ones are members of the first.
     pub(crate) storm_cases: u32,
+    /// Minutes in which a storm is counted.
     pub(crate) storm_minutes: u32,
 }
 
@@ -140,13 +178,17 @@ impl CaseLimits {
 }
 
 /// `[[feed]]`
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Feed {
+    /// Its name.
     name: String,
+    /// JSON pointer that a message of this feed has.
     #[serde(rename = "match")]
     matches: String,
+    /// JSON pointers of the fields: `id`, `type`, `title`, `severity`, `at`, `actor_ip`, …
     fields: std::collections::BTreeMap<String, String>,
+    /// The product that makes the findings, where it is not the feed itself.
     #[serde(default)]
     product: Option<String>,
 }
@@ -163,33 +205,44 @@ impl Feed {
 }
 
 /// `[[profile]]`
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Profile {
+    /// Its name; routes use it.
     pub(crate) name: String,
+    /// Who thinks.
     #[serde(default)]
     pub(crate) analyst: Analyst,
+    /// Tools that may be used: names or globs.
     #[serde(default = "all_tools")]
     pub(crate) tools: Vec<String>,
+    /// Who chooses how a case is worked on.
     #[serde(default)]
     pub(crate) strategy: Strategy,
+    /// When the analyst looks back at its plan.
     #[serde(default)]
     pub(crate) reflection: ReflectionMode,
+    /// What a model's turn sees of earlier steps.
     #[serde(default)]
     pub(crate) history: History,
+    /// Texts that, found in a result or an error, call for a reflection; or a JSON file that lists them.
     #[serde(default)]
     pub(crate) replan_when: ReplanWhen,
+    /// Whether a leaning towards benign is asked again without the actor's words.
     #[serde(default)]
     pub(crate) counterfactual: bool,
+    /// Own names, domains and ranges (CIDR) that never go to a third party.
     #[serde(default)]
     pub(crate) never_send: Vec<String>,
 }
 
 /// The texts of `replan_when`, or the JSON file that lists them.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum ReplanWhen {
+    /// The texts.
     Texts(Vec<String>),
+    /// A JSON file with a list of texts.
     File(PathBuf),
 }
 
@@ -246,7 +299,7 @@ impl Default for Profile {
 }
 
 /// Who thinks.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Analyst {
     #[default]
@@ -258,13 +311,16 @@ fn all_tools() -> Vec<String> {
 }
 
 /// `[[destination]]`
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Destination {
     /// One file per case and revision.
     File {
+        /// Its name; routes use it.
         name: String,
+        /// A folder: one file per case and revision.
         path: PathBuf,
+        /// How reports are written.
         #[serde(default)]
         format: FileFormat,
     },
@@ -279,7 +335,7 @@ impl Destination {
 }
 
 /// How a report is written to a file.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum FileFormat {
     #[default]

@@ -44,6 +44,13 @@ pub(crate) fn plain(text: &str, most_chars: usize) -> String {
     nightshift_alert::text::defang(&text)
 }
 
+/// Text of the operator for one line of a terminal, as it was written: no hidden characters, bounded.
+pub(crate) fn as_written(text: &str, most_chars: usize) -> String {
+    let (text, _) = nightshift_alert::text::strip_hidden(text);
+    let text = nightshift_alert::text::single_line(&text);
+    nightshift_alert::text::cut(&text, most_chars).into_owned()
+}
+
 /// Whether standard output is a terminal that wants colour.
 pub(crate) fn wants_colour() -> bool {
     std::io::stdout().is_terminal() && !crate::config::no_colour()

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use nightshift_alert::ReadOptions;
+use nightshift_alert::{Alert, ReadOptions};
 use nightshift_analyst::playbook::{PlaybookAnalyst, Playbooks};
 use nightshift_engine::{
-    ActionTemplate, AnalystKind, Clock, Cost, PastCase, PastCases, PastQuery, Strategy, Toolbox,
+    ActionTemplate, AnalystKind, Clock, Cost, PastCase, PastCases, PastQuery, Strategy, ToolSpec,
+    Toolbox,
 };
 use nightshift_pipeline::{Destination, Profile, Profiles, Route, Routes, Sender, Triage, Watcher};
 use nightshift_report::{FileDestination, Format};
@@ -224,6 +225,19 @@ pub(crate) fn tools_alone(loaded: &Loaded) -> Result<Tools, Exit> {
 
     let configs = loaded.config.tools.clone();
     build_tools(configs, Arc::new(NoPast), loaded.base()).map_err(Exit::Config)
+}
+
+/// The tools that the profile of this alert's route may use, of those that are configured.
+pub(crate) fn specs_for(loaded: &Loaded, tools: &Arc<Tools>, alert: &Alert) -> Vec<ToolSpec> {
+    let routes = Routes {
+        rules: loaded.config.routes.clone(),
+        ..Routes::default()
+    };
+    let name = routes.profile(alert);
+    let profile = loaded.config.profiles.iter().find(|one| one.name == name);
+    let everything = ["*".to_owned()];
+    let globs = profile.map_or(everything.as_slice(), |one| one.tools.as_slice());
+    Selected::new(tools.clone(), globs).specs()
 }
 
 fn destination(config: &DestinationConfig) -> Arc<dyn Destination> {

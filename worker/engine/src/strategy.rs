@@ -1,9 +1,10 @@
 //! How a profile wants its cases worked on.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Who chooses how a case is worked on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
     /// The plan question chooses.
@@ -18,7 +19,7 @@ pub enum Strategy {
 }
 
 /// When the analyst looks back at its plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReflectionMode {
     /// After every wave.
@@ -31,7 +32,7 @@ pub enum ReflectionMode {
 }
 
 /// How much of earlier steps a turn sees.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum History {
     /// The summaries of finished steps.

@@ -2,10 +2,11 @@
 
 use nightshift_alert::{Alert, Severity};
 use nightshift_engine::type_matches;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What an alert must be like. An empty match fits every alert.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Match {
     /// Its feed.
@@ -68,7 +69,7 @@ impl Match {
 }
 
 /// One rule: the first one that fits counts.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Route {
     /// What an alert must be like.

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use ipnet::IpNet;
 use nightshift_alert::{Alert, Indicator, IndicatorKind, Role};
 use nightshift_engine::{CallContext, Exoneration, ToolError, ToolOutput, ToolSpec, Trust};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -35,8 +36,9 @@ const TYPES: [IndicatorKind; 9] = [
 const KIND: &str = "asset_lookup";
 
 /// Configuration of `asset_lookup`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "AssetLookup")]
 pub struct Config {
     /// The tool's name.
     pub name: String,

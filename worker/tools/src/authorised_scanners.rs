@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use nightshift_alert::{Alert, IndicatorKind};
 use nightshift_engine::{CallContext, Exoneration, ToolError, ToolOutput, ToolSpec, Trust};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -25,8 +26,9 @@ const TYPES: [IndicatorKind; 4] = [
 const KIND: &str = "authorised_scanners";
 
 /// Configuration of `authorised_scanners`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "AuthorisedScanners")]
 pub struct Config {
     /// The tool's name.
     pub name: String,

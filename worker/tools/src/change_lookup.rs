@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, Indicator, IndicatorKind, Role};
 use nightshift_engine::{CallContext, Exoneration, ToolError, ToolOutput, ToolSpec, Trust};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -54,8 +55,9 @@ const WENT_AHEAD: [&str; 9] = [
 const KIND: &str = "change_lookup";
 
 /// Configuration of `change_lookup`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "ChangeLookup")]
 pub struct Config {
     /// The tool's name.
     pub name: String,

@@ -10,14 +10,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
 /// Largest register or list that is read, in bytes: 64 MiB.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Where text comes from.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(from = "PathBuf")]
+#[schemars(with = "PathBuf")]
 pub enum Content {
     /// A file; for logs also a folder or a glob.
     Path(PathBuf),

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use ipnet::IpNet;
 use nightshift_alert::{Alert, Indicator, IndicatorKind, Role};
 use nightshift_engine::{CallContext, Exoneration, ToolError, ToolOutput, ToolSpec, Trust};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -29,8 +30,9 @@ const TYPES: [IndicatorKind; 3] = [
 const KIND: &str = "identity_lookup";
 
 /// Configuration of `identity_lookup`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "IdentityLookup")]
 pub struct Config {
     /// The tool's name.
     pub name: String,

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use nightshift_alert::IndicatorKind;
 use nightshift_engine::{CallContext, ToolError, ToolOutput, ToolSpec, Trust};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -57,8 +58,9 @@ const COMPUTED: [&str; 20] = [
 ];
 
 /// Configuration of `indicator_facts`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "IndicatorFacts")]
 pub struct Config {
     /// The tool's name.
     pub name: String,

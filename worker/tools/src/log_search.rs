@@ -24,6 +24,7 @@ use nightshift_alert::IndicatorKind;
 use nightshift_engine::{
     Argument, ArgumentKind, CallContext, ToolError, ToolOutput, ToolSpec, Trust,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::{self, Arguments};
@@ -54,8 +55,9 @@ const RESOURCES: [IndicatorKind; 10] = [
 ];
 
 /// What a log is written in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "LogFiles")]
 pub enum LogFormat {
     /// AWS CloudTrail: files with `Records`, or one record per line.
     Cloudtrail,
@@ -143,8 +145,9 @@ impl LogFormat {
 }
 
 /// Configuration of `log_search`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "LogSearch")]
 pub struct Config {
     /// The tool's name.
     pub name: String,

@@ -11,6 +11,7 @@ use nightshift_alert::{Indicator, Role};
 use nightshift_engine::{
     CallContext, PastCase, PastCases, PastQuery, ToolError, ToolOutput, ToolSpec, Trust,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -25,8 +26,9 @@ const KIND: &str = "past_cases";
 const MAX_INDICATORS: usize = 64;
 
 /// Configuration of `past_cases`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "PastCases")]
 pub struct Config {
     /// The tool's name.
     pub name: String,

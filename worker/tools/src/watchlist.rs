@@ -10,6 +10,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use nightshift_alert::{Flag, IndicatorKind};
 use nightshift_engine::{CallContext, ToolError, ToolOutput, ToolSpec, Trust};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -42,8 +43,9 @@ const MINING_POOLS: &str = include_str!("watchlist/mining_pools.txt");
 const MAX_MATCHES: usize = 50;
 
 /// Configuration of `watchlist`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Watchlist")]
 pub struct Config {
     /// The tool's name.
     pub name: String,
@@ -60,7 +62,7 @@ const fn yes() -> bool {
 }
 
 /// One list.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct List {
     /// Its name, shown in answers.

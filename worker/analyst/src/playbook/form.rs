@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use nightshift_alert::{Alert, IndicatorKind, Severity};
 use nightshift_engine::{ActionTemplate, Leaning, Reason, Stance, Verdict, type_matches};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 /// A text with its place in the file.
@@ -70,7 +70,8 @@ pub struct Match {
 }
 
 /// What of an alert a playbook matched, from least to most telling.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum MatchedBy {
     /// It asks for no type and no title.
     Anything,
@@ -80,11 +81,29 @@ pub enum MatchedBy {
     Type,
 }
 
+/// How a playbook matched an alert.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fit<'a> {
+    /// By what.
+    pub by: MatchedBy,
+    /// How many characters of it the glob spells out, and one more where the feed is asked for by name.
+    pub spelled: usize,
+    /// The glob that spells out most; none where the playbook asks for no type and no title.
+    pub glob: Option<&'a str>,
+}
+
+impl Fit<'_> {
+    /// Whether this is the closer match; of two that are alike neither is.
+    pub(super) fn is_closer_than(&self, other: &Self) -> bool {
+        (self.by, self.spelled) > (other.by, other.spelled)
+    }
+}
+
 impl Match {
-    /// How closely it fits the alert: none where it does not match; else by what, and how many characters of it the glob
-    /// spells out. A type outranks a title, which is free text of the feed.
+    /// How closely it fits the alert; none where it does not match. A type outranks a title, which is free text of the
+    /// feed.
     #[must_use]
-    pub fn fits(&self, alert: &Alert) -> Option<(MatchedBy, usize)> {
+    pub fn fits(&self, alert: &Alert) -> Option<Fit<'_>> {
         let same = |list: &[String], value: &str| {
             list.is_empty() || list.iter().any(|one| one.eq_ignore_ascii_case(value))
         };
@@ -98,22 +117,32 @@ impl Match {
         }
         let feed = usize::from(!self.feeds.is_empty());
         if self.types.is_empty() && self.titles.is_empty() {
-            return Some((MatchedBy::Anything, feed));
+            return Some(Fit {
+                by: MatchedBy::Anything,
+                spelled: feed,
+                glob: None,
+            });
         }
-        let best = |globs: &[Spanned<String>], value: &str| {
-            globs
-                .iter()
-                .map(Spanned::get_ref)
-                .filter(|glob| type_matches(glob, value))
-                .map(|glob| glob.chars().filter(|c| *c != '*').count())
-                .max()
+        let best = |by, globs, value| {
+            closest(globs, value).map(|(spelled, glob)| Fit {
+                by,
+                spelled: feed + spelled,
+                glob: Some(glob),
+            })
         };
-        let by_type =
-            best(&self.types, &alert.kind).map(|spelled| (MatchedBy::Type, feed + spelled));
-        by_type.or_else(|| {
-            best(&self.titles, &alert.title).map(|spelled| (MatchedBy::Title, feed + spelled))
-        })
+        best(MatchedBy::Type, &self.types, &alert.kind)
+            .or_else(|| best(MatchedBy::Title, &self.titles, &alert.title))
     }
+}
+
+/// The glob that matches and spells out most characters, the first of several alike.
+fn closest<'a>(globs: &'a [Spanned<String>], value: &str) -> Option<(usize, &'a str)> {
+    globs
+        .iter()
+        .map(|glob| glob.get_ref().as_str())
+        .filter(|glob| type_matches(glob, value))
+        .map(|glob| (glob.chars().filter(|c| *c != '*').count(), glob))
+        .reduce(|best, next| if next.0 > best.0 { next } else { best })
 }
 
 /// A step.

@@ -6,7 +6,7 @@ use nightshift_alert::Alert;
 use nightshift_engine::ActionTemplate;
 
 use super::check::{Level, Problem, examine};
-use super::form::{MatchedBy, Playbook, StepForm, Text};
+use super::form::{Fit, Playbook, StepForm, Text};
 
 /// The playbooks that are compiled in, by file name. The generic one is the last resort for every alert.
 pub(super) const SHIPPED: [(&str, &str); 14] = [
@@ -171,15 +171,26 @@ impl Playbooks {
     /// The playbook that fits the alert most closely: whose glob spells out most of its type. The generic one fits all.
     #[must_use]
     pub fn find(&self, alert: &Alert) -> &Playbook {
-        let mut best: Option<((MatchedBy, usize), &Playbook)> = None;
-        for playbook in &self.others {
+        self.closest(alert, |_| true)
+            .map_or(&self.generic, |(playbook, _)| playbook)
+    }
+
+    /// The one that fits most closely of those that `asked` lets through, beside the generic one; of several alike the
+    /// first.
+    pub(super) fn closest(
+        &self,
+        alert: &Alert,
+        asked: impl Fn(&Playbook) -> bool,
+    ) -> Option<(&Playbook, Fit<'_>)> {
+        let mut best: Option<(&Playbook, Fit<'_>)> = None;
+        for playbook in self.others.iter().filter(|one| asked(one)) {
             if let Some(fit) = playbook.matches.fits(alert)
-                && best.is_none_or(|(closest, _)| fit > closest)
+                && best.is_none_or(|(_, closest)| fit.is_closer_than(&closest))
             {
-                best = Some((fit, playbook));
+                best = Some((playbook, fit));
             }
         }
-        best.map_or(&self.generic, |(_, playbook)| playbook)
+        best
     }
 
     /// The actions that reports may advise: those that these playbooks bring, then the shipped ones.

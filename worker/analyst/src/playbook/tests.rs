@@ -1,13 +1,13 @@
 //! Tests over whole playbooks; those of one file stand there.
 
-mod alerts;
+pub(super) mod alerts;
 mod attack_sequence;
 mod brute_force;
 mod checks;
 mod command_and_control;
 mod credential_exfiltration;
 mod crypto_mining;
-mod drive;
+pub(super) mod drive;
 mod hostile;
 mod iam_discovery;
 mod iam_privilege_escalation;

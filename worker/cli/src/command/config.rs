@@ -10,6 +10,7 @@ pub(super) fn run(loaded: &Loaded, command: &Config) -> Result<(), Exit> {
     match command {
         Config::Show(json) => show(loaded, *json),
         Config::Check => check(loaded),
+        Config::Schema => print(&crate::config::schema().map_err(Exit::Failed)?),
     }
 }
 

@@ -1,4 +1,6 @@
-//! `nightshift playbooks`: which there are, and whether yours are right.
+//! `nightshift playbooks`: which there are, whether yours are right, and which one an alert gets.
+
+mod explain;
 
 use std::path::{Path, PathBuf};
 
@@ -17,6 +19,7 @@ pub(super) fn run(loaded: &Loaded, command: &Playbooks) -> Result<(), Exit> {
     match command {
         Playbooks::List(json) => list(loaded, *json),
         Playbooks::Check { files, json } => check_files(loaded, files, *json),
+        Playbooks::Explain { file, json } => explain::run(loaded, file, *json),
     }
 }
 

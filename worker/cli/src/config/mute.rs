@@ -3,20 +3,28 @@
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use nightshift_alert::Severity;
 use nightshift_pipeline::{Match, NewMute};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::value::Datetime;
 
 /// One rule of the file.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Mute {
+    /// Its name; called after its place in the file without one.
     #[serde(default)]
     name: Option<String>,
+    /// What an alert must be like.
     when: Match,
+    /// Greatest severity that it hides.
     #[serde(default = "medium")]
     severity: Severity,
+    /// When it ends: a date, or a time with its offset.
+    #[schemars(with = "String")]
     until: Datetime,
+    /// Why it is there.
     why: String,
+    /// Who wants it.
     #[serde(default = "the_file")]
     by: String,
 }

@@ -3,12 +3,12 @@
 use nightshift_alert::{Alert, Indicator, IndicatorKind, ReadOptions, Role, read};
 
 /// The first alert of a sample.
-pub(super) fn sample(name: &str) -> Alert {
+pub(in crate::playbook) fn sample(name: &str) -> Alert {
     first(&format!("alerts/{name}"))
 }
 
 /// The first alert of a finding that was made for one playbook.
-pub(super) fn made_for(name: &str) -> Alert {
+pub(in crate::playbook) fn made_for(name: &str) -> Alert {
     first(&format!("playbooks/{name}"))
 }
 
@@ -37,7 +37,7 @@ pub(super) fn pool_lookup(count: u64) -> Alert {
 }
 
 /// A lookup of a name by an EC2 instance.
-pub(super) fn dns(kind: &str, domain: &str) -> Alert {
+pub(in crate::playbook) fn dns(kind: &str, domain: &str) -> Alert {
     let mut alert = sample("guardduty-eventbridge-dns");
     kind.clone_into(&mut alert.kind);
     alert.state.sample = false;

@@ -15,12 +15,12 @@ use serde_json::{Value, json};
 use crate::playbook::{PlaybookAnalyst, Playbooks};
 
 /// What a tool answers: a body, or why there is none.
-pub(super) type Answers = fn(&str, &Value) -> Result<Value, ToolError>;
+pub(in crate::playbook) type Answers = fn(&str, &Value) -> Result<Value, ToolError>;
 
 /// A case that ran to its end.
-pub(super) struct Ran {
-    pub(super) state: State,
-    pub(super) conclusion: Conclusion,
+pub(in crate::playbook) struct Ran {
+    pub(in crate::playbook) state: State,
+    pub(in crate::playbook) conclusion: Conclusion,
 }
 
 impl Ran {
@@ -76,7 +76,7 @@ fn argument(name: &str, kind: ArgumentKind, required: bool) -> Argument {
 }
 
 /// A tool of this kind, as the tools crate declares it.
-pub(super) fn spec(kind: &str) -> ToolSpec {
+pub(in crate::playbook) fn spec(kind: &str) -> ToolSpec {
     use IndicatorKind as K;
     let of = |types: &[K]| ArgumentKind::Indicator {
         types: types.to_vec(),
@@ -138,10 +138,10 @@ pub(super) fn spec(kind: &str) -> ToolSpec {
 }
 
 /// The tools that are there without any configuration.
-pub(super) const DEFAULT: [&str; 3] = ["indicator_facts", "watchlist", "past_cases"];
+pub(in crate::playbook) const DEFAULT: [&str; 3] = ["indicator_facts", "watchlist", "past_cases"];
 
 /// All built-in tools.
-pub(super) const ALL: [&str; 11] = [
+pub(in crate::playbook) const ALL: [&str; 11] = [
     "indicator_facts",
     "watchlist",
     "past_cases",
@@ -156,7 +156,7 @@ pub(super) const ALL: [&str; 11] = [
 ];
 
 /// An answer without matches, in the shape of the tool.
-pub(super) fn nothing(kind: &str, arguments: &Value) -> Value {
+pub(in crate::playbook) fn nothing(kind: &str, arguments: &Value) -> Value {
     let asked = &arguments["indicator"];
     let searched = json!({"register": "r.csv", "records": 3});
     match kind {
@@ -267,7 +267,7 @@ impl Clock for Still {
 }
 
 /// What a test says about the world around an alert.
-pub(super) struct World {
+pub(in crate::playbook) struct World {
     pub(super) playbooks: Playbooks,
     pub(super) kinds: Vec<&'static str>,
     pub(super) past: Value,
@@ -277,7 +277,7 @@ pub(super) struct World {
 
 impl World {
     /// The shipped playbooks with these kinds of tools.
-    pub(super) fn with(kinds: &[&'static str], answers: Answers) -> Self {
+    pub(in crate::playbook) fn with(kinds: &[&'static str], answers: Answers) -> Self {
         Self {
             playbooks: Playbooks::shipped(),
             kinds: kinds.to_vec(),
@@ -293,7 +293,7 @@ impl World {
         self
     }
 
-    pub(super) fn run(self, alert: Alert) -> Ran {
+    pub(in crate::playbook) fn run(self, alert: Alert) -> Ran {
         let specs: Vec<_> = self.kinds.iter().map(|kind| spec(kind)).collect();
         let opened = Opened {
             version: JOURNAL_VERSION,

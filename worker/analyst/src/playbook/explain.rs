@@ -1,0 +1,333 @@
+//! What a playbook would do about an alert, before anything is run.
+//!
+//! The same matching, planning and filling in as for a case, without a case: which playbook is taken and why, its steps
+//! with their first calls, what waits for a condition, what no tool answers, the rules in their author's words, and what
+//! would clear the alert. Nothing is called, so conditions over results are shown and not evaluated.
+
+use std::collections::BTreeMap;
+
+use nightshift_alert::{Alert, IndicatorKind};
+use nightshift_engine::{Leaning, Limits, ToolCall, ToolSpec, Verdict};
+use serde::Serialize;
+
+use super::calls::Known;
+use super::expression::Scope;
+use super::facts::{Facts, Seen};
+use super::form::{Fit, MatchedBy, Playbook, StepForm, Text, VerdictForm, action_parts};
+use super::plan::draft;
+use super::{Playbooks, kinds};
+
+/// Kinds of tools whose records may clear an alert.
+const REGISTERS: [&str; 4] = [
+    "asset_lookup",
+    "identity_lookup",
+    "change_lookup",
+    "authorised_scanners",
+];
+
+/// What would be done about an alert.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Explanation {
+    /// The playbook that is taken.
+    pub playbook: Candidate,
+    /// The one that would be taken without it.
+    pub next: Option<Candidate>,
+    /// What is to be found out.
+    pub objective: String,
+    /// The steps of the first plan.
+    pub steps: Vec<PlannedStep>,
+    /// Steps that a reflection adds once their condition holds.
+    pub held_back: Vec<HeldBack>,
+    /// Steps that are left out, for there is nothing to look up or no tool for it.
+    pub left_out: Vec<String>,
+    /// What no configured tool answers.
+    pub not_covered: Vec<String>,
+    /// The rules of the verdict; the first that holds counts.
+    pub rules: Vec<Rule>,
+    /// What would clear the alert.
+    pub clears: Clearing,
+    /// What could not be filled in.
+    pub problems: Vec<String>,
+}
+
+/// A playbook and how closely it matches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Candidate {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: u32,
+    /// What it is for.
+    pub title: String,
+    /// What of the alert it matches.
+    pub by: MatchedBy,
+    /// The glob that does; none where it takes any alert.
+    pub glob: Option<String>,
+    /// Characters that count: those that the glob spells out, and one for a feed that is asked for by name.
+    pub spelled: usize,
+}
+
+/// A step with what it would call.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlannedStep {
+    /// Its id.
+    pub id: String,
+    /// What it does.
+    pub description: String,
+    /// What would be a hit.
+    pub expected: String,
+    /// Whether nothing can be benign without it.
+    pub key: bool,
+    /// Steps that it waits for.
+    pub depends_on: Vec<String>,
+    /// Its first calls, with their arguments.
+    pub calls: Vec<ToolCall>,
+    /// Whether more calls follow from results of earlier steps.
+    pub more_later: bool,
+}
+
+/// A step that waits for its condition.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HeldBack {
+    /// The condition, as its author wrote it.
+    pub when: String,
+    /// The step. Where its calls need results, they are still to come.
+    #[serde(flatten)]
+    pub step: PlannedStep,
+}
+
+/// A rule of the verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Rule {
+    /// Its condition, as its author wrote it; none for what counts otherwise.
+    pub when: Option<String>,
+    /// What it says.
+    pub verdict: Verdict,
+    /// Where an inconclusive verdict leans.
+    pub leaning: Leaning,
+    /// Ids of the actions that it advises, some of them under a condition.
+    pub actions: Vec<String>,
+}
+
+/// What would clear the alert.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Clearing {
+    /// Registers that the playbook asks; an approved record in one of them clears its value.
+    pub registers: Vec<Register>,
+    /// Rules of the playbook itself.
+    pub benign_when: Vec<BenignRule>,
+}
+
+/// A register and what it is asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Register {
+    /// Its kind.
+    pub kind: String,
+    /// Names of the tools that are configured; none where nobody can be asked.
+    pub tools: Vec<String>,
+    /// The values that are looked up.
+    pub values: Vec<String>,
+}
+
+/// A `benign_when` rule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BenignRule {
+    /// Its condition, as its author wrote it.
+    pub when: String,
+    /// What the items of its condition are, as its author wrote it.
+    pub for_each: Option<String>,
+    /// Type of the value that it clears.
+    pub subject_type: IndicatorKind,
+    /// Globs over finding types that it covers.
+    pub covers: Vec<String>,
+    /// Whether the detection is then wrong, not just the activity allowed.
+    pub detection_wrong: bool,
+}
+
+/// What would be done about this alert with these tools. Earlier cases are not looked at.
+#[must_use]
+pub fn explain(playbooks: &Playbooks, alert: &Alert, tools: &[ToolSpec]) -> Explanation {
+    let playbook = playbooks.find(alert);
+    let next = playbooks
+        .closest(alert, |one| one.name != playbook.name)
+        .map(|(next, fit)| candidate(next, Some(fit)));
+    let source = playbook.source();
+    let seen = Seen {
+        tools,
+        source: &source,
+        ..Seen::default()
+    };
+    let (_, scope) = Facts::of(playbook, alert, &seen);
+    let mut problems = Vec::new();
+    let objective = scope
+        .line(playbook.objective.get_ref())
+        .unwrap_or_else(|broken| {
+            problems.push(broken.to_string());
+            String::new()
+        });
+    let mut made = Explanation {
+        playbook: candidate(playbook, playbook.matches.fits(alert)),
+        next,
+        objective,
+        steps: Vec::new(),
+        held_back: Vec::new(),
+        left_out: Vec::new(),
+        not_covered: Vec::new(),
+        rules: rules(playbook),
+        clears: Clearing {
+            registers: Vec::new(),
+            benign_when: benign(playbook),
+        },
+        problems,
+    };
+    let known = Known::before(playbook, alert, tools, &scope);
+    for form in &playbook.steps {
+        made.add(form, &known, &scope);
+    }
+    made.cut(Limits::default().first_plan_steps);
+    made.clears.registers = registers(playbook, &made, tools);
+    made
+}
+
+impl Explanation {
+    fn add(&mut self, form: &StepForm, known: &Known<'_>, scope: &Scope) {
+        let most = Limits::default().calls_per_turn;
+        let found = draft(form, known, scope, most, &mut self.not_covered)
+            .and_then(|draft| Ok((draft, known.calls(form)?.deferred)));
+        let (draft, more_later) = match found {
+            Ok((draft, deferred)) => (draft, deferred),
+            Err(broken) => {
+                self.problems
+                    .push(format!("step {}: {broken}", form.id.get_ref()));
+                return;
+            }
+        };
+        let step = draft.map(|draft| PlannedStep {
+            id: draft.id,
+            description: draft.description,
+            expected: draft.expected,
+            key: draft.key,
+            depends_on: draft.depends_on,
+            calls: draft.calls,
+            more_later,
+        });
+        match (step, &form.when) {
+            (Some(step), Some(when)) => self.held_back.push(HeldBack {
+                when: as_written(when.get_ref()),
+                step,
+            }),
+            (Some(step), None) => self.steps.push(step),
+            (None, _) => self.left_out.push(form.id.get_ref().clone()),
+        }
+    }
+
+    /// The plan is full at so many steps.
+    fn cut(&mut self, most: usize) {
+        let over = self.steps.split_off(most.min(self.steps.len()));
+        self.left_out.extend(over.into_iter().map(|step| step.id));
+        let planned: Vec<String> = self.steps.iter().map(|step| step.id.clone()).collect();
+        for step in &mut self.steps {
+            step.depends_on.retain(|id| planned.contains(id));
+        }
+    }
+}
+
+/// The author's words on one line.
+fn as_written(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn candidate(playbook: &Playbook, fit: Option<Fit<'_>>) -> Candidate {
+    Candidate {
+        name: playbook.name.clone(),
+        version: playbook.version,
+        title: playbook.title.clone(),
+        by: fit.map_or(MatchedBy::Anything, |fit| fit.by),
+        glob: fit.and_then(|fit| fit.glob).map(str::to_owned),
+        spelled: fit.map_or(0, |fit| fit.spelled),
+    }
+}
+
+fn rules(playbook: &Playbook) -> Vec<Rule> {
+    let empty = VerdictForm::default();
+    let otherwise = playbook
+        .otherwise
+        .as_ref()
+        .map_or(&empty, |form| form.get_ref());
+    let in_order = playbook.verdicts.iter().map(|form| form.get_ref());
+    in_order.chain([otherwise]).map(rule).collect()
+}
+
+fn rule(form: &VerdictForm) -> Rule {
+    let action = |text: &Text| match action_parts(text.get_ref()) {
+        (id, Some(when)) => format!("{id} if {}", as_written(when)),
+        (id, None) => id.to_owned(),
+    };
+    Rule {
+        when: form.when.as_ref().map(|when| as_written(when.get_ref())),
+        verdict: form.verdict.unwrap_or(Verdict::Inconclusive),
+        leaning: form.leaning.unwrap_or_default(),
+        actions: form.actions.iter().map(action).collect(),
+    }
+}
+
+fn benign(playbook: &Playbook) -> Vec<BenignRule> {
+    let rule = |form: &super::form::BenignForm| BenignRule {
+        when: as_written(form.when.get_ref()),
+        for_each: form
+            .for_each
+            .as_ref()
+            .map(|list| as_written(list.get_ref())),
+        subject_type: form.subject_type,
+        covers: form.covers.iter().map(Text::get_ref).cloned().collect(),
+        detection_wrong: form.detection_wrong,
+    };
+    playbook.benign.iter().map(rule).collect()
+}
+
+/// The registers that the playbook asks, and the values that its first calls give them.
+fn registers(playbook: &Playbook, made: &Explanation, tools: &[ToolSpec]) -> Vec<Register> {
+    let mut values: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let held = made.held_back.iter().map(|held| &held.step);
+    for call in made.steps.iter().chain(held).flat_map(|step| &step.calls) {
+        let looked_up = call.arguments.values().filter_map(|value| value.as_str());
+        let known = values.entry(call.tool.as_str()).or_default();
+        for value in looked_up.map(str::to_owned) {
+            if !known.contains(&value) {
+                known.push(value);
+            }
+        }
+    }
+    let wanted = |kind: &str| {
+        let mut calls = playbook.steps.iter().flat_map(|step| &step.calls);
+        calls.any(|call| call.tool.get_ref() == kind)
+    };
+    let register = |kind: &str| {
+        let names = tools.iter().filter(|spec| spec.kind == kind);
+        let names: Vec<String> = names.map(|spec| spec.name.clone()).collect();
+        let asked = names
+            .iter()
+            .filter_map(|name| values.get(name.as_str()))
+            .flatten();
+        let mut unique: Vec<String> = Vec::new();
+        for value in asked {
+            if !unique.contains(value) {
+                unique.push(value.clone());
+            }
+        }
+        Register {
+            kind: kind.to_owned(),
+            tools: names,
+            values: unique,
+        }
+    };
+    debug_assert!(REGISTERS.into_iter().all(kinds::is_built_in));
+    REGISTERS
+        .into_iter()
+        .filter(|kind| wanted(kind))
+        .map(register)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,309 @@
+//! `nightshift playbooks explain`: what would be done about the alerts of a message, and why. Nothing is run or kept.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use nightshift_alert::Alert;
+use nightshift_analyst::playbook::{
+    BenignRule, Candidate, Explanation, MatchedBy, PlannedStep, Register, Rule, explain,
+};
+use nightshift_engine::{Leaning, ToolCall, Verdict};
+use serde::Serialize;
+
+use super::super::input;
+use crate::args::Json;
+use crate::config::Loaded;
+use crate::exit::Exit;
+use crate::output::{as_written, plain, print, print_json, say};
+use crate::wiring::{load_playbooks, read_options, specs_for, tools_alone};
+
+/// Most characters of one text of an alert.
+const MOST_CHARS: usize = 400;
+
+/// Most characters of one text of a playbook.
+const MOST_AUTHORED: usize = 2000;
+
+/// Most values that are named on a line.
+const MOST_VALUES: usize = 4;
+
+/// An explanation with the alert that it is about.
+#[derive(Serialize)]
+struct Explained<'a> {
+    alert: About<'a>,
+    #[serde(flatten)]
+    explanation: &'a Explanation,
+}
+
+#[derive(Serialize)]
+struct About<'a> {
+    key: String,
+    feed: &'a str,
+    #[serde(rename = "type")]
+    kind: &'a str,
+    title: &'a str,
+    severity: &'a str,
+}
+
+pub(super) fn run(loaded: &Loaded, file: &str, json: Json) -> Result<(), Exit> {
+    let playbooks = load_playbooks(&loaded.config).map_err(Exit::Config)?;
+    let tools = Arc::new(tools_alone(loaded)?);
+    let bytes = input::read(file)?;
+    let batch = nightshift_alert::read(&bytes, &read_options(&loaded.config))
+        .map_err(|error| Exit::usage(format!("{file}: {error}")))?;
+    for rejected in &batch.rejected {
+        say(&format!(
+            "{file}: at {:?}: {}",
+            rejected.path, rejected.error
+        ));
+    }
+    for (index, alert) in batch.alerts.iter().enumerate() {
+        let explanation = explain(&playbooks, alert, &specs_for(loaded, &tools, alert));
+        if json.json {
+            print_json(&Explained {
+                alert: about(alert),
+                explanation: &explanation,
+            })?;
+        } else {
+            let gap = if index > 0 { "\n" } else { "" };
+            print(&format!("{gap}{}", render(alert, &explanation)))?;
+        }
+    }
+    match batch.rejected.len() {
+        0 => Ok(()),
+        some => Err(Exit::usage(format!("{some} findings could not be read"))),
+    }
+}
+
+fn about(alert: &Alert) -> About<'_> {
+    About {
+        key: alert.key.to_string(),
+        feed: &alert.feed,
+        kind: &alert.kind,
+        title: &alert.title,
+        severity: alert.severity.as_str(),
+    }
+}
+
+/// Text of an alert, or with values of one, on one line.
+fn line(text: &str) -> String {
+    plain(text, MOST_CHARS)
+}
+
+/// Text of a playbook or a configuration on one line.
+fn own(text: &str) -> String {
+    as_written(text, MOST_AUTHORED)
+}
+
+fn render(alert: &Alert, made: &Explanation) -> String {
+    let mut out = String::new();
+    let mut put = |text: String| {
+        out.push_str(&text);
+        out.push('\n');
+    };
+    head(&mut put, alert, made);
+    section(&mut put, "Steps of the first plan", steps(&made.steps));
+    let held = made.held_back.iter().flat_map(|held| {
+        let mut lines = step(&held.step);
+        lines.insert(1, format!("      when {}", own(&held.when)));
+        lines
+    });
+    section(&mut put, "Held back until its condition holds", held);
+    section(
+        &mut put,
+        "Left out, nothing to look up or no tool for it",
+        {
+            let ids = made.left_out.join(", ");
+            (!ids.is_empty()).then(|| format!("  {}", line(&ids)))
+        },
+    );
+    let bullet = |text: &String| format!("  {}", line(text));
+    section(&mut put, "Not covered", made.not_covered.iter().map(bullet));
+    let rules = made.rules.iter().enumerate();
+    section(
+        &mut put,
+        "Verdict, by the first rule that holds",
+        rules.flat_map(|(index, one)| rule(index + 1, one)),
+    );
+    let clears = &made.clears;
+    section(
+        &mut put,
+        "What would clear it: an approved record that expects this finding and covers its time",
+        clears.registers.iter().map(register),
+    );
+    section(
+        &mut put,
+        "What would clear it: a rule of the playbook",
+        clears.benign_when.iter().flat_map(benign),
+    );
+    section(
+        &mut put,
+        "Could not be filled in",
+        made.problems.iter().map(bullet),
+    );
+    out
+}
+
+/// The alert, the playbook, why, and what for.
+fn head(put: &mut impl FnMut(String), alert: &Alert, made: &Explanation) {
+    put(format!(
+        "{}  ({}, {})",
+        line(&alert.kind),
+        line(&alert.feed),
+        alert.severity
+    ));
+    put(format!("  {}", line(&alert.title)));
+    put(String::new());
+    let taken = &made.playbook;
+    put(format!(
+        "Playbook   {} {}: {}",
+        own(&taken.name),
+        taken.version,
+        own(&taken.title)
+    ));
+    put(format!("Why        {}", why(taken, made.next.as_ref())));
+    put(format!("Objective  {}", line(&made.objective)));
+}
+
+fn section(put: &mut impl FnMut(String), title: &str, lines: impl IntoIterator<Item = String>) {
+    let mut lines = lines.into_iter().peekable();
+    if lines.peek().is_some() {
+        put(format!("\n{title}"));
+        lines.for_each(put);
+    }
+}
+
+/// Why this playbook, and why not the next one.
+fn why(taken: &Candidate, next: Option<&Candidate>) -> String {
+    let mut text = matched(taken);
+    match next {
+        Some(next) if next.by != taken.by => {
+            let _ = write!(
+                text,
+                "; before {} ({}), for a type counts more than a title",
+                own(&next.name),
+                matched(next)
+            );
+        }
+        Some(next) if next.spelled == taken.spelled => {
+            let _ = write!(
+                text,
+                "; before {} ({}), which is as close and comes later",
+                own(&next.name),
+                matched(next)
+            );
+        }
+        Some(next) => {
+            let _ = write!(text, "; before {} ({})", own(&next.name), matched(next));
+        }
+        None if taken.glob.is_some() => text.push_str("; no other playbook fits"),
+        None => {}
+    }
+    text
+}
+
+fn matched(one: &Candidate) -> String {
+    let what = match one.by {
+        MatchedBy::Type => "its type",
+        MatchedBy::Title => "its title",
+        MatchedBy::Anything => return "it takes what no other playbook fits".to_owned(),
+    };
+    format!(
+        "{what} matches {}, {} characters spelt out",
+        one.glob.as_deref().map(own).unwrap_or_default(),
+        one.spelled
+    )
+}
+
+fn steps(steps: &[PlannedStep]) -> impl Iterator<Item = String> {
+    steps.iter().flat_map(step)
+}
+
+fn step(step: &PlannedStep) -> Vec<String> {
+    let key = if step.key {
+        "  (key: nothing is benign without it)"
+    } else {
+        ""
+    };
+    let mut lines = vec![format!(
+        "  {}: {}{key}",
+        own(&step.id),
+        line(&step.description)
+    )];
+    if !step.depends_on.is_empty() {
+        lines.push(format!("      after {}", line(&step.depends_on.join(", "))));
+    }
+    lines.extend(step.calls.iter().map(|one| format!("      {}", call(one))));
+    if step.more_later {
+        lines.push("      and calls that follow from results".to_owned());
+    }
+    lines
+}
+
+fn call(call: &ToolCall) -> String {
+    let mut text = call.tool.clone();
+    for (name, value) in &call.arguments {
+        let value = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        let _ = write!(text, " {name}={value}");
+    }
+    line(&text)
+}
+
+fn rule(number: usize, rule: &Rule) -> Vec<String> {
+    let leaning = match (rule.verdict, rule.leaning) {
+        (Verdict::Inconclusive, Leaning::Malicious) => ", leaning malicious",
+        (Verdict::Inconclusive, Leaning::Benign) => ", leaning benign",
+        _ => "",
+    };
+    let when = rule.when.as_deref().map_or_else(
+        || "otherwise".to_owned(),
+        |when| format!("when {}", own(when)),
+    );
+    let mut lines = vec![format!("  {number}. {}{leaning}", rule.verdict.title())];
+    lines.push(format!("      {when}"));
+    if !rule.actions.is_empty() {
+        lines.push(format!("      advises {}", own(&rule.actions.join(", "))));
+    }
+    lines
+}
+
+fn register(one: &Register) -> String {
+    if one.tools.is_empty() {
+        return format!("  {}: not configured", one.kind);
+    }
+    let mut values = one
+        .values
+        .iter()
+        .take(MOST_VALUES)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(", ");
+    if one.values.len() > MOST_VALUES {
+        let _ = write!(values, " and {} more", one.values.len() - MOST_VALUES);
+    }
+    let about = if values.is_empty() {
+        "no value to look up".to_owned()
+    } else {
+        format!("of {}", line(&values))
+    };
+    format!("  {} ({}): {about}", one.kind, own(&one.tools.join(", ")))
+}
+
+fn benign(rule: &BenignRule) -> Vec<String> {
+    let verdict = if rule.detection_wrong {
+        "false positive"
+    } else {
+        "benign true positive"
+    };
+    let mut lines = vec![format!(
+        "  clears its {} ({verdict}) in findings of {}",
+        rule.subject_type,
+        own(&rule.covers.join(", "))
+    )];
+    lines.push(format!("      when {}", own(&rule.when)));
+    if let Some(list) = &rule.for_each {
+        lines.push(format!("      for each of {}", own(list)));
+    }
+    lines
+}
