@@ -125,6 +125,7 @@ fn answer(dice: &mut Dice, question: &Question) -> Outcome {
             findings: dice.list(3, finding),
         }),
         Question::Decide => Outcome::Decided(Decision {
+            source: String::new(),
             objective: text(dice),
             reasoning: text(dice),
             judgement: (!dice.one_in(4)).then(|| Judgement {
