@@ -56,7 +56,12 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Cases(Cases),
     /// List and show messages that could not be read
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  \
+        nightshift dead-letters list\n  \
+        nightshift dead-letters show 1 --raw > message.bin   its bytes, as they came"
+    )]
     DeadLetters(DeadLetters),
     /// List, add, try and remove mutes
     #[command(subcommand)]
@@ -71,6 +76,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Config(Config),
     /// Bring the database up to date, and say which migrations it has
+    #[command(after_help = "Example:\n  nightshift migrate --json")]
     Migrate(Json),
 }
 

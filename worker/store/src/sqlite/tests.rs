@@ -450,3 +450,25 @@ fn a_file_that_is_no_database_is_told_with_its_path() {
         "and it is left as it was"
     );
 }
+
+#[tokio::test]
+async fn f18_a_locked_database_takes_nothing_and_goes_on_afterwards() {
+    let fixture = Fixture::new();
+    fixture
+        .store
+        .thread
+        .run("wait for nobody", |connection| {
+            Ok(connection.busy_timeout(Duration::ZERO)?)
+        })
+        .await
+        .unwrap();
+    let other = Connection::open(options(fixture.folder.path()).path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let refused = fixture.store.accept(arrivals(MINER)).await;
+    assert!(
+        matches!(refused, Err(StoreError::Database { .. })),
+        "{refused:?}"
+    );
+    other.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(fixture.accept(MINER).await.admission, Admission::New);
+}

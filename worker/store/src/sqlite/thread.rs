@@ -46,7 +46,8 @@ pub(super) enum Failure {
 
 /// Says to the one who asked what became of it, once the transaction is committed or not.
 type Reply = Box<dyn FnOnce(Result<(), String>) + Send>;
-type Job = Box<dyn FnOnce(&Connection) -> (bool, Reply) + Send>;
+/// Runs a request; without a connection it is not run, and only its reply is made.
+type Job = Box<dyn FnOnce(Option<&Connection>) -> (bool, Reply) + Send>;
 
 /// Handle of the thread; it ends when the last handle is dropped.
 #[derive(Debug, Clone)]
@@ -77,12 +78,13 @@ impl Thread {
     ) -> Result<T, StoreError> {
         let (sender, receiver) = oneshot::channel();
         let job: Job = Box::new(move |connection| {
-            let result = work(connection);
-            let is_ok = result.is_ok();
+            let result = connection.map(work);
+            let is_ok = matches!(result, Some(Ok(_)));
             let reply: Reply = Box::new(move |committed| {
-                let answer = match committed {
-                    Ok(()) => result.map_err(|failure| store_error(doing, failure)),
-                    Err(why) => Err(database(doing, why.into())),
+                let answer = match (committed, result) {
+                    (Ok(()), Some(result)) => result.map_err(|failure| store_error(doing, failure)),
+                    (Ok(()), None) => Err(database(doing, "the request was not run".into())),
+                    (Err(why), _) => Err(database(doing, why.into())),
                 };
                 // Nobody waits any more: the one who asked was stopped.
                 drop(sender.send(answer));
@@ -101,11 +103,17 @@ impl Thread {
 }
 
 fn transact(connection: &Connection, jobs: impl Iterator<Item = Job>) {
-    let begun = connection.execute_batch("BEGIN IMMEDIATE");
+    if let Err(error) = connection.execute_batch("BEGIN IMMEDIATE") {
+        // Without a transaction a savepoint would commit by itself what its asker is told has failed.
+        for job in jobs {
+            job(None).1(Err(error.to_string()));
+        }
+        return;
+    }
     let mut replies = Vec::new();
     for job in jobs {
         let saved = connection.execute_batch("SAVEPOINT request");
-        let (is_ok, reply) = job(connection);
+        let (is_ok, reply) = job(Some(connection));
         let end = if is_ok {
             "RELEASE request"
         } else {
@@ -118,8 +126,8 @@ fn transact(connection: &Connection, jobs: impl Iterator<Item = Job>) {
         }
         replies.push(reply);
     }
-    let committed = begun
-        .and_then(|()| connection.execute_batch("COMMIT"))
+    let committed = connection
+        .execute_batch("COMMIT")
         .map_err(|error| error.to_string());
     if committed.is_err() && !connection.is_autocommit() {
         // What could not be committed is gone; those who asked are told.
