@@ -152,6 +152,7 @@ fn wire(folder: &Path, mut configs: Vec<ToolConfig>) -> anyhow::Result<(SqliteSt
         actions: playbooks.catalogue().into(),
         limits: Limits::default(),
         conduct: nightshift_engine::Conduct::default(),
+        prompts: String::new(),
     };
     let triage = Triage {
         cases: Arc::new(store.clone()),

@@ -10,9 +10,9 @@ use nightshift_engine::{
     Analyst, AnalystKind, Answer, Argument, ArgumentKind, AskError, CallContext, Clock,
     ConcludeQuestion, ConclusionDraft, Conduct, Cost, DecideQuestion, Decision, Event, EvidenceId,
     Exoneration, Exonerator, FindingDraft, JOURNAL_VERSION, Journal, JournalError, Leaning, Limits,
-    Mode, Opened, PlanAnswer, PlanQuestion, QuoteDraft, Reach, Reason, ReflectQuestion, Reflection,
-    Stance, State, StepDraft, StepOutcome, ToolCall, ToolError, ToolOutput, ToolSpec, Toolbox,
-    TurnAnswer, TurnQuestion, Verdict,
+    Mode, NoAnswer, Opened, PlanAnswer, PlanQuestion, QuoteDraft, Reach, Reason, ReflectQuestion,
+    Reflection, Stance, State, StepDraft, StepOutcome, ToolCall, ToolError, ToolOutput, ToolSpec,
+    Toolbox, TurnAnswer, TurnQuestion, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -40,6 +40,8 @@ pub(crate) fn opened(alert: Alert) -> Opened {
         tools: Shelf.specs().into(),
         actions: Arc::new([]),
         conduct: Conduct::default(),
+        delimiter: String::new(),
+        prompts: String::new(),
     }
 }
 
@@ -48,7 +50,7 @@ pub(crate) struct Script;
 
 #[async_trait]
 impl Analyst for Script {
-    async fn plan(&self, _: &PlanQuestion) -> Result<Answer<PlanAnswer>, AskError> {
+    async fn plan(&self, _: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
         Ok(Answer::free(PlanAnswer {
             mode: Mode::Planned,
             objective: "find out whether the host really mines".to_owned(),
@@ -59,7 +61,7 @@ impl Analyst for Script {
         }))
     }
 
-    async fn turn(&self, _: &TurnQuestion) -> Result<Answer<TurnAnswer>, AskError> {
+    async fn turn(&self, _: &TurnQuestion) -> Result<Answer<TurnAnswer>, NoAnswer> {
         Ok(Answer::free(TurnAnswer::Result {
             outcome: StepOutcome::Met,
             summary: format!("{ROWS} rows, and the address is listed."),
@@ -67,17 +69,17 @@ impl Analyst for Script {
         }))
     }
 
-    async fn decide(&self, _: &DecideQuestion) -> Result<Answer<Decision>, AskError> {
-        Err(AskError::Unavailable {
+    async fn decide(&self, _: &DecideQuestion) -> Result<Answer<Decision>, NoAnswer> {
+        Err(NoAnswer::from(AskError::Unavailable {
             what: "the scripted case is planned".to_owned(),
-        })
+        }))
     }
 
-    async fn reflect(&self, _: &ReflectQuestion) -> Result<Answer<Reflection>, AskError> {
+    async fn reflect(&self, _: &ReflectQuestion) -> Result<Answer<Reflection>, NoAnswer> {
         Ok(Answer::free(Reflection::default()))
     }
 
-    async fn conclude(&self, _: &ConcludeQuestion) -> Result<Answer<ConclusionDraft>, AskError> {
+    async fn conclude(&self, _: &ConcludeQuestion) -> Result<Answer<ConclusionDraft>, NoAnswer> {
         Ok(Answer::free(ConclusionDraft {
             verdict: Verdict::TruePositive,
             leaning: Leaning::None,

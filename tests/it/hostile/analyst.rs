@@ -4,9 +4,9 @@ use async_trait::async_trait;
 use nightshift_alert::Severity;
 use nightshift_engine::{
     Analyst, Answer, AskError, ConcludeQuestion, ConclusionDraft, DecideQuestion, Decision,
-    EvidenceId, FindingDraft, Leaning, Mode, PlanAnswer, PlanQuestion, PlanUpdate, QuoteDraft,
-    Reason, ReflectQuestion, Reflection, Stance, StepDraft, StepOutcome, ToolCall, TurnAnswer,
-    TurnQuestion, Verdict,
+    EvidenceId, FindingDraft, Leaning, Mode, NoAnswer, PlanAnswer, PlanQuestion, PlanUpdate,
+    QuoteDraft, Reason, ReflectQuestion, Reflection, Stance, StepDraft, StepOutcome, ToolCall,
+    TurnAnswer, TurnQuestion, Verdict,
 };
 use serde_json::{Map, json};
 
@@ -67,7 +67,7 @@ fn step(id: &str, calls: Vec<ToolCall>) -> StepDraft {
 
 #[async_trait]
 impl Analyst for Hostile {
-    async fn plan(&self, question: &PlanQuestion) -> Result<Answer<PlanAnswer>, AskError> {
+    async fn plan(&self, question: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
         self.refuse()?;
         let known = question
             .alert
@@ -113,12 +113,13 @@ impl Analyst for Hostile {
         }))
     }
 
-    async fn turn(&self, question: &TurnQuestion) -> Result<Answer<TurnAnswer>, AskError> {
+    async fn turn(&self, question: &TurnQuestion) -> Result<Answer<TurnAnswer>, NoAnswer> {
         self.refuse()?;
         if matches!(self.0, Way::Endless) && question.turn < question.limits.turns {
-            return Ok(Answer::free(TurnAnswer::Calls {
-                calls: vec![call("lists", &format!("{}.example", question.turn))],
-            }));
+            return Ok(Answer::free(TurnAnswer::calls(vec![call(
+                "lists",
+                &format!("{}.example", question.turn),
+            )])));
         }
         Ok(Answer::free(TurnAnswer::Result {
             outcome: StepOutcome::Met,
@@ -127,12 +128,12 @@ impl Analyst for Hostile {
         }))
     }
 
-    async fn decide(&self, _: &DecideQuestion) -> Result<Answer<Decision>, AskError> {
+    async fn decide(&self, _: &DecideQuestion) -> Result<Answer<Decision>, NoAnswer> {
         self.refuse()?;
         Ok(Answer::free(Decision::default()))
     }
 
-    async fn reflect(&self, question: &ReflectQuestion) -> Result<Answer<Reflection>, AskError> {
+    async fn reflect(&self, question: &ReflectQuestion) -> Result<Answer<Reflection>, NoAnswer> {
         self.refuse()?;
         let mut reflection = Reflection::default();
         if matches!(self.0, Way::Endless) {
@@ -149,7 +150,7 @@ impl Analyst for Hostile {
     async fn conclude(
         &self,
         question: &ConcludeQuestion,
-    ) -> Result<Answer<ConclusionDraft>, AskError> {
+    ) -> Result<Answer<ConclusionDraft>, NoAnswer> {
         self.refuse()?;
         let verdict = match self.0 {
             Way::Benign(verdict) => verdict,

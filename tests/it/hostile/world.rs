@@ -143,6 +143,8 @@ pub(super) async fn triage(alert: Alert, analyst: impl Analyst + 'static) -> (St
         tools: watched.specs().into(),
         actions: Arc::new([]),
         conduct: Conduct::default(),
+        delimiter: String::new(),
+        prompts: String::new(),
     };
     let ports = Ports {
         analyst: Arc::new(analyst),

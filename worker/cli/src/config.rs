@@ -148,6 +148,8 @@ pub(crate) struct CaseLimits {
     pub(crate) strikes: u32,
     /// Seconds that one tool call may take.
     pub(crate) tool_secs: u64,
+    /// Seconds that the analyst has for one question, retries included.
+    pub(crate) question_secs: u64,
     /// Hours after the end of a case in which a changed alert of the same key is a sighting, not a new triage.
     pub(crate) cooldown_hours: u32,
     /// Times a day that a case is triaged again; a rise in severity always is.
@@ -173,6 +175,7 @@ impl CaseLimits {
             parallel: self.parallel,
             strikes: self.strikes,
             tool_secs: self.tool_secs,
+            question_secs: self.question_secs,
         }
     }
 }

@@ -138,6 +138,7 @@ impl App {
                 actions: Arc::clone(&actions),
                 limits: self.config.limits.of_a_case(),
                 conduct,
+                prompts: String::new(),
             });
         }
         Profiles::new(profiles).ok_or_else(|| Exit::Config(anyhow!("there is no default profile")))

@@ -71,6 +71,8 @@ enum Came {
         outcome: Box<Outcome>,
         cost: Cost,
         degraded: Option<AskError>,
+        /// The model that answered.
+        model: Option<String>,
     },
     /// Nothing: it was not run, and is taken back.
     Withdrawn,
@@ -180,11 +182,13 @@ fn ended(done: Done, now: DateTime<Utc>) -> Event {
             outcome,
             cost,
             degraded,
+            model,
         } => EventBody::Finished {
             id: done.id,
             outcome,
             cost,
             degraded,
+            model,
         },
         Came::Withdrawn => EventBody::Withdrawn { id: done.id },
     };
@@ -196,6 +200,7 @@ async fn run(ports: Ports, state: Arc<State>, command: Command) -> Done {
         outcome: Box::new(outcome),
         cost: Cost::default(),
         degraded: None,
+        model: None,
     };
     let (id, came) = match command {
         Command::Ask { id, question } => (id, ask::ask(&ports, &state, &question).await),

@@ -136,6 +136,12 @@ pub struct Opened {
     /// How the profile wants its cases worked on.
     #[serde(default)]
     pub conduct: Conduct,
+    /// What fences data in the prompts of this case: drawn at random, so that nobody outside can write it.
+    #[serde(default)]
+    pub delimiter: String,
+    /// Hash of the prompts in use, so that a replay can tell whether they changed; empty where no model is asked.
+    #[serde(default)]
+    pub prompts: String,
 }
 
 /// What became of a command.
@@ -193,6 +199,9 @@ pub enum EventBody {
         /// Why a lesser analyst answered, where one did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         degraded: Option<AskError>,
+        /// The model that answered, `provider/name`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
     },
     /// A command was not run after all: nothing is charged for it, and it will be started again.
     Withdrawn {

@@ -111,6 +111,8 @@ pub(crate) fn opened(limits: Limits) -> Opened {
         tools: tools().into(),
         actions: Arc::new([]),
         conduct: Conduct::default(),
+        delimiter: String::new(),
+        prompts: String::new(),
     }
 }
 

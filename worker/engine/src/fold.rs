@@ -41,10 +41,16 @@ pub fn apply(state: &mut State, event: &Event) {
             outcome,
             cost,
             degraded,
+            model,
         } => {
             if state.finished.insert(id.clone()) {
                 state.in_flight.remove(id);
                 state.spent += *cost;
+                if let Some(model) = model
+                    && !state.models.contains(model)
+                {
+                    state.models.push(model.clone());
+                }
                 if let Some(error) = degraded {
                     state.refused |= matches!(error, AskError::Refused { .. });
                     state.degraded.push(format!("{id}: {error}"));

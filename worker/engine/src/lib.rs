@@ -13,6 +13,7 @@ mod decide;
 mod driver;
 mod event;
 mod evidence;
+pub mod evidence_read;
 mod exoneration;
 mod finding;
 mod fold;
@@ -54,12 +55,12 @@ pub use plan::{
     Mode, Plan, PlanUpdate, Step, StepDraft, StepId, StepOutcome, StepStatus, UpdateRecord,
 };
 pub use port::{
-    Analyst, Answer, Clock, Exonerator, Journal, JournalError, Meter, NoMeter, PastCase, PastCases,
-    PastQuery, Toolbox,
+    Analyst, Answer, Clock, Exonerator, Journal, JournalError, Meter, NoAnswer, NoMeter, PastCase,
+    PastCases, PastQuery, Toolbox,
 };
 pub use question::{
-    AskError, CallView, ConcludeQuestion, DecideQuestion, Decision, Judgement, PlanAnswer,
-    PlanQuestion, ReflectQuestion, Reflection, StepView, TurnAnswer, TurnQuestion,
+    AskError, CallView, ConcludeQuestion, DecideQuestion, Decision, Judgement, Left, PlanAnswer,
+    PlanQuestion, ReflectQuestion, Reflection, Setting, StepView, TurnAnswer, TurnQuestion,
 };
 pub use quote::resolve;
 pub use state::{CallRecord, CallState, InFlight, State, Stop, Turn, Work};

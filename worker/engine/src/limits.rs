@@ -28,6 +28,8 @@ pub struct Limits {
     pub strikes: u32,
     /// Seconds that one tool call may take.
     pub tool_secs: u64,
+    /// Seconds that the analyst has for one question, retries included.
+    pub question_secs: u64,
 }
 
 impl Default for Limits {
@@ -44,6 +46,7 @@ impl Default for Limits {
             parallel: 4,
             strikes: 3,
             tool_secs: 30,
+            question_secs: 120,
         }
     }
 }

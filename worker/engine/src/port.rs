@@ -18,6 +18,26 @@ pub struct Answer<T> {
     pub value: T,
     /// What it cost.
     pub cost: Cost,
+    /// The model that gave it, `provider/name`; none where no model was asked.
+    pub model: Option<String>,
+}
+
+/// No answer, and what the tries cost all the same.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NoAnswer {
+    /// Why.
+    pub error: AskError,
+    /// What was spent.
+    pub cost: Cost,
+}
+
+impl From<AskError> for NoAnswer {
+    fn from(error: AskError) -> Self {
+        Self {
+            error,
+            cost: Cost::default(),
+        }
+    }
 }
 
 impl<T> Answer<T> {
@@ -26,6 +46,7 @@ impl<T> Answer<T> {
         Self {
             value,
             cost: Cost::default(),
+            model: None,
         }
     }
 
@@ -34,6 +55,7 @@ impl<T> Answer<T> {
         Answer {
             value: to(self.value),
             cost: self.cost,
+            model: self.model,
         }
     }
 }
@@ -46,28 +68,28 @@ pub trait Analyst: Send + Sync {
     /// # Errors
     ///
     /// When no answer can be had; the engine then goes on with less.
-    async fn plan(&self, question: &PlanQuestion) -> Result<Answer<PlanAnswer>, AskError>;
+    async fn plan(&self, question: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer>;
 
     /// The next calls of a step, or its result.
     ///
     /// # Errors
     ///
     /// When no answer can be had; the step has then failed.
-    async fn turn(&self, question: &TurnQuestion) -> Result<Answer<TurnAnswer>, AskError>;
+    async fn turn(&self, question: &TurnQuestion) -> Result<Answer<TurnAnswer>, NoAnswer>;
 
     /// What came of the last action, and what next.
     ///
     /// # Errors
     ///
     /// When no answer can be had; the case then concludes from what it has.
-    async fn decide(&self, question: &DecideQuestion) -> Result<Answer<Decision>, AskError>;
+    async fn decide(&self, question: &DecideQuestion) -> Result<Answer<Decision>, NoAnswer>;
 
     /// Does the plan still fit.
     ///
     /// # Errors
     ///
     /// When no answer can be had; the plan then stays as it is.
-    async fn reflect(&self, question: &ReflectQuestion) -> Result<Answer<Reflection>, AskError>;
+    async fn reflect(&self, question: &ReflectQuestion) -> Result<Answer<Reflection>, NoAnswer>;
 
     /// What was it.
     ///
@@ -77,7 +99,7 @@ pub trait Analyst: Send + Sync {
     async fn conclude(
         &self,
         question: &ConcludeQuestion,
-    ) -> Result<Answer<ConclusionDraft>, AskError>;
+    ) -> Result<Answer<ConclusionDraft>, NoAnswer>;
 }
 
 /// The tools of a profile. Arguments were checked when a call arrives here.

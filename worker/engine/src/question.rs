@@ -2,6 +2,7 @@
 //!
 //! A question holds what the table of the design gives it and nothing else; all of it is shared, none is copied.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use nightshift_alert::Alert;
@@ -9,12 +10,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ActionTemplate, Cap, Evidence, Exoneration, FindingDraft, Limits, Mode, PlanUpdate, Step,
-    StepDraft, StepOutcome, ToolCall, ToolError, ToolSpec, UpdateRecord,
+    StepDraft, StepOutcome, Strategy, ToolCall, ToolError, ToolSpec, UpdateRecord,
 };
 
 /// One call of a step and what came back.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallView {
+    /// The turn of its step that made it, from 0; a step's first calls are its turn 0.
+    pub turn: u32,
     /// What was asked for.
     pub call: ToolCall,
     /// The evidence that answers it, also where the tool gave no answer (see its `error`).
@@ -32,9 +35,39 @@ pub struct StepView {
     pub calls: Vec<CallView>,
 }
 
+/// What every question tells of its case.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setting {
+    /// The case.
+    pub case_id: Arc<str>,
+    /// What fences data in its prompts; drawn per case.
+    pub delimiter: Arc<str>,
+    /// How the profile wants it worked on.
+    pub strategy: Strategy,
+    /// What its caps leave.
+    pub left: Left,
+    /// Seconds that an answer may take, retries included.
+    pub question_secs: u64,
+}
+
+/// What the caps of a case leave for questions to come.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Left {
+    /// Model calls.
+    pub calls: u64,
+    /// Tokens.
+    pub tokens: u64,
+    /// USD.
+    pub usd: f64,
+    /// Steps that may still be added.
+    pub steps: usize,
+}
+
 /// Plan: is a plan needed, and which.
 #[derive(Debug, Clone)]
 pub struct PlanQuestion {
+    /// The case.
+    pub setting: Setting,
     /// The alert.
     pub alert: Arc<Alert>,
     /// Earlier cases: E1.
@@ -48,6 +81,8 @@ pub struct PlanQuestion {
 /// Turn: the next calls of a step, or its result.
 #[derive(Debug, Clone)]
 pub struct TurnQuestion {
+    /// The case.
+    pub setting: Setting,
     /// The alert.
     pub alert: Arc<Alert>,
     /// Earlier cases: E1.
@@ -62,6 +97,8 @@ pub struct TurnQuestion {
     pub step: StepView,
     /// Which turn of the step this is, counted from 1.
     pub turn: u32,
+    /// What the analyst gave along with its calls, by turn.
+    pub memos: BTreeMap<u32, Arc<serde_json::Value>>,
     /// The caps.
     pub limits: Limits,
     /// The tools that may be called.
@@ -71,6 +108,8 @@ pub struct TurnQuestion {
 /// Decide (adaptive): what came of the last action, and what next.
 #[derive(Debug, Clone)]
 pub struct DecideQuestion {
+    /// The case.
+    pub setting: Setting,
     /// The alert.
     pub alert: Arc<Alert>,
     /// Earlier cases: E1.
@@ -88,6 +127,8 @@ pub struct DecideQuestion {
 /// Reflect: does the plan still fit.
 #[derive(Debug, Clone)]
 pub struct ReflectQuestion {
+    /// The case.
+    pub setting: Setting,
     /// The alert.
     pub alert: Arc<Alert>,
     /// Earlier cases: E1.
@@ -113,6 +154,8 @@ pub struct ReflectQuestion {
 /// Conclude: what was it.
 #[derive(Debug, Clone)]
 pub struct ConcludeQuestion {
+    /// The case.
+    pub setting: Setting,
     /// The alert.
     pub alert: Arc<Alert>,
     /// Earlier cases: E1.
@@ -165,6 +208,9 @@ pub enum TurnAnswer {
     Calls {
         /// The calls.
         calls: Vec<ToolCall>,
+        /// What the analyst wants back with its next turn of this step, as it gave it; the engine does not read it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        memo: Option<Arc<serde_json::Value>>,
     },
     /// The step's result.
     Result {
@@ -176,6 +222,14 @@ pub enum TurnAnswer {
         #[serde(default)]
         findings: Vec<FindingDraft>,
     },
+}
+
+impl TurnAnswer {
+    /// Calls, with nothing to remember.
+    #[must_use]
+    pub const fn calls(calls: Vec<ToolCall>) -> Self {
+        Self::Calls { calls, memo: None }
+    }
 }
 
 /// Answer to a decision of an adaptive case.

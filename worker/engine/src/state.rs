@@ -45,6 +45,8 @@ pub struct CallRecord {
 /// The calls that came of one turn; turn 0 holds those that the plan carried.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Turn {
+    /// What the analyst gave along with the calls; it gets it back.
+    pub memo: Option<Arc<serde_json::Value>>,
     /// The calls.
     pub calls: Vec<CallRecord>,
 }
@@ -112,6 +114,8 @@ pub struct State {
     pub decided: bool,
     /// Why a lesser analyst answered a question, for each time one did.
     pub degraded: Vec<String>,
+    /// The models that answered, in the order of their first answers.
+    pub models: Vec<String>,
     /// Whether the analyst would not answer a question.
     pub refused: bool,
     /// Indicators that tool results added to those of the alert.

@@ -1,11 +1,12 @@
 //! Questions, built from the state: each sees what the table of the design gives it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::{
     AnalystKind, CallState, CallView, ConcludeQuestion, DecideQuestion, Evidence, EvidenceId,
-    History, Opened, Plan, PlanQuestion, ReflectQuestion, State, Step, StepId, StepView,
-    TurnQuestion, clears,
+    History, Left, Opened, Plan, PlanQuestion, ReflectQuestion, Setting, State, Step, StepId,
+    StepView, TurnQuestion, clears,
 };
 
 /// Number of the evidence that the look at earlier cases gets.
@@ -17,6 +18,7 @@ impl State {
     pub fn plan_question(&self) -> Option<PlanQuestion> {
         let opened = self.opened.as_ref()?;
         Some(PlanQuestion {
+            setting: self.setting(opened),
             alert: Arc::clone(&opened.alert),
             past: self.past(),
             tools: Arc::clone(&opened.tools),
@@ -35,6 +37,7 @@ impl State {
     ) -> Option<TurnQuestion> {
         let (opened, plan) = self.parts()?;
         Some(TurnQuestion {
+            setting: self.setting(opened),
             alert: Arc::clone(&opened.alert),
             past: self.past(),
             objective: plan.objective.as_str().into(),
@@ -46,6 +49,7 @@ impl State {
                 .collect(),
             step: self.step_view(plan.step(step)?),
             turn,
+            memos: self.memos(step),
             limits: opened.limits,
             tools: Arc::clone(&opened.tools),
         })
@@ -56,6 +60,7 @@ impl State {
     pub fn decide_question(&self) -> Option<DecideQuestion> {
         let (opened, plan) = self.parts()?;
         Some(DecideQuestion {
+            setting: self.setting(opened),
             alert: Arc::clone(&opened.alert),
             past: self.past(),
             objective: plan.objective.as_str().into(),
@@ -71,6 +76,7 @@ impl State {
     pub fn reflect_question(&self, history: History) -> Option<ReflectQuestion> {
         let (opened, plan) = self.parts()?;
         Some(ReflectQuestion {
+            setting: self.setting(opened),
             alert: Arc::clone(&opened.alert),
             past: self.past(),
             objective: plan.objective.as_str().into(),
@@ -98,6 +104,7 @@ impl State {
         let opened = self.opened.as_ref()?;
         let plan = self.plan.as_ref();
         Some(ConcludeQuestion {
+            setting: self.setting(opened),
             alert: Arc::clone(&opened.alert),
             past: self.past(),
             objective: plan.map_or("", |plan| plan.objective.as_str()).into(),
@@ -156,6 +163,38 @@ impl State {
         Some((self.opened.as_ref()?, self.plan.as_ref()?))
     }
 
+    fn setting(&self, opened: &Opened) -> Setting {
+        let charged = self.charged();
+        let limits = opened.limits;
+        let tokens = charged.input_tokens + charged.output_tokens;
+        let planned = self.steps().len();
+        let most = if self.plan.is_some() {
+            limits.steps
+        } else {
+            limits.first_plan_steps
+        };
+        Setting {
+            case_id: opened.case_id.as_str().into(),
+            delimiter: opened.delimiter.as_str().into(),
+            strategy: opened.conduct.strategy,
+            left: Left {
+                calls: limits.calls.saturating_sub(charged.model_calls),
+                tokens: limits.tokens.saturating_sub(tokens),
+                usd: (limits.usd - charged.usd).max(0.0),
+                steps: most.saturating_sub(planned),
+            },
+            question_secs: limits.question_secs,
+        }
+    }
+
+    fn memos(&self, step: &StepId) -> BTreeMap<u32, Arc<serde_json::Value>> {
+        let turns = self.work.get(step).map_or(&[][..], |work| &work.turns);
+        let numbered = (0u32..).zip(turns);
+        numbered
+            .filter_map(|(number, turn)| Some((number, Arc::clone(turn.memo.as_ref()?))))
+            .collect()
+    }
+
     fn past(&self) -> Option<Arc<Evidence>> {
         self.evidence_of(PAST_CASES).cloned()
     }
@@ -164,8 +203,10 @@ impl State {
         let turns = self.work.get(&step.id).map_or(&[][..], |work| &work.turns);
         let calls = turns
             .iter()
-            .flat_map(|turn| &turn.calls)
-            .map(|record| CallView {
+            .zip(0u32..)
+            .flat_map(|(turn, number)| turn.calls.iter().map(move |record| (number, record)))
+            .map(|(turn, record)| CallView {
+                turn,
                 call: record.call.clone(),
                 evidence: match &record.state {
                     CallState::Answered(id) => self.evidence_of(*id).cloned(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use nightshift_alert::Alert;
 use nightshift_engine::{
     ActionTemplate, Analyst, AnalystKind, Conduct, Cost, Exonerator, JOURNAL_VERSION, Limits,
-    Opened, Toolbox,
+    Opened, Toolbox, evidence_read,
 };
 
 use crate::CaseId;
@@ -36,6 +36,8 @@ pub struct Profile {
     pub limits: Limits,
     /// How its cases are worked on.
     pub conduct: Conduct,
+    /// Hash of the prompts in use; empty where no model is asked.
+    pub prompts: String,
 }
 
 impl Profile {
@@ -48,6 +50,10 @@ impl Profile {
             .filter(|action| action.provider.is_none_or(|cloud| cloud == alert.provider))
             .cloned()
             .collect();
+        let mut tools = self.toolbox.specs();
+        if self.analyst_kind == AnalystKind::Model {
+            tools.push(evidence_read::spec());
+        }
         Opened {
             version: JOURNAL_VERSION,
             case_id: case_id.0.clone(),
@@ -58,11 +64,18 @@ impl Profile {
             models: self.models.clone(),
             limits: self.limits,
             reserve: self.reserve,
-            tools: self.toolbox.specs().into(),
+            tools: tools.into(),
             actions: actions.into(),
             conduct: self.conduct.clone(),
+            delimiter: delimiter(),
+            prompts: self.prompts.clone(),
         }
     }
+}
+
+/// What fences data in the prompts of one case: 64 random bits that no text from outside can know.
+fn delimiter() -> String {
+    format!("{:016x}", uuid::Uuid::new_v4().as_u64_pair().0)
 }
 
 /// All profiles by name; `default` is always among them.

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use nightshift_alert::Alert;
 use nightshift_engine::{
     Analyst, Answer, AskError, ConcludeQuestion, ConclusionDraft, DecideQuestion, Decision,
-    Exoneration, Exonerator, PlanAnswer, PlanQuestion, ReflectQuestion, Reflection, TurnAnswer,
-    TurnQuestion,
+    Exoneration, Exonerator, NoAnswer, PlanAnswer, PlanQuestion, ReflectQuestion, Reflection,
+    TurnAnswer, TurnQuestion,
 };
 
 use super::expression::Broken;
@@ -39,33 +39,33 @@ fn answer<T>(
     playbook: &Playbook,
     place: &str,
     result: Result<T, Broken>,
-) -> Result<Answer<T>, AskError> {
-    result
-        .map(Answer::free)
-        .map_err(|broken| AskError::Malformed {
+) -> Result<Answer<T>, NoAnswer> {
+    result.map(Answer::free).map_err(|broken| {
+        NoAnswer::from(AskError::Malformed {
             what: format!("playbook {}, {place}: {broken}", playbook.name),
         })
+    })
 }
 
 #[async_trait]
 impl Analyst for PlaybookAnalyst {
-    async fn plan(&self, question: &PlanQuestion) -> Result<Answer<PlanAnswer>, AskError> {
+    async fn plan(&self, question: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
         let playbook = self.playbooks.find(&question.alert);
         answer(playbook, "plan", plan::plan(playbook, question))
     }
 
-    async fn turn(&self, question: &TurnQuestion) -> Result<Answer<TurnAnswer>, AskError> {
+    async fn turn(&self, question: &TurnQuestion) -> Result<Answer<TurnAnswer>, NoAnswer> {
         let playbook = self.playbook(&question.source, &question.alert);
         let place = format!("step {}", question.step.step.name);
         answer(playbook, &place, turn::turn(playbook, question))
     }
 
-    async fn decide(&self, question: &DecideQuestion) -> Result<Answer<Decision>, AskError> {
+    async fn decide(&self, question: &DecideQuestion) -> Result<Answer<Decision>, NoAnswer> {
         let playbook = self.playbooks.find(&question.alert);
         answer(playbook, "decision", decide::decide(playbook, question))
     }
 
-    async fn reflect(&self, question: &ReflectQuestion) -> Result<Answer<Reflection>, AskError> {
+    async fn reflect(&self, question: &ReflectQuestion) -> Result<Answer<Reflection>, NoAnswer> {
         let playbook = self.playbook(&question.source, &question.alert);
         answer(playbook, "reflection", reflect::reflect(playbook, question))
     }
@@ -73,7 +73,7 @@ impl Analyst for PlaybookAnalyst {
     async fn conclude(
         &self,
         question: &ConcludeQuestion,
-    ) -> Result<Answer<ConclusionDraft>, AskError> {
+    ) -> Result<Answer<ConclusionDraft>, NoAnswer> {
         let playbook = self.playbook(&question.source, &question.alert);
         answer(
             playbook,

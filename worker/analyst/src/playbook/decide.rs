@@ -1,5 +1,6 @@
 //! The decide question: the playbook's steps one after the other, each with its calls over the results so far.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use nightshift_engine::{
@@ -15,6 +16,7 @@ pub(super) fn decide(playbook: &Playbook, question: &DecideQuestion) -> Result<D
     let planned = plan::plan(
         playbook,
         &PlanQuestion {
+            setting: question.setting.clone(),
             alert: Arc::clone(&question.alert),
             past: question.past.clone(),
             tools: Arc::clone(&question.tools),
@@ -38,7 +40,8 @@ pub(super) fn decide(playbook: &Playbook, question: &DecideQuestion) -> Result<D
     let is_new = |draft: &StepDraft| question.steps.iter().all(|view| view.step.name != draft.id);
     for mut draft in planned.steps.into_iter().filter(is_new) {
         let view = unstarted(&draft);
-        if let TurnAnswer::Calls { calls } = turn::turn(playbook, &asked(playbook, question, view))?
+        if let TurnAnswer::Calls { calls, .. } =
+            turn::turn(playbook, &asked(playbook, question, view))?
         {
             draft.calls = calls;
             draft.depends_on.clear();
@@ -98,6 +101,7 @@ fn unstarted(draft: &StepDraft) -> StepView {
 
 fn asked(playbook: &Playbook, question: &DecideQuestion, step: StepView) -> TurnQuestion {
     TurnQuestion {
+        setting: question.setting.clone(),
         alert: Arc::clone(&question.alert),
         past: question.past.clone(),
         objective: Arc::clone(&question.objective),
@@ -105,6 +109,7 @@ fn asked(playbook: &Playbook, question: &DecideQuestion, step: StepView) -> Turn
         steps: question.steps.clone(),
         step,
         turn: 1,
+        memos: BTreeMap::new(),
         limits: Limits::default(),
         tools: Arc::clone(&question.tools),
     }

@@ -30,7 +30,7 @@ pub(super) fn turn(playbook: &Playbook, question: &TurnQuestion) -> Result<TurnA
     if open.is_empty() {
         return result(&question.step, Some(form), &calls, &scope);
     }
-    Ok(TurnAnswer::Calls { calls: open })
+    Ok(TurnAnswer::calls(open))
 }
 
 /// A step that is not the playbook's. Where it is the only one, of a case without a plan, it asks what all steps of the
@@ -47,7 +47,7 @@ fn foreign(
         }
         let calls = still_open(&all, question);
         if !calls.is_empty() {
-            return Ok(TurnAnswer::Calls { calls });
+            return Ok(TurnAnswer::calls(calls));
         }
     }
     result(&question.step, None, &Calls::default(), &Scope::default())

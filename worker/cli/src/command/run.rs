@@ -190,6 +190,7 @@ async fn plan_only(app: &App, options: &Run, alerts: Vec<Alert>) -> Result<(), E
             outcome: Box::new(outcome),
             cost: Default::default(),
             degraded: None,
+            model: None,
         };
         let mut events = vec![
             event(EventBody::Opened(Box::new(opened))),
@@ -204,7 +205,7 @@ async fn plan_only(app: &App, options: &Run, alerts: Vec<Alert>) -> Result<(), E
             .analyst
             .plan(&question)
             .await
-            .map_err(|error| anyhow::anyhow!("no plan could be made: {error}"))?;
+            .map_err(|error| anyhow::anyhow!("no plan could be made: {}", error.error))?;
         events.push(event(finished(
             CommandId::plan(),
             Outcome::Planned(answer.value),

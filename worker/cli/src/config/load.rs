@@ -135,6 +135,7 @@ fn check(config: &Config) -> anyhow::Result<()> {
         ("minutes", limits.minutes == 0),
         ("parallel", limits.parallel == 0),
         ("tool_secs", limits.tool_secs == 0),
+        ("question_secs", limits.question_secs == 0),
         ("storm_cases", limits.storm_cases == 0),
         ("storm_minutes", limits.storm_minutes == 0),
     ] {

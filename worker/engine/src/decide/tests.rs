@@ -58,6 +58,7 @@ impl Case {
             outcome: Box::new(outcome),
             cost: Cost::default(),
             degraded: None,
+            model: None,
         });
     }
 
@@ -142,9 +143,7 @@ fn a_call_that_another_step_is_making_is_waited_for() {
         Outcome::CallFailed(ToolError::Timeout { secs: 30 }),
     );
     assert_eq!(case.start(), ["turn:s1:1"]);
-    let again = TurnAnswer::Calls {
-        calls: vec![lookup(2)],
-    };
+    let again = TurnAnswer::calls(vec![lookup(2)]);
     case.finish("turn:s1:1", Outcome::Turned(again));
     assert_eq!(case.start(), [""; 0], "s2 is making it");
     case.write(EventBody::Claimed { epoch: 2 });

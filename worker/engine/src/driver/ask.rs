@@ -4,7 +4,7 @@
 //! taken over it keeps the case, so that a plan is not carried out by two.
 
 use super::{Came, Ports};
-use crate::{Analyst, Answer, AskError, Cost, History, Measure, Outcome, Question, State};
+use crate::{Analyst, Answer, AskError, History, Measure, NoAnswer, Outcome, Question, State};
 
 /// Asks, and says what came of it.
 pub(super) async fn ask(ports: &Ports, state: &State, question: &Question) -> Came {
@@ -16,12 +16,15 @@ pub(super) async fn ask(ports: &Ports, state: &State, question: &Question) -> Ca
         (lesser, _) => {
             let first = put(ports.analyst.as_ref(), state, question, state.history()).await;
             match (first, lesser) {
-                (Err(AskError::Down { .. }), _) => Came::Withdrawn,
-                (Err(error), Some(lesser)) => {
+                (Err(none), _) if matches!(none.error, AskError::Down { .. }) => Came::Withdrawn,
+                (Err(none), Some(lesser)) => {
                     let second = put(lesser.as_ref(), state, question, History::Full).await;
                     match second {
-                        Ok(answer) => finished(Ok(answer), Some(error)),
-                        Err(_) => finished(Err(error), None),
+                        Ok(mut answer) => {
+                            answer.cost += none.cost;
+                            finished(Ok(answer), Some(none.error))
+                        }
+                        Err(_) => finished(Err(none), None),
                     }
                 }
                 (first, _) => finished(first, None),
@@ -38,17 +41,19 @@ pub(super) async fn ask(ports: &Ports, state: &State, question: &Question) -> Ca
     came
 }
 
-fn finished(answer: Result<Answer<Outcome>, AskError>, degraded: Option<AskError>) -> Came {
+fn finished(answer: Result<Answer<Outcome>, NoAnswer>, degraded: Option<AskError>) -> Came {
     match answer {
         Ok(answer) => Came::Finished {
             outcome: Box::new(answer.value),
             cost: answer.cost,
             degraded,
+            model: answer.model,
         },
-        Err(error) => Came::Finished {
-            outcome: Box::new(Outcome::AskFailed(error)),
-            cost: Cost::default(),
+        Err(none) => Came::Finished {
+            outcome: Box::new(Outcome::AskFailed(none.error)),
+            cost: none.cost,
             degraded,
+            model: None,
         },
     }
 }
@@ -68,9 +73,11 @@ async fn put(
     state: &State,
     question: &Question,
     history: History,
-) -> Result<Answer<Outcome>, AskError> {
-    let nothing = || AskError::Unavailable {
-        what: "the case has nothing to ask about".to_owned(),
+) -> Result<Answer<Outcome>, NoAnswer> {
+    let nothing = || {
+        NoAnswer::from(AskError::Unavailable {
+            what: "the case has nothing to ask about".to_owned(),
+        })
     };
     match question {
         Question::Plan => {

@@ -63,6 +63,8 @@ impl World {
             analyst: self.analyst,
             reserve: self.reserve,
             conduct: self.conduct.clone(),
+            delimiter: String::new(),
+            prompts: String::new(),
             ..opened(self.limits)
         };
         vec![
@@ -96,6 +98,7 @@ impl World {
                 cached_tokens: 0,
             },
             degraded: (is_asked && dice.one_in(30)).then(|| ask_error(&mut dice)),
+            model: None,
         }
     }
 }
@@ -116,9 +119,9 @@ fn answer(dice: &mut Dice, question: &Question) -> Outcome {
             not_covered: dice.list(2, text),
             conditional: dice.one_in(4),
         }),
-        Question::Turn { .. } if dice.one_in(2) => Outcome::Turned(TurnAnswer::Calls {
-            calls: dice.list(4, call),
-        }),
+        Question::Turn { .. } if dice.one_in(2) => {
+            Outcome::Turned(TurnAnswer::calls(dice.list(4, call)))
+        }
         Question::Turn { .. } => Outcome::Turned(TurnAnswer::Result {
             outcome: step_outcome(dice),
             summary: text(dice),

@@ -100,25 +100,25 @@ struct DownOnce(Mutex<VecDeque<()>>, Script);
 
 #[async_trait]
 impl Analyst for DownOnce {
-    async fn plan(&self, question: &PlanQuestion) -> Result<Answer<PlanAnswer>, AskError> {
+    async fn plan(&self, question: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
         if self.0.lock().unwrap().pop_front().is_some() {
-            return Err(AskError::Down { what: "503".into() });
+            return Err(AskError::Down { what: "503".into() }.into());
         }
         self.1.plan(question).await
     }
-    async fn turn(&self, question: &TurnQuestion) -> Result<Answer<TurnAnswer>, AskError> {
+    async fn turn(&self, question: &TurnQuestion) -> Result<Answer<TurnAnswer>, NoAnswer> {
         self.1.turn(question).await
     }
-    async fn decide(&self, question: &DecideQuestion) -> Result<Answer<Decision>, AskError> {
+    async fn decide(&self, question: &DecideQuestion) -> Result<Answer<Decision>, NoAnswer> {
         self.1.decide(question).await
     }
-    async fn reflect(&self, question: &ReflectQuestion) -> Result<Answer<Reflection>, AskError> {
+    async fn reflect(&self, question: &ReflectQuestion) -> Result<Answer<Reflection>, NoAnswer> {
         self.1.reflect(question).await
     }
     async fn conclude(
         &self,
         question: &ConcludeQuestion,
-    ) -> Result<Answer<ConclusionDraft>, AskError> {
+    ) -> Result<Answer<ConclusionDraft>, NoAnswer> {
         self.1.conclude(question).await
     }
 }

@@ -28,26 +28,26 @@ impl Slow {
 
 #[async_trait]
 impl Analyst for Slow {
-    async fn plan(&self, question: &PlanQuestion) -> Result<Answer<PlanAnswer>, AskError> {
+    async fn plan(&self, question: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
         self.think().await;
         self.script.plan(question).await
     }
-    async fn turn(&self, question: &TurnQuestion) -> Result<Answer<TurnAnswer>, AskError> {
+    async fn turn(&self, question: &TurnQuestion) -> Result<Answer<TurnAnswer>, NoAnswer> {
         self.think().await;
         self.script.turn(question).await
     }
-    async fn decide(&self, question: &DecideQuestion) -> Result<Answer<Decision>, AskError> {
+    async fn decide(&self, question: &DecideQuestion) -> Result<Answer<Decision>, NoAnswer> {
         self.think().await;
         self.script.decide(question).await
     }
-    async fn reflect(&self, question: &ReflectQuestion) -> Result<Answer<Reflection>, AskError> {
+    async fn reflect(&self, question: &ReflectQuestion) -> Result<Answer<Reflection>, NoAnswer> {
         self.think().await;
         self.script.reflect(question).await
     }
     async fn conclude(
         &self,
         question: &ConcludeQuestion,
-    ) -> Result<Answer<ConclusionDraft>, AskError> {
+    ) -> Result<Answer<ConclusionDraft>, NoAnswer> {
         self.think().await;
         self.script.conclude(question).await
     }

@@ -21,29 +21,31 @@ pub(super) struct Script {
     pub(super) seen: Mutex<Vec<String>>,
 }
 
-pub(super) fn next<T>(list: &Mutex<VecDeque<T>>) -> Result<Answer<T>, AskError> {
+pub(super) fn next<T>(list: &Mutex<VecDeque<T>>) -> Result<Answer<T>, NoAnswer> {
     list.lock()
         .unwrap()
         .pop_front()
         .map(Answer::free)
-        .ok_or(AskError::Unavailable {
-            what: "the script has ended".into(),
+        .ok_or_else(|| {
+            NoAnswer::from(AskError::Unavailable {
+                what: "the script has ended".into(),
+            })
         })
 }
 
 #[async_trait]
 impl Analyst for Script {
-    async fn plan(&self, _: &PlanQuestion) -> Result<Answer<PlanAnswer>, AskError> {
+    async fn plan(&self, _: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
         next(&self.plan)
     }
-    async fn turn(&self, question: &TurnQuestion) -> Result<Answer<TurnAnswer>, AskError> {
+    async fn turn(&self, question: &TurnQuestion) -> Result<Answer<TurnAnswer>, NoAnswer> {
         self.seen.lock().unwrap().push(format!(
             "{}:{} of {:?} alert {}",
             question.step.step.id, question.turn, question.objective, question.alert.kind
         ));
         next(&self.turns)
     }
-    async fn decide(&self, question: &DecideQuestion) -> Result<Answer<Decision>, AskError> {
+    async fn decide(&self, question: &DecideQuestion) -> Result<Answer<Decision>, NoAnswer> {
         self.seen.lock().unwrap().push(format!(
             "decide after {} of {:?}",
             question.steps.len(),
@@ -51,14 +53,14 @@ impl Analyst for Script {
         ));
         next(&self.decisions)
     }
-    async fn reflect(&self, question: &ReflectQuestion) -> Result<Answer<Reflection>, AskError> {
+    async fn reflect(&self, question: &ReflectQuestion) -> Result<Answer<Reflection>, NoAnswer> {
         self.seen
             .lock()
             .unwrap()
             .push(format!("reflect on {:?}", question.objective));
         next(&self.reflections)
     }
-    async fn conclude(&self, _: &ConcludeQuestion) -> Result<Answer<ConclusionDraft>, AskError> {
+    async fn conclude(&self, _: &ConcludeQuestion) -> Result<Answer<ConclusionDraft>, NoAnswer> {
         next(&self.drafts)
     }
 }
@@ -210,7 +212,7 @@ pub(super) fn lookup(arguments: serde_json::Value) -> ToolCall {
 }
 
 pub(super) fn asks(calls: Vec<ToolCall>) -> TurnAnswer {
-    TurnAnswer::Calls { calls }
+    TurnAnswer::calls(calls)
 }
 
 pub(super) fn result(outcome: StepOutcome) -> TurnAnswer {

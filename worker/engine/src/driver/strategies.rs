@@ -254,23 +254,23 @@ async fn a16_a_refusal_is_reported_and_keeps_the_severity() {
     struct Refuses;
     #[async_trait]
     impl Analyst for Refuses {
-        async fn plan(&self, _: &PlanQuestion) -> Result<Answer<PlanAnswer>, AskError> {
-            Err(AskError::Refused { what: "no".into() })
+        async fn plan(&self, _: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
+            Err(AskError::Refused { what: "no".into() }.into())
         }
-        async fn turn(&self, _: &TurnQuestion) -> Result<Answer<TurnAnswer>, AskError> {
-            Err(AskError::Refused { what: "no".into() })
+        async fn turn(&self, _: &TurnQuestion) -> Result<Answer<TurnAnswer>, NoAnswer> {
+            Err(AskError::Refused { what: "no".into() }.into())
         }
-        async fn decide(&self, _: &DecideQuestion) -> Result<Answer<Decision>, AskError> {
-            Err(AskError::Refused { what: "no".into() })
+        async fn decide(&self, _: &DecideQuestion) -> Result<Answer<Decision>, NoAnswer> {
+            Err(AskError::Refused { what: "no".into() }.into())
         }
-        async fn reflect(&self, _: &ReflectQuestion) -> Result<Answer<Reflection>, AskError> {
-            Err(AskError::Refused { what: "no".into() })
+        async fn reflect(&self, _: &ReflectQuestion) -> Result<Answer<Reflection>, NoAnswer> {
+            Err(AskError::Refused { what: "no".into() }.into())
         }
         async fn conclude(
             &self,
             _: &ConcludeQuestion,
-        ) -> Result<Answer<ConclusionDraft>, AskError> {
-            Err(AskError::Refused { what: "no".into() })
+        ) -> Result<Answer<ConclusionDraft>, NoAnswer> {
+            Err(AskError::Refused { what: "no".into() }.into())
         }
     }
     for lesser in [
@@ -304,22 +304,22 @@ async fn f21_models_down_release_the_case_at_its_turn_without_a_charge() {
     struct Down;
     #[async_trait]
     impl Analyst for Down {
-        async fn plan(&self, _: &PlanQuestion) -> Result<Answer<PlanAnswer>, AskError> {
-            Err(AskError::Down { what: "503".into() })
+        async fn plan(&self, _: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
+            Err(AskError::Down { what: "503".into() }.into())
         }
-        async fn turn(&self, _: &TurnQuestion) -> Result<Answer<TurnAnswer>, AskError> {
+        async fn turn(&self, _: &TurnQuestion) -> Result<Answer<TurnAnswer>, NoAnswer> {
             unreachable!()
         }
-        async fn decide(&self, _: &DecideQuestion) -> Result<Answer<Decision>, AskError> {
+        async fn decide(&self, _: &DecideQuestion) -> Result<Answer<Decision>, NoAnswer> {
             unreachable!()
         }
-        async fn reflect(&self, _: &ReflectQuestion) -> Result<Answer<Reflection>, AskError> {
+        async fn reflect(&self, _: &ReflectQuestion) -> Result<Answer<Reflection>, NoAnswer> {
             unreachable!()
         }
         async fn conclude(
             &self,
             _: &ConcludeQuestion,
-        ) -> Result<Answer<ConclusionDraft>, AskError> {
+        ) -> Result<Answer<ConclusionDraft>, NoAnswer> {
             unreachable!()
         }
     }

@@ -1,8 +1,8 @@
 //! Turns: the calls that an answer asks for are checked, or the step takes its result.
 
 use crate::{
-    AnalystKind, CallRecord, CallState, CommandId, State, StepId, StepOutcome, StepStatus,
-    ToolCall, ToolError, Turn, TurnAnswer, arguments, trail,
+    AnalystKind, CallRecord, CallState, CommandId, EvidenceId, State, StepId, StepOutcome,
+    StepStatus, ToolCall, ToolError, ToolSpec, Turn, TurnAnswer, arguments, evidence_read, trail,
 };
 
 use super::step_of;
@@ -21,11 +21,15 @@ pub(super) fn answered(state: &mut State, id: &CommandId, answer: &TurnAnswer) {
         return;
     }
     match answer {
-        TurnAnswer::Calls { calls } if calls.is_empty() => {
+        TurnAnswer::Calls { calls, .. } if calls.is_empty() => {
             failed(state, &step, "the analyst gave neither a call nor a result");
         }
-        TurnAnswer::Calls { calls } => {
+        TurnAnswer::Calls { calls, memo } => {
             take_calls(state, &step, calls);
+            let work = state.work.get_mut(&step);
+            if let Some(turn) = work.and_then(|work| work.turns.last_mut()) {
+                turn.memo.clone_from(memo);
+            }
             give_up(state, &step);
         }
         TurnAnswer::Result {
@@ -50,7 +54,8 @@ pub(super) fn take_calls(state: &mut State, step: &StepId, calls: &[ToolCall]) {
     let mut strikes = 0;
     for (index, call) in calls.iter().enumerate() {
         let result = if index < opened.limits.calls_per_turn {
-            arguments::check(call, &opened.tools, state).and_then(|_| worthwhile(state, step, call))
+            arguments::check(call, &opened.tools, state)
+                .and_then(|spec| answer_at_once(state, step, call, spec))
         } else {
             Err(ToolError::Argument {
                 argument: "calls".to_owned(),
@@ -58,10 +63,7 @@ pub(super) fn take_calls(state: &mut State, step: &StepId, calls: &[ToolCall]) {
             })
         };
         let state_of_call = match result {
-            Ok(()) => state
-                .answers
-                .get(&call.identity())
-                .map_or(CallState::Waiting, |id| CallState::Answered(*id)),
+            Ok(answered) => answered.map_or(CallState::Waiting, CallState::Answered),
             Err(error) => {
                 strikes += 1;
                 CallState::Refused(error)
@@ -75,6 +77,20 @@ pub(super) fn take_calls(state: &mut State, step: &StepId, calls: &[ToolCall]) {
     let work = state.work.entry(step.clone()).or_default();
     work.strikes += strikes;
     work.turns.push(turn);
+}
+
+/// The evidence that answers a call without a tool: of the same call before, or what `evidence_read` asks to see again.
+fn answer_at_once(
+    state: &State,
+    step: &StepId,
+    call: &ToolCall,
+    spec: &ToolSpec,
+) -> Result<Option<EvidenceId>, ToolError> {
+    if spec.kind == evidence_read::NAME {
+        return evidence_read::wanted(call, state).map(Some);
+    }
+    worthwhile(state, step, call)?;
+    Ok(state.answers.get(&call.identity()).copied())
 }
 
 /// What was added behind the first plan may not follow a trail that three sources know nothing of.

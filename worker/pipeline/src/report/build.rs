@@ -67,7 +67,7 @@ pub fn build(state: &State, sender: &Sender) -> Option<Report> {
         exonerations: conclusion.exonerations,
         cost: state.spent,
         analyst: opened.analyst,
-        models: opened.models.clone(),
+        models: state.models.clone(),
         source: plan.map_or_else(String::new, |plan| plan.source.clone()),
         degraded: conclusion.degraded,
         stopped_by: conclusion.stopped_by,

@@ -99,6 +99,8 @@ pub(super) fn opened(alert: &Alert, case_id: &str) -> Event {
             tools: Arc::new([]),
             actions: Arc::new([]),
             conduct: nightshift_engine::Conduct::default(),
+            delimiter: String::new(),
+            prompts: String::new(),
         })),
     )
 }
@@ -130,6 +132,7 @@ fn whole_journal(claimed: &Claimed) -> (Vec<Event>, Closing) {
                 outcome: Box::new(outcome),
                 cost: Cost::default(),
                 degraded: None,
+                model: None,
             },
         ));
     };

@@ -307,6 +307,8 @@ impl World {
             reserve: Cost::default(),
             tools: specs.clone().into(),
             conduct: nightshift_engine::Conduct::default(),
+            delimiter: String::new(),
+            prompts: String::new(),
             actions: self.playbooks.catalogue().into(),
         };
         let events = vec![

@@ -73,7 +73,7 @@ fn what(event: &Event) -> String {
 fn outcome_words(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Planned(plan) => format!("{} steps: {}", plan.steps.len(), plan.objective),
-        Outcome::Turned(TurnAnswer::Calls { calls }) => {
+        Outcome::Turned(TurnAnswer::Calls { calls, .. }) => {
             let names: Vec<&str> = calls.iter().map(|call| call.tool.as_str()).collect();
             format!("asks for {}", names.join(", "))
         }

@@ -1,0 +1,115 @@
+//! `evidence_read`: a look further into evidence that a model saw only a part of, without calling the tool again.
+//!
+//! It is answered from the case's own evidence, makes none, and costs nothing but the turn. Which part is shown is the
+//! analyst's to cut out, by the call's arguments.
+
+use crate::{Argument, ArgumentKind, EvidenceId, Reach, State, ToolCall, ToolError, ToolSpec};
+
+/// Its name, and its kind.
+pub const NAME: &str = "evidence_read";
+
+/// Longest filter, in characters.
+const FILTER_CHARS: usize = 200;
+
+/// Furthest offset, in characters.
+const MOST_OFFSET: i64 = 16 * 1024 * 1024;
+
+/// Its specification, for the toolbox of a profile whose analyst sees evidence in parts.
+#[must_use]
+pub fn spec() -> ToolSpec {
+    let argument = |name: &str, description: &str, kind, required| Argument {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        kind,
+        required,
+    };
+    ToolSpec {
+        name: NAME.to_owned(),
+        kind: NAME.to_owned(),
+        description: "Shows more of a result of this case that was cut off, without calling its tool again. Cite the \
+                      evidence by its own id, as always."
+            .to_owned(),
+        arguments: vec![
+            argument(
+                "id",
+                "the evidence, such as E3; E0 is the alert",
+                ArgumentKind::Text { max_chars: 8 },
+                true,
+            ),
+            argument(
+                "filter",
+                "show only rows and fields that hold this text, in any case",
+                ArgumentKind::Text {
+                    max_chars: FILTER_CHARS,
+                },
+                false,
+            ),
+            argument(
+                "offset",
+                "begin at this character of what is shown, as the last look said",
+                ArgumentKind::Number {
+                    min: 0,
+                    max: MOST_OFFSET,
+                },
+                false,
+            ),
+        ],
+        reach: Reach::Internal,
+        trust: Vec::new(),
+        needs: None,
+    }
+}
+
+/// The evidence that a checked call wants to see.
+///
+/// # Errors
+///
+/// When this case has no such evidence.
+pub(crate) fn wanted(call: &ToolCall, state: &State) -> Result<EvidenceId, ToolError> {
+    let id = call.arguments.get("id").and_then(|id| id.as_str());
+    let known = id
+        .and_then(|id| EvidenceId::try_from(id.to_owned()).ok())
+        .filter(|id| state.evidence.contains_key(id));
+    known.ok_or_else(|| ToolError::Argument {
+        argument: "id".to_owned(),
+        problem: format!(
+            "is evidence of this case, E0 to {}",
+            state
+                .evidence
+                .keys()
+                .max()
+                .copied()
+                .unwrap_or(EvidenceId::ALERT)
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::fixture;
+
+    fn read(arguments: serde_json::Value) -> Result<EvidenceId, ToolError> {
+        let state = fixture::opened_state();
+        let arguments = arguments.as_object().cloned().unwrap_or_default();
+        let call = ToolCall::new(NAME, arguments);
+        let tools = [spec()];
+        crate::arguments::check(&call, &tools, &state)?;
+        wanted(&call, &state)
+    }
+
+    #[test]
+    fn evidence_of_this_case_is_shown_again() {
+        assert_eq!(read(json!({"id": "E0"})), Ok(EvidenceId::ALERT));
+        assert!(read(json!({"id": "E0", "filter": "xmrig", "offset": 8000})).is_ok());
+    }
+
+    #[test]
+    fn a20_evidence_of_another_case_cannot_be_named() {
+        for id in ["E77", "case-b/E1", "", "E-1", "0"] {
+            assert!(read(json!({"id": id})).is_err(), "{id}");
+        }
+    }
+}
