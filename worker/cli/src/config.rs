@@ -7,6 +7,7 @@ mod environment;
 mod load;
 mod mute;
 mod schema;
+mod secret;
 
 use std::path::{Path, PathBuf};
 

@@ -11,6 +11,7 @@ mod intake;
 mod muted;
 mod port;
 mod profile;
+mod replay;
 mod report;
 mod route;
 mod triage;
@@ -34,6 +35,7 @@ pub use port::{
     Message, Mutes, Outbox, Places, Sent, Source, SourceError, StoreError,
 };
 pub use profile::{Profile, Profiles};
+pub use replay::{Difference, ReplayError, Replayed, Side, StepLine, compare, replay};
 pub use report::{
     AlertFacts, Call, EvidenceEntry, FindingEntry, REPORT_SCHEMA, Reach, Report, Sender, Signal,
     StepEntry, TimelineEntry, build as build_report,

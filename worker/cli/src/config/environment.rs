@@ -13,6 +13,15 @@ pub(crate) fn no_colour() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
+/// One variable; none where it is not set, or empty.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is where the environment is read"
+)]
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
 /// The settings of the environment: `NIGHTSHIFT__SECTION__KEY=value`.
 #[expect(
     clippy::disallowed_methods,
