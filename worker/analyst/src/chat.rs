@@ -274,6 +274,9 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Those of them that came from a cache.
     pub cached_tokens: u64,
+    /// Those of them that were written to it, where the provider says so and charges for it.
+    #[serde(default)]
+    pub cache_write_tokens: u64,
     /// Tokens of the answer, reasoning included.
     pub output_tokens: u64,
     /// Those of them that were reasoning.
@@ -284,6 +287,7 @@ impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
         self.input_tokens += other.input_tokens;
         self.cached_tokens += other.cached_tokens;
+        self.cache_write_tokens += other.cache_write_tokens;
         self.output_tokens += other.output_tokens;
         self.reasoning_tokens += other.reasoning_tokens;
     }

@@ -1,0 +1,13 @@
+//! Language models behind the analyst's port [`ChatModel`](nightshift_analyst::chat::ChatModel).
+//!
+//! An adapter per provider speaks its protocol and nothing else: it does not retry, wait, count money or choose. What a
+//! single model of a provider takes and refuses is data ([`quirks`]), which the configuration may override. Keys come
+//! from a [`KeySource`] at each request, so that a changed one counts, and are shown nowhere.
+
+mod config;
+mod key;
+mod provider;
+
+pub use config::{ModelConfig, Price, Provider, Questions, Sampling, SchemaMode};
+pub use key::{KeyPlace, KeyRef, KeySource};
+pub use provider::{ModelError, connect};
