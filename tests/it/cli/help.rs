@@ -125,6 +125,7 @@ fn the_list_of_metrics() {
         .collect();
     insta::assert_snapshot!(types.join("\n"), @"
     nightshift_alerts_total counter
+    nightshift_budget_day_usd gauge
     nightshift_budget_exhausted_total counter
     nightshift_case_duration_seconds histogram
     nightshift_case_model_calls histogram

@@ -143,6 +143,8 @@ pub(crate) struct CaseLimits {
     pub(crate) usd: f64,
     /// Minutes of active time.
     pub(crate) minutes: u64,
+    /// US dollars that all cases of a UTC day may cost, half of it kept for high and critical alerts. 0: no cap.
+    pub(crate) day_usd: f64,
     /// Steps that run together.
     pub(crate) parallel: usize,
     /// Refused calls after which a step has failed.

@@ -8,8 +8,8 @@ use std::path::Path;
 use nightshift_engine::{Clock, Measure, Meter, Verdict};
 use nightshift_pipeline::Admission;
 use prometheus::{
-    Encoder, Error, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
-    IntGaugeVec, Opts, Registry, TextEncoder,
+    Encoder, Error, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec,
+    IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
 };
 
 use crate::clock::SystemClock;
@@ -153,6 +153,7 @@ struct Cases {
     steps: Histogram,
     model_calls: Histogram,
     exhausted: IntCounterVec,
+    day: GaugeVec,
     lease_lost: IntCounter,
     resumed: IntCounter,
     last_success: IntGauge,
@@ -182,6 +183,11 @@ impl Cases {
                 "Cases whose work a cap ended.",
                 &["cap"],
             )?,
+            day: declare.amounts(
+                "nightshift_budget_day_usd",
+                "US dollars of the UTC day's budget: spent, the cap, and what of it is kept for high and critical.",
+                &["state"],
+            )?,
             lease_lost: declare.counter(
                 "nightshift_lease_lost_total",
                 "Writes refused because the lease on a case was lost.",
@@ -195,8 +201,11 @@ impl Cases {
                 "When a case was last concluded, in Unix seconds.",
             )?,
         };
-        for cap in ["calls", "tokens", "usd", "minutes"] {
+        for cap in ["calls", "tokens", "usd", "minutes", "day_usd"] {
             cases.exhausted.with_label_values(&[cap]);
+        }
+        for state in ["spent", "cap", "reserved"] {
+            cases.day.with_label_values(&[state]);
         }
         Ok(cases)
     }
@@ -228,6 +237,15 @@ impl Cases {
                 }
             }
             Measure::Exhausted { cap } => self.exhausted.with_label_values(&[cap.as_str()]).inc(),
+            Measure::DayBudget {
+                spent,
+                cap,
+                reserved,
+            } => {
+                for (state, usd) in [("spent", spent), ("cap", cap), ("reserved", reserved)] {
+                    self.day.with_label_values(&[state]).set(*usd);
+                }
+            }
             Measure::LeaseLost => self.lease_lost.inc(),
             Measure::Resumed => self.resumed.inc(),
             _ => {}
@@ -389,6 +407,11 @@ impl Declare<'_> {
 
     fn gauges(&self, name: &str, help: &str, labels: &[&str]) -> Result<IntGaugeVec, Error> {
         self.put(IntGaugeVec::new(Opts::new(name, help), labels)?)
+    }
+
+    /// Gauges of amounts that are no whole numbers.
+    fn amounts(&self, name: &str, help: &str, labels: &[&str]) -> Result<GaugeVec, Error> {
+        self.put(GaugeVec::new(Opts::new(name, help), labels)?)
     }
 
     fn gauge(&self, name: &str, help: &str) -> Result<IntGauge, Error> {

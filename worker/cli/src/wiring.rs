@@ -13,7 +13,9 @@ use nightshift_engine::{
     ActionTemplate, AnalystKind, Clock, Cost, PastCase, PastCases, PastQuery, Strategy, ToolSpec,
     Toolbox,
 };
-use nightshift_pipeline::{Destination, Profile, Profiles, Route, Routes, Sender, Triage, Watcher};
+use nightshift_pipeline::{
+    DayBudget, Destination, Profile, Profiles, Purse, Route, Routes, Sender, Triage, Watcher,
+};
 use nightshift_report::{FileDestination, Format};
 use nightshift_store::{SqliteOptions, SqliteStore};
 use nightshift_tools::{ToolConfig, Tools};
@@ -95,9 +97,21 @@ impl App {
             routes: Arc::new(routes),
             clock: Arc::clone(&self.clock),
             meter: self.metrics.clone(),
+            purse: self.purse(),
             watcher,
             sender: sender(),
         })
+    }
+
+    /// The day's budget, if there is one.
+    fn purse(&self) -> Option<Arc<Purse>> {
+        let budget = DayBudget::new(self.config.limits.day_usd)?;
+        Some(Arc::new(Purse::new(
+            budget,
+            Arc::new(self.store.clone()),
+            Arc::clone(&self.clock),
+            self.metrics.clone(),
+        )))
     }
 
     fn check_profile(&self, name: &str) -> Result<(), Exit> {

@@ -257,6 +257,8 @@ async fn make(ports: &Ports, state: &State, call: &ToolCall) -> Outcome {
 }
 
 #[cfg(test)]
+mod budget;
+#[cfg(test)]
 mod generate;
 #[cfg(test)]
 mod journals;

@@ -53,6 +53,15 @@ pub enum Measure {
         /// Which one.
         cap: Cap,
     },
+    /// The day's budget was read, in US dollars.
+    DayBudget {
+        /// What the cases of the day cost so far.
+        spent: f64,
+        /// What they may cost.
+        cap: f64,
+        /// What of it is kept for high and critical alerts.
+        reserved: f64,
+    },
     /// A case ended.
     Case {
         /// The alert's feed.

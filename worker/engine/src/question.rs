@@ -311,6 +311,12 @@ pub enum AskError {
         /// What is wrong.
         what: String,
     },
+    /// The day's budget has no room for this case: it goes on without a model.
+    #[error("{what}")]
+    Budget {
+        /// Which budget, and what is kept for whom.
+        what: String,
+    },
     /// Nobody can answer now: the case waits, and the question counts for nothing.
     #[error("the models are down: {what}")]
     Down {
@@ -329,6 +335,7 @@ impl AskError {
             Self::Truncated { .. } => "truncated",
             Self::Timeout { .. } => "timeout",
             Self::Unavailable { .. } => "unavailable",
+            Self::Budget { .. } => "budget",
             Self::Down { .. } => "down",
         }
     }

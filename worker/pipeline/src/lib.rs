@@ -4,6 +4,7 @@
 //! are behind the ports of `port`. What a report says is decided here, how it looks is not: see [`Report`].
 
 mod admission;
+mod budget;
 mod case;
 mod delivery;
 mod export;
@@ -19,6 +20,7 @@ mod triage;
 pub use admission::{
     Admission, AdmissionPolicy, Change, Ground, Known, Mute, Seen, SetAside, Stage, Window, admit,
 };
+pub use budget::{Charge, DayBudget, DaySpent, Purse, is_urgent};
 pub use case::{
     CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, DeadLetter, DeliveryRow, Lane, Lease,
     Member, Sighting,
@@ -32,7 +34,7 @@ pub use intake::{Arrival, Intake, IntakeError, Received, read_message, unreadabl
 pub use muted::{MutePreview, MuteRow, NewMute, PlaceCount};
 pub use port::{
     Accepted, Cases, Claimed, Closing, DeadLetters, DeliveryError, Destination, Due, Inbox,
-    Message, Mutes, Outbox, Places, Sent, Source, SourceError, StoreError,
+    Message, Mutes, Outbox, Places, Sent, Source, SourceError, Spending, StoreError,
 };
 pub use profile::{Profile, Profiles};
 pub use replay::{Difference, ReplayError, Replayed, Side, StepLine, compare, replay};

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use nightshift_alert::{Alert, Severity};
 use nightshift_engine::{Conclusion, Event};
 
 use crate::{
-    Admission, Arrival, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, DeadLetter, JournalLine,
-    Lane, Lease, Mute, MutePreview, MuteRow, NewMute, PlaceCount, Report,
+    Admission, Arrival, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, Charge, DaySpent,
+    DeadLetter, JournalLine, Lane, Lease, Mute, MutePreview, MuteRow, NewMute, PlaceCount, Report,
 };
 
 /// What a source hands over.
@@ -127,6 +127,8 @@ pub struct Claimed {
 pub struct Closing {
     /// The last events.
     pub events: Vec<Event>,
+    /// What they cost.
+    pub charge: Charge,
     /// How it ended: concluded or failed.
     pub status: CaseStatus,
     /// The conclusion.
@@ -170,12 +172,17 @@ pub trait Cases: Send + Sync {
     /// When the store cannot be written; the lease then ends by itself.
     async fn release(&self, lease: &Lease) -> Result<(), StoreError>;
 
-    /// Adds to the journal of a case.
+    /// Adds to the journal of a case, and what the events cost to the sums of its case and its day, in one transaction.
     ///
     /// # Errors
     ///
     /// [`StoreError::LeaseLost`] when the lease is gone; nothing is written then.
-    async fn append(&self, lease: &Lease, events: &[Event]) -> Result<(), StoreError>;
+    async fn append(
+        &self,
+        lease: &Lease,
+        events: &[Event],
+        charge: Charge,
+    ) -> Result<(), StoreError>;
 
     /// Ends a case: its last events, conclusion, report and deliveries in one transaction.
     ///
@@ -215,6 +222,17 @@ pub trait Cases: Send + Sync {
     ///
     /// When the store cannot be read.
     async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError>;
+}
+
+/// What the cases of a day cost.
+#[async_trait]
+pub trait Spending: Send + Sync {
+    /// The sum of all charges of this UTC day, those of running cases included.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    async fn spent_on(&self, day: NaiveDate) -> Result<DaySpent, StoreError>;
 }
 
 /// Messages that could not be read.

@@ -14,6 +14,7 @@ mod places;
 mod read;
 mod revisions;
 mod row;
+mod spending;
 mod thread;
 
 #[cfg(test)]

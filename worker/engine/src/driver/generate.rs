@@ -73,12 +73,19 @@ impl World {
         ]
     }
 
+    /// Whether questions cost something; where they do not no budget can be spent.
+    fn costs(&self) -> bool {
+        self.reserve != Cost::default()
+    }
+
     /// The answer to a command, with what it cost: never more than was charged for it.
     pub(super) fn answer(&self, command: &Command) -> EventBody {
         let id = command.id().unwrap().clone();
         let mut dice = Dice::of(self.seed, &id.0);
         let outcome = match command {
-            Command::Ask { .. } if dice.one_in(12) => Outcome::AskFailed(ask_error(&mut dice)),
+            Command::Ask { .. } if dice.one_in(12) => {
+                Outcome::AskFailed(ask_error(&mut dice, self.costs()))
+            }
             Command::Ask { question, .. } => answer(&mut dice, question),
             Command::Call { .. } if dice.one_in(5) => Outcome::CallFailed(tool_error(&mut dice)),
             Command::Call { call, .. } => Outcome::Called(output(&mut dice, call)),
@@ -97,7 +104,7 @@ impl World {
                 model_calls: self.reserve.model_calls * u64::from(share > 0),
                 cached_tokens: 0,
             },
-            degraded: (is_asked && dice.one_in(30)).then(|| ask_error(&mut dice)),
+            degraded: (is_asked && dice.one_in(30)).then(|| ask_error(&mut dice, self.costs())),
             model: None,
         }
     }
@@ -287,14 +294,15 @@ fn exoneration(dice: &mut Dice) -> Exoneration {
     fact
 }
 
-fn ask_error(dice: &mut Dice) -> AskError {
+fn ask_error(dice: &mut Dice, costs: bool) -> AskError {
     let what = text(dice);
-    match dice.below(5) {
+    match dice.below(if costs { 6 } else { 5 }) {
         0 => AskError::Refused { what },
         1 => AskError::Malformed { what },
         2 => AskError::Truncated { what },
         3 => AskError::Timeout { what },
-        _ => AskError::Unavailable { what },
+        4 => AskError::Unavailable { what },
+        _ => AskError::Budget { what },
     }
 }
 

@@ -439,6 +439,7 @@ const CORNERS: &[&str] = &[
     "cap tokens",
     "cap usd",
     "cap minutes",
+    "cap day_usd",
 ];
 
 #[test]

@@ -83,7 +83,7 @@ async fn what_waits_is_replaced_until_its_triage_has_begun() {
     let event = opened(&claimed.alert, &id.0);
     fixture
         .store
-        .append(&claimed.lease, &[event])
+        .append(&claimed.lease, &[event], Charge::default())
         .await
         .unwrap();
     fixture.store.release(&claimed.lease).await.unwrap();
