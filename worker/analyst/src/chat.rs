@@ -217,7 +217,7 @@ pub struct OutputSchema {
 }
 
 /// An answer.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChatAnswer {
     /// What it said, in order: text, calls and opaque parts.
     pub parts: Vec<Part>,
@@ -229,6 +229,8 @@ pub struct ChatAnswer {
     pub usage: Usage,
     /// What that cost, in USD; 0 where no price is known.
     pub usd: f64,
+    /// Requests that were made for it, those of retries and of other models of a chain included; an adapter says 1.
+    pub requests: u64,
     /// `provider/model` that answered.
     pub model: String,
     /// The provider's id of the answer, to ask its support about.

@@ -44,6 +44,17 @@ pub enum ModelError {
         #[source]
         source: reqwest::Error,
     },
+    /// A name that no model has.
+    #[error("no [[model]] is called {name:?}: {hint}")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The one that is probably meant, or those there are.
+        hint: String,
+    },
+    /// A chain of nobody.
+    #[error("no model is named: name at least one [[model]]")]
+    NoModel,
 }
 
 /// The adapter of one configured model. Protocol only: it neither retries nor waits, and has no limits but its own.
