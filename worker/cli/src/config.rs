@@ -27,7 +27,7 @@ pub(crate) use load::{Loaded, load, sqlite_path};
 pub(crate) use mute::end;
 pub(crate) use profile::{Analyst, Profile, QuestionModels};
 pub(crate) use schema::schema;
-pub(crate) use secret::{Secret, secret};
+pub(crate) use secret::secret_at;
 
 /// The text of the defaults.
 pub(crate) const DEFAULTS: &str = include_str!("../config.default.toml");

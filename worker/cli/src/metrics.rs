@@ -3,12 +3,13 @@
 //! Label values are closed sets: words of ours, or names from the configuration. Series that can be known before
 //! anything happens start at 0.
 
+mod count;
 mod declare;
 
 use std::path::Path;
 
 use nightshift_analyst::chat::Asked;
-use nightshift_engine::{Clock, Measure, Meter, ModelTokens, Verdict};
+use nightshift_engine::{Measure, Meter, ModelTokens, Verdict};
 use nightshift_models::OUTCOMES;
 use nightshift_pipeline::Admission;
 use prometheus::{
@@ -16,7 +17,6 @@ use prometheus::{
     IntGauge, IntGaugeVec, Registry, TextEncoder,
 };
 
-use crate::clock::SystemClock;
 use declare::Declare;
 
 /// Seconds from ten milliseconds to a quarter of an hour.
@@ -131,27 +131,6 @@ impl Flow {
         }
         Ok(flow)
     }
-
-    fn count(&self, measure: &Measure) {
-        match measure {
-            Measure::Message { source, outcome } => {
-                self.messages.with_label_values(&[source, *outcome]).inc();
-                let now = SystemClock.now().timestamp();
-                self.last_alert.with_label_values(&[source]).set(now);
-            }
-            Measure::Alert { feed, outcome } => {
-                self.alerts.with_label_values(&[feed, *outcome]).inc();
-            }
-            Measure::Delivery {
-                destination,
-                outcome,
-            } => self
-                .deliveries
-                .with_label_values(&[destination, *outcome])
-                .inc(),
-            _ => {}
-        }
-    }
 }
 
 /// Cases as they end, and leases.
@@ -222,45 +201,7 @@ impl Cases {
     #[expect(
         clippy::cast_precision_loss,
         reason = "counts of one case are far below 2^52"
-    )]
-    fn count(&self, measure: &Measure) {
-        match measure {
-            Measure::Case {
-                feed,
-                status,
-                verdict,
-                severity,
-                analyst,
-                took,
-                steps,
-                model_calls,
-            } => {
-                let verdict = verdict.map_or("", Verdict::as_str);
-                let labels = [feed, *status, verdict, severity.as_str(), analyst.as_str()];
-                self.ended.with_label_values(&labels).inc();
-                self.duration.observe(took.as_secs_f64());
-                self.steps.observe(*steps as f64);
-                self.model_calls.observe(*model_calls as f64);
-                if *status == "concluded" {
-                    self.last_success.set(SystemClock.now().timestamp());
-                }
-            }
-            Measure::Exhausted { cap } => self.exhausted.with_label_values(&[cap.as_str()]).inc(),
-            Measure::DayBudget {
-                spent,
-                cap,
-                reserved,
-            } => {
-                for (state, usd) in [("spent", spent), ("cap", cap), ("reserved", reserved)] {
-                    self.day.with_label_values(&[state]).set(*usd);
-                }
-            }
-            Measure::LeaseLost => self.lease_lost.inc(),
-            Measure::Resumed => self.resumed.inc(),
-            _ => {}
-        }
-    }
-}
+    )]}
 
 /// Steps, reflections and tools.
 #[derive(Debug)]
@@ -321,33 +262,6 @@ impl Work {
         }
         Ok(work)
     }
-
-    fn count(&self, measure: &Measure) {
-        match measure {
-            Measure::Step { status, outcome } => {
-                let outcome = outcome.map_or("", |outcome| outcome.as_str());
-                self.steps
-                    .with_label_values(&[status.as_str(), outcome])
-                    .inc();
-            }
-            Measure::Reflection { result } => self.reflections.with_label_values(&[*result]).inc(),
-            Measure::PlanUpdate { kind, refused } => {
-                let result = if *refused { "refused" } else { "done" };
-                self.plan_updates.with_label_values(&[*kind, result]).inc();
-            }
-            Measure::ToolCall {
-                tool,
-                outcome,
-                took,
-            } => {
-                self.tool_calls.with_label_values(&[tool, *outcome]).inc();
-                self.tool_duration
-                    .with_label_values(&[tool])
-                    .observe(took.as_secs_f64());
-            }
-            _ => {}
-        }
-    }
 }
 
 /// Requests to language models.
@@ -407,46 +321,6 @@ impl Models {
         }
         self.cost.with_label_values(&[provider, model]);
     }
-
-    fn count(&self, measure: &Measure) {
-        match measure {
-            Measure::ModelRequest {
-                provider,
-                model,
-                question,
-                outcome,
-                took,
-                tokens,
-                usd,
-            } => {
-                let labels = [*provider, model, *question, *outcome];
-                self.requests.with_label_values(&labels).inc();
-                self.duration
-                    .with_label_values(&[*provider, model, *question])
-                    .observe(took.as_secs_f64());
-                for (kind, number) in tokens.kinds() {
-                    self.tokens
-                        .with_label_values(&[*provider, model, kind])
-                        .inc_by(number);
-                }
-                // A counter takes no less than 0, and no NaN.
-                self.cost
-                    .with_label_values(&[*provider, model])
-                    .inc_by(usd.max(0.0));
-            }
-            Measure::Circuit {
-                provider,
-                model,
-                open,
-            } => {
-                self.begin(provider, model);
-                self.circuit
-                    .with_label_values(&[*provider, model])
-                    .set(i64::from(*open));
-            }
-            _ => {}
-        }
-    }
 }
 
 /// Claims, overrides, manipulation.
@@ -482,22 +356,6 @@ impl Proof {
             proof.overridden.with_label_values(&[*rule]);
         }
         Ok(proof)
-    }
-
-    fn count(&self, measure: &Measure) {
-        match measure {
-            Measure::Claim { supported } => {
-                let result = if *supported {
-                    "supported"
-                } else {
-                    "unsupported"
-                };
-                self.claims.with_label_values(&[result]).inc();
-            }
-            Measure::Overridden { rule } => self.overridden.with_label_values(&[rule]).inc(),
-            Measure::Manipulation => self.manipulation.inc(),
-            _ => {}
-        }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::args::{HowToWork, Replay};
 use crate::exit::Exit;
 use crate::output::{plain, print, print_json};
 use crate::progress::Progress;
-use crate::wiring::App;
+use crate::wiring::{App, Overrides};
 
 /// Most characters of a claim or a description on a line.
 const MOST_CHARS: usize = 140;
@@ -26,10 +26,11 @@ pub(super) async fn run(app: &App, options: &Replay) -> Result<(), Exit> {
         )));
     }
     let events = events(&lines)?;
-    let profiles = app.profiles(
-        options.strategy.map(HowToWork::strategy),
-        options.model.as_deref(),
-    )?;
+    let profiles = app.profiles(&Overrides {
+        strategy: options.strategy.map(HowToWork::strategy),
+        model: options.model.as_deref(),
+        ..Overrides::default()
+    })?;
     let recorded = nightshift_engine::fold(&events);
     let recorded = recorded
         .opened

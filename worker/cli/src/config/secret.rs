@@ -3,29 +3,31 @@
 //! What is referred to is read when it is used, so that a changed file counts at the next request (F33). Nothing here
 //! has a Debug or Display that shows a secret, and no error holds one.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
+use nightshift_models::KeyPlace;
 use secrecy::SecretString;
 
 /// Gives the secret as it is now, or says in words why there is none.
 pub(crate) type Secret = Arc<dyn Fn() -> Result<SecretString, String> + Send + Sync>;
 
-/// The secret that this text refers to; relative paths are taken from `base`.
-pub(crate) fn secret(reference: &str, base: &Path) -> Secret {
-    if let Some(name) = reference.strip_prefix("env:") {
-        let name = name.trim().to_owned();
-        Arc::new(move || {
-            super::environment::variable(&name)
-                .map(SecretString::from)
-                .ok_or_else(|| format!("the environment variable {name} is not set"))
-        })
-    } else if let Some(path) = reference.strip_prefix("file:") {
-        let path = base.join(PathBuf::from(path.trim()));
-        Arc::new(move || read(&path))
-    } else {
-        let value = reference.to_owned();
-        Arc::new(move || Ok(SecretString::from(value.clone())))
+/// The secret at this place; relative paths are taken from `base`.
+pub(crate) fn secret_at(place: KeyPlace<'_>, base: &Path) -> Secret {
+    match place {
+        KeyPlace::Env(name) => {
+            let name = name.to_owned();
+            Arc::new(move || {
+                super::environment::variable(&name)
+                    .map(SecretString::from)
+                    .ok_or_else(|| format!("the environment variable {name} is not set"))
+            })
+        }
+        KeyPlace::File(path) => {
+            let path = base.join(path);
+            Arc::new(move || read(&path))
+        }
+        KeyPlace::Value(value) => Arc::new(move || Ok(value.clone())),
     }
 }
 
@@ -41,9 +43,14 @@ fn read(path: &Path) -> Result<SecretString, String> {
 
 #[cfg(test)]
 mod tests {
+    use nightshift_models::KeyRef;
     use secrecy::ExposeSecret as _;
 
     use super::*;
+
+    fn secret(reference: &str, base: &Path) -> Secret {
+        secret_at(KeyRef::from(reference).place(), base)
+    }
 
     #[test]
     fn f33_a_changed_file_counts_at_the_next_reading() {
