@@ -8,7 +8,7 @@ use nightshift_analyst::chat::{
 use serde_json::{Value, json};
 
 use crate::http::testing::{
-    KEY, Say, Stub, connect, error_of, question, question_with_tools, turn,
+    KEY, Say, Stub, connect, errors_hold, question, question_with_tools, told, turn,
 };
 use crate::{ModelConfig, Provider};
 
@@ -59,250 +59,43 @@ fn thoughts() -> Value {
 
 #[tokio::test]
 async fn a_question_to_a_schema() {
-    insta::assert_json_snapshot!(sent(&config(MODEL), &question()).await, @r#"
-    {
-      "max_tokens": 2000,
-      "messages": [
-        {
-          "content": [
-            {
-              "cache_control": {
-                "type": "ephemeral"
-              },
-              "text": "The alert.",
-              "type": "text"
-            },
-            {
-              "text": "Make a plan.",
-              "type": "text"
-            }
-          ],
-          "role": "user"
-        }
-      ],
-      "model": "claude-opus-5-5",
-      "output_config": {
-        "effort": "medium",
-        "format": {
-          "schema": {
-            "additionalProperties": false,
-            "properties": {
-              "mode": {
-                "enum": [
-                  "direct",
-                  "planned"
-                ],
-                "type": "string"
-              }
-            },
-            "required": [
-              "mode"
-            ],
-            "type": "object"
-          },
-          "type": "json_schema"
-        }
-      },
-      "stream": true,
-      "system": [
-        {
-          "cache_control": {
-            "type": "ephemeral"
-          },
-          "text": "You triage alerts.",
-          "type": "text"
-        }
-      ],
-      "thinking": {
-        "type": "adaptive"
-      }
-    }
+    insta::assert_snapshot!(told(&sent(&config(MODEL), &question()).await), @r#"
+    max_tokens 2000
+    messages[0] {"content":[{"cache_control":{"type":"ephemeral"},"text":"The alert.","type":"text"},{"text":"Make a plan.","type":"text"}],"role":"user"}
+    model "claude-opus-5-5"
+    output_config {"effort":"medium","format":{"schema":{"additionalProperties":false,"properties":{"mode":{"enum":["direct","planned"],"type":"string"}},"required":["mode"],"type":"object"},"type":"json_schema"}}
+    stream true
+    system[0] {"cache_control":{"type":"ephemeral"},"text":"You triage alerts.","type":"text"}
+    thinking {"type":"adaptive"}
     "#);
-    insta::assert_json_snapshot!(sent(&older("claude-3-haiku-20240307"), &question_with_tools()).await, @r#"
-    {
-      "max_tokens": 2000,
-      "messages": [
-        {
-          "content": [
-            {
-              "cache_control": {
-                "type": "ephemeral"
-              },
-              "text": "The alert.",
-              "type": "text"
-            },
-            {
-              "text": "Make a plan.",
-              "type": "text"
-            }
-          ],
-          "role": "user"
-        }
-      ],
-      "model": "claude-3-haiku-20240307",
-      "stream": true,
-      "system": [
-        {
-          "cache_control": {
-            "type": "ephemeral"
-          },
-          "text": "You triage alerts.",
-          "type": "text"
-        }
-      ],
-      "temperature": 0.1,
-      "tool_choice": {
-        "name": "plan",
-        "type": "tool"
-      },
-      "tools": [
-        {
-          "description": "Looks an asset up.",
-          "input_schema": {
-            "additionalProperties": false,
-            "properties": {
-              "indicator": {
-                "type": "string"
-              }
-            },
-            "required": [
-              "indicator"
-            ],
-            "type": "object"
-          },
-          "name": "asset_lookup"
-        },
-        {
-          "description": "Gives the answer.",
-          "input_schema": {
-            "additionalProperties": false,
-            "properties": {
-              "mode": {
-                "enum": [
-                  "direct",
-                  "planned"
-                ],
-                "type": "string"
-              }
-            },
-            "required": [
-              "mode"
-            ],
-            "type": "object"
-          },
-          "name": "plan"
-        }
-      ]
-    }
+    insta::assert_snapshot!(told(&sent(&older("claude-3-haiku-20240307"), &question_with_tools()).await), @r#"
+    max_tokens 2000
+    messages[0] {"content":[{"cache_control":{"type":"ephemeral"},"text":"The alert.","type":"text"},{"text":"Make a plan.","type":"text"}],"role":"user"}
+    model "claude-3-haiku-20240307"
+    stream true
+    system[0] {"cache_control":{"type":"ephemeral"},"text":"You triage alerts.","type":"text"}
+    temperature 0.1
+    tool_choice {"name":"plan","type":"tool"}
+    tools[0] {"description":"Looks an asset up.","input_schema":{"additionalProperties":false,"properties":{"indicator":{"type":"string"}},"required":["indicator"],"type":"object"},"name":"asset_lookup"}
+    tools[1] {"description":"Gives the answer.","input_schema":{"additionalProperties":false,"properties":{"mode":{"enum":["direct","planned"],"type":"string"}},"required":["mode"],"type":"object"},"name":"plan"}
     "#);
 }
 
 #[tokio::test]
 async fn a_conversation_with_tools() {
     let request = turn(&format!("anthropic/{MODEL}"), thoughts(), None);
-    insta::assert_json_snapshot!(sent(&config(MODEL), &request).await, @r#"
-    {
-      "max_tokens": 2000,
-      "messages": [
-        {
-          "content": [
-            {
-              "text": "Do the step.",
-              "type": "text"
-            }
-          ],
-          "role": "user"
-        },
-        {
-          "content": [
-            {
-              "signature": "c2ln",
-              "thinking": "Let me see.",
-              "type": "thinking"
-            },
-            {
-              "text": "I look.",
-              "type": "text"
-            },
-            {
-              "id": "call_a",
-              "input": {
-                "indicator": "i-1"
-              },
-              "name": "asset_lookup",
-              "type": "tool_use"
-            },
-            {
-              "id": "call_b",
-              "input": {
-                "unreadable": "{indicator"
-              },
-              "name": "asset_lookup",
-              "type": "tool_use"
-            }
-          ],
-          "role": "assistant"
-        },
-        {
-          "content": [
-            {
-              "content": "{\"found\":0}",
-              "tool_use_id": "call_a",
-              "type": "tool_result"
-            },
-            {
-              "content": "arguments are no object",
-              "is_error": true,
-              "tool_use_id": "call_b",
-              "type": "tool_result"
-            },
-            {
-              "text": "Go on.",
-              "type": "text"
-            }
-          ],
-          "role": "user"
-        }
-      ],
-      "model": "claude-opus-5-5",
-      "output_config": {
-        "effort": "medium"
-      },
-      "stream": true,
-      "system": [
-        {
-          "cache_control": {
-            "type": "ephemeral"
-          },
-          "text": "You triage alerts.",
-          "type": "text"
-        }
-      ],
-      "thinking": {
-        "type": "adaptive"
-      },
-      "tool_choice": {
-        "type": "auto"
-      },
-      "tools": [
-        {
-          "description": "Looks an asset up.",
-          "input_schema": {
-            "additionalProperties": false,
-            "properties": {
-              "indicator": {
-                "type": "string"
-              }
-            },
-            "required": [
-              "indicator"
-            ],
-            "type": "object"
-          },
-          "name": "asset_lookup"
-        }
-      ]
-    }
+    insta::assert_snapshot!(told(&sent(&config(MODEL), &request).await), @r#"
+    max_tokens 2000
+    messages[0] {"content":[{"text":"Do the step.","type":"text"}],"role":"user"}
+    messages[1] {"content":[{"signature":"c2ln","thinking":"Let me see.","type":"thinking"},{"text":"I look.","type":"text"},{"id":"call_a","input":{"indicator":"i-1"},"name":"asset_lookup","type":"tool_use"},{"id":"call_b","input":{"unreadable":"{indicator"},"name":"asset_lookup","type":"tool_use"}],"role":"assistant"}
+    messages[2] {"content":[{"content":"{\"found\":0}","tool_use_id":"call_a","type":"tool_result"},{"content":"arguments are no object","is_error":true,"tool_use_id":"call_b","type":"tool_result"},{"text":"Go on.","type":"text"}],"role":"user"}
+    model "claude-opus-5-5"
+    output_config {"effort":"medium"}
+    stream true
+    system[0] {"cache_control":{"type":"ephemeral"},"text":"You triage alerts.","type":"text"}
+    thinking {"type":"adaptive"}
+    tool_choice {"type":"auto"}
+    tools[0] {"description":"Looks an asset up.","input_schema":{"additionalProperties":false,"properties":{"indicator":{"type":"string"}},"required":["indicator"],"type":"object"},"name":"asset_lookup"}
     "#);
 }
 
@@ -519,36 +312,12 @@ async fn a_stream_is_put_together_and_goes_back_as_it_came() {
         parts: answer.parts,
     });
     let body = sent(&config(MODEL), &request).await;
-    insta::assert_json_snapshot!(body["messages"][1]["content"], @r#"
-    [
-      {
-        "signature": "c2ln",
-        "thinking": "Let me see.",
-        "type": "thinking"
-      },
-      {
-        "data": "c2VhbGVk",
-        "type": "redacted_thinking"
-      },
-      {
-        "text": "I look.",
-        "type": "text"
-      },
-      {
-        "id": "toolu_1",
-        "input": {
-          "indicator": "i-1"
-        },
-        "name": "asset_lookup",
-        "type": "tool_use"
-      },
-      {
-        "id": "toolu_2",
-        "input": {},
-        "name": "no_arguments",
-        "type": "tool_use"
-      }
-    ]
+    insta::assert_snapshot!(told(&body["messages"][1]["content"]), @r#"
+    [0] {"signature":"c2ln","thinking":"Let me see.","type":"thinking"}
+    [1] {"data":"c2VhbGVk","type":"redacted_thinking"}
+    [2] {"text":"I look.","type":"text"}
+    [3] {"id":"toolu_1","input":{"indicator":"i-1"},"name":"asset_lookup","type":"tool_use"}
+    [4] {"id":"toolu_2","input":{},"name":"no_arguments","type":"tool_use"}
     "#);
 }
 
@@ -655,71 +424,24 @@ async fn ends_that_are_no_answers() {
     );
 }
 
+const ERRORS: &str = r#"
+429 | retry-after: 7 | {"error":{"type":"rate_limit_error","message":"x","details":{"error_code":"ramp_limit_exceeded"}}} | RateLimited { after: Some(7s) }
+429 | retry-after: 7 | {"error":{"type":"rate_limit_error","message":"x","details":{"error_code":"enforced_spend_limit_reached"}}} | Quota
+402 | - | {"error":{"type":"billing_error","message":"x"}} | Quota
+529 | retry-after: 7 | {"error":{"type":"overloaded_error","message":"x"}} | Overloaded { after: Some(7s) }
+500 | - | {"error":{"type":"api_error","message":"x"}} | Overloaded { after: None }
+504 | - | {"error":{"type":"timeout_error","message":"x"}} | Timeout
+401 | - | {"error":{"type":"authentication_error","message":"x"}} | Auth
+403 | - | {"error":{"type":"permission_error","message":"x"}} | Auth
+400 | - | {"error":{"type":"invalid_request_error","message":"x","details":{"error_code":"organization_on_hold"}}} | Auth
+400 | - | {"error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}} | ContextTooLong
+413 | - | {"error":{"type":"request_too_large","message":"x"}} | ContextTooLong
+400 | - | {"error":{"type":"invalid_request_error","message":"temperature: not known"}} | BadRequest
+404 | - | {"error":{"type":"not_found_error","message":"model: x"}} | BadRequest
+529 | retry-after: 7 | {} | Overloaded { after: Some(7s) }
+"#;
+
 #[tokio::test]
 async fn errors_by_code_type_and_status() {
-    let after = Some(Duration::from_secs(7));
-    let error = |kind: &str, message: &str, code: &str| json!({"type": "error", "error": {"type": kind, "message": message, "details": {"error_code": code}}});
-    for (status, body, failure) in [
-        (
-            429,
-            error("rate_limit_error", "x", "ramp_limit_exceeded"),
-            Failure::RateLimited { after },
-        ),
-        (
-            429,
-            error("rate_limit_error", "x", "enforced_spend_limit_reached"),
-            Failure::Quota,
-        ),
-        (402, error("billing_error", "x", ""), Failure::Quota),
-        (
-            529,
-            error("overloaded_error", "x", ""),
-            Failure::Overloaded { after },
-        ),
-        (
-            500,
-            error("api_error", "x", ""),
-            Failure::Overloaded { after },
-        ),
-        (504, error("timeout_error", "x", ""), Failure::Timeout),
-        (401, error("authentication_error", "x", ""), Failure::Auth),
-        (403, error("permission_error", "x", ""), Failure::Auth),
-        (
-            400,
-            error("invalid_request_error", "x", "organization_on_hold"),
-            Failure::Auth,
-        ),
-        (
-            400,
-            error(
-                "invalid_request_error",
-                "prompt is too long: 210000 tokens > 200000 maximum",
-                "",
-            ),
-            Failure::ContextTooLong,
-        ),
-        (
-            413,
-            error("request_too_large", "x", ""),
-            Failure::ContextTooLong,
-        ),
-        (
-            400,
-            error("invalid_request_error", "temperature: not known", ""),
-            Failure::BadRequest,
-        ),
-        (
-            404,
-            error("not_found_error", "model: x", ""),
-            Failure::BadRequest,
-        ),
-        (529, json!({}), Failure::Overloaded { after }),
-    ] {
-        let said = error_of(
-            &config(MODEL),
-            Say::json(status, &[("retry-after", "7")], &body),
-        )
-        .await;
-        assert_eq!(said.failure, failure, "{body}: {said}");
-    }
+    errors_hold(&config(MODEL), ERRORS).await;
 }

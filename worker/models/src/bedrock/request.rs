@@ -258,7 +258,7 @@ fn blocks(
                 blocks.push(ContentBlock::ToolResult(
                     ToolResultBlock::builder()
                         .tool_use_id(id)
-                        .content(ToolResultContentBlock::Text(text.clone()))
+                        .content(ToolResultContentBlock::Text(not_blank(text)))
                         .status(status)
                         .build()?,
                 ));
@@ -291,4 +291,14 @@ fn reasoning(opaque: &Opaque) -> Result<Option<ContentBlock>, BuildError> {
     Ok(Some(ContentBlock::ReasoningContent(
         ReasoningContentBlock::ReasoningText(block),
     )))
+}
+
+/// Blank text is refused.
+fn not_blank(text: &str) -> String {
+    if text.trim().is_empty() {
+        "(empty)"
+    } else {
+        text
+    }
+    .to_owned()
 }

@@ -1,14 +1,12 @@
 //! What is sent, what is read, and what errors mean.
 
-use std::time::Duration;
-
 use nightshift_analyst::chat::{
     ChatAnswer, ChatError, ChatMessage, ChatRequest, Failure, Role, StopReason,
 };
 use serde_json::{Value, json};
 
 use crate::http::testing::{
-    KEY, Say, Stub, connect, error_of, question, question_with_tools, turn,
+    KEY, Say, Stub, connect, errors_hold, question, question_with_tools, told, turn,
 };
 use crate::{ModelConfig, Provider};
 
@@ -53,116 +51,21 @@ async fn answered(request: &ChatRequest, body: &Value) -> Result<ChatAnswer, Cha
 
 #[tokio::test]
 async fn a_question_to_a_schema() {
-    insta::assert_json_snapshot!(sent(&config(CLAUDE), &question_with_tools()).await, @r#"
-    {
-      "inferenceConfig": {
-        "maxTokens": 2000
-      },
-      "messages": [
-        {
-          "content": [
-            {
-              "text": "The alert."
-            },
-            {
-              "cachePoint": {
-                "type": "default"
-              }
-            },
-            {
-              "text": "Make a plan."
-            }
-          ],
-          "role": "user"
-        }
-      ],
-      "outputConfig": {
-        "effort": "low",
-        "textFormat": {
-          "structure": {
-            "jsonSchema": {
-              "name": "plan",
-              "schema": "{\"additionalProperties\":false,\"properties\":{\"mode\":{\"enum\":[\"direct\",\"planned\"],\"type\":\"string\"}},\"required\":[\"mode\"],\"type\":\"object\"}"
-            }
-          },
-          "type": "json_schema"
-        }
-      },
-      "system": [
-        {
-          "text": "You triage alerts."
-        },
-        {
-          "cachePoint": {
-            "type": "default"
-          }
-        }
-      ]
-    }
+    insta::assert_snapshot!(told(&sent(&config(CLAUDE), &question_with_tools()).await), @r#"
+    inferenceConfig {"maxTokens":2000}
+    messages[0] {"content":[{"text":"The alert."},{"cachePoint":{"type":"default"}},{"text":"Make a plan."}],"role":"user"}
+    outputConfig {"effort":"low","textFormat":{"structure":{"jsonSchema":{"name":"plan","schema":"{\"additionalProperties\":false,\"properties\":{\"mode\":{\"enum\":[\"direct\",\"planned\"],\"type\":\"string\"}},\"required\":[\"mode\"],\"type\":\"object\"}"}},"type":"json_schema"}}
+    system[0] {"text":"You triage alerts."}
+    system[1] {"cachePoint":{"type":"default"}}
     "#);
-    insta::assert_json_snapshot!(sent(&config(R1), &question_with_tools()).await, @r#"
-    {
-      "inferenceConfig": {
-        "maxTokens": 2000,
-        "temperature": 0.5
-      },
-      "messages": [
-        {
-          "content": [
-            {
-              "text": "The alert."
-            },
-            {
-              "text": "Make a plan."
-            },
-            {
-              "text": "Answer with one JSON object that fits this JSON schema, without any text around it:\n{\"additionalProperties\":false,\"properties\":{\"mode\":{\"enum\":[\"direct\",\"planned\"],\"type\":\"string\"}},\"required\":[\"mode\"],\"type\":\"object\"}"
-            }
-          ],
-          "role": "user"
-        }
-      ],
-      "system": [
-        {
-          "text": "You triage alerts."
-        }
-      ]
-    }
+    insta::assert_snapshot!(told(&sent(&config(R1), &question_with_tools()).await), @r#"
+    inferenceConfig {"maxTokens":2000,"temperature":0.5}
+    messages[0] {"content":[{"text":"The alert."},{"text":"Make a plan."},{"text":"Answer with one JSON object that fits this JSON schema, without any text around it:\n{\"additionalProperties\":false,\"properties\":{\"mode\":{\"enum\":[\"direct\",\"planned\"],\"type\":\"string\"}},\"required\":[\"mode\"],\"type\":\"object\"}"}],"role":"user"}
+    system[0] {"text":"You triage alerts."}
     "#);
-    insta::assert_json_snapshot!(sent(&config("amazon.nova-pro-v1:0"), &question()).await["toolConfig"], @r#"
-    {
-      "toolChoice": {
-        "tool": {
-          "name": "plan"
-        }
-      },
-      "tools": [
-        {
-          "toolSpec": {
-            "description": "Gives the answer.",
-            "inputSchema": {
-              "json": {
-                "additionalProperties": false,
-                "properties": {
-                  "mode": {
-                    "enum": [
-                      "direct",
-                      "planned"
-                    ],
-                    "type": "string"
-                  }
-                },
-                "required": [
-                  "mode"
-                ],
-                "type": "object"
-              }
-            },
-            "name": "plan"
-          }
-        }
-      ]
-    }
+    insta::assert_snapshot!(told(&sent(&config("amazon.nova-pro-v1:0"), &question()).await["toolConfig"]), @r#"
+    toolChoice {"tool":{"name":"plan"}}
+    tools[0] {"toolSpec":{"description":"Gives the answer.","inputSchema":{"json":{"additionalProperties":false,"properties":{"mode":{"enum":["direct","planned"],"type":"string"}},"required":["mode"],"type":"object"}},"name":"plan"}}
     "#);
 }
 
@@ -173,126 +76,15 @@ async fn a_conversation_with_tools() {
         json!({"text": "Let me see.", "signature": "c2ln"}),
         None,
     );
-    insta::assert_json_snapshot!(sent(&config(CLAUDE), &request).await, @r#"
-    {
-      "inferenceConfig": {
-        "maxTokens": 2000
-      },
-      "messages": [
-        {
-          "content": [
-            {
-              "text": "Do the step."
-            }
-          ],
-          "role": "user"
-        },
-        {
-          "content": [
-            {
-              "reasoningContent": {
-                "reasoningText": {
-                  "signature": "c2ln",
-                  "text": "Let me see."
-                }
-              }
-            },
-            {
-              "text": "I look."
-            },
-            {
-              "toolUse": {
-                "input": {
-                  "indicator": "i-1"
-                },
-                "name": "asset_lookup",
-                "toolUseId": "call_a"
-              }
-            },
-            {
-              "toolUse": {
-                "input": {
-                  "unreadable": "{indicator"
-                },
-                "name": "asset_lookup",
-                "toolUseId": "call_b"
-              }
-            }
-          ],
-          "role": "assistant"
-        },
-        {
-          "content": [
-            {
-              "toolResult": {
-                "content": [
-                  {
-                    "text": "{\"found\":0}"
-                  }
-                ],
-                "status": "success",
-                "toolUseId": "call_a"
-              }
-            },
-            {
-              "toolResult": {
-                "content": [
-                  {
-                    "text": "arguments are no object"
-                  }
-                ],
-                "status": "error",
-                "toolUseId": "call_b"
-              }
-            },
-            {
-              "text": "Go on."
-            }
-          ],
-          "role": "user"
-        }
-      ],
-      "outputConfig": {
-        "effort": "low"
-      },
-      "system": [
-        {
-          "text": "You triage alerts."
-        },
-        {
-          "cachePoint": {
-            "type": "default"
-          }
-        }
-      ],
-      "toolConfig": {
-        "toolChoice": {
-          "auto": {}
-        },
-        "tools": [
-          {
-            "toolSpec": {
-              "description": "Looks an asset up.",
-              "inputSchema": {
-                "json": {
-                  "additionalProperties": false,
-                  "properties": {
-                    "indicator": {
-                      "type": "string"
-                    }
-                  },
-                  "required": [
-                    "indicator"
-                  ],
-                  "type": "object"
-                }
-              },
-              "name": "asset_lookup"
-            }
-          }
-        ]
-      }
-    }
+    insta::assert_snapshot!(told(&sent(&config(CLAUDE), &request).await), @r#"
+    inferenceConfig {"maxTokens":2000}
+    messages[0] {"content":[{"text":"Do the step."}],"role":"user"}
+    messages[1] {"content":[{"reasoningContent":{"reasoningText":{"signature":"c2ln","text":"Let me see."}}},{"text":"I look."},{"toolUse":{"input":{"indicator":"i-1"},"name":"asset_lookup","toolUseId":"call_a"}},{"toolUse":{"input":{"unreadable":"{indicator"},"name":"asset_lookup","toolUseId":"call_b"}}],"role":"assistant"}
+    messages[2] {"content":[{"toolResult":{"content":[{"text":"{\"found\":0}"}],"status":"success","toolUseId":"call_a"}},{"toolResult":{"content":[{"text":"arguments are no object"}],"status":"error","toolUseId":"call_b"}},{"text":"Go on."}],"role":"user"}
+    outputConfig {"effort":"low"}
+    system[0] {"text":"You triage alerts."}
+    system[1] {"cachePoint":{"type":"default"}}
+    toolConfig {"toolChoice":{"auto":{}},"tools":[{"toolSpec":{"description":"Looks an asset up.","inputSchema":{"json":{"additionalProperties":false,"properties":{"indicator":{"type":"string"}},"required":["indicator"],"type":"object"}},"name":"asset_lookup"}}]}
     "#);
     let plain = sent(
         &config(R1),
@@ -300,45 +92,10 @@ async fn a_conversation_with_tools() {
     )
     .await;
     assert!(plain.get("toolConfig").is_none());
-    insta::assert_json_snapshot!(plain["messages"], @r#"
-    [
-      {
-        "content": [
-          {
-            "text": "Do the step."
-          }
-        ],
-        "role": "user"
-      },
-      {
-        "content": [
-          {
-            "text": "I look."
-          },
-          {
-            "text": "Called asset_lookup with {\"indicator\":\"i-1\"}"
-          },
-          {
-            "text": "Called asset_lookup with {indicator"
-          }
-        ],
-        "role": "assistant"
-      },
-      {
-        "content": [
-          {
-            "text": "Result of asset_lookup:\n{\"found\":0}"
-          },
-          {
-            "text": "Result of asset_lookup:\nERROR: arguments are no object"
-          },
-          {
-            "text": "Go on."
-          }
-        ],
-        "role": "user"
-      }
-    ]
+    insta::assert_snapshot!(told(&plain["messages"]), @r#"
+    [0] {"content":[{"text":"Do the step."}],"role":"user"}
+    [1] {"content":[{"text":"I look."},{"text":"Called asset_lookup with {\"indicator\":\"i-1\"}"},{"text":"Called asset_lookup with {indicator"}],"role":"assistant"}
+    [2] {"content":[{"text":"Result of asset_lookup:\n{\"found\":0}"},{"text":"Result of asset_lookup:\nERROR: arguments are no object"},{"text":"Go on."}],"role":"user"}
     "#);
 }
 
@@ -418,35 +175,11 @@ async fn answers_are_read_and_reasoning_goes_back() {
         parts: answer.parts,
     });
     let back = sent(&config(CLAUDE), &request).await;
-    insta::assert_json_snapshot!(back["messages"][1]["content"], @r#"
-    [
-      {
-        "reasoningContent": {
-          "reasoningText": {
-            "signature": "c2ln",
-            "text": "Let me see."
-          }
-        }
-      },
-      {
-        "reasoningContent": {
-          "redactedContent": "c2VhbGVk"
-        }
-      },
-      {
-        "text": "I look."
-      },
-      {
-        "toolUse": {
-          "input": {
-            "indicator": "i-1",
-            "n": 1.5
-          },
-          "name": "asset_lookup",
-          "toolUseId": "tooluse_1"
-        }
-      }
-    ]
+    insta::assert_snapshot!(told(&back["messages"][1]["content"]), @r#"
+    [0] {"reasoningContent":{"reasoningText":{"signature":"c2ln","text":"Let me see."}}}
+    [1] {"reasoningContent":{"redactedContent":"c2VhbGVk"}}
+    [2] {"text":"I look."}
+    [3] {"toolUse":{"input":{"indicator":"i-1","n":1.5},"name":"asset_lookup","toolUseId":"tooluse_1"}}
     "#);
     let answer = answered(&question(), &done()).await.unwrap();
     assert_eq!(answer.structured, Some(json!({"mode": "direct"})));
@@ -476,74 +209,23 @@ async fn ends_that_are_no_answers() {
     assert_eq!(empty.failure, Failure::Malformed);
 }
 
+const ERRORS: &str = r#"
+429 | x-amzn-errortype: ThrottlingException; retry-after: 7 | {"message":"Too many requests"} | RateLimited { after: Some(7s) }
+429 | x-amzn-errortype: ThrottlingException; retry-after: 7 | {"message":"Too many tokens per day"} | Quota
+400 | x-amzn-errortype: ServiceQuotaExceededException; retry-after: 7 | {"message":"x"} | Quota
+429 | x-amzn-errortype: ModelNotReadyException; retry-after: 7 | {"message":"x"} | Overloaded { after: Some(7s) }
+424 | x-amzn-errortype: ModelErrorException; retry-after: 7 | {"message":"x"} | Overloaded { after: Some(7s) }
+408 | x-amzn-errortype: ModelTimeoutException; retry-after: 7 | {"message":"x"} | Timeout
+500 | x-amzn-errortype: InternalServerException; retry-after: 7 | {"message":"x"} | Overloaded { after: Some(7s) }
+503 | x-amzn-errortype: ServiceUnavailableException; retry-after: 7 | {"message":"x"} | Overloaded { after: Some(7s) }
+403 | x-amzn-errortype: AccessDeniedException; retry-after: 7 | {"message":"x"} | Auth
+403 | x-amzn-errortype: ExpiredTokenException; retry-after: 7 | {"message":"x"} | Auth
+404 | x-amzn-errortype: ResourceNotFoundException; retry-after: 7 | {"message":"x"} | BadRequest
+400 | x-amzn-errortype: ValidationException; retry-after: 7 | {"message":"Input is too long for requested model."} | ContextTooLong
+400 | x-amzn-errortype: ValidationException; retry-after: 7 | {"message":"The model does not support x"} | BadRequest
+"#;
+
 #[tokio::test]
 async fn errors_by_code_and_status() {
-    let after = Some(Duration::from_secs(7));
-    for (status, code, words, failure) in [
-        (
-            429,
-            "ThrottlingException",
-            "Too many requests",
-            Failure::RateLimited { after },
-        ),
-        (
-            429,
-            "ThrottlingException",
-            "Too many tokens per day",
-            Failure::Quota,
-        ),
-        (400, "ServiceQuotaExceededException", "x", Failure::Quota),
-        (
-            429,
-            "ModelNotReadyException",
-            "x",
-            Failure::Overloaded { after },
-        ),
-        (
-            424,
-            "ModelErrorException",
-            "x",
-            Failure::Overloaded { after },
-        ),
-        (408, "ModelTimeoutException", "x", Failure::Timeout),
-        (
-            500,
-            "InternalServerException",
-            "x",
-            Failure::Overloaded { after },
-        ),
-        (
-            503,
-            "ServiceUnavailableException",
-            "x",
-            Failure::Overloaded { after },
-        ),
-        (403, "AccessDeniedException", "x", Failure::Auth),
-        (403, "ExpiredTokenException", "x", Failure::Auth),
-        (404, "ResourceNotFoundException", "x", Failure::BadRequest),
-        (
-            400,
-            "ValidationException",
-            "Input is too long for requested model.",
-            Failure::ContextTooLong,
-        ),
-        (
-            400,
-            "ValidationException",
-            "The model does not support x",
-            Failure::BadRequest,
-        ),
-    ] {
-        let headers = [("x-amzn-errortype", code), ("retry-after", "7")];
-        let said = error_of(
-            &config(CLAUDE),
-            Say::json(status, &headers, &json!({"message": words})),
-        )
-        .await;
-        assert_eq!(
-            (said.failure, said.what.as_str()),
-            (failure, words),
-            "{code}"
-        );
-    }
+    errors_hold(&config(CLAUDE), ERRORS).await;
 }

@@ -1,14 +1,12 @@
 //! What is sent, what is read, and what errors mean.
 
-use std::time::Duration;
-
 use nightshift_analyst::chat::{
     ChatAnswer, ChatError, ChatMessage, ChatRequest, Failure, Role, StopReason,
 };
 use serde_json::{Value, json};
 
 use crate::http::testing::{
-    KEY, Say, Stub, connect, error_of, question, question_with_tools, turn,
+    KEY, Say, Stub, connect, errors_hold, question, question_with_tools, told, turn,
 };
 use crate::{ModelConfig, Provider, SchemaMode};
 
@@ -47,80 +45,12 @@ async fn answered(request: &ChatRequest, body: &Value) -> Result<ChatAnswer, Cha
 
 #[tokio::test]
 async fn a_question_to_a_schema() {
-    insta::assert_json_snapshot!(sent(&config(MODEL), &question_with_tools()).await, @r#"
-    {
-      "contents": [
-        {
-          "parts": [
-            {
-              "text": "The alert."
-            },
-            {
-              "text": "Make a plan."
-            }
-          ],
-          "role": "user"
-        }
-      ],
-      "generationConfig": {
-        "maxOutputTokens": 2000,
-        "responseJsonSchema": {
-          "additionalProperties": false,
-          "properties": {
-            "mode": {
-              "enum": [
-                "direct",
-                "planned"
-              ],
-              "type": "string"
-            }
-          },
-          "required": [
-            "mode"
-          ],
-          "type": "object"
-        },
-        "responseMimeType": "application/json",
-        "temperature": 0.1,
-        "thinkingConfig": {
-          "thinkingLevel": "LOW"
-        }
-      },
-      "systemInstruction": {
-        "parts": [
-          {
-            "text": "You triage alerts."
-          }
-        ]
-      },
-      "toolConfig": {
-        "functionCallingConfig": {
-          "mode": "NONE"
-        }
-      },
-      "tools": [
-        {
-          "functionDeclarations": [
-            {
-              "description": "Looks an asset up.",
-              "name": "asset_lookup",
-              "parametersJsonSchema": {
-                "additionalProperties": false,
-                "properties": {
-                  "indicator": {
-                    "type": "string"
-                  }
-                },
-                "required": [
-                  "indicator"
-                ],
-                "type": "object"
-              }
-            }
-          ]
-        }
-      ]
-    }
+    insta::assert_snapshot!(told(&sent(&config(MODEL), &question_with_tools()).await), @r#"
+    contents[0] {"parts":[{"text":"The alert."},{"text":"Make a plan."}],"role":"user"}
+    generationConfig {"maxOutputTokens":2000,"responseJsonSchema":{"additionalProperties":false,"properties":{"mode":{"enum":["direct","planned"],"type":"string"}},"required":["mode"],"type":"object"},"responseMimeType":"application/json","temperature":0.1,"thinkingConfig":{"thinkingLevel":"LOW"}}
+    systemInstruction {"parts":[{"text":"You triage alerts."}]}
+    toolConfig {"functionCallingConfig":{"mode":"NONE"}}
+    tools[0] {"functionDeclarations":[{"description":"Looks an asset up.","name":"asset_lookup","parametersJsonSchema":{"additionalProperties":false,"properties":{"indicator":{"type":"string"}},"required":["indicator"],"type":"object"}}]}
     "#);
     let older = sent(&config("gemini-2.5-pro"), &question_with_tools()).await;
     assert!(
@@ -135,16 +65,7 @@ async fn a_question_to_a_schema() {
         schema: Some(SchemaMode::Tool),
         ..config(MODEL)
     };
-    insta::assert_json_snapshot!(sent(&forced, &question()).await["toolConfig"], @r#"
-    {
-      "functionCallingConfig": {
-        "allowedFunctionNames": [
-          "plan"
-        ],
-        "mode": "ANY"
-      }
-    }
-    "#);
+    insta::assert_snapshot!(told(&sent(&forced, &question()).await["toolConfig"]), @r#"functionCallingConfig {"allowedFunctionNames":["plan"],"mode":"ANY"}"#);
 }
 
 #[tokio::test]
@@ -154,113 +75,14 @@ async fn a_conversation_with_tools() {
         json!({}),
         Some(json!({"thoughtSignature": "c2ln"})),
     );
-    insta::assert_json_snapshot!(sent(&config(MODEL), &signed).await, @r#"
-    {
-      "contents": [
-        {
-          "parts": [
-            {
-              "text": "Do the step."
-            }
-          ],
-          "role": "user"
-        },
-        {
-          "parts": [
-            {
-              "text": "I look."
-            },
-            {
-              "functionCall": {
-                "args": {
-                  "indicator": "i-1"
-                },
-                "id": "call_a",
-                "name": "asset_lookup"
-              },
-              "thoughtSignature": "c2ln"
-            },
-            {
-              "functionCall": {
-                "args": {
-                  "unreadable": "{indicator"
-                },
-                "id": "call_b",
-                "name": "asset_lookup"
-              }
-            }
-          ],
-          "role": "model"
-        },
-        {
-          "parts": [
-            {
-              "functionResponse": {
-                "id": "call_a",
-                "name": "asset_lookup",
-                "response": {
-                  "output": "{\"found\":0}"
-                }
-              }
-            },
-            {
-              "functionResponse": {
-                "id": "call_b",
-                "name": "asset_lookup",
-                "response": {
-                  "error": "arguments are no object"
-                }
-              }
-            },
-            {
-              "text": "Go on."
-            }
-          ],
-          "role": "user"
-        }
-      ],
-      "generationConfig": {
-        "maxOutputTokens": 2000,
-        "temperature": 0.1,
-        "thinkingConfig": {
-          "thinkingLevel": "LOW"
-        }
-      },
-      "systemInstruction": {
-        "parts": [
-          {
-            "text": "You triage alerts."
-          }
-        ]
-      },
-      "toolConfig": {
-        "functionCallingConfig": {
-          "mode": "AUTO"
-        }
-      },
-      "tools": [
-        {
-          "functionDeclarations": [
-            {
-              "description": "Looks an asset up.",
-              "name": "asset_lookup",
-              "parametersJsonSchema": {
-                "additionalProperties": false,
-                "properties": {
-                  "indicator": {
-                    "type": "string"
-                  }
-                },
-                "required": [
-                  "indicator"
-                ],
-                "type": "object"
-              }
-            }
-          ]
-        }
-      ]
-    }
+    insta::assert_snapshot!(told(&sent(&config(MODEL), &signed).await), @r#"
+    contents[0] {"parts":[{"text":"Do the step."}],"role":"user"}
+    contents[1] {"parts":[{"text":"I look."},{"functionCall":{"args":{"indicator":"i-1"},"id":"call_a","name":"asset_lookup"},"thoughtSignature":"c2ln"},{"functionCall":{"args":{"unreadable":"{indicator"},"id":"call_b","name":"asset_lookup"}}],"role":"model"}
+    contents[2] {"parts":[{"functionResponse":{"id":"call_a","name":"asset_lookup","response":{"output":"{\"found\":0}"}}},{"functionResponse":{"id":"call_b","name":"asset_lookup","response":{"error":"arguments are no object"}}},{"text":"Go on."}],"role":"user"}
+    generationConfig {"maxOutputTokens":2000,"temperature":0.1,"thinkingConfig":{"thinkingLevel":"LOW"}}
+    systemInstruction {"parts":[{"text":"You triage alerts."}]}
+    toolConfig {"functionCallingConfig":{"mode":"AUTO"}}
+    tools[0] {"functionDeclarations":[{"description":"Looks an asset up.","name":"asset_lookup","parametersJsonSchema":{"additionalProperties":false,"properties":{"indicator":{"type":"string"}},"required":["indicator"],"type":"object"}}]}
     "#);
     let foreign = turn("openai/x", json!({}), None);
     let body = sent(&config(MODEL), &foreign).await;
@@ -347,31 +169,10 @@ async fn calls_get_ids_and_signatures_go_back() {
         parts: answer.parts,
     });
     let back = sent(&config(MODEL), &request).await;
-    insta::assert_json_snapshot!(back["contents"][1]["parts"], @r#"
-    [
-      {
-        "text": "I look.",
-        "thoughtSignature": "dGV4dA=="
-      },
-      {
-        "functionCall": {
-          "args": {
-            "indicator": "i-1"
-          },
-          "name": "asset_lookup"
-        },
-        "thoughtSignature": "Y2FsbA=="
-      },
-      {
-        "functionCall": {
-          "args": {
-            "indicator": "i-2"
-          },
-          "id": "theirs",
-          "name": "asset_lookup"
-        }
-      }
-    ]
+    insta::assert_snapshot!(told(&back["contents"][1]["parts"]), @r#"
+    [0] {"text":"I look.","thoughtSignature":"dGV4dA=="}
+    [1] {"functionCall":{"args":{"indicator":"i-1"},"name":"asset_lookup"},"thoughtSignature":"Y2FsbA=="}
+    [2] {"functionCall":{"args":{"indicator":"i-2"},"id":"theirs","name":"asset_lookup"}}
     "#);
 }
 
@@ -408,109 +209,22 @@ async fn ends_that_are_no_answers() {
     );
 }
 
+const ERRORS: &str = r#"
+429 | - | {"error":{"status":"RESOURCE_EXHAUSTED","message":"x","details":[{"violations":[{"quotaId":"GenerateRequestsPerMinute"}]},{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"37s"}]}} | RateLimited { after: Some(37s) }
+429 | - | [{"error":{"status":"RESOURCE_EXHAUSTED","message":"x","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"1.5s"}]}}] | RateLimited { after: Some(1.5s) }
+429 | - | {"error":{"status":"RESOURCE_EXHAUSTED","message":"x"}} | RateLimited { after: None }
+429 | - | {"error":{"status":"RESOURCE_EXHAUSTED","message":"x","details":[{"violations":[{"quotaId":"GenerateRequestsPerDayPerProject"}]},{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"37s"}]}} | Quota
+400 | - | {"error":{"status":"INVALID_ARGUMENT","message":"x","details":[{"reason":"API_KEY_INVALID"}]}} | Auth
+400 | - | {"error":{"status":"INVALID_ARGUMENT","message":"The input token count (2000000) exceeds the maximum number of tokens allowed"}} | ContextTooLong
+400 | - | {"error":{"status":"INVALID_ARGUMENT","message":"Unknown name"}} | BadRequest
+403 | - | {"error":{"status":"PERMISSION_DENIED","message":"x"}} | Auth
+403 | - | {"error":{"status":"PERMISSION_DENIED","message":"x","details":[{"reason":"BILLING_DISABLED"}]}} | Quota
+404 | - | {"error":{"status":"NOT_FOUND","message":"models/x"}} | BadRequest
+503 | - | {"error":{"status":"UNAVAILABLE","message":"x","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"4s"}]}} | Overloaded { after: Some(4s) }
+504 | - | {"error":{"status":"DEADLINE_EXCEEDED","message":"x"}} | Timeout
+"#;
+
 #[tokio::test]
 async fn errors_by_details_words_and_status() {
-    let error = |code: u16, status: &str, message: &str, details: Value| json!({"error": {"code": code, "status": status, "message": message, "details": details}});
-    let retry = |delay: &str| json!({"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay});
-    let quota = |id: &str| json!({"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [{"quotaId": id}]});
-    let limited = |secs: f64| Failure::RateLimited {
-        after: Some(Duration::from_secs_f64(secs)),
-    };
-    for (status, body, failure) in [
-        (
-            429,
-            error(
-                429,
-                "RESOURCE_EXHAUSTED",
-                "x",
-                json!([quota("GenerateRequestsPerMinute"), retry("37s")]),
-            ),
-            limited(37.0),
-        ),
-        (
-            429,
-            json!([error(
-                429,
-                "RESOURCE_EXHAUSTED",
-                "x",
-                json!([retry("1.5s")])
-            )]),
-            limited(1.5),
-        ),
-        (
-            429,
-            error(429, "RESOURCE_EXHAUSTED", "x", json!([])),
-            Failure::RateLimited { after: None },
-        ),
-        (
-            429,
-            error(
-                429,
-                "RESOURCE_EXHAUSTED",
-                "x",
-                json!([quota("GenerateRequestsPerDayPerProject"), retry("37s")]),
-            ),
-            Failure::Quota,
-        ),
-        (
-            400,
-            error(
-                400,
-                "INVALID_ARGUMENT",
-                "API key not valid",
-                json!([{"reason": "API_KEY_INVALID"}]),
-            ),
-            Failure::Auth,
-        ),
-        (
-            400,
-            error(
-                400,
-                "INVALID_ARGUMENT",
-                "The input token count (2000000) exceeds the maximum number of tokens allowed",
-                json!([]),
-            ),
-            Failure::ContextTooLong,
-        ),
-        (
-            400,
-            error(400, "INVALID_ARGUMENT", "Unknown name", json!([])),
-            Failure::BadRequest,
-        ),
-        (
-            403,
-            error(403, "PERMISSION_DENIED", "x", json!([])),
-            Failure::Auth,
-        ),
-        (
-            403,
-            error(
-                403,
-                "PERMISSION_DENIED",
-                "x",
-                json!([{"reason": "BILLING_DISABLED"}]),
-            ),
-            Failure::Quota,
-        ),
-        (
-            404,
-            error(404, "NOT_FOUND", "models/x", json!([])),
-            Failure::BadRequest,
-        ),
-        (
-            503,
-            error(503, "UNAVAILABLE", "overloaded", json!([retry("4s")])),
-            Failure::Overloaded {
-                after: Some(Duration::from_secs(4)),
-            },
-        ),
-        (
-            504,
-            error(504, "DEADLINE_EXCEEDED", "x", json!([])),
-            Failure::Timeout,
-        ),
-    ] {
-        let said = error_of(&config(MODEL), Say::json(status, &[], &body)).await;
-        assert_eq!(said.failure, failure, "{body}: {said}");
-    }
+    errors_hold(&config(MODEL), ERRORS).await;
 }

@@ -284,3 +284,43 @@ pub(crate) async fn error_of(config: &ModelConfig, say: Say) -> ChatError {
     assert!(!format!("{error:?} {error}").contains(KEY), "{error:?}");
     error
 }
+
+/// A request in few lines: one for each field, and one for each entry of a list.
+pub(crate) fn told(body: &Value) -> String {
+    let mut lines = Vec::new();
+    let mut tell = |name: &str, value: &Value| match value {
+        Value::Array(list) => {
+            for (index, entry) in list.iter().enumerate() {
+                lines.push(format!("{name}[{index}] {entry}"));
+            }
+        }
+        other => lines.push(format!("{name} {other}")),
+    };
+    match body {
+        Value::Object(fields) => fields.iter().for_each(|(name, value)| tell(name, value)),
+        other => tell("", other),
+    }
+    lines.join("\n")
+}
+
+/// Whether errors mean what a table says: `status | header | body | failure`.
+pub(crate) async fn errors_hold(config: &ModelConfig, table: &str) {
+    for line in table.trim().lines() {
+        let [status, header, body, failure] = line
+            .split(" | ")
+            .collect::<Vec<_>>()
+            .try_into()
+            .expect(line);
+        let headers: Vec<(&str, &str)> = header
+            .split("; ")
+            .filter_map(|header| header.split_once(": "))
+            .collect();
+        let say = Say::text(status.parse().unwrap(), "application/json", &headers, body);
+        let error = error_of(config, say).await;
+        assert_eq!(
+            format!("{:?}", error.failure),
+            failure.trim(),
+            "{line}: {error}"
+        );
+    }
+}

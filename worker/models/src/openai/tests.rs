@@ -8,7 +8,7 @@ use nightshift_analyst::chat::{
 use serde_json::{Value, json};
 
 use crate::http::testing::{
-    KEY, Say, Stub, connect, error_of, question, question_with_tools, turn,
+    KEY, Say, Stub, connect, errors_hold, question, question_with_tools, told, turn,
 };
 use crate::{ModelConfig, Provider};
 
@@ -44,189 +44,41 @@ async fn answered(model: &str, request: &ChatRequest, say: Say) -> Result<ChatAn
 
 #[tokio::test]
 async fn a_question_to_a_schema() {
-    insta::assert_json_snapshot!(sent(&config("gpt-4.1"), &question()).await, @r#"
-    {
-      "max_completion_tokens": 2000,
-      "messages": [
-        {
-          "content": "You triage alerts.",
-          "role": "system"
-        },
-        {
-          "content": "The alert.\n\nMake a plan.",
-          "role": "user"
-        }
-      ],
-      "model": "gpt-4.1",
-      "response_format": {
-        "json_schema": {
-          "name": "plan",
-          "schema": {
-            "additionalProperties": false,
-            "properties": {
-              "mode": {
-                "enum": [
-                  "direct",
-                  "planned"
-                ],
-                "type": "string"
-              }
-            },
-            "required": [
-              "mode"
-            ],
-            "type": "object"
-          },
-          "strict": true
-        },
-        "type": "json_schema"
-      },
-      "stream": true,
-      "stream_options": {
-        "include_usage": true
-      },
-      "temperature": 0.1
-    }
+    insta::assert_snapshot!(told(&sent(&config("gpt-4.1"), &question()).await), @r#"
+    max_completion_tokens 2000
+    messages[0] {"content":"You triage alerts.","role":"system"}
+    messages[1] {"content":"The alert.\n\nMake a plan.","role":"user"}
+    model "gpt-4.1"
+    response_format {"json_schema":{"name":"plan","schema":{"additionalProperties":false,"properties":{"mode":{"enum":["direct","planned"],"type":"string"}},"required":["mode"],"type":"object"},"strict":true},"type":"json_schema"}
+    stream true
+    stream_options {"include_usage":true}
+    temperature 0.1
     "#);
-    insta::assert_json_snapshot!(sent(&config("gpt-6-astra"), &question_with_tools()).await, @r#"
-    {
-      "max_completion_tokens": 2000,
-      "messages": [
-        {
-          "content": "You triage alerts.",
-          "role": "developer"
-        },
-        {
-          "content": "The alert.\n\nMake a plan.",
-          "role": "user"
-        }
-      ],
-      "model": "gpt-6-astra",
-      "reasoning_effort": "low",
-      "response_format": {
-        "json_schema": {
-          "name": "plan",
-          "schema": {
-            "additionalProperties": false,
-            "properties": {
-              "mode": {
-                "enum": [
-                  "direct",
-                  "planned"
-                ],
-                "type": "string"
-              }
-            },
-            "required": [
-              "mode"
-            ],
-            "type": "object"
-          },
-          "strict": true
-        },
-        "type": "json_schema"
-      },
-      "stream": true,
-      "stream_options": {
-        "include_usage": true
-      },
-      "tool_choice": "none",
-      "tools": [
-        {
-          "function": {
-            "description": "Looks an asset up.",
-            "name": "asset_lookup",
-            "parameters": {
-              "additionalProperties": false,
-              "properties": {
-                "indicator": {
-                  "type": "string"
-                }
-              },
-              "required": [
-                "indicator"
-              ],
-              "type": "object"
-            },
-            "strict": true
-          },
-          "type": "function"
-        }
-      ]
-    }
+    insta::assert_snapshot!(told(&sent(&config("gpt-6-astra"), &question_with_tools()).await), @r#"
+    max_completion_tokens 2000
+    messages[0] {"content":"You triage alerts.","role":"developer"}
+    messages[1] {"content":"The alert.\n\nMake a plan.","role":"user"}
+    model "gpt-6-astra"
+    reasoning_effort "low"
+    response_format {"json_schema":{"name":"plan","schema":{"additionalProperties":false,"properties":{"mode":{"enum":["direct","planned"],"type":"string"}},"required":["mode"],"type":"object"},"strict":true},"type":"json_schema"}
+    stream true
+    stream_options {"include_usage":true}
+    tool_choice "none"
+    tools[0] {"function":{"description":"Looks an asset up.","name":"asset_lookup","parameters":{"additionalProperties":false,"properties":{"indicator":{"type":"string"}},"required":["indicator"],"type":"object"},"strict":true},"type":"function"}
     "#);
-    insta::assert_json_snapshot!(sent(&config("deepseek-chat"), &question_with_tools()).await, @r#"
-    {
-      "max_tokens": 2000,
-      "messages": [
-        {
-          "content": "You triage alerts.",
-          "role": "system"
-        },
-        {
-          "content": "The alert.\n\nMake a plan.",
-          "role": "user"
-        }
-      ],
-      "model": "deepseek-chat",
-      "stream": true,
-      "stream_options": {
-        "include_usage": true
-      },
-      "temperature": 0.1,
-      "tool_choice": {
-        "function": {
-          "name": "plan"
-        },
-        "type": "function"
-      },
-      "tools": [
-        {
-          "function": {
-            "description": "Looks an asset up.",
-            "name": "asset_lookup",
-            "parameters": {
-              "additionalProperties": false,
-              "properties": {
-                "indicator": {
-                  "type": "string"
-                }
-              },
-              "required": [
-                "indicator"
-              ],
-              "type": "object"
-            }
-          },
-          "type": "function"
-        },
-        {
-          "function": {
-            "description": "Gives the answer.",
-            "name": "plan",
-            "parameters": {
-              "additionalProperties": false,
-              "properties": {
-                "mode": {
-                  "enum": [
-                    "direct",
-                    "planned"
-                  ],
-                  "type": "string"
-                }
-              },
-              "required": [
-                "mode"
-              ],
-              "type": "object"
-            }
-          },
-          "type": "function"
-        }
-      ]
-    }
+    insta::assert_snapshot!(told(&sent(&config("deepseek-chat"), &question_with_tools()).await), @r#"
+    max_tokens 2000
+    messages[0] {"content":"You triage alerts.","role":"system"}
+    messages[1] {"content":"The alert.\n\nMake a plan.","role":"user"}
+    model "deepseek-chat"
+    stream true
+    stream_options {"include_usage":true}
+    temperature 0.1
+    tool_choice {"function":{"name":"plan"},"type":"function"}
+    tools[0] {"function":{"description":"Looks an asset up.","name":"asset_lookup","parameters":{"additionalProperties":false,"properties":{"indicator":{"type":"string"}},"required":["indicator"],"type":"object"}},"type":"function"}
+    tools[1] {"function":{"description":"Gives the answer.","name":"plan","parameters":{"additionalProperties":false,"properties":{"mode":{"enum":["direct","planned"],"type":"string"}},"required":["mode"],"type":"object"}},"type":"function"}
     "#);
-    insta::assert_json_snapshot!(sent(&config("qwen3:8b"), &question()).await["max_tokens"], @"2000");
+    insta::assert_snapshot!(told(&sent(&config("qwen3:8b"), &question()).await["max_tokens"]), @" 2000");
 }
 
 #[tokio::test]
@@ -238,108 +90,29 @@ async fn a_conversation_with_tools() {
             None,
         )
     };
-    insta::assert_json_snapshot!(sent(&config("gpt-6-astra"), &turn("gpt-6-astra")).await, @r#"
-    {
-      "max_completion_tokens": 2000,
-      "messages": [
-        {
-          "content": "You triage alerts.",
-          "role": "developer"
-        },
-        {
-          "content": "Do the step.",
-          "role": "user"
-        },
-        {
-          "content": "I look.",
-          "role": "assistant",
-          "tool_calls": [
-            {
-              "function": {
-                "arguments": "{\"indicator\":\"i-1\"}",
-                "name": "asset_lookup"
-              },
-              "id": "call_a",
-              "type": "function"
-            },
-            {
-              "function": {
-                "arguments": "{\"unreadable\":\"{indicator\"}",
-                "name": "asset_lookup"
-              },
-              "id": "call_b",
-              "type": "function"
-            }
-          ]
-        },
-        {
-          "content": "{\"found\":0}",
-          "role": "tool",
-          "tool_call_id": "call_a"
-        },
-        {
-          "content": "ERROR: arguments are no object",
-          "role": "tool",
-          "tool_call_id": "call_b"
-        },
-        {
-          "content": "Go on.",
-          "role": "user"
-        }
-      ],
-      "model": "gpt-6-astra",
-      "parallel_tool_calls": true,
-      "reasoning_effort": "low",
-      "stream": true,
-      "stream_options": {
-        "include_usage": true
-      },
-      "tool_choice": "auto",
-      "tools": [
-        {
-          "function": {
-            "description": "Looks an asset up.",
-            "name": "asset_lookup",
-            "parameters": {
-              "additionalProperties": false,
-              "properties": {
-                "indicator": {
-                  "type": "string"
-                }
-              },
-              "required": [
-                "indicator"
-              ],
-              "type": "object"
-            },
-            "strict": true
-          },
-          "type": "function"
-        }
-      ]
-    }
+    insta::assert_snapshot!(told(&sent(&config("gpt-6-astra"), &turn("gpt-6-astra")).await), @r#"
+    max_completion_tokens 2000
+    messages[0] {"content":"You triage alerts.","role":"developer"}
+    messages[1] {"content":"Do the step.","role":"user"}
+    messages[2] {"content":"I look.","role":"assistant","tool_calls":[{"function":{"arguments":"{\"indicator\":\"i-1\"}","name":"asset_lookup"},"id":"call_a","type":"function"},{"function":{"arguments":"{\"unreadable\":\"{indicator\"}","name":"asset_lookup"},"id":"call_b","type":"function"}]}
+    messages[3] {"content":"{\"found\":0}","role":"tool","tool_call_id":"call_a"}
+    messages[4] {"content":"ERROR: arguments are no object","role":"tool","tool_call_id":"call_b"}
+    messages[5] {"content":"Go on.","role":"user"}
+    model "gpt-6-astra"
+    parallel_tool_calls true
+    reasoning_effort "low"
+    stream true
+    stream_options {"include_usage":true}
+    tool_choice "auto"
+    tools[0] {"function":{"description":"Looks an asset up.","name":"asset_lookup","parameters":{"additionalProperties":false,"properties":{"indicator":{"type":"string"}},"required":["indicator"],"type":"object"},"strict":true},"type":"function"}
     "#);
     let deepseek = sent(&config("deepseek-chat"), &turn("deepseek-chat")).await;
     assert_eq!(deepseek["messages"][2]["reasoning_content"], "Let me see.");
-    insta::assert_json_snapshot!(sent(&config("deepseek-r1:70b"), &turn("deepseek-r1:70b")).await["messages"], @r#"
-    [
-      {
-        "content": "You triage alerts.",
-        "role": "system"
-      },
-      {
-        "content": "Do the step.",
-        "role": "user"
-      },
-      {
-        "content": "I look.\n\nCalled asset_lookup with {\"indicator\":\"i-1\"}\n\nCalled asset_lookup with {indicator",
-        "role": "assistant"
-      },
-      {
-        "content": "Result of asset_lookup:\n{\"found\":0}\n\nResult of asset_lookup:\nERROR: arguments are no object\n\nGo on.",
-        "role": "user"
-      }
-    ]
+    insta::assert_snapshot!(told(&sent(&config("deepseek-r1:70b"), &turn("deepseek-r1:70b")).await["messages"]), @r#"
+    [0] {"content":"You triage alerts.","role":"system"}
+    [1] {"content":"Do the step.","role":"user"}
+    [2] {"content":"I look.\n\nCalled asset_lookup with {\"indicator\":\"i-1\"}\n\nCalled asset_lookup with {indicator","role":"assistant"}
+    [3] {"content":"Result of asset_lookup:\n{\"found\":0}\n\nResult of asset_lookup:\nERROR: arguments are no object\n\nGo on.","role":"user"}
     "#);
 }
 
@@ -616,124 +389,28 @@ async fn ends_that_are_no_answers() {
     }
 }
 
+const ERRORS: &str = r#"
+429 | retry-after: 7 | {"error":{"message":"slow down","code":"rate_limit_exceeded"}} | RateLimited { after: Some(7s) }
+429 | retry-after-ms: 1500; retry-after: 9 | {"error":{"message":"slow down","code":"429"}} | RateLimited { after: Some(1.5s) }
+429 | x-ratelimit-remaining-tokens: 0; x-ratelimit-reset-tokens: 1m2.5s | {"error":{"message":"x"}} | RateLimited { after: Some(62.5s) }
+429 | x-ratelimit-remaining-tokens: 5; x-ratelimit-reset-tokens: 1m | {"error":{"message":"x"}} | RateLimited { after: None }
+429 | retry-after: 7 | {"error":{"message":"x","code":"insufficient_quota"}} | Quota
+429 | - | {"error":{"message":"Request too large for gpt","code":"rate_limit_exceeded"}} | ContextTooLong
+402 | - | {"error":{"message":"Insufficient Balance","code":"invalid_request_error"}} | Quota
+400 | - | {"error":{"message":"x","code":"context_length_exceeded"}} | ContextTooLong
+400 | - | {"object":"error","message":"This model's maximum context length is 4096 tokens","code":400} | ContextTooLong
+400 | - | {"error":{"code":400,"message":"x","type":"exceed_context_size_error"}} | ContextTooLong
+400 | - | {"error":{"message":"x","code":"content_filter"}} | Filtered
+400 | - | {"error":{"message":"x","innererror":{"code":"ResponsibleAIPolicyViolation"}}} | Filtered
+401 | - | {"error":{"message":"x","code":"invalid_api_key"}} | Auth
+403 | - | {"error":{"message":"x","code":null}} | Auth
+404 | - | {"detail":"Not Found"} | BadRequest
+422 | - | {"error":"unknown field"} | BadRequest
+500 | - | {"error":{"message":"oops"}} | Overloaded { after: None }
+200 | - | {"error":{"message":"late"}} | Overloaded { after: None }
+"#;
+
 #[tokio::test]
 async fn errors_by_code_words_and_status() {
-    let limited = |secs: f64| Failure::RateLimited {
-        after: Some(Duration::from_secs_f64(secs)),
-    };
-    let error = |message: &str, code: Value| json!({"error": {"message": message, "type": "t", "code": code}});
-    for (status, headers, body, failure) in [
-        (
-            429,
-            vec![("retry-after", "7")],
-            error("slow down", json!("rate_limit_exceeded")),
-            limited(7.0),
-        ),
-        (
-            429,
-            vec![("retry-after-ms", "1500"), ("retry-after", "9")],
-            error("slow down", json!("429")),
-            limited(1.5),
-        ),
-        (
-            429,
-            vec![
-                ("x-ratelimit-remaining-tokens", "0"),
-                ("x-ratelimit-reset-tokens", "1m2.5s"),
-            ],
-            error("x", Value::Null),
-            limited(62.5),
-        ),
-        (
-            429,
-            vec![
-                ("x-ratelimit-remaining-tokens", "5"),
-                ("x-ratelimit-reset-tokens", "1m"),
-            ],
-            error("x", Value::Null),
-            Failure::RateLimited { after: None },
-        ),
-        (
-            429,
-            vec![("retry-after", "7")],
-            error("quota", json!("insufficient_quota")),
-            Failure::Quota,
-        ),
-        (
-            429,
-            vec![],
-            error("Request too large for gpt", json!("rate_limit_exceeded")),
-            Failure::ContextTooLong,
-        ),
-        (
-            402,
-            vec![],
-            error("Insufficient Balance", json!("invalid_request_error")),
-            Failure::Quota,
-        ),
-        (
-            400,
-            vec![],
-            error("long", json!("context_length_exceeded")),
-            Failure::ContextTooLong,
-        ),
-        (
-            400,
-            vec![],
-            json!({"object": "error", "message": "This model's maximum context length is 4096 tokens", "code": 400}),
-            Failure::ContextTooLong,
-        ),
-        (
-            400,
-            vec![],
-            json!({"error": {"code": 400, "message": "the request exceeds the available context size", "type": "exceed_context_size_error"}}),
-            Failure::ContextTooLong,
-        ),
-        (
-            400,
-            vec![],
-            error("filtered", json!("content_filter")),
-            Failure::Filtered,
-        ),
-        (
-            400,
-            vec![],
-            json!({"error": {"message": "x", "innererror": {"code": "ResponsibleAIPolicyViolation"}}}),
-            Failure::Filtered,
-        ),
-        (
-            401,
-            vec![],
-            error("bad key", json!("invalid_api_key")),
-            Failure::Auth,
-        ),
-        (403, vec![], error("no", Value::Null), Failure::Auth),
-        (
-            404,
-            vec![],
-            json!({"detail": "Not Found"}),
-            Failure::BadRequest,
-        ),
-        (
-            422,
-            vec![],
-            json!({"error": "unknown field"}),
-            Failure::BadRequest,
-        ),
-        (
-            500,
-            vec![],
-            error("oops", Value::Null),
-            Failure::Overloaded { after: None },
-        ),
-        (
-            200,
-            vec![],
-            error("late", Value::Null),
-            Failure::Overloaded { after: None },
-        ),
-    ] {
-        let said = error_of(&config("gpt-4.1"), Say::json(status, &headers, &body)).await;
-        assert_eq!(said.failure, failure, "{body}: {said}");
-    }
+    errors_hold(&config("gpt-4.1"), ERRORS).await;
 }
