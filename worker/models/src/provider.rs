@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use nightshift_analyst::chat::ChatModel;
 
-use crate::{KeySource, ModelConfig};
+use crate::anthropic::Anthropic;
+use crate::gemini::Gemini;
+use crate::openai::OpenAi;
+use crate::{KeySource, ModelConfig, Provider};
 
 /// A model that cannot be connected as configured.
 #[derive(Debug, thiserror::Error)]
@@ -58,10 +61,15 @@ pub fn connect(
     key: Option<KeySource>,
 ) -> Result<Arc<dyn ChatModel>, ModelError> {
     config.check()?;
-    let _ = key;
-    Err(ModelError::BadValue {
-        name: config.name.clone(),
-        key: "provider",
-        problem: format!("`{}` is not there yet", config.provider),
+    Ok(match config.provider {
+        Provider::Openai => Arc::new(OpenAi::new(config, key)?),
+        Provider::Anthropic => Arc::new(Anthropic::new(config, key)?),
+        Provider::Gemini => Arc::new(Gemini::new(config, key)?),
+        #[cfg(feature = "bedrock")]
+        Provider::Bedrock => Arc::new(crate::bedrock::Bedrock::new(config, key)?),
+        #[cfg(not(feature = "bedrock"))]
+        Provider::Bedrock => {
+            return Err(config.bad("provider", "this program was built without `bedrock`"));
+        }
     })
 }
