@@ -190,7 +190,7 @@ pub enum Arguments {
 /// A value of one provider that only it reads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Opaque {
-    /// The provider it came from; it goes back to no other.
+    /// Whose it is, as its adapter names itself: `provider/model`, for another model of the same provider does not read it.
     pub provider: String,
     /// The value.
     pub value: Value,

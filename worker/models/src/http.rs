@@ -106,6 +106,10 @@ impl Wire {
         match timeout_at(until, sent).await {
             Err(_) => Err(errors.make(Failure::Timeout, "no answer began in time")),
             Ok(Err(error)) => Err(errors.transport(&error)),
+            Ok(Ok(response)) if response.status().is_redirection() => {
+                let words = "the server redirects, which is not followed: name the final address in `base_url`";
+                Err(errors.make(Failure::BadRequest, words))
+            }
             Ok(Ok(response)) => Ok(Reply::new(response, until, errors)),
         }
     }

@@ -9,7 +9,6 @@
 
 mod answer;
 mod anthropic;
-#[cfg(feature = "bedrock")]
 mod bedrock;
 mod cassette;
 mod chain;

@@ -241,71 +241,14 @@ data: {"type":"message_stop"}
 async fn a_stream_is_put_together_and_goes_back_as_it_came() {
     let mut request = turn("x", json!({}), None);
     let answer = answered(&request, Say::events(STREAM)).await.unwrap();
-    insta::assert_debug_snapshot!(answer, @r#"
-    ChatAnswer {
-        parts: [
-            Opaque(
-                Opaque {
-                    provider: "anthropic/claude-opus-5-5",
-                    value: Object {
-                        "signature": String("c2ln"),
-                        "thinking": String("Let me see."),
-                        "type": String("thinking"),
-                    },
-                },
-            ),
-            Opaque(
-                Opaque {
-                    provider: "anthropic/claude-opus-5-5",
-                    value: Object {
-                        "data": String("c2VhbGVk"),
-                        "type": String("redacted_thinking"),
-                    },
-                },
-            ),
-            Text {
-                text: "I look.",
-                keep: false,
-            },
-            Call(
-                CallPart {
-                    id: "toolu_1",
-                    name: "asset_lookup",
-                    arguments: Object(
-                        {
-                            "indicator": String("i-1"),
-                        },
-                    ),
-                    opaque: None,
-                },
-            ),
-            Call(
-                CallPart {
-                    id: "toolu_2",
-                    name: "no_arguments",
-                    arguments: Object(
-                        {},
-                    ),
-                    opaque: None,
-                },
-            ),
-        ],
-        structured: None,
-        stop: Calls,
-        usage: Usage {
-            input_tokens: 100,
-            cached_tokens: 70,
-            cache_write_tokens: 20,
-            output_tokens: 42,
-            reasoning_tokens: 9,
-        },
-        usd: 0.0,
-        model: "anthropic/claude-opus-5-5",
-        id: Some(
-            "msg_1",
-        ),
-    }
+    insta::assert_snapshot!(told(&json!(answer.parts)), @r#"
+    [0] {"part":"opaque","provider":"anthropic/claude-opus-5-5","value":{"signature":"c2ln","thinking":"Let me see.","type":"thinking"}}
+    [1] {"part":"opaque","provider":"anthropic/claude-opus-5-5","value":{"data":"c2VhbGVk","type":"redacted_thinking"}}
+    [2] {"keep":false,"part":"text","text":"I look."}
+    [3] {"arguments":{"object":{"indicator":"i-1"}},"id":"toolu_1","name":"asset_lookup","part":"call"}
+    [4] {"arguments":{"object":{}},"id":"toolu_2","name":"no_arguments","part":"call"}
     "#);
+    insta::assert_snapshot!(format!("{:?} {:?} {:?}", answer.stop, answer.usage, answer.id), @r#"Calls Usage { input_tokens: 100, cached_tokens: 70, cache_write_tokens: 20, output_tokens: 42, reasoning_tokens: 9 } Some("msg_1")"#);
     request.messages.truncate(1);
     request.messages.push(ChatMessage {
         role: Role::Assistant,

@@ -52,7 +52,9 @@ impl Errors {
 
     /// A request that got no answer, or lost it on the way.
     pub(crate) fn transport(&self, error: &reqwest::Error) -> ChatError {
-        let failure = if error.is_timeout() {
+        let failure = if error.is_connect() {
+            Failure::Unreachable
+        } else if error.is_timeout() {
             Failure::Timeout
         } else if error.is_decode() {
             Failure::Malformed

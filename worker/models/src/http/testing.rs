@@ -122,7 +122,7 @@ async fn serve(
 async fn read(stream: &mut TcpStream) -> Seen {
     let mut bytes = Vec::new();
     loop {
-        let mut piece = [0; 65_536];
+        let mut piece = vec![0; 65_536];
         let count = stream.read(&mut piece).await.unwrap();
         bytes.extend_from_slice(&piece[..count]);
         let text = String::from_utf8_lossy(&bytes).into_owned();

@@ -23,8 +23,6 @@ pub(super) struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<ToolChoice<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    parallel_tool_calls: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     response_format: Option<ResponseFormat<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u32>,
@@ -145,8 +143,6 @@ impl<'a> Body<'a> {
         Self {
             model: &config.model,
             messages: messages(config, quirks, request, wanted),
-            parallel_tool_calls: matches!(tool_choice, Some(ToolChoice::Word("auto" | "required")))
-                .then_some(true),
             tools,
             tool_choice,
             response_format: wanted

@@ -65,6 +65,7 @@ fn reasoning_models_of_openai_take_no_sampling() {
         );
         assert_eq!(quirks.reasoning, Reasoning::Effort, "{model}");
     }
+    assert!(!quirks(Provider::Openai, "openrouter/openai/gpt-6-astra").sampling);
     for model in ["gpt-4o", "gpt-4.1-mini"] {
         assert!(quirks(Provider::Openai, model).sampling, "{model}");
     }
