@@ -18,7 +18,7 @@ use nightshift_tools::ToolConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use environment::no_colour;
+pub(crate) use environment::{no_colour, user};
 pub(crate) use load::{Loaded, load, sqlite_path};
 pub(crate) use mute::end;
 pub(crate) use schema::schema;

@@ -341,12 +341,13 @@ impl Work {
     }
 }
 
-/// Claims, overrides, manipulation.
+/// Claims, overrides, manipulation, and what people say of it all.
 #[derive(Debug)]
 struct Proof {
     claims: IntCounterVec,
     overridden: IntCounterVec,
     manipulation: IntCounter,
+    feedback: IntCounterVec,
 }
 
 impl Proof {
@@ -366,9 +367,17 @@ impl Proof {
                 "nightshift_manipulation_suspected_total",
                 "Cases whose data talks to the analyst.",
             )?,
+            feedback: declare.counters(
+                "nightshift_feedback_total",
+                "Verdicts of people over cases, by whether they agree.",
+                &["agreed"],
+            )?,
         };
         for result in ["supported", "unsupported"] {
             proof.claims.with_label_values(&[result]);
+        }
+        for agreed in ["true", "false"] {
+            proof.feedback.with_label_values(&[agreed]);
         }
         for rule in nightshift_engine::OVERRIDES {
             proof.overridden.with_label_values(&[*rule]);
@@ -388,6 +397,10 @@ impl Proof {
             }
             Measure::Overridden { rule } => self.overridden.with_label_values(&[rule]).inc(),
             Measure::Manipulation => self.manipulation.inc(),
+            Measure::Feedback { agreed } => {
+                let agreed = if *agreed { "true" } else { "false" };
+                self.feedback.with_label_values(&[agreed]).inc();
+            }
             _ => {}
         }
     }

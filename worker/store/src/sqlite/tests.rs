@@ -1,6 +1,7 @@
 //! The promises of a store: nothing accepted is lost, one writer per case, what is shown is shown once.
 
 mod admission;
+mod feedback;
 mod ledger;
 mod mutes;
 mod spending;
