@@ -43,7 +43,10 @@ async fn the_newest_verdict_of_a_person_counts() {
     assert!(matches!(none, Err(StoreError::NoVerdict(_))), "{none:?}");
     let claimed = fixture.claim().await;
     conclude_as(store, &claimed, Verdict::TruePositive).await;
-    let said = store.add_verdict(&id[..6], says(None, 2)).await.unwrap();
+    let said = store
+        .add_verdict(id.get(..6).unwrap(), says(None, 2))
+        .await
+        .unwrap();
     assert!(said.agreed && said.revision == 1);
     assert_eq!(said.verdict, Verdict::TruePositive);
     let benign = Verdict::BenignTruePositive;
