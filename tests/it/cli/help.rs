@@ -133,6 +133,7 @@ fn the_list_of_metrics() {
     nightshift_cases_resumed_total counter
     nightshift_cases_total counter
     nightshift_evidence_claims_total counter
+    nightshift_feedback_total counter
     nightshift_last_success_timestamp_seconds gauge
     nightshift_lease_lost_total counter
     nightshift_manipulation_suspected_total counter

@@ -206,6 +206,15 @@ pub(crate) enum Cases {
         nightshift cases show k3f9 --json | jq .report.findings\n  \
         nightshift cases show k3f9 --events    what happened, in order")]
     Show(CasesShow),
+    /// Say that the verdict of a case is right
+    #[command(after_help = "Example:\n  nightshift cases agree k3f9 --by ana@example.com")]
+    Agree(CasesAgree),
+    /// Say which verdict would have been right
+    #[command(after_help = "Example:\n  \
+        nightshift cases disagree k3f9 --verdict benign_true_positive --note 'the yearly pen test'\n\n\
+        The newest verdict of a person over a case counts. A benign one clears findings of the same type by the same\n\
+        actors in the same account for 90 days; another verdict of a person takes that back.")]
+    Disagree(CasesDisagree),
     /// Write the journal of a case to a file that can be checked on any machine
     #[command(after_help = "Examples:\n  \
         nightshift cases export k3f9 --out k3f9.jsonl\n  \
@@ -250,6 +259,37 @@ pub(crate) struct CasesShow {
     /// The journal instead of the report, a line per event; with --json the events as they are kept
     #[arg(long)]
     pub(crate) events: bool,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CasesAgree {
+    /// The case's id, or a beginning of it
+    pub(crate) id: String,
+    /// Why
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pub(crate) note: String,
+    /// Who says so [default: the user of the operating system]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CasesDisagree {
+    /// The case's id, or a beginning of it
+    pub(crate) id: String,
+    /// The right verdict
+    #[arg(long, value_parser = verdict, value_name = "VERDICT")]
+    pub(crate) verdict: Verdict,
+    /// Why
+    #[arg(long)]
+    pub(crate) note: String,
+    /// Who says so [default: the user of the operating system]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
     #[command(flatten)]
     pub(crate) json: Json,
 }

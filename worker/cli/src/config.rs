@@ -22,7 +22,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub(crate) use destination::{Destination, FileFormat};
-pub(crate) use environment::{no_colour, variable};
+pub(crate) use environment::{no_colour, user, variable};
 pub(crate) use load::{Loaded, load, sqlite_path};
 pub(crate) use mute::end;
 pub(crate) use profile::{Analyst, Profile, QuestionModels};

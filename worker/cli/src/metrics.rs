@@ -323,12 +323,13 @@ impl Models {
     }
 }
 
-/// Claims, overrides, manipulation.
+/// Claims, overrides, manipulation, and what people say of it all.
 #[derive(Debug)]
 struct Proof {
     claims: IntCounterVec,
     overridden: IntCounterVec,
     manipulation: IntCounter,
+    feedback: IntCounterVec,
 }
 
 impl Proof {
@@ -348,9 +349,17 @@ impl Proof {
                 "nightshift_manipulation_suspected_total",
                 "Cases whose data talks to the analyst.",
             )?,
+            feedback: declare.counters(
+                "nightshift_feedback_total",
+                "Verdicts of people over cases, by whether they agree.",
+                &["agreed"],
+            )?,
         };
         for result in ["supported", "unsupported"] {
             proof.claims.with_label_values(&[result]);
+        }
+        for agreed in ["true", "false"] {
+            proof.feedback.with_label_values(&[agreed]);
         }
         for rule in nightshift_engine::OVERRIDES {
             proof.overridden.with_label_values(&[*rule]);

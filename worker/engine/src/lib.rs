@@ -56,7 +56,7 @@ pub use plan::{
 };
 pub use port::{
     Analyst, Answer, Clock, Exonerator, Journal, JournalError, Meter, NoAnswer, NoMeter, PastCase,
-    PastCases, PastQuery, Toolbox,
+    PastCases, PastQuery, PersonDecision, Toolbox,
 };
 pub use question::{
     AskError, CallView, ConcludeQuestion, DecideQuestion, Decision, Judgement, Left, PlanAnswer,

@@ -81,6 +81,11 @@ pub enum Measure {
         /// Model calls it made.
         model_calls: u64,
     },
+    /// A person judged a case.
+    Feedback {
+        /// Whether they agree with it.
+        agreed: bool,
+    },
     /// A case went on that another worker, or this one before a restart, had begun.
     Resumed,
     /// A write was refused because the lease was lost.

@@ -9,6 +9,7 @@
 
 mod answer;
 mod anthropic;
+#[cfg(feature = "bedrock")]
 mod bedrock;
 mod cassette;
 mod chain;

@@ -8,6 +8,7 @@ mod budget;
 mod case;
 mod delivery;
 mod export;
+mod feedback;
 mod intake;
 mod muted;
 mod port;
@@ -30,11 +31,12 @@ pub use export::{
     ExportError, JOURNAL_SCHEMA, JournalHeader, JournalLine, VerifiedExport, VerifiedRevision,
     export, verify_export,
 };
+pub use feedback::{NewPersonVerdict, PersonVerdict};
 pub use intake::{Arrival, Intake, IntakeError, Received, read_message, unreadable_alert};
 pub use muted::{MutePreview, MuteRow, NewMute, PlaceCount};
 pub use port::{
-    Accepted, Cases, Claimed, Closing, DeadLetters, DeliveryError, Destination, Due, Inbox,
-    Message, Mutes, Outbox, Places, Sent, Source, SourceError, Spending, StoreError,
+    Accepted, Cases, Claimed, Closing, DeadLetters, DeliveryError, Destination, Due, Feedback,
+    Inbox, Message, Mutes, Outbox, Places, Sent, Source, SourceError, Spending, StoreError,
 };
 pub use profile::{Profile, Profiles};
 pub use replay::{Difference, ReplayError, Replayed, Side, StepLine, compare, replay};

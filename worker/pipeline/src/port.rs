@@ -9,7 +9,8 @@ use nightshift_engine::{Conclusion, Event};
 
 use crate::{
     Admission, Arrival, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, Charge, DaySpent,
-    DeadLetter, JournalLine, Lane, Lease, Mute, MutePreview, MuteRow, NewMute, PlaceCount, Report,
+    DeadLetter, JournalLine, Lane, Lease, Mute, MutePreview, MuteRow, NewMute, NewPersonVerdict,
+    PersonVerdict, PlaceCount, Report,
 };
 
 /// What a source hands over.
@@ -64,6 +65,9 @@ pub enum StoreError {
     /// There is no such case, or the short id fits several.
     #[error("there is no case {0:?}; `nightshift cases list` shows those there are")]
     NoSuchCase(String),
+    /// Nobody can agree with what is not decided.
+    #[error("case {0} has no verdict yet; disagree with --verdict once it is over, or wait for it")]
+    NoVerdict(String),
     /// There is no such mute that could be removed.
     #[error("there is no mute {0:?} that holds; `nightshift mutes list` shows those there are")]
     NoSuchMute(String),
@@ -251,6 +255,21 @@ pub trait DeadLetters: Send + Sync {
     ///
     /// When the store cannot be read.
     async fn letter(&self, id: i64) -> Result<Option<(DeadLetter, Vec<u8>)>, StoreError>;
+}
+
+/// What people decide over cases.
+#[async_trait]
+pub trait Feedback: Send + Sync {
+    /// Notes what a person says of the latest conclusion of a case, by its id or a beginning of it that fits no other.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NoSuchCase`], [`StoreError::NoVerdict`], or when the store cannot be written.
+    async fn add_verdict(
+        &self,
+        id: &str,
+        new: NewPersonVerdict,
+    ) -> Result<PersonVerdict, StoreError>;
 }
 
 /// Mutes: those of the configuration and those that people added.

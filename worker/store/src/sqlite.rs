@@ -5,6 +5,7 @@
 
 mod cases;
 mod dead_letters;
+mod feedback;
 mod host;
 mod inbox;
 mod mutes;

@@ -19,7 +19,16 @@ pub(crate) fn no_colour() -> bool {
     reason = "this is where the environment is read"
 )]
 pub(crate) fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
+    std::env::var(name)
+        .ok()
+        .filter(|value| !value.trim().is_empty())
+}
+
+/// The name of the user of the operating system, where it is told.
+pub(crate) fn user() -> Option<String> {
+    ["USER", "LOGNAME", "USERNAME"]
+        .into_iter()
+        .find_map(variable)
 }
 
 /// The settings of the environment: `NIGHTSHIFT__SECTION__KEY=value`.

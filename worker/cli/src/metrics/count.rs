@@ -152,6 +152,10 @@ impl Proof {
             }
             Measure::Overridden { rule } => self.overridden.with_label_values(&[rule]).inc(),
             Measure::Manipulation => self.manipulation.inc(),
+            Measure::Feedback { agreed } => {
+                let agreed = if *agreed { "true" } else { "false" };
+                self.feedback.with_label_values(&[agreed]).inc();
+            }
             _ => {}
         }
     }

@@ -1,6 +1,7 @@
 //! The promises of a store: nothing accepted is lost, one writer per case, what is shown is shown once.
 
 mod admission;
+mod feedback;
 mod ledger;
 mod mutes;
 mod spending;
@@ -231,7 +232,7 @@ async fn the_most_urgent_case_is_claimed_first_and_only_once() {
 }
 
 #[tokio::test]
-async fn f01_the_case_of_a_dead_process_is_free_at_once() {
+async fn f01_r2_the_case_of_a_dead_process_is_free_at_once() {
     let fixture = Fixture::new();
     fixture.accept(MINER).await;
     let dead = fixture.other("another-boot:1:1");
