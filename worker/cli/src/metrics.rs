@@ -9,7 +9,7 @@ mod declare;
 use std::path::Path;
 
 use nightshift_analyst::chat::Asked;
-use nightshift_engine::{Measure, Meter, ModelTokens, Verdict};
+use nightshift_engine::{Measure, Meter, ModelTokens};
 use nightshift_models::OUTCOMES;
 use nightshift_pipeline::Admission;
 use prometheus::{
@@ -197,11 +197,7 @@ impl Cases {
         }
         Ok(cases)
     }
-
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "counts of one case are far below 2^52"
-    )]}
+}
 
 /// Steps, reflections and tools.
 #[derive(Debug)]

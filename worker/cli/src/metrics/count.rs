@@ -29,6 +29,10 @@ impl Flow {
 }
 
 impl Cases {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "counts of one case are far below 2^52"
+    )]
     pub(super) fn count(&self, measure: &Measure) {
         match measure {
             Measure::Case {
