@@ -12,8 +12,7 @@ use anyhow::{Context, anyhow};
 use nightshift_alert::{Alert, ReadOptions};
 use nightshift_analyst::playbook::{PlaybookAnalyst, Playbooks};
 use nightshift_engine::{
-    AnalystKind, Clock, Cost, Meter, PastCase, PastCases, PastQuery, Strategy, ToolSpec,
-    Toolbox,
+    AnalystKind, Clock, Cost, Meter, PastCase, PastCases, PastQuery, Strategy, ToolSpec, Toolbox,
 };
 use nightshift_pipeline::{
     DayBudget, Destination, Profile, Profiles, Purse, Route, Routes, Sender, Triage, Watcher,

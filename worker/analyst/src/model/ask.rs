@@ -115,7 +115,7 @@ impl Asking<'_> {
         });
         match result {
             Ok(answer) => {
-                charge(cost, answer.usage, answer.usd, 1);
+                charge(cost, answer.usage, answer.usd, answer.requests);
                 Ok(match self.mask {
                     Some(mask) => mask.answer(answer),
                     None => answer,

@@ -72,10 +72,10 @@ fn events(lines: &[JournalLine]) -> Result<Vec<Event>, Exit> {
         .iter()
         .map(|line| {
             read_event(&line.event).map_err(|error| {
-                Exit::Failed(anyhow::Error::new(error).context(format!(
-                    "event {} of the journal cannot be read",
-                    line.seq
-                )))
+                Exit::Failed(
+                    anyhow::Error::new(error)
+                        .context(format!("event {} of the journal cannot be read", line.seq)),
+                )
             })
         })
         .collect()
@@ -99,9 +99,21 @@ fn text(difference: &Difference) -> String {
         }
     }
     steps(&mut out, before, after);
-    list(&mut out, "No longer proven", &only(&before.proven, &after.proven));
-    list(&mut out, "Newly proven", &only(&after.proven, &before.proven));
-    list(&mut out, "Unverified now", &only(&after.unverified, &before.unverified));
+    list(
+        &mut out,
+        "No longer proven",
+        &only(&before.proven, &after.proven),
+    );
+    list(
+        &mut out,
+        "Newly proven",
+        &only(&after.proven, &before.proven),
+    );
+    list(
+        &mut out,
+        "Unverified now",
+        &only(&after.unverified, &before.unverified),
+    );
     list(&mut out, "Calls left out", &difference.calls_left_out);
     list(
         &mut out,
@@ -158,7 +170,9 @@ fn verdict(side: &Side) -> String {
     let leaning = side
         .leaning
         .filter(|leaning| *leaning != nightshift_engine::Leaning::None)
-        .map_or_else(String::new, |leaning| format!(", leans {}", leaning.as_str()));
+        .map_or_else(String::new, |leaning| {
+            format!(", leans {}", leaning.as_str())
+        });
     let reason = side.reason.map_or("", nightshift_engine::Reason::as_str);
     format!("{}{leaning} ({reason})", verdict.as_str())
 }

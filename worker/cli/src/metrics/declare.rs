@@ -1,8 +1,8 @@
 //! Makes metrics of each sort and registers them. Their names stand in `metrics.rs` alone.
 
 use prometheus::{
-    CounterVec, Error, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
-    IntGaugeVec, Opts, Registry,
+    CounterVec, Error, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec,
+    IntGauge, IntGaugeVec, Opts, Registry,
 };
 
 /// Makes metrics and registers them.

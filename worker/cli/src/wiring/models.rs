@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use nightshift_analyst::chat::{Asked, ChatModel};
-use nightshift_analyst::model::{ModelAnalyst, PerQuestion, PseudonymSettings, Prompts, Settings};
+use nightshift_analyst::model::{ModelAnalyst, PerQuestion, Prompts, PseudonymSettings, Settings};
 use nightshift_analyst::playbook::Playbooks;
 use nightshift_engine::{Cost, Meter};
 use nightshift_models::{KeyPlace, KeyRef, KeySource, ModelConfig, Models, Provider};
@@ -46,13 +46,15 @@ impl Connected {
         meter: &Arc<dyn Meter>,
     ) -> Result<Self, Exit> {
         let mut configs = configured.to_vec();
-        let chosen = wanted.map(|wanted| choose(&mut configs, wanted)).transpose()?;
+        let chosen = wanted
+            .map(|wanted| choose(&mut configs, wanted))
+            .transpose()?;
         let keys = |place: KeyPlace<'_>| -> Result<KeySource, String> {
             let key = secret_at(place, base);
             key().map(|_| key)
         };
-        let models = Models::build(&configs, &keys, meter)
-            .map_err(|error| Exit::Config(error.into()))?;
+        let models =
+            Models::build(&configs, &keys, meter).map_err(|error| Exit::Config(error.into()))?;
         Ok(Self {
             models,
             names: configs.into_iter().map(|config| config.name).collect(),
@@ -104,11 +106,9 @@ impl Connected {
         let analyst = ModelAnalyst::new(models, settings, Some(Arc::clone(playbooks)));
         Ok(Modelled {
             prompts: analyst.prompts_hash(),
-            reserve: self.models.reserve(
-                &names,
-                RESERVED_INPUT_TOKENS,
-                RESERVED_OUTPUT_TOKENS,
-            )?,
+            reserve: self
+                .models
+                .reserve(&names, RESERVED_INPUT_TOKENS, RESERVED_OUTPUT_TOKENS)?,
             models: names
                 .iter()
                 .map(|name| Ok(self.models.chain(&[*name])?.traits().name.clone()))

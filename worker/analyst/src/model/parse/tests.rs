@@ -12,6 +12,7 @@ fn answer(text: &str) -> ChatAnswer {
         stop: StopReason::Done,
         usage: Usage::default(),
         usd: 0.0,
+        requests: 1,
         model: "m".into(),
         id: None,
     }

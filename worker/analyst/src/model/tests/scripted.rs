@@ -148,11 +148,13 @@ pub(in crate::model) fn answer(parts: Vec<Part>) -> ChatAnswer {
         },
         usage: Usage {
             input_tokens: 1_000,
+            cache_write_tokens: 0,
             cached_tokens: 700,
             output_tokens: 100,
             reasoning_tokens: 0,
         },
         usd: 0.01,
+        requests: 1,
         model: "fake/model".into(),
         id: None,
     }
