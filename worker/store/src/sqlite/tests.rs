@@ -2,6 +2,7 @@
 
 mod admission;
 mod ledger;
+mod lists;
 mod mutes;
 
 use std::collections::BTreeMap;
