@@ -1,6 +1,7 @@
 //! Wiring: adapters behind ports, from a configuration.
 
 mod selected;
+mod web;
 
 use std::path::Path;
 use std::sync::Arc;
