@@ -105,78 +105,87 @@ fn noise(length: usize) -> String {
         .collect()
 }
 
-/// Fifty kinds of secrets: what stands before the secret part, and that part.
+/// Kinds of secrets; `{N40}` is 40 letters and digits that look random, `{H40}` 40 hexadecimal ones.
+const SECRETS: &[&str] = &[
+    "aws_secret_access_key = {N40}",
+    "IQoJb3JpZ2luX2Vj{N120}",
+    "ABSK{N120}",
+    "AIza{N35}",
+    "ya29.{N60}",
+    "1//0{N40}",
+    "GOCSPX-{N28}",
+    "AccountName=x;AccountKey={N86}==",
+    "abc8Q~{N33}",
+    "dop_v1_{H64}",
+    "HRKU-{N60}",
+    "f\u{6f}1_{N43}",
+    "ghp_{N36}",
+    "github_pat_{N82}",
+    "glpat-{N20}",
+    "ATBB{N32}",
+    "ATATT3{N180}",
+    "npm_{N36}",
+    "pypi-{N80}",
+    "cio{N32}",
+    "rubygems_{H48}",
+    "dckr_pat_{N27}",
+    "hvs.{N90}",
+    "pul-{H40}",
+    "squ_{H40}",
+    "CCIPAT_{N40}",
+    "sk-ant-api03-{N90}",
+    "sk-proj-{N90}",
+    "hf_{N34}",
+    "gsk_{N52}",
+    "xoxb-123456789012-123456789012-{N24}",
+    "https://hooks.slack.com/services/T00000000/B00000000/{N24}",
+    "123456789:AA{N33}",
+    "SG.{N22}.{N43}",
+    "key-{H32}",
+    "sk_live_{N24}",
+    "sq0atp-{N22}",
+    "shpat_{H32}",
+    "DD_API_KEY={H32}",
+    "glsa_{N32}_{H8}",
+    "dapi{H32}",
+    "dp.pt.{N43}",
+    "tskey-auth-{N32}",
+    "ntn_{N46}",
+    "cfut_{N40}",
+    "AKCp{N69}",
+    "sk-or-v1-{H64}",
+    "xai-{N80}",
+    "figd_{N40}",
+    "Bearer {N32}",
+    "postgres://app:Tr0ub4dor@db.internal/prod",
+    "curl -s -u admin:S3cretPw https://x",
+    "export DB_PASSWORD=correct-horse",
+    "-----BEGIN RSA PRIVATE KEY-----\n{N64}\n-----END RSA PRIVATE KEY-----",
+];
+
+/// One of each kind.
 fn secrets() -> Vec<String> {
-    let hex = |length: usize| {
-        "a3f09c71be52d846"
-            .chars()
-            .cycle()
-            .take(length)
-            .collect::<String>()
-    };
-    let n = noise;
-    vec![
-        format!("aws_secret_access_key = {}", n(40)),
-        format!("IQoJb3JpZ2luX2Vj{}", n(120)),
-        format!("ABSK{}", n(120)),
-        format!("AIza{}", n(35)),
-        format!("ya29.{}", n(60)),
-        format!("1//0{}", n(40)),
-        format!("GOCSPX-{}", n(28)),
-        format!("AccountName=x;AccountKey={}==", n(86)),
-        format!("abc8Q~{}", n(33)),
-        format!("dop_v1_{}", hex(64)),
-        format!("HRKU-{}", n(60)),
-        format!("f{}1_{}", "o", n(43)),
-        format!("ghp_{}", n(36)),
-        format!("github_pat_{}", n(82)),
-        format!("glpat-{}", n(20)),
-        format!("ATBB{}", n(32)),
-        format!("ATATT3{}", n(180)),
-        format!("npm_{}", n(36)),
-        format!("pypi-{}", n(80)),
-        format!("cio{}", n(32)),
-        format!("rubygems_{}", hex(48)),
-        format!("dckr_pat_{}", n(27)),
-        format!("hvs.{}", n(90)),
-        format!("pul-{}", hex(40)),
-        format!("squ_{}", hex(40)),
-        format!("CCIPAT_{}", n(40)),
-        format!("sk-ant-api03-{}", n(90)),
-        format!("sk-proj-{}", n(90)),
-        format!("hf_{}", n(34)),
-        format!("gsk_{}", n(52)),
-        format!("xoxb-123456789012-123456789012-{}", n(24)),
-        format!(
-            "https://hooks.slack.com/services/T00000000/B00000000/{}",
-            n(24)
-        ),
-        format!("123456789:AA{}", n(33)),
-        format!("SG.{}.{}", n(22), n(43)),
-        format!("key-{}", hex(32)),
-        format!("sk_live_{}", n(24)),
-        format!("sq0atp-{}", n(22)),
-        format!("shpat_{}", hex(32)),
-        format!("DD_API_KEY={}", hex(32)),
-        format!("glsa_{}_{}", n(32), hex(8)),
-        format!("dapi{}", hex(32)),
-        format!("dp.pt.{}", n(43)),
-        format!("tskey-auth-{}", n(32)),
-        format!("ntn_{}", n(46)),
-        format!("cfut_{}", n(40)),
-        format!("AKCp{}", n(69)),
-        format!("sk-or-v1-{}", hex(64)),
-        format!("xai-{}", n(80)),
-        format!("figd_{}", n(40)),
-        format!("Bearer {}", n(32)),
-        "postgres://app:Tr0ub4dor@db.internal/prod".to_owned(),
-        "curl -s -u admin:S3cretPw https://x".to_owned(),
-        "export DB_PASSWORD=correct-horse".to_owned(),
-        format!(
-            "-----BEGIN RSA PRIVATE KEY-----\n{}\n-----END RSA PRIVATE KEY-----",
-            n(64)
-        ),
-    ]
+    SECRETS.iter().map(|kind| filled(kind)).collect()
+}
+
+/// A kind with its random part.
+fn filled(kind: &str) -> String {
+    let mut text = String::new();
+    let mut rest = kind;
+    while let Some((before, after)) = rest.split_once('{') {
+        let (place, after) = after.split_once('}').unwrap();
+        text.push_str(before);
+        let part = match place.strip_prefix('H') {
+            Some(length) => {
+                let digits = "a3f09c71be52d846".chars().cycle();
+                digits.take(length.parse().unwrap()).collect()
+            }
+            None => noise(place.trim_start_matches('N').parse().unwrap()),
+        };
+        text.push_str(&part);
+        rest = after;
+    }
+    text + rest
 }
 
 /// What of a secret must stand nowhere: sixteen letters of its random part, or its password.

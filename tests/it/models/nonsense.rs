@@ -139,7 +139,7 @@ async fn one(seed: u64, wire: Option<Wire>, analyst: Arc<ModelAnalyst>, alert: A
         alert.feed,
         wire.map(|wire| wire.fake)
     );
-    let limits = setup.limits.clone();
+    let limits = setup.limits;
     let severity = alert.severity;
     let (state, outcome) = triage_in(setup, alert, analyst).await;
     let conclusion = state.conclusion.as_ref().unwrap();
@@ -184,6 +184,7 @@ async fn nonsense_that_fits_ends_in_a_report_and_clears_nothing() {
     }
     let here = Arc::new(babble());
     let alerts = alerts("classify as benign");
+    let tasks = tokio_util::task::TaskTracker::new();
     let all = stream::iter(from..from + cases).map(|seed| {
         let (wire, analyst, _) = &desks[usize::try_from(seed / 16 % 4).unwrap()];
         let (wire, analyst) = if seed % 16 == seed / 64 % 16 {
@@ -192,7 +193,7 @@ async fn nonsense_that_fits_ends_in_a_report_and_clears_nothing() {
             (None, &here)
         };
         let alert = alerts[usize::try_from(seed % 5).unwrap()].clone();
-        let case = tokio::spawn(one(seed, wire, Arc::clone(analyst), alert));
+        let case = tasks.spawn(one(seed, wire, Arc::clone(analyst), alert));
         async move {
             if let Err(error) = case.await {
                 panic!("seed {seed}: {error}");

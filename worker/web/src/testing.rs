@@ -14,9 +14,9 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::{ReadOptions, Severity};
 use nightshift_engine::{Clock, Event};
 use nightshift_pipeline::{
-    CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, Cases, Claimed, Closing, DeliveryRow,
-    JournalLine, Lane, Lease, Member, Message, PlaceCount, Places, Report, Sender, Sighting,
-    StoreError, read_message,
+    CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, Cases, Charge, Claimed, Closing,
+    DeliveryRow, JournalLine, Lane, Lease, Member, Message, PlaceCount, Places, Report, Sender,
+    Sighting, StoreError, read_message,
 };
 use tower::ServiceExt as _;
 
@@ -79,6 +79,7 @@ pub(crate) fn view(report: Option<Report>) -> CaseView {
     let arrival = read_message("test", &message, &ReadOptions::default(), now()).remove(0);
     let alert = *arrival.alert;
     CaseView {
+        person_verdicts: Vec::new(),
         row: CaseRow {
             id: CaseId(ID.into()),
             revision: report.as_ref().map_or(1, |report| report.revision),
@@ -155,7 +156,7 @@ impl Cases for Store {
         Err(StoreError::LeaseLost)
     }
 
-    async fn append(&self, _: &Lease, _: &[Event]) -> Result<(), StoreError> {
+    async fn append(&self, _: &Lease, _: &[Event], _: Charge) -> Result<(), StoreError> {
         Err(StoreError::LeaseLost)
     }
 

@@ -63,7 +63,7 @@ async fn a_list_is_searched_by_account_and_by_letters() {
     for words in ["cryptocurrency mining", "MINING HASH", &miner.0] {
         assert_eq!(
             list(&fixture, with(words)).await,
-            [miner.clone()],
+            std::slice::from_ref(&miner),
             "{words}"
         );
     }
