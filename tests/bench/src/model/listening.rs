@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use nightshift_analyst::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits};
 use nightshift_engine::{
-    Analyst, Answer, ConcludeQuestion, ConclusionDraft, DecideQuestion, Decision, NoAnswer,
-    PlanAnswer, PlanQuestion, ReflectQuestion, Reflection, TurnAnswer, TurnQuestion,
+    Allowance, Analyst, Answer, ConcludeQuestion, ConclusionDraft, Cost, DecideQuestion, Decision,
+    Limits, NoAnswer, PlanAnswer, PlanQuestion, ReflectQuestion, Reflection, Setting, TurnAnswer,
+    TurnQuestion,
 };
 
 /// A question as the engine put it.
@@ -26,6 +27,15 @@ impl Question {
             Self::Turn(_) => "turn",
             Self::Reflect(_) => "reflect",
             Self::Conclude(_) => "conclude",
+        }
+    }
+
+    const fn setting(&mut self) -> &mut Setting {
+        match self {
+            Self::Plan(question) => &mut question.setting,
+            Self::Turn(question) => &mut question.setting,
+            Self::Reflect(question) => &mut question.setting,
+            Self::Conclude(question) => &mut question.setting,
         }
     }
 
@@ -61,7 +71,15 @@ impl Listening {
         kept.clone()
     }
 
-    fn keep(&self, question: Question) {
+    fn keep(&self, mut question: Question) {
+        // It will be put many times, which no cap of a case foresees.
+        let endless = Limits {
+            calls: u64::MAX,
+            tokens: u64::MAX,
+            usd: f64::MAX,
+            ..Limits::default()
+        };
+        question.setting().allowance = Allowance::new(endless, Cost::default());
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push(question);
     }

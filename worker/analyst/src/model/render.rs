@@ -4,12 +4,12 @@
 //! same case gives the same bytes, so that its requests share their prefix.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use memchr::memmem;
 use nightshift_alert::{Alert, Flag, Resource, Role, Technique, Times};
 use nightshift_engine::{CallView, EvidenceId, Left, Step, evidence_read};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::excerpt::{FIELD_BYTES, Look, bounded_text, compact, excerpt, size};
@@ -129,8 +129,7 @@ fn drop_nulls(value: &mut Value) {
 
 /// The finding as it was sent, without what says nothing about the event and without long texts that stand above.
 pub(super) fn raw(alert: &Alert, facts: &str, most_tokens: u64) -> String {
-    let mut seen = BTreeSet::new();
-    let brief = brief(&alert.raw, facts, &mut seen);
+    let brief = Shown::new(facts).brief(&alert.raw);
     let description = alert.description.as_str();
     let adds = !description.is_empty() && {
         let finder = memmem::Finder::new(description);
@@ -155,13 +154,22 @@ pub(super) fn raw(alert: &Alert, facts: &str, most_tokens: u64) -> String {
 }
 
 /// What is left of a value, borrowed from the alert.
-#[derive(Serialize)]
-#[serde(untagged)]
 enum Brief<'a> {
     Text(Cow<'a, str>),
     Scalar(&'a Value),
     List(Vec<Self>),
-    Map(BTreeMap<&'a str, Self>),
+    Map(Vec<(&'a str, Self)>),
+}
+
+impl Serialize for Brief<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::Scalar(value) => value.serialize(serializer),
+            Self::List(list) => serializer.collect_seq(list),
+            Self::Map(map) => serializer.collect_map(map.iter().map(|(key, value)| (key, value))),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -170,40 +178,79 @@ struct Described<'a> {
     raw: Option<Brief<'a>>,
 }
 
-fn brief<'a>(value: &'a Value, facts: &str, seen: &mut BTreeSet<&'a str>) -> Option<Brief<'a>> {
-    match value {
-        Value::Null => None,
-        Value::String(text) if text.is_empty() => None,
-        Value::Object(map) => {
-            let kept: BTreeMap<_, _> = map
-                .iter()
-                .filter(|(key, _)| key.len() <= FIELD_BYTES && !is_left_out(key))
-                .filter_map(|(key, inner)| match inner {
-                    Value::String(text) if stands_above(text, facts, seen) => None,
-                    inner => Some((key.as_str(), brief(inner, facts, seen)?)),
-                })
-                .collect();
-            (!kept.is_empty()).then_some(Brief::Map(kept))
+/// What a prompt shows already.
+struct Shown<'a> {
+    facts: &'a str,
+    /// Which runs of four bytes occur in the facts, by a hash of them: most texts are told apart by it at once.
+    runs: Vec<bool>,
+    seen: HashSet<&'a str>,
+}
+
+/// As many hashes as a run of four bytes may have.
+const RUNS: usize = 1 << 16;
+/// Runs of a text that are looked at.
+const LOOKED_AT: usize = 24;
+
+impl<'a> Shown<'a> {
+    fn new(facts: &'a str) -> Self {
+        let mut runs = vec![false; RUNS];
+        for run in facts.as_bytes().windows(4) {
+            if let Some(place) = runs.get_mut(hash(run)) {
+                *place = true;
+            }
         }
-        Value::Array(list) => {
-            let kept: Vec<_> = list
-                .iter()
-                .filter_map(|inner| brief(inner, facts, seen))
-                .collect();
-            (!kept.is_empty()).then_some(Brief::List(kept))
+        Self {
+            facts,
+            runs,
+            seen: HashSet::new(),
         }
-        Value::String(text) => Some(Brief::Text(bounded_text(text))),
-        scalar => Some(Brief::Scalar(scalar)),
     }
+
+    fn brief(&mut self, value: &'a Value) -> Option<Brief<'a>> {
+        match value {
+            Value::Null => None,
+            Value::String(text) if text.is_empty() => None,
+            Value::Object(map) => {
+                let kept: Vec<_> = map
+                    .iter()
+                    .filter(|(key, _)| key.len() <= FIELD_BYTES && !is_left_out(key))
+                    .filter_map(|(key, inner)| match inner {
+                        Value::String(text) if self.stands_above(text) => None,
+                        inner => Some((key.as_str(), self.brief(inner)?)),
+                    })
+                    .collect();
+                (!kept.is_empty()).then_some(Brief::Map(kept))
+            }
+            Value::Array(list) => {
+                let kept: Vec<_> = list.iter().filter_map(|inner| self.brief(inner)).collect();
+                (!kept.is_empty()).then_some(Brief::List(kept))
+            }
+            Value::String(text) => Some(Brief::Text(bounded_text(text))),
+            scalar => Some(Brief::Scalar(scalar)),
+        }
+    }
+
+    fn stands_above(&mut self, text: &'a str) -> bool {
+        text.len() >= LONG && (self.is_in_facts(text) || !self.seen.insert(text))
+    }
+
+    fn is_in_facts(&self, text: &str) -> bool {
+        let mut runs = text.as_bytes().windows(4).take(LOOKED_AT);
+        runs.all(|run| self.runs.get(hash(run)) == Some(&true))
+            && memmem::find(self.facts.as_bytes(), text.as_bytes()).is_some()
+    }
+}
+
+/// Of a run of four bytes: 16 bits, multiplicative.
+fn hash(run: &[u8]) -> usize {
+    let word = run
+        .iter()
+        .fold(0_u32, |word, byte| word << 8 | u32::from(*byte));
+    (word.wrapping_mul(0x9E37_79B1) >> 16) as usize
 }
 
 fn is_left_out(key: &str) -> bool {
     LEFT_OUT.iter().any(|one| key.eq_ignore_ascii_case(one))
-}
-
-fn stands_above<'a>(text: &'a str, facts: &str, seen: &mut BTreeSet<&'a str>) -> bool {
-    text.len() >= LONG
-        && (memmem::find(facts.as_bytes(), text.as_bytes()).is_some() || !seen.insert(text))
 }
 
 fn holds(value: &Value, wanted: &memmem::Finder<'_>) -> bool {

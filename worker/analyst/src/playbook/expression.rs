@@ -3,11 +3,11 @@
 //! A value is rendered once and never again, so text of an alert stays text whatever it looks like. Every failure names
 //! the expression, and none panics.
 
-use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use minijinja::value::ValueKind;
-use minijinja::{Environment, UndefinedBehavior, Value};
+use minijinja::{Environment, Expression, UndefinedBehavior, Value};
 
 use super::vocabulary;
 
@@ -36,6 +36,28 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
 /// The one environment, for the check of expressions.
 pub(super) fn environment() -> &'static Environment<'static> {
     &ENVIRONMENT
+}
+
+/// Expressions that were compiled before. They come from playbooks and the profile alone, so there are few; beyond the
+/// bound the cache begins anew.
+static COMPILED: LazyLock<Mutex<HashMap<String, Compiled>>> = LazyLock::new(Mutex::default);
+
+type Compiled = Arc<Expression<'static, 'static>>;
+
+/// Most expressions that are kept.
+const MAX_COMPILED: usize = 4_096;
+
+fn compiled(expression: &str) -> Result<Compiled, minijinja::Error> {
+    let mut kept = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = kept.get(expression) {
+        return Ok(Arc::clone(known));
+    }
+    let new = Arc::new(ENVIRONMENT.compile_expression_owned(expression.to_owned())?);
+    if kept.len() >= MAX_COMPILED {
+        kept.clear();
+    }
+    kept.insert(expression.to_owned(), Arc::clone(&new));
+    Ok(new)
 }
 
 /// An expression or template that could not be evaluated.
@@ -104,7 +126,7 @@ impl Scope {
 
     fn value(&self, expression: &str) -> Result<Value, Broken> {
         let broken = |error| Broken::new(expression, &error);
-        let compiled = ENVIRONMENT.compile_expression(expression).map_err(broken)?;
+        let compiled = compiled(expression).map_err(broken)?;
         let value = compiled.eval(self.context()).map_err(broken)?;
         if value.is_undefined() {
             return Err(Broken::because(expression, "it gives no value"));
