@@ -19,6 +19,9 @@ use crate::{
 /// Seconds between two renewals of a lease.
 const RENEW_SECS: u64 = 10;
 
+/// How many workers may be lost with a case before nobody tries again by itself (F5).
+const MOST_CRASHES: u32 = 3;
+
 /// Sees each event once it is journaled: the live progress of a terminal.
 pub trait Watcher: Send + Sync {
     /// A case goes on; these events were journaled before.
@@ -130,7 +133,7 @@ impl Triage {
                 profile
             }
         };
-        let epoch = claimed.lease.epoch;
+        let (epoch, crashes) = (claimed.lease.epoch, claimed.crashes);
         news.push(Event::new(now, EventBody::Claimed { epoch }));
         let journal = CaseJournal {
             triage: self.clone(),
@@ -140,6 +143,9 @@ impl Triage {
         };
         journal.append(&news).await.map_err(DriveError::from)?;
         events.append(&mut news);
+        if crashes >= MOST_CRASHES {
+            return self.give_up(&journal, events, crashes).await;
+        }
         let ports = Ports {
             analyst: self.analyst(&profile, severity),
             fallback: profile.fallback.clone(),
@@ -150,6 +156,32 @@ impl Triage {
             meter: Arc::clone(&self.meter),
         };
         Ok(drive(&ports, fold(&events), release).await?)
+    }
+
+    /// Ends a case that workers were lost with, as failed and with a report: the next one is not to be lost with it too.
+    /// It can be run again.
+    async fn give_up(
+        &self,
+        journal: &CaseJournal,
+        mut events: Vec<Event>,
+        crashes: u32,
+    ) -> Result<End, TriageError> {
+        let mut state = fold(&events);
+        // Nothing that an analyst had concluded before counts.
+        state.draft = None;
+        state.draft_error = Some(format!(
+            "{crashes} workers were lost while they ran this case"
+        ));
+        if let Some(conclusion) = nightshift_engine::conclusion(&state) {
+            let last = Event::new(self.clock.now(), EventBody::Concluded(Box::new(conclusion)));
+            events.push(last.clone());
+            state = fold(&events);
+            journal
+                .conclude(&[last], &state)
+                .await
+                .map_err(DriveError::from)?;
+        }
+        Ok(End::Concluded(Box::new(state)))
     }
 
     /// The analyst of a case; a model is behind the day's budget, rules cost nothing.
