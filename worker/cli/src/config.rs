@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use environment::{no_colour, user};
-pub(crate) use load::{Loaded, load, sqlite_path};
+pub(crate) use load::{Loaded, load};
 pub(crate) use mute::end;
 pub(crate) use schema::schema;
 
@@ -73,8 +73,13 @@ pub(crate) struct Config {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Store {
-    /// `sqlite:PATH`, relative to the working directory. The file and its folder are made when missing.
+    /// `sqlite:PATH`, relative to the working directory: the file and its folder are made when missing. Or
+    /// `postgres://USER@HOST/DATABASE`.
     pub(crate) url: String,
+    /// Password of a PostgreSQL server, or `file:PATH`: read again for each new connection. Empty: that of the address.
+    pub(crate) password: String,
+    /// PEM file of the certificates that a PostgreSQL server is checked with. Empty: those of the system.
+    pub(crate) ca_file: PathBuf,
 }
 
 /// `[worker]`

@@ -17,14 +17,14 @@ use nightshift_pipeline::{
     DayBudget, Destination, Profile, Profiles, Purse, Route, Routes, Sender, Triage, Watcher,
 };
 use nightshift_report::{FileDestination, Format};
-use nightshift_store::{SqliteOptions, SqliteStore};
+use nightshift_store::{Options, Password, Store};
 use nightshift_tools::{ToolConfig, Tools};
 use serde_json::json;
 
 use crate::clock::SystemClock;
 use crate::config::{
     Analyst as AnalystConfig, Config, Destination as DestinationConfig, Loaded,
-    Profile as ProfileConfig, sqlite_path,
+    Profile as ProfileConfig,
 };
 use crate::exit::Exit;
 use crate::metrics::Metrics;
@@ -33,7 +33,7 @@ use selected::Selected;
 /// Everything that commands work with.
 pub(crate) struct App {
     pub(crate) config: Config,
-    pub(crate) store: SqliteStore,
+    pub(crate) store: Arc<dyn Store>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) tools: Arc<Tools>,
@@ -47,12 +47,15 @@ pub(crate) type ToolConfigs = Vec<ToolConfig>;
 
 impl App {
     /// Opens the store and builds all that the configuration names.
-    pub(crate) fn build(loaded: &Loaded, demo_tools: Option<ToolConfigs>) -> Result<Self, Exit> {
+    pub(crate) async fn build(
+        loaded: &Loaded,
+        demo_tools: Option<ToolConfigs>,
+    ) -> Result<Self, Exit> {
         let config = loaded.config.clone();
-        let store = open_store(&config)?;
+        let store = open_store(&config).await?;
         let playbooks = load_playbooks(&config).map_err(Exit::Config)?;
         let configs = demo_tools.unwrap_or_else(|| config.tools.clone());
-        let past: Arc<dyn PastCases> = Arc::new(store.clone());
+        let past: Arc<dyn PastCases> = store.clone();
         let tools = build_tools(configs, past, loaded.base()).map_err(Exit::Config)?;
         let metrics = Metrics::new().map_err(|error| Exit::Failed(error.into()))?;
         Ok(Self {
@@ -92,7 +95,7 @@ impl App {
             routes.rules.insert(0, everything);
         }
         Ok(Triage {
-            cases: Arc::new(self.store.clone()),
+            cases: self.store.clone(),
             profiles: self.profiles(strategy)?,
             routes: Arc::new(routes),
             clock: Arc::clone(&self.clock),
@@ -108,7 +111,7 @@ impl App {
         let budget = DayBudget::new(self.config.limits.day_usd)?;
         Some(Arc::new(Purse::new(
             budget,
-            Arc::new(self.store.clone()),
+            self.store.clone(),
             Arc::clone(&self.clock),
             self.metrics.clone(),
         )))
@@ -188,17 +191,22 @@ pub(crate) fn read_options(config: &Config) -> ReadOptions {
 }
 
 /// Opens the database.
-pub(crate) fn open_store(config: &Config) -> Result<SqliteStore, Exit> {
-    let path = sqlite_path(&config.store.url)
-        .ok_or_else(|| Exit::Config(anyhow!("[store] url = {:?}", config.store.url)))?;
-    SqliteStore::open(&SqliteOptions {
-        path: path.to_owned(),
-        lease: Duration::from_secs(config.worker.lease_secs),
-        admission: config
-            .admission()
-            .map_err(|problem| Exit::Config(anyhow!(problem)))?,
-    })
-    .map_err(|error| Exit::Failed(error.into()))
+pub(crate) async fn open_store(config: &Config) -> Result<Arc<dyn Store>, Exit> {
+    let lease = Duration::from_secs(config.worker.lease_secs);
+    let admission = config
+        .admission()
+        .map_err(|problem| Exit::Config(anyhow!(problem)))?;
+    let mut options = Options::new(lease, admission);
+    let store = &config.store;
+    options.password = match store.password.strip_prefix("file:") {
+        Some(path) => Some(Password::file(path)),
+        None if store.password.is_empty() => None,
+        None => Some(Password::Value(store.password.as_str().into())),
+    };
+    options.ca_file = (!store.ca_file.as_os_str().is_empty()).then(|| store.ca_file.clone());
+    nightshift_store::open(&store.url, options)
+        .await
+        .map_err(|error| Exit::Failed(error.into()))
 }
 
 /// Shipped playbooks and those of the configured folder.

@@ -16,6 +16,7 @@ mod profile;
 mod report;
 mod route;
 mod triage;
+mod upkeep;
 
 pub use admission::{
     Admission, AdmissionPolicy, Change, Ground, Known, Mute, Seen, SetAside, Stage, Window, admit,
@@ -35,7 +36,7 @@ pub use intake::{Arrival, Intake, IntakeError, Received, read_message, unreadabl
 pub use muted::{MutePreview, MuteRow, NewMute, PlaceCount};
 pub use port::{
     Accepted, Cases, Claimed, Closing, DeadLetters, DeliveryError, Destination, Due, Feedback,
-    Inbox, Message, Mutes, Outbox, Places, Sent, Source, SourceError, Spending, StoreError,
+    Inbox, Message, Mutes, Outbox, Places, Sent, Source, SourceError, Spending, StoreError, Wake,
 };
 pub use profile::{Profile, Profiles};
 pub use report::{
@@ -44,3 +45,4 @@ pub use report::{
 };
 pub use route::{Match, Route, Routes, Samples};
 pub use triage::{Triage, TriageError, Watcher};
+pub use upkeep::{Kept, Purge, Upkeep};

@@ -228,6 +228,14 @@ pub trait Cases: Send + Sync {
     async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError>;
 }
 
+/// A bell that rings when there may be work: a case to claim, or a report to deliver.
+#[async_trait]
+pub trait Wake: Send + Sync {
+    /// Waits for a ring after the one that was heard last (0: none), but for no longer than about two seconds: some
+    /// work begins without a ring. Gives the number to wait with the next time.
+    async fn wait_for_work(&self, heard: u64) -> u64;
+}
+
 /// What the cases of a day cost.
 #[async_trait]
 pub trait Spending: Send + Sync {

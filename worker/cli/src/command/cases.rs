@@ -8,9 +8,7 @@ pub(super) mod verify;
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use nightshift_alert::Severity;
-use nightshift_pipeline::{
-    CaseFilter, CaseRow, CaseStatus, CaseView, Cases as _, PersonVerdict, Places as _, Report,
-};
+use nightshift_pipeline::{CaseFilter, CaseRow, CaseStatus, CaseView, PersonVerdict, Report};
 use serde::Serialize;
 
 use super::run::text_options;

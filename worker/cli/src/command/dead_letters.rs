@@ -2,8 +2,6 @@
 
 use std::io::Write;
 
-use nightshift_pipeline::DeadLetters as _;
-
 use super::cases::table;
 use crate::args::DeadLetters;
 use crate::exit::Exit;

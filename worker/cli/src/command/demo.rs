@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use nightshift_engine::End;
 use nightshift_pipeline::{
-    Accepted, Admission, Cases, Delivery, Destination, Intake, Lane, Triage, deliver_due,
+    Accepted, Admission, Delivery, Destination, Intake, Lane, Triage, deliver_due,
 };
 use nightshift_report::StdoutDestination;
 use tokio::task::JoinSet;
@@ -29,7 +29,7 @@ use source::DemoSource;
 const MOST_MESSAGES: usize = 100;
 
 pub(super) async fn run(loaded: &Loaded, options: &Demo) -> Result<(), Exit> {
-    let mut app = App::build(loaded, Some(material::tools()))?;
+    let mut app = App::build(loaded, Some(material::tools())).await?;
     let shown: Arc<dyn Destination> = Arc::new(StdoutDestination::new(
         "stdout",
         stdout(),
@@ -77,7 +77,7 @@ pub(super) async fn run(loaded: &Loaded, options: &Demo) -> Result<(), Exit> {
 
 async fn intake(app: &App) -> Result<Vec<Accepted>, Exit> {
     let intake = Intake {
-        inbox: Arc::new(app.store.clone()),
+        inbox: app.store.clone(),
         clock: Arc::clone(&app.clock),
         meter: app.metrics.clone(),
         options: app.read_options(),
@@ -124,7 +124,7 @@ async fn triage_all(app: &App, triage: &Triage, release: &CancellationToken) -> 
 
 async fn deliver(app: &App) -> Result<(), Exit> {
     let delivery = Delivery {
-        outbox: Arc::new(app.store.clone()),
+        outbox: app.store.clone(),
         destinations: app.destinations.clone(),
         clock: Arc::clone(&app.clock),
         meter: app.metrics.clone(),

@@ -20,10 +20,17 @@ const HOLDERS: &str = "SELECT DISTINCT lease_holder FROM cases WHERE status = 'r
 /// A running case whose worker is gone, or whose lease has ended, waits again.
 const FREE: &str = "UPDATE cases SET status = 'queued', crashes = crashes + 1, lease_holder = NULL, lease_until = NULL \
      WHERE status = 'running' AND (lease_holder IS ?1 OR lease_until < ?2)";
-/// Rank: severity plus one level per half hour of waiting, never into critical.
+/// Rank: severity plus one level per half hour of waiting, never into critical. Of those that crashed twice one runs at
+/// a time: the most severe one, once no other of them runs.
 const NEXT: &str = "SELECT id FROM cases WHERE status = 'queued' AND severity >= ?1 \
      AND NOT EXISTS (SELECT 1 FROM unread_journals AS unread WHERE unread.case_id = cases.id \
          AND unread.revision = cases.revision AND unread.version >= ?3) \
+     AND (crashes < 2 OR id = (SELECT id FROM cases AS suspect \
+         WHERE status = 'queued' AND crashes >= 2 AND severity >= ?1 \
+             AND NOT EXISTS (SELECT 1 FROM cases AS other WHERE other.status = 'running' AND other.crashes >= 2) \
+             AND NOT EXISTS (SELECT 1 FROM unread_journals AS unread WHERE unread.case_id = suspect.id \
+                 AND unread.revision = suspect.revision AND unread.version >= ?3) \
+         ORDER BY severity DESC, touched_at LIMIT 1)) \
      ORDER BY CASE severity WHEN 4 THEN 4.0 \
          ELSE min(severity + (unixepoch('now') - unixepoch(touched_at)) / 1800.0, 3.99) END DESC, touched_at \
      LIMIT ?2";
@@ -46,7 +53,7 @@ const ADD_CONCLUSION: &str = "INSERT INTO conclusions \
      (case_id, revision, concluded_at, verdict, leaning, reason, confidence, assessed_severity, report) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 const END: &str = "UPDATE cases SET status = ?2, verdict = ?3, leaning = ?4, assessed_severity = ?5, concluded_at = ?6, \
-     lease_holder = NULL, lease_until = NULL WHERE id = ?1";
+     crashes = 0, lease_holder = NULL, lease_until = NULL WHERE id = ?1";
 const WISH: &str = "INSERT INTO deliveries (case_id, destination, wanted, wished_at) VALUES (?1, ?2, 1, ?3) \
      ON CONFLICT (case_id, destination) DO UPDATE \
      SET wanted = wanted + 1, wished_at = ?3, attempts = 0, retry_at = NULL, given_up = 0, error = NULL";
@@ -128,7 +135,9 @@ impl Cases for SqliteStore {
                 ])?;
                 Ok(())
             })
-            .await
+            .await?;
+        self.bell.ring();
+        Ok(())
     }
 
     async fn append(
@@ -156,7 +165,9 @@ impl Cases for SqliteStore {
                 spending::add(connection, &lease.case_id, closing.charge)?;
                 close(connection, &lease, &closing)
             })
-            .await
+            .await?;
+        self.bell.ring();
+        Ok(())
     }
 
     async fn list(&self, filter: &CaseFilter) -> Result<Vec<CaseRow>, StoreError> {

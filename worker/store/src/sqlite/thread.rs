@@ -47,6 +47,25 @@ pub(super) enum Failure {
     Sqlite(#[from] rusqlite::Error),
 }
 
+impl Failure {
+    /// Whether it lies in what was to be written: the rest of it may be written without.
+    pub(super) fn is_of_the_data(&self) -> bool {
+        use rusqlite::ErrorCode::{ConstraintViolation, TooBig, TypeMismatch};
+        match self {
+            Self::Unreadable(..) => true,
+            Self::Sqlite(error) => matches!(
+                error.sqlite_error_code(),
+                Some(ConstraintViolation | TooBig | TypeMismatch)
+            ),
+            Self::LeaseLost
+            | Self::NoSuchCase(_)
+            | Self::NoVerdict(_)
+            | Self::NoSuchMute(_)
+            | Self::Journal { .. } => false,
+        }
+    }
+}
+
 /// Says to the one who asked what became of it, once the transaction is committed or not.
 type Reply = Box<dyn FnOnce(Result<(), String>) + Send>;
 /// Runs a request; without a connection it is not run, and only its reply is made.
@@ -79,30 +98,56 @@ impl Thread {
         doing: &'static str,
         work: impl FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, StoreError> {
+        self.attempt(doing, work)
+            .await
+            .map_err(|undone| match undone {
+                Undone::Failed(failure) => store_error(doing, failure),
+                Undone::Store(error) => error,
+            })
+    }
+
+    /// The same, for those who want to know why nothing was done.
+    pub(super) async fn attempt<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Undone> {
         let (sender, receiver) = oneshot::channel();
+        let undone = move |why: Box<dyn std::error::Error + Send + Sync>| {
+            Err(Undone::Store(database(doing, why)))
+        };
         let job: Job = Box::new(move |connection| {
             let result = connection.map(work);
             let is_ok = matches!(result, Some(Ok(_)));
             let reply: Reply = Box::new(move |committed| {
                 let answer = match (committed, result) {
-                    (Ok(()), Some(result)) => result.map_err(|failure| store_error(doing, failure)),
-                    (Ok(()), None) => Err(database(doing, "the request was not run".into())),
-                    (Err(why), _) => Err(database(doing, why.into())),
+                    (Ok(()), Some(result)) => result.map_err(Undone::Failed),
+                    (Ok(()), None) => undone("the request was not run".into()),
+                    (Err(why), _) => undone(why.into()),
                 };
                 // Nobody waits any more: the one who asked was stopped.
                 drop(sender.send(answer));
             });
             (is_ok, reply)
         });
-        let gone = || database(doing, "the database thread has ended".into());
+        let gone = || Undone::Store(database(doing, "the database thread has ended".into()));
         self.jobs.try_send(job).map_err(|error| match error {
             mpsc::TrySendError::Full(_) => {
-                database(doing, "too many requests wait for the database".into())
+                let why = "too many requests wait for the database";
+                Undone::Store(database(doing, why.into()))
             }
             mpsc::TrySendError::Disconnected(_) => gone(),
         })?;
         receiver.await.unwrap_or_else(|_| Err(gone()))
     }
+}
+
+/// Why nothing of a request was done.
+pub(super) enum Undone {
+    /// It failed.
+    Failed(Failure),
+    /// It could not be run, or what it did could not be committed.
+    Store(StoreError),
 }
 
 fn transact(connection: &Connection, jobs: impl Iterator<Item = Job>) {

@@ -1,7 +1,7 @@
 //! `nightshift cases agree` and `disagree`: what a person says of a verdict.
 
 use nightshift_engine::{Measure, Meter as _, Verdict};
-use nightshift_pipeline::{Cases as _, Feedback as _, NewPersonVerdict, PersonVerdict};
+use nightshift_pipeline::{NewPersonVerdict, PersonVerdict};
 
 use crate::args::{CasesAgree, CasesDisagree};
 use crate::config::user;

@@ -1,9 +1,16 @@
 //! What people say of cases, and what follows from it in the store.
 
 use nightshift_alert::Content;
-use nightshift_pipeline::{Change, Feedback, NewPersonVerdict};
+use nightshift_engine::PastQuery;
+use nightshift_pipeline::{Change, NewPersonVerdict};
 
 use super::*;
+
+on_both_stores! {
+    the_newest_verdict_of_a_person_counts
+    decisions_carry_what_they_are_compared_by_and_no_words
+    a_disputed_case_is_triaged_again_when_anything_changes
+}
 
 fn says(verdict: Option<Verdict>, second: i64) -> NewPersonVerdict {
     NewPersonVerdict {
@@ -26,6 +33,12 @@ fn query(alert: &Alert) -> PastQuery {
     }
 }
 
+/// The first of them, as that of this account.
+fn of(account: &str, mut batch: Vec<Arrival>) -> Arrival {
+    batch[0].alert.key.account = account.into();
+    batch.remove(0)
+}
+
 /// Other content that does not matter by itself.
 fn elsewhere() -> Vec<Arrival> {
     let mut batch = arrivals(DNS);
@@ -34,16 +47,17 @@ fn elsewhere() -> Vec<Arrival> {
     batch
 }
 
-#[tokio::test]
-async fn the_newest_verdict_of_a_person_counts() {
-    let fixture = Fixture::new();
+async fn the_newest_verdict_of_a_person_counts(fixture: Fixture) {
     let store = &fixture.store;
     let id = case_of(&fixture.accept(DNS).await).0;
     let none = store.add_verdict(&id, says(None, 1)).await;
     assert!(matches!(none, Err(StoreError::NoVerdict(_))), "{none:?}");
     let claimed = fixture.claim().await;
     conclude_as(store, &claimed, Verdict::TruePositive).await;
-    let said = store.add_verdict(&id[..6], says(None, 2)).await.unwrap();
+    let said = store
+        .add_verdict(id.get(..6).unwrap(), says(None, 2))
+        .await
+        .unwrap();
     assert!(said.agreed && said.revision == 1);
     assert_eq!(said.verdict, Verdict::TruePositive);
     let benign = Verdict::BenignTruePositive;
@@ -59,9 +73,7 @@ async fn the_newest_verdict_of_a_person_counts() {
     assert!(matches!(unknown, Err(StoreError::NoSuchCase(_))));
 }
 
-#[tokio::test]
-async fn decisions_carry_what_they_are_compared_by_and_no_words() {
-    let fixture = Fixture::new();
+async fn decisions_carry_what_they_are_compared_by_and_no_words(fixture: Fixture) {
     let store = &fixture.store;
     let id = case_of(&fixture.accept(THEFT).await).0;
     let claimed = fixture.claim().await;
@@ -96,17 +108,15 @@ async fn decisions_carry_what_they_are_compared_by_and_no_words() {
     }
 }
 
-#[tokio::test]
-async fn a_disputed_case_is_triaged_again_when_anything_changes() {
-    for said in [None, Some(Verdict::TruePositive)] {
-        let fixture = Fixture::new();
+async fn a_disputed_case_is_triaged_again_when_anything_changes(fixture: Fixture) {
+    for (said, account) in [(None, "first"), (Some(Verdict::TruePositive), "second")] {
         let store = &fixture.store;
-        let id = case_of(&fixture.accept(DNS).await);
+        let id = case_of(&fixture.take(of(account, arrivals(DNS))).await);
         conclude_as(store, &fixture.claim().await, Verdict::TruePositive).await;
         if said.is_some() {
             store.add_verdict(&id.0, says(said, 3)).await.unwrap();
         }
-        let accepted = store.accept(elsewhere()).await.unwrap();
+        let accepted = [fixture.take(of(account, elsewhere())).await];
         assert_eq!(
             accepted[0].admission,
             Admission::Sighting(id.clone(), Seen::Unchanged)
@@ -114,13 +124,15 @@ async fn a_disputed_case_is_triaged_again_when_anything_changes() {
         let benign = says(Some(Verdict::BenignTruePositive), 4);
         store.add_verdict(&id.0, benign).await.unwrap();
         assert_eq!(
-            fixture.accept(DNS).await.admission,
+            fixture.take(of(account, arrivals(DNS))).await.admission,
             Admission::Sighting(id.clone(), Seen::Same)
         );
-        let accepted = store.accept(elsewhere()).await.unwrap();
+        let accepted = [fixture.take(of(account, elsewhere())).await];
         assert_eq!(
             accepted[0].admission,
             Admission::Revision(id, Change::Disputed)
         );
+        let claimed = fixture.claim().await;
+        conclude(store, &claimed).await;
     }
 }

@@ -1,12 +1,16 @@
 //! The ledger: every accepted alert stands in it once, in one place, and the place is true.
 
 use nightshift_alert::Severity;
-use nightshift_pipeline::{Match, Mute, Places};
+use nightshift_pipeline::{Match, Mute};
 use proptest::prelude::*;
-use rusqlite::Connection;
+use proptest::strategy::ValueTree;
 
 use super::admission::arrival;
 use super::*;
+
+on_both_stores! {
+    g2_every_accepted_alert_is_in_exactly_one_place
+}
 
 /// What may happen to a store.
 #[derive(Debug, Clone)]
@@ -77,7 +81,7 @@ fn policy() -> AdmissionPolicy {
 const WRONG: [(&str, &str); 7] = [
     (
         "a message without an arrival, or with two",
-        "SELECT count(*) FROM raw_messages r WHERE (SELECT count(*) FROM arrivals a WHERE a.raw_id = r.id) <> 1",
+        "SELECT count(*) FROM {raw} r WHERE (SELECT count(*) FROM arrivals a WHERE a.raw_id = r.id) <> 1",
     ),
     (
         "arrivals and places",
@@ -89,7 +93,7 @@ const WRONG: [(&str, &str); 7] = [
     ),
     (
         "sightings",
-        "SELECT count(*) FROM raw_messages r JOIN arrivals a ON a.raw_id = r.id \
+        "SELECT count(*) FROM {raw} r JOIN arrivals a ON a.raw_id = r.id \
          WHERE (a.outcome = 'sighting') <> EXISTS (SELECT 1 FROM sightings s WHERE s.raw_id = r.id AND s.case_id = a.case_id)",
     ),
     (
@@ -108,27 +112,30 @@ const WRONG: [(&str, &str); 7] = [
     ),
 ];
 
-fn check(path: &Path, accepted: usize) {
-    let connection = Connection::open(path).unwrap();
-    let count = |sql: &str| -> i64 { connection.query_row(sql, [], |row| row.get(0)).unwrap() };
+async fn check(fixture: &Fixture, accepted: usize) {
     for (what, sql) in WRONG {
-        assert_eq!(count(sql), 0, "{what}");
+        assert_eq!(fixture.count(sql).await, 0, "{what}");
     }
-    let total = count("SELECT count(*) FROM places");
+    let total = fixture.count("SELECT count(*) FROM places").await;
     assert_eq!(usize::try_from(total), Ok(accepted));
 }
 
-async fn play(story: Vec<Happens>) {
-    let folder = tempfile::tempdir().unwrap();
-    let mut options = options(folder.path());
-    options.admission = policy();
-    let store = SqliteStore::open(&options).unwrap();
+/// Plays a story on a store that knows other keys already, or none.
+async fn play(
+    fixture: &Fixture,
+    store: &Arc<dyn Store>,
+    round: usize,
+    story: Vec<Happens>,
+) -> usize {
     let (mut second, mut total) = (0, 0);
     for one in story {
         second += 1;
         match one {
             Happens::Arrive(batch) => {
-                let batch: Vec<_> = batch.iter().map(|one| to_arrival(one, second)).collect();
+                let mut batch: Vec<_> = batch.iter().map(|one| to_arrival(one, second)).collect();
+                for arrival in &mut batch {
+                    arrival.alert.key.account = format!("round {round}");
+                }
                 total += batch.len();
                 for accepted in store.accept(batch).await.unwrap() {
                     let is_hidden = matches!(
@@ -140,53 +147,32 @@ async fn play(story: Vec<Happens>) {
             }
             Happens::Triage(most) => {
                 for claimed in store.claim(Lane::Any, most).await.unwrap() {
-                    conclude_as(&store, &claimed, Verdict::TruePositive).await;
+                    conclude_as(store, &claimed, Verdict::TruePositive).await;
                 }
             }
         }
     }
-    check(&options.path, total);
-    let places = store.places().await.unwrap();
+    let places = fixture.store.places().await.unwrap();
     let sum: u64 = places.iter().map(|place| place.alerts).sum();
-    assert_eq!(usize::try_from(sum), Ok(total), "{places:?}");
+    assert_eq!(
+        i64::try_from(sum),
+        Ok(fixture.count("SELECT count(*) FROM arrivals").await)
+    );
+    total
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
-
-    #[test]
-    fn g2_every_accepted_alert_is_in_exactly_one_place(story in prop::collection::vec(happens(), 1..14)) {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(play(story));
+/// Every story on the same store: they differ in their keys, and meet in their storms.
+async fn g2_every_accepted_alert_is_in_exactly_one_place(fixture: Fixture) {
+    let mut options = options();
+    options.admission = policy();
+    let store = fixture.another(options).await;
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::default());
+    let stories = prop::collection::vec(happens(), 1..14);
+    let mut total = 0;
+    for round in 0..32 {
+        let story = stories.new_tree(&mut runner).unwrap().current();
+        println!("{story:?}");
+        total += play(&fixture, &store, round, story).await;
+        check(&fixture, total).await;
     }
-}
-
-#[tokio::test]
-async fn f32_what_an_earlier_version_stored_has_its_place_after_the_migration() {
-    let folder = tempfile::tempdir().unwrap();
-    let options = options(folder.path());
-    let mut connection = connect(&options.path).unwrap();
-    migrations::migrations::runner()
-        .set_target(refinery::Target::Version(1))
-        .run(&mut connection)
-        .unwrap();
-    connection
-        .execute_batch(
-            "INSERT INTO cases (id, key, feed, type, title, severity, content, status, revision, opened_at, touched_at)
-             VALUES ('a', 'k', 'guardduty', 't', 'title', 2, 'c', 'queued', 2, '2026-03-02T00:00:00Z', '2026-03-02T00:00:00Z');
-             INSERT INTO raw_messages VALUES (7, 's', '2026-03-02T00:00:00Z', 0, '', x'');
-             INSERT INTO alerts VALUES ('a', 1, 7, 's', '2026-03-02T00:00:00Z', '{}');
-             INSERT INTO alerts VALUES ('a', 2, NULL, 's', '2026-03-02T00:01:00Z', '{}');
-             INSERT INTO sightings VALUES (1, 'a', NULL, 's', '2026-03-02T00:02:00Z', 1, 'c');
-             INSERT INTO dead_letters VALUES (1, 's', '2026-03-02T00:00:00Z', 'cut', 0, '', 7, 'a');",
-        )
-        .unwrap();
-    drop(connection);
-    let store = SqliteStore::open(&options).unwrap();
-    let places = store.places().await.unwrap();
-    let counts: Vec<_> = places
-        .iter()
-        .map(|one| (one.place.as_str(), one.alerts))
-        .collect();
-    assert_eq!(counts, [("case", 1), ("dead_letter", 1), ("sighting", 1)]);
 }

@@ -1,10 +1,17 @@
 //! Mutes: what they hide, how it is counted, and what one would have hidden.
 
 use nightshift_alert::Severity;
-use nightshift_pipeline::{Match, Mute, Mutes, NewMute};
+use nightshift_pipeline::{Match, Mute, NewMute};
 
 use super::admission::arrival;
 use super::*;
+
+on_both_stores! {
+    a_mute_hides_and_counts_until_it_is_removed
+    a_mute_of_the_configuration_holds_until_its_end
+    a_preview_says_what_would_have_been_hidden_and_which_true_positives
+    a_preview_counts_what_other_mutes_hid
+}
 
 fn dns(severity: Severity) -> NewMute {
     NewMute {
@@ -19,9 +26,7 @@ fn dns(severity: Severity) -> NewMute {
     }
 }
 
-#[tokio::test]
-async fn a_mute_hides_and_counts_until_it_is_removed() {
-    let fixture = Fixture::new();
+async fn a_mute_hides_and_counts_until_it_is_removed(fixture: Fixture) {
     let mute = fixture.store.add_mute(dns(Severity::Medium), at(0)).await;
     assert_eq!(mute.unwrap().name, "m1");
     for second in 1..4 {
@@ -47,12 +52,10 @@ async fn a_mute_hides_and_counts_until_it_is_removed() {
     }
 }
 
-#[tokio::test]
-async fn a_mute_of_the_configuration_holds_until_its_end() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut options = options(folder.path());
+async fn a_mute_of_the_configuration_holds_until_its_end(fixture: Fixture) {
+    let mut options = options();
     options.admission.mutes = vec![dns(Severity::Medium).named("resolver")];
-    let store = SqliteStore::open(&options).unwrap();
+    let store = fixture.another(options).await;
     let accept = async |second| {
         let batch = vec![arrival(second, |_| {})];
         store.accept(batch).await.unwrap().remove(0).admission
@@ -63,9 +66,7 @@ async fn a_mute_of_the_configuration_holds_until_its_end() {
     assert!(rows[0].configured && rows[0].hits == 1, "{rows:?}");
 }
 
-#[tokio::test]
-async fn a_preview_says_what_would_have_been_hidden_and_which_true_positives() {
-    let fixture = Fixture::new();
+async fn a_preview_says_what_would_have_been_hidden_and_which_true_positives(fixture: Fixture) {
     for (number, verdict) in [
         (0, Verdict::TruePositive),
         (1, Verdict::FalsePositive),
@@ -102,9 +103,7 @@ async fn a_preview_says_what_would_have_been_hidden_and_which_true_positives() {
     assert!(found.true_positives.is_empty(), "only what came since");
 }
 
-#[tokio::test]
-async fn a_preview_counts_what_other_mutes_hid() {
-    let fixture = Fixture::new();
+async fn a_preview_counts_what_other_mutes_hid(fixture: Fixture) {
     let mute: Mute = fixture
         .store
         .add_mute(dns(Severity::Medium), at(0))

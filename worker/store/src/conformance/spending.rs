@@ -1,8 +1,13 @@
 //! What cases cost, summed by case and by day while they run.
 
-use nightshift_pipeline::{DaySpent, Spending};
+use nightshift_pipeline::DaySpent;
 
 use super::*;
+
+on_both_stores! {
+    charges_add_up_by_case_and_day_while_the_case_runs
+    what_is_not_written_is_not_charged
+}
 
 fn day() -> chrono::NaiveDate {
     at(0).date_naive()
@@ -16,9 +21,7 @@ fn charge(urgent: bool, usd: f64) -> Charge {
     }
 }
 
-#[tokio::test]
-async fn charges_add_up_by_case_and_day_while_the_case_runs() {
-    let fixture = Fixture::new();
+async fn charges_add_up_by_case_and_day_while_the_case_runs(fixture: Fixture) {
     fixture.accept(DNS).await;
     let first = fixture.claim().await;
     fixture.accept(MINER).await;
@@ -43,7 +46,7 @@ async fn charges_add_up_by_case_and_day_while_the_case_runs() {
     assert_eq!(store.spent_on(day()).await.unwrap(), sum);
     closing.charge = charge(false, 0.5);
     store.conclude(&first.lease, &closing).await.unwrap();
-    let other = fixture.other("another process");
+    let other = fixture.another(options()).await;
     let sum = DaySpent {
         other_usd: 2.0,
         ..sum
@@ -55,9 +58,7 @@ async fn charges_add_up_by_case_and_day_while_the_case_runs() {
     assert!((view.row.usd - 2.0).abs() < 1e-9, "{}", view.row.usd);
 }
 
-#[tokio::test]
-async fn what_is_not_written_is_not_charged() {
-    let fixture = Fixture::new();
+async fn what_is_not_written_is_not_charged(fixture: Fixture) {
     fixture.accept(DNS).await;
     let claimed = fixture.claim().await;
     fixture.store.release(&claimed.lease).await.unwrap();

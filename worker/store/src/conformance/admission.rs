@@ -5,6 +5,17 @@ use nightshift_pipeline::{Change, SetAside};
 
 use super::*;
 
+on_both_stores! {
+    a23_a_concluded_case_is_triaged_again_when_somebody_else_acts
+    what_waits_is_replaced_until_its_triage_has_begun
+    what_runs_is_run_again_when_it_ends_and_only_the_latest_waits
+    three_revisions_a_day_and_every_rise_in_severity
+    what_is_older_never_wins
+    a_state_at_the_feed_is_noted_on_its_case_and_else_set_aside
+    a_storm_is_one_case_with_members
+    run_always_triages
+}
+
 /// A real finding of medium severity that came at this second, changed.
 pub(super) fn arrival(second: i64, change: impl FnOnce(&mut Alert)) -> Arrival {
     let mut arrival = arrivals(DNS).remove(0);
@@ -31,10 +42,6 @@ fn actor(last: u8) -> impl FnOnce(&mut Alert) {
 }
 
 impl Fixture {
-    pub(super) async fn take(&self, arrival: Arrival) -> Accepted {
-        self.store.accept(vec![arrival]).await.unwrap().remove(0)
-    }
-
     /// A concluded case.
     async fn concluded(&self) -> CaseId {
         self.take(arrival(0, |_| {})).await;
@@ -44,9 +51,7 @@ impl Fixture {
     }
 }
 
-#[tokio::test]
-async fn a23_a_concluded_case_is_triaged_again_when_somebody_else_acts() {
-    let fixture = Fixture::new();
+async fn a23_a_concluded_case_is_triaged_again_when_somebody_else_acts(fixture: Fixture) {
     let id = fixture.concluded().await;
     let again = fixture.take(arrival(10, actor(7))).await;
     assert_eq!(
@@ -66,9 +71,7 @@ async fn a23_a_concluded_case_is_triaged_again_when_somebody_else_acts() {
     assert_eq!(same.admission, Admission::Sighting(id, Seen::Same));
 }
 
-#[tokio::test]
-async fn what_waits_is_replaced_until_its_triage_has_begun() {
-    let fixture = Fixture::new();
+async fn what_waits_is_replaced_until_its_triage_has_begun(fixture: Fixture) {
     let first = fixture.take(arrival(0, |_| {})).await;
     let id = case_of(&first);
     let second = fixture.take(arrival(1, actor(7))).await;
@@ -96,9 +99,7 @@ async fn what_waits_is_replaced_until_its_triage_has_begun() {
     assert_eq!((view.row.revision, view.events.len()), (1, 1));
 }
 
-#[tokio::test]
-async fn what_runs_is_run_again_when_it_ends_and_only_the_latest_waits() {
-    let fixture = Fixture::new();
+async fn what_runs_is_run_again_when_it_ends_and_only_the_latest_waits(fixture: Fixture) {
     fixture.take(arrival(0, |_| {})).await;
     let claimed = fixture.claim().await;
     let id = claimed.lease.case_id.clone();
@@ -141,9 +142,7 @@ async fn what_runs_is_run_again_when_it_ends_and_only_the_latest_waits() {
     );
 }
 
-#[tokio::test]
-async fn three_revisions_a_day_and_every_rise_in_severity() {
-    let fixture = Fixture::new();
+async fn three_revisions_a_day_and_every_rise_in_severity(fixture: Fixture) {
     let id = fixture.concluded().await;
     let again = async |arrival: Arrival| {
         let accepted = fixture.take(arrival).await;
@@ -172,9 +171,7 @@ async fn three_revisions_a_day_and_every_rise_in_severity() {
     assert_eq!(view.sightings[0].note.as_deref(), Some("too_often:actor"));
 }
 
-#[tokio::test]
-async fn what_is_older_never_wins() {
-    let fixture = Fixture::new();
+async fn what_is_older_never_wins(fixture: Fixture) {
     let updated = |second: i64, severity: Severity| {
         arrival(0, move |alert| {
             alert.times.updated = Some(at(second));
@@ -190,9 +187,7 @@ async fn what_is_older_never_wins() {
     assert_eq!(fixture.claim().await.alert.severity, Severity::Medium);
 }
 
-#[tokio::test]
-async fn a_state_at_the_feed_is_noted_on_its_case_and_else_set_aside() {
-    let fixture = Fixture::new();
+async fn a_state_at_the_feed_is_noted_on_its_case_and_else_set_aside(fixture: Fixture) {
     let archived = |alert: &mut Alert| alert.state.archived = true;
     let alone = fixture
         .take(arrival(0, |alert| {
@@ -215,9 +210,7 @@ async fn a_state_at_the_feed_is_noted_on_its_case_and_else_set_aside() {
     assert_eq!(active.admission, Admission::Sighting(id, Seen::Same));
 }
 
-#[tokio::test]
-async fn a_storm_is_one_case_with_members() {
-    let fixture = Fixture::new();
+async fn a_storm_is_one_case_with_members(fixture: Fixture) {
     let nth = |second: i64, number: i64| {
         arrival(second, |alert| alert.key.id = format!("finding {number}"))
     };
@@ -256,9 +249,7 @@ async fn a_storm_is_one_case_with_members() {
     assert_eq!(fixture.take(nth(900, 50)).await.admission, Admission::New);
 }
 
-#[tokio::test]
-async fn run_always_triages() {
-    let fixture = Fixture::new();
+async fn run_always_triages(fixture: Fixture) {
     let asked = |second: i64| {
         let mut arrival = arrival(second, |alert| alert.state.archived = true);
         arrival.always = true;

@@ -1,0 +1,78 @@
+//! Cases: claims and leases in `claim`, what workers write in `journal`, what people read in `read`.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use nightshift_alert::Severity;
+use nightshift_engine::Event;
+use nightshift_pipeline::{
+    CaseFilter, CaseId, CaseRow, CaseView, Cases, Charge, Claimed, Closing, JournalLine, Lane,
+    Lease, StoreError,
+};
+
+use super::PostgresStore;
+use super::read;
+
+#[async_trait]
+impl Cases for PostgresStore {
+    async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<Claimed>, StoreError> {
+        self.claim_best(lane, most).await
+    }
+
+    async fn claim_one(&self, id: &CaseId) -> Result<Option<Claimed>, StoreError> {
+        self.claim_this(id).await
+    }
+
+    async fn renew(&self, leases: &[Lease]) -> Result<(), StoreError> {
+        self.renew_all(leases).await
+    }
+
+    async fn release(&self, lease: &Lease) -> Result<(), StoreError> {
+        self.give_back(lease).await
+    }
+
+    async fn append(
+        &self,
+        lease: &Lease,
+        events: &[Event],
+        charge: Charge,
+    ) -> Result<(), StoreError> {
+        self.write(lease, events, charge).await
+    }
+
+    async fn conclude(&self, lease: &Lease, closing: &Closing) -> Result<(), StoreError> {
+        self.end(lease, closing).await
+    }
+
+    async fn list(&self, filter: &CaseFilter) -> Result<Vec<CaseRow>, StoreError> {
+        self.look("list cases", |session| async move {
+            read::list(&session, filter).await
+        })
+        .await
+    }
+
+    async fn view(&self, id: &str) -> Result<CaseView, StoreError> {
+        self.look("read a case", |session| async move {
+            read::view(&session, id).await
+        })
+        .await
+    }
+
+    async fn journal(
+        &self,
+        id: &CaseId,
+        revision: Option<u32>,
+    ) -> Result<Vec<JournalLine>, StoreError> {
+        self.look("read a journal", |session| async move {
+            read::journal(&session, id, revision).await
+        })
+        .await
+    }
+
+    async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError> {
+        self.look("count waiting cases", |session| async move {
+            read::waiting(&session).await
+        })
+        .await
+    }
+}
