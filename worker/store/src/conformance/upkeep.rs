@@ -54,6 +54,8 @@ async fn what_grew_old_goes_in_batches_and_what_is_young_stays(fixture: Fixture)
     assert_eq!(store.expire(Kept::Cases, future, 2).await.unwrap(), 1);
     assert_eq!(store.expire(Kept::Cases, future, 2).await.unwrap(), 0);
     assert_eq!(rows(&fixture, "cases").await, 2, "those that wait");
+    let orphans = "SELECT count(*) FROM indicators WHERE case_id NOT IN (SELECT id FROM cases)";
+    assert_eq!(fixture.count(orphans).await, 0);
     assert_eq!(store.expire(Kept::DeadLetters, future, 9).await.unwrap(), 1);
     assert_eq!(rows(&fixture, "{raw}").await, 0);
     assert_eq!(store.expire(Kept::Hidden, future, 9).await.unwrap(), 1);

@@ -23,7 +23,7 @@ const SAME_VALUE: &str = "SELECT (wanted.number - 1)::integer, found.case_id \
      FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS wanted (type, value, number) \
      CROSS JOIN LATERAL ( \
          SELECT i.case_id, c.opened_at FROM indicators i JOIN cases c ON c.id = i.case_id \
-         WHERE i.type = wanted.type AND md5(i.value) = md5(wanted.value) AND i.value = wanted.value \
+         WHERE i.type = wanted.type AND hashtextextended(i.value, 0) = hashtextextended(wanted.value, 0) AND i.value = wanted.value \
              AND i.case_id <> $3 AND i.role <> 'related' \
          GROUP BY i.case_id, c.opened_at ORDER BY c.opened_at DESC LIMIT $4 \
      ) AS found";

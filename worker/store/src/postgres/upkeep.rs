@@ -14,8 +14,11 @@ const JOURNALS: &str = "DELETE FROM journal USING (SELECT id FROM cases \
          WHERE status IN ('concluded', 'failed', 'cancelled') AND concluded_at < $1 \
              AND EXISTS (SELECT FROM journal WHERE case_id = cases.id) ORDER BY concluded_at LIMIT $2) AS old \
      WHERE case_id = old.id";
-const CASES: &str = "DELETE FROM cases WHERE id IN (SELECT id FROM cases \
-     WHERE status IN ('concluded', 'failed', 'cancelled') AND concluded_at < $1 ORDER BY concluded_at LIMIT $2)";
+const CASES: &str = "WITH gone AS (DELETE FROM cases WHERE id IN (SELECT id FROM cases \
+         WHERE status IN ('concluded', 'failed', 'cancelled') AND concluded_at < $1 ORDER BY concluded_at LIMIT $2) \
+         RETURNING id), \
+     indicated AS (DELETE FROM indicators WHERE case_id IN (SELECT id FROM gone)) \
+     SELECT count(*) FROM gone";
 const DEAD_LETTERS: &str = "WITH gone AS (DELETE FROM dead_letters WHERE id IN \
          (SELECT id FROM dead_letters WHERE received_at < $1 ORDER BY id LIMIT $2) RETURNING raw_id), \
      bytes AS (DELETE FROM raw_alerts WHERE id IN (SELECT raw_id FROM gone)) \
@@ -42,6 +45,8 @@ const PURGE: &str = "WITH chosen AS ( \
          DELETE FROM raw_alerts WHERE id IN (SELECT raw_id FROM chosen UNION SELECT raw_id FROM of_cases) \
      ), gone AS ( \
          DELETE FROM cases WHERE id IN (SELECT case_id FROM chosen) \
+     ), indicated AS ( \
+         DELETE FROM indicators WHERE case_id IN (SELECT case_id FROM chosen) \
      ) \
      SELECT count(*) FROM ledger";
 
@@ -68,11 +73,9 @@ impl Upkeep for PostgresStore {
                 RAW
             }
             Kept::Journals => JOURNALS,
-            Kept::Cases => CASES,
             Kept::Hidden => HIDDEN,
-            Kept::DeadLetters => {
-                return self.count(doing, DEAD_LETTERS, [&before, &most]).await;
-            }
+            Kept::Cases => return self.count(doing, CASES, [&before, &most]).await,
+            Kept::DeadLetters => return self.count(doing, DEAD_LETTERS, [&before, &most]).await,
         };
         self.change(doing, sql, [&before, &most]).await
     }

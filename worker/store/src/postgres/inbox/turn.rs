@@ -38,12 +38,16 @@ const REPLACE: &str = "WITH pending AS ( \
 /// something more severe than what it triages is as urgent as that.
 const NOTE: &str = "UPDATE cases SET feed_state = NULL, updated_at = coalesce($2, updated_at), \
      severity = greatest(severity, $3::text::severity) WHERE id = $1";
+/// Those that the case has already stay as they are.
+const ADD_INDICATORS: &str = "INSERT INTO indicators (type, value, case_id, role) \
+     SELECT type, value, $3, role FROM unnest($1::text[], $2::text[], $4::text[]) AS new (type, value, role) \
+     EXCEPT SELECT type, value, case_id, role FROM indicators WHERE case_id = $3";
 /// The key stands here because a sighting may be that of a member, whose state is not the state of its case.
 const NOTE_STATE: &str = "UPDATE cases SET feed_state = $3::text::jsonb, updated_at = coalesce($4, updated_at) \
      WHERE id = $1 AND key = $2";
 
 /// All of them.
-pub(super) const STATEMENTS: [&str; 4] = [AGAIN, REPLACE, NOTE, NOTE_STATE];
+pub(super) const STATEMENTS: [&str; 5] = [AGAIN, REPLACE, NOTE, NOTE_STATE, ADD_INDICATORS];
 
 /// An alert that a case is to triage.
 pub(super) struct Coming<'a> {
@@ -191,11 +195,10 @@ impl Next {
     }
 
     async fn send_note(&self, session: &Session) -> Result<(), Failure> {
-        let ids = vec![&self.id; self.kinds.len()];
         tokio::try_join!(
             biased;
             session.change(NOTE, [&self.id, &self.updated, &self.severity]),
-            session.change(super::write::ADD_INDICATORS, [&self.kinds, &self.values, &ids, &self.roles]),
+            session.change(ADD_INDICATORS, [&self.kinds, &self.values, &self.id, &self.roles]),
         )?;
         Ok(())
     }
