@@ -121,7 +121,7 @@ pub(crate) async fn connect(url: &str) -> Client {
 /// The name of a database with the schema, which is made where it is missing.
 async fn model() -> Option<String> {
     let admin = server()?;
-    let name = format!("nightshift_model_{:x}", PostgresStore::schema_checksum());
+    let name = format!("model_of_nightshift_{:x}", PostgresStore::schema_checksum());
     let client = connect(&admin).await;
     let find = format!("SELECT datname FROM pg_database WHERE datname = '{name}'");
     if texts(&client, &find).await.is_empty() {

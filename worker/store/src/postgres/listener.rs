@@ -14,8 +14,8 @@ use super::connect::{Connector, Driven};
 use crate::bell::Bell;
 
 /// Said once for each batch that made work, in its transaction.
-pub(super) const NOTIFY: &str = "SELECT pg_notify('nightshift_work', '')";
-const LISTEN: &str = "LISTEN nightshift_work";
+pub(super) const NOTIFY: &str = "SELECT pg_notify('nightshift-work', '')";
+const LISTEN: &str = "LISTEN \"nightshift-work\"";
 const SHORTEST_WAIT: Duration = Duration::from_millis(200);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
