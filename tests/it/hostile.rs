@@ -3,7 +3,9 @@
 //! reach a tool that is not there, or keep a report away.
 
 mod analyst;
-mod world;
+mod pipe;
+mod whole;
+pub(crate) mod world;
 
 use nightshift_alert::{Alert, Severity};
 use nightshift_engine::{Reason, State, Verdict};

@@ -4,5 +4,7 @@
 
 mod cli;
 mod demo;
+mod fake;
 mod hostile;
 mod house;
+mod models;

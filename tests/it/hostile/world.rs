@@ -24,20 +24,56 @@ const SCANNERS: &str = "id,subject,owner,purpose,approved_by,valid_from,valid_un
 const CHANGES: &str = "id,subject,actor,from,until,status,approved_by,summary,expected_findings\n\
     c-1,other-1,,2020-01-01T00:00:00Z,2099-01-01T00:00:00Z,implemented,x.yz,all of it,*Access*\n";
 
+/// The delimiter of all cases here.
+pub(crate) const KEY: &str = "5a17c0de9f3b2468";
+
 /// What was seen of a case beside its state.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(crate) struct Outcome {
     /// Tools that were called and are not declared.
-    pub(super) undeclared: Vec<String>,
+    pub(crate) undeclared: Vec<String>,
     /// Every argument that reached a tool.
-    pub(super) arguments: Vec<String>,
+    pub(crate) arguments: Vec<String>,
     /// Questions that were asked.
-    pub(super) questions: usize,
+    pub(crate) questions: usize,
 }
 
-struct Watched {
+/// What a case has beside its alert and its analyst.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Setup {
+    /// Its caps.
+    pub(crate) limits: Limits,
+    /// How it is worked on.
+    pub(crate) conduct: Conduct,
+    /// A log, an object per line; empty: there is none.
+    pub(crate) log: String,
+    /// Its delimiter; empty: [`KEY`].
+    pub(crate) key: String,
+}
+
+/// The real tools, and what reaches them.
+pub(super) struct Watched {
     tools: Tools,
     seen: Mutex<Outcome>,
+}
+
+impl Watched {
+    /// The tools over these earlier cases.
+    pub(super) fn new(past: Arc<dyn PastCases>) -> Self {
+        Self::with(past, "")
+    }
+
+    fn with(past: Arc<dyn PastCases>, log: &str) -> Self {
+        Self {
+            tools: tools(past, log),
+            seen: Mutex::default(),
+        }
+    }
+
+    /// Tools that were called and are not declared.
+    pub(super) fn undeclared(&self) -> Vec<String> {
+        self.seen.lock().unwrap().undeclared.clone()
+    }
 }
 
 #[async_trait]
@@ -66,7 +102,8 @@ impl PastCases for NoPast {
     }
 }
 
-struct NoRules;
+/// No rules that clear.
+pub(super) struct NoRules;
 impl Exonerator for NoRules {
     fn exonerate(&self, _: &ConcludeQuestion) -> Vec<Exoneration> {
         Vec::new()
@@ -84,14 +121,15 @@ impl Journal for Nowhere {
     }
 }
 
-struct Noon;
+/// A clock that stands.
+pub(super) struct Noon;
 impl Clock for Noon {
     fn now(&self) -> DateTime<Utc> {
         DateTime::from_timestamp(1_790_000_000, 0).unwrap()
     }
 }
 
-fn tools() -> Tools {
+fn tools(past: Arc<dyn PastCases>, log: &str) -> Tools {
     let register = |kind: &str, name: &str| json!({"kind": kind, "name": name, "path": "x.csv"});
     let mut configs: Vec<ToolConfig> = [
         json!({"kind": "indicator_facts", "name": "facts"}),
@@ -102,6 +140,9 @@ fn tools() -> Tools {
         register("change_lookup", "changes"),
     ]
     .into_iter()
+    .chain((!log.is_empty()).then(
+        || json!({"kind": "log_search", "name": "logs", "format": "json_lines", "path": "x.jsonl"}),
+    ))
     .map(|config| serde_json::from_value(config).unwrap())
     .collect();
     for config in &mut configs {
@@ -115,18 +156,27 @@ fn tools() -> Tools {
             ToolConfig::ChangeLookup(config) => {
                 config.path = Content::embedded("changes.csv", CHANGES)
             }
+            ToolConfig::LogSearch(config) => {
+                config.path = Content::embedded("log.jsonl", log.to_owned().leak())
+            }
             _ => {}
         }
     }
-    Tools::build(&configs, Arc::new(NoPast), std::path::Path::new("")).unwrap()
+    Tools::build(&configs, past, std::path::Path::new("")).unwrap()
 }
 
 /// Triages one alert with this analyst.
 pub(super) async fn triage(alert: Alert, analyst: impl Analyst + 'static) -> (State, Outcome) {
-    let watched = Arc::new(Watched {
-        tools: tools(),
-        seen: Mutex::default(),
-    });
+    triage_in(Setup::default(), alert, Arc::new(analyst)).await
+}
+
+/// The same with what else the case has.
+pub(crate) async fn triage_in(
+    setup: Setup,
+    alert: Alert,
+    analyst: Arc<dyn Analyst>,
+) -> (State, Outcome) {
+    let watched = Arc::new(Watched::with(Arc::new(NoPast), &setup.log));
     let opened = Opened {
         version: JOURNAL_VERSION,
         case_id: "case".into(),
@@ -135,19 +185,23 @@ pub(super) async fn triage(alert: Alert, analyst: impl Analyst + 'static) -> (St
         profile: "default".into(),
         analyst: AnalystKind::Model,
         models: vec!["taken/over".into()],
-        limits: Limits::default(),
+        limits: setup.limits,
         reserve: Cost {
             model_calls: 1,
             ..Cost::default()
         },
         tools: watched.specs().into(),
         actions: Arc::new([]),
-        conduct: Conduct::default(),
-        delimiter: String::new(),
+        conduct: setup.conduct,
+        delimiter: if setup.key.is_empty() {
+            KEY.to_owned()
+        } else {
+            setup.key
+        },
         prompts: String::new(),
     };
     let ports = Ports {
-        analyst: Arc::new(analyst),
+        analyst,
         fallback: None,
         toolbox: watched.clone(),
         exonerator: Arc::new(NoRules),

@@ -39,6 +39,7 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Run sample alerts through the whole pipe and print the reports
     #[command(after_help = "Examples:\n  \
+        nightshift demo              the reports, then the pages on http://127.0.0.1:8080 until Ctrl-C\n  \
         nightshift demo --once       the reports and a closing table\n  \
         nightshift demo --once       again: the same alerts are sightings of the cases there are\n  \
         nightshift cases list        what the demo left in ./nightshift-data/")]
@@ -48,6 +49,7 @@ pub(crate) enum Command {
         nightshift run finding.json                      progress on stderr, report on stdout\n  \
         aws guardduty get-findings … | nightshift run -  straight from the API\n  \
         nightshift run finding.json --plan-only          show the plan, run nothing\n  \
+        ANTHROPIC_API_KEY=… nightshift run finding.json --model anthropic/claude-sonnet-4-5\n  \
         nightshift run finding.json --format json --quiet | jq .verdict\n\n\
         A finding that was triaged before is triaged again, as a new revision of its case;\n\
         one whose triage was interrupted goes on where it was.")]
@@ -55,6 +57,14 @@ pub(crate) enum Command {
     /// List and show cases
     #[command(subcommand)]
     Cases(Cases),
+    /// Triage a recorded case again with its stored tool results, and show what differs
+    #[command(after_help = "Examples:\n  \
+        nightshift replay k3f9                          the same profile: did prompts or models change the outcome?\n  \
+        nightshift replay k3f9 --profile cheap          another profile on the same evidence\n  \
+        nightshift replay k3f9 --model openai/gpt-5     another model for every question\n\n\
+        No tool is called and nothing is stored or sent; models are asked, and cost what they cost.\n\
+        Exit codes: 0 the same verdict, 1 another verdict or no end.")]
+    Replay(Replay),
     /// List and show messages that could not be read
     #[command(
         subcommand,
@@ -85,8 +95,8 @@ pub(crate) struct Demo {
     /// End after the reports
     #[arg(long)]
     pub(crate) once: bool,
-    /// Port of the pages, as soon as there are pages
-    #[arg(long, default_value_t = 8080, hide = true)]
+    /// Port of the pages on 127.0.0.1; 0 takes a free one
+    #[arg(long, default_value_t = 8080, conflicts_with = "once")]
     pub(crate) port: u16,
     /// No progress on standard error
     #[arg(long)]
@@ -107,12 +117,40 @@ pub(crate) struct Run {
     /// How the case is worked on, instead of what its profile says
     #[arg(long, value_enum, value_name = "STRATEGY")]
     pub(crate) strategy: Option<HowToWork>,
+    /// Model for every question: one of the configuration by name, or openai/…, anthropic/…, gemini/…, bedrock/… with
+    /// the key from that provider's usual environment variable
+    #[arg(long, value_name = "PROVIDER/NAME")]
+    pub(crate) model: Option<String>,
     /// Show the plan and stop before anything is run or kept
     #[arg(long)]
     pub(crate) plan_only: bool,
     /// No progress on standard error
     #[arg(long)]
     pub(crate) quiet: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Replay {
+    /// The case's id, or a beginning of it
+    #[arg(value_name = "CASE")]
+    pub(crate) id: String,
+    /// Which triage of it, counted from 1 [default: the latest]
+    #[arg(long, value_name = "N")]
+    pub(crate) revision: Option<u32>,
+    /// Profile to triage with, instead of the recorded one
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+    /// How the case is worked on, instead of what the profile says
+    #[arg(long, value_enum, value_name = "STRATEGY")]
+    pub(crate) strategy: Option<HowToWork>,
+    /// Model for every question, as in `nightshift run`
+    #[arg(long, value_name = "PROVIDER/NAME")]
+    pub(crate) model: Option<String>,
+    /// No progress on standard error
+    #[arg(long)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) json: Json,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

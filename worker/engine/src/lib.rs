@@ -50,7 +50,7 @@ pub use finding::{Finding, FindingDraft, Quote, QuoteDraft, Stance};
 pub use fold::{apply, fold};
 pub use journal::{UnreadableEvent, read_event};
 pub use limits::{Cap, Cost, Limits};
-pub use measure::Measure;
+pub use measure::{Measure, ModelTokens};
 pub use plan::{
     Mode, Plan, PlanUpdate, Step, StepDraft, StepId, StepOutcome, StepStatus, UpdateRecord,
 };

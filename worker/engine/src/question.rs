@@ -174,6 +174,8 @@ pub struct ConcludeQuestion {
     pub cleared: bool,
     /// The actions that may be advised.
     pub actions: Arc<[ActionTemplate]>,
+    /// The tools of the case; none may be called any more, but prompts of one case tell of the same ones.
+    pub tools: Arc<[ToolSpec]>,
     /// The cap that ended the work, if one did.
     pub stopped_by: Option<Cap>,
     /// What is wrong with the claims of the first answer; asked once more where there is something.

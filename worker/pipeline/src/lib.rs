@@ -13,6 +13,7 @@ mod intake;
 mod muted;
 mod port;
 mod profile;
+mod replay;
 mod report;
 mod route;
 mod triage;
@@ -39,6 +40,7 @@ pub use port::{
     Inbox, Message, Mutes, Outbox, Places, Sent, Source, SourceError, Spending, StoreError, Wake,
 };
 pub use profile::{Profile, Profiles};
+pub use replay::{Difference, ReplayError, Replayed, Side, StepLine, compare, replay};
 pub use report::{
     AlertFacts, Call, EvidenceEntry, FindingEntry, REPORT_SCHEMA, Reach, Report, Sender, Signal,
     StepEntry, TimelineEntry, build as build_report,

@@ -30,6 +30,7 @@ mod inbox;
 mod journals;
 mod leases;
 mod ledger;
+mod lists;
 mod mutes;
 mod outbox;
 mod reading;

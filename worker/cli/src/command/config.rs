@@ -40,7 +40,9 @@ fn without_secrets(loaded: &Loaded) -> toml::Table {
         }
         if let Some(toml::Value::String(password)) = store.get_mut("password")
             && !password.is_empty()
-            && !password.starts_with("file:")
+            && !["env:", "file:"]
+                .iter()
+                .any(|place| password.starts_with(place))
         {
             "(not shown)".clone_into(password);
         }

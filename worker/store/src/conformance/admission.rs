@@ -14,6 +14,7 @@ on_both_stores! {
     a_state_at_the_feed_is_noted_on_its_case_and_else_set_aside
     a_storm_is_one_case_with_members
     run_always_triages
+    a_report_tells_what_arrived_until_the_case_ended
 }
 
 /// A real finding of medium severity that came at this second, changed.
@@ -268,4 +269,20 @@ async fn run_always_triages(fixture: Fixture) {
         let again = fixture.take(asked(second)).await.admission;
         assert_eq!(again, Admission::Revision(id.clone(), Change::Asked));
     }
+}
+
+async fn a_report_tells_what_arrived_until_the_case_ended(fixture: Fixture) {
+    let id = case_of(&fixture.accept(DNS).await).0;
+    // In one batch with what is triaged or after it: both are told.
+    let mut batch = arrivals(DNS);
+    batch.extend(arrivals(DNS));
+    fixture.store.accept(batch).await.unwrap();
+    let claimed = fixture.claim().await;
+    fixture.accept(DNS).await;
+    conclude(&fixture.store, &claimed).await;
+    fixture.accept(DNS).await;
+    let view = fixture.store.view(&id).await.unwrap();
+    let report = view.report.unwrap();
+    assert_eq!((report.alert.sightings, report.alert.members), (3, 0));
+    assert_eq!(view.row.sightings, 4);
 }

@@ -140,6 +140,14 @@ async fn renewals_go_together_and_only_for_what_is_held(fixture: Fixture) {
     let claimed = fixture.store.claim(Lane::Any, 3).await.unwrap();
     let mut leases: Vec<_> = claimed.iter().map(|one| one.lease.clone()).collect();
     leases[0].epoch += 1;
+    // Some seconds pass.
+    let seconds = if fixture.is_sqlite() {
+        "5"
+    } else {
+        "interval '5 seconds'"
+    };
+    let pass = format!("UPDATE cases SET lease_until = lease_until - {seconds}");
+    fixture.execute(&pass).await;
     let until = "SELECT id, lease_until FROM cases ORDER BY id";
     let before = fixture.texts(until).await;
     fixture.store.renew(&leases).await.unwrap();

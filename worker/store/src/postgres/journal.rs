@@ -30,9 +30,12 @@ const APPEND: &str = "WITH held AS ( \
      SELECT count(*) FROM held";
 /// Whether a write whose answer was lost was made. The try after it waited for it, if it still went on.
 const IS_WRITTEN: &str = "SELECT FROM cases WHERE id = $1 AND last_write = $2";
+/// The report tells how often its alert has arrived by now: the first statement holds the row.
 const ADD_CONCLUSION: &str = "INSERT INTO conclusions \
      (case_id, revision, epoch, concluded_at, status, verdict, leaning, reason, confidence, assessed_severity, report) \
-     SELECT id, revision, epoch, $5, $6, $7, $8, $9, $10, $11::text::severity, $12::text::jsonb FROM cases \
+     SELECT id, revision, epoch, $5, $6, $7, $8, $9, $10, $11::text::severity, \
+         jsonb_set(jsonb_set($12::text::jsonb, '{alert,sightings}', to_jsonb(sightings)), '{alert,members}', to_jsonb(members)) \
+     FROM cases \
      WHERE id = $1 AND revision = $2 AND epoch = $3 AND status = 'running' AND last_write = $4";
 const WISH: &str = "INSERT INTO deliveries (case_id, destination, wanted, wished_at) \
      SELECT id, destination, 1, $5 FROM cases CROSS JOIN unnest($6::text[]) AS destination \

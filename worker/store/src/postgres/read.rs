@@ -12,7 +12,7 @@ use tokio_postgres::Row;
 use super::database::Session;
 use super::failure::Failure;
 use super::feedback;
-use super::row::{self, CASE_COLUMNS, count, get_revision, get_severity, limit, parse};
+use super::row::{self, CASE_COLUMNS, count, get_revision, get_severity, limit, parse, text};
 
 /// Most sightings of a case that are read.
 const MOST_SIGHTINGS: i64 = 100;
@@ -34,14 +34,19 @@ const MEMBERS: &str = "SELECT received_at, source, key, severity::text, title FR
 const DELIVERIES: &str = "SELECT destination, wanted, sent, attempts, error FROM deliveries WHERE case_id = $1 ORDER BY destination";
 const WAITING: &str = "SELECT severity::text, count(*) FROM cases WHERE status IN ('queued', 'running') GROUP BY severity";
 
-/// Cases that fit the filter, the newest first.
+/// Cases that fit the filter, the newest first. Letters are folded as those of SQLite are, those of ASCII alone.
 pub(super) async fn list(session: &Session, filter: &CaseFilter) -> Result<Vec<CaseRow>, Failure> {
     let sql = format!(
         "SELECT {CASE_COLUMNS} FROM cases \
          WHERE ($1::text IS NULL OR status = $1) AND ($2::text IS NULL OR verdict = $2) \
          AND ($3::text IS NULL OR severity >= $3::text::severity) AND ($4::text IS NULL OR feed = $4) \
+         AND ($6::text IS NULL OR account = $6) \
+         AND ($7::text IS NULL OR strpos(lower(concat_ws(E'\\n', title, type, key, id) COLLATE \"C\"), lower($7 COLLATE \"C\")) > 0) \
+         AND ($8::text IS NULL OR opened_at <= (SELECT opened_at FROM cases WHERE id = $8)) \
+         AND ($8::text IS NULL OR opened_at < (SELECT opened_at FROM cases WHERE id = $8) OR id > $8) \
          ORDER BY opened_at DESC, id LIMIT $5"
     );
+    let letters = |filter: &Option<String>| filter.as_deref().map(|it| text(it).into_owned());
     let rows = session
         .rows(
             &sql,
@@ -49,8 +54,11 @@ pub(super) async fn list(session: &Session, filter: &CaseFilter) -> Result<Vec<C
                 &filter.status.map(|status| status.as_str()),
                 &filter.verdict.map(|verdict| verdict.as_str()),
                 &filter.severity_at_least.map(Severity::as_str),
-                &filter.feed,
+                &letters(&filter.feed),
                 &limit(filter.limit),
+                &letters(&filter.account),
+                &letters(&filter.text),
+                &filter.after.as_ref().map(|id| text(&id.0).into_owned()),
             ],
         )
         .await?;

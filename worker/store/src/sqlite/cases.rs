@@ -54,6 +54,7 @@ const ADD_CONCLUSION: &str = "INSERT INTO conclusions \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 const END: &str = "UPDATE cases SET status = ?2, verdict = ?3, leaning = ?4, assessed_severity = ?5, concluded_at = ?6, \
      crashes = 0, lease_holder = NULL, lease_until = NULL WHERE id = ?1";
+const ARRIVED: &str = "SELECT sightings, members FROM cases WHERE id = ?1";
 const WISH: &str = "INSERT INTO deliveries (case_id, destination, wanted, wished_at) VALUES (?1, ?2, 1, ?3) \
      ON CONFLICT (case_id, destination) DO UPDATE \
      SET wanted = wanted + 1, wished_at = ?3, attempts = 0, retry_at = NULL, given_up = 0, error = NULL";
@@ -340,9 +341,15 @@ fn add_events(connection: &Connection, lease: &Lease, events: &[Event]) -> Resul
 }
 
 fn close(connection: &Connection, lease: &Lease, closing: &Closing) -> Result<(), Failure> {
-    let (report, conclusion) = (&closing.report, &closing.conclusion);
+    let conclusion = &closing.conclusion;
+    let mut report = closing.report.clone();
+    let (sightings, members): (i64, i64) = connection
+        .prepare_cached(ARRIVED)?
+        .query_row([&lease.case_id.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    report.alert.sightings = u64::try_from(sightings).unwrap_or_default();
+    report.alert.members = u64::try_from(members).unwrap_or_default();
     let at = time(report.concluded_at);
-    let text = serde_json::to_string(report)
+    let text = serde_json::to_string(&report)
         .map_err(|cause| Failure::Unreadable(lease.case_id.0.clone(), cause))?;
     connection.prepare_cached(ADD_CONCLUSION)?.execute(params![
         lease.case_id.0,

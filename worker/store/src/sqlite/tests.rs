@@ -16,7 +16,7 @@ fn options(folder: &Path) -> SqliteOptions {
 }
 
 #[tokio::test]
-async fn f01_the_case_of_a_dead_process_is_free_at_once() {
+async fn f01_r2_the_case_of_a_dead_process_is_free_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(&options(folder.path())).unwrap();
     store.accept(arrivals(MINER)).await.unwrap();
