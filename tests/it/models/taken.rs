@@ -75,12 +75,7 @@ pub(super) fn infect(value: &mut Value, words: &str) {
                         Value::String(text),
                     ) => *text = format!("{text} {words}"),
                     ("username" | "principalname" | "principalsubject", Value::String(text)) => {
-                        let name: String = words
-                            .chars()
-                            .filter(|c| !c.is_whitespace())
-                            .take(60)
-                            .collect();
-                        *text = format!("{text}.{name}");
+                        *text = format!("{text}.{}", name(words));
                     }
                     ("args", Value::Array(list)) => list.push(json!(words)),
                     _ => infect(inner, words),
@@ -90,6 +85,18 @@ pub(super) fn infect(value: &mut Value, words: &str) {
         Value::Array(list) => list.iter_mut().for_each(|inner| infect(inner, words)),
         _ => {}
     }
+}
+
+/// As many of the words as a name may have letters, none of them cut: half a secret is no secret.
+fn name(words: &str) -> String {
+    let mut name = String::new();
+    for word in words.split_whitespace() {
+        if !name.is_empty() && name.len() + word.len() > 60 {
+            break;
+        }
+        name.push_str(word);
+    }
+    name
 }
 
 /// Alerts of every feed, each with these words.
