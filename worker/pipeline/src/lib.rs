@@ -30,8 +30,8 @@ pub use export::{
 pub use intake::{Arrival, Intake, IntakeError, Received, read_message, unreadable_alert};
 pub use muted::{MutePreview, MuteRow, NewMute, PlaceCount};
 pub use port::{
-    Accepted, Cases, Claimed, Closing, DeadLetters, DeliveryError, Destination, Due, Inbox,
-    Message, Mutes, Outbox, Places, Sent, Source, SourceError, StoreError,
+    Accepted, Cases, Claimed, Closing, DeadLetters, DeliveryError, Destination, Due, Fate, Inbox,
+    Message, Mutes, Outbox, Places, Sent, Settled, Source, SourceError, StoreError, Unsettled,
 };
 pub use profile::{Profile, Profiles};
 pub use report::{
