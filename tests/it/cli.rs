@@ -3,6 +3,7 @@
 mod config;
 mod explain;
 mod export;
+mod feedback;
 mod help;
 mod input;
 mod kill;

@@ -3,6 +3,8 @@
 //! reach a tool that is not there, or keep a report away.
 
 mod analyst;
+mod pipe;
+mod whole;
 mod world;
 
 use nightshift_alert::{Alert, Severity};

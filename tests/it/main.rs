@@ -4,5 +4,6 @@
 
 mod cli;
 mod demo;
+mod fake;
 mod hostile;
 mod house;

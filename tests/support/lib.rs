@@ -2,6 +2,7 @@
 //!
 //! Fakes of models, clouds and destinations get a module each here. What only one test needs stays beside that test.
 
+pub mod model;
 mod process;
 mod program;
 mod tree;

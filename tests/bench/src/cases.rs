@@ -160,6 +160,7 @@ fn wire(folder: &Path, mut configs: Vec<ToolConfig>) -> anyhow::Result<(SqliteSt
         routes: Arc::new(Routes::default()),
         clock: Arc::new(HostClock),
         meter: Arc::new(NoMeter),
+        purse: None,
         watcher: None,
         sender: Sender {
             version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -125,6 +125,7 @@ fn the_list_of_metrics() {
         .collect();
     insta::assert_snapshot!(types.join("\n"), @"
     nightshift_alerts_total counter
+    nightshift_budget_day_usd gauge
     nightshift_budget_exhausted_total counter
     nightshift_case_duration_seconds histogram
     nightshift_case_model_calls histogram
@@ -132,6 +133,7 @@ fn the_list_of_metrics() {
     nightshift_cases_resumed_total counter
     nightshift_cases_total counter
     nightshift_evidence_claims_total counter
+    nightshift_feedback_total counter
     nightshift_last_success_timestamp_seconds gauge
     nightshift_lease_lost_total counter
     nightshift_manipulation_suspected_total counter

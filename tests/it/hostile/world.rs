@@ -35,9 +35,25 @@ pub(super) struct Outcome {
     pub(super) questions: usize,
 }
 
-struct Watched {
+/// The real tools, and what reaches them.
+pub(super) struct Watched {
     tools: Tools,
     seen: Mutex<Outcome>,
+}
+
+impl Watched {
+    /// The tools over these earlier cases.
+    pub(super) fn new(past: Arc<dyn PastCases>) -> Self {
+        Self {
+            tools: tools(past),
+            seen: Mutex::default(),
+        }
+    }
+
+    /// Tools that were called and are not declared.
+    pub(super) fn undeclared(&self) -> Vec<String> {
+        self.seen.lock().unwrap().undeclared.clone()
+    }
 }
 
 #[async_trait]
@@ -66,7 +82,8 @@ impl PastCases for NoPast {
     }
 }
 
-struct NoRules;
+/// No rules that clear.
+pub(super) struct NoRules;
 impl Exonerator for NoRules {
     fn exonerate(&self, _: &ConcludeQuestion) -> Vec<Exoneration> {
         Vec::new()
@@ -84,14 +101,15 @@ impl Journal for Nowhere {
     }
 }
 
-struct Noon;
+/// A clock that stands.
+pub(super) struct Noon;
 impl Clock for Noon {
     fn now(&self) -> DateTime<Utc> {
         DateTime::from_timestamp(1_790_000_000, 0).unwrap()
     }
 }
 
-fn tools() -> Tools {
+fn tools(past: Arc<dyn PastCases>) -> Tools {
     let register = |kind: &str, name: &str| json!({"kind": kind, "name": name, "path": "x.csv"});
     let mut configs: Vec<ToolConfig> = [
         json!({"kind": "indicator_facts", "name": "facts"}),
@@ -118,15 +136,12 @@ fn tools() -> Tools {
             _ => {}
         }
     }
-    Tools::build(&configs, Arc::new(NoPast), std::path::Path::new("")).unwrap()
+    Tools::build(&configs, past, std::path::Path::new("")).unwrap()
 }
 
 /// Triages one alert with this analyst.
 pub(super) async fn triage(alert: Alert, analyst: impl Analyst + 'static) -> (State, Outcome) {
-    let watched = Arc::new(Watched {
-        tools: tools(),
-        seen: Mutex::default(),
-    });
+    let watched = Arc::new(Watched::new(Arc::new(NoPast)));
     let opened = Opened {
         version: JOURNAL_VERSION,
         case_id: "case".into(),

@@ -190,7 +190,7 @@ pub enum Arguments {
 /// A value of one provider that only it reads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Opaque {
-    /// The provider it came from; it goes back to no other.
+    /// Whose it is, as its adapter names itself: `provider/model`, for another model of the same provider does not read it.
     pub provider: String,
     /// The value.
     pub value: Value,
@@ -217,7 +217,7 @@ pub struct OutputSchema {
 }
 
 /// An answer.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChatAnswer {
     /// What it said, in order: text, calls and opaque parts.
     pub parts: Vec<Part>,
@@ -229,6 +229,8 @@ pub struct ChatAnswer {
     pub usage: Usage,
     /// What that cost, in USD; 0 where no price is known.
     pub usd: f64,
+    /// Requests that were made for it, those of retries and of other models of a chain included; an adapter says 1.
+    pub requests: u64,
     /// `provider/model` that answered.
     pub model: String,
     /// The provider's id of the answer, to ask its support about.
@@ -274,6 +276,9 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Those of them that came from a cache.
     pub cached_tokens: u64,
+    /// Those of them that were written to it, where the provider says so and charges for it.
+    #[serde(default)]
+    pub cache_write_tokens: u64,
     /// Tokens of the answer, reasoning included.
     pub output_tokens: u64,
     /// Those of them that were reasoning.
@@ -284,6 +289,7 @@ impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
         self.input_tokens += other.input_tokens;
         self.cached_tokens += other.cached_tokens;
+        self.cache_write_tokens += other.cache_write_tokens;
         self.output_tokens += other.output_tokens;
         self.reasoning_tokens += other.reasoning_tokens;
     }

@@ -48,6 +48,7 @@ pub(crate) enum Command {
         nightshift run finding.json                      progress on stderr, report on stdout\n  \
         aws guardduty get-findings … | nightshift run -  straight from the API\n  \
         nightshift run finding.json --plan-only          show the plan, run nothing\n  \
+        ANTHROPIC_API_KEY=… nightshift run finding.json --model anthropic/claude-sonnet-4-5\n  \
         nightshift run finding.json --format json --quiet | jq .verdict\n\n\
         A finding that was triaged before is triaged again, as a new revision of its case;\n\
         one whose triage was interrupted goes on where it was.")]
@@ -55,6 +56,14 @@ pub(crate) enum Command {
     /// List and show cases
     #[command(subcommand)]
     Cases(Cases),
+    /// Triage a recorded case again with its stored tool results, and show what differs
+    #[command(after_help = "Examples:\n  \
+        nightshift replay k3f9                          the same profile: did prompts or models change the outcome?\n  \
+        nightshift replay k3f9 --profile cheap          another profile on the same evidence\n  \
+        nightshift replay k3f9 --model openai/gpt-5     another model for every question\n\n\
+        No tool is called and nothing is stored or sent; models are asked, and cost what they cost.\n\
+        Exit codes: 0 the same verdict, 1 another verdict or no end.")]
+    Replay(Replay),
     /// List and show messages that could not be read
     #[command(
         subcommand,
@@ -107,12 +116,40 @@ pub(crate) struct Run {
     /// How the case is worked on, instead of what its profile says
     #[arg(long, value_enum, value_name = "STRATEGY")]
     pub(crate) strategy: Option<HowToWork>,
+    /// Model for every question: one of the configuration by name, or openai/…, anthropic/…, gemini/…, bedrock/… with
+    /// the key from that provider's usual environment variable
+    #[arg(long, value_name = "PROVIDER/NAME")]
+    pub(crate) model: Option<String>,
     /// Show the plan and stop before anything is run or kept
     #[arg(long)]
     pub(crate) plan_only: bool,
     /// No progress on standard error
     #[arg(long)]
     pub(crate) quiet: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Replay {
+    /// The case's id, or a beginning of it
+    #[arg(value_name = "CASE")]
+    pub(crate) id: String,
+    /// Which triage of it, counted from 1 [default: the latest]
+    #[arg(long, value_name = "N")]
+    pub(crate) revision: Option<u32>,
+    /// Profile to triage with, instead of the recorded one
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+    /// How the case is worked on, instead of what the profile says
+    #[arg(long, value_enum, value_name = "STRATEGY")]
+    pub(crate) strategy: Option<HowToWork>,
+    /// Model for every question, as in `nightshift run`
+    #[arg(long, value_name = "PROVIDER/NAME")]
+    pub(crate) model: Option<String>,
+    /// No progress on standard error
+    #[arg(long)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) json: Json,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -169,6 +206,15 @@ pub(crate) enum Cases {
         nightshift cases show k3f9 --json | jq .report.findings\n  \
         nightshift cases show k3f9 --events    what happened, in order")]
     Show(CasesShow),
+    /// Say that the verdict of a case is right
+    #[command(after_help = "Example:\n  nightshift cases agree k3f9 --by ana@example.com")]
+    Agree(CasesAgree),
+    /// Say which verdict would have been right
+    #[command(after_help = "Example:\n  \
+        nightshift cases disagree k3f9 --verdict benign_true_positive --note 'the yearly pen test'\n\n\
+        The newest verdict of a person over a case counts. A benign one clears findings of the same type by the same\n\
+        actors in the same account for 90 days; another verdict of a person takes that back.")]
+    Disagree(CasesDisagree),
     /// Write the journal of a case to a file that can be checked on any machine
     #[command(after_help = "Examples:\n  \
         nightshift cases export k3f9 --out k3f9.jsonl\n  \
@@ -213,6 +259,37 @@ pub(crate) struct CasesShow {
     /// The journal instead of the report, a line per event; with --json the events as they are kept
     #[arg(long)]
     pub(crate) events: bool,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CasesAgree {
+    /// The case's id, or a beginning of it
+    pub(crate) id: String,
+    /// Why
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pub(crate) note: String,
+    /// Who says so [default: the user of the operating system]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CasesDisagree {
+    /// The case's id, or a beginning of it
+    pub(crate) id: String,
+    /// The right verdict
+    #[arg(long, value_parser = verdict, value_name = "VERDICT")]
+    pub(crate) verdict: Verdict,
+    /// Why
+    #[arg(long)]
+    pub(crate) note: String,
+    /// Who says so [default: the user of the operating system]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
     #[command(flatten)]
     pub(crate) json: Json,
 }

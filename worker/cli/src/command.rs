@@ -8,6 +8,7 @@ mod input;
 mod migrate;
 mod mutes;
 mod playbooks;
+mod replay;
 mod run;
 mod tools;
 
@@ -30,6 +31,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Exit> {
         // On any machine: it needs no store.
         Command::Cases(Cases::Verify(options)) => cases::verify::run(&options),
         Command::Cases(command) => cases::run(&App::build(&loaded, None)?, &command).await,
+        Command::Replay(options) => replay::run(&App::build(&loaded, None)?, &options).await,
         Command::DeadLetters(command) => {
             dead_letters::run(&App::build(&loaded, None)?, &command).await
         }

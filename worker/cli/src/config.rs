@@ -3,25 +3,31 @@
 //! `config.default.toml` is defaults and reference in one. A key that it does not know is refused, with the nearest one
 //! it does; nothing here opens a database or a register.
 
+mod destination;
 mod environment;
 mod load;
 mod mute;
+mod profile;
 mod schema;
+mod secret;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use nightshift_alert::feed::GenericFeed;
-use nightshift_engine::{Conduct, History, Limits, ReflectionMode, Strategy};
+use nightshift_engine::Limits;
+use nightshift_models::ModelConfig;
 use nightshift_pipeline::{AdmissionPolicy, Mute, Route, Routes};
 use nightshift_tools::ToolConfig;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-pub(crate) use environment::no_colour;
+pub(crate) use destination::{Destination, FileFormat};
+pub(crate) use environment::{no_colour, user, variable};
 pub(crate) use load::{Loaded, load, sqlite_path};
 pub(crate) use mute::end;
+pub(crate) use profile::{Analyst, Profile, QuestionModels};
 pub(crate) use schema::schema;
+pub(crate) use secret::secret_at;
 
 /// The text of the defaults.
 pub(crate) const DEFAULTS: &str = include_str!("../config.default.toml");
@@ -55,6 +61,9 @@ pub(crate) struct Config {
     /// Feeds of your own, by JSON pointers.
     #[serde(default, rename = "feed")]
     pub(crate) feeds: Vec<Feed>,
+    /// Language models. Alert data goes to no model that is not named.
+    #[serde(default, rename = "model")]
+    pub(crate) models: Vec<ModelConfig>,
     /// What alerts are triaged with. Without any there is `default`, the playbook analyst with all tools.
     #[serde(default, rename = "profile")]
     pub(crate) profiles: Vec<Profile>,
@@ -142,6 +151,8 @@ pub(crate) struct CaseLimits {
     pub(crate) usd: f64,
     /// Minutes of active time.
     pub(crate) minutes: u64,
+    /// US dollars that all cases of a UTC day may cost, half of it kept for high and critical alerts. 0: no cap.
+    pub(crate) day_usd: f64,
     /// Steps that run together.
     pub(crate) parallel: usize,
     /// Refused calls after which a step has failed.
@@ -207,146 +218,6 @@ impl Feed {
     }
 }
 
-/// `[[profile]]`
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Profile {
-    /// Its name; routes use it.
-    pub(crate) name: String,
-    /// Who thinks.
-    #[serde(default)]
-    pub(crate) analyst: Analyst,
-    /// Tools that may be used: names or globs.
-    #[serde(default = "all_tools")]
-    pub(crate) tools: Vec<String>,
-    /// Who chooses how a case is worked on.
-    #[serde(default)]
-    pub(crate) strategy: Strategy,
-    /// When the analyst looks back at its plan.
-    #[serde(default)]
-    pub(crate) reflection: ReflectionMode,
-    /// What a model's turn sees of earlier steps.
-    #[serde(default)]
-    pub(crate) history: History,
-    /// Texts that, found in a result or an error, call for a reflection; or a JSON file that lists them.
-    #[serde(default)]
-    pub(crate) replan_when: ReplanWhen,
-    /// Whether a leaning towards benign is asked again without the actor's words.
-    #[serde(default)]
-    pub(crate) counterfactual: bool,
-    /// Own names, domains and ranges (CIDR) that never go to a third party.
-    #[serde(default)]
-    pub(crate) never_send: Vec<String>,
-}
-
-/// The texts of `replan_when`, or the JSON file that lists them.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub(crate) enum ReplanWhen {
-    /// The texts.
-    Texts(Vec<String>),
-    /// A JSON file with a list of texts.
-    File(PathBuf),
-}
-
-impl Default for ReplanWhen {
-    fn default() -> Self {
-        Self::Texts(Conduct::default().replan_when)
-    }
-}
-
-impl ReplanWhen {
-    /// The texts; a file is read once, at the start.
-    pub(crate) fn texts(&self) -> anyhow::Result<Vec<String>> {
-        match self {
-            Self::Texts(texts) => Ok(texts.clone()),
-            Self::File(path) => {
-                let text = std::fs::read_to_string(path)
-                    .with_context(|| format!("cannot read replan_when {}", path.display()))?;
-                serde_json::from_str(&text).with_context(|| {
-                    format!("replan_when {} is no JSON list of texts", path.display())
-                })
-            }
-        }
-    }
-}
-
-impl Profile {
-    /// How its cases are worked on.
-    pub(crate) fn conduct(&self) -> anyhow::Result<Conduct> {
-        Ok(Conduct {
-            strategy: self.strategy,
-            reflection: self.reflection,
-            history: self.history,
-            replan_when: self.replan_when.texts()?,
-            counterfactual: self.counterfactual,
-            never_send: self.never_send.clone(),
-        })
-    }
-}
-
-impl Default for Profile {
-    fn default() -> Self {
-        Self {
-            name: "default".to_owned(),
-            analyst: Analyst::default(),
-            tools: all_tools(),
-            strategy: Strategy::default(),
-            reflection: ReflectionMode::default(),
-            history: History::default(),
-            replan_when: ReplanWhen::default(),
-            counterfactual: false,
-            never_send: Vec::new(),
-        }
-    }
-}
-
-/// Who thinks.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Analyst {
-    #[default]
-    Playbook,
-}
-
-fn all_tools() -> Vec<String> {
-    vec!["*".to_owned()]
-}
-
-/// `[[destination]]`
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum Destination {
-    /// One file per case and revision.
-    File {
-        /// Its name; routes use it.
-        name: String,
-        /// A folder: one file per case and revision.
-        path: PathBuf,
-        /// How reports are written.
-        #[serde(default)]
-        format: FileFormat,
-    },
-}
-
-impl Destination {
-    pub(crate) fn name(&self) -> &str {
-        match self {
-            Self::File { name, .. } => name,
-        }
-    }
-}
-
-/// How a report is written to a file.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum FileFormat {
-    #[default]
-    Markdown,
-    Text,
-    Json,
-}
-
 impl Config {
     /// What becomes of alerts that come again, in storms, or muted. The error says which mute is wrong, and how.
     pub(crate) fn admission(&self) -> Result<AdmissionPolicy, String> {
@@ -376,7 +247,8 @@ impl Config {
         from_base(&mut self.playbooks.dir);
         from_base(&mut self.metrics.textfile);
         for profile in &mut self.profiles {
-            if let ReplanWhen::File(path) = &mut profile.replan_when {
+            from_base(&mut profile.prompts);
+            if let profile::ReplanWhen::File(path) = &mut profile.replan_when {
                 from_base(path);
             }
         }

@@ -49,7 +49,7 @@ impl From<anyhow::Error> for Exit {
 impl From<StoreError> for Exit {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::NoSuchCase(_) => Self::Usage(error.into()),
+            StoreError::NoSuchCase(_) | StoreError::NoVerdict(_) => Self::Usage(error.into()),
             other => Self::Failed(other.into()),
         }
     }

@@ -3,22 +3,28 @@
 //! Label values are closed sets: words of ours, or names from the configuration. Series that can be known before
 //! anything happens start at 0.
 
+mod count;
+mod declare;
+
 use std::path::Path;
 
-use nightshift_engine::{Clock, Measure, Meter, Verdict};
+use nightshift_analyst::chat::Asked;
+use nightshift_engine::{Measure, Meter, ModelTokens};
+use nightshift_models::OUTCOMES;
 use nightshift_pipeline::Admission;
 use prometheus::{
-    Encoder, Error, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
-    IntGaugeVec, Opts, Registry, TextEncoder,
+    CounterVec, Encoder, Error, GaugeVec, Histogram, HistogramVec, IntCounter, IntCounterVec,
+    IntGauge, IntGaugeVec, Registry, TextEncoder,
 };
 
-use crate::clock::SystemClock;
+use declare::Declare;
 
 /// Seconds from ten milliseconds to a quarter of an hour.
 const CASE_SECONDS: &[f64] = &[
     0.01, 0.05, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0,
 ];
 const TOOL_SECONDS: &[f64] = &[0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0];
+const LLM_SECONDS: &[f64] = &[0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 60.0, 120.0];
 const STEPS: &[f64] = &[1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 20.0];
 const CALLS: &[f64] = &[0.0, 2.0, 4.0, 6.0, 8.0, 12.0, 20.0, 40.0, 60.0];
 
@@ -32,6 +38,7 @@ pub(crate) struct Metrics {
     flow: Flow,
     cases: Cases,
     work: Work,
+    models: Models,
     proof: Proof,
 }
 
@@ -44,6 +51,7 @@ impl Metrics {
             flow: Flow::new(&declare)?,
             cases: Cases::new(&declare)?,
             work: Work::new(&declare)?,
+            models: Models::new(&declare)?,
             proof: Proof::new(&declare)?,
             registry,
         })
@@ -78,6 +86,7 @@ impl Meter for Metrics {
         self.flow.count(measure);
         self.cases.count(measure);
         self.work.count(measure);
+        self.models.count(measure);
         self.proof.count(measure);
     }
 }
@@ -122,27 +131,6 @@ impl Flow {
         }
         Ok(flow)
     }
-
-    fn count(&self, measure: &Measure) {
-        match measure {
-            Measure::Message { source, outcome } => {
-                self.messages.with_label_values(&[source, *outcome]).inc();
-                let now = SystemClock.now().timestamp();
-                self.last_alert.with_label_values(&[source]).set(now);
-            }
-            Measure::Alert { feed, outcome } => {
-                self.alerts.with_label_values(&[feed, *outcome]).inc();
-            }
-            Measure::Delivery {
-                destination,
-                outcome,
-            } => self
-                .deliveries
-                .with_label_values(&[destination, *outcome])
-                .inc(),
-            _ => {}
-        }
-    }
 }
 
 /// Cases as they end, and leases.
@@ -153,6 +141,7 @@ struct Cases {
     steps: Histogram,
     model_calls: Histogram,
     exhausted: IntCounterVec,
+    day: GaugeVec,
     lease_lost: IntCounter,
     resumed: IntCounter,
     last_success: IntGauge,
@@ -182,6 +171,11 @@ impl Cases {
                 "Cases whose work a cap ended.",
                 &["cap"],
             )?,
+            day: declare.levels(
+                "nightshift_budget_day_usd",
+                "US dollars of the UTC day's budget: spent, the cap, and what of it is kept for high and critical.",
+                &["state"],
+            )?,
             lease_lost: declare.counter(
                 "nightshift_lease_lost_total",
                 "Writes refused because the lease on a case was lost.",
@@ -195,43 +189,13 @@ impl Cases {
                 "When a case was last concluded, in Unix seconds.",
             )?,
         };
-        for cap in ["calls", "tokens", "usd", "minutes"] {
+        for cap in ["calls", "tokens", "usd", "minutes", "day_usd"] {
             cases.exhausted.with_label_values(&[cap]);
         }
-        Ok(cases)
-    }
-
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "counts of one case are far below 2^52"
-    )]
-    fn count(&self, measure: &Measure) {
-        match measure {
-            Measure::Case {
-                feed,
-                status,
-                verdict,
-                severity,
-                analyst,
-                took,
-                steps,
-                model_calls,
-            } => {
-                let verdict = verdict.map_or("", Verdict::as_str);
-                let labels = [feed, *status, verdict, severity.as_str(), analyst.as_str()];
-                self.ended.with_label_values(&labels).inc();
-                self.duration.observe(took.as_secs_f64());
-                self.steps.observe(*steps as f64);
-                self.model_calls.observe(*model_calls as f64);
-                if *status == "concluded" {
-                    self.last_success.set(SystemClock.now().timestamp());
-                }
-            }
-            Measure::Exhausted { cap } => self.exhausted.with_label_values(&[cap.as_str()]).inc(),
-            Measure::LeaseLost => self.lease_lost.inc(),
-            Measure::Resumed => self.resumed.inc(),
-            _ => {}
+        for state in ["spent", "cap", "reserved"] {
+            cases.day.with_label_values(&[state]);
         }
+        Ok(cases)
     }
 }
 
@@ -294,41 +258,74 @@ impl Work {
         }
         Ok(work)
     }
+}
 
-    fn count(&self, measure: &Measure) {
-        match measure {
-            Measure::Step { status, outcome } => {
-                let outcome = outcome.map_or("", |outcome| outcome.as_str());
-                self.steps
-                    .with_label_values(&[status.as_str(), outcome])
-                    .inc();
+/// Requests to language models.
+#[derive(Debug)]
+struct Models {
+    requests: IntCounterVec,
+    duration: HistogramVec,
+    tokens: IntCounterVec,
+    cost: CounterVec,
+    circuit: IntGaugeVec,
+}
+
+impl Models {
+    fn new(declare: &Declare<'_>) -> Result<Self, Error> {
+        Ok(Self {
+            requests: declare.counters(
+                "nightshift_llm_requests_total",
+                "Requests that reached a model, retries too, by question and outcome.",
+                &["provider", "model", "question", "outcome"],
+            )?,
+            duration: declare.histograms(
+                "nightshift_llm_request_duration_seconds",
+                "Time of a request to a model in seconds, without waiting for a turn.",
+                LLM_SECONDS,
+                &["provider", "model", "question"],
+            )?,
+            tokens: declare.counters(
+                "nightshift_llm_tokens_total",
+                "Tokens used, by kind; the kinds do not overlap.",
+                &["provider", "model", "kind"],
+            )?,
+            cost: declare.amounts(
+                "nightshift_llm_cost_usd_total",
+                "Cost of requests to models in US dollars; 0 where no price is configured.",
+                &["provider", "model"],
+            )?,
+            circuit: declare.gauges(
+                "nightshift_llm_circuit_open",
+                "Whether a model is down and only probed.",
+                &["provider", "model"],
+            )?,
+        })
+    }
+
+    /// A model says at the start that its circuit is closed: all its series begin there.
+    fn begin(&self, provider: &str, model: &str) {
+        for question in Asked::ALL.map(Asked::as_str) {
+            for outcome in OUTCOMES {
+                self.requests
+                    .with_label_values(&[provider, model, question, outcome]);
             }
-            Measure::Reflection { result } => self.reflections.with_label_values(&[*result]).inc(),
-            Measure::PlanUpdate { kind, refused } => {
-                let result = if *refused { "refused" } else { "done" };
-                self.plan_updates.with_label_values(&[*kind, result]).inc();
-            }
-            Measure::ToolCall {
-                tool,
-                outcome,
-                took,
-            } => {
-                self.tool_calls.with_label_values(&[tool, *outcome]).inc();
-                self.tool_duration
-                    .with_label_values(&[tool])
-                    .observe(took.as_secs_f64());
-            }
-            _ => {}
+            self.duration
+                .with_label_values(&[provider, model, question]);
         }
+        for (kind, _) in ModelTokens::default().kinds() {
+            self.tokens.with_label_values(&[provider, model, kind]);
+        }
+        self.cost.with_label_values(&[provider, model]);
     }
 }
 
-/// Claims, overrides, manipulation.
+/// Claims, overrides, manipulation, and what people say of it all.
 #[derive(Debug)]
 struct Proof {
     claims: IntCounterVec,
     overridden: IntCounterVec,
     manipulation: IntCounter,
+    feedback: IntCounterVec,
 }
 
 impl Proof {
@@ -348,71 +345,24 @@ impl Proof {
                 "nightshift_manipulation_suspected_total",
                 "Cases whose data talks to the analyst.",
             )?,
+            feedback: declare.counters(
+                "nightshift_feedback_total",
+                "Verdicts of people over cases, by whether they agree.",
+                &["agreed"],
+            )?,
         };
         for result in ["supported", "unsupported"] {
             proof.claims.with_label_values(&[result]);
+        }
+        for agreed in ["true", "false"] {
+            proof.feedback.with_label_values(&[agreed]);
         }
         for rule in nightshift_engine::OVERRIDES {
             proof.overridden.with_label_values(&[*rule]);
         }
         Ok(proof)
     }
-
-    fn count(&self, measure: &Measure) {
-        match measure {
-            Measure::Claim { supported } => {
-                let result = if *supported {
-                    "supported"
-                } else {
-                    "unsupported"
-                };
-                self.claims.with_label_values(&[result]).inc();
-            }
-            Measure::Overridden { rule } => self.overridden.with_label_values(&[rule]).inc(),
-            Measure::Manipulation => self.manipulation.inc(),
-            _ => {}
-        }
-    }
 }
 
-/// Makes metrics and registers them.
-struct Declare<'a>(&'a Registry);
-
-impl Declare<'_> {
-    fn counters(&self, name: &str, help: &str, labels: &[&str]) -> Result<IntCounterVec, Error> {
-        self.put(IntCounterVec::new(Opts::new(name, help), labels)?)
-    }
-
-    fn counter(&self, name: &str, help: &str) -> Result<IntCounter, Error> {
-        self.put(IntCounter::new(name, help)?)
-    }
-
-    fn gauges(&self, name: &str, help: &str, labels: &[&str]) -> Result<IntGaugeVec, Error> {
-        self.put(IntGaugeVec::new(Opts::new(name, help), labels)?)
-    }
-
-    fn gauge(&self, name: &str, help: &str) -> Result<IntGauge, Error> {
-        self.put(IntGauge::new(name, help)?)
-    }
-
-    fn histogram(&self, name: &str, help: &str, buckets: &[f64]) -> Result<Histogram, Error> {
-        let options = HistogramOpts::new(name, help).buckets(buckets.to_vec());
-        self.put(Histogram::with_opts(options)?)
-    }
-
-    fn histograms(
-        &self,
-        name: &str,
-        help: &str,
-        buckets: &[f64],
-        labels: &[&str],
-    ) -> Result<HistogramVec, Error> {
-        let options = HistogramOpts::new(name, help).buckets(buckets.to_vec());
-        self.put(HistogramVec::new(options, labels)?)
-    }
-
-    fn put<M: prometheus::core::Collector + Clone + 'static>(&self, metric: M) -> Result<M, Error> {
-        self.0.register(Box::new(metric.clone()))?;
-        Ok(metric)
-    }
-}
+#[cfg(test)]
+mod tests;

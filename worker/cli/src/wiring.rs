@@ -1,8 +1,10 @@
 //! Wiring: adapters behind ports, from a configuration.
 
+mod impatient;
+mod models;
 mod selected;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,10 +12,11 @@ use anyhow::{Context, anyhow};
 use nightshift_alert::{Alert, ReadOptions};
 use nightshift_analyst::playbook::{PlaybookAnalyst, Playbooks};
 use nightshift_engine::{
-    ActionTemplate, AnalystKind, Clock, Cost, PastCase, PastCases, PastQuery, Strategy, ToolSpec,
-    Toolbox,
+    AnalystKind, Clock, Cost, Meter, PastCase, PastCases, PastQuery, Strategy, ToolSpec, Toolbox,
 };
-use nightshift_pipeline::{Destination, Profile, Profiles, Route, Routes, Sender, Triage, Watcher};
+use nightshift_pipeline::{
+    DayBudget, Destination, Profile, Profiles, Purse, Route, Routes, Sender, Triage, Watcher,
+};
 use nightshift_report::{FileDestination, Format};
 use nightshift_store::{SqliteOptions, SqliteStore};
 use nightshift_tools::{ToolConfig, Tools};
@@ -21,16 +24,19 @@ use serde_json::json;
 
 use crate::clock::SystemClock;
 use crate::config::{
-    Analyst as AnalystConfig, Config, Destination as DestinationConfig, Loaded,
-    Profile as ProfileConfig, sqlite_path,
+    Config, Destination as DestinationConfig, Loaded, Profile as ProfileConfig, sqlite_path,
 };
 use crate::exit::Exit;
 use crate::metrics::Metrics;
+use impatient::Impatient;
+use models::Connected;
 use selected::Selected;
 
 /// Everything that commands work with.
 pub(crate) struct App {
     pub(crate) config: Config,
+    /// The folder that relative paths are taken from.
+    base: PathBuf,
     pub(crate) store: SqliteStore,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -38,6 +44,29 @@ pub(crate) struct App {
     pub(crate) playbooks: Arc<Playbooks>,
     pub(crate) routes: Routes,
     pub(crate) destinations: Vec<Arc<dyn Destination>>,
+}
+
+/// What the command line overrules.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Overrides<'a> {
+    /// The profile that routes name.
+    pub(crate) profile: Option<&'a str>,
+    /// How profiles want cases worked on.
+    pub(crate) strategy: Option<Strategy>,
+    /// The models of every question.
+    pub(crate) model: Option<&'a str>,
+    /// Whether no model is asked, whatever is configured.
+    pub(crate) by_playbook: bool,
+}
+
+impl Overrides<'_> {
+    /// The demo costs nothing and needs no key.
+    pub(crate) fn demo() -> Self {
+        Self {
+            by_playbook: true,
+            ..Self::default()
+        }
+    }
 }
 
 /// Tools of the demo instead of the configured ones.
@@ -60,6 +89,7 @@ impl App {
             },
             destinations: config.destinations.iter().map(destination).collect(),
             config,
+            base: loaded.base().to_owned(),
             store,
             metrics: Arc::new(metrics),
             clock: Arc::new(SystemClock),
@@ -73,15 +103,14 @@ impl App {
         read_options(&self.config)
     }
 
-    /// The triage loop's core; `profile` overrules what routes name.
+    /// The triage loop's core.
     pub(crate) fn triage(
         &self,
-        profile: Option<&str>,
-        strategy: Option<Strategy>,
+        overrides: &Overrides<'_>,
         watcher: Option<Arc<dyn Watcher>>,
     ) -> Result<Triage, Exit> {
         let mut routes = self.routes.clone();
-        if let Some(name) = profile {
+        if let Some(name) = overrides.profile {
             self.check_profile(name)?;
             let everything = Route {
                 profile: Some(name.to_owned()),
@@ -91,16 +120,29 @@ impl App {
         }
         Ok(Triage {
             cases: Arc::new(self.store.clone()),
-            profiles: self.profiles(strategy)?,
+            profiles: self.profiles(overrides)?,
             routes: Arc::new(routes),
             clock: Arc::clone(&self.clock),
             meter: self.metrics.clone(),
+            purse: self.purse(),
             watcher,
             sender: sender(),
         })
     }
 
-    fn check_profile(&self, name: &str) -> Result<(), Exit> {
+    /// The day's budget, if there is one.
+    fn purse(&self) -> Option<Arc<Purse>> {
+        let budget = DayBudget::new(self.config.limits.day_usd)?;
+        Some(Arc::new(Purse::new(
+            budget,
+            Arc::new(self.store.clone()),
+            Arc::clone(&self.clock),
+            self.metrics.clone(),
+        )))
+    }
+
+    /// Whether there is such a profile.
+    pub(crate) fn check_profile(&self, name: &str) -> Result<(), Exit> {
         let known = || self.config.profiles.iter().map(|one| one.name.as_str());
         if name == "default" || known().any(|one| one == name) {
             return Ok(());
@@ -112,36 +154,63 @@ impl App {
         )))
     }
 
-    /// All profiles; `strategy` overrules what they say.
-    pub(crate) fn profiles(&self, strategy: Option<Strategy>) -> Result<Profiles, Exit> {
-        let actions: Arc<[ActionTemplate]> = self.playbooks.catalogue().into();
-        let analyst = Arc::new(PlaybookAnalyst::new(Arc::clone(&self.playbooks)));
+    /// All profiles, as they are with what the command line overrules.
+    pub(crate) fn profiles(&self, overrides: &Overrides<'_>) -> Result<Profiles, Exit> {
+        let meter: Arc<dyn Meter> = self.metrics.clone();
+        let configured = if overrides.by_playbook {
+            &[]
+        } else {
+            self.config.models.as_slice()
+        };
+        let models = Connected::new(configured, &self.base, overrides.model, &meter)?;
         let mut configured = self.config.profiles.clone();
         if !configured.iter().any(|one| one.name == "default") {
             configured.push(ProfileConfig::default());
         }
-        let mut profiles = Vec::new();
-        for config in &configured {
-            let mut conduct = config.conduct().map_err(Exit::Config)?;
-            conduct.strategy = strategy.unwrap_or(conduct.strategy);
-            profiles.push(Profile {
-                name: config.name.clone(),
-                analyst: analyst.clone(),
-                fallback: None,
-                analyst_kind: match config.analyst {
-                    AnalystConfig::Playbook => AnalystKind::Playbook,
-                },
-                models: Vec::new(),
-                reserve: Cost::default(),
-                toolbox: self.toolbox(&config.tools),
-                exonerator: analyst.clone(),
-                actions: Arc::clone(&actions),
-                limits: self.config.limits.of_a_case(),
-                conduct,
-                prompts: String::new(),
-            });
-        }
+        let profiles = configured
+            .iter()
+            .map(|config| self.profile(config, &models, overrides))
+            .collect::<anyhow::Result<Vec<_>>>()
+            .map_err(Exit::Config)?;
         Profiles::new(profiles).ok_or_else(|| Exit::Config(anyhow!("there is no default profile")))
+    }
+
+    fn profile(
+        &self,
+        config: &ProfileConfig,
+        models: &Connected,
+        overrides: &Overrides<'_>,
+    ) -> anyhow::Result<Profile> {
+        let playbook = Arc::new(PlaybookAnalyst::new(Arc::clone(&self.playbooks)));
+        let mut conduct = config.conduct()?;
+        conduct.strategy = overrides.strategy.unwrap_or(conduct.strategy);
+        let by_playbook = Profile {
+            name: config.name.clone(),
+            analyst: playbook.clone(),
+            fallback: None,
+            analyst_kind: AnalystKind::Playbook,
+            models: Vec::new(),
+            reserve: Cost::default(),
+            toolbox: self.toolbox(&config.tools),
+            exonerator: playbook.clone(),
+            actions: self.playbooks.catalogue().into(),
+            limits: self.config.limits.of_a_case(),
+            conduct,
+            prompts: String::new(),
+        };
+        if overrides.by_playbook || !models.serves(config) {
+            return Ok(by_playbook);
+        }
+        let modelled = models.analyst(config, &self.playbooks)?;
+        Ok(Profile {
+            analyst: Arc::new(Impatient(modelled.analyst)),
+            fallback: Some(playbook),
+            analyst_kind: AnalystKind::Model,
+            models: modelled.models,
+            reserve: modelled.reserve,
+            prompts: modelled.prompts,
+            ..by_playbook
+        })
     }
 
     fn toolbox(&self, globs: &[String]) -> Arc<dyn Toolbox> {

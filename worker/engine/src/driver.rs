@@ -257,6 +257,10 @@ async fn make(ports: &Ports, state: &State, call: &ToolCall) -> Outcome {
 }
 
 #[cfg(test)]
+mod budget;
+#[cfg(test)]
+mod faults;
+#[cfg(test)]
 mod generate;
 #[cfg(test)]
 mod journals;
@@ -270,3 +274,5 @@ mod scripted;
 mod strategies;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod worlds;

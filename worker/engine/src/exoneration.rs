@@ -16,7 +16,8 @@ use crate::EvidenceId;
 /// A fact that may clear an alert.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exoneration {
-    /// What kind of record: `authorised_scanner`, `change`, `asset`, `identity`, `benign_when`.
+    /// What kind of record: `authorised_scanner`, `change`, `asset`, `identity`, `benign_when`,
+    /// `person_verdict`.
     pub kind: String,
     /// Type of the value it is about.
     pub subject_type: IndicatorKind,

@@ -52,7 +52,7 @@ pub fn apply(state: &mut State, event: &Event) {
                     state.models.push(model.clone());
                 }
                 if let Some(error) = degraded {
-                    state.refused |= matches!(error, AskError::Refused { .. });
+                    kept_back(state, error);
                     state.degraded.push(format!("{id}: {error}"));
                 }
                 finished(state, id, outcome, event);
@@ -150,7 +150,7 @@ fn finished(state: &mut State, id: &CommandId, outcome: &Outcome, event: &Event)
             }
         }
         Outcome::AskFailed(error) => {
-            state.refused |= matches!(error, AskError::Refused { .. });
+            kept_back(state, error);
             ask_failed(state, id, error);
         }
     }
@@ -172,12 +172,27 @@ pub(crate) fn leans_benign(draft: &ConclusionDraft) -> bool {
         || (draft.verdict == Verdict::Inconclusive && draft.leaning == Leaning::Benign)
 }
 
+/// Remembers that an analyst would not answer, or was not asked.
+fn kept_back(state: &mut State, error: &AskError) {
+    state.refused |= matches!(error, AskError::Refused { .. });
+    state.day_spent |= matches!(error, AskError::Budget { .. });
+}
+
 fn ask_failed(state: &mut State, id: &CommandId, error: &AskError) {
+    let is_second = *id == CommandId::mend() || *id == CommandId::blanked();
+    if matches!(error, AskError::Budget { .. }) && !is_second {
+        // A cap: the case ends with what it has, and that is no failure of its run.
+        state.day_stopped = true;
+        if let Some(step) = step_of(id) {
+            turn::failed(state, &step, &error.to_string());
+        }
+        return;
+    }
     if *id == CommandId::plan() {
         state.plan_error = Some(error.to_string());
     } else if *id == CommandId::conclude() {
         state.draft_error = Some(error.to_string());
-    } else if *id == CommandId::mend() || *id == CommandId::blanked() {
+    } else if is_second {
         // The first answer stands.
     } else if let Some(step) = step_of(id) {
         turn::failed(state, &step, &error.to_string());

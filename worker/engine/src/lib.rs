@@ -50,13 +50,13 @@ pub use finding::{Finding, FindingDraft, Quote, QuoteDraft, Stance};
 pub use fold::{apply, fold};
 pub use journal::{UnreadableEvent, read_event};
 pub use limits::{Cap, Cost, Limits};
-pub use measure::Measure;
+pub use measure::{Measure, ModelTokens};
 pub use plan::{
     Mode, Plan, PlanUpdate, Step, StepDraft, StepId, StepOutcome, StepStatus, UpdateRecord,
 };
 pub use port::{
     Analyst, Answer, Clock, Exonerator, Journal, JournalError, Meter, NoAnswer, NoMeter, PastCase,
-    PastCases, PastQuery, Toolbox,
+    PastCases, PastQuery, PersonDecision, Toolbox,
 };
 pub use question::{
     AskError, CallView, ConcludeQuestion, DecideQuestion, Decision, Judgement, Left, PlanAnswer,

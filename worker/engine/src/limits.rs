@@ -89,6 +89,8 @@ pub enum Cap {
     Usd,
     /// Minutes of active time.
     Minutes,
+    /// US dollars of all cases of a day.
+    DayUsd,
 }
 
 impl Cap {
@@ -100,6 +102,7 @@ impl Cap {
             Self::Tokens => "tokens",
             Self::Usd => "usd",
             Self::Minutes => "minutes",
+            Self::DayUsd => "day_usd",
         }
     }
 }

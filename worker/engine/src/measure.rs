@@ -53,6 +53,15 @@ pub enum Measure {
         /// Which one.
         cap: Cap,
     },
+    /// The day's budget was read, in US dollars.
+    DayBudget {
+        /// What the cases of the day cost so far.
+        spent: f64,
+        /// What they may cost.
+        cap: f64,
+        /// What of it is kept for high and critical alerts.
+        reserved: f64,
+    },
     /// A case ended.
     Case {
         /// The alert's feed.
@@ -71,6 +80,11 @@ pub enum Measure {
         steps: usize,
         /// Model calls it made.
         model_calls: u64,
+    },
+    /// A person judged a case.
+    Feedback {
+        /// Whether they agree with it.
+        agreed: bool,
     },
     /// A case went on that another worker, or this one before a restart, had begun.
     Resumed,
@@ -97,4 +111,59 @@ pub enum Measure {
         /// What became of it.
         outcome: &'static str,
     },
+    /// A request to a model ended; each try counts.
+    ModelRequest {
+        /// The model's provider.
+        provider: &'static str,
+        /// The model, as its provider names it; one of the configured ones.
+        model: String,
+        /// `plan`, `turn`, `decide`, `reflect`, `conclude`.
+        question: &'static str,
+        /// `ok`, `cancelled`, or the kind of its failure.
+        outcome: &'static str,
+        /// How long it took.
+        took: Duration,
+        /// What it used.
+        tokens: ModelTokens,
+        /// What that cost, in US dollars; 0 where no price is known.
+        usd: f64,
+    },
+    /// The circuit of a model opened or closed; said once for every model at the start.
+    Circuit {
+        /// The model's provider.
+        provider: &'static str,
+        /// The model, as its provider names it; one of the configured ones.
+        model: String,
+        /// Whether it is open: the model is down, and is only probed.
+        open: bool,
+    },
+}
+
+/// Tokens of one request, in kinds that do not overlap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ModelTokens {
+    /// Prompt tokens that the provider's cache has nothing to do with.
+    pub input: u64,
+    /// Prompt tokens that came from the cache.
+    pub cached: u64,
+    /// Prompt tokens that were written to it.
+    pub cache_write: u64,
+    /// Tokens of the answer but for reasoning.
+    pub output: u64,
+    /// Tokens of reasoning.
+    pub reasoning: u64,
+}
+
+impl ModelTokens {
+    /// Each kind, by the word that metrics use, with its number.
+    #[must_use]
+    pub const fn kinds(self) -> [(&'static str, u64); 5] {
+        [
+            ("input", self.input),
+            ("cached", self.cached),
+            ("cache_write", self.cache_write),
+            ("output", self.output),
+            ("reasoning", self.reasoning),
+        ]
+    }
 }

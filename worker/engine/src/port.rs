@@ -207,6 +207,27 @@ pub struct PastCase {
     pub failed_tools: Vec<String>,
 }
 
+/// What a person decided over an earlier case, with what it can be compared by. Their words are not in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PersonDecision {
+    /// The case.
+    pub case_id: String,
+    /// Their verdict, the newest over this case.
+    pub verdict: Verdict,
+    /// Who.
+    pub by: String,
+    /// When.
+    pub at: DateTime<Utc>,
+    /// Finding type of the alert that they judged.
+    pub kind: String,
+    /// Its account.
+    pub account: Option<String>,
+    /// Its actors.
+    pub actors: Vec<Indicator>,
+    /// When its events began.
+    pub first_seen: Option<DateTime<Utc>>,
+}
+
 /// A look at earlier cases.
 #[async_trait]
 pub trait PastCases: Send + Sync {
@@ -216,6 +237,16 @@ pub trait PastCases: Send + Sync {
     ///
     /// When the store cannot be read, in words.
     async fn similar(&self, query: &PastQuery) -> Result<Vec<PastCase>, String>;
+
+    /// What people decided over cases of the account, that of the case itself included, the newest first. None where
+    /// nobody is asked.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read, in words.
+    async fn decided(&self, _query: &PastQuery) -> Result<Vec<PersonDecision>, String> {
+        Ok(Vec::new())
+    }
 }
 
 /// Where measurements go. The lower floors count here; the top floor declares the metrics.

@@ -174,6 +174,8 @@ pub struct ConcludeQuestion {
     pub cleared: bool,
     /// The actions that may be advised.
     pub actions: Arc<[ActionTemplate]>,
+    /// The tools of the case; none may be called any more, but prompts of one case tell of the same ones.
+    pub tools: Arc<[ToolSpec]>,
     /// The cap that ended the work, if one did.
     pub stopped_by: Option<Cap>,
     /// What is wrong with the claims of the first answer; asked once more where there is something.
@@ -311,6 +313,12 @@ pub enum AskError {
         /// What is wrong.
         what: String,
     },
+    /// The day's budget has no room for this case: it goes on without a model.
+    #[error("{what}")]
+    Budget {
+        /// Which budget, and what is kept for whom.
+        what: String,
+    },
     /// Nobody can answer now: the case waits, and the question counts for nothing.
     #[error("the models are down: {what}")]
     Down {
@@ -329,6 +337,7 @@ impl AskError {
             Self::Truncated { .. } => "truncated",
             Self::Timeout { .. } => "timeout",
             Self::Unavailable { .. } => "unavailable",
+            Self::Budget { .. } => "budget",
             Self::Down { .. } => "down",
         }
     }

@@ -132,6 +132,10 @@ pub struct State {
     pub turned: bool,
     /// What was spent, lost attempts included.
     pub spent: Cost,
+    /// Whether the day's budget kept a question from the analyst.
+    pub day_spent: bool,
+    /// Whether nobody took over then, so that the case ends with what it has.
+    pub day_stopped: bool,
     /// Why the work was stopped.
     pub stop: Option<Stop>,
     /// The conclusion.
@@ -175,6 +179,7 @@ impl State {
         match &self.stop {
             Some(Stop::Cap(cap)) => Some(*cap),
             Some(Stop::Cancelled(_)) => None,
+            None if self.day_stopped => Some(Cap::DayUsd),
             None => {
                 let opened = self.opened.as_ref()?;
                 opened.limits.reached(self.charged(), opened.reserve)

@@ -114,6 +114,7 @@ impl State {
             exonerations: self.exonerations.clone(),
             cleared: clears(&self.exonerations, &opened.alert),
             actions: Arc::clone(&opened.actions),
+            tools: Arc::clone(&opened.tools),
             stopped_by: self.stopped_by(),
             problems: Vec::new(),
         })

@@ -77,6 +77,8 @@ pub struct Known {
     pub stage: Stage,
     /// The verdict of its last triage; none where it has none, also for a failed one.
     pub verdict: Option<Verdict>,
+    /// Whether the newest verdict of a person over it is another one.
+    pub disputed: bool,
     /// The last alert that it triages, or will.
     pub alert: Box<Alert>,
     /// Its state at the feed as noted last.

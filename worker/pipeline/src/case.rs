@@ -7,7 +7,7 @@ use nightshift_alert::{Alert, Severity};
 use nightshift_engine::{Leaning, Verdict};
 use serde::{Deserialize, Serialize};
 
-use crate::Report;
+use crate::{PersonVerdict, Report};
 
 /// Name of a case, short enough to be read out over a telephone: `k3f9-x2mq-7d1w`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -211,6 +211,8 @@ pub struct CaseView {
     pub sightings: Vec<Sighting>,
     /// Other alerts of its storm, the newest ones.
     pub members: Vec<Member>,
+    /// What people said of it, the newest first.
+    pub person_verdicts: Vec<PersonVerdict>,
     /// Where reports went, or are to go.
     pub deliveries: Vec<DeliveryRow>,
 }

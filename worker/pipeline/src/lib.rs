@@ -4,13 +4,16 @@
 //! are behind the ports of `port`. What a report says is decided here, how it looks is not: see [`Report`].
 
 mod admission;
+mod budget;
 mod case;
 mod delivery;
 mod export;
+mod feedback;
 mod intake;
 mod muted;
 mod port;
 mod profile;
+mod replay;
 mod report;
 mod route;
 mod triage;
@@ -18,6 +21,7 @@ mod triage;
 pub use admission::{
     Admission, AdmissionPolicy, Change, Ground, Known, Mute, Seen, SetAside, Stage, Window, admit,
 };
+pub use budget::{Charge, DayBudget, DaySpent, Purse, is_urgent};
 pub use case::{
     CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, DeadLetter, DeliveryRow, Lane, Lease,
     Member, Sighting,
@@ -27,13 +31,16 @@ pub use export::{
     ExportError, JOURNAL_SCHEMA, JournalHeader, JournalLine, VerifiedExport, VerifiedRevision,
     export, verify_export,
 };
+pub use feedback::{NewPersonVerdict, PersonVerdict};
 pub use intake::{Arrival, Intake, IntakeError, Received, read_message, unreadable_alert};
 pub use muted::{MutePreview, MuteRow, NewMute, PlaceCount};
 pub use port::{
-    Accepted, Cases, Claimed, Closing, DeadLetters, DeliveryError, Destination, Due, Fate, Inbox,
-    Message, Mutes, Outbox, Places, Sent, Settled, Source, SourceError, StoreError, Unsettled,
+    Accepted, Cases, Claimed, Closing, DeadLetters, DeliveryError, Destination, Due, Fate,
+    Feedback, Inbox, Message, Mutes, Outbox, Places, Sent, Settled, Source, SourceError, Spending,
+    StoreError, Unsettled,
 };
 pub use profile::{Profile, Profiles};
+pub use replay::{Difference, ReplayError, Replayed, Side, StepLine, compare, replay};
 pub use report::{
     AlertFacts, Call, EvidenceEntry, FindingEntry, REPORT_SCHEMA, Reach, Report, Sender, Signal,
     StepEntry, TimelineEntry, build as build_report,

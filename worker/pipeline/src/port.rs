@@ -5,13 +5,14 @@ mod source;
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use nightshift_alert::{Alert, Severity};
 use nightshift_engine::{Conclusion, Event};
 
 use crate::{
-    Admission, Arrival, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, DeadLetter, JournalLine,
-    Lane, Lease, Mute, MutePreview, MuteRow, NewMute, PlaceCount, Report,
+    Admission, Arrival, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, Charge, DaySpent,
+    DeadLetter, JournalLine, Lane, Lease, Mute, MutePreview, MuteRow, NewMute, NewPersonVerdict,
+    PersonVerdict, PlaceCount, Report,
 };
 
 pub use source::{Fate, Message, Settled, Source, SourceError, Unsettled};
@@ -25,6 +26,9 @@ pub enum StoreError {
     /// There is no such case, or the short id fits several.
     #[error("there is no case {0:?}; `nightshift cases list` shows those there are")]
     NoSuchCase(String),
+    /// Nobody can agree with what is not decided.
+    #[error("case {0} has no verdict yet; disagree with --verdict once it is over, or wait for it")]
+    NoVerdict(String),
     /// There is no such mute that could be removed.
     #[error("there is no mute {0:?} that holds; `nightshift mutes list` shows those there are")]
     NoSuchMute(String),
@@ -88,6 +92,8 @@ pub struct Claimed {
 pub struct Closing {
     /// The last events.
     pub events: Vec<Event>,
+    /// What they cost.
+    pub charge: Charge,
     /// How it ended: concluded or failed.
     pub status: CaseStatus,
     /// The conclusion.
@@ -131,12 +137,17 @@ pub trait Cases: Send + Sync {
     /// When the store cannot be written; the lease then ends by itself.
     async fn release(&self, lease: &Lease) -> Result<(), StoreError>;
 
-    /// Adds to the journal of a case.
+    /// Adds to the journal of a case, and what the events cost to the sums of its case and its day, in one transaction.
     ///
     /// # Errors
     ///
     /// [`StoreError::LeaseLost`] when the lease is gone; nothing is written then.
-    async fn append(&self, lease: &Lease, events: &[Event]) -> Result<(), StoreError>;
+    async fn append(
+        &self,
+        lease: &Lease,
+        events: &[Event],
+        charge: Charge,
+    ) -> Result<(), StoreError>;
 
     /// Ends a case: its last events, conclusion, report and deliveries in one transaction.
     ///
@@ -178,6 +189,17 @@ pub trait Cases: Send + Sync {
     async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError>;
 }
 
+/// What the cases of a day cost.
+#[async_trait]
+pub trait Spending: Send + Sync {
+    /// The sum of all charges of this UTC day, those of running cases included.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    async fn spent_on(&self, day: NaiveDate) -> Result<DaySpent, StoreError>;
+}
+
 /// Messages that could not be read.
 #[async_trait]
 pub trait DeadLetters: Send + Sync {
@@ -194,6 +216,21 @@ pub trait DeadLetters: Send + Sync {
     ///
     /// When the store cannot be read.
     async fn letter(&self, id: i64) -> Result<Option<(DeadLetter, Vec<u8>)>, StoreError>;
+}
+
+/// What people decide over cases.
+#[async_trait]
+pub trait Feedback: Send + Sync {
+    /// Notes what a person says of the latest conclusion of a case, by its id or a beginning of it that fits no other.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NoSuchCase`], [`StoreError::NoVerdict`], or when the store cannot be written.
+    async fn add_verdict(
+        &self,
+        id: &str,
+        new: NewPersonVerdict,
+    ) -> Result<PersonVerdict, StoreError>;
 }
 
 /// Mutes: those of the configuration and those that people added.

@@ -65,6 +65,12 @@ pub struct AlertFacts {
     pub last_seen: Option<DateTime<Utc>>,
     /// How often the product saw it.
     pub count: u64,
+    /// How many more times it arrived until the case ended; the store fills it in.
+    #[serde(default)]
+    pub sightings: u64,
+    /// How many other alerts of its storm are told here; the store fills it in.
+    #[serde(default)]
+    pub members: u64,
     /// Whether it is a generated sample.
     pub sample: bool,
     /// What the reader should know about how it was read.

@@ -1,16 +1,19 @@
 //! Triage: a claimed case is driven from where its journal stands to its conclusion.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use nightshift_alert::Severity;
 use nightshift_engine::{
-    Clock, Conclusion, DriveError, End, Event, EventBody, Journal, JournalError, Measure, Meter,
-    PlanUpdate, Ports, State, drive, fold,
+    Analyst, AnalystKind, Cap, Clock, Conclusion, DriveError, End, Event, EventBody, Journal,
+    JournalError, Measure, Meter, PlanUpdate, Ports, State, drive, fold,
 };
 use tokio_util::sync::CancellationToken;
 
+use crate::budget::{Guard, Tab};
 use crate::{
-    CaseStatus, Cases, Claimed, Closing, Lease, Profiles, Routes, Sender, StoreError, build_report,
+    CaseStatus, Cases, Charge, Claimed, Closing, Lease, Profile, Profiles, Purse, Routes, Sender,
+    StoreError, build_report,
 };
 
 /// Seconds between two renewals of a lease.
@@ -38,6 +41,8 @@ pub struct Triage {
     pub clock: Arc<dyn Clock>,
     /// Where measurements go.
     pub meter: Arc<dyn Meter>,
+    /// The day's budget; none where there is no cap.
+    pub purse: Option<Arc<Purse>>,
     /// Who watches, if somebody does.
     pub watcher: Option<Arc<dyn Watcher>>,
     /// What a report says of the program that made it.
@@ -107,7 +112,9 @@ impl Triage {
         let now = self.clock.now();
         let mut events = claimed.events;
         let mut news = Vec::new();
-        let profile = match fold(&events).opened {
+        let before = fold(&events);
+        let severity = claimed.alert.severity;
+        let profile = match &before.opened {
             Some(opened) => {
                 self.meter.count(&Measure::Resumed);
                 if let Some(watcher) = &self.watcher {
@@ -127,13 +134,14 @@ impl Triage {
         news.push(Event::new(now, EventBody::Claimed { epoch }));
         let journal = CaseJournal {
             triage: self.clone(),
+            tab: Mutex::new(Tab::new(severity, &before)),
             lease: claimed.lease,
             destinations: self.routes.destinations(&claimed.alert),
         };
         journal.append(&news).await.map_err(DriveError::from)?;
         events.append(&mut news);
         let ports = Ports {
-            analyst: Arc::clone(&profile.analyst),
+            analyst: self.analyst(&profile, severity),
             fallback: profile.fallback.clone(),
             toolbox: Arc::clone(&profile.toolbox),
             exonerator: Arc::clone(&profile.exonerator),
@@ -142,6 +150,20 @@ impl Triage {
             meter: Arc::clone(&self.meter),
         };
         Ok(drive(&ports, fold(&events), release).await?)
+    }
+
+    /// The analyst of a case; a model is behind the day's budget, rules cost nothing.
+    fn analyst(&self, profile: &Profile, severity: Severity) -> Arc<dyn Analyst> {
+        let analyst = Arc::clone(&profile.analyst);
+        match &self.purse {
+            Some(purse) if profile.analyst_kind == AnalystKind::Model => Arc::new(Guard::new(
+                analyst,
+                Arc::clone(purse),
+                severity,
+                profile.reserve,
+            )),
+            _ => analyst,
+        }
     }
 
     fn saw(&self, lease: &Lease, events: &[Event]) {
@@ -182,6 +204,10 @@ impl Triage {
         if let Some(cap) = conclusion.stopped_by {
             self.meter.count(&Measure::Exhausted { cap });
         }
+        if state.day_spent && conclusion.stopped_by != Some(Cap::DayUsd) {
+            let cap = Cap::DayUsd;
+            self.meter.count(&Measure::Exhausted { cap });
+        }
         self.meter.count(&Measure::Case {
             feed: opened.alert.feed.clone(),
             status: status.as_str(),
@@ -198,8 +224,17 @@ impl Triage {
 /// The journal of one case at one epoch: what the engine writes, the store keeps under the lease.
 struct CaseJournal {
     triage: Triage,
+    /// What the events cost.
+    tab: Mutex<Tab>,
     lease: Lease,
     destinations: Vec<String>,
+}
+
+impl CaseJournal {
+    fn charge(&self, events: &[Event]) -> Charge {
+        let mut tab = self.tab.lock().unwrap_or_else(PoisonError::into_inner);
+        tab.charge(events)
+    }
 }
 
 #[async_trait]
@@ -207,7 +242,7 @@ impl Journal for CaseJournal {
     async fn append(&self, events: &[Event]) -> Result<(), JournalError> {
         self.triage
             .cases
-            .append(&self.lease, events)
+            .append(&self.lease, events, self.charge(events))
             .await
             .map_err(journal_error)?;
         self.triage.saw(&self.lease, events);
@@ -226,6 +261,7 @@ impl Journal for CaseJournal {
             CaseStatus::Concluded
         };
         let closing = Closing {
+            charge: self.charge(events),
             events: events.to_vec(),
             status,
             conclusion: conclusion.clone(),

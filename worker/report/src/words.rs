@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, FixedOffset, Utc};
 use nightshift_alert::Severity;
-use nightshift_engine::{Cost, Reason, StepOutcome, StepStatus, Urgency};
+use nightshift_engine::{Cap, Cost, Reason, StepOutcome, StepStatus, Urgency};
 
 /// Text that was made here, of numbers and our own words.
 pub(crate) struct Made(pub(crate) String);
@@ -48,6 +48,17 @@ pub(crate) fn ago(at: DateTime<Utc>, now: DateTime<Utc>) -> Made {
         0.. => format!("{} ago", span(secs)),
         _ => format!("{} ahead of the clock here", span(secs.saturating_neg())),
     })
+}
+
+/// What ended the work on a case before its plan was done.
+pub(crate) const fn cap(cap: Cap) -> &'static str {
+    match cap {
+        Cap::Calls => "the cap on model calls",
+        Cap::Tokens => "the cap on tokens",
+        Cap::Usd => "the cap on its cost",
+        Cap::Minutes => "the cap on its time",
+        Cap::DayUsd => "the end of the day's budget",
+    }
 }
 
 /// `0.4 s`, `12 s`, `3 min 20 s`.

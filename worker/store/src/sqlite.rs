@@ -5,6 +5,7 @@
 
 mod cases;
 mod dead_letters;
+mod feedback;
 mod host;
 mod inbox;
 mod mutes;
@@ -14,6 +15,7 @@ mod places;
 mod read;
 mod revisions;
 mod row;
+mod spending;
 mod thread;
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! Earlier cases of this installation that share the finding or a value.
 //!
 //! Only typed fields cross from one case into another; no sentence that somebody wrote there does (A20 of the attacks). A
-//! machine's earlier verdict is told and clears nothing.
+//! machine's earlier verdict is told and clears nothing; what a person's clears: `decided`.
+
+mod decided;
 
 use std::sync::Arc;
 
@@ -146,7 +148,13 @@ impl Tool for PastCasesTool {
             .await
             .map_err(|error| unavailable(format!("earlier cases cannot be read: {error}")))?;
         cases.truncate(self.limit);
-        Ok(answer(&query, &cases))
+        let decisions =
+            self.past.decided(&query).await.map_err(|error| {
+                unavailable(format!("people's verdicts cannot be read: {error}"))
+            })?;
+        let mut output = answer(&query, &cases);
+        output.exonerations = decided::exonerations(&decisions, &context.alert);
+        Ok(output)
     }
 
     fn reports(&self) -> Vec<RegisterReport> {

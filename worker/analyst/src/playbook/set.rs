@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use nightshift_alert::Alert;
-use nightshift_engine::ActionTemplate;
+use nightshift_engine::{ActionTemplate, PlanAnswer, PlanQuestion};
 
 use super::check::{Level, Problem, examine};
 use super::form::{Fit, Playbook, StepForm, Text};
+use super::plan::plan;
 
 /// The playbooks that are compiled in, by file name. The generic one is the last resort for every alert.
 pub(super) const SHIPPED: [(&str, &str); 14] = [
@@ -173,6 +174,14 @@ impl Playbooks {
     pub fn find(&self, alert: &Alert) -> &Playbook {
         self.closest(alert, |_| true)
             .map_or(&self.generic, |(playbook, _)| playbook)
+    }
+
+    /// What the playbook for this alert would do, as a hint to somebody else who plans; none where only the generic one
+    /// fits, which knows nothing of this sort of alert.
+    #[must_use]
+    pub fn hint(&self, question: &PlanQuestion) -> Option<PlanAnswer> {
+        let (playbook, _) = self.closest(&question.alert, |_| true)?;
+        plan(playbook, question).ok()
     }
 
     /// The one that fits most closely of those that `asked` lets through, beside the generic one; of several alike the

@@ -1,13 +1,15 @@
-//! `nightshift cases`: lists, one case with its trace or its journal, and its journal as a file that can be checked.
+//! `nightshift cases`: lists, one case with its trace or its journal, what people say of it, and its journal as a file
+//! that can be checked.
 
 mod events;
 mod export;
+mod feedback;
 pub(super) mod verify;
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use nightshift_alert::Severity;
 use nightshift_pipeline::{
-    CaseFilter, CaseRow, CaseStatus, CaseView, Cases as _, Places as _, Report,
+    CaseFilter, CaseRow, CaseStatus, CaseView, Cases as _, PersonVerdict, Places as _, Report,
 };
 use serde::Serialize;
 
@@ -23,6 +25,8 @@ pub(super) async fn run(app: &App, command: &Cases) -> Result<(), Exit> {
         Cases::List(options) => list(app, options).await,
         Cases::Show(options) if options.events => events::show(app, options).await,
         Cases::Show(options) => show(app, options).await,
+        Cases::Agree(options) => feedback::agree(app, options).await,
+        Cases::Disagree(options) => feedback::disagree(app, options).await,
         Cases::Export(options) => export::run(app, options).await,
         Cases::Verify(options) => verify::run(options),
     }
@@ -136,6 +140,7 @@ struct Shown<'a> {
     report: &'a Option<Report>,
     sightings: &'a [nightshift_pipeline::Sighting],
     members: &'a [nightshift_pipeline::Member],
+    person_verdicts: &'a [PersonVerdict],
     deliveries: &'a [nightshift_pipeline::DeliveryRow],
     events: usize,
     unreadable: &'a Option<String>,
@@ -149,6 +154,7 @@ async fn show(app: &App, options: &CasesShow) -> Result<(), Exit> {
             report: &view.report,
             sightings: &view.sightings,
             members: &view.members,
+            person_verdicts: &view.person_verdicts,
             deliveries: &view.deliveries,
             events: view.events.len(),
             unreadable: &view.unreadable,
@@ -217,6 +223,7 @@ fn trace(view: &CaseView) -> String {
             plain(&member.title, 100)
         ));
     }
+    lines.extend(view.person_verdicts.iter().map(feedback::line));
     for delivery in &view.deliveries {
         let how = match &delivery.error {
             _ if delivery.sent >= delivery.wanted => "shown".to_owned(),

@@ -22,7 +22,7 @@ use crate::config::Loaded;
 use crate::exit::Exit;
 use crate::output::{plain, print, say, stdout};
 use crate::progress::Progress;
-use crate::wiring::App;
+use crate::wiring::{App, Overrides};
 use source::DemoSource;
 
 /// Most messages of one round.
@@ -59,7 +59,7 @@ pub(super) async fn run(loaded: &Loaded, options: &Demo) -> Result<(), Exit> {
     ));
     let progress = (!options.quiet).then(|| Arc::new(Progress::new(true)));
     let watcher = progress.clone().map(|progress| progress as Arc<_>);
-    let triage = app.triage(None, None, watcher)?;
+    let triage = app.triage(&Overrides::demo(), watcher)?;
     let triaged = triage_all(&app, &triage, &super::stop_on_signal()).await;
     if let Some(progress) = &progress {
         progress.end();

@@ -15,7 +15,7 @@ use crate::args::{Format, HowToWork, Run};
 use crate::exit::Exit;
 use crate::output::{print, say, wants_colour, width};
 use crate::progress::{Progress, plan_lines};
-use crate::wiring::App;
+use crate::wiring::{App, Overrides};
 
 /// Name of this source.
 const SOURCE: &str = "run";
@@ -55,11 +55,20 @@ pub(super) async fn run(app: &App, options: &Run) -> Result<(), Exit> {
     Ok(())
 }
 
+/// What the command line overrules.
+fn overrides(options: &Run) -> Overrides<'_> {
+    Overrides {
+        profile: options.profile.as_deref(),
+        strategy: options.strategy.map(HowToWork::strategy),
+        model: options.model.as_deref(),
+        ..Overrides::default()
+    }
+}
+
 async fn triage(app: &App, options: &Run, alerts: Vec<Alert>, bytes: &[u8]) -> Result<(), Exit> {
     let progress = (!options.quiet).then(|| Arc::new(Progress::new(false)));
     let watcher = progress.clone().map(|progress| progress as Arc<_>);
-    let strategy = options.strategy.map(HowToWork::strategy);
-    let triage = app.triage(options.profile.as_deref(), strategy, watcher)?;
+    let triage = app.triage(&overrides(options), watcher)?;
     let raw: Arc<[u8]> = bytes.into();
     let arrivals = alerts.into_iter().map(|alert| Arrival {
         source: SOURCE.to_owned(),
@@ -160,7 +169,7 @@ pub(super) fn text_options(app: &App) -> TextOptions {
 
 /// The plan alone: nothing is stored, and only earlier cases are looked at.
 async fn plan_only(app: &App, options: &Run, alerts: Vec<Alert>) -> Result<(), Exit> {
-    let profiles = app.profiles(options.strategy.map(HowToWork::strategy))?;
+    let profiles = app.profiles(&overrides(options))?;
     for alert in alerts {
         let name = options
             .profile

@@ -13,6 +13,24 @@ pub(crate) fn no_colour() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
+/// One variable; none where it is not set, or empty.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is where the environment is read"
+)]
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name)
+        .ok()
+        .filter(|value| !value.trim().is_empty())
+}
+
+/// The name of the user of the operating system, where it is told.
+pub(crate) fn user() -> Option<String> {
+    ["USER", "LOGNAME", "USERNAME"]
+        .into_iter()
+        .find_map(variable)
+}
+
 /// The settings of the environment: `NIGHTSHIFT__SECTION__KEY=value`.
 #[expect(
     clippy::disallowed_methods,

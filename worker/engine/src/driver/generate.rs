@@ -53,6 +53,8 @@ pub(super) struct World {
     pub(super) seed: u64,
     pub(super) limits: Limits,
     pub(super) reserve: Cost,
+    /// How many times the reserve a question may cost.
+    pub(super) dear: u64,
     pub(super) analyst: AnalystKind,
     pub(super) conduct: Conduct,
 }
@@ -73,12 +75,19 @@ impl World {
         ]
     }
 
-    /// The answer to a command, with what it cost: never more than was charged for it.
+    /// Whether questions cost something; where they do not no budget can be spent.
+    fn costs(&self) -> bool {
+        self.reserve != Cost::default()
+    }
+
+    /// The answer to a command, with what it cost: up to `dear` times what was charged for it.
     pub(super) fn answer(&self, command: &Command) -> EventBody {
         let id = command.id().unwrap().clone();
         let mut dice = Dice::of(self.seed, &id.0);
         let outcome = match command {
-            Command::Ask { .. } if dice.one_in(12) => Outcome::AskFailed(ask_error(&mut dice)),
+            Command::Ask { .. } if dice.one_in(12) => {
+                Outcome::AskFailed(ask_error(&mut dice, self.costs()))
+            }
             Command::Ask { question, .. } => answer(&mut dice, question),
             Command::Call { .. } if dice.one_in(5) => Outcome::CallFailed(tool_error(&mut dice)),
             Command::Call { call, .. } => Outcome::Called(output(&mut dice, call)),
@@ -86,7 +95,11 @@ impl World {
             Command::Conclude(_) => unreachable!("it has no id"),
         };
         let is_asked = matches!(command, Command::Ask { .. });
-        let share = if is_asked { dice.below(5) as u64 } else { 0 };
+        let share = if is_asked {
+            dice.below(1 + 4 * self.dear as usize) as u64
+        } else {
+            0
+        };
         EventBody::Finished {
             id,
             outcome: Box::new(outcome),
@@ -94,10 +107,10 @@ impl World {
                 usd: self.reserve.usd * share as f64 / 4.0,
                 input_tokens: self.reserve.input_tokens * share / 4,
                 output_tokens: self.reserve.output_tokens * share / 4,
-                model_calls: self.reserve.model_calls * u64::from(share > 0),
+                model_calls: self.reserve.model_calls * share.div_ceil(4),
                 cached_tokens: 0,
             },
-            degraded: (is_asked && dice.one_in(30)).then(|| ask_error(&mut dice)),
+            degraded: (is_asked && dice.one_in(30)).then(|| ask_error(&mut dice, self.costs())),
             model: None,
         }
     }
@@ -287,14 +300,15 @@ fn exoneration(dice: &mut Dice) -> Exoneration {
     fact
 }
 
-fn ask_error(dice: &mut Dice) -> AskError {
+fn ask_error(dice: &mut Dice, costs: bool) -> AskError {
     let what = text(dice);
-    match dice.below(5) {
+    match dice.below(if costs { 6 } else { 5 }) {
         0 => AskError::Refused { what },
         1 => AskError::Malformed { what },
         2 => AskError::Truncated { what },
         3 => AskError::Timeout { what },
-        _ => AskError::Unavailable { what },
+        4 => AskError::Unavailable { what },
+        _ => AskError::Budget { what },
     }
 }
 

@@ -5,18 +5,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proptest::prelude::{Just, ProptestConfig, any, prop, prop_assert_eq, prop_oneof, proptest};
+use proptest::prelude::{ProptestConfig, prop, prop_assert_eq, proptest};
 use proptest::strategy::{Strategy, ValueTree};
 
 use super::generate::{Dice, World, is_declared};
+use super::worlds::{chaos, dear_worlds, free_worlds, worlds};
 use crate::fixture::at;
 use crate::{
-    AnalystKind, Command, CommandId, Conduct, Cost, Event, EventBody, Limits, ReflectionMode,
-    State, StepStatus, ToolCall, apply, clears, decide, fold,
+    Command, CommandId, Cost, Event, EventBody, State, StepStatus, Stop, ToolCall, apply, clears,
+    decide, fold,
 };
-
-/// What happens to a case from outside, one byte each: see [`Machine::happen`].
-type Chaos = Vec<u8>;
 
 /// A case in the hand: its journal, and what would be running.
 struct Machine<'a> {
@@ -69,20 +67,27 @@ impl<'a> Machine<'a> {
         self.is_within_caps();
     }
 
+    /// The bound of `docs/budget.md`: one question, and what the questions that run together and the last one cost
+    /// beyond what was kept for them.
     fn is_within_caps(&self) {
         let limits = &self.world.limits;
         let charged = self.state.charged();
         let tokens = charged.input_tokens + charged.output_tokens;
         let one = &self.world.reserve;
+        let together = limits.parallel.max(1) as u64 + 1;
+        let over = 1 + together * (self.world.dear - 1);
         assert!(
-            charged.model_calls <= limits.calls + one.model_calls,
+            charged.model_calls <= limits.calls + over * one.model_calls,
             "calls"
         );
         assert!(
-            tokens <= limits.tokens + one.input_tokens + one.output_tokens,
+            tokens <= limits.tokens + over * (one.input_tokens + one.output_tokens),
             "tokens"
         );
-        assert!(charged.usd <= limits.usd + one.usd + 1e-9, "usd");
+        assert!(
+            charged.usd <= limits.usd + over as f64 * one.usd + 1e-9,
+            "usd"
+        );
         assert!(self.state.steps().len() <= limits.steps.max(1), "steps");
     }
 
@@ -90,6 +95,10 @@ impl<'a> Machine<'a> {
     fn start(&mut self) -> bool {
         let commands = decide(&self.state);
         assert_eq!(commands, decide(&self.state), "deciding twice is the same");
+        if self.state.is_over() {
+            assert!(commands.is_empty(), "it was called off");
+            return false;
+        }
         if let Some(Command::Conclude(conclusion)) = commands.first() {
             assert!(
                 self.state
@@ -199,6 +208,11 @@ impl<'a> Machine<'a> {
                 self.running.clear();
                 self.write(EventBody::TimeUp);
             }
+            7 if byte > 0xd0 => {
+                self.lost
+                    .extend(std::mem::take(&mut self.running).into_values());
+                self.write(EventBody::Cancelled { by: "ana".into() });
+            }
             4..=6 => {
                 self.finish(pick);
                 self.finish(pick);
@@ -244,8 +258,16 @@ impl<'a> Machine<'a> {
             .journal
             .iter()
             .filter(|event| matches!(event.body, EventBody::Concluded(_)));
-        assert_eq!(ends.count(), 1);
+        let is_cancelled = matches!(state.stop, Some(Stop::Cancelled(_)));
+        assert_eq!(ends.count(), usize::from(!is_cancelled));
         assert!(decide(state).is_empty());
+        if is_cancelled {
+            assert_eq!(
+                (fold(&self.journal), &state.conclusion),
+                (state.clone(), &None)
+            );
+            return;
+        }
         assert!(state.steps().iter().all(|step| step.status.is_terminal()));
         assert_eq!(fold(&self.journal), *state);
         let numbers: Vec<u32> = self.starts.iter().map(|id| state.numbers[id].0).collect();
@@ -285,87 +307,6 @@ impl<'a> Machine<'a> {
     }
 }
 
-fn conduct() -> impl Strategy<Value = Conduct> {
-    let strategy = prop_oneof![
-        4 => Just(crate::Strategy::Auto),
-        1 => Just(crate::Strategy::Planned),
-        1 => Just(crate::Strategy::Adaptive),
-        1 => Just(crate::Strategy::Direct),
-    ];
-    let reflection = prop_oneof![
-        Just(ReflectionMode::EveryWave),
-        Just(ReflectionMode::EveryStep),
-        Just(ReflectionMode::WhenNeeded),
-    ];
-    (strategy, reflection, any::<bool>()).prop_map(|(strategy, reflection, counterfactual)| {
-        Conduct {
-            strategy,
-            reflection,
-            counterfactual,
-            ..Conduct::default()
-        }
-    })
-}
-
-/// Worlds with caps on steps, turns and calls of a turn; questions cost nothing.
-fn free_worlds() -> impl Strategy<Value = World> {
-    let caps = (
-        0..9_usize,
-        0..7_usize,
-        0..4_u32,
-        0..5_usize,
-        0..5_usize,
-        0..4_u32,
-    );
-    (any::<u64>(), caps, any::<bool>(), conduct()).prop_map(|(seed, caps, is_model, conduct)| {
-        World {
-            seed,
-            limits: Limits {
-                steps: caps.0,
-                first_plan_steps: caps.1,
-                turns: caps.2,
-                calls_per_turn: caps.3,
-                parallel: caps.4,
-                strikes: caps.5,
-                ..Limits::default()
-            },
-            reserve: Cost::default(),
-            analyst: if is_model {
-                AnalystKind::Model
-            } else {
-                AnalystKind::Playbook
-            },
-            conduct,
-        }
-    })
-}
-
-/// The same where questions cost something and little may be spent.
-fn worlds() -> impl Strategy<Value = World> {
-    (free_worlds(), 0..12_u64, 0..900_u64, 0..12_u32).prop_map(|(world, calls, tokens, cents)| {
-        World {
-            limits: Limits {
-                calls,
-                tokens: tokens * 10,
-                usd: f64::from(cents) / 4.0,
-                ..world.limits
-            },
-            reserve: Cost {
-                usd: 0.25,
-                input_tokens: 400,
-                cached_tokens: 0,
-                output_tokens: 100,
-                model_calls: 1,
-            },
-            ..world
-        }
-    })
-}
-
-fn chaos() -> impl Strategy<Value = Chaos> {
-    prop::collection::vec(any::<u8>(), 0..40)
-}
-
 fn cases(usual: u32) -> ProptestConfig {
     #[expect(
         clippy::disallowed_methods,
@@ -389,6 +330,11 @@ proptest! {
 
     #[test]
     fn whatever_questions_cost_the_caps_hold(world in worlds(), chaos in chaos()) {
+        Machine::new(&world).run(&chaos).has_ended_well();
+    }
+
+    #[test]
+    fn questions_that_cost_more_than_was_kept_go_over_by_a_known_sum(world in dear_worlds(), chaos in chaos()) {
         Machine::new(&world).run(&chaos).has_ended_well();
     }
 }
@@ -439,6 +385,8 @@ const CORNERS: &[&str] = &[
     "cap tokens",
     "cap usd",
     "cap minutes",
+    "cap day_usd",
+    "cancelled",
 ];
 
 #[test]
@@ -456,7 +404,10 @@ fn the_generated_cases_reach_every_corner() {
             let refused = record.refused.is_some();
             seen.insert(format!("{} refused {refused}", record.update.as_str()));
         }
-        let conclusion = state.conclusion.as_ref().unwrap();
+        let Some(conclusion) = &state.conclusion else {
+            seen.insert("cancelled".to_owned());
+            continue;
+        };
         seen.insert(conclusion.verdict.as_str().to_owned());
         if let Some(cap) = conclusion.stopped_by {
             seen.insert(format!("cap {}", cap.as_str()));

@@ -324,7 +324,7 @@ async fn a_case_goes_on_at_its_turn_after_a_kill_at_any_event() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_of_the_active_time_still_gives_a_report() {
+async fn r2_the_end_of_the_active_time_still_gives_a_report() {
     struct Hangs;
     #[async_trait]
     impl Toolbox for Hangs {

@@ -76,6 +76,7 @@ pub(super) fn concluded(alert: &Alert) -> Known {
         id: CaseId("first".into()),
         stage: Stage::Over,
         verdict: Some(Verdict::TruePositive),
+        disputed: false,
         alert: Box::new(alert.clone()),
         state: alert.state,
         updated: alert.times.updated,

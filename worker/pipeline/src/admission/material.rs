@@ -48,6 +48,7 @@ pub(super) fn change(
             Change::Action,
         ),
         (is_over && is_open_question, Change::Inconclusive),
+        (is_over && known.disputed, Change::Disputed),
         (is_over && has_cooled_down, Change::CooledDown),
     ]
     .into_iter()

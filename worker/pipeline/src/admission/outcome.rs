@@ -102,6 +102,8 @@ pub enum Change {
     Action,
     /// Something changed, and the last triage could not tell.
     Inconclusive,
+    /// Something changed, and a person had decided otherwise than the last triage.
+    Disputed,
     /// Something changed, and the last triage is too long ago.
     CooledDown,
 }
@@ -120,6 +122,7 @@ impl Change {
             Self::Remote => "remote",
             Self::Action => "action",
             Self::Inconclusive => "inconclusive",
+            Self::Disputed => "disputed",
             Self::CooledDown => "cooled_down",
         }
     }

@@ -23,6 +23,7 @@ enum Happens {
     },
     Begins(u8),
     Ends(u8, bool),
+    IsDisputed(u8),
     Passes(i64),
 }
 
@@ -40,6 +41,7 @@ fn happens() -> impl Strategy<Value = Happens> {
         5 => arrives,
         2 => (0..3_u8).prop_map(Happens::Begins),
         2 => (0..3_u8, any::<bool>()).prop_map(|(key, open)| Happens::Ends(key, open)),
+        1 => (0..3_u8).prop_map(Happens::IsDisputed),
         1 => (1..30_i64).prop_map(Happens::Passes),
     ]
 }
@@ -52,6 +54,7 @@ struct Case {
     begun: bool,
     over: bool,
     verdict: Option<Verdict>,
+    disputed: bool,
     state: FeedState,
     updated: Option<DateTime<Utc>>,
     touched_at: DateTime<Utc>,
@@ -68,6 +71,7 @@ impl Case {
             begun: false,
             over: false,
             verdict: None,
+            disputed: false,
             state: alert.state,
             updated: alert.times.updated,
             touched_at: at,
@@ -90,6 +94,7 @@ impl Case {
             id: self.id.clone(),
             stage,
             verdict: self.verdict,
+            disputed: self.disputed,
             alert: Box::new(self.alerts.last().unwrap().clone()),
             state: self.state,
             updated: self.updated,
@@ -200,6 +205,10 @@ fn play(story: Vec<Happens>) {
         match one {
             Happens::Passes(hours) => at += Duration::hours(hours),
             Happens::Begins(key) => cases.get_mut(&key).into_iter().for_each(Case::begin),
+            Happens::IsDisputed(key) => cases
+                .get_mut(&key)
+                .into_iter()
+                .for_each(|case| case.disputed = case.over),
             Happens::Ends(key, open) => {
                 let verdict = if open {
                     Verdict::Inconclusive

@@ -89,6 +89,29 @@ fn a_change_that_is_not_material_is_triaged_after_the_cooldown_or_an_inconclusiv
 }
 
 #[test]
+fn other_content_of_a_disputed_case_is_triaged_and_the_same_is_not() {
+    let elsewhere = |alert: &mut Alert| alert.region = Some("eu-south-2".into());
+    for verdict in [
+        Verdict::TruePositive,
+        Verdict::BenignTruePositive,
+        Verdict::FalsePositive,
+    ] {
+        let mut known = concluded(&alert());
+        known.verdict = Some(verdict);
+        assert_eq!(again(&known, elsewhere), sighting(Seen::Unchanged));
+        known.disputed = true;
+        assert_eq!(again(&known, elsewhere), revision(Change::Disputed));
+        assert_eq!(again(&known, |_| {}), sighting(Seen::Same));
+        assert_eq!(again(&known, add(Role::Actor)), revision(Change::Actor));
+        known.revisions_today = 3;
+        let too_often = sighting(Seen::TooOften(Change::Disputed));
+        assert_eq!(again(&known, elsewhere), too_often);
+        known.stage = Stage::Begun;
+        assert_eq!(again(&known, elsewhere), sighting(Seen::Unchanged));
+    }
+}
+
+#[test]
 fn what_waits_is_replaced_unless_it_is_more_severe_and_what_runs_is_run_again() {
     let mut known = concluded(&alert());
     known.stage = Stage::Waiting;

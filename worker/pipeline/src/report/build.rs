@@ -113,6 +113,8 @@ fn facts(alert: &Alert) -> AlertFacts {
         first_seen: alert.times.first_seen,
         last_seen: alert.times.last_seen,
         count: alert.count,
+        sightings: 0,
+        members: 0,
         sample: alert.is_sample(),
         flags: alert.flags.clone(),
     }

@@ -102,7 +102,16 @@ fn seen(report: &Report) -> Option<Line> {
         }
         (first, last) => Line::default().at(first.or(last)?),
     };
-    Some(times.say(", ").count(alert.count, "time", "times"))
+    let mut line = times.say(", ").count(alert.count, "time", "times");
+    if alert.sightings > 0 {
+        line = line.say("; arrived again ");
+        line = line.count(alert.sightings, "time", "times");
+    }
+    if alert.members > 0 {
+        line = line.say("; stands for ");
+        line = line.count(alert.members, "other of its storm", "others of its storm");
+    }
+    Some(line)
 }
 
 fn techniques(report: &Report) -> Option<Line> {

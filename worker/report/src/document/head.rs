@@ -104,8 +104,8 @@ fn warnings(report: &Report) -> Vec<Block> {
     }
     if let Some(cap) = report.stopped_by {
         lines.push(
-            Line::of("The work was cut short by the cap on ")
-                .say(cap.as_str())
+            Line::of("The work was cut short by ")
+                .say(words::cap(cap))
                 .say("; what follows is what was seen by then."),
         );
     }

@@ -6,15 +6,15 @@ use async_trait::async_trait;
 use nightshift_alert::Severity;
 use nightshift_engine::{Event, JOURNAL_VERSION};
 use nightshift_pipeline::{
-    CaseFilter, CaseId, CaseRow, CaseView, Cases, Claimed, Closing, JournalLine, Lane, Lease,
-    StoreError,
+    CaseFilter, CaseId, CaseRow, CaseView, Cases, Charge, Claimed, Closing, JournalLine, Lane,
+    Lease, StoreError,
 };
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::host::{Holder, uptime_secs};
 use super::row::{severity, time};
 use super::thread::{Failure, store_error};
-use super::{SqliteStore, read, revisions};
+use super::{SqliteStore, read, revisions, spending};
 
 const HOLDERS: &str = "SELECT DISTINCT lease_holder FROM cases WHERE status = 'running'";
 /// A running case whose worker is gone, or whose lease has ended, waits again.
@@ -46,7 +46,8 @@ const ADD_CONCLUSION: &str = "INSERT INTO conclusions \
      (case_id, revision, concluded_at, verdict, leaning, reason, confidence, assessed_severity, report) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 const END: &str = "UPDATE cases SET status = ?2, verdict = ?3, leaning = ?4, assessed_severity = ?5, concluded_at = ?6, \
-     usd = usd + ?7, lease_holder = NULL, lease_until = NULL WHERE id = ?1";
+     lease_holder = NULL, lease_until = NULL WHERE id = ?1";
+const ARRIVED: &str = "SELECT sightings, members FROM cases WHERE id = ?1";
 const WISH: &str = "INSERT INTO deliveries (case_id, destination, wanted, wished_at) VALUES (?1, ?2, 1, ?3) \
      ON CONFLICT (case_id, destination) DO UPDATE \
      SET wanted = wanted + 1, wished_at = ?3, attempts = 0, retry_at = NULL, given_up = 0, error = NULL";
@@ -131,12 +132,18 @@ impl Cases for SqliteStore {
             .await
     }
 
-    async fn append(&self, lease: &Lease, events: &[Event]) -> Result<(), StoreError> {
+    async fn append(
+        &self,
+        lease: &Lease,
+        events: &[Event],
+        charge: Charge,
+    ) -> Result<(), StoreError> {
         let (lease, holder, events) = (lease.clone(), self.holder.clone(), events.to_vec());
         self.thread
             .run("write a journal", move |connection| {
                 check_lease(connection, &lease, &holder)?;
-                add_events(connection, &lease, &events)
+                add_events(connection, &lease, &events)?;
+                spending::add(connection, &lease.case_id, charge)
             })
             .await
     }
@@ -147,6 +154,7 @@ impl Cases for SqliteStore {
             .run("conclude a case", move |connection| {
                 check_lease(connection, &lease, &holder)?;
                 add_events(connection, &lease, &closing.events)?;
+                spending::add(connection, &lease.case_id, closing.charge)?;
                 close(connection, &lease, &closing)
             })
             .await
@@ -322,9 +330,15 @@ fn add_events(connection: &Connection, lease: &Lease, events: &[Event]) -> Resul
 }
 
 fn close(connection: &Connection, lease: &Lease, closing: &Closing) -> Result<(), Failure> {
-    let (report, conclusion) = (&closing.report, &closing.conclusion);
+    let conclusion = &closing.conclusion;
+    let mut report = closing.report.clone();
+    let (sightings, members): (i64, i64) = connection
+        .prepare_cached(ARRIVED)?
+        .query_row([&lease.case_id.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    report.alert.sightings = u64::try_from(sightings).unwrap_or_default();
+    report.alert.members = u64::try_from(members).unwrap_or_default();
     let at = time(report.concluded_at);
-    let text = serde_json::to_string(report)
+    let text = serde_json::to_string(&report)
         .map_err(|cause| Failure::Unreadable(lease.case_id.0.clone(), cause))?;
     connection.prepare_cached(ADD_CONCLUSION)?.execute(params![
         lease.case_id.0,
@@ -343,8 +357,7 @@ fn close(connection: &Connection, lease: &Lease, closing: &Closing) -> Result<()
         conclusion.verdict.as_str(),
         conclusion.leaning.as_str(),
         severity(conclusion.assessed_severity),
-        at,
-        report.cost.usd
+        at
     ])?;
     let mut wish = connection.prepare_cached(WISH)?;
     for destination in &closing.destinations {

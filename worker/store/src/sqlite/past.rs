@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use nightshift_alert::{Indicator, Role};
-use nightshift_engine::{PastCase, PastCases, PastQuery};
+use nightshift_engine::{PastCase, PastCases, PastQuery, PersonDecision};
+use nightshift_pipeline::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::SqliteStore;
 use super::row::{get_severity, get_time, time, to_verdict};
 use super::thread::Failure;
+use super::{SqliteStore, feedback};
 
 /// Most cases that one value may bring in: what stands in more is no trace of anything.
 const MOST_PER_VALUE: i64 = 50;
@@ -34,11 +35,25 @@ impl PastCases for SqliteStore {
                 similar(connection, &query)
             })
             .await
-            .map_err(|error| {
-                let cause = std::error::Error::source(&error).map(ToString::to_string);
-                cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
-            })
+            .map_err(|error| in_words(&error))
     }
+
+    async fn decided(&self, query: &PastQuery) -> Result<Vec<PersonDecision>, String> {
+        let Some(account) = query.account.clone() else {
+            return Ok(Vec::new());
+        };
+        self.thread
+            .run("look for what people decided", move |connection| {
+                feedback::decisions(connection, &account)
+            })
+            .await
+            .map_err(|error| in_words(&error))
+    }
+}
+
+fn in_words(error: &StoreError) -> String {
+    let cause = std::error::Error::source(error).map(ToString::to_string);
+    cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
 }
 
 fn similar(connection: &Connection, query: &PastQuery) -> Result<Vec<PastCase>, Failure> {
@@ -78,6 +93,7 @@ fn similar(connection: &Connection, query: &PastQuery) -> Result<Vec<PastCase>, 
     // Reports are large: only those of the cases that are told are read.
     let mut failed_tools = connection.prepare_cached(FAILED_TOOLS)?;
     for case in &mut cases {
+        case.person_verdict = feedback::newest(connection, &case.case_id)?;
         case.failed_tools = failed_tools
             .query_map([&case.case_id], |row| row.get(0))?
             .collect::<Result<_, _>>()?;
@@ -107,6 +123,7 @@ fn case(
                 severity: get_severity(row, 4)?,
                 status: row.get(5)?,
                 verdict: to_verdict(verdict.as_deref()),
+                // Filled in for those that are told.
                 person_verdict: None,
                 shared: shared.into_iter().collect(),
                 failed_tools: Vec::new(),

@@ -7,6 +7,7 @@ use nightshift_pipeline::{
 };
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::feedback;
 use super::row::{CASE_COLUMNS, case, get_severity, get_time, severity};
 use super::thread::Failure;
 
@@ -75,13 +76,14 @@ pub(super) fn view(connection: &Connection, id: &str) -> Result<CaseView, Failur
         report,
         sightings: sightings(connection, &id)?,
         members: members(connection, &id)?,
+        person_verdicts: feedback::of_case(connection, &id)?,
         deliveries: deliveries(connection, &id)?,
         row,
     })
 }
 
 /// The one case that the text names.
-fn find(connection: &Connection, id: &str) -> Result<CaseRow, Failure> {
+pub(super) fn find(connection: &Connection, id: &str) -> Result<CaseRow, Failure> {
     let none = || Failure::NoSuchCase(id.to_owned());
     if id.chars().count() < SHORTEST_ID {
         return Err(none());

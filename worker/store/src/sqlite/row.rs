@@ -71,6 +71,12 @@ pub(super) fn to_verdict(word: Option<&str>) -> Option<Verdict> {
         .find(|verdict| Some(verdict.as_str()) == word)
 }
 
+/// The verdict in this column.
+pub(super) fn get_verdict(row: &Row<'_>, column: usize) -> Result<Verdict, Error> {
+    let word: String = row.get(column)?;
+    to_verdict(Some(&word)).ok_or_else(|| unfit(column, format!("{word:?} is no verdict")))
+}
+
 fn to_leaning(word: Option<&str>) -> Option<Leaning> {
     [Leaning::Malicious, Leaning::Benign, Leaning::None]
         .into_iter()

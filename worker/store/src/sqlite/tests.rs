@@ -1,8 +1,10 @@
 //! The promises of a store: nothing accepted is lost, one writer per case, what is shown is shown once.
 
 mod admission;
+mod feedback;
 mod ledger;
 mod mutes;
+mod spending;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,8 +16,8 @@ use nightshift_engine::{
     PastQuery, ToolOutput, Verdict,
 };
 use nightshift_pipeline::{
-    Accepted, Admission, AdmissionPolicy, Arrival, CaseFilter, CaseId, CaseStatus, Cases, Claimed,
-    Closing, DeadLetters, DeliveryError, Inbox, Lane, Message, Outbox, Seen, Sender, Sent,
+    Accepted, Admission, AdmissionPolicy, Arrival, CaseFilter, CaseId, CaseStatus, Cases, Charge,
+    Claimed, Closing, DeadLetters, DeliveryError, Inbox, Lane, Message, Outbox, Seen, Sender, Sent,
     StoreError, build_report, read_message,
 };
 use serde_json::json;
@@ -147,6 +149,7 @@ fn whole_journal(claimed: &Claimed) -> (Vec<Event>, Closing) {
     let report = build_report(&nightshift_engine::fold(&all), &Sender::default()).unwrap();
     let closing = Closing {
         events: vec![last],
+        charge: Charge::default(),
         status: CaseStatus::Concluded,
         conclusion,
         report,
@@ -162,7 +165,10 @@ async fn conclude(store: &SqliteStore, claimed: &Claimed) {
 async fn conclude_as(store: &SqliteStore, claimed: &Claimed, verdict: Verdict) {
     let (events, mut closing) = whole_journal(claimed);
     closing.conclusion.verdict = verdict;
-    store.append(&claimed.lease, &events).await.unwrap();
+    store
+        .append(&claimed.lease, &events, Charge::default())
+        .await
+        .unwrap();
     store.conclude(&claimed.lease, &closing).await.unwrap();
 }
 
@@ -226,12 +232,12 @@ async fn the_most_urgent_case_is_claimed_first_and_only_once() {
 }
 
 #[tokio::test]
-async fn f01_the_case_of_a_dead_process_is_free_at_once() {
+async fn f01_r2_the_case_of_a_dead_process_is_free_at_once() {
     let fixture = Fixture::new();
     fixture.accept(MINER).await;
     let dead = fixture.other("another-boot:1:1");
     let lost = dead.claim(Lane::Any, 1).await.unwrap().remove(0);
-    dead.append(&lost.lease, &[opened(&lost.alert, "x")])
+    dead.append(&lost.lease, &[opened(&lost.alert, "x")], Charge::default())
         .await
         .unwrap();
     let taken = fixture.claim().await;
@@ -248,12 +254,17 @@ async fn f02_a_worker_whose_lease_is_gone_writes_nothing() {
     let lost = slow.claim(Lane::Any, 1).await.unwrap().remove(0);
     let (events, closing) = whole_journal(&lost);
     let refused = |result| assert!(matches!(result, Err(StoreError::LeaseLost)), "{result:?}");
-    refused(slow.append(&lost.lease, &events).await);
+    refused(slow.append(&lost.lease, &events, Charge::default()).await);
     refused(slow.conclude(&lost.lease, &closing).await);
     slow.renew(std::slice::from_ref(&lost.lease)).await.unwrap();
-    refused(slow.append(&lost.lease, &events).await);
+    refused(slow.append(&lost.lease, &events, Charge::default()).await);
     let taken = fixture.claim().await;
-    refused(fixture.store.append(&lost.lease, &events).await);
+    refused(
+        fixture
+            .store
+            .append(&lost.lease, &events, Charge::default())
+            .await,
+    );
     conclude(&fixture.store, &taken).await;
     let view = fixture.store.view(&taken.lease.case_id.0).await.unwrap();
     assert_eq!(view.row.status, CaseStatus::Concluded);
@@ -361,10 +372,14 @@ async fn a_failed_request_spoils_no_other_of_its_transaction() {
     foreign.epoch += 7;
     let event = opened(&claimed.alert, "x");
     let (bad, good) = tokio::join!(
-        fixture.store.append(&foreign, std::slice::from_ref(&event)),
         fixture
             .store
-            .append(&claimed.lease, std::slice::from_ref(&event)),
+            .append(&foreign, std::slice::from_ref(&event), Charge::default()),
+        fixture.store.append(
+            &claimed.lease,
+            std::slice::from_ref(&event),
+            Charge::default()
+        ),
     );
     assert!(bad.is_err() && good.is_ok());
     let view = fixture.store.view(&claimed.lease.case_id.0).await.unwrap();

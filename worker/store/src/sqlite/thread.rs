@@ -22,6 +22,9 @@ pub(super) enum Failure {
     /// There is no such case.
     #[error("there is no case {0:?}")]
     NoSuchCase(String),
+    /// The case has no verdict.
+    #[error("case {0} has no verdict yet")]
+    NoVerdict(String),
     /// There is no such mute.
     #[error("there is no mute {0:?}")]
     NoSuchMute(String),
@@ -143,6 +146,7 @@ pub(super) fn store_error(doing: &'static str, failure: Failure) -> StoreError {
     match failure {
         Failure::LeaseLost => StoreError::LeaseLost,
         Failure::NoSuchCase(id) => StoreError::NoSuchCase(id),
+        Failure::NoVerdict(id) => StoreError::NoVerdict(id),
         Failure::NoSuchMute(name) => StoreError::NoSuchMute(name),
         Failure::Unreadable(id, cause) => StoreError::Unreadable(id, Box::new(cause)),
         Failure::Journal {

@@ -1,6 +1,6 @@
 //! A worker claims only what it can fold (F32).
 
-use nightshift_pipeline::{CaseStatus, Cases, Lane, StoreError};
+use nightshift_pipeline::{CaseStatus, Cases, Charge, Lane, StoreError};
 
 use super::tests::{Fixture, opened};
 
@@ -14,7 +14,7 @@ async fn with_event(fixture: &Fixture, event: &str) -> nightshift_pipeline::Case
     let first = opened(&claimed.alert, &id.0);
     fixture
         .store
-        .append(&claimed.lease, &[first])
+        .append(&claimed.lease, &[first], Charge::default())
         .await
         .unwrap();
     fixture.store.release(&claimed.lease).await.unwrap();

@@ -2,14 +2,15 @@
 
 use chrono::{DateTime, Duration, Utc};
 use nightshift_alert::{Alert, FeedState};
+use nightshift_engine::Verdict;
 use nightshift_pipeline::{
     AdmissionPolicy, Arrival, CaseId, CaseStatus, Ground, Known, Mute, Stage, Window,
 };
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::sqlite::read;
 use crate::sqlite::row::{get_status, get_time, get_time_or_none, time, to_verdict};
 use crate::sqlite::thread::Failure;
+use crate::sqlite::{feedback, read};
 
 const KNOWN: &str = "SELECT id, status, revision, coalesce(concluded_at, touched_at), verdict, feed_state, updated_at \
      FROM cases WHERE key = ?1 ORDER BY opened_at DESC, rowid DESC LIMIT 1";
@@ -126,9 +127,11 @@ fn to_known(connection: &Connection, row: Row, now: DateTime<Utc>) -> Result<Kno
         .prepare_cached(REVISIONS)?
         .query_row(params![row.id, day_ago], |row| row.get(0))?;
     let is_concluded = row.status != CaseStatus::Failed;
+    let verdict = to_verdict(row.verdict.as_deref()).filter(|_| is_concluded);
     Ok(Known {
         stage,
-        verdict: to_verdict(row.verdict.as_deref()).filter(|_| is_concluded),
+        disputed: is_disputed(connection, &row.id, verdict)?,
+        verdict,
         state,
         updated: row.updated.or(alert.times.updated),
         alert: Box::new(alert),
@@ -136,6 +139,12 @@ fn to_known(connection: &Connection, row: Row, now: DateTime<Utc>) -> Result<Kno
         revisions_today,
         id: CaseId(row.id),
     })
+}
+
+/// Whether the newest verdict of a person over the case is another one than ours.
+fn is_disputed(connection: &Connection, id: &str, ours: Option<Verdict>) -> Result<bool, Failure> {
+    let theirs = feedback::newest(connection, id)?;
+    Ok(theirs.is_some() && theirs != ours)
 }
 
 fn parse<T: serde::de::DeserializeOwned>(id: &str, text: &str) -> Result<T, Failure> {
@@ -156,10 +165,12 @@ fn member(connection: &Connection, key: &str) -> Result<Option<Known>, Failure> 
         return Ok(None);
     };
     let alert: Alert = parse(&id, &text)?;
+    let verdict = to_verdict(verdict.as_deref());
     Ok(Some(Known {
+        disputed: is_disputed(connection, &id, verdict)?,
         id: CaseId(id),
         stage: Stage::Over,
-        verdict: to_verdict(verdict.as_deref()),
+        verdict,
         state: alert.state,
         updated: alert.times.updated,
         alert: Box::new(alert),

@@ -83,7 +83,7 @@ async fn what_waits_is_replaced_until_its_triage_has_begun() {
     let event = opened(&claimed.alert, &id.0);
     fixture
         .store
-        .append(&claimed.lease, &[event])
+        .append(&claimed.lease, &[event], Charge::default())
         .await
         .unwrap();
     fixture.store.release(&claimed.lease).await.unwrap();
@@ -277,4 +277,22 @@ async fn run_always_triages() {
         let again = fixture.take(asked(second)).await.admission;
         assert_eq!(again, Admission::Revision(id.clone(), Change::Asked));
     }
+}
+
+#[tokio::test]
+async fn a_report_tells_what_arrived_until_the_case_ended() {
+    let fixture = Fixture::new();
+    let id = case_of(&fixture.accept(DNS).await).0;
+    // In one batch with what is triaged or after it: both are told.
+    let mut batch = arrivals(DNS);
+    batch.extend(arrivals(DNS));
+    fixture.store.accept(batch).await.unwrap();
+    let claimed = fixture.claim().await;
+    fixture.accept(DNS).await;
+    conclude(&fixture.store, &claimed).await;
+    fixture.accept(DNS).await;
+    let view = fixture.store.view(&id).await.unwrap();
+    let report = view.report.unwrap();
+    assert_eq!((report.alert.sightings, report.alert.members), (3, 0));
+    assert_eq!(view.row.sightings, 4);
 }

@@ -1,0 +1,310 @@
+//! F20 to F23 as they look on each wire.
+
+use std::time::Duration;
+
+use nightshift_tests::model::{Answer, Arguments, FakeModel, Fault, Provider, Script, Wait};
+use serde_json::{Value, json};
+
+use super::raw::{Back, good};
+
+async fn after(provider: Provider, fault: Fault) -> Back {
+    let fake = FakeModel::start(Script::queue([fault])).await.unwrap();
+    let back = good(provider).send(&fake).await;
+    assert_eq!(fake.refusals(), [], "a fault is no refusal");
+    back
+}
+
+/// What a fault's body says at this place.
+async fn at(provider: Provider, fault: Fault, pointer: &str) -> Value {
+    let back = after(provider, fault).await;
+    assert_eq!(back.status, 200);
+    let json = back.json();
+    json.pointer(pointer)
+        .unwrap_or_else(|| panic!("{pointer}: {json}"))
+        .clone()
+}
+
+#[tokio::test]
+async fn f20_every_way_to_say_wait() {
+    let date = "Fri, 20 Nov 2026 12:00:00 GMT";
+    for (provider, wait, header, value) in [
+        (Provider::OpenAi, Wait::Secs(20), "retry-after", "20"),
+        (
+            Provider::Anthropic,
+            Wait::Date(date.to_owned()),
+            "retry-after",
+            date,
+        ),
+        (
+            Provider::Azure,
+            Wait::Millis(1500),
+            "retry-after-ms",
+            "1500",
+        ),
+        (Provider::Azure, Wait::Millis(1500), "retry-after", "2"),
+        (Provider::OpenAi, Wait::Absurd, "retry-after", "31536000"),
+        (Provider::Bedrock, Wait::Garbage, "retry-after", "soon"),
+    ] {
+        let back = after(provider, Fault::RateLimited(wait)).await;
+        assert_eq!(
+            (back.status, back.header(header)),
+            (429, Some(value)),
+            "{provider:?}"
+        );
+    }
+    let back = after(Provider::OpenAi, Fault::RateLimited(Wait::Unsaid)).await;
+    assert_eq!((back.status, back.header("retry-after")), (429, None));
+
+    let back = after(Provider::Gemini, Fault::RateLimited(Wait::Secs(34))).await;
+    assert_eq!((back.status, back.header("retry-after")), (429, None));
+    let details = back.json()["error"]["details"].clone();
+    assert_eq!(details[1]["retryDelay"], "34s");
+}
+
+#[tokio::test]
+async fn f20_a_spending_limit_is_told_from_a_rate() {
+    for (provider, status, pointer, word) in [
+        (Provider::OpenAi, 429, "/error/code", "insufficient_quota"),
+        (Provider::Azure, 429, "/error/code", "insufficient_quota"),
+        (
+            Provider::Anthropic,
+            429,
+            "/error/details/error_code",
+            "enforced_spend_limit_reached",
+        ),
+        (
+            Provider::Gemini,
+            429,
+            "/error/details/0/violations/0/quotaId",
+            "GenerateRequestsPerDayPerProjectPerModel-FreeTier",
+        ),
+        (
+            Provider::Bedrock,
+            429,
+            "/message",
+            "Too many tokens per day, please wait before trying again.",
+        ),
+    ] {
+        let back = after(provider, Fault::SpendLimit).await;
+        assert_eq!(back.status, status);
+        assert_eq!(back.json().pointer(pointer).unwrap(), word, "{provider:?}");
+    }
+}
+
+#[tokio::test]
+async fn f21_overloaded_and_unavailable_have_each_providers_status() {
+    for (provider, status, pointer, word) in [
+        (Provider::OpenAi, 503, "/error/type", "server_error"),
+        (Provider::Anthropic, 529, "/error/type", "overloaded_error"),
+        (Provider::Gemini, 503, "/error/status", "UNAVAILABLE"),
+        (
+            Provider::Bedrock,
+            503,
+            "/message",
+            "Bedrock is unable to process your request.",
+        ),
+    ] {
+        let back = after(provider, Fault::Overloaded(Wait::Unsaid)).await;
+        assert_eq!(back.status, status);
+        assert_eq!(back.json().pointer(pointer).unwrap(), word);
+        assert_eq!(after(provider, Fault::Unavailable).await.status, 503);
+    }
+}
+
+/// A fault looks like this at each of these providers.
+async fn ends(fault: Fault, rows: impl IntoIterator<Item = (Provider, &'static str, Value)>) {
+    for (provider, pointer, value) in rows {
+        let said = at(provider, fault.clone(), pointer).await;
+        assert_eq!(said, value, "{provider:?} {fault:?}");
+    }
+}
+
+#[tokio::test]
+async fn f22_truncated_answers_say_so() {
+    let whole = Answer::value(json!({"summary": "a long one"}));
+    let rows = [
+        (
+            Provider::OpenAi,
+            "/choices/0/finish_reason",
+            json!("length"),
+        ),
+        (
+            Provider::OpenAi,
+            "/choices/0/message/content",
+            json!("{\"summary\":\""),
+        ),
+        (Provider::Anthropic, "/stop_reason", json!("max_tokens")),
+        (
+            Provider::Gemini,
+            "/candidates/0/finishReason",
+            json!("MAX_TOKENS"),
+        ),
+        (Provider::Bedrock, "/stopReason", json!("max_tokens")),
+    ];
+    ends(Fault::Truncated(whole), rows).await;
+}
+
+#[tokio::test]
+async fn f22_empty_answers_are_empty() {
+    let rows = [
+        (Provider::OpenAi, "/choices/0/message/content", json!("")),
+        (Provider::Anthropic, "/content", json!([])),
+        (
+            Provider::Gemini,
+            "/candidates/0/content",
+            json!({"role": "model"}),
+        ),
+        (Provider::Bedrock, "/output/message/content", json!([])),
+    ];
+    ends(Fault::Empty, rows).await;
+}
+
+#[tokio::test]
+async fn f22_refusals_have_each_providers_form() {
+    let rows = [
+        (
+            Provider::OpenAi,
+            "/choices/0/message/refusal",
+            json!("I cannot."),
+        ),
+        (Provider::Anthropic, "/stop_reason", json!("refusal")),
+        (
+            Provider::Gemini,
+            "/candidates/0/finishReason",
+            json!("SAFETY"),
+        ),
+        (Provider::Bedrock, "/stopReason", json!("content_filtered")),
+    ];
+    ends(Fault::Refusal("I cannot.".to_owned()), rows).await;
+}
+
+#[tokio::test]
+async fn f22_what_a_filter_took_has_each_providers_form() {
+    let blocked = json!("PROHIBITED_CONTENT");
+    let rows = [
+        (
+            Provider::OpenAi,
+            "/choices/0/finish_reason",
+            json!("content_filter"),
+        ),
+        (Provider::Gemini, "/promptFeedback/blockReason", blocked),
+        (
+            Provider::Bedrock,
+            "/stopReason",
+            json!("guardrail_intervened"),
+        ),
+    ];
+    ends(Fault::Filtered, rows).await;
+    let back = after(Provider::Azure, Fault::Filtered).await;
+    assert_eq!(back.status, 400);
+    let code = &back.json()["error"]["innererror"]["code"];
+    assert_eq!(code, "ResponsibleAIPolicyViolation");
+    assert_eq!(
+        after(Provider::Anthropic, Fault::Filtered).await.status,
+        400
+    );
+}
+
+#[tokio::test]
+async fn f22_a_cut_answer_is_an_error_of_the_connection() {
+    for provider in Provider::ALL {
+        let fault = Fault::Cut(Answer::text("a long answer ".repeat(50)));
+        let fake = FakeModel::start(Script::queue([fault])).await.unwrap();
+        let whole = match good(provider).response(&fake).await {
+            Ok(response) => response.bytes().await,
+            Err(error) => Err(error),
+        };
+        assert!(whole.is_err(), "{provider:?}");
+    }
+}
+
+#[tokio::test]
+async fn f22_what_hangs_hangs_until_it_is_released() {
+    let stall = Fault::Stall(Answer::text("begun ".repeat(50)));
+    let fake = FakeModel::start(Script::queue([Fault::Hang, stall]))
+        .await
+        .unwrap();
+    let request = good(Provider::OpenAi);
+    let mut hanging = Box::pin(request.response(&fake));
+    let short = Duration::from_millis(100);
+    assert!(tokio::time::timeout(short, &mut hanging).await.is_err());
+    assert_eq!(fake.in_flight(), 1);
+    fake.release();
+    assert_eq!(hanging.await.unwrap().status(), 503);
+
+    let mut stalled = request
+        .clone()
+        .with("/stream", json!(true))
+        .response(&fake)
+        .await
+        .unwrap();
+    assert!(stalled.chunk().await.unwrap().is_some());
+    let more = async { while matches!(stalled.chunk().await, Ok(Some(_))) {} };
+    let mut more = Box::pin(more);
+    assert!(tokio::time::timeout(short, &mut more).await.is_err());
+    fake.release();
+    more.await;
+}
+
+#[tokio::test]
+async fn f23_bad_answers_are_carried_as_far_as_each_wire_can() {
+    let arguments = "/choices/0/message/tool_calls/0/function/arguments";
+    let bad = Fault::BadArguments;
+    for (provider, fault, pointer, value) in [
+        (
+            Provider::OpenAi,
+            bad(Arguments::NotAnObject),
+            arguments,
+            json!("[1,2,3]"),
+        ),
+        (
+            Provider::OpenAi,
+            bad(Arguments::Broken),
+            arguments,
+            json!("{\"indicator\": \"10.0.0"),
+        ),
+        (
+            Provider::Anthropic,
+            bad(Arguments::NotAnObject),
+            "/content/0/input",
+            json!([1, 2, 3]),
+        ),
+        (
+            Provider::Anthropic,
+            bad(Arguments::Unfitting),
+            "/content/0/input",
+            json!({"nobody_asked_for": true}),
+        ),
+        (
+            Provider::Bedrock,
+            Fault::UnknownTool,
+            "/output/message/content/0/toolUse/name",
+            json!("delete_everything"),
+        ),
+    ] {
+        assert_eq!(at(provider, fault, pointer).await, value);
+    }
+    let stringified = at(Provider::OpenAi, bad(Arguments::Stringified), arguments).await;
+    let inner: Value = serde_json::from_str(stringified.as_str().unwrap()).unwrap();
+    let object: Value = serde_json::from_str(inner.as_str().unwrap()).unwrap();
+    assert!(object["indicator"].is_string());
+
+    let calls = at(Provider::Anthropic, Fault::ManyCalls(200), "/content").await;
+    assert_eq!(calls.as_array().unwrap().len(), 200);
+    let huge = at(
+        Provider::OpenAi,
+        Fault::Huge(5 << 20),
+        "/choices/0/message/content",
+    )
+    .await;
+    assert_eq!(huge.as_str().unwrap().len(), 5 << 20);
+    let text = at(
+        Provider::Gemini,
+        Fault::Malformed,
+        "/candidates/0/content/parts/0/text",
+    )
+    .await;
+    assert!(serde_json::from_str::<Value>(text.as_str().unwrap()).is_err());
+    let html = after(Provider::OpenAi, Fault::Html).await;
+    assert_eq!(html.header("content-type"), Some("text/html"));
+}

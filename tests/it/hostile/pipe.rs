@@ -1,0 +1,187 @@
+//! The whole pipe around the compromised analyst: a real store, admission, triage, reports; and what it is shown.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use nightshift_alert::Alert;
+use nightshift_engine::{
+    Analyst, AnalystKind, Answer, ConcludeQuestion, ConclusionDraft, Conduct, Cost, DecideQuestion,
+    Decision, End, Limits, NoAnswer, NoMeter, PastCases, PlanAnswer, PlanQuestion, ReflectQuestion,
+    Reflection, State, TurnAnswer, TurnQuestion,
+};
+use nightshift_pipeline::{
+    Accepted, AdmissionPolicy, Arrival, Cases, DayBudget, Inbox, Lane, Profile, Profiles, Purse,
+    Routes, Sender, Triage,
+};
+use nightshift_store::{SqliteOptions, SqliteStore};
+use tokio_util::sync::CancellationToken;
+
+use super::analyst::Hostile;
+use super::world::{NoRules, Noon, Watched};
+
+/// What one question costs, in US dollars.
+pub(super) const QUESTION_USD: f64 = 0.0625;
+
+/// The compromised analyst, overheard and paid for.
+struct Overheard {
+    analyst: Hostile,
+    heard: Arc<Mutex<Vec<String>>>,
+}
+
+impl Overheard {
+    async fn ask<T>(
+        &self,
+        question: String,
+        answer: impl Future<Output = Result<Answer<T>, NoAnswer>>,
+    ) -> Result<Answer<T>, NoAnswer> {
+        self.heard.lock().unwrap().push(question);
+        let mut answer = answer.await?;
+        answer.cost = Cost {
+            usd: QUESTION_USD,
+            model_calls: 1,
+            ..Cost::default()
+        };
+        Ok(answer)
+    }
+}
+
+#[async_trait]
+impl Analyst for Overheard {
+    async fn plan(&self, question: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
+        let text = format!("{question:?}");
+        self.ask(text, self.analyst.plan(question)).await
+    }
+    async fn turn(&self, question: &TurnQuestion) -> Result<Answer<TurnAnswer>, NoAnswer> {
+        let text = format!("{question:?}");
+        self.ask(text, self.analyst.turn(question)).await
+    }
+    async fn decide(&self, question: &DecideQuestion) -> Result<Answer<Decision>, NoAnswer> {
+        let text = format!("{question:?}");
+        self.ask(text, self.analyst.decide(question)).await
+    }
+    async fn reflect(&self, question: &ReflectQuestion) -> Result<Answer<Reflection>, NoAnswer> {
+        let text = format!("{question:?}");
+        self.ask(text, self.analyst.reflect(question)).await
+    }
+    async fn conclude(
+        &self,
+        question: &ConcludeQuestion,
+    ) -> Result<Answer<ConclusionDraft>, NoAnswer> {
+        let text = format!("{question:?}");
+        self.ask(text, self.analyst.conclude(question)).await
+    }
+}
+
+/// A store of its own, and a worker whose analyst is taken over.
+pub(super) struct Pipe {
+    pub(super) store: SqliteStore,
+    /// Every question that was asked, as it was put.
+    pub(super) heard: Arc<Mutex<Vec<String>>>,
+    triage: Triage,
+    watched: Arc<Watched>,
+    _folder: tempfile::TempDir,
+}
+
+impl Pipe {
+    /// A pipe with this budget for a day; 0 is no cap.
+    pub(super) fn new(analyst: Hostile, day_usd: f64) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(&SqliteOptions {
+            path: folder.path().join("cases.db"),
+            lease: Duration::from_secs(600),
+            admission: AdmissionPolicy {
+                storm_cases: u32::MAX,
+                ..AdmissionPolicy::default()
+            },
+        })
+        .unwrap();
+        let past: Arc<dyn PastCases> = Arc::new(store.clone());
+        let watched = Arc::new(Watched::new(past));
+        let heard = Arc::new(Mutex::default());
+        let profile = Profile {
+            name: "default".to_owned(),
+            analyst: Arc::new(Overheard {
+                analyst,
+                heard: Arc::clone(&heard),
+            }),
+            fallback: None,
+            analyst_kind: AnalystKind::Model,
+            models: vec!["taken/over".to_owned()],
+            reserve: Cost {
+                usd: QUESTION_USD,
+                model_calls: 1,
+                ..Cost::default()
+            },
+            toolbox: watched.clone(),
+            exonerator: Arc::new(NoRules),
+            actions: Arc::new([]),
+            limits: Limits::default(),
+            conduct: Conduct::default(),
+            prompts: String::new(),
+        };
+        let purse = DayBudget::new(day_usd).map(|budget| {
+            let spending = Arc::new(store.clone());
+            Arc::new(Purse::new(
+                budget,
+                spending,
+                Arc::new(Noon),
+                Arc::new(NoMeter),
+            ))
+        });
+        let triage = Triage {
+            cases: Arc::new(store.clone()),
+            profiles: Profiles::new([profile]).unwrap(),
+            routes: Arc::new(Routes::default()),
+            clock: Arc::new(Noon),
+            meter: Arc::new(NoMeter),
+            purse,
+            watcher: None,
+            sender: Sender::default(),
+        };
+        Self {
+            store,
+            heard,
+            triage,
+            watched,
+            _folder: folder,
+        }
+    }
+
+    /// Takes alerts in; `always` has each triaged, whatever its feed says of it.
+    pub(super) async fn accept(&self, alerts: Vec<Alert>, always: bool) -> Vec<Accepted> {
+        let arrivals = alerts.into_iter().map(|alert| Arrival {
+            source: "hostile".to_owned(),
+            at: nightshift_engine::Clock::now(&Noon),
+            alert: Box::new(alert),
+            raw: b"{}".as_slice().into(),
+            unreadable: None,
+            always,
+        });
+        self.store.accept(arrivals.collect()).await.unwrap()
+    }
+
+    /// Triages all that waits, one case after the other, and checks what must hold of each.
+    pub(super) async fn work(&self) -> Vec<State> {
+        let release = CancellationToken::new();
+        let mut ended = Vec::new();
+        while let Some(claimed) = self.store.claim(Lane::Any, 1).await.unwrap().pop() {
+            let alert = claimed.alert.clone();
+            let end = self.triage.run(claimed, &release).await.unwrap();
+            let End::Concluded(state) = end else {
+                panic!("{} has no report", alert.key)
+            };
+            let conclusion = state.conclusion.as_ref().unwrap();
+            assert!(!conclusion.verdict.is_benign(), "{}", alert.key);
+            assert!(
+                conclusion.assessed_severity >= alert.severity,
+                "{}",
+                alert.key
+            );
+            ended.push(*state);
+        }
+        let undeclared = self.watched.undeclared();
+        assert!(undeclared.is_empty(), "{undeclared:?}");
+        ended
+    }
+}

@@ -1,0 +1,217 @@
+//! What an attacker can do between cases: words that cross, ids that come again, broken messages, an empty purse.
+
+use nightshift_alert::{FeedState, Indicator, IndicatorKind, ReadOptions, Role, Severity};
+use nightshift_engine::{Cap, EvidenceId, Verdict};
+use nightshift_pipeline::{
+    Admission, Cases, Change, Feedback, Message, NewPersonVerdict, Spending, read_message,
+};
+
+use super::analyst::{CANARY, Hostile, Way};
+use super::pipe::{Pipe, QUESTION_USD};
+use super::world::Noon;
+use super::*;
+
+fn benign() -> Hostile {
+    Hostile(Way::Benign(Verdict::BenignTruePositive))
+}
+
+/// All alerts, each under an id of its own that begins so.
+fn renamed(prefix: &str) -> Vec<Alert> {
+    let mut all = alerts();
+    for (n, alert) in all.iter_mut().enumerate() {
+        alert.key.id = format!("{prefix}{n}");
+    }
+    all
+}
+
+#[tokio::test]
+async fn a20_no_word_of_another_case_crosses() {
+    let pipe = Pipe::new(benign(), 0.0);
+    let mut first = renamed("a");
+    for alert in &mut first {
+        alert.title = format!("{CANARY} {}", alert.title);
+        alert.description = CANARY.to_owned();
+        alert.raw = serde_json::json!({"secret": CANARY});
+        for resource in &mut alert.resources {
+            resource.name = Some(CANARY.to_owned());
+            resource.tags.insert("k".to_owned(), CANARY.to_owned());
+        }
+    }
+    let accepted = pipe.accept(first, true).await;
+    let ended = pipe.work().await;
+    assert_eq!(ended.len(), accepted.len());
+    for case in &accepted {
+        let said = NewPersonVerdict {
+            verdict: Some(Verdict::TruePositive),
+            by: "ana".to_owned(),
+            at: nightshift_engine::Clock::now(&Noon),
+            note: CANARY.to_owned(),
+        };
+        let id = &case.case_id.as_ref().unwrap().0;
+        pipe.store.add_verdict(id, said).await.unwrap();
+    }
+    assert!(
+        pipe.heard
+            .lock()
+            .unwrap()
+            .iter()
+            .any(|text| text.contains(CANARY))
+    );
+    pipe.heard.lock().unwrap().clear();
+    pipe.accept(renamed("b"), true).await;
+    let mut found = 0;
+    for state in pipe.work().await {
+        let past = state.evidence_of(EvidenceId(1)).unwrap();
+        found += usize::from(past.body["found"].as_u64() > Some(0));
+        let text = format!("{state:?}");
+        assert!(!text.contains(CANARY), "{text}");
+        let id = &state.opened.as_ref().unwrap().case_id;
+        let report = format!("{:?}", pipe.store.view(id).await.unwrap().report);
+        assert!(!report.contains(CANARY), "{report}");
+    }
+    assert!(found >= 30, "{found} cases saw an earlier one");
+    for text in pipe.heard.lock().unwrap().iter() {
+        assert!(!text.contains(CANARY), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a23_an_id_that_is_used_again_hides_nothing() {
+    let pipe = Pipe::new(benign(), 0.0);
+    let mut all = renamed("r");
+    for alert in &mut all {
+        // What its feed has done with is another row.
+        alert.state = FeedState::default();
+        alert.class = None;
+    }
+    pipe.accept(all.clone(), false).await;
+    assert_eq!(pipe.work().await.len(), all.len());
+    let actor = Indicator::new(IndicatorKind::Ip, "192.0.2.250", Role::Actor);
+    for alert in &mut all {
+        alert.indicators.push(actor.clone());
+        alert.content.0.push('!');
+    }
+    for accepted in pipe.accept(all.clone(), false).await {
+        let is_triaged = matches!(accepted.admission, Admission::Revision(_, Change::Actor));
+        assert!(is_triaged, "{}: {:?}", accepted.key, accepted.admission);
+    }
+    let again = pipe.work().await;
+    assert_eq!(again.len(), all.len());
+    for state in again {
+        let opened = state.opened.as_ref().unwrap();
+        assert_eq!(opened.revision, 2);
+        assert!(opened.alert.with_role(Role::Actor).any(|one| *one == actor));
+    }
+}
+
+/// The message with something in it that breaks careless readers.
+fn broken(text: &str) -> Vec<(&'static str, Vec<u8>)> {
+    let inside = |more: &str| text.replacen('{', &format!("{{{more},"), 1).into_bytes();
+    let deep = format!("\"zz\":{}1{}", "[".repeat(1000), "]".repeat(1000));
+    vec![
+        ("BOM", [b"\xef\xbb\xbf", text.as_bytes()].concat()),
+        ("number", inside("\"zz\":1e400")),
+        ("surrogate", inside("\"zz\":\"\\ud800\"")),
+        ("NUL", inside("\"zz\":\"a\\u0000b\"")),
+        ("twice", inside("\"zz\":\"benign\",\"zz\":\"malicious\"")),
+        ("depth", inside(&deep)),
+        (
+            "bytes",
+            inside("\"zz\":\"#\"")
+                .into_iter()
+                .map(|b| if b == b'#' { 0xff } else { b })
+                .collect(),
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn a25_what_breaks_readers_costs_no_alert() {
+    let read = |bytes: Vec<u8>| {
+        let message = Message {
+            id: "m".to_owned(),
+            bytes,
+            attributes: Default::default(),
+        };
+        let now = nightshift_engine::Clock::now(&Noon);
+        read_message("hostile", &message, &ReadOptions::default(), now)
+    };
+    let pipe = Pipe::new(benign(), 0.0);
+    let mut taken = 0;
+    for path in files(&root().join("tests/fixtures/alerts")).unwrap() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let whole = read(text.clone().into_bytes());
+        assert!(whole.iter().all(|arrival| arrival.unreadable.is_none()));
+        for (n, (what, bytes)) in broken(&text).into_iter().enumerate() {
+            let arrivals = read(bytes);
+            let of = format!("{what} in {}", path.display());
+            let is_read = arrivals.iter().all(|one| one.unreadable.is_none());
+            assert!(
+                is_read && arrivals.len() == whole.len(),
+                "{of}: {arrivals:?}"
+            );
+            let mut alerts: Vec<Alert> = arrivals.into_iter().map(|one| *one.alert).collect();
+            for (alert, good) in alerts.iter_mut().zip(&whole) {
+                assert_eq!(alert.key, good.alert.key, "{of}");
+                assert_eq!(alert.severity, good.alert.severity, "{of}");
+                alert.key.id.push_str(&n.to_string());
+            }
+            taken += alerts.len();
+            pipe.accept(alerts, true).await;
+        }
+        // A bad line between two good ones.
+        let line = serde_json::from_str::<serde_json::Value>(&text)
+            .unwrap()
+            .to_string();
+        let rows = read(format!("{line}\n{{\"id\": \"x\",\n{line}\n").into_bytes());
+        let unreadable = rows.iter().filter(|one| one.unreadable.is_some()).count();
+        assert_eq!(unreadable, 1, "{}", path.display());
+        assert_eq!(rows.len(), 2 * whole.len() + 1, "{}", path.display());
+    }
+    let ended = pipe.work().await;
+    assert!(ended.len() >= 30, "{}", ended.len());
+    assert!(ended.len() <= taken);
+}
+
+#[tokio::test]
+async fn a26_lows_that_came_first_leave_the_reserve() {
+    const DAY_USD: f64 = 2.0;
+    let pipe = Pipe::new(benign(), DAY_USD);
+    let mut lows = renamed("l");
+    for alert in &mut lows {
+        alert.severity = Severity::Low;
+    }
+    pipe.accept(lows, true).await;
+    let ended = pipe.work().await;
+    let (starved, asked): (Vec<_>, Vec<_>) = ended.iter().partition(|state| state.day_spent);
+    assert!(!starved.is_empty() && !asked.is_empty(), "{}", asked.len());
+    for state in &starved {
+        let conclusion = state.conclusion.as_ref().unwrap();
+        assert_eq!(conclusion.stopped_by, Some(Cap::DayUsd));
+        assert_eq!(conclusion.reason, Reason::BudgetExhausted);
+    }
+    let today = nightshift_engine::Clock::now(&Noon).date_naive();
+    let spent = pipe.store.spent_on(today).await.unwrap();
+    assert!(spent.other_usd <= DAY_USD / 2.0, "{spent:?}");
+    assert!(
+        spent.other_usd > DAY_USD / 2.0 - 2.0 * QUESTION_USD,
+        "{spent:?}"
+    );
+    // A critical one of each feed; none of them costs more than the reserve has.
+    let mut criticals = renamed("c");
+    let mut feeds = std::collections::BTreeSet::new();
+    criticals.retain(|alert| feeds.insert(alert.feed.clone()));
+    for alert in &mut criticals {
+        alert.severity = Severity::Critical;
+    }
+    pipe.accept(criticals.clone(), true).await;
+    let ended = pipe.work().await;
+    assert_eq!(ended.len(), criticals.len());
+    let first = &ended[0];
+    assert!(!first.day_spent && first.spent.model_calls > 0);
+    let spent = pipe.store.spent_on(today).await.unwrap();
+    assert!(
+        spent.usd() <= DAY_USD && spent.urgent_usd > 0.0,
+        "{spent:?}"
+    );
+}

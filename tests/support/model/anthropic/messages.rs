@@ -1,0 +1,256 @@
+//! Anthropic's conversations: blocks that are not empty, and results that follow their calls at once.
+
+use std::collections::BTreeSet;
+
+use super::super::check::{At, Fields, Wrong, is_name};
+use super::super::models::Anthropic;
+use super::super::seen::{Said, Turn};
+use super::super::wire::signature;
+use super::validate::flag;
+
+/// Reads the messages. Two of one role in a row count as one, as at Anthropic.
+pub(super) fn read(messages: &At<'_>, rules: Anthropic) -> Result<Vec<Turn>, Wrong> {
+    let list = messages.filled_list()?;
+    let mut turns: Vec<Turn> = Vec::new();
+    for (index, message) in list.iter().enumerate() {
+        let turn = turn(message, index, index + 1 == list.len(), rules)?;
+        match turns.last_mut() {
+            Some(last) if last.by_model == turn.by_model => last.parts.extend(turn.parts),
+            _ => turns.push(turn),
+        }
+    }
+    match (turns.first(), turns.last()) {
+        (Some(first), _) if first.by_model => {
+            return Err(messages.wrong("first message must use the \"user\" role"));
+        }
+        (_, Some(last)) if last.by_model && !rules.prefill => {
+            return Err(messages.wrong(
+                "This model does not support assistant message prefill. The conversation must end with a user message.",
+            ));
+        }
+        _ => {}
+    }
+    pairs(messages, &turns)?;
+    Ok(turns)
+}
+
+/// Whether tools were called, or results given.
+pub(super) fn have_calls(turns: &[Turn]) -> bool {
+    turns
+        .iter()
+        .flat_map(|turn| &turn.parts)
+        .any(|said| matches!(said, Said::Call { .. } | Said::Result { .. }))
+}
+
+fn turn(message: &At<'_>, index: usize, last: bool, rules: Anthropic) -> Result<Turn, Wrong> {
+    let fields = message.fields(&["role", "content"])?;
+    let role = fields.need("role")?;
+    let by_model = match role.one_of(&["user", "assistant", "system"])? {
+        "system" if !rules.system_turns || index == 0 => {
+            return Err(role.wrong("Unexpected role \"system\". The Messages API accepts a top-level `system` parameter, not \"system\" as an input message role."));
+        }
+        role => role == "assistant",
+    };
+    let content = fields.need("content")?;
+    let parts = if content.value.is_string() {
+        let text = content.text()?;
+        if text.trim().is_empty() {
+            return Err(message.wrong("all messages must have non-empty content except for the optional final assistant message"));
+        }
+        vec![Said::Text(text.to_owned())]
+    } else {
+        let blocks = content.list()?;
+        if blocks.is_empty() {
+            return Err(message.wrong("all messages must have non-empty content except for the optional final assistant message"));
+        }
+        blocks
+            .iter()
+            .map(|at| block(at, by_model))
+            .collect::<Result<_, _>>()?
+    };
+    if by_model
+        && last
+        && let Some(Said::Text(text)) = parts.last()
+        && text.ends_with(char::is_whitespace)
+    {
+        return Err(message.wrong("final assistant content cannot end with trailing whitespace"));
+    }
+    Ok(Turn { by_model, parts })
+}
+
+fn block(at: &At<'_>, by_model: bool) -> Result<Said, Wrong> {
+    let kind = at.any_fields()?.need("type")?;
+    match (kind.text()?, by_model) {
+        ("text", true) => text_block(at).map(Said::Text),
+        ("text", false) => cited(at).and_then(|()| text_block(at)).map(Said::Text),
+        ("tool_use", true) => call(at),
+        ("tool_result", false) => result(at),
+        ("thinking", true) => thinking(at),
+        ("redacted_thinking", true) => {
+            at.fields(&["type", "data"])?.need("data")?.filled_text()?;
+            Ok(Said::Thought)
+        }
+        (kind @ ("tool_use" | "tool_result" | "thinking" | "redacted_thinking"), _) => {
+            let role = if by_model { "assistant" } else { "user" };
+            Err(at.wrong(format!("`{kind}` blocks can not be in `{role}` messages")))
+        }
+        (other, _) => Err(kind.wrong(format!(
+            "Input tag '{other}' found using 'type' does not match any of the expected tags"
+        ))),
+    }
+}
+
+/// What the user says cites nothing, since version 2026-10-21; before it, it was of no use.
+fn cited(at: &At<'_>) -> Result<(), Wrong> {
+    match at.any_fields()?.get("citations") {
+        Some(citations) if !citations.list()?.is_empty() => {
+            Err(citations.wrong("citations are not permitted in user messages"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A block of text that is not empty.
+pub(super) fn text_block(at: &At<'_>) -> Result<String, Wrong> {
+    let fields = at.fields(&["type", "text", "cache_control", "citations"])?;
+    fields.need("type")?.one_of(&["text"])?;
+    mark(&fields)?;
+    let text = fields.need("text")?.text()?;
+    if text.is_empty() {
+        return Err(at.wrong("text content blocks must be non-empty"));
+    }
+    if text.trim().is_empty() {
+        return Err(at.wrong("text content blocks must contain non-whitespace text"));
+    }
+    Ok(text.to_owned())
+}
+
+/// A mark is of the one type there is.
+pub(super) fn mark(fields: &Fields<'_>) -> Result<(), Wrong> {
+    if let Some(mark) = fields.get("cache_control") {
+        let mark = mark.fields(&["type", "ttl"])?;
+        mark.need("type")?.one_of(&["ephemeral"])?;
+        if let Some(ttl) = mark.get("ttl") {
+            ttl.one_of(&["5m", "1h"])?;
+        }
+    }
+    Ok(())
+}
+
+fn id<'a>(fields: &Fields<'a>, name: &str) -> Result<&'a str, Wrong> {
+    let at = fields.need(name)?;
+    let id = at.text()?;
+    if !is_name(id, 256, "_-") {
+        return Err(at.wrong("String should match pattern '^[a-zA-Z0-9_-]+$'"));
+    }
+    Ok(id)
+}
+
+fn call(at: &At<'_>) -> Result<Said, Wrong> {
+    let fields = at.fields(&[
+        "type",
+        "id",
+        "name",
+        "input",
+        "cache_control",
+        "caller",
+        "toolset_name",
+    ])?;
+    mark(&fields)?;
+    let input = fields.need("input")?;
+    if !input.value.is_object() {
+        return Err(input.wrong("Input should be a valid dictionary"));
+    }
+    Ok(Said::Call {
+        id: id(&fields, "id")?.to_owned(),
+        name: fields.need("name")?.filled_text()?.to_owned(),
+        arguments: input.value.clone(),
+    })
+}
+
+fn result(at: &At<'_>) -> Result<Said, Wrong> {
+    let fields = at.fields(&[
+        "type",
+        "tool_use_id",
+        "content",
+        "is_error",
+        "cache_control",
+        "toolset_name",
+    ])?;
+    mark(&fields)?;
+    let failed = flag(&fields, "is_error")?;
+    let text = match fields.get("content") {
+        None => String::new(),
+        Some(content) if content.value.is_string() => content.text()?.to_owned(),
+        Some(content) => {
+            let blocks = content.list()?;
+            let texts: Vec<String> = blocks.iter().map(text_block).collect::<Result<_, _>>()?;
+            texts.join("\n")
+        }
+    };
+    if failed && text.is_empty() {
+        return Err(at.wrong("content cannot be empty if `is_error` is true"));
+    }
+    Ok(Said::Result {
+        id: id(&fields, "tool_use_id")?.to_owned(),
+        text,
+        failed,
+    })
+}
+
+fn thinking(at: &At<'_>) -> Result<Said, Wrong> {
+    let fields = at.fields(&["type", "thinking", "signature"])?;
+    let thought = fields.need("thinking")?.text()?;
+    if fields.need("signature")?.text()? != signature(thought) {
+        return Err(at.wrong("Invalid `signature` in `thinking` block"));
+    }
+    Ok(Said::Thought)
+}
+
+/// Every call has its result in the next message, before anything else there; and no result is without its call.
+fn pairs(messages: &At<'_>, turns: &[Turn]) -> Result<(), Wrong> {
+    let mut used = BTreeSet::new();
+    let mut open: Vec<&str> = Vec::new();
+    for turn in turns {
+        if turn.by_model {
+            open = Vec::new();
+            for said in &turn.parts {
+                if let Said::Call { id, .. } = said {
+                    if !used.insert(id.as_str()) {
+                        return Err(messages.wrong("`tool_use` ids must be unique"));
+                    }
+                    open.push(id);
+                }
+            }
+            continue;
+        }
+        let mut text_before = false;
+        for said in &turn.parts {
+            let Said::Result { id, .. } = said else {
+                text_before = true;
+                continue;
+            };
+            let Some(index) = open.iter().position(|known| known == id) else {
+                return Err(messages.wrong(format!(
+                    "unexpected `tool_use_id` found in `tool_result` blocks: {id}. Each `tool_result` block must have a corresponding `tool_use` block in the previous message."
+                )));
+            };
+            if text_before {
+                break;
+            }
+            open.remove(index);
+        }
+        unanswered(messages, &open)?;
+    }
+    unanswered(messages, &open)
+}
+
+fn unanswered(messages: &At<'_>, open: &[&str]) -> Result<(), Wrong> {
+    if open.is_empty() {
+        return Ok(());
+    }
+    Err(messages.wrong(format!(
+        "`tool_use` ids were found without `tool_result` blocks immediately after: {}. Each `tool_use` block must have a corresponding `tool_result` block in the next message.",
+        open.join(", ")
+    )))
+}

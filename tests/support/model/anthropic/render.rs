@@ -1,0 +1,145 @@
+//! Anthropic's answers: whole, and as a stream of events.
+
+use serde_json::{Value, json};
+
+use super::super::reply::Stop;
+use super::super::wire::{Rendered, Said, pieces, signature};
+
+/// An answer as it was asked for.
+pub(in super::super) fn render(said: &Said<'_>) -> Rendered {
+    if said.seen.streamed {
+        Rendered::Events(stream(said))
+    } else {
+        Rendered::Json(message(said, blocks(said), json!(stop(said)), usage(said)))
+    }
+}
+
+fn stop<'a>(said: &Said<'a>) -> &'a str {
+    said.stop("end_turn", "tool_use", "max_tokens", "refusal", "refusal")
+}
+
+fn stop_details(said: &Said<'_>) -> Value {
+    match said.answer.stop {
+        Some(Stop::Refused | Stop::Filtered) => json!({
+            "type": "refusal", "category": "cyber", "explanation": "This was found to be about attacks.",
+        }),
+        _ => Value::Null,
+    }
+}
+
+/// What was read from the cache, or written to it, is not among the input tokens.
+fn usage(said: &Said<'_>) -> Value {
+    let usage = said.usage;
+    let fresh = usage.input.saturating_sub(usage.cached + usage.written);
+    json!({
+        "input_tokens": fresh,
+        "cache_creation_input_tokens": usage.written,
+        "cache_read_input_tokens": usage.cached,
+        "cache_creation": {"ephemeral_5m_input_tokens": usage.written, "ephemeral_1h_input_tokens": 0},
+        "output_tokens": usage.output,
+        "output_tokens_details": {"thinking_tokens": usage.reasoning},
+        "service_tier": "standard",
+    })
+}
+
+fn blocks(said: &Said<'_>) -> Vec<Value> {
+    let mut blocks = Vec::new();
+    if let Some(thought) = &said.answer.thought {
+        blocks.push(
+            json!({"type": "thinking", "thinking": thought, "signature": signature(thought)}),
+        );
+    }
+    if let Some(text) = said.answer.text.as_ref().filter(|text| !text.is_empty()) {
+        blocks.push(json!({"type": "text", "text": text}));
+    }
+    for (index, call) in said.calls() {
+        let id = said.call_id(index, "toolu_");
+        blocks.push(json!({
+            "type": "tool_use", "id": id, "name": call.name, "input": call.arguments,
+        }));
+    }
+    blocks
+}
+
+fn message(said: &Said<'_>, content: Vec<Value>, stop: Value, usage: Value) -> Value {
+    let details = if stop.is_null() {
+        Value::Null
+    } else {
+        stop_details(said)
+    };
+    json!({
+        "id": format!("msg_{}", said.id), "type": "message", "role": "assistant",
+        "model": said.seen.model, "content": content, "stop_reason": stop,
+        "stop_sequence": null, "stop_details": details, "usage": usage,
+    })
+}
+
+fn event(name: &str, mut data: Value) -> String {
+    if let Some(fields) = data.as_object_mut() {
+        fields.insert("type".to_owned(), json!(name));
+    }
+    format!("event: {name}\ndata: {data}\n\n")
+}
+
+fn stream(said: &Said<'_>) -> Vec<String> {
+    let mut begun = usage(said);
+    if let Some(fields) = begun.as_object_mut() {
+        fields.insert("output_tokens".to_owned(), json!(1));
+    }
+    let start = message(said, Vec::new(), Value::Null, begun);
+    let mut events = vec![
+        event("message_start", json!({"message": start})),
+        event("ping", json!({})),
+    ];
+    for (index, block) in blocks(said).into_iter().enumerate() {
+        stream_block(index, &block, &mut events);
+    }
+    events.push(event(
+        "message_delta",
+        json!({
+            "delta": {"stop_reason": stop(said), "stop_sequence": null, "stop_details": stop_details(said)},
+            "usage": usage(said),
+        }),
+    ));
+    events.push(event("message_stop", json!({})));
+    events
+}
+
+fn stream_block(index: usize, block: &Value, events: &mut Vec<String>) {
+    let text = |name: &str| block.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (empty, deltas): (Value, Vec<Value>) = match text("type") {
+        "text" => (
+            json!({"type": "text", "text": ""}),
+            pieces(text("text"))
+                .iter()
+                .map(|piece| json!({"type": "text_delta", "text": piece}))
+                .collect(),
+        ),
+        "thinking" => (
+            json!({"type": "thinking", "thinking": "", "signature": ""}),
+            pieces(text("thinking"))
+                .iter()
+                .map(|piece| json!({"type": "thinking_delta", "thinking": piece}))
+                .chain([json!({"type": "signature_delta", "signature": text("signature")})])
+                .collect(),
+        ),
+        _ => (
+            json!({"type": "tool_use", "id": text("id"), "name": text("name"), "input": {}}),
+            pieces(&block.get("input").map(Value::to_string).unwrap_or_default())
+                .iter()
+                .map(|piece| json!({"type": "input_json_delta", "partial_json": piece}))
+                .collect(),
+        ),
+    };
+    events.push(event(
+        "content_block_start",
+        json!({"index": index, "content_block": empty}),
+    ));
+    for delta in deltas {
+        events.push(event(
+            "content_block_delta",
+            json!({"index": index, "delta": delta}),
+        ));
+    }
+    events.push(event("content_block_stop", json!({"index": index})));
+}

@@ -1,0 +1,110 @@
+//! Anthropic's tools.
+
+use std::collections::BTreeSet;
+
+use super::super::check::{At, Fields, Wrong, is_name};
+use super::super::models::Anthropic;
+use super::super::schema::anthropic::{self as dialect, Taken};
+use super::super::seen::{Choice, Tool};
+use super::messages::mark;
+use super::validate::flag;
+
+const FIELDS: [&str; 10] = [
+    "input_schema",
+    "name",
+    "allowed_callers",
+    "cache_control",
+    "defer_loading",
+    "description",
+    "eager_input_streaming",
+    "input_examples",
+    "strict",
+    "type",
+];
+
+/// Reads the tools.
+pub(super) fn read(
+    fields: &Fields<'_>,
+    rules: Anthropic,
+    taken: &mut Taken,
+) -> Result<Vec<Tool>, Wrong> {
+    let Some(list) = fields.get("tools") else {
+        return match fields.get("tool_choice") {
+            Some(at) => Err(at.wrong("tool_choice may only be specified while providing tools.")),
+            None => Ok(Vec::new()),
+        };
+    };
+    let mut tools: Vec<Tool> = Vec::new();
+    for at in list.filled_list()? {
+        tools.push(tool(&at, rules, taken)?);
+    }
+    let mut names = BTreeSet::new();
+    if !tools.iter().all(|tool| names.insert(tool.name.as_str())) {
+        return Err(list.wrong("Tool names must be unique."));
+    }
+    let strict = tools.iter().filter(|tool| tool.strict).count();
+    match rules.structured {
+        Some(limits) if strict > limits.strict_tools => Err(list.wrong(format!(
+            "Too many strict tools ({strict}). The maximum is {}.",
+            limits.strict_tools
+        ))),
+        None if strict > 0 => Err(list.wrong("Strict tools are not supported by this model")),
+        _ => Ok(tools),
+    }
+}
+
+fn tool(at: &At<'_>, rules: Anthropic, taken: &mut Taken) -> Result<Tool, Wrong> {
+    let fields = at.fields(&FIELDS)?;
+    mark(&fields)?;
+    if let Some(kind) = fields.get("type") {
+        kind.one_of(&["custom"])?;
+    }
+    let name = fields.need("name")?;
+    if !is_name(name.text()?, 128, "_-") {
+        return Err(name.wrong("String should match pattern '^[a-zA-Z0-9_-]{1,128}$'"));
+    }
+    let description = match fields.get("description") {
+        Some(at) => at.text()?,
+        None => "",
+    };
+    let schema = fields.need("input_schema")?;
+    let strict = flag(&fields, "strict")?;
+    dialect::check_loose(&schema)?;
+    if let (true, Some(limits)) = (strict, rules.structured) {
+        dialect::check(&schema, limits, taken)?;
+    }
+    Ok(Tool {
+        name: name.text()?.to_owned(),
+        description: description.to_owned(),
+        schema: schema.value.clone(),
+        strict,
+    })
+}
+
+/// Reads which tool must be called; it must be on offer.
+pub(super) fn choice(fields: &Fields<'_>, tools: &[Tool]) -> Result<Choice, Wrong> {
+    let Some(at) = fields.get("tool_choice") else {
+        return Ok(Choice::Auto);
+    };
+    let kind = at.any_fields()?.need("type")?;
+    let kind = kind.one_of(&["auto", "any", "tool", "none"])?;
+    let known: &[&str] = match kind {
+        "tool" => &["type", "name", "disable_parallel_tool_use"],
+        "none" => &["type"],
+        _ => &["type", "disable_parallel_tool_use"],
+    };
+    let choice = at.fields(known)?;
+    flag(&choice, "disable_parallel_tool_use")?;
+    Ok(match kind {
+        "any" => Choice::Any,
+        "none" => Choice::None,
+        "tool" => {
+            let name = choice.need("name")?.text()?;
+            if !tools.iter().any(|tool| tool.name == name) {
+                return Err(at.wrong(format!("Tool '{name}' not found in provided tools")));
+            }
+            Choice::Tool(name.to_owned())
+        }
+        _ => Choice::Auto,
+    })
+}

@@ -1,0 +1,104 @@
+//! Amazon Bedrock's Converse: signatures, errors, and the parts of the format in files of their own.
+//! Source: the service model of botocore (bedrock-runtime), and the errors that people quote in public issues.
+
+mod messages;
+mod render;
+mod tools;
+mod validate;
+
+use serde_json::json;
+
+use super::check::{What, Wrong};
+use super::wire::{Refused, Request, is_wrong_key};
+use super::{Kind, Trouble};
+
+pub(super) use render::render;
+pub(super) use validate::check;
+
+/// A bearer token, or a signature over the headers that it must cover. The signature itself is not computed again:
+/// the AWS SDKs make it, and nobody here has the secret.
+fn authenticate(request: &Request) -> Result<(), Wrong> {
+    if let Some(token) = request.bearer() {
+        return if is_wrong_key(token) {
+            Err(Wrong::request(
+                Kind::Forbidden,
+                "The security token included in the request is invalid.",
+            ))
+        } else {
+            Ok(())
+        };
+    }
+    let Some(header) = request.header("authorization") else {
+        return Err(Wrong::request(
+            Kind::Forbidden,
+            "Missing Authentication Token",
+        ));
+    };
+    let signed = header.starts_with("AWS4-HMAC-SHA256 ")
+        && [
+            "Credential=",
+            "/bedrock/aws4_request",
+            "SignedHeaders=",
+            "host",
+            "x-amz-date",
+            "Signature=",
+        ]
+        .iter()
+        .all(|part| header.contains(part))
+        && request.header("x-amz-date").is_some();
+    if signed {
+        return Ok(());
+    }
+    Err(Wrong::request(
+        Kind::Forbidden,
+        "The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key and signing method. Consult the service documentation for details.",
+    ))
+}
+
+/// What is wrong, in Amazon's words.
+pub(super) fn worded(wrong: &Wrong) -> Trouble {
+    let at = wrong.dotted();
+    let message = match &wrong.what {
+        What::Unknown => format!(
+            "The model returned the following errors: #/{at}: extraneous key [{}] is not permitted",
+            wrong.name()
+        ),
+        What::Missing => format!(
+            "1 validation error detected: Value null at '{at}' failed to satisfy constraint: Member must not be null"
+        ),
+        What::Not(kind) => format!("{at}: expected {kind}"),
+        What::Empty => format!(
+            "1 validation error detected: Value at '{at}' failed to satisfy constraint: Member must have length greater than or equal to 1"
+        ),
+        What::Rule(message, _) | What::Request(_, message) => message.clone(),
+    };
+    Trouble::new(Kind::BadRequest, message)
+}
+
+/// An error as Amazon sends it: its type stands in a header.
+pub(super) fn refuse(trouble: &Trouble, id: &str) -> Refused {
+    let (status, kind) = match trouble.kind {
+        Kind::BadRequest | Kind::ContextTooLong | Kind::Filtered | Kind::TooLarge => {
+            (400, "ValidationException")
+        }
+        Kind::Unauthenticated | Kind::Forbidden => (403, "AccessDeniedException"),
+        Kind::NotFound => (404, "ResourceNotFoundException"),
+        Kind::RateLimited | Kind::SpendLimit => (429, "ThrottlingException"),
+        Kind::Overloaded | Kind::Unavailable => (503, "ServiceUnavailableException"),
+        Kind::Internal => (500, "InternalServerException"),
+    };
+    let kind = match trouble.message.as_str() {
+        "Missing Authentication Token" => "MissingAuthenticationTokenException",
+        text if text.starts_with("The security token") => "UnrecognizedClientException",
+        text if text.starts_with("The request signature") => "InvalidSignatureException",
+        _ => kind,
+    };
+    let mut headers = trouble.wait.headers();
+    headers.push(("x-amzn-errortype", kind.to_owned()));
+    headers.push(("x-amzn-requestid", id.to_owned()));
+    Refused {
+        status,
+        headers,
+        body: json!({"message": trouble.message}),
+    }
+}

@@ -1,0 +1,89 @@
+//! Converse's tools.
+
+use std::collections::BTreeSet;
+
+use super::super::check::{At, Fields, Wrong, is_name};
+use super::super::schema::anthropic as dialect;
+use super::super::seen::{Choice, Tool};
+use super::messages::{cache_point, union};
+
+/// Reads the tools; marks of the cache stand among them.
+pub(super) fn read(fields: &Fields<'_>) -> Result<Vec<Tool>, Wrong> {
+    let Some(config) = fields.get("toolConfig") else {
+        return Ok(Vec::new());
+    };
+    let config = config.fields(&["tools", "toolChoice"])?;
+    let mut tools: Vec<Tool> = Vec::new();
+    let list = config.need("tools")?;
+    for at in list.filled_list()? {
+        let entry = at.fields(&["toolSpec", "cachePoint", "systemTool"])?;
+        match (entry.get("toolSpec"), entry.get("cachePoint")) {
+            (Some(spec), None) => tools.push(tool(&spec)?),
+            (None, Some(point)) => cache_point(&point)?,
+            _ => return Err(union(&at)),
+        }
+    }
+    let mut names = BTreeSet::new();
+    if let Some(twice) = tools.iter().find(|tool| !names.insert(tool.name.as_str())) {
+        return Err(list.wrong(format!(
+            "The tool {} is already defined. Tool names must be unique.",
+            twice.name
+        )));
+    }
+    Ok(tools)
+}
+
+fn tool(at: &At<'_>) -> Result<Tool, Wrong> {
+    let spec = at.fields(&["name", "description", "inputSchema", "strict"])?;
+    let name = spec.need("name")?;
+    if !is_name(name.text()?, 64, "_-") {
+        return Err(name.wrong("1 validation error detected: Value at 'toolConfig.tools.member.toolSpec.name' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+"));
+    }
+    let description = match spec.get("description") {
+        Some(at) => at.filled_text()?.to_owned(),
+        None => String::new(),
+    };
+    let strict = match spec.get("strict") {
+        Some(at) => at.flag()?,
+        None => false,
+    };
+    let schema = spec.need("inputSchema")?.fields(&["json"])?.need("json")?;
+    if schema.value.get("type").is_none_or(|of| of != "object") {
+        return Err(at.wrong(format!(
+            "The value at {}.inputSchema.json.type must be one of the following: object.",
+            at.at.trim_start_matches('/').replace('/', ".")
+        )));
+    }
+    dialect::check_loose(&schema)?;
+    Ok(Tool {
+        name: name.text()?.to_owned(),
+        description,
+        schema: schema.value.clone(),
+        strict,
+    })
+}
+
+/// Reads which tool must be used; it must be on offer.
+pub(super) fn choice(fields: &Fields<'_>, tools: &[Tool]) -> Result<Choice, Wrong> {
+    let Some(at) = fields.get("toolConfig").and_then(|config| {
+        let config = config.any_fields().ok()?;
+        config.get("toolChoice")
+    }) else {
+        return Ok(Choice::Auto);
+    };
+    let choice = at.fields(&["auto", "any", "tool"])?;
+    match (choice.get("auto"), choice.get("any"), choice.get("tool")) {
+        (Some(auto), None, None) => auto.fields(&[]).map(|_| Choice::Auto),
+        (None, Some(any), None) => any.fields(&[]).map(|_| Choice::Any),
+        (None, None, Some(tool)) => {
+            let name = tool.fields(&["name"])?.need("name")?.text()?;
+            if !tools.iter().any(|tool| tool.name == name) {
+                return Err(at.wrong(format!(
+                    "The tool {name} of toolChoice is not defined in toolConfig."
+                )));
+            }
+            Ok(Choice::Tool(name.to_owned()))
+        }
+        _ => Err(union(&at)),
+    }
+}

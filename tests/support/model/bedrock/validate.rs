@@ -1,0 +1,152 @@
+//! What Converse refuses of a request as a whole.
+
+use serde_json::Value;
+
+use super::super::cache::Prompt;
+use super::super::check::{At, Fields, Wrong};
+use super::super::models;
+use super::super::schema::anthropic::{self as dialect, Limits, Taken};
+use super::super::wire::{Request, needs_json};
+use super::super::{Kind, Seen};
+use super::{authenticate, messages, tools};
+
+const FIELDS: [&str; 12] = [
+    "messages",
+    "system",
+    "inferenceConfig",
+    "toolConfig",
+    "guardrailConfig",
+    "additionalModelRequestFields",
+    "promptVariables",
+    "additionalModelResponseFieldPaths",
+    "requestMetadata",
+    "performanceConfig",
+    "serviceTier",
+    "outputConfig",
+];
+
+/// Checks a request, and says what it asks.
+pub(in super::super) fn check(request: &Request) -> Result<Seen, Wrong> {
+    authenticate(request)?;
+    needs_json(
+        request,
+        "Unsupported content type: it must be application/json",
+    )?;
+    let model = request.model.clone().unwrap_or_default();
+    let body = At::root(&request.body);
+    let fields = body.fields(&FIELDS)?;
+    let system = match fields.get("system") {
+        Some(at) => messages::system(&at)?,
+        None => String::new(),
+    };
+    let turns = messages::read(&fields.need("messages")?)?;
+    let tools = tools::read(&fields)?;
+    if !tools.is_empty() && !models::bedrock_takes_tools(&model) {
+        return Err(body.wrong("This model doesn't support tool use."));
+    }
+    if tools.is_empty() && messages::have_calls(&turns) {
+        return Err(body.wrong(
+            "The toolConfig field must be defined when using toolUse and toolResult content blocks.",
+        ));
+    }
+    let choice = tools::choice(&fields, &tools)?;
+    let wants = output(&fields, &model)?;
+    let (max_tokens, temperature) = inference(&fields, &model)?;
+    let mut prompt = Prompt::default();
+    prompt.push_each(request.body.pointer("/toolConfig/tools"));
+    prompt.push_each(request.body.get("system"));
+    for message in request
+        .body
+        .get("messages")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
+        prompt.push_each(message.get("content"));
+    }
+    Ok(Seen {
+        provider: request.provider,
+        number: 0,
+        model,
+        system,
+        turns,
+        tools,
+        choice,
+        wants,
+        wants_json: false,
+        streamed: false,
+        streams_usage: false,
+        max_tokens,
+        temperature,
+        body: request.body.clone(),
+        headers: request.headers.clone(),
+        prompt,
+    })
+}
+
+fn inference(fields: &Fields<'_>, model: &str) -> Result<(Option<u64>, Option<f64>), Wrong> {
+    let Some(config) = fields.get("inferenceConfig") else {
+        return Ok((None, None));
+    };
+    let config = config.fields(&["maxTokens", "temperature", "topP", "stopSequences"])?;
+    let claude = model.contains("claude");
+    for name in ["temperature", "topP"] {
+        let Some(at) = config.get(name) else { continue };
+        at.number(0.0, 1.0)?;
+        if claude && !models::anthropic(model).sampling {
+            let name = if name == "topP" { "top_p" } else { name };
+            return Err(at.wrong(format!(
+                "The model returned the following errors: `{name}` is deprecated for this model."
+            )));
+        }
+    }
+    if let Some(stops) = config.get("stopSequences") {
+        stops
+            .list()?
+            .iter()
+            .try_for_each(|stop| stop.filled_text().map(drop))?;
+    }
+    let cap = match config.get("maxTokens") {
+        Some(at) => Some(at.whole(1)?),
+        None => None,
+    };
+    Ok((
+        cap,
+        config.get("temperature").and_then(|at| at.value.as_f64()),
+    ))
+}
+
+/// The schema is a string here; of Claude's models it must be what Anthropic compiles.
+fn output(fields: &Fields<'_>, model: &str) -> Result<Option<Value>, Wrong> {
+    let Some(config) = fields.get("outputConfig") else {
+        return Ok(None);
+    };
+    let config = config.fields(&["textFormat", "effort"])?;
+    let Some(format) = config.get("textFormat") else {
+        return Ok(None);
+    };
+    let limits = match model {
+        model if model.contains("claude") => models::anthropic(model).structured,
+        model if model.contains("deepseek.r1") => None,
+        _ => Some(Limits::TODAY),
+    };
+    let Some(limits) = limits else {
+        return Err(format.wrong("This model doesn't support structured output."));
+    };
+    let format = format.fields(&["type", "structure"])?;
+    format.need("type")?.one_of(&["json_schema"])?;
+    let structure = format.need("structure")?.fields(&["jsonSchema"])?;
+    let definition = structure
+        .need("jsonSchema")?
+        .fields(&["schema", "name", "description"])?;
+    let at = definition.need("schema")?;
+    let schema: Value = serde_json::from_str(at.text()?)
+        .map_err(|_| at.wrong("The provided schema is not valid JSON"))?;
+    let inner = At {
+        value: &schema,
+        at: at.at.clone(),
+    };
+    dialect::check(&inner, limits, &mut Taken::default())
+        .map_err(|wrong| Wrong::request(Kind::BadRequest, super::worded(&wrong).message))?;
+    Ok(Some(schema.clone()))
+}

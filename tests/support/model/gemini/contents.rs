@@ -1,0 +1,248 @@
+//! Google's conversations: parts, calls with their signatures, and as many responses as there were calls.
+
+use super::super::Kind;
+use super::super::check::{At, Fields, Wrong};
+use super::super::models::Gemini;
+use super::super::seen::{Said, Turn};
+use super::super::wire::signature;
+
+/// What Google's guide lets a caller send where it never had a signature.
+const SKIP: [&str; 2] = [
+    "skip_thought_signature_validator",
+    "context_engineering_is_the_way_to_go",
+];
+
+struct Call {
+    turn: usize,
+    position: usize,
+    name: String,
+    signed: Option<String>,
+    arguments: String,
+}
+
+/// The text of the system instruction.
+pub(super) fn system(at: &At<'_>) -> Result<String, Wrong> {
+    let fields = at.fields(&["parts", "role"])?;
+    let mut texts = Vec::new();
+    for part in fields.need("parts")?.filled_list()? {
+        texts.push(part.fields(&["text"])?.need("text")?.text()?.to_owned());
+    }
+    Ok(texts.join("\n\n"))
+}
+
+/// Reads the contents.
+pub(super) fn read(contents: &At<'_>, rules: Gemini) -> Result<Vec<Turn>, Wrong> {
+    let mut turns = Vec::new();
+    let mut calls = Vec::new();
+    for content in contents.filled_list()? {
+        let turn = turn(&content, turns.len(), &mut calls)?;
+        turns.push(turn);
+    }
+    if turns.first().is_some_and(|turn| turn.by_model) {
+        return Err(request(
+            "Please ensure that multiturn requests begin with a user turn.",
+        ));
+    }
+    pairs(&turns)?;
+    if rules.signatures {
+        signatures(&turns, &calls)?;
+    }
+    Ok(turns)
+}
+
+/// Google says these without a place.
+fn request(message: impl Into<String>) -> Wrong {
+    Wrong::request(Kind::BadRequest, message)
+}
+
+fn turn(content: &At<'_>, index: usize, calls: &mut Vec<Call>) -> Result<Turn, Wrong> {
+    let fields = content.fields(&["role", "parts"])?;
+    let role = match fields.get("role") {
+        Some(role) => role.text()?,
+        None => "user",
+    };
+    if !["user", "model"].contains(&role) {
+        return Err(request("Please use a valid role: user, model."));
+    }
+    let by_model = role == "model";
+    let mut parts = Vec::new();
+    for (position, at) in fields.need("parts")?.filled_list()?.iter().enumerate() {
+        let said = part(at, by_model)?;
+        if let Said::Call {
+            name, arguments, ..
+        } = &said
+        {
+            let signed = at.any_fields()?.get("thoughtSignature");
+            calls.push(Call {
+                turn: index,
+                position,
+                name: name.clone(),
+                signed: match signed {
+                    Some(signed) => Some(signed.text()?.to_owned()),
+                    None => None,
+                },
+                arguments: arguments.to_string(),
+            });
+        }
+        parts.push(said);
+    }
+    Ok(Turn { by_model, parts })
+}
+
+fn part(at: &At<'_>, by_model: bool) -> Result<Said, Wrong> {
+    let fields = at.fields(&[
+        "text",
+        "thought",
+        "thoughtSignature",
+        "functionCall",
+        "functionResponse",
+        "partMetadata",
+    ])?;
+    let data = ["text", "functionCall", "functionResponse"];
+    let given: Vec<&str> = data.into_iter().filter(|name| fields.has(name)).collect();
+    match given.as_slice() {
+        [] => Err(fields.wrong("required oneof field 'data' must have one initialized field")),
+        ["text"] => text(&fields),
+        ["functionCall"] if by_model => call(&fields.need("functionCall")?),
+        ["functionResponse"] if !by_model => response(&fields.need("functionResponse")?),
+        ["functionCall" | "functionResponse"] => Err(request(
+            "Please ensure that function call turn comes immediately after a user turn or after a function response turn.",
+        )),
+        _ => {
+            Err(fields
+                .wrong("oneof field 'data' is already set. Cannot set a second of its fields"))
+        }
+    }
+}
+
+fn text(fields: &Fields<'_>) -> Result<Said, Wrong> {
+    let thought = match fields.get("thought") {
+        Some(at) => at.flag()?,
+        None => false,
+    };
+    let text = fields.need("text")?.text()?;
+    Ok(if thought {
+        Said::Thought
+    } else {
+        Said::Text(text.to_owned())
+    })
+}
+
+fn id_and_name(fields: &Fields<'_>) -> Result<(String, String), Wrong> {
+    let name = fields.need("name")?.filled_text()?.to_owned();
+    let id = match fields.get("id") {
+        Some(id) => id.text()?.to_owned(),
+        None => name.clone(),
+    };
+    Ok((id, name))
+}
+
+fn call(at: &At<'_>) -> Result<Said, Wrong> {
+    let fields = at.fields(&["id", "name", "args"])?;
+    let (id, name) = id_and_name(&fields)?;
+    let arguments = match fields.get("args") {
+        Some(args) => args.any_fields().map(|_| args.value.clone())?,
+        None => serde_json::json!({}),
+    };
+    Ok(Said::Call {
+        id,
+        name,
+        arguments,
+    })
+}
+
+fn response(at: &At<'_>) -> Result<Said, Wrong> {
+    let fields = at.fields(&[
+        "id",
+        "name",
+        "response",
+        "willContinue",
+        "scheduling",
+        "parts",
+    ])?;
+    let (id, _) = id_and_name(&fields)?;
+    let response = fields.need("response")?;
+    let failed = response.any_fields()?.has("error");
+    Ok(Said::Result {
+        id,
+        text: response.value.to_string(),
+        failed,
+    })
+}
+
+/// A turn with calls is followed by one turn with as many responses, of the same ids.
+fn pairs(turns: &[Turn]) -> Result<(), Wrong> {
+    let mut open: Vec<&str> = Vec::new();
+    for turn in turns {
+        let calls: Vec<&str> = turn.parts.iter().filter_map(called).collect();
+        let results: Vec<&str> = turn.parts.iter().filter_map(answered).collect();
+        if open.is_empty() && !results.is_empty() {
+            return Err(request(
+                "Please ensure that function response turn comes immediately after a function call turn.",
+            ));
+        }
+        if results.len() != open.len() {
+            return Err(request(
+                "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.",
+            ));
+        }
+        for id in results {
+            let Some(index) = open.iter().position(|known| *known == id) else {
+                return Err(request(format!(
+                    "Please ensure that function response '{id}' answers a function call of the turn before."
+                )));
+            };
+            open.remove(index);
+        }
+        open = calls;
+    }
+    if open.is_empty() {
+        return Ok(());
+    }
+    Err(request(
+        "Please ensure that function call turn is followed by a function response turn.",
+    ))
+}
+
+fn called(said: &Said) -> Option<&str> {
+    match said {
+        Said::Call { id, .. } => Some(id),
+        _ => None,
+    }
+}
+
+fn answered(said: &Said) -> Option<&str> {
+    match said {
+        Said::Result { id, .. } => Some(id),
+        _ => None,
+    }
+}
+
+/// Since the last text of the user, the first call of every turn must have its signature; and any that is sent must be
+/// as it was.
+fn signatures(turns: &[Turn], calls: &[Call]) -> Result<(), Wrong> {
+    let current = turns
+        .iter()
+        .rposition(|turn| {
+            !turn.by_model && turn.parts.iter().any(|said| matches!(said, Said::Text(_)))
+        })
+        .unwrap_or_default();
+    let mut last = None;
+    for call in calls {
+        let first = last != Some(call.turn);
+        last = Some(call.turn);
+        match &call.signed {
+            Some(signed) if SKIP.contains(&signed.as_str()) => {}
+            Some(signed) if *signed == signature(&format!("{}{}", call.name, call.arguments)) => {}
+            Some(_) => return Err(request("Corrupted thought signature.")),
+            None if first && call.turn > current => {
+                return Err(request(format!(
+                    "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance. Additional data, function call `default_api:{}`, position {}.",
+                    call.name, call.position
+                )));
+            }
+            None => {}
+        }
+    }
+    Ok(())
+}

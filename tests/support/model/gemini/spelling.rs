@@ -1,0 +1,83 @@
+//! One spelling of a body: Google reads protocol buffers, and so takes `snake_case` as well as `camelCase`. Its own SDK
+//! sends both: what it converts by hand in the one, what it makes of Python types in the other.
+
+use serde_json::Value;
+
+/// Fields whose contents are the caller's own, and not Google's.
+const OPAQUE: [&str; 10] = [
+    "args",
+    "response",
+    "parametersJsonSchema",
+    "responseJsonSchema",
+    "default",
+    "example",
+    "enum",
+    "required",
+    "labels",
+    "partMetadata",
+];
+
+/// Fields whose names are the caller's own, and their contents Google's.
+const NAMED: [&str; 2] = ["properties", "defs"];
+
+/// The same with all of Google's fields in `camelCase`.
+pub(super) fn one(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => map
+            .iter()
+            .map(|(name, inner)| {
+                let name = camel(name);
+                let inner = match inner {
+                    inner if OPAQUE.contains(&name.as_str()) => inner.clone(),
+                    Value::Object(named) if NAMED.contains(&name.as_str()) => named
+                        .iter()
+                        .map(|(name, inner)| (name.clone(), one(inner)))
+                        .collect(),
+                    inner => one(inner),
+                };
+                (name, inner)
+            })
+            .collect(),
+        Value::Array(items) => items.iter().map(one).collect(),
+        other => other.clone(),
+    }
+}
+
+fn camel(name: &str) -> String {
+    let mut spelt = String::with_capacity(name.len());
+    let mut up = false;
+    for letter in name.chars() {
+        if letter == '_' {
+            up = true;
+        } else if std::mem::take(&mut up) {
+            spelt.push(letter.to_ascii_uppercase());
+        } else {
+            spelt.push(letter);
+        }
+    }
+    spelt
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_names_of_googles_are_spelt_anew() {
+        let body = json!({
+            "generation_config": {"response_schema": {
+                "properties": {"a_b": {"any_of": [{"type": "NULL"}], "required": ["c_d"]}},
+            }},
+            "contents": [{"parts": [{"function_call": {"name": "x", "args": {"e_f": 1}}}]}],
+        });
+        let wanted = json!({
+            "generationConfig": {"responseSchema": {
+                "properties": {"a_b": {"anyOf": [{"type": "NULL"}], "required": ["c_d"]}},
+            }},
+            "contents": [{"parts": [{"functionCall": {"name": "x", "args": {"e_f": 1}}}]}],
+        });
+        assert_eq!(one(&body), wanted);
+    }
+}

@@ -1,0 +1,202 @@
+//! What models refuse that others of the same provider take, by the beginning of their names.
+//!
+//! Sources: the providers' model and migration pages, the notes in their SDKs, and the errors that people quote in
+//! public issues. A name that is in no table is the plainest model of its provider.
+
+use super::schema::anthropic::Limits;
+
+/// A model of OpenAI's wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct OpenAi {
+    pub(super) reasons: Reasons,
+    /// Whether it takes tools while it reasons: `/v1/responses` is for that since GPT-5.4.
+    pub(super) tools_and_reasoning: bool,
+    pub(super) parallel_tool_calls: bool,
+    pub(super) stop: bool,
+    /// Whether `response_format` may be a schema.
+    pub(super) json_schema: bool,
+    pub(super) tools: bool,
+}
+
+/// Whether a model reasons, and so refuses `max_tokens`, and sampling parameters while it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reasons {
+    Never,
+    Always,
+    /// Only where `reasoning_effort` asks for it.
+    WhenAsked,
+    /// Unless `reasoning_effort` is `none`.
+    UnlessToldNot,
+}
+
+const PLAIN: OpenAi = OpenAi {
+    reasons: Reasons::Never,
+    tools_and_reasoning: true,
+    parallel_tool_calls: true,
+    stop: true,
+    json_schema: true,
+    tools: true,
+};
+
+const fn reasoning(reasons: Reasons, tools_and_reasoning: bool) -> OpenAi {
+    OpenAi {
+        reasons,
+        tools_and_reasoning,
+        ..PLAIN
+    }
+}
+
+const O_SERIES: OpenAi = OpenAi {
+    parallel_tool_calls: false,
+    stop: false,
+    ..reasoning(Reasons::Always, true)
+};
+
+/// The first row that fits counts.
+const OPEN_AI: [(&str, OpenAi); 14] = [
+    ("gpt-5-chat", PLAIN),
+    ("gpt-5.1", reasoning(Reasons::WhenAsked, true)),
+    ("gpt-5.2", reasoning(Reasons::WhenAsked, true)),
+    ("gpt-5.3", reasoning(Reasons::WhenAsked, true)),
+    ("gpt-5.4", reasoning(Reasons::WhenAsked, false)),
+    ("gpt-5.5", reasoning(Reasons::WhenAsked, false)),
+    ("gpt-5.", reasoning(Reasons::UnlessToldNot, false)),
+    ("gpt-5", reasoning(Reasons::Always, true)),
+    ("gpt-6", reasoning(Reasons::UnlessToldNot, false)),
+    ("o1", O_SERIES),
+    ("o3", O_SERIES),
+    ("o4", O_SERIES),
+    (
+        "deepseek-reasoner",
+        OpenAi {
+            json_schema: false,
+            tools: false,
+            ..PLAIN
+        },
+    ),
+    (
+        "deepseek",
+        OpenAi {
+            json_schema: false,
+            ..PLAIN
+        },
+    ),
+];
+
+/// What an OpenAI model refuses.
+pub(super) fn openai(model: &str) -> OpenAi {
+    OPEN_AI
+        .iter()
+        .find(|(begin, _)| model.starts_with(begin))
+        .map_or(PLAIN, |(_, rules)| *rules)
+}
+
+/// A model of Anthropic's, there or at Bedrock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Anthropic {
+    /// Whether `temperature`, `top_p`, `top_k` are taken; since Opus 4.7 they are not, nor are thinking budgets.
+    pub(super) sampling: bool,
+    /// Whether the last message may be the model's own, to be gone on with.
+    pub(super) prefill: bool,
+    /// Whether `output_config.format` and strict tools are taken, and how much of them.
+    pub(super) structured: Option<Limits>,
+    /// Whether a system message may stand among the others.
+    pub(super) system_turns: bool,
+}
+
+const NEWEST: Anthropic = Anthropic {
+    sampling: false,
+    prefill: false,
+    structured: Some(Limits::TODAY),
+    system_turns: true,
+};
+const FOUR_SIX: Anthropic = Anthropic {
+    sampling: true,
+    prefill: false,
+    structured: Some(Limits::TODAY),
+    system_turns: false,
+};
+const FOUR_FIVE: Anthropic = Anthropic {
+    prefill: true,
+    ..FOUR_SIX
+};
+const OLD: Anthropic = Anthropic {
+    sampling: true,
+    prefill: true,
+    structured: None,
+    system_turns: false,
+};
+
+const ANTHROPIC: [(&str, Anthropic); 9] = [
+    ("claude-3", OLD),
+    ("claude-opus-4-6", FOUR_SIX),
+    ("claude-sonnet-4-6", FOUR_SIX),
+    ("claude-opus-4-5", FOUR_FIVE),
+    ("claude-sonnet-4-5", FOUR_FIVE),
+    ("claude-haiku-4-5", FOUR_FIVE),
+    ("claude-opus-4-1", FOUR_FIVE),
+    ("claude-opus-4-2", OLD),
+    ("claude-sonnet-4-2", OLD),
+];
+
+/// What a Claude model refuses. A name of none of the older families is of the newest.
+pub(super) fn anthropic(model: &str) -> Anthropic {
+    let name = model
+        .find("claude-")
+        .and_then(|from| model.get(from..))
+        .unwrap_or(model);
+    ANTHROPIC
+        .iter()
+        .find(|(begin, _)| name.starts_with(begin))
+        .map_or(NEWEST, |(_, rules)| *rules)
+}
+
+/// A model of Google's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Gemini {
+    /// Whether function calls must come back with their signatures.
+    pub(super) signatures: bool,
+    /// Whether tools and a wanted schema go together.
+    pub(super) tools_and_schema: bool,
+    /// Whether thinking is set by level, and not only by budget.
+    pub(super) levels: bool,
+}
+
+/// What a Gemini model refuses. Up to 2.5 the older rules hold.
+pub(super) fn gemini(model: &str) -> Gemini {
+    let old = ["gemini-1", "gemini-2", "gemma"]
+        .iter()
+        .any(|begin| model.starts_with(begin));
+    Gemini {
+        signatures: !old,
+        tools_and_schema: !old,
+        levels: !old,
+    }
+}
+
+/// Whether a model at Bedrock takes tools.
+pub(super) fn bedrock_takes_tools(model: &str) -> bool {
+    !model.contains("deepseek.r1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_are_told_apart_by_the_beginning_of_their_names() {
+        assert_eq!(openai("gpt-4o-mini").reasons, Reasons::Never);
+        assert_eq!(openai("gpt-5-mini").reasons, Reasons::Always);
+        assert_eq!(openai("gpt-5.1").reasons, Reasons::WhenAsked);
+        assert_eq!(openai("gpt-5.6-sol").reasons, Reasons::UnlessToldNot);
+        assert!(!openai("gpt-5.4").tools_and_reasoning);
+        assert!(!openai("deepseek-chat").json_schema);
+        assert!(anthropic("claude-sonnet-4-5").sampling);
+        assert!(!anthropic("claude-opus-4-7").sampling);
+        assert!(!anthropic("eu.anthropic.claude-sonnet-5-v1:0").sampling);
+        assert!(anthropic("us.anthropic.claude-haiku-4-5-20251001-v1:0").sampling);
+        assert!(gemini("gemini-3-pro-preview").signatures);
+        assert!(!gemini("gemini-2.5-flash").signatures);
+        assert!(!bedrock_takes_tools("us.deepseek.r1-v1:0"));
+    }
+}

@@ -1,0 +1,120 @@
+//! OpenAI's chat completions, and Azure's: keys, errors, and the parts of the format in files of their own.
+//! Source: the types of the official Python SDK (openai 3), its error classes, and the API reference.
+
+mod messages;
+mod render;
+mod tools;
+mod validate;
+
+use serde_json::{Value, json};
+
+use super::check::{What, Wrong};
+use super::wire::{Refused, Request, is_wrong_key};
+use super::{Kind, Provider, Trouble};
+
+pub(super) use render::render;
+pub(super) use validate::check;
+
+fn authenticate(request: &Request) -> Result<(), Wrong> {
+    let azure = request.provider == Provider::Azure;
+    let key = match request.bearer() {
+        None if azure => request.header("api-key"),
+        key => key,
+    };
+    let message = match key {
+        Some(key) if !is_wrong_key(key) => return Ok(()),
+        _ if azure => "Access denied due to invalid subscription key or wrong API endpoint. Make sure to provide a valid key for an active subscription and use a correct regional API endpoint for your resource.".to_owned(),
+        Some(_) => "Incorrect API key provided: ***. You can find your API key at https://platform.openai.com/account/api-keys.".to_owned(),
+        None => "You didn't provide an API key. You need to provide your API key in an Authorization header using Bearer auth (i.e. Authorization: Bearer YOUR_KEY).".to_owned(),
+    };
+    Err(Wrong::request(Kind::Unauthenticated, message))
+}
+
+/// What is wrong, in OpenAI's words.
+pub(super) fn worded(wrong: &Wrong) -> Trouble {
+    let at = wrong.bracketed();
+    let top = !wrong.at.trim_start_matches('/').contains('/');
+    let (message, code) = match &wrong.what {
+        What::Unknown if top => (
+            format!("Unrecognized request argument supplied: {at}"),
+            None,
+        ),
+        What::Unknown => (
+            format!("Unknown parameter: '{at}'."),
+            Some("unknown_parameter"),
+        ),
+        What::Missing => (
+            format!("Missing required parameter: '{at}'."),
+            Some("missing_required_parameter"),
+        ),
+        What::Not(kind) => (
+            format!("Invalid type for '{at}': expected {kind}."),
+            Some("invalid_type"),
+        ),
+        What::Empty => (
+            format!("Invalid '{at}': empty. Expected at least 1 item or character."),
+            Some("empty_array"),
+        ),
+        What::Rule(message, code) => (message.clone(), *code),
+        What::Request(_, message) => (message.clone(), None),
+    };
+    let mut trouble = Trouble::new(Kind::BadRequest, message);
+    trouble.param = (!at.is_empty()).then_some(at);
+    trouble.code = code;
+    trouble
+}
+
+/// An error as OpenAI and Azure send it.
+pub(super) fn refuse(provider: Provider, trouble: &Trouble, id: &str) -> Refused {
+    let azure = provider == Provider::Azure;
+    let (status, kind, code) = match trouble.kind {
+        Kind::BadRequest | Kind::TooLarge => (400, "invalid_request_error", trouble.code),
+        Kind::ContextTooLong => (
+            400,
+            "invalid_request_error",
+            Some("context_length_exceeded"),
+        ),
+        Kind::Filtered => (400, "invalid_request_error", Some("content_filter")),
+        Kind::Unauthenticated => (401, "invalid_request_error", Some("invalid_api_key")),
+        Kind::Forbidden => (403, "invalid_request_error", trouble.code),
+        Kind::NotFound => (404, "invalid_request_error", trouble.code),
+        Kind::RateLimited => (429, "requests", Some("rate_limit_exceeded")),
+        Kind::SpendLimit => (429, "insufficient_quota", Some("insufficient_quota")),
+        Kind::Overloaded | Kind::Unavailable => (503, "server_error", None),
+        Kind::Internal => (500, "server_error", None),
+    };
+    let body = if azure
+        && matches!(
+            trouble.kind,
+            Kind::Unauthenticated | Kind::RateLimited | Kind::NotFound
+        ) {
+        json!({"error": {"code": status.to_string(), "message": trouble.message}})
+    } else if azure && trouble.kind == Kind::Filtered {
+        filtered(&trouble.message)
+    } else {
+        json!({"error": {
+            "message": trouble.message, "type": kind, "param": trouble.param, "code": code,
+        }})
+    };
+    let mut headers = trouble.wait.headers();
+    headers.push(("x-request-id", format!("req_{id}")));
+    Refused {
+        status,
+        headers,
+        body,
+    }
+}
+
+/// Azure says which filter it was.
+fn filtered(message: &str) -> Value {
+    json!({"error": {
+        "message": message, "type": null, "param": "prompt", "code": "content_filter", "status": 400,
+        "innererror": {
+            "code": "ResponsibleAIPolicyViolation",
+            "content_filter_result": {
+                "hate": {"filtered": false, "severity": "safe"},
+                "jailbreak": {"filtered": true, "detected": true},
+            },
+        },
+    }})
+}

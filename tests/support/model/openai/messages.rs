@@ -1,0 +1,168 @@
+//! OpenAI's conversations: roles, contents, and that every call is answered right after it was made.
+
+use super::super::check::{At, Fields, Wrong};
+use super::super::seen::{Said, Turn};
+
+const ROLES: [&str; 6] = [
+    "system",
+    "assistant",
+    "user",
+    "function",
+    "tool",
+    "developer",
+];
+
+/// Reads the messages: the system prompt, and the turns.
+pub(super) fn read(messages: &At<'_>, model: &str) -> Result<(String, Vec<Turn>), Wrong> {
+    let mut system = Vec::new();
+    let mut turns = Vec::new();
+    let mut open: Vec<String> = Vec::new();
+    let list = messages.filled_list()?;
+    for message in &list {
+        let role = message.any_fields()?.need("role")?;
+        let role = role.one_of(&ROLES)?;
+        if role != "tool" && !open.is_empty() {
+            return Err(unanswered(message, &open));
+        }
+        match role {
+            "system" | "developer" => {
+                let fields = message.fields(&["role", "content", "name"])?;
+                system.push(texts(&fields.need("content")?, &["text"])?);
+            }
+            "user" => turns.push(user(message)?),
+            "assistant" => {
+                let turn = assistant(message, model)?;
+                open = ids(&turn);
+                turns.push(turn);
+            }
+            "tool" => turns.push(result(message, &mut open)?),
+            _ => return Err(message.wrong("Messages of role 'function' are no longer supported.")),
+        }
+    }
+    if !open.is_empty() {
+        return Err(unanswered(messages, &open));
+    }
+    Ok((system.join("\n\n"), turns))
+}
+
+/// Whether any message says "json", which JSON mode demands.
+pub(super) fn says_json(system: &str, turns: &[Turn]) -> bool {
+    let says = |text: &str| text.to_lowercase().contains("json");
+    says(system)
+        || turns
+            .iter()
+            .flat_map(|turn| &turn.parts)
+            .any(|said| match said {
+                Said::Text(text) | Said::Result { text, .. } => says(text),
+                _ => false,
+            })
+}
+
+fn unanswered(at: &At<'_>, open: &[String]) -> Wrong {
+    at.wrong(format!(
+        "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: {}",
+        open.join(", ")
+    ))
+}
+
+fn ids(turn: &Turn) -> Vec<String> {
+    turn.parts
+        .iter()
+        .filter_map(|said| match said {
+            Said::Call { id, .. } => Some(id.clone()),
+            _ => None,
+        })
+        .collect()
+}
+
+fn user(message: &At<'_>) -> Result<Turn, Wrong> {
+    let fields = message.fields(&["role", "content", "name"])?;
+    let text = texts(&fields.need("content")?, &["text"])?;
+    Ok(Turn {
+        by_model: false,
+        parts: vec![Said::Text(text)],
+    })
+}
+
+fn assistant(message: &At<'_>, model: &str) -> Result<Turn, Wrong> {
+    let mut known = vec![
+        "role",
+        "content",
+        "name",
+        "refusal",
+        "audio",
+        "function_call",
+        "tool_calls",
+    ];
+    if model.starts_with("deepseek") {
+        known.extend(["reasoning_content", "prefix"]);
+    }
+    let fields = message.fields(&known)?;
+    let mut parts = Vec::new();
+    if let Some(content) = fields.get("content") {
+        parts.push(Said::Text(texts(&content, &["text", "refusal"])?));
+    }
+    if let Some(refusal) = fields.get("refusal") {
+        parts.push(Said::Text(refusal.text()?.to_owned()));
+    }
+    if let Some(calls) = fields.get("tool_calls") {
+        for at in calls.filled_list()? {
+            parts.push(call(&at)?);
+        }
+    }
+    if parts.is_empty() {
+        return Err(fields
+            .wrong("Invalid value for 'content': expected a string, got null.")
+            .coded("invalid_type"));
+    }
+    Ok(Turn {
+        by_model: true,
+        parts,
+    })
+}
+
+fn call(at: &At<'_>) -> Result<Said, Wrong> {
+    let fields = at.fields(&["id", "type", "function"])?;
+    fields.need("type")?.one_of(&["function"])?;
+    let function = fields.need("function")?.fields(&["name", "arguments"])?;
+    let text = function.need("arguments")?.text()?;
+    Ok(Said::Call {
+        id: fields.need("id")?.filled_text()?.to_owned(),
+        name: function.need("name")?.filled_text()?.to_owned(),
+        arguments: serde_json::from_str(text).unwrap_or_else(|_| text.into()),
+    })
+}
+
+fn result(message: &At<'_>, open: &mut Vec<String>) -> Result<Turn, Wrong> {
+    let fields = message.fields(&["role", "content", "tool_call_id"])?;
+    let at = fields.need("tool_call_id")?;
+    let id = at.filled_text()?;
+    let Some(index) = open.iter().position(|known| known == id) else {
+        return Err(message.wrong(
+            "Invalid parameter: messages with role 'tool' must be a response to a preceding message with 'tool_calls'.",
+        ));
+    };
+    open.remove(index);
+    Ok(Turn {
+        by_model: false,
+        parts: vec![Said::Result {
+            id: id.to_owned(),
+            text: texts(&fields.need("content")?, &["text"])?,
+            failed: false,
+        }],
+    })
+}
+
+/// Text, or a list of parts that are text.
+fn texts(content: &At<'_>, kinds: &[&str]) -> Result<String, Wrong> {
+    if content.value.is_string() {
+        return content.text().map(str::to_owned);
+    }
+    let mut all = Vec::new();
+    for part in content.filled_list()? {
+        let kind = part.any_fields()?.need("type")?.one_of(kinds)?;
+        let fields: Fields<'_> = part.fields(&["type", kind, "prompt_cache_breakpoint"])?;
+        all.push(fields.need(kind)?.text()?.to_owned());
+    }
+    Ok(all.join("\n"))
+}

@@ -1,0 +1,135 @@
+//! OpenAI's answers: whole, and as a stream of chunks.
+
+use serde_json::{Value, json};
+
+use super::super::reply::Stop;
+use super::super::wire::{Rendered, Said, pieces};
+
+/// The instant at which everything was created: no clock is read for it.
+const CREATED: u64 = 1_767_225_600;
+
+/// An answer as it was asked for.
+pub(in super::super) fn render(said: &Said<'_>) -> Rendered {
+    if said.seen.streamed {
+        Rendered::Events(stream(said))
+    } else {
+        Rendered::Json(whole(said))
+    }
+}
+
+fn stop<'a>(said: &Said<'a>) -> &'a str {
+    said.stop("stop", "tool_calls", "length", "stop", "content_filter")
+}
+
+fn usage(said: &Said<'_>) -> Value {
+    let usage = said.usage;
+    json!({
+        "prompt_tokens": usage.input,
+        "completion_tokens": usage.output,
+        "total_tokens": usage.input + usage.output,
+        "prompt_tokens_details": {"cached_tokens": usage.cached, "audio_tokens": 0},
+        "completion_tokens_details": {
+            "reasoning_tokens": usage.reasoning, "audio_tokens": 0,
+            "accepted_prediction_tokens": 0, "rejected_prediction_tokens": 0,
+        },
+    })
+}
+
+/// Text and refusal: one of them is null.
+fn contents(said: &Said<'_>) -> (Value, Value) {
+    let text = said.answer.text.clone();
+    if said.answer.stop == Some(Stop::Refused) {
+        return (Value::Null, json!(text.unwrap_or_default()));
+    }
+    match text {
+        None if said.answer.calls.is_empty() => (json!(""), Value::Null),
+        text => (json!(text), Value::Null),
+    }
+}
+
+fn whole(said: &Said<'_>) -> Value {
+    let (content, refusal) = contents(said);
+    let mut message = json!({
+        "role": "assistant", "content": content, "refusal": refusal, "annotations": [],
+    });
+    let calls: Vec<Value> = said
+        .calls()
+        .map(|(index, call)| {
+            json!({
+                "id": said.call_id(index, "call_"), "type": "function",
+                "function": {"name": call.name, "arguments": call.as_text()},
+            })
+        })
+        .collect();
+    if let Some(fields) = message.as_object_mut() {
+        if !calls.is_empty() {
+            fields.insert("tool_calls".to_owned(), Value::Array(calls));
+        }
+        // DeepSeek shows what its model thought; OpenAI counts it only.
+        if let Some(thought) = &said.answer.thought
+            && said.seen.model.starts_with("deepseek")
+        {
+            fields.insert("reasoning_content".to_owned(), json!(thought));
+        }
+    }
+    json!({
+        "id": format!("chatcmpl-{}", said.id), "object": "chat.completion", "created": CREATED,
+        "model": said.seen.model,
+        "choices": [{
+            "index": 0, "message": message, "logprobs": null, "finish_reason": stop(said),
+        }],
+        "usage": usage(said), "service_tier": "default", "system_fingerprint": "fp_fake",
+    })
+}
+
+fn stream(said: &Said<'_>) -> Vec<String> {
+    let mut events = Vec::new();
+    let chunk = |choices: Value, usage: Value| {
+        let mut chunk = json!({
+            "id": format!("chatcmpl-{}", said.id), "object": "chat.completion.chunk", "created": CREATED,
+            "model": said.seen.model, "service_tier": "default", "system_fingerprint": "fp_fake",
+            "choices": choices,
+        });
+        // Only where the usage was asked for do chunks have the field, null in all but the last.
+        if said.seen.streams_usage
+            && let Some(fields) = chunk.as_object_mut()
+        {
+            fields.insert("usage".to_owned(), usage);
+        }
+        format!("data: {chunk}\n\n")
+    };
+    let delta = |delta: Value, finish: Value| {
+        let choice =
+            json!([{"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish}]);
+        chunk(choice, Value::Null)
+    };
+    let (content, refusal) = contents(said);
+    let first = json!({
+        "role": "assistant", "content": if content.is_string() { json!("") } else { Value::Null }, "refusal": null,
+    });
+    events.push(delta(first, Value::Null));
+    for (name, text) in [("content", &content), ("refusal", &refusal)] {
+        for piece in pieces(text.as_str().unwrap_or_default()) {
+            events.push(delta(json!({name: piece}), Value::Null));
+        }
+    }
+    for (index, call) in said.calls() {
+        events.push(delta(
+            json!({"tool_calls": [{
+                "index": index, "id": said.call_id(index, "call_"), "type": "function",
+                "function": {"name": call.name, "arguments": ""},
+            }]}),
+            Value::Null,
+        ));
+        for piece in pieces(&call.as_text()) {
+            let part = json!({"tool_calls": [{"index": index, "function": {"arguments": piece}}]});
+            events.push(delta(part, Value::Null));
+        }
+    }
+    events.push(delta(json!({}), json!(stop(said))));
+    if said.seen.streams_usage {
+        events.push(chunk(json!([]), usage(said)));
+    }
+    events.push("data: [DONE]\n\n".to_owned());
+    events
+}

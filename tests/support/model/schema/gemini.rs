@@ -1,0 +1,149 @@
+//! Google's two dialects: its own `Schema` (OpenAPI 3.0, and only some of it), and `…JsonSchema`, which takes some of
+//! JSON schema. Source: the API reference of `Schema` and `responseJsonSchema`, and the types of its Python SDK.
+
+use super::super::check::{At, Wrong};
+use super::{inner, properties, required, resolve};
+
+const FIELDS: [&str; 24] = [
+    "type",
+    "format",
+    "title",
+    "description",
+    "nullable",
+    "enum",
+    "maxItems",
+    "minItems",
+    "properties",
+    "required",
+    "minProperties",
+    "maxProperties",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "example",
+    "anyOf",
+    "propertyOrdering",
+    "default",
+    "items",
+    "minimum",
+    "maximum",
+    "additionalProperties",
+    "defs",
+];
+const KEYWORDS: [&str; 20] = [
+    "$schema",
+    "$id",
+    "$defs",
+    "$ref",
+    "$anchor",
+    "type",
+    "format",
+    "title",
+    "description",
+    "enum",
+    "items",
+    "prefixItems",
+    "minItems",
+    "maxItems",
+    "minimum",
+    "maximum",
+    "anyOf",
+    "oneOf",
+    "properties",
+    "additionalProperties",
+];
+const MORE_KEYWORDS: [&str; 2] = ["required", "propertyOrdering"];
+const TYPES: [&str; 7] = [
+    "STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL",
+];
+
+/// Checks a `Schema`: of arguments, or of an answer.
+pub(in super::super) fn check(schema: &At<'_>) -> Result<(), Wrong> {
+    let fields = schema.fields(&FIELDS)?;
+    if !fields.has("type") && !fields.has("anyOf") {
+        return Err(schema.wrong("missing field: type"));
+    }
+    let of = match fields.get("type") {
+        Some(of) => of.text()?.to_uppercase(),
+        None => String::new(),
+    };
+    if !of.is_empty() && !TYPES.contains(&of.as_str()) {
+        return Err(schema.wrong(format!(
+            "Invalid value at 'type' (type.googleapis.com/google.ai.generativelanguage.v1beta.Type), \"{of}\""
+        )));
+    }
+    check_words(schema, &of)?;
+    if let Some(format) = fields.get("format") {
+        let format = format.text()?;
+        let known: &[&str] = match of.as_str() {
+            "STRING" => &["enum", "date-time"],
+            "NUMBER" => &["float", "double"],
+            "INTEGER" => &["int32", "int64"],
+            _ => &[],
+        };
+        if !known.contains(&format) {
+            return Err(schema.wrong(format!(
+                "only 'enum' and 'date-time' are supported for STRING type, 'float' and 'double' for NUMBER, 'int32' and 'int64' for INTEGER; got '{format}' for {of}"
+            )));
+        }
+    }
+    if of == "ARRAY" && !fields.has("items") {
+        return Err(schema.wrong("items: missing field."));
+    }
+    if of == "OBJECT" && properties(schema)?.is_empty() {
+        return Err(schema.wrong("properties: should be non-empty for OBJECT type"));
+    }
+    check_required(schema)?;
+    inner(schema)?.iter().try_for_each(check)
+}
+
+fn check_words(schema: &At<'_>, of: &str) -> Result<(), Wrong> {
+    let Some(words) = schema.any_fields()?.get("enum") else {
+        return Ok(());
+    };
+    if of != "STRING" {
+        return Err(schema.wrong("enum: only allowed for STRING type"));
+    }
+    for word in words.filled_list()? {
+        if word.text()?.is_empty() {
+            return Err(word.wrong("cannot be empty"));
+        }
+    }
+    Ok(())
+}
+
+fn check_required(schema: &At<'_>) -> Result<(), Wrong> {
+    let known = properties(schema)?;
+    match required(schema)?.iter().find(|name| !known.contains(name)) {
+        Some(name) => Err(schema.wrong(format!("required: property is not defined: {name}"))),
+        None => Ok(()),
+    }
+}
+
+/// Checks a `responseJsonSchema` or `parametersJsonSchema`. Google says that what is not listed is not supported; it
+/// may be ignored there, but then the answer does not fit, so it is refused here.
+pub(in super::super) fn check_json(schema: &At<'_>) -> Result<(), Wrong> {
+    walk_json(schema, schema)
+}
+
+fn walk_json(schema: &At<'_>, root: &At<'_>) -> Result<(), Wrong> {
+    let fields = schema.any_fields()?;
+    let unknown = fields
+        .each()
+        .find(|(name, _)| !KEYWORDS.contains(name) && !MORE_KEYWORDS.contains(name));
+    if let Some((_, at)) = unknown {
+        return Err(at.unknown());
+    }
+    if let Some(reference) = fields.get("$ref") {
+        if let Some((name, _)) = fields.each().find(|(name, _)| !name.starts_with('$')) {
+            return Err(schema.wrong(format!("'{name}' may not stand beside $ref")));
+        }
+        if resolve(root.value, reference.text()?).is_none() {
+            return Err(schema.wrong(format!("cannot resolve {}", reference.text()?)));
+        }
+    }
+    check_required(schema)?;
+    inner(schema)?
+        .iter()
+        .try_for_each(|inner| walk_json(inner, root))
+}

@@ -1,0 +1,173 @@
+//! One request on its way through a provider's format: checked, seen, answered, or refused in that provider's words.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::check::{What, Wrong};
+use super::reply::{Stop, Usage};
+use super::{Answer, Called, Kind, Provider, Seen, Trouble};
+use super::{anthropic, bedrock, gemini, openai};
+
+/// A request before anything is known of it.
+#[derive(Debug, Clone)]
+pub(super) struct Request {
+    pub(super) provider: Provider,
+    pub(super) model: Option<String>,
+    pub(super) streamed: bool,
+    pub(super) headers: BTreeMap<String, String>,
+    pub(super) query: BTreeMap<String, String>,
+    pub(super) body: Value,
+}
+
+/// An answer with all that a provider adds to it.
+#[derive(Debug, Clone)]
+pub(super) struct Said<'a> {
+    pub(super) seen: &'a Seen,
+    pub(super) answer: &'a Answer,
+    pub(super) usage: Usage,
+    /// What ids are made of: no two answers have the same.
+    pub(super) id: String,
+}
+
+/// An answer as it goes over the wire.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Rendered {
+    Json(Value),
+    /// Server-sent events, each with its blank line.
+    Events(Vec<String>),
+}
+
+/// An error as it goes over the wire.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Refused {
+    pub(super) status: u16,
+    pub(super) headers: Vec<(&'static str, String)>,
+    pub(super) body: Value,
+}
+
+impl Request {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        let value = self.headers.get(name)?.trim();
+        (!value.is_empty()).then_some(value)
+    }
+
+    /// The token of `Authorization: Bearer`.
+    pub(super) fn bearer(&self) -> Option<&str> {
+        let token = self
+            .header("authorization")?
+            .strip_prefix("Bearer ")?
+            .trim();
+        (!token.is_empty()).then_some(token)
+    }
+
+    pub(super) fn is_json(&self) -> bool {
+        self.header("content-type")
+            .is_some_and(|kind| kind.starts_with("application/json"))
+    }
+}
+
+/// Whether a key is one that the fake takes for wrong: tests of refused keys send it.
+pub(super) fn is_wrong_key(key: &str) -> bool {
+    key.contains("wrong") || key.contains("invalid")
+}
+
+/// Checks a request by its provider's rules.
+pub(super) fn check(request: &Request) -> Result<Seen, Trouble> {
+    let checked = match request.provider {
+        Provider::OpenAi | Provider::Azure => openai::check(request),
+        Provider::Anthropic => anthropic::check(request),
+        Provider::Gemini | Provider::Vertex => gemini::check(request),
+        Provider::Bedrock => bedrock::check(request),
+    };
+    checked.map_err(|wrong| worded(request.provider, &wrong))
+}
+
+fn worded(provider: Provider, wrong: &Wrong) -> Trouble {
+    if let What::Request(kind, message) = &wrong.what {
+        return Trouble::new(*kind, message.clone());
+    }
+    match provider {
+        Provider::OpenAi | Provider::Azure => openai::worded(wrong),
+        Provider::Anthropic => anthropic::worded(wrong),
+        Provider::Gemini | Provider::Vertex => gemini::worded(wrong),
+        Provider::Bedrock => bedrock::worded(wrong),
+    }
+}
+
+/// An error in its provider's shape.
+pub(super) fn refuse(provider: Provider, trouble: &Trouble, id: &str) -> Refused {
+    match provider {
+        Provider::OpenAi | Provider::Azure => openai::refuse(provider, trouble, id),
+        Provider::Anthropic => anthropic::refuse(trouble, id),
+        Provider::Gemini | Provider::Vertex => gemini::refuse(trouble),
+        Provider::Bedrock => bedrock::refuse(trouble, id),
+    }
+}
+
+/// An answer in its provider's shape.
+pub(super) fn render(said: &Said<'_>) -> Rendered {
+    match said.seen.provider {
+        Provider::OpenAi | Provider::Azure => openai::render(said),
+        Provider::Anthropic => anthropic::render(said),
+        Provider::Gemini | Provider::Vertex => gemini::render(said),
+        Provider::Bedrock => Rendered::Json(bedrock::render(said)),
+    }
+}
+
+impl Said<'_> {
+    /// The id of a call.
+    pub(super) fn call_id(&self, index: usize, prefix: &str) -> String {
+        format!("{prefix}{}{index:03}", self.id)
+    }
+
+    pub(super) fn calls(&self) -> impl Iterator<Item = (usize, &Called)> {
+        self.answer.calls.iter().enumerate()
+    }
+
+    /// Why it ends, among a provider's own words.
+    pub(super) fn stop<'w>(
+        &self,
+        done: &'w str,
+        calls: &'w str,
+        length: &'w str,
+        refused: &'w str,
+        filtered: &'w str,
+    ) -> &'w str {
+        match self.answer.stop {
+            Some(Stop::Length) => length,
+            Some(Stop::Refused) => refused,
+            Some(Stop::Filtered) => filtered,
+            Some(Stop::Done) => done,
+            None if self.answer.calls.is_empty() => done,
+            None => calls,
+        }
+    }
+}
+
+/// A signature that only the fake can make, of what it signs: whoever sends it back changed can be told so.
+pub(super) fn signature(of: &str) -> String {
+    use base64::Engine as _;
+    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+    let mut hasher = DefaultHasher::new();
+    ("fake", of).hash(&mut hasher);
+    base64::engine::general_purpose::STANDARD.encode(format!("sig-{:016x}", hasher.finish()))
+}
+
+/// Text in pieces, as a model streams it: at most 16, none cutting a character.
+pub(super) fn pieces(text: &str) -> Vec<String> {
+    let size = text.chars().count().div_ceil(16).max(8);
+    let letters: Vec<char> = text.chars().collect();
+    letters
+        .chunks(size)
+        .map(|piece| piece.iter().collect())
+        .collect()
+}
+
+/// Wrong kinds of request that all providers know.
+pub(super) fn needs_json(request: &Request, message: &str) -> Result<(), Wrong> {
+    if request.is_json() {
+        return Ok(());
+    }
+    Err(Wrong::request(Kind::BadRequest, message))
+}

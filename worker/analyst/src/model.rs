@@ -1,0 +1,128 @@
+//! The model analyst: the engine's five questions put to a language model.
+//!
+//! A file per rule: what each question shows and how its answer is read (`plan`, `turn`, `decide`, `reflect`,
+//! `conclude`); how prompts are made (`prompts`, `render`, `fence`, `excerpt`, `tools`, `frame`); how a step's conversation
+//! is kept (`conversation`, `compaction`, `tokens`); how answers are read and mended (`schema`, `wire`, `parse`, `repair`,
+//! `ask`); what the model is not told (`pseudonyms`). It proposes; the engine decides. Nothing here names a vendor, does
+//! IO beyond the port [`crate::chat::ChatModel`], or reads a file after the start.
+
+mod ask;
+mod compaction;
+mod conclude;
+mod conversation;
+mod decide;
+mod excerpt;
+mod fence;
+mod frame;
+mod parse;
+mod plan;
+mod prompts;
+mod pseudonyms;
+mod reflect;
+mod render;
+mod repair;
+mod schema;
+mod settings;
+mod tokens;
+mod tools;
+mod turn;
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use nightshift_engine::{
+    Analyst, Answer, ConcludeQuestion, ConclusionDraft, DecideQuestion, Decision, NoAnswer,
+    PlanAnswer, PlanQuestion, ReflectQuestion, Reflection, ToolSpec, TurnAnswer, TurnQuestion,
+};
+
+use crate::chat::ChatModel;
+use crate::playbook::Playbooks;
+use frame::Desk;
+pub use prompts::{PromptError, Prompts};
+pub use settings::{PerQuestion, PseudonymSettings, Settings};
+
+/// Most sets of tools whose prompts are kept: a profile has one, and another after a restart with other tools.
+const MOST_DESKS: usize = 8;
+
+/// The analyst that asks language models.
+pub struct ModelAnalyst {
+    models: PerQuestion<Arc<dyn ChatModel>>,
+    settings: Settings,
+    playbooks: Option<Arc<Playbooks>>,
+    /// What the requests of all cases with the same tools share.
+    desks: Mutex<Vec<Arc<Desk>>>,
+}
+
+impl ModelAnalyst {
+    /// An analyst with a model per question; `playbooks` are shown to the planner as hints.
+    #[must_use]
+    pub const fn new(
+        models: PerQuestion<Arc<dyn ChatModel>>,
+        settings: Settings,
+        playbooks: Option<Arc<Playbooks>>,
+    ) -> Self {
+        Self {
+            models,
+            settings,
+            playbooks,
+            desks: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Hash of all words that the settings put into prompts, for the journal.
+    #[must_use]
+    pub fn prompts_hash(&self) -> String {
+        self.settings.hash()
+    }
+
+    /// What requests with these tools share, made once.
+    fn desk(&self, tools: &Arc<[ToolSpec]>) -> Result<Arc<Desk>, String> {
+        let mut desks = self.desks.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(desk) = desks.iter().find(|desk| desk.tools.is_of(tools)) {
+            return Ok(Arc::clone(desk));
+        }
+        let desk = Arc::new(Desk::new(&self.settings, tools)?);
+        if desks.len() == MOST_DESKS {
+            desks.remove(0);
+        }
+        desks.push(Arc::clone(&desk));
+        Ok(desk)
+    }
+}
+
+#[async_trait]
+impl Analyst for ModelAnalyst {
+    async fn plan(&self, question: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
+        plan::ask(self, question).await
+    }
+
+    async fn turn(&self, question: &TurnQuestion) -> Result<Answer<TurnAnswer>, NoAnswer> {
+        turn::ask(self, question).await
+    }
+
+    async fn decide(&self, question: &DecideQuestion) -> Result<Answer<Decision>, NoAnswer> {
+        decide::ask(self, question).await
+    }
+
+    async fn reflect(&self, question: &ReflectQuestion) -> Result<Answer<Reflection>, NoAnswer> {
+        reflect::ask(self, question).await
+    }
+
+    async fn conclude(
+        &self,
+        question: &ConcludeQuestion,
+    ) -> Result<Answer<ConclusionDraft>, NoAnswer> {
+        conclude::ask(self, question).await
+    }
+}
+
+/// The first `digits` hex digits of a digest.
+fn hex(bytes: &[u8], digits: usize) -> String {
+    let mut text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    text.truncate(digits);
+    text
+}

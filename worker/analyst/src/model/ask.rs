@@ -1,0 +1,157 @@
+//! Asking a model: one question, its repair, its truncation, its errors, and what all of it cost.
+//!
+//! Retries, rates and fallbacks are the model's own (decorators in `models`); here only what concerns the content is
+//! asked again: once with more room and once for less where an answer was cut off, once where it could not be read.
+
+use nightshift_engine::{Answer, AskError, Cost, NoAnswer};
+
+use super::prompts::Prompts;
+use super::pseudonyms::Mask;
+use super::repair;
+use crate::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest, Failure, Usage};
+
+/// Longest text of an error that goes into a journal, in characters.
+const WHAT: usize = 300;
+
+/// One question on its way.
+pub(super) struct Asking<'a> {
+    /// The model.
+    pub(super) model: &'a dyn ChatModel,
+    /// The prompts, for repairs.
+    pub(super) prompts: &'a Prompts,
+    /// What is hidden from the model.
+    pub(super) mask: Option<&'a Mask>,
+}
+
+/// How an answer is read: a value, or what is wrong with it.
+pub(super) type Read<'a, T> = &'a (dyn Fn(&ChatAnswer) -> Result<T, Vec<String>> + Send + Sync);
+
+impl Asking<'_> {
+    /// Asks until there is an answer that can be read, or no hope for one.
+    pub(super) async fn ask<T>(
+        &self,
+        mut request: ChatRequest,
+        read: Read<'_, T>,
+    ) -> Result<Answer<T>, NoAnswer> {
+        let mut cost = Cost::default();
+        match self.tries(&mut request, read, &mut cost).await {
+            Ok((value, model)) => Ok(Answer {
+                value,
+                cost,
+                model: Some(model),
+            }),
+            Err(error) => Err(NoAnswer { error, cost }),
+        }
+    }
+
+    async fn tries<T>(
+        &self,
+        request: &mut ChatRequest,
+        read: Read<'_, T>,
+        cost: &mut Cost,
+    ) -> Result<(T, String), AskError> {
+        let answer = self.whole(request, cost).await?;
+        let problems = match read(&answer) {
+            Ok(value) => return Ok((value, answer.model)),
+            Err(problems) => problems,
+        };
+        repair::ask_again(&mut request.messages, &answer, &problems, self.prompts)
+            .map_err(|what| AskError::Unavailable { what })?;
+        let second = self.whole(request, cost).await?;
+        read(&second)
+            .map(|value| (value, second.model.clone()))
+            .map_err(|problems| {
+                let text = second.text();
+                if repair::is_refusal(&text) {
+                    return AskError::Refused { what: brief(&text) };
+                }
+                AskError::Malformed {
+                    what: brief(&problems.join("; ")),
+                }
+            })
+    }
+
+    /// An answer that was not cut off: with twice the room if it was, then with the wish for less.
+    async fn whole(
+        &self,
+        request: &mut ChatRequest,
+        cost: &mut Cost,
+    ) -> Result<ChatAnswer, AskError> {
+        let most = self.model.traits().max_output_tokens;
+        let mut may_ask_for_less = true;
+        let mut may_raise = request.max_output_tokens < most;
+        loop {
+            let error = match self.once(request, cost).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            if error.failure != Failure::Truncated {
+                return Err(ask_error(&error));
+            }
+            if may_raise {
+                may_raise = false;
+                request.max_output_tokens = request.max_output_tokens.saturating_mul(2).min(most);
+            } else if may_ask_for_less {
+                may_ask_for_less = false;
+                repair::ask_for_less(&mut request.messages, self.prompts)
+                    .map_err(|what| AskError::Unavailable { what })?;
+            } else {
+                return Err(ask_error(&error));
+            }
+        }
+    }
+
+    /// One request, by its deadline, charged whatever comes of it.
+    async fn once(&self, request: &ChatRequest, cost: &mut Cost) -> Result<ChatAnswer, ChatError> {
+        let masked = self.mask.map(|mask| mask.request(request));
+        let request = masked.as_ref().unwrap_or(request);
+        let asked = tokio::time::timeout_at(request.deadline, self.model.chat(request));
+        let result = asked.await.unwrap_or_else(|_| {
+            Err(ChatError::new(
+                self.model.traits().name.clone(),
+                Failure::Timeout,
+                "the time for the question is over",
+            ))
+        });
+        match result {
+            Ok(answer) => {
+                charge(cost, answer.usage, answer.usd, answer.requests);
+                Ok(match self.mask {
+                    Some(mask) => mask.answer(answer),
+                    None => answer,
+                })
+            }
+            Err(error) => {
+                charge(cost, error.usage, error.usd, error.requests);
+                Err(error)
+            }
+        }
+    }
+}
+
+fn charge(cost: &mut Cost, usage: Usage, usd: f64, requests: u64) {
+    *cost += Cost {
+        usd,
+        input_tokens: usage.input_tokens,
+        cached_tokens: usage.cached_tokens,
+        output_tokens: usage.output_tokens,
+        model_calls: requests,
+    };
+}
+
+fn brief(text: &str) -> String {
+    super::wire::line(text, WHAT)
+}
+
+/// What the engine is told.
+fn ask_error(error: &ChatError) -> AskError {
+    let what = brief(&error.to_string());
+    match error.failure {
+        Failure::Refused | Failure::Filtered => AskError::Refused { what },
+        Failure::Truncated => AskError::Truncated { what },
+        Failure::Timeout => AskError::Timeout { what },
+        Failure::Malformed => AskError::Malformed { what },
+        failure if failure.is_outage() => AskError::Down { what },
+        _ => AskError::Unavailable { what },
+    }
+}

@@ -1,0 +1,264 @@
+//! The part of a result that a model sees: as much as its window allows, with a mark that says how to see the rest.
+//!
+//! The whole stays evidence. `evidence_read` looks further by a filter (rows and fields that hold a text) and an offset
+//! (characters of what the filter leaves).
+
+use std::borrow::Cow;
+
+use nightshift_engine::Evidence;
+use serde_json::{Map, Value, json};
+
+use super::tokens::{head, tokens};
+
+/// Longest text of one field, in bytes (attacks.md, 10).
+pub(super) const FIELD_BYTES: usize = 8 * 1024;
+
+/// How far back a cut looks for the end of a row, in bytes.
+const ROW_LOOK_BACK: usize = 512;
+
+/// Which part of a result is wanted.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Look<'a> {
+    /// Only rows and fields that hold this.
+    pub(super) filter: Option<&'a str>,
+    /// From this character on.
+    pub(super) offset: usize,
+}
+
+impl<'a> Look<'a> {
+    /// Whether it is more than a first look.
+    pub(super) const fn is_further(&self) -> bool {
+        self.filter.is_some() || self.offset > 0
+    }
+
+    /// What the arguments of `evidence_read` want.
+    pub(super) fn of(arguments: &'a Map<String, Value>) -> Self {
+        let offset = arguments.get("offset").and_then(Value::as_u64);
+        Self {
+            filter: arguments
+                .get("filter")
+                .and_then(Value::as_str)
+                .filter(|filter| !filter.trim().is_empty()),
+            offset: offset.map_or(0, |offset| usize::try_from(offset).unwrap_or(usize::MAX)),
+        }
+    }
+}
+
+/// A value as compact JSON, each text of it bounded.
+pub(super) fn compact(value: &Value) -> String {
+    serde_json::to_string(bounded(value).as_ref()).unwrap_or_default()
+}
+
+/// The part of the evidence's answer that is wanted, within `most` tokens.
+pub(super) fn excerpt(evidence: &Evidence, look: Look<'_>, most: u64) -> String {
+    let id = evidence.id;
+    let text = match look.filter {
+        None => compact(&evidence.body),
+        Some(filter) => match holding(&evidence.body, &filter.to_lowercase(), false) {
+            Some(part) => compact(&part),
+            None => {
+                return json!({"evidence": id, "filter": filter, "note": "nothing in it holds this text"})
+                    .to_string();
+            }
+        },
+    };
+    let start = text
+        .char_indices()
+        .nth(look.offset)
+        .map_or(text.len(), |(at, _)| at);
+    let rest = text.get(start..).unwrap_or_default();
+    if rest.is_empty() && look.offset > 0 {
+        return format!("[{id} ends before character {}]", look.offset);
+    }
+    let end = row_end(rest, head(rest, most));
+    let shown = rest.get(..end).unwrap_or_default();
+    if end == rest.len() {
+        return shown.to_owned();
+    }
+    let next = look.offset + shown.chars().count();
+    let all = text.chars().count();
+    let filter = look.filter.map_or_else(String::new, |filter| {
+        format!(", \"filter\": {}", Value::from(filter))
+    });
+    format!(
+        "{shown}\n[cut: characters {}-{next} of {all}. More: evidence_read {{\"id\": \"{id}\"{filter}, \"offset\": {next}}}, \
+         or a narrower \"filter\"]",
+        look.offset
+    )
+}
+
+/// Tokens that the whole answer takes.
+pub(super) fn size(evidence: &Evidence) -> u64 {
+    tokens(&compact(&evidence.body))
+}
+
+/// The end of the last whole row before `end`, where one ends nearby.
+fn row_end(text: &str, end: usize) -> usize {
+    if end == text.len() {
+        return end;
+    }
+    let from = text.floor_char_boundary(end.saturating_sub(ROW_LOOK_BACK));
+    let tail = text.get(from..end).unwrap_or_default();
+    tail.rfind("},").map_or(end, |at| from + at + 2)
+}
+
+/// The rows and fields that hold the text: a row of a list is shown whole, an object without its other fields.
+fn holding(value: &Value, wanted: &str, is_row: bool) -> Option<Value> {
+    match value {
+        Value::Array(rows) => {
+            let rows: Vec<Value> = rows
+                .iter()
+                .filter_map(|row| holding(row, wanted, true))
+                .collect();
+            (!rows.is_empty()).then_some(Value::Array(rows))
+        }
+        Value::Object(fields) => {
+            let kept: Map<String, Value> = fields
+                .iter()
+                .filter_map(|(key, inner)| {
+                    if key.to_lowercase().contains(wanted) {
+                        return Some((key.clone(), inner.clone()));
+                    }
+                    Some((key.clone(), holding(inner, wanted, false)?))
+                })
+                .collect();
+            if kept.is_empty() {
+                None
+            } else if is_row {
+                Some(value.clone())
+            } else {
+                Some(Value::Object(kept))
+            }
+        }
+        Value::String(text) => text.to_lowercase().contains(wanted).then(|| value.clone()),
+        Value::Null => None,
+        scalar => scalar.to_string().contains(wanted).then(|| value.clone()),
+    }
+}
+
+/// The value, or a copy whose texts are cut at [`FIELD_BYTES`].
+fn bounded(value: &Value) -> Cow<'_, Value> {
+    if fits(value) {
+        return Cow::Borrowed(value);
+    }
+    let mut copy = value.clone();
+    shorten(&mut copy);
+    Cow::Owned(copy)
+}
+
+fn fits(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.len() <= FIELD_BYTES,
+        Value::Array(list) => list.iter().all(fits),
+        Value::Object(map) => map
+            .iter()
+            .all(|(key, value)| key.len() <= FIELD_BYTES && fits(value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+    }
+}
+
+fn shorten(value: &mut Value) {
+    match value {
+        Value::String(text) if text.len() > FIELD_BYTES => {
+            text.truncate(text.floor_char_boundary(FIELD_BYTES - 3));
+            text.push('…');
+        }
+        Value::Array(list) => list.iter_mut().for_each(shorten),
+        Value::Object(map) => {
+            map.retain(|key, _| key.len() <= FIELD_BYTES);
+            map.values_mut().for_each(shorten);
+        }
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+    use nightshift_engine::EvidenceId;
+
+    use super::*;
+
+    fn evidence(body: Value) -> Evidence {
+        Evidence {
+            id: EvidenceId(3),
+            step: None,
+            tool: "logs".into(),
+            kind: "log_search".into(),
+            arguments: Map::new(),
+            at: DateTime::UNIX_EPOCH,
+            body,
+            rows: None,
+            truncated: false,
+            error: None,
+            flags: Vec::new(),
+        }
+    }
+
+    fn rows(many: usize) -> Value {
+        let rows: Vec<_> = (0..many)
+            .map(|n| json!({"at": n, "action": format!("Action{n}"), "ip": "198.51.100.7"}))
+            .collect();
+        json!({"rows": rows, "rows_matched": many})
+    }
+
+    #[test]
+    fn r1_a_result_is_bounded_and_says_how_to_see_the_rest() {
+        let all = evidence(rows(2_000));
+        let whole = compact(&all.body);
+        let mut read = String::new();
+        let mut offset = 0;
+        let mut looks = 0;
+        while read.len() < whole.len() {
+            let shown = excerpt(
+                &all,
+                Look {
+                    filter: None,
+                    offset,
+                },
+                4_000,
+            );
+            let part = shown.split("\n[cut:").next().unwrap_or_default();
+            assert!(tokens(part) <= 4_000);
+            assert!(part.ends_with("},") || part.ends_with('}'), "whole rows");
+            read.push_str(part);
+            offset += part.chars().count();
+            looks += 1;
+        }
+        assert_eq!(read, whole, "the looks together show all of it");
+        assert!(looks > 3);
+        let next = excerpt(
+            &all,
+            Look {
+                filter: None,
+                offset,
+            },
+            4_000,
+        );
+        assert!(next.contains("ends before"), "{next}");
+    }
+
+    #[test]
+    fn a_filter_leaves_the_rows_that_hold_the_text() {
+        let all = evidence(rows(200));
+        let look = Look {
+            filter: Some("ACTION19"),
+            offset: 0,
+        };
+        let shown: Value = serde_json::from_str(&excerpt(&all, look, 10_000)).unwrap();
+        assert_eq!(shown["rows"].as_array().unwrap().len(), 11);
+        assert_eq!(shown["rows"][0]["ip"], "198.51.100.7", "a row is whole");
+        let none = Look {
+            filter: Some("nobody"),
+            offset: 0,
+        };
+        assert!(excerpt(&all, none, 10_000).contains("nothing in it holds"));
+    }
+
+    #[test]
+    fn a17_a_field_of_a_megabyte_is_cut() {
+        let text = compact(&json!({"a": "é".repeat(1 << 20), "b": 1}));
+        assert!(text.len() < FIELD_BYTES + 64, "{}", text.len());
+        assert!(text.ends_with(r#"…","b":1}"#), "the rest stays");
+    }
+}

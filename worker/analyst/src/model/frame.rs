@@ -1,0 +1,221 @@
+//! The frame of a request: what all requests of a case share, in one order, so that a provider keeps their prefix.
+//!
+//! System (role, policies, environment, tools) and the tool array are the same for all cases of a profile; then come the
+//! case's key, the alert's typed facts, the raw finding where the question sees it, and last what is the question's own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use minijinja::context;
+use nightshift_alert::{Alert, Severity};
+use nightshift_engine::{Answer, AskError, Evidence, NoAnswer, Setting, StepView, ToolSpec};
+use tokio::time::Instant;
+
+use super::ask::{Asking, Read};
+use super::fence::Fence;
+use super::prompts::Prompt;
+use super::pseudonyms::Mask;
+use super::schema::Shape;
+use super::tools::Tools;
+use super::{ModelAnalyst, Settings, compaction, render};
+use crate::chat::{Asked, ChatMessage, ChatModel, ChatRequest, Part, Role};
+
+/// Most tokens of one result (with at most 15 % of the window).
+const MOST_RESULT: u64 = 25_000;
+
+/// Fewest tokens that a prompt may have, whatever the caps leave.
+const LEAST_PROMPT: u64 = 8_000;
+
+/// What the requests of all cases with the same tools share.
+#[derive(Debug)]
+pub(super) struct Desk {
+    /// The tools.
+    pub(super) tools: Tools,
+    system: Arc<str>,
+}
+
+impl Desk {
+    pub(super) fn new(settings: &Settings, specs: &Arc<[ToolSpec]>) -> Result<Self, String> {
+        let tools = Tools::of(specs);
+        let prompts = &settings.prompts;
+        let parts = [
+            prompts.render(Prompt::Role, context! {})?,
+            prompts.render(
+                Prompt::Policies,
+                context! { language => settings.language_name() },
+            )?,
+            prompts.render(
+                Prompt::Environment,
+                context! {
+                    environment => settings.environment.as_str(),
+                    data_sources => settings.data_sources.as_str(),
+                    instructions => settings.instructions.as_str(),
+                },
+            )?,
+            prompts.render(Prompt::Tools, context! { tools => tools.listed() })?,
+        ];
+        Ok(Self {
+            tools,
+            system: parts.join("\n").into(),
+        })
+    }
+}
+
+/// What a question is about, beside its own parts.
+pub(super) struct About<'a> {
+    pub(super) setting: &'a Setting,
+    pub(super) alert: &'a Alert,
+    pub(super) past: Option<&'a Arc<Evidence>>,
+    pub(super) steps: &'a [StepView],
+    /// The step of a turn, with its calls.
+    pub(super) step: Option<&'a StepView>,
+    pub(super) tools: &'a Arc<[ToolSpec]>,
+}
+
+/// The frame of one question.
+pub(super) struct Frame<'a> {
+    /// What requests share.
+    pub(super) desk: Arc<Desk>,
+    /// The case's fence.
+    pub(super) fence: Fence,
+    /// Whether the model takes tools.
+    pub(super) native: bool,
+    /// Most tokens of one result.
+    pub(super) most_result: u64,
+    /// Most tokens of a prompt.
+    most_prompt: u64,
+    settings: &'a Settings,
+    model: &'a dyn ChatModel,
+    mask: Option<Mask>,
+    asked: Asked,
+    alert: &'a Alert,
+    max_output_tokens: u32,
+    deadline: Instant,
+}
+
+impl<'a> Frame<'a> {
+    pub(super) fn new(
+        analyst: &'a ModelAnalyst,
+        asked: Asked,
+        about: &About<'a>,
+    ) -> Result<Self, NoAnswer> {
+        let settings = &analyst.settings;
+        let model = analyst.models.of(asked).as_ref();
+        let traits = model.traits();
+        let output = *settings.max_output_tokens.of(asked);
+        let max_output_tokens = output.min(traits.max_output_tokens);
+        let window = traits.window_tokens;
+        let fits = (window / 4 * 3).min(window.saturating_sub(u64::from(max_output_tokens)));
+        let affordable = (about.setting.left.tokens / 2).max(LEAST_PROMPT);
+        let mask = settings
+            .pseudonyms
+            .as_ref()
+            .map(|names| Mask::new(names, about));
+        Ok(Self {
+            desk: analyst.desk(about.tools).map_err(unavailable)?,
+            fence: Fence::new(&about.setting.delimiter),
+            native: traits.tools,
+            most_result: (window / 100 * 15).min(MOST_RESULT),
+            most_prompt: fits.min(affordable),
+            settings,
+            model,
+            mask,
+            asked,
+            alert: about.alert,
+            max_output_tokens,
+            deadline: Instant::now() + Duration::from_secs(about.setting.question_secs),
+        })
+    }
+
+    /// A prompt of the profile.
+    pub(super) fn prompt(
+        &self,
+        prompt: Prompt,
+        values: minijinja::Value,
+    ) -> Result<String, NoAnswer> {
+        self.settings
+            .prompts
+            .render(prompt, values)
+            .map_err(unavailable)
+    }
+
+    /// The begin of every first message: the case's key and the alert's facts; then, where the question sees it, the
+    /// finding as it was sent.
+    pub(super) fn opening(&self, with_raw: bool) -> Vec<Part> {
+        let key = self.fence.key();
+        let facts = render::facts(self.alert);
+        let block = self.fence.block("E0", &facts);
+        let text = format!("The KEY of this case is {key}.\n\nThe alert in typed fields:\n{block}");
+        let mut parts = vec![kept(text, !with_raw || self.asked == Asked::Plan)];
+        if with_raw {
+            let raw = render::raw(self.alert, &facts, self.most_result);
+            let block = self.fence.block("E0 raw", &raw);
+            let text = format!("\nThe same as its product sent it:\n{block}");
+            parts.push(kept(text, self.asked != Asked::Turn));
+        }
+        parts
+    }
+
+    /// Tokens that are left for results after what stands in these parts and the frame itself.
+    pub(super) fn room(&self, parts: &[Part]) -> u64 {
+        let used = compaction::size(&self.request(vec![user(parts.to_vec())], None, false));
+        self.most_prompt.saturating_sub(used).max(1_000)
+    }
+
+    /// The request with these messages.
+    pub(super) fn request(
+        &self,
+        messages: Vec<ChatMessage>,
+        shape: Option<&Shape>,
+        may_call: bool,
+    ) -> ChatRequest {
+        let tools = if self.native {
+            Arc::clone(&self.desk.tools.chat)
+        } else {
+            Arc::new([])
+        };
+        ChatRequest {
+            asked: self.asked,
+            urgent: self.alert.severity >= Severity::High,
+            system: Arc::clone(&self.desk.system),
+            messages,
+            may_call: may_call && !tools.is_empty(),
+            tools,
+            output: shape.map(Shape::output),
+            max_output_tokens: self.max_output_tokens,
+            deadline: self.deadline,
+        }
+    }
+
+    /// Asks; what the request has too much is left out of old results first.
+    pub(super) async fn ask<T>(
+        &self,
+        mut request: ChatRequest,
+        read: Read<'_, T>,
+    ) -> Result<Answer<T>, NoAnswer> {
+        compaction::compact(&mut request, self.most_prompt);
+        let asking = Asking {
+            model: self.model,
+            prompts: &self.settings.prompts,
+            mask: self.mask.as_ref(),
+        };
+        asking.ask(request, read).await
+    }
+}
+
+/// A text that may be worth keeping at the provider.
+pub(super) fn kept(text: String, keep: bool) -> Part {
+    Part::Text { text, keep }
+}
+
+/// A message of ours.
+pub(super) fn user(parts: Vec<Part>) -> ChatMessage {
+    ChatMessage {
+        role: Role::User,
+        parts,
+    }
+}
+
+fn unavailable(what: String) -> NoAnswer {
+    NoAnswer::from(AskError::Unavailable { what })
+}

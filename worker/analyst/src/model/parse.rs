@@ -1,0 +1,293 @@
+//! From what a model wrote to a value of the wanted shape.
+//!
+//! The whole text, a fenced block, or an object inside prose is read; trailing commas, objects that came as strings,
+//! missing lists and surplus fields are forgiven. Then the schema decides. Nothing is invented: what does not fit goes
+//! back to the model in the validator's words.
+
+use std::borrow::Cow;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::schema::Shape;
+use crate::chat::ChatAnswer;
+
+/// Longest answer that is read, in bytes; a longer one is no answer to any of the questions.
+const MOST_BYTES: usize = 1 << 20;
+
+/// Most objects inside prose that are tried.
+const MOST_CANDIDATES: usize = 8;
+
+/// Reads an answer of this shape.
+///
+/// # Errors
+///
+/// What is wrong with it, each with its place, for the model to mend.
+pub(super) fn read<T: DeserializeOwned>(
+    answer: &ChatAnswer,
+    shape: &Shape,
+) -> Result<T, Vec<String>> {
+    if let Some(value) = &answer.structured {
+        return accept(value.clone(), shape);
+    }
+    let text = answer.text();
+    if text.trim().is_empty() {
+        return Err(vec!["the answer is empty".to_owned()]);
+    }
+    if text.len() > MOST_BYTES {
+        return Err(vec![format!(
+            "the answer has {} bytes; at most {MOST_BYTES} are read",
+            text.len()
+        )]);
+    }
+    let mut problems = None;
+    for value in candidates(&text) {
+        match accept(value, shape) {
+            Ok(read) => return Ok(read),
+            Err(found) => problems = problems.or(Some(found)),
+        }
+    }
+    Err(problems.unwrap_or_else(|| vec!["it holds no JSON object".to_owned()]))
+}
+
+fn accept<T: DeserializeOwned>(mut value: Value, shape: &Shape) -> Result<T, Vec<String>> {
+    fit(&mut value, shape.schema());
+    let problems = shape.problems(&value);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    serde_json::from_value(value).map_err(|error| vec![error.to_string()])
+}
+
+/// The objects that the text may mean, the likeliest first.
+fn candidates(text: &str) -> Vec<Value> {
+    let text = without_thoughts(text).trim();
+    if let Some(whole) = object(text) {
+        return vec![whole];
+    }
+    let mut found: Vec<Value> = fenced(text).filter_map(object).collect();
+    // What is said last counts first.
+    found.reverse();
+    let mut inside: Vec<&str> = embedded(text);
+    inside.sort_by_key(|part| std::cmp::Reverse(part.len()));
+    found.extend(inside.into_iter().filter_map(object));
+    found.truncate(MOST_CANDIDATES);
+    found
+}
+
+/// The text after the thoughts that some models begin with.
+fn without_thoughts(text: &str) -> &str {
+    let trimmed = text.trim_start();
+    if !trimmed.starts_with("<think") {
+        return text;
+    }
+    trimmed
+        .split_once("</think>")
+        .or_else(|| trimmed.split_once("</thinking>"))
+        .map_or(text, |(_, rest)| rest)
+}
+
+fn object(text: &str) -> Option<Value> {
+    let text = text.trim();
+    let value = serde_json::from_str::<Value>(text)
+        .or_else(|_| serde_json::from_str(&without_trailing_commas(text)))
+        .ok()?;
+    match value {
+        Value::Object(_) => Some(value),
+        Value::String(inner) => serde_json::from_str::<Value>(&inner)
+            .ok()
+            .filter(Value::is_object),
+        Value::Array(mut list) if list.len() == 1 => list.pop().filter(Value::is_object),
+        _ => None,
+    }
+}
+
+/// The insides of Markdown's fenced blocks.
+fn fenced(text: &str) -> impl Iterator<Item = &str> {
+    text.split("```")
+        .skip(1)
+        .step_by(2)
+        .take(MOST_CANDIDATES)
+        .map(|block| match block.split_once('\n') {
+            Some((language, rest)) if !language.contains('{') => rest,
+            _ => block,
+        })
+}
+
+/// The outermost objects of a text, braces inside strings not counted.
+fn embedded(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let (mut depth, mut start) = (0usize, 0usize);
+    let (mut in_string, mut escaped) = (false, false);
+    for (at, byte) in text.bytes().enumerate() {
+        if in_string {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = true,
+                b'"' => in_string = false,
+                _ => {}
+            }
+            continue;
+        }
+        match byte {
+            b'"' if depth > 0 => in_string = true,
+            b'{' => {
+                if depth == 0 {
+                    start = at;
+                }
+                depth += 1;
+            }
+            b'}' if depth > 0 => {
+                depth -= 1;
+                if depth == 0 {
+                    found.extend(text.get(start..=at));
+                }
+            }
+            _ => {}
+        }
+        if found.len() >= MOST_CANDIDATES {
+            break;
+        }
+    }
+    found
+}
+
+/// The text without commas before a closing bracket, those inside strings not counted.
+fn without_trailing_commas(text: &str) -> Cow<'_, str> {
+    if !text.contains(',') {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let (mut in_string, mut escaped) = (false, false);
+    let mut comma = None;
+    for c in text.chars() {
+        if in_string {
+            match c {
+                _ if escaped => escaped = false,
+                '\\' => escaped = true,
+                '"' => in_string = false,
+                _ => {}
+            }
+        } else {
+            match c {
+                ',' => comma = Some(out.len()),
+                ']' | '}' => {
+                    if let Some(at) = comma.take() {
+                        out.remove(at);
+                    }
+                }
+                '"' => {
+                    in_string = true;
+                    comma = None;
+                }
+                c if c.is_whitespace() => {}
+                _ => comma = None,
+            }
+        }
+        out.push(c);
+    }
+    Cow::Owned(out)
+}
+
+/// Brings a value nearer to its schema where only its form is off: strings that hold JSON, words in another case,
+/// fields that are missing and may be empty, fields that nobody asked for, arguments as an object.
+fn fit(value: &mut Value, schema: &Value) {
+    if let Some(inner) = not_null(schema) {
+        if !value.is_null() {
+            fit(value, inner);
+        }
+        return;
+    }
+    unwrap_string(value, schema);
+    match value {
+        Value::Object(map) => fit_object(map, schema),
+        Value::Array(list) => {
+            if let Some(items) = schema.get("items") {
+                list.iter_mut().for_each(|item| fit(item, items));
+            }
+        }
+        Value::String(text) => fit_word(text, schema),
+        Value::Null if is_type(schema, "array") => *value = Value::Array(Vec::new()),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+    if let Value::Object(map) = value
+        && is_type(schema, "array")
+        && schema.pointer("/items/properties/value").is_some()
+    {
+        *value = pairs(std::mem::take(map));
+    }
+}
+
+/// The other branch of a schema that also takes null.
+fn not_null(schema: &Value) -> Option<&Value> {
+    let branches = schema.get("anyOf")?.as_array()?;
+    branches.iter().find(|branch| !is_type(branch, "null"))
+}
+
+fn is_type(schema: &Value, wanted: &str) -> bool {
+    match schema.get("type") {
+        Some(Value::String(name)) => name == wanted,
+        Some(Value::Array(names)) => names.iter().any(|name| name == wanted),
+        _ => false,
+    }
+}
+
+fn unwrap_string(value: &mut Value, schema: &Value) {
+    let Value::String(text) = &*value else {
+        return;
+    };
+    let wanted = |inner: &Value| {
+        (inner.is_object() || inner.is_array())
+            && (is_type(schema, "object") || is_type(schema, "array"))
+    };
+    if is_type(schema, "string") || !text.trim_start().starts_with(['{', '[']) {
+        return;
+    }
+    if let Some(inner) = serde_json::from_str::<Value>(text).ok().filter(wanted) {
+        *value = inner;
+    }
+}
+
+fn fit_object(map: &mut Map<String, Value>, schema: &Value) {
+    let Some(Value::Object(properties)) = schema.get("properties") else {
+        return;
+    };
+    map.retain(|key, _| properties.contains_key(key));
+    for (key, inner) in properties {
+        match map.get_mut(key) {
+            Some(value) => fit(value, inner),
+            None if is_type(inner, "array") => {
+                map.insert(key.clone(), Value::Array(Vec::new()));
+            }
+            None if is_type(inner, "null") || not_null(inner).is_some() => {
+                map.insert(key.clone(), Value::Null);
+            }
+            None => {}
+        }
+    }
+}
+
+/// `True Positive` for `true_positive`.
+fn fit_word(text: &mut String, schema: &Value) {
+    let Some(Value::Array(words)) = schema.get("enum") else {
+        return;
+    };
+    if words.iter().any(|word| word == text.as_str()) {
+        return;
+    }
+    let plain = text.trim().to_lowercase().replace([' ', '-'], "_");
+    if words.iter().any(|word| *word == plain.as_str()) {
+        *text = plain;
+    }
+}
+
+/// `{"ip": "x"}` as `[{"name": "ip", "value": "x"}]`; what is null was left out.
+fn pairs(map: Map<String, Value>) -> Value {
+    map.into_iter()
+        .filter(|(_, value)| !value.is_null())
+        .map(|(name, value)| serde_json::json!({"name": name, "value": value}))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+use nightshift_engine::{Setting, fold};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::chat::Asked;
+use crate::model::tests::scripted::{Scripted, conclusion, makes, plan, result, said, says, step};
+use crate::model::tests::world::{World, sample, usual};
+
+fn mask(names: &[&str]) -> Mask {
+    let question = fold(&World::miner().events()).plan_question().unwrap();
+    let mut alert = sample("scc-crypto-miner");
+    alert.raw = json!({"owner": "alice", "user_name": "CORP\\bob", "hostname": "db-7"});
+    let setting: Setting = question.setting.clone();
+    let about = About {
+        setting: &setting,
+        alert: &alert,
+        past: None,
+        steps: &[],
+        step: None,
+        tools: &question.tools,
+    };
+    let settings = PseudonymSettings {
+        names: names.iter().map(ToString::to_string).collect(),
+        ranges: vec!["203.0.113.0/24".parse().unwrap()],
+    };
+    Mask::new(&settings, &about)
+}
+
+#[test]
+fn values_of_every_kind_are_hidden_and_words_that_hold_them_are_not() {
+    let mask = mask(&["examplecorp"]);
+    for (text, hidden) in [
+        ("by alice at Alice@examplecorp.com", 2),
+        ("malice and alice2", 0),
+        ("arn:aws:iam::444455556666:user/x", 1),
+        ("10.1.2.3, 203.0.113.9 and fd00::1", 3),
+        ("185.220.101.42 and 2001:db8::1", 0),
+        ("ip-10-0-0-7.ec2.internal", 1),
+        ("db.EXAMPLECORP.com", 1),
+        ("2025-11-08T05:23:47.891Z is 1234567890123456789", 0),
+        (r#"{"user":"CORP\\bob"}"#, 1),
+    ] {
+        let masked = mask.hide(text).into_owned();
+        let tokens = TOKENS.as_ref().unwrap().find_iter(&masked).count();
+        assert_eq!(tokens, hidden, "{text} became {masked}");
+        assert_eq!(mask.show(&masked, true), text);
+    }
+}
+
+#[test]
+fn a_value_has_one_token_in_all_questions_of_its_case() {
+    assert_eq!(
+        mask(&[]).hide("alice on db-7"),
+        mask(&["x-y"]).hide("alice on db-7")
+    );
+}
+
+/// The first token of a kind in a text.
+fn token(text: &str, word: &str) -> String {
+    let tokens = TOKENS.as_ref().unwrap();
+    tokens
+        .find_iter(text)
+        .map(|one| one.as_str().to_owned())
+        .find(|one| one.starts_with(word))
+        .unwrap()
+}
+
+/// A model that says, asks for and quotes tokens.
+fn speaks_in_tokens(request: &ChatRequest) -> ChatAnswer {
+    let text = said(request);
+    match request.asked {
+        Asked::Plan => plan(
+            &format!("Who runs {}?", token(&text, "host-")),
+            vec![step("s1", "Look", &[])],
+        ),
+        Asked::Turn if request.messages.len() == 1 => {
+            makes(&[("asset_lookup", json!({"indicator": token(&text, "host-")}))])
+        }
+        Asked::Turn => {
+            let (_, results) = text.split_once("\"assets\"").unwrap();
+            result("met", &format!("{} owns it", token(results, "principal-")))
+        }
+        Asked::Reflect => says(&json!({"achieved": true, "insights": [], "plan_updates": []})),
+        _ => {
+            let (_, results) = text.split_once("\"assets\"").unwrap();
+            conclusion("true_positive", "E2", &token(results, "address-"))
+        }
+    }
+}
+
+#[test]
+fn the_engine_sees_no_token_and_the_model_no_value() {
+    let mut world = World::miner();
+    world.settings.pseudonyms = Some(PseudonymSettings::default());
+    world.settings.environment = "production-project-12345 belongs to the web team".into();
+    world.answers = Box::new(|call| match call.tool.as_str() {
+        "asset_lookup" => Ok(
+            json!({"assets": [{"owner": "alice", "addresses": ["10.1.2.3"], "name": "web-server-prod-01"}]}),
+        ),
+        _ => usual(call),
+    });
+    let ran = world.run(Scripted::new(|request| Ok(speaks_in_tokens(request))));
+    let journal = serde_json::to_string(&ran.state.plan).unwrap()
+        + &format!("{:?} {:?}", ran.state.evidence, ran.state.work);
+    assert!(journal.contains("parts"), "memos are looked at too");
+    assert!(
+        TOKENS.as_ref().unwrap().find(&journal).is_none(),
+        "{journal}"
+    );
+    assert_eq!(ran.state.steps()[0].summary, "alice owns it");
+    assert_eq!(ran.conclusion.findings[0].evidence[0].quote, "10.1.2.3");
+    assert!(
+        ran.conclusion.findings[0].evidence[0].path.is_some(),
+        "the quote is put back and resolves"
+    );
+    for request in &ran.requests {
+        let text = format!("{}{}", request.system, said(request));
+        for value in [
+            "production-project-12345",
+            "web-server-prod-01",
+            "alice",
+            "10.1.2.3",
+            "attacker@external-domain.com",
+        ] {
+            let whole = text
+                .match_indices(value)
+                .any(|(at, _)| is_word(&text, at, at + value.len()));
+            assert!(!whole, "{value} in {:?}", request.asked);
+        }
+        assert!(text.contains("185.220.101.42"), "what is outside stays");
+    }
+}
+
+proptest! {
+    #[test]
+    fn hiding_and_showing_is_the_identity_on_evidence(
+        words in prop::collection::vec(prop_oneof![
+            "[a-zA-Z0-9 .:@/_\"\\\\-]{0,20}", Just("alice".to_owned()), Just("CORP\\bob".to_owned()),
+            Just("10.0.0.1".to_owned()), Just("444455556666".to_owned()), "[a-z]{2,8}@[a-z]{2,8}\\.com", Just("DB-7".to_owned()),
+        ], 0..20)
+    ) {
+        let mask = mask(&["corp.example"]);
+        let text = json!({"rows": words, "joined": words.join(" ")}).to_string();
+        let hidden = mask.hide(&text).into_owned();
+        prop_assert_eq!(mask.show(&hidden, true).into_owned(), text);
+        for value in ["alice", "444455556666", "10.0.0.1"] {
+            let whole = hidden.match_indices(value).any(|(at, _)| is_word(&hidden, at, at + value.len()));
+            prop_assert!(!whole, "{} in {}", value, hidden);
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The reflect question: sees objective, alert facts, all steps (id, description, status, outcome), the results since the
+//! last reflection, earlier insights, tools and limits. No conversation, and no raw finding.
+
+use minijinja::context;
+use nightshift_engine::{Answer, NoAnswer, PlanUpdate, ReflectQuestion, Reflection, StepId};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::frame::{About, Frame, user};
+use super::prompts::Prompt;
+use super::render::{self, Results};
+use super::tools::ToolNames;
+use super::wire::{self, MOST_ENTRIES, SENTENCE, line, lines};
+use super::{ModelAnalyst, parse, schema};
+use crate::chat::{Asked, ChatAnswer, Part};
+
+/// Asks whether the plan still fits.
+pub(super) async fn ask(
+    analyst: &ModelAnalyst,
+    question: &ReflectQuestion,
+) -> Result<Answer<Reflection>, NoAnswer> {
+    let about = About {
+        setting: &question.setting,
+        alert: &question.alert,
+        past: None,
+        steps: &question.steps,
+        step: None,
+        tools: &question.tools,
+    };
+    let frame = Frame::new(analyst, Asked::Reflect, &about)?;
+    let names = &frame.desk.tools.names;
+    let mut parts = frame.opening(false);
+    let plan = frame.fence.block("plan", &plan(question));
+    let learned = learned(question);
+    parts.push(Part::text(format!("\n{plan}")));
+    let results = results(&frame, question, &parts);
+    parts.push(Part::text(frame.fence.block("results", &results)));
+    if !learned.is_empty() {
+        parts.push(Part::text(frame.fence.block("learned", &learned)));
+    }
+    let own = frame.prompt(
+        Prompt::Reflect,
+        context! {
+            steps_left => question.steps_left,
+            left => render::left(&question.setting.left),
+        },
+    )?;
+    parts.push(Part::text(format!("\n{own}")));
+    let request = frame.request(vec![user(parts)], Some(&schema::REFLECT), false);
+    frame.ask(request, &|answer| read(answer, names)).await
+}
+
+fn plan(question: &ReflectQuestion) -> String {
+    let objective = json!({"objective": *question.objective});
+    let steps = question.steps.iter().map(|view| {
+        let mut step = render::step(&view.step, view.step.status.as_str());
+        if let Some(outcome) = view.step.outcome {
+            step.insert("outcome".to_owned(), json!(outcome));
+        }
+        Value::Object(step)
+    });
+    render::lines(std::iter::once(objective).chain(steps))
+}
+
+/// What the steps of the last wave came to, with the calls that the question shows.
+fn results(frame: &Frame<'_>, question: &ReflectQuestion, before: &[Part]) -> String {
+    let calls = question.steps.iter().flat_map(|view| &view.calls);
+    let mut results = Results::within(calls, frame.most_result, frame.room(before));
+    let mut lines = Vec::new();
+    for view in &question.steps {
+        let is_new = view.step.wave == Some(question.wave);
+        if is_new {
+            let expected = &view.step.expected;
+            lines.push(render::lines([json!({
+                "step": view.step.id, "expected": expected, "summary": view.step.summary,
+            })]));
+        } else if !view.calls.is_empty() {
+            lines.push(render::lines([json!({"step": view.step.id})]));
+        }
+        for call in &view.calls {
+            lines.push(results.of(call, &frame.desk.tools.names));
+        }
+    }
+    lines.join("\n")
+}
+
+/// Earlier insights, and what became of earlier updates.
+fn learned(question: &ReflectQuestion) -> String {
+    let insights = question
+        .insights
+        .iter()
+        .map(|insight| json!({"insight": insight}));
+    let updates = question.updates.iter().map(|record| {
+        let (what, about) = match &record.update {
+            PlanUpdate::AddStep { step, .. } => ("add_step", step.description.clone()),
+            PlanUpdate::UpdateStep { id, .. } => ("update_step", id.to_string()),
+            PlanUpdate::CancelStep { id, .. } => ("cancel_step", id.to_string()),
+        };
+        match &record.refused {
+            Some(why) => json!({what: about, "refused": why}),
+            None => json!({what: about, "done": true}),
+        }
+    });
+    render::lines(insights.chain(updates))
+}
+
+#[derive(Deserialize)]
+struct Wire {
+    achieved: bool,
+    insights: Vec<String>,
+    plan_updates: Vec<Update>,
+}
+
+#[derive(Deserialize)]
+struct Update {
+    #[serde(rename = "type")]
+    kind: String,
+    reason: String,
+    id: Option<String>,
+    step: Option<wire::Step>,
+}
+
+fn read(answer: &ChatAnswer, names: &ToolNames) -> Result<Reflection, Vec<String>> {
+    let wire: Wire = parse::read(answer, &schema::REFLECT)?;
+    let mut updates = Vec::new();
+    let mut problems = Vec::new();
+    for (index, update) in wire.plan_updates.into_iter().take(MOST_ENTRIES).enumerate() {
+        match plan_update(update, names) {
+            Ok(update) => updates.push(update),
+            Err(problem) => problems.push(format!("/plan_updates/{index}: {problem}")),
+        }
+    }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    Ok(Reflection {
+        achieved: wire.achieved,
+        insights: lines(wire.insights),
+        plan_updates: updates,
+    })
+}
+
+fn plan_update(update: Update, names: &ToolNames) -> Result<PlanUpdate, String> {
+    let reason = line(&update.reason, SENTENCE);
+    let id = update
+        .id
+        .map(|id| StepId(line(&id, 40)))
+        .filter(|id| !id.0.is_empty());
+    let no_id = "names no step: give its `id`";
+    let no_step = "has no step with a description";
+    match update.kind.as_str() {
+        "add_step" => Ok(PlanUpdate::AddStep {
+            step: update
+                .step
+                .and_then(|step| step.draft(names))
+                .ok_or(no_step)?,
+            reason,
+        }),
+        "update_step" => {
+            let step = update.step.ok_or(no_step)?;
+            let description = line(&step.description, SENTENCE);
+            if description.is_empty() {
+                return Err(no_step.to_owned());
+            }
+            let expected = line(&step.expected, SENTENCE);
+            Ok(PlanUpdate::UpdateStep {
+                id: id.ok_or(no_id)?,
+                description,
+                expected: (!expected.is_empty()).then_some(expected),
+                reason,
+            })
+        }
+        _ => Ok(PlanUpdate::CancelStep {
+            id: id.ok_or(no_id)?,
+            reason,
+        }),
+    }
+}

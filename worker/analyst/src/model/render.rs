@@ -1,0 +1,292 @@
+//! The blocks that prompts are made of: the alert's facts, its raw finding, the plan, results of calls.
+//!
+//! All JSON is built by serde, and every text from outside, a model's own sentences too, stands inside a data block. The
+//! same case gives the same bytes, so that its requests share their prefix.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use nightshift_alert::{Alert, Flag, Resource, Role, Technique, Times};
+use nightshift_engine::{CallView, EvidenceId, Left, Step, evidence_read};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::excerpt::{Look, compact, excerpt, size};
+use super::fence::Fence;
+use super::tokens::shares;
+use super::tools::ToolNames;
+
+/// Fields of raw findings (lower case) that say nothing about the event: links, advice of the vendor, its own names for
+/// the finding. `evidence_read` shows them.
+const LEFT_OUT: &[&str] = &[
+    "nextsteps",
+    "externaluri",
+    "contexturis",
+    "canonicalname",
+    "moduleproperties",
+    "notificationconfigname",
+    "compliances",
+    "contacts",
+    "mute",
+    "muteupdatetime",
+    "parent",
+    "parentname",
+    "schemaversion",
+    "partition",
+    "remediation",
+    "productfields",
+];
+
+/// Texts this long, in bytes, are shown once.
+const LONG: usize = 40;
+
+/// The alert in typed fields. Its keys and values are those of `E0`, so that quotes of it hold.
+#[derive(Serialize)]
+struct Facts<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    title: &'a str,
+    severity: &'a str,
+    severity_sent: &'a str,
+    feed: &'a str,
+    provider: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    account: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    account_name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    region: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    class: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    action: Option<&'a str>,
+    times: Times,
+    count: u64,
+    resources: &'a [Resource],
+    indicators: BTreeMap<&'static str, BTreeMap<&'static str, Vec<&'a str>>>,
+    #[serde(skip_serializing_if = "<[Technique]>::is_empty")]
+    techniques: &'a [Technique],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+}
+
+/// The typed facts of an alert.
+pub(super) fn facts(alert: &Alert) -> String {
+    let mut indicators: BTreeMap<_, BTreeMap<_, Vec<&str>>> = BTreeMap::new();
+    for role in [Role::Actor, Role::Target, Role::Remote, Role::Related] {
+        for indicator in alert.with_role(role) {
+            indicators
+                .entry(role.as_str())
+                .or_default()
+                .entry(indicator.kind.as_str())
+                .or_default()
+                .push(&indicator.value);
+        }
+    }
+    let facts = Facts {
+        kind: &alert.kind,
+        title: &alert.title,
+        severity: alert.severity.as_str(),
+        severity_sent: &alert.severity_sent,
+        feed: &alert.feed,
+        provider: alert.provider.as_str(),
+        account: alert.account.as_deref(),
+        account_name: alert.account_name.as_deref(),
+        region: alert.region.as_deref(),
+        class: alert.class.as_deref(),
+        action: alert.action.as_deref(),
+        times: alert.times,
+        count: alert.count,
+        resources: &alert.resources,
+        indicators,
+        techniques: &alert.techniques,
+        warnings: alert.flags.iter().filter_map(warning).collect(),
+    };
+    let mut value = serde_json::to_value(facts).unwrap_or_default();
+    drop_nulls(&mut value);
+    compact(&value)
+}
+
+fn warning(flag: &Flag) -> Option<String> {
+    match flag {
+        Flag::Instructions { path } => Some(format!("text at {path} talks to the analyst")),
+        Flag::HiddenText { count } => Some(format!("{count} hidden characters were taken out")),
+        Flag::Truncated { path } => Some(format!("cut at {path}")),
+        Flag::Redacted { count } => Some(format!("{count} secrets were taken out")),
+        Flag::Replaced { .. } | Flag::DuplicateKey { .. } => None,
+    }
+}
+
+fn drop_nulls(value: &mut Value) {
+    if let Value::Object(map) = value {
+        map.retain(|_, inner| !inner.is_null());
+        map.values_mut().for_each(drop_nulls);
+    } else if let Value::Array(list) = value {
+        list.iter_mut().for_each(drop_nulls);
+    }
+}
+
+/// The finding as it was sent, without what says nothing about the event and without long texts that stand above.
+pub(super) fn raw(alert: &Alert, facts: &str, most_tokens: u64) -> String {
+    let mut seen = BTreeSet::new();
+    let mut brief = brief(&alert.raw, facts, &mut seen).unwrap_or_default();
+    let description = alert.description.as_str();
+    if !description.is_empty() && !holds(&alert.raw, description) && !facts.contains(description) {
+        brief = json!({"description": description, "raw": brief});
+    }
+    let text = compact(&brief);
+    let end = super::tokens::head(&text, most_tokens);
+    if end == text.len() {
+        return text;
+    }
+    let shown = text.get(..end).unwrap_or_default();
+    format!("{shown}\n[cut: more with evidence_read {{\"id\": \"E0\", \"filter\": …}}]")
+}
+
+fn brief<'a>(value: &'a Value, facts: &str, seen: &mut BTreeSet<&'a str>) -> Option<Value> {
+    match value {
+        Value::Null => None,
+        Value::String(text) if text.is_empty() => None,
+        Value::Object(map) => {
+            let kept: Map<String, Value> = map
+                .iter()
+                .filter(|(key, _)| !LEFT_OUT.contains(&key.to_lowercase().as_str()))
+                .filter_map(|(key, inner)| match inner {
+                    Value::String(text) if stands_above(text, facts, seen) => None,
+                    inner => Some((key.clone(), brief(inner, facts, seen)?)),
+                })
+                .collect();
+            (!kept.is_empty()).then_some(Value::Object(kept))
+        }
+        Value::Array(list) => {
+            let kept: Vec<Value> = list
+                .iter()
+                .filter_map(|inner| brief(inner, facts, seen))
+                .collect();
+            (!kept.is_empty()).then_some(Value::Array(kept))
+        }
+        scalar => Some(scalar.clone()),
+    }
+}
+
+fn stands_above<'a>(text: &'a str, facts: &str, seen: &mut BTreeSet<&'a str>) -> bool {
+    text.len() >= LONG && (facts.contains(text) || !seen.insert(text))
+}
+
+fn holds(value: &Value, wanted: &str) -> bool {
+    match value {
+        Value::String(text) => text.contains(wanted),
+        Value::Array(list) => list.iter().any(|inner| holds(inner, wanted)),
+        Value::Object(map) => map.values().any(|inner| holds(inner, wanted)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Values on a line each.
+pub(super) fn lines(values: impl IntoIterator<Item = Value>) -> String {
+    let lines: Vec<String> = values.into_iter().map(|value| compact(&value)).collect();
+    lines.join("\n")
+}
+
+/// A step as plans show it: what it is, and where it stands.
+pub(super) fn step(step: &Step, status: &str) -> Map<String, Value> {
+    let mut map = Map::new();
+    map.insert("id".to_owned(), json!(step.id));
+    map.insert("status".to_owned(), json!(status));
+    map.insert("description".to_owned(), json!(step.description));
+    if !step.depends_on.is_empty() {
+        map.insert("depends_on".to_owned(), json!(step.depends_on));
+    }
+    map
+}
+
+/// Several calls with their results; together they take at most `budget` tokens, each at most `most`.
+pub(super) struct Results {
+    most: u64,
+    seen: BTreeSet<EvidenceId>,
+}
+
+impl Results {
+    pub(super) fn within<'a>(
+        calls: impl Iterator<Item = &'a CallView>,
+        most: u64,
+        budget: u64,
+    ) -> Self {
+        let mut known = BTreeSet::new();
+        let sizes: Vec<u64> = calls
+            .filter_map(|view| view.evidence.as_ref())
+            .filter(|evidence| known.insert(evidence.id))
+            .map(|evidence| size(evidence).min(most))
+            .collect();
+        Self {
+            most: most.min(shares(&sizes, budget)),
+            seen: BTreeSet::new(),
+        }
+    }
+
+    /// A call and its result, on a line each. The same evidence is shown once.
+    pub(super) fn of(&mut self, view: &CallView, names: &ToolNames) -> String {
+        let mut head = Map::new();
+        head.insert("tool".to_owned(), json!(names.model(&view.call.tool)));
+        head.insert("arguments".to_owned(), json!(view.call.arguments));
+        let mut body = None;
+        if let Some(refused) = &view.refused {
+            head.insert("refused".to_owned(), json!(refused.to_string()));
+        } else if let Some(evidence) = &view.evidence {
+            head.insert("evidence".to_owned(), json!(evidence.id));
+            let look = look(view);
+            if let Some(error) = &evidence.error {
+                head.insert("error".to_owned(), json!(error.to_string()));
+            } else if self.seen.insert(evidence.id) || look.is_further() {
+                head.insert("rows".to_owned(), json!(evidence.rows));
+                body = Some(excerpt(evidence, look, self.most));
+            } else {
+                head.insert("note".to_owned(), json!("shown above"));
+            }
+        } else {
+            head.insert("note".to_owned(), json!("no answer"));
+        }
+        head.retain(|_, value| !value.is_null());
+        let head = compact(&Value::Object(head));
+        match body {
+            Some(body) => format!("{head}\n{body}"),
+            None => head,
+        }
+    }
+}
+
+/// The part of its evidence that a call wants to see.
+fn look(view: &CallView) -> Look<'_> {
+    if view.call.tool == evidence_read::NAME {
+        Look::of(&view.call.arguments)
+    } else {
+        Look::default()
+    }
+}
+
+/// What one call came to, for the conversation that made it; and whether it failed.
+pub(super) fn result(view: &CallView, fence: &Fence, most: u64) -> (String, bool) {
+    if let Some(refused) = &view.refused {
+        return (fence.block("refused", &refused.to_string()), true);
+    }
+    let Some(evidence) = &view.evidence else {
+        return ("No answer came.\n".to_owned(), true);
+    };
+    let id = evidence.id.to_string();
+    if let Some(error) = &evidence.error {
+        return (fence.block(&id, &format!("no answer: {error}")), true);
+    }
+    let text = excerpt(evidence, look(view), most);
+    let mut block = fence.block(&id, &text);
+    if evidence.rows == Some(0) {
+        block.push_str("0 rows: looked for and not found there.\n");
+    }
+    (block, false)
+}
+
+/// What the caps leave, in words.
+pub(super) fn left(left: &Left) -> String {
+    format!(
+        "{} model calls, {} tokens, {:.2} USD, {} steps",
+        left.calls, left.tokens, left.usd, left.steps
+    )
+}

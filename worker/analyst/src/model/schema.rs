@@ -1,0 +1,274 @@
+//! The shapes of answers as JSON schemas: one per question, compiled once.
+//!
+//! They hold to what the strict modes of all providers take: everything inlined, every object closed with all its
+//! properties required, absence told by null or an empty list, no lengths or patterns. What strings must be (an evidence
+//! id, a step's id) is checked where they are read.
+
+use std::sync::{Arc, LazyLock};
+
+use jsonschema::Validator;
+use serde_json::{Map, Value, json};
+
+use crate::chat::OutputSchema;
+
+/// Most complaints of the validator that a model is shown.
+const MOST_PROBLEMS: usize = 8;
+
+/// The shape of an answer.
+pub(super) struct Shape {
+    name: &'static str,
+    schema: Arc<Value>,
+    validator: Option<Validator>,
+}
+
+impl Shape {
+    fn new(name: &'static str, schema: Value) -> Self {
+        Self {
+            name,
+            validator: Validator::new(&schema).ok(),
+            schema: Arc::new(schema),
+        }
+    }
+
+    /// As a request asks for it.
+    pub(super) fn output(&self) -> OutputSchema {
+        OutputSchema {
+            name: self.name.to_owned(),
+            schema: Arc::clone(&self.schema),
+        }
+    }
+
+    /// The schema.
+    pub(super) fn schema(&self) -> &Value {
+        &self.schema
+    }
+
+    /// What is wrong with an answer, each with its place.
+    pub(super) fn problems(&self, value: &Value) -> Vec<String> {
+        let Some(validator) = &self.validator else {
+            return Vec::new();
+        };
+        validator
+            .iter_errors(value)
+            .take(MOST_PROBLEMS)
+            .map(|error| {
+                let at = error.instance_path().as_str().to_owned();
+                let said = nightshift_alert::text::cut(&error.to_string(), 200).into_owned();
+                let at = if at.is_empty() { "the answer" } else { &at };
+                format!("{at}: {said}")
+            })
+            .collect()
+    }
+}
+
+fn object(properties: &[(&str, Value)]) -> Value {
+    let all: Map<String, Value> = properties
+        .iter()
+        .map(|(name, schema)| ((*name).to_owned(), schema.clone()))
+        .collect();
+    let names: Vec<&str> = properties.iter().map(|(name, _)| *name).collect();
+    json!({"type": "object", "properties": all, "required": names, "additionalProperties": false})
+}
+
+fn text() -> Value {
+    json!({"type": "string"})
+}
+
+fn list(items: Value) -> Value {
+    json!({"type": "array", "items": items})
+}
+
+fn one_of(words: &[&str]) -> Value {
+    json!({"type": "string", "enum": words})
+}
+
+fn or_null(schema: Value) -> Value {
+    json!({"anyOf": [schema, {"type": "null"}]})
+}
+
+fn call() -> Value {
+    let argument = object(&[
+        ("name", text()),
+        ("value", json!({"type": ["string", "integer"]})),
+    ]);
+    object(&[("tool", text()), ("arguments", list(argument))])
+}
+
+fn step() -> Value {
+    object(&[
+        ("id", text()),
+        ("description", text()),
+        ("expected", text()),
+        ("tools", list(text())),
+        ("calls", list(call())),
+        ("depends_on", list(text())),
+        ("key", json!({"type": "boolean"})),
+    ])
+}
+
+fn finding() -> Value {
+    let quote = object(&[("evidence", text()), ("quote", text())]);
+    object(&[
+        ("claim", text()),
+        ("stance", one_of(&["for", "against"])),
+        ("quotes", list(quote)),
+    ])
+}
+
+fn outcome() -> Value {
+    one_of(&["met", "unmet", "failed"])
+}
+
+/// Answer to the plan question.
+pub(super) static PLAN: LazyLock<Shape> = LazyLock::new(|| {
+    let schema = object(&[
+        ("reasoning", text()),
+        ("mode", one_of(&["direct", "planned", "adaptive"])),
+        ("objective", text()),
+        ("steps", list(step())),
+    ]);
+    Shape::new("plan", schema)
+});
+
+/// Result of a step.
+pub(super) static RESULT: LazyLock<Shape> = LazyLock::new(|| {
+    let schema = object(&[
+        ("outcome", outcome()),
+        ("summary", text()),
+        ("findings", list(finding())),
+    ]);
+    Shape::new("step_result", schema)
+});
+
+/// Turn of a model that takes no tools: calls, or the step's result.
+pub(super) static TURN: LazyLock<Shape> = LazyLock::new(|| {
+    let schema = object(&[
+        ("calls", list(call())),
+        ("outcome", or_null(outcome())),
+        ("summary", text()),
+        ("findings", list(finding())),
+    ]);
+    Shape::new("turn", schema)
+});
+
+/// Answer to a decision.
+pub(super) static DECIDE: LazyLock<Shape> = LazyLock::new(|| {
+    let judgement = object(&[
+        ("outcome", outcome()),
+        ("summary", text()),
+        ("findings", list(finding())),
+    ]);
+    let schema = object(&[
+        ("judgement", or_null(judgement)),
+        ("reasoning", text()),
+        ("next", or_null(step())),
+    ]);
+    Shape::new("decision", schema)
+});
+
+/// Answer to a reflection.
+pub(super) static REFLECT: LazyLock<Shape> = LazyLock::new(|| {
+    let update = object(&[
+        ("type", one_of(&["add_step", "update_step", "cancel_step"])),
+        ("reason", text()),
+        ("id", json!({"type": ["string", "null"]})),
+        ("step", or_null(step())),
+    ]);
+    let schema = object(&[
+        ("achieved", json!({"type": "boolean"})),
+        ("insights", list(text())),
+        ("plan_updates", list(update)),
+    ]);
+    Shape::new("reflection", schema)
+});
+
+/// The conclusion.
+pub(super) static CONCLUDE: LazyLock<Shape> = LazyLock::new(|| {
+    let action = object(&[("id", text()), ("values", list(text()))]);
+    let schema = object(&[
+        ("findings", list(finding())),
+        ("reasoning", text()),
+        (
+            "verdict",
+            one_of(&[
+                "true_positive",
+                "benign_true_positive",
+                "false_positive",
+                "inconclusive",
+            ]),
+        ),
+        ("leaning", one_of(&["malicious", "benign", "none"])),
+        (
+            "reason",
+            one_of(&[
+                "suspicious_activity",
+                "authorised_activity",
+                "wrong_detection_logic",
+                "wrong_data",
+                "missing_data",
+                "tool_failure",
+                "budget_exhausted",
+                "not_exonerated",
+                "suspected_manipulation",
+            ]),
+        ),
+        (
+            "severity",
+            one_of(&["informational", "low", "medium", "high", "critical"]),
+        ),
+        ("gaps", list(text())),
+        ("would_decide", list(text())),
+        ("actions", list(action)),
+        ("techniques", list(text())),
+        ("meaning", text()),
+    ]);
+    Shape::new("conclusion", schema)
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all() -> [&'static Shape; 6] {
+        [&PLAN, &RESULT, &TURN, &DECIDE, &REFLECT, &CONCLUDE]
+    }
+
+    /// What the strict modes demand of every object, at any depth.
+    fn strict(schema: &Value, at: &str) {
+        match schema {
+            Value::Object(map) => {
+                assert!(!map.contains_key("$ref"), "{at}: nothing is referred to");
+                if let Some(Value::Object(properties)) = map.get("properties") {
+                    assert_eq!(map["additionalProperties"], false, "{at}");
+                    let mut required: Vec<_> = map["required"].as_array().unwrap().iter().collect();
+                    required.sort_by_key(|name| name.as_str());
+                    let mut names: Vec<_> = properties.keys().map(String::as_str).collect();
+                    names.sort_unstable();
+                    assert_eq!(required, names, "{at}");
+                }
+                for (key, inner) in map {
+                    strict(inner, &format!("{at}/{key}"));
+                }
+            }
+            Value::Array(list) => list.iter().for_each(|inner| strict(inner, at)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_schema_compiles_and_is_strict() {
+        for shape in all() {
+            assert!(shape.validator.is_some(), "{}", shape.name);
+            strict(shape.schema(), shape.name);
+        }
+    }
+
+    #[test]
+    fn problems_name_their_place() {
+        let problems = RESULT.problems(&json!({"outcome": "found", "summary": 1, "findings": []}));
+        insta::assert_snapshot!(problems.join("\n"), @r#"
+        /outcome: "found" is not one of "met", "unmet" or "failed"
+        /summary: 1 is not of type "string"
+        "#);
+    }
+}

@@ -1,0 +1,11 @@
+//! The model analyst against a scripted model that checks every request, alone and behind the real engine.
+
+mod adaptive;
+mod economy;
+mod faults;
+mod hostile;
+mod prompts;
+pub(super) mod scripted;
+mod table;
+mod worked_example;
+pub(super) mod world;

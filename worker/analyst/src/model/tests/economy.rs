@@ -1,0 +1,314 @@
+//! What prompts cost: their shared prefixes, their size, long steps, and the time they take.
+
+use std::sync::Arc;
+
+use nightshift_engine::{Analyst, Limits};
+use serde_json::{Value, json};
+
+use super::scripted::{Scripted, makes, plan, result, said, says, step};
+use super::worked_example::{example, is_of};
+use super::world::{World, analyst, opened, sample};
+use crate::chat::{Asked, ChatRequest, Part, Role};
+use crate::model::Settings;
+use crate::model::compaction::size;
+use crate::model::excerpt::FIELD_BYTES;
+use crate::model::tokens::tokens;
+use crate::playbook::Playbooks;
+
+/// A request in the order in which providers read it; the output schema is left out.
+fn bytes(request: &ChatRequest) -> String {
+    let mut out = String::new();
+    for tool in request.tools.iter() {
+        out.push_str(&format!(
+            "{} {} {}\n",
+            tool.name, tool.description, tool.schema
+        ));
+    }
+    out.push_str(&request.system);
+    out.push_str(&said(request));
+    out
+}
+
+fn common(one: &str, other: &str) -> usize {
+    one.bytes()
+        .zip(other.bytes())
+        .take_while(|(a, b)| a == b)
+        .count()
+}
+
+/// All bytes, and tokens and bytes that repeat no prefix of an earlier request.
+fn measure(requests: &[ChatRequest]) -> (usize, usize, u64) {
+    let texts: Vec<String> = requests.iter().map(bytes).collect();
+    let (mut all, mut new, mut new_tokens) = (0, 0, 0);
+    for (index, text) in texts.iter().enumerate() {
+        let shared = texts[..index]
+            .iter()
+            .map(|one| common(one, text))
+            .max()
+            .unwrap_or(0);
+        all += text.len();
+        new += text.len() - shared;
+        new_tokens += tokens(text.get(text.ceil_char_boundary(shared)..).unwrap());
+    }
+    (all, new, new_tokens)
+}
+
+#[test]
+fn requests_of_a_case_share_their_prefix() {
+    let mut world = World::miner();
+    world.playbooks = Some(Arc::new(Playbooks::shipped()));
+    let ran = world.run(Scripted::new(|request| Ok(example(request))));
+    let (all, new, new_tokens) = measure(&ran.requests);
+    let share = 100 - 100 * new / all;
+    println!(
+        "{} requests, {all} bytes, {share} % repeat a prefix; beyond: {new} bytes, {new_tokens} tokens (guessed), {} at four bytes each",
+        ran.requests.len(),
+        new / 4
+    );
+    for request in &ran.requests {
+        println!(
+            "{:?}: {} bytes, {} tokens",
+            request.asked,
+            bytes(request).len(),
+            size(request)
+        );
+    }
+    assert!(share >= 70, "{share} %");
+    // The case of design.md §8: three steps, nothing to replan.
+    let plain: Vec<ChatRequest> = ran
+        .requests
+        .iter()
+        .filter(|one| one.asked != Asked::Reflect && !is_of(&said(one), "s4"))
+        .cloned()
+        .collect();
+    let (all, new, _) = measure(&plain);
+    println!(
+        "{} requests without replanning: {} % repeat a prefix, {} tokens beyond at four bytes each",
+        plain.len(),
+        100 - 100 * new / all,
+        new / 4
+    );
+    assert!(new / 4 <= 6_000, "{}", new / 4);
+    for request in &ran.requests {
+        assert_eq!(request.system, ran.requests[0].system);
+        assert_eq!(
+            request.tools, ran.requests[0].tools,
+            "one tool array per case"
+        );
+    }
+}
+
+/// A step that makes the same kind of call, turn after turn, each with a large answer.
+fn long_step(window: u64, turns: u32) -> Vec<ChatRequest> {
+    let mut world = World::miner();
+    world.opened.limits = Limits {
+        turns,
+        tokens: 100_000_000,
+        ..Limits::default()
+    };
+    world.answers = Box::new(|call| {
+        let limit = call
+            .arguments
+            .get("limit")
+            .and_then(Value::as_u64)
+            .unwrap_or(0);
+        let rows: Vec<Value> = (0..300)
+            .map(
+                |row| json!({"row": row, "of": limit, "text": "a line of a log that is not short"}),
+            )
+            .collect();
+        Ok(json!({"rows": rows}))
+    });
+    let model = Scripted::new(move |request| {
+        let turn = request.messages.len() / 2 + 1;
+        Ok(match request.asked {
+            Asked::Plan => plan("o", vec![step("s1", "Read the logs", &["audit_logs"])]),
+            Asked::Turn if request.may_call => {
+                let call = |limit: usize| {
+                    (
+                        "audit_logs",
+                        json!({"ip": "185.220.101.42", "limit": limit}),
+                    )
+                };
+                makes(&[call(turn * 2), call(turn * 2 + 1)])
+            }
+            Asked::Turn => result("met", "read"),
+            Asked::Reflect => says(&json!({"achieved": true, "insights": [], "plan_updates": []})),
+            _ => example(request),
+        })
+    });
+    let ran = world.run(model.with_window(window));
+    ran.requests
+        .into_iter()
+        .filter(|one| one.asked == Asked::Turn)
+        .collect()
+}
+
+#[test]
+fn r1_compaction_keeps_the_first_message_and_never_parts_a_call_from_its_result() {
+    let window = 60_000;
+    let turns = long_step(window, 12);
+    assert_eq!(turns.len(), 12);
+    let first = said(&turns[0]);
+    let objective = first.split("Left for this case").next().unwrap();
+    let mut left_out = 0;
+    for request in &turns {
+        // That calls and results stay paired is checked of every request.
+        assert!(size(request) <= window / 4 * 3, "{}", size(request));
+        assert!(
+            said(request).starts_with(objective),
+            "the first message is never touched"
+        );
+        let last = request.messages.last().unwrap();
+        let whole = said_parts(&last.parts);
+        assert!(
+            !whole.contains("left out here"),
+            "the newest results are whole"
+        );
+        left_out += said(request).matches("left out here").count();
+    }
+    assert!(
+        left_out > 0,
+        "nothing had to be left out: the test shows nothing"
+    );
+    let text = said(turns.last().unwrap());
+    assert!(
+        text.contains("[left out here to save room: E2. Read it again with evidence_read.]"),
+        "{text}"
+    );
+}
+
+fn said_parts(parts: &[Part]) -> String {
+    parts
+        .iter()
+        .filter_map(|part| match part {
+            Part::Text { text, .. } | Part::Result { text, .. } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn turns_of_a_step_only_ever_add() {
+    let turns = long_step(2_000_000, 4);
+    for (earlier, later) in turns.iter().zip(turns.iter().skip(1)) {
+        let stable = |request: &ChatRequest| {
+            said(request)
+                .split("Left for this case")
+                .next()
+                .unwrap()
+                .to_owned()
+        };
+        assert!(said(later).starts_with(&stable(earlier)));
+    }
+}
+
+#[test]
+fn r1_a_result_takes_its_share_of_the_window_and_can_be_read_on() {
+    let mut world = World::miner();
+    world.answers = Box::new(|call| match call.tool.as_str() {
+        "past_cases" => Ok(json!({"cases": []})),
+        _ => Ok(
+            json!({"rows": (0..3_000).map(|n| json!({"n": n, "what": format!("event-{n}")})).collect::<Vec<_>>()}),
+        ),
+    });
+    let ran = world.run(
+        Scripted::new(|request| {
+            let text = said(request);
+            Ok(match request.asked {
+                Asked::Plan => plan("o", vec![step("s1", "Read the logs", &["audit_logs"])]),
+                Asked::Turn if request.messages.len() == 1 => {
+                    makes(&[("audit_logs", json!({"ip": "185.220.101.42"}))])
+                }
+                Asked::Turn if !text.contains("event-2999") => makes(&[(
+                    "evidence_read",
+                    json!({"id": "E2", "filter": "event-2999", "offset": null}),
+                )]),
+                Asked::Turn => result("met", "found"),
+                _ => example(request),
+            })
+        })
+        .with_window(40_000),
+    );
+    let last = ran
+        .requests
+        .iter()
+        .rfind(|one| one.asked == Asked::Turn)
+        .unwrap();
+    let results: Vec<&str> = last
+        .messages
+        .iter()
+        .flat_map(|one| &one.parts)
+        .filter_map(|part| match part {
+            Part::Result { text, .. } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert!(
+        tokens(results[0]) <= 40_000 * 15 / 100 + 100,
+        "{}",
+        tokens(results[0])
+    );
+    assert!(
+        results[0].contains("More: evidence_read {\"id\": \"E2\", \"offset\": "),
+        "it says how"
+    );
+    assert!(
+        results[1].contains(r#"{"rows":[{"n":2999,"what":"event-2999"}]}"#),
+        "{}",
+        results[1]
+    );
+    assert_eq!(ran.state.evidence.len(), 3, "reading on makes no evidence");
+}
+
+#[test]
+fn a17_a_huge_alert_stays_within_the_window() {
+    let mut alert = sample("scc-crypto-miner");
+    alert.raw = json!({"rows": (0..400).map(|n| json!({"n": n, "text": format!("{n} x y ").repeat(FIELD_BYTES / 4)})).collect::<Vec<_>>()});
+    let world = World::of(alert);
+    let ran = world.run(Scripted::new(|request| Ok(example(request))).with_window(100_000));
+    for request in &ran.requests {
+        assert!(
+            size(request) < 75_000,
+            "{:?}: {}",
+            request.asked,
+            size(request)
+        );
+    }
+    assert!(said(&ran.requests[0]).contains("[cut: more with evidence_read {\"id\": \"E0\""));
+}
+
+/// The time of one question with a prompt of 40 KB: printed, never asserted (`cargo test --release -- --nocapture`).
+#[tokio::test]
+async fn the_time_of_a_question_is_printed() {
+    let mut alert = sample("scc-crypto-miner");
+    alert.raw = json!({"finding": alert.raw, "more": (0..300).map(|n| json!({"line": n,
+        "text": format!("line {n} of a log that an alert carries with it, of some length")})).collect::<Vec<_>>()});
+    let mut world = World::miner();
+    world.opened = opened(alert);
+    let question = nightshift_engine::fold(&world.events())
+        .plan_question()
+        .unwrap();
+    for playbooks in [None, Some(Arc::new(Playbooks::shipped()))] {
+        let hints = if playbooks.is_some() {
+            "with"
+        } else {
+            "without"
+        };
+        let model = Arc::new(Scripted::new(|request| Ok(example(request))));
+        let analyst = analyst(model.clone(), Settings::default(), playbooks);
+        analyst.plan(&question).await.unwrap();
+        let many = 20;
+        let start = tokio::time::Instant::now();
+        for _ in 0..many {
+            analyst.plan(&question).await.unwrap();
+        }
+        let took = start.elapsed() / many;
+        let request = model.requests().pop().unwrap();
+        println!(
+            "{} bytes, {hints} hints: {took:?} a question",
+            bytes(&request).len()
+        );
+        assert!(request.messages.iter().all(|one| one.role == Role::User));
+    }
+}

@@ -1,0 +1,213 @@
+//! A model that answers as a test says, and refuses what every provider would refuse.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use crate::chat::{
+    Arguments, CallPart, ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Part, Role,
+    StopReason, Usage,
+};
+
+type Script = dyn Fn(&ChatRequest) -> Result<ChatAnswer, ChatError> + Send + Sync;
+
+/// The scripted model.
+pub(in crate::model) struct Scripted {
+    traits: ChatTraits,
+    script: Box<Script>,
+    pub(in crate::model) seen: Mutex<Vec<ChatRequest>>,
+}
+
+impl Scripted {
+    pub(in crate::model) fn new(
+        script: impl Fn(&ChatRequest) -> Result<ChatAnswer, ChatError> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            traits: ChatTraits {
+                name: "fake/model".into(),
+                window_tokens: 200_000,
+                max_output_tokens: 16_000,
+                tools: true,
+            },
+            script: Box::new(script),
+            seen: Mutex::default(),
+        }
+    }
+
+    pub(in crate::model) fn without_tools(mut self) -> Self {
+        self.traits.tools = false;
+        self
+    }
+
+    pub(in crate::model) fn with_window(mut self, tokens: u64) -> Self {
+        self.traits.window_tokens = tokens;
+        self
+    }
+
+    pub(in crate::model) fn requests(&self) -> Vec<ChatRequest> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+#[async_trait]
+impl ChatModel for Scripted {
+    fn traits(&self) -> &ChatTraits {
+        &self.traits
+    }
+
+    async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
+        well_formed(request);
+        self.seen.lock().unwrap().push(request.clone());
+        (self.script)(request)
+    }
+}
+
+/// What every provider demands of a conversation.
+fn well_formed(request: &ChatRequest) {
+    assert!(!request.system.trim().is_empty());
+    assert!(request.max_output_tokens > 0);
+    assert!(!request.may_call || !request.tools.is_empty());
+    let mut names = BTreeSet::new();
+    for tool in request.tools.iter() {
+        assert!(names.insert(&tool.name), "{} twice", tool.name);
+        assert!(!tool.description.is_empty(), "{}", tool.name);
+        assert!(tool.name.len() <= 64);
+    }
+    let mut ids = BTreeSet::new();
+    let mut open: Vec<String> = Vec::new();
+    for (index, message) in request.messages.iter().enumerate() {
+        let wanted = if index % 2 == 0 {
+            Role::User
+        } else {
+            Role::Assistant
+        };
+        assert_eq!(message.role, wanted, "message {index}");
+        assert!(!message.parts.is_empty(), "message {index} is empty");
+        let mut texts = 0;
+        let mut answered = Vec::new();
+        let mut made = Vec::new();
+        for part in &message.parts {
+            match part {
+                Part::Text { text, .. } => {
+                    assert!(!text.trim().is_empty(), "an empty text in message {index}");
+                    texts += 1;
+                }
+                Part::Call(call) => {
+                    assert_eq!(message.role, Role::Assistant);
+                    assert!(ids.insert(call.id.clone()), "call {} twice", call.id);
+                    made.push(call.id.clone());
+                }
+                Part::Result { id, .. } => {
+                    assert_eq!(message.role, Role::User);
+                    assert_eq!(texts, 0, "results come before text");
+                    answered.push(id.clone());
+                }
+                Part::Opaque(_) => assert_eq!(message.role, Role::Assistant),
+            }
+        }
+        assert_eq!(
+            answered, open,
+            "every call of message {index} has its result"
+        );
+        open = made;
+    }
+    assert!(open.is_empty());
+    assert_eq!(request.messages.len() % 2, 1, "we speak last");
+    let marks = request.messages.iter().flat_map(|message| &message.parts);
+    let marks = marks.filter(|part| matches!(part, Part::Text { keep: true, .. }));
+    assert!(marks.count() <= 4, "no provider keeps more");
+}
+
+/// All text of a request but its system, in order.
+pub(in crate::model) fn said(request: &ChatRequest) -> String {
+    let mut out = String::new();
+    for part in request.messages.iter().flat_map(|message| &message.parts) {
+        match part {
+            Part::Text { text, .. } | Part::Result { text, .. } => out.push_str(text),
+            Part::Call(call) => {
+                out.push_str(&format!("[call {} {:?}]\n", call.name, call.arguments))
+            }
+            Part::Opaque(opaque) => out.push_str(&opaque.value.to_string()),
+        }
+    }
+    out
+}
+
+/// An answer of parts.
+pub(in crate::model) fn answer(parts: Vec<Part>) -> ChatAnswer {
+    let calls = parts.iter().any(|part| matches!(part, Part::Call(_)));
+    ChatAnswer {
+        parts,
+        structured: None,
+        stop: if calls {
+            StopReason::Calls
+        } else {
+            StopReason::Done
+        },
+        usage: Usage {
+            input_tokens: 1_000,
+            cache_write_tokens: 0,
+            cached_tokens: 700,
+            output_tokens: 100,
+            reasoning_tokens: 0,
+        },
+        usd: 0.01,
+        requests: 1,
+        model: "fake/model".into(),
+        id: None,
+    }
+}
+
+/// An answer in JSON.
+pub(in crate::model) fn says(value: &Value) -> ChatAnswer {
+    answer(vec![Part::text(value.to_string())])
+}
+
+/// An answer that makes calls.
+pub(in crate::model) fn makes(calls: &[(&str, Value)]) -> ChatAnswer {
+    static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(1);
+    let parts = calls
+        .iter()
+        .map(|(name, arguments)| {
+            let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            Part::Call(CallPart {
+                id: format!("call_{number}"),
+                name: (*name).to_owned(),
+                arguments: match arguments {
+                    Value::Object(map) => Arguments::Object(map.clone()),
+                    other => Arguments::Unreadable(other.to_string()),
+                },
+                opaque: None,
+            })
+        })
+        .collect();
+    answer(parts)
+}
+
+/// A step of a plan.
+pub(in crate::model) fn step(id: &str, description: &str, tools: &[&str]) -> Value {
+    json!({"id": id, "description": description, "expected": "a hit", "tools": tools, "calls": [],
+        "depends_on": [], "key": false})
+}
+
+/// A plan.
+pub(in crate::model) fn plan(objective: &str, steps: Vec<Value>) -> ChatAnswer {
+    says(&json!({"reasoning": "", "mode": "planned", "objective": objective, "steps": steps}))
+}
+
+/// A step's result.
+pub(in crate::model) fn result(outcome: &str, summary: &str) -> ChatAnswer {
+    says(&json!({"outcome": outcome, "summary": summary, "findings": []}))
+}
+
+/// A conclusion with one finding.
+pub(in crate::model) fn conclusion(verdict: &str, evidence: &str, quote: &str) -> ChatAnswer {
+    says(&json!({
+        "findings": [{"claim": "The pool is on a list", "stance": "for",
+            "quotes": [{"evidence": evidence, "quote": quote}]}],
+        "reasoning": "", "verdict": verdict, "leaning": "malicious", "reason": "suspicious_activity",
+        "severity": "critical", "gaps": [], "would_decide": [], "techniques": ["T1496"], "meaning": "A miner.",
+        "actions": [{"id": "isolate-instance", "values": ["web-server-prod-01"]}]}))
+}

@@ -1,0 +1,283 @@
+//! The tools of a case as a model sees them: as text for plans, and as the one array that all its requests share.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use minijinja::{Value as Ninja, context};
+use nightshift_engine::{Argument, ArgumentKind, ToolCall, ToolSpec};
+use serde_json::{Map, Value, json};
+
+use super::wire::line;
+use crate::chat::ChatTool;
+
+/// Longest description, in characters: those of tools of other houses can be pages.
+const DESCRIPTION: usize = 600;
+
+/// Longest name that every provider takes.
+const NAME: usize = 64;
+
+/// What a model calls tools, and what the engine calls them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ToolNames {
+    to_engine: BTreeMap<String, String>,
+    to_model: BTreeMap<String, String>,
+}
+
+impl ToolNames {
+    fn of(specs: &[ToolSpec]) -> Self {
+        let mut names = Self::default();
+        for spec in specs {
+            let mut name: String = spec
+                .name
+                .chars()
+                .map(|c| {
+                    if c.is_ascii_alphanumeric() || c == '-' {
+                        c
+                    } else {
+                        '_'
+                    }
+                })
+                .take(NAME)
+                .collect();
+            while name.is_empty() || names.to_engine.contains_key(&name) {
+                name = format!("t{}_{name}", names.to_engine.len());
+                name.truncate(NAME);
+            }
+            names.to_engine.insert(name.clone(), spec.name.clone());
+            names.to_model.insert(spec.name.clone(), name);
+        }
+        names
+    }
+
+    /// The engine's name. One that no tool has goes to the engine as it is, which refuses it.
+    pub(super) fn engine(&self, name: &str) -> String {
+        self.to_engine
+            .get(name)
+            .map_or_else(|| name.chars().take(200).collect(), Clone::clone)
+    }
+
+    /// The model's name.
+    pub(super) fn model<'a>(&'a self, name: &'a str) -> &'a str {
+        self.to_model.get(name).map_or(name, String::as_str)
+    }
+
+    /// A call for the engine. Arguments stay as they are, but for those that are null: they were left out.
+    pub(super) fn call(&self, tool: &str, mut arguments: Map<String, Value>) -> ToolCall {
+        arguments.retain(|_, value| !value.is_null());
+        ToolCall::new(self.engine(tool), arguments)
+    }
+}
+
+/// The tools of a case.
+#[derive(Debug)]
+pub(super) struct Tools {
+    specs: Arc<[ToolSpec]>,
+    /// For requests.
+    pub(super) chat: Arc<[ChatTool]>,
+    /// Names both ways.
+    pub(super) names: ToolNames,
+}
+
+impl Tools {
+    pub(super) fn of(specs: &Arc<[ToolSpec]>) -> Self {
+        let names = ToolNames::of(specs);
+        let chat = specs
+            .iter()
+            .map(|spec| ChatTool {
+                name: names.model(&spec.name).to_owned(),
+                description: line(&spec.description, DESCRIPTION),
+                schema: schema(spec),
+            })
+            .collect();
+        Self {
+            specs: Arc::clone(specs),
+            chat,
+            names,
+        }
+    }
+
+    /// Whether it was made of these specifications.
+    pub(super) fn is_of(&self, specs: &Arc<[ToolSpec]>) -> bool {
+        Arc::ptr_eq(&self.specs, specs) || self.specs == *specs
+    }
+
+    /// As the prompt lists them.
+    pub(super) fn listed(&self) -> Vec<Ninja> {
+        self.specs
+            .iter()
+            .map(|spec| {
+                let arguments: Vec<String> = spec.arguments.iter().map(signature).collect();
+                context! {
+                    name => self.names.model(&spec.name),
+                    arguments => arguments.join(", "),
+                    description => described(spec),
+                }
+            })
+            .collect()
+    }
+}
+
+fn described(spec: &ToolSpec) -> String {
+    let mut text = line(&spec.description, DESCRIPTION);
+    if let Some(first) = &spec.needs {
+        text.push_str(&format!(" Only after {first} was read in this case."));
+    }
+    text
+}
+
+/// `ip?: ip|domain`.
+fn signature(argument: &Argument) -> String {
+    let optional = if argument.required { "" } else { "?" };
+    let kind = match &argument.kind {
+        ArgumentKind::Indicator { types } if types.len() > 10 => "any indicator".to_owned(),
+        ArgumentKind::Indicator { types } => {
+            let names: Vec<&str> = types.iter().map(|kind| kind.as_str()).collect();
+            names.join("|")
+        }
+        ArgumentKind::Enum { values } => values.join("|"),
+        ArgumentKind::Time => "time".to_owned(),
+        ArgumentKind::Number { min, max } => format!("{min}-{max}"),
+        ArgumentKind::Text { .. } => "text".to_owned(),
+    };
+    if argument.name == kind {
+        return format!("{}{optional}", argument.name);
+    }
+    format!("{}{optional}: {kind}", argument.name)
+}
+
+/// The schema of the arguments: closed, all of them listed, those that may be left out nullable.
+fn schema(spec: &ToolSpec) -> Value {
+    let mut properties = Map::new();
+    let mut names = Vec::new();
+    for argument in &spec.arguments {
+        properties.insert(argument.name.clone(), property(argument));
+        names.push(Value::from(argument.name.as_str()));
+    }
+    json!({"type": "object", "properties": properties, "required": names, "additionalProperties": false})
+}
+
+fn property(argument: &Argument) -> Value {
+    let (kind, note) = match &argument.kind {
+        ArgumentKind::Indicator { types } => {
+            let names: Vec<&str> = types.iter().map(|kind| kind.as_str()).collect();
+            ("string", names.join("|"))
+        }
+        ArgumentKind::Enum { .. } => ("string", String::new()),
+        ArgumentKind::Time => ("string", "RFC 3339".to_owned()),
+        ArgumentKind::Number { min, max } => ("integer", format!("{min} to {max}")),
+        ArgumentKind::Text { max_chars } => ("string", format!("at most {max_chars} characters")),
+    };
+    let said = line(&argument.description, DESCRIPTION);
+    let description = match (said.is_empty(), note.is_empty()) {
+        (true, _) => note,
+        (false, true) => said,
+        (false, false) => format!("{said} ({note})"),
+    };
+    let kind = if argument.required {
+        Value::from(kind)
+    } else {
+        json!([kind, "null"])
+    };
+    let mut schema = json!({"type": kind, "description": description});
+    if let (ArgumentKind::Enum { values }, Some(map)) = (&argument.kind, schema.as_object_mut()) {
+        let mut words: Vec<Value> = values
+            .iter()
+            .map(|word| Value::from(word.as_str()))
+            .collect();
+        if !argument.required {
+            words.push(Value::Null);
+        }
+        map.insert("enum".to_owned(), Value::Array(words));
+    }
+    schema
+}
+
+#[cfg(test)]
+mod tests {
+    use nightshift_engine::{Reach, evidence_read};
+
+    use super::*;
+
+    fn named(name: &str) -> ToolSpec {
+        let mut spec = evidence_read::spec();
+        name.clone_into(&mut spec.name);
+        spec
+    }
+
+    #[test]
+    fn names_that_providers_refuse_are_mapped_both_ways() {
+        let specs: Arc<[ToolSpec]> = [
+            named("logs.trail"),
+            named("logs_trail"),
+            named(&"x".repeat(90)),
+            named("ok"),
+        ]
+        .into();
+        let tools = Tools::of(&specs);
+        let mut seen = std::collections::BTreeSet::new();
+        for (spec, chat) in specs.iter().zip(tools.chat.iter()) {
+            assert!(
+                chat.name.len() <= 64 && seen.insert(chat.name.clone()),
+                "{}",
+                chat.name
+            );
+            assert_eq!(tools.names.engine(&chat.name), spec.name);
+            assert_eq!(tools.names.model(&spec.name), chat.name);
+        }
+        assert_eq!(
+            tools.names.engine("made_up"),
+            "made_up",
+            "the engine refuses it"
+        );
+    }
+
+    #[test]
+    fn a_tool_is_told_as_text_and_as_schema() {
+        let mut spec = evidence_read::spec();
+        spec.reach = Reach::Internal;
+        let tools = Tools::of(&[spec].into());
+        let listed = &tools.listed()[0];
+        assert_eq!(
+            listed.get_attr("arguments").unwrap().to_string(),
+            "id: text, filter?: text, offset?: 0-16777216"
+        );
+        insta::assert_json_snapshot!(tools.chat[0].schema, @r#"
+        {
+          "additionalProperties": false,
+          "properties": {
+            "filter": {
+              "description": "show only rows and fields that hold this text, in any case (at most 200 characters)",
+              "type": [
+                "string",
+                "null"
+              ]
+            },
+            "id": {
+              "description": "the evidence, such as E3; E0 is the alert (at most 8 characters)",
+              "type": "string"
+            },
+            "offset": {
+              "description": "begin at this character of what is shown, as the last look said (0 to 16777216)",
+              "type": [
+                "integer",
+                "null"
+              ]
+            }
+          },
+          "required": [
+            "id",
+            "filter",
+            "offset"
+          ],
+          "type": "object"
+        }
+        "#);
+    }
+
+    #[test]
+    fn arguments_left_out_as_null_are_left_out() {
+        let call =
+            ToolNames::default().call("t", json!({"a": 1, "b": null}).as_object().unwrap().clone());
+        assert_eq!(call.identity(), "t({\"a\":1})");
+    }
+}

@@ -1,0 +1,286 @@
+//! A turn of a step: sees objective, alert, plan with statuses, summaries of finished steps, its own calls so far.
+//!
+//! The first message stays the same for all turns of a step, and tells what was done when its wave began; what other
+//! steps of the wave brought meanwhile, and what the caps leave, stands at the very end, where it breaks no prefix.
+
+use minijinja::context;
+use nightshift_engine::{Answer, NoAnswer, StepStatus, StepView, TurnAnswer, TurnQuestion};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::conversation::{Memo, Turns};
+use super::frame::{About, Frame, kept, user};
+use super::prompts::Prompt;
+use super::render::{self, Results};
+use super::repair::said;
+use super::tokens::shares;
+use super::tools::ToolNames;
+use super::wire::{self, SUMMARY, line};
+use super::{ModelAnalyst, parse, schema};
+use crate::chat::{Arguments, Asked, ChatAnswer, ChatMessage, Part};
+
+/// Argument under which what is no object goes to the engine: no tool has it, so the call is refused.
+const NO_OBJECT: &str = "(not a JSON object)";
+
+/// Asks for the next calls of the step, or its result.
+pub(super) async fn ask(
+    analyst: &ModelAnalyst,
+    question: &TurnQuestion,
+) -> Result<Answer<TurnAnswer>, NoAnswer> {
+    let about = About {
+        setting: &question.setting,
+        alert: &question.alert,
+        past: None,
+        steps: &question.steps,
+        step: Some(&question.step),
+        tools: &question.tools,
+    };
+    let frame = Frame::new(analyst, Asked::Turn, &about)?;
+    let names = &frame.desk.tools.names;
+    let is_last = question.turn >= question.limits.turns;
+    let native = frame.native;
+    let messages = messages(&frame, question)?;
+    let shape = if native {
+        &schema::RESULT
+    } else {
+        &schema::TURN
+    };
+    let request = frame.request(messages, Some(shape), !is_last);
+    let may_call = request.may_call || !native && !is_last;
+    frame
+        .ask(request, &|answer| {
+            if native {
+                read(answer, names, may_call)
+            } else {
+                read_words(answer, names, may_call)
+            }
+        })
+        .await
+}
+
+fn messages(frame: &Frame<'_>, question: &TurnQuestion) -> Result<Vec<ChatMessage>, NoAnswer> {
+    let turns = Turns::of(question, frame.native);
+    let mut messages = vec![user(first(frame, question, &turns)?)];
+    for exchange in &turns.made {
+        let many = exchange.many();
+        // However many calls a turn made, their results take no more than two of them may.
+        let together = shares(&vec![frame.most_result; many], frame.most_result * 2);
+        let most = frame.most_result.min(together);
+        messages.extend(exchange.messages(&frame.fence, most, frame.native));
+        let next = exchange.turn + 1;
+        let text = next_turn(frame, question, next)?;
+        push(&mut messages, kept(text, next == question.turn));
+    }
+    let is_only = question.limits.turns <= 1 && turns.made.is_empty();
+    if is_only {
+        let text = next_turn(frame, question, question.turn)?;
+        push(&mut messages, Part::text(text));
+    }
+    push(&mut messages, Part::text(news(frame, question)));
+    Ok(messages)
+}
+
+fn push(messages: &mut [ChatMessage], part: Part) {
+    if let Some(last) = messages.last_mut() {
+        last.parts.push(part);
+    }
+}
+
+fn next_turn(frame: &Frame<'_>, question: &TurnQuestion, turn: u32) -> Result<String, NoAnswer> {
+    let turns = question.limits.turns;
+    frame.prompt(
+        Prompt::TurnNext,
+        context! { step => question.step.step.id.0.as_str(), turn, turns, last => turn >= turns },
+    )
+}
+
+/// The first message: the same for every turn of the step.
+fn first(
+    frame: &Frame<'_>,
+    question: &TurnQuestion,
+    turns: &Turns<'_>,
+) -> Result<Vec<Part>, NoAnswer> {
+    let mut parts = frame.opening(true);
+    let own = frame.prompt(Prompt::Turn, context! { tools => frame.native })?;
+    let plan = frame.fence.block("plan", &plan(question));
+    // What all steps of a wave share comes before what is this step's own.
+    let mut text = format!("\nThe plan:\n{plan}\n{own}");
+    let earlier: Vec<&StepView> = question
+        .steps
+        .iter()
+        .filter(|view| is_earlier(view, question) && !view.step.summary.is_empty())
+        .collect();
+    let calls = || earlier.iter().flat_map(|view| &view.calls);
+    let told = || turns.told.iter().copied();
+    let mut results = Results::within(
+        calls().chain(told()),
+        frame.most_result,
+        frame.room(&parts) / 2,
+    );
+    let names = &frame.desk.tools.names;
+    if !earlier.is_empty() {
+        let mut lines = Vec::new();
+        for view in &earlier {
+            lines.push(render::lines([summary(view)]));
+            lines.extend(view.calls.iter().map(|call| results.of(call, names)));
+        }
+        let block = frame.fence.block("done", &lines.join("\n"));
+        text.push_str(&format!("\n{block}"));
+    }
+    parts.push(kept(text + "\n", true));
+    let block = frame
+        .fence
+        .block("step", &render::lines([told_step(question, names)]));
+    let mut text = block;
+    if !turns.told.is_empty() {
+        let lines: Vec<String> = told().map(|call| results.of(call, names)).collect();
+        text.push_str(&frame.fence.block("first calls", &lines.join("\n")));
+    }
+    parts.push(kept(text, turns.made.is_empty()));
+    Ok(parts)
+}
+
+/// Objective and steps. The steps of this wave, and those to come, are `open`: that they end meanwhile is told last.
+fn plan(question: &TurnQuestion) -> String {
+    let objective = json!({"objective": *question.objective});
+    let steps = question.steps.iter().map(|view| {
+        let status = if is_earlier(view, question) {
+            view.step.status.as_str()
+        } else {
+            "open"
+        };
+        Value::Object(render::step(&view.step, status))
+    });
+    render::lines(std::iter::once(objective).chain(steps))
+}
+
+/// Whether the step had ended when the wave of this one began.
+fn is_earlier(view: &StepView, question: &TurnQuestion) -> bool {
+    let step = &view.step;
+    step.id != question.step.step.id
+        && step.status.is_terminal()
+        && (step.status == StepStatus::Cancelled || step.wave < question.step.step.wave)
+}
+
+fn summary(view: &StepView) -> Value {
+    json!({
+        "id": view.step.id,
+        "status": view.step.status.as_str(),
+        "outcome": view.step.outcome,
+        "summary": view.step.summary,
+    })
+}
+
+fn told_step(question: &TurnQuestion, names: &ToolNames) -> Value {
+    let step = &question.step.step;
+    let mut map = Map::new();
+    map.insert("id".to_owned(), json!(step.id));
+    map.insert("description".to_owned(), json!(step.description));
+    if !step.expected.is_empty() {
+        map.insert("expected".to_owned(), json!(step.expected));
+    }
+    if !step.tools.is_empty() {
+        let tools: Vec<&str> = step.tools.iter().map(|tool| names.model(tool)).collect();
+        map.insert("tools".to_owned(), json!(tools));
+    }
+    Value::Object(map)
+}
+
+/// What changes from turn to turn: steps of this wave that ended meanwhile, and what the caps leave.
+fn news(frame: &Frame<'_>, question: &TurnQuestion) -> String {
+    let ended: Vec<Value> = question
+        .steps
+        .iter()
+        .filter(|view| {
+            view.step.id != question.step.step.id
+                && view.step.status.is_terminal()
+                && !is_earlier(view, question)
+                && !view.step.summary.is_empty()
+        })
+        .map(summary)
+        .collect();
+    let mut text = String::new();
+    if !ended.is_empty() {
+        let block = frame.fence.block("news", &render::lines(ended));
+        text.push_str(&format!("Steps that ended meanwhile:\n{block}"));
+    }
+    text.push_str(&format!(
+        "Left for this case: {}.\n",
+        render::left(&question.setting.left)
+    ));
+    text
+}
+
+/// Calls as the model made them, or the step's result.
+fn read(answer: &ChatAnswer, names: &ToolNames, may_call: bool) -> Result<TurnAnswer, Vec<String>> {
+    let calls: Vec<_> = answer.calls().collect();
+    if calls.is_empty() {
+        return result(parse::read(answer, &schema::RESULT)?);
+    }
+    if !may_call {
+        return Err(vec![
+            "no more calls can be made: answer with the step's result".to_owned(),
+        ]);
+    }
+    let calls = calls
+        .into_iter()
+        .map(|call| match &call.arguments {
+            Arguments::Object(arguments) => names.call(&call.name, arguments.clone()),
+            Arguments::Unreadable(text) => {
+                let text: String = text.chars().take(200).collect();
+                let wrong = Map::from_iter([(NO_OBJECT.to_owned(), Value::from(text))]);
+                names.call(&call.name, wrong)
+            }
+        })
+        .collect();
+    Ok(TurnAnswer::Calls {
+        calls,
+        memo: Memo::of(said(answer)).map(Into::into),
+    })
+}
+
+#[derive(Deserialize)]
+struct InWords {
+    calls: Vec<wire::Call>,
+    outcome: Option<nightshift_engine::StepOutcome>,
+    summary: String,
+    findings: Vec<wire::Finding>,
+}
+
+/// The same of a model that takes no tools.
+fn read_words(
+    answer: &ChatAnswer,
+    names: &ToolNames,
+    may_call: bool,
+) -> Result<TurnAnswer, Vec<String>> {
+    let wire: InWords = parse::read(answer, &schema::TURN)?;
+    match wire.outcome {
+        Some(outcome) if wire.calls.is_empty() || !may_call => result(wire::Outcome {
+            outcome,
+            summary: wire.summary,
+            findings: wire.findings,
+        }),
+        _ if wire.calls.is_empty() => Err(vec![
+            "/outcome: is null, and there are no calls: give either".to_owned(),
+        ]),
+        _ if !may_call => Err(vec![
+            "/calls: no more calls can be made: give the step's outcome".to_owned(),
+        ]),
+        _ => Ok(TurnAnswer::Calls {
+            calls: wire
+                .calls
+                .into_iter()
+                .map(|call| call.draft(names))
+                .collect(),
+            memo: Memo::of(said(answer)).map(Into::into),
+        }),
+    }
+}
+
+fn result(outcome: wire::Outcome) -> Result<TurnAnswer, Vec<String>> {
+    Ok(TurnAnswer::Result {
+        outcome: outcome.outcome,
+        summary: line(&outcome.summary, SUMMARY),
+        findings: wire::findings(outcome.findings, "/findings")?,
+    })
+}

@@ -1,0 +1,89 @@
+//! `nightshift cases agree` and `disagree`: what a person says of a verdict.
+
+use nightshift_engine::{Measure, Meter as _, Verdict};
+use nightshift_pipeline::{Cases as _, Feedback as _, NewPersonVerdict, PersonVerdict};
+
+use crate::args::{CasesAgree, CasesDisagree};
+use crate::config::user;
+use crate::exit::Exit;
+use crate::output::{plain, print, print_json};
+use crate::wiring::App;
+
+pub(super) async fn agree(app: &App, options: &CasesAgree) -> Result<(), Exit> {
+    let by = who(options.by.as_deref())?;
+    let said = add(app, &options.id, None, by, &options.note).await?;
+    show(&options.id, &said, options.json.json)
+}
+
+pub(super) async fn disagree(app: &App, options: &CasesDisagree) -> Result<(), Exit> {
+    let by = who(options.by.as_deref())?;
+    let case = app.store.view(&options.id).await?.row;
+    if case.verdict == Some(options.verdict) {
+        return Err(Exit::usage(format!(
+            "{} is the verdict of case {}; to say that it is right: nightshift cases agree {}",
+            options.verdict.as_str(),
+            case.id,
+            case.id
+        )));
+    }
+    let said = add(app, &options.id, Some(options.verdict), by, &options.note).await?;
+    show(&options.id, &said, options.json.json)
+}
+
+fn who(by: Option<&str>) -> Result<String, Exit> {
+    let by = by.map(ToOwned::to_owned).or_else(user).unwrap_or_default();
+    if by.trim().is_empty() {
+        return Err(Exit::usage("say who you are with --by NAME".to_owned()));
+    }
+    Ok(by)
+}
+
+async fn add(
+    app: &App,
+    id: &str,
+    verdict: Option<Verdict>,
+    by: String,
+    note: &str,
+) -> Result<PersonVerdict, Exit> {
+    let new = NewPersonVerdict {
+        verdict,
+        by,
+        at: app.clock.now(),
+        note: note.to_owned(),
+    };
+    let said = app.store.add_verdict(id, new).await?;
+    let agreed = said.agreed;
+    app.metrics.count(&Measure::Feedback { agreed });
+    app.write_metrics()?;
+    Ok(said)
+}
+
+fn show(id: &str, said: &PersonVerdict, json: bool) -> Result<(), Exit> {
+    if json {
+        return print_json(said);
+    }
+    let mut text = format!("case {}: {}", plain(id, 20), line(said));
+    if said.verdict.is_benign() {
+        text.push_str(
+            "\nthe same type by the same actors in the same account is cleared by it for 90 days",
+        );
+    }
+    print(&text)
+}
+
+/// `2026-03-02 08:00:00 ana disagrees: False positive (revision 1): why`.
+pub(super) fn line(said: &PersonVerdict) -> String {
+    let note = if said.note.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", plain(&said.note, 300))
+    };
+    format!(
+        "{} {} {}: {} (revision {}){note}",
+        said.at.format("%Y-%m-%d %H:%M:%S"),
+        plain(&said.by, 80),
+        if said.agreed { "agrees" } else { "disagrees" },
+        said.verdict.title(),
+        said.revision
+    )
+}

@@ -1,0 +1,220 @@
+//! `nightshift replay`: a recorded case triaged again on its own evidence, and what differs.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use nightshift_engine::{Cost, Event, read_event};
+use nightshift_pipeline::{Cases as _, Difference, JournalLine, Side, compare, replay};
+
+use crate::args::{HowToWork, Replay};
+use crate::exit::Exit;
+use crate::output::{plain, print, print_json};
+use crate::progress::Progress;
+use crate::wiring::{App, Overrides};
+
+/// Most characters of a claim or a description on a line.
+const MOST_CHARS: usize = 140;
+
+pub(super) async fn run(app: &App, options: &Replay) -> Result<(), Exit> {
+    let row = app.store.view(&options.id).await?.row;
+    let revision = options.revision.unwrap_or(row.revision);
+    let lines = app.store.journal(&row.id, Some(revision)).await?;
+    if lines.is_empty() {
+        return Err(Exit::usage(format!(
+            "case {} has no journal of revision {revision}; its latest revision is {}",
+            row.id, row.revision
+        )));
+    }
+    let events = events(&lines)?;
+    let profiles = app.profiles(&Overrides {
+        strategy: options.strategy.map(HowToWork::strategy),
+        model: options.model.as_deref(),
+        ..Overrides::default()
+    })?;
+    let recorded = nightshift_engine::fold(&events);
+    let recorded = recorded
+        .opened
+        .as_ref()
+        .map(|opened| opened.profile.clone());
+    let name = options.profile.clone().or(recorded);
+    let name = name.unwrap_or_else(|| "default".to_owned());
+    app.check_profile(&name)?;
+    let progress = (!options.quiet && !options.json.json).then(|| Arc::new(Progress::new(false)));
+    let replayed = replay(
+        &events,
+        &profiles.named(&name),
+        Arc::clone(&app.clock),
+        app.metrics.clone(),
+        progress.clone().map(|progress| progress as Arc<_>),
+        &super::stop_on_signal(),
+    )
+    .await;
+    if let Some(progress) = progress {
+        progress.end();
+    }
+    app.write_metrics()?;
+    let replayed = replayed.map_err(|error| Exit::Failed(error.into()))?;
+    let difference = compare(&replayed.before, &replayed.after);
+    if options.json.json {
+        print_json(&difference)?;
+    } else {
+        print(&text(&difference))?;
+    }
+    if difference.same_verdict {
+        Ok(())
+    } else {
+        Err(Exit::Said)
+    }
+}
+
+fn events(lines: &[JournalLine]) -> Result<Vec<Event>, Exit> {
+    lines
+        .iter()
+        .map(|line| {
+            read_event(&line.event).map_err(|error| {
+                Exit::Failed(
+                    anyhow::Error::new(error)
+                        .context(format!("event {} of the journal cannot be read", line.seq)),
+                )
+            })
+        })
+        .collect()
+}
+
+/// The two runs side by side, what is the same said once.
+fn text(difference: &Difference) -> String {
+    let (before, after) = (&difference.before, &difference.after);
+    let mut out = String::new();
+    let head = if difference.same_verdict {
+        "the same verdict"
+    } else {
+        "another verdict"
+    };
+    let _ = writeln!(out, "Replay of case {}: {head}\n", difference.case_id);
+    for (name, one, two) in rows(before, after) {
+        if one == two {
+            let _ = writeln!(out, "  {name:<10} {one}");
+        } else {
+            let _ = writeln!(out, "  {name:<10} {one}\n  {:<10} → {two}", "");
+        }
+    }
+    steps(&mut out, before, after);
+    list(
+        &mut out,
+        "No longer proven",
+        &only(&before.proven, &after.proven),
+    );
+    list(
+        &mut out,
+        "Newly proven",
+        &only(&after.proven, &before.proven),
+    );
+    list(
+        &mut out,
+        "Unverified now",
+        &only(&after.unverified, &before.unverified),
+    );
+    list(&mut out, "Calls left out", &difference.calls_left_out);
+    list(
+        &mut out,
+        "Calls without a recorded answer",
+        &difference.calls_added,
+    );
+    out
+}
+
+fn rows(before: &Side, after: &Side) -> Vec<(&'static str, String, String)> {
+    let row = |name, of: fn(&Side) -> String| (name, of(before), of(after));
+    vec![
+        row("profile", |side| side.profile.clone()),
+        row("models", |side| {
+            if side.models.is_empty() {
+                "none".to_owned()
+            } else {
+                side.models.join(", ")
+            }
+        }),
+        row("verdict", verdict),
+        row("severity", |side| {
+            side.assessed_severity
+                .map_or_else(|| "none".to_owned(), |severity| severity.to_string())
+        }),
+        row("confidence", |side| {
+            side.confidence
+                .map_or("none", nightshift_engine::Confidence::as_str)
+                .to_owned()
+        }),
+        row("proven", |side| {
+            format!(
+                "{} of {} claims",
+                side.proven.len(),
+                side.proven.len() + side.unverified.len()
+            )
+        }),
+        row("cost", |side| cost(side.cost)),
+        row("analyst", |side| {
+            if side.degraded {
+                "a lesser analyst took over"
+            } else {
+                "as the profile wants"
+            }
+            .to_owned()
+        }),
+    ]
+}
+
+fn verdict(side: &Side) -> String {
+    let Some(verdict) = side.verdict else {
+        return "none: the case has no conclusion".to_owned();
+    };
+    let leaning = side
+        .leaning
+        .filter(|leaning| *leaning != nightshift_engine::Leaning::None)
+        .map_or_else(String::new, |leaning| {
+            format!(", leans {}", leaning.as_str())
+        });
+    let reason = side.reason.map_or("", nightshift_engine::Reason::as_str);
+    format!("{}{leaning} ({reason})", verdict.as_str())
+}
+
+fn cost(cost: Cost) -> String {
+    format!(
+        "{} model calls, {} tokens in ({} cached), {} out, ${:.4}",
+        cost.model_calls, cost.input_tokens, cost.cached_tokens, cost.output_tokens, cost.usd
+    )
+}
+
+fn steps(out: &mut String, before: &Side, after: &Side) {
+    for (name, side) in [("before", before), ("now", after)] {
+        let _ = writeln!(out, "\n  Plan {name}: {} steps", side.steps.len());
+        for (number, step) in side.steps.iter().enumerate() {
+            let outcome = step
+                .outcome
+                .map_or_else(String::new, |outcome| format!(", {}", outcome.as_str()));
+            let _ = writeln!(
+                out,
+                "    {}. {} [{}{outcome}]",
+                number + 1,
+                plain(&step.description, MOST_CHARS),
+                step.status.as_str()
+            );
+        }
+    }
+}
+
+fn only<'a>(these: &'a [String], those: &[String]) -> Vec<&'a String> {
+    these.iter().filter(|one| !those.contains(one)).collect()
+}
+
+fn list<T: AsRef<str>>(out: &mut String, title: &str, lines: &[T]) {
+    if lines.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n  {title}:");
+    for line in lines {
+        let _ = writeln!(out, "    - {}", plain(line.as_ref(), MOST_CHARS));
+    }
+}
+
+#[cfg(test)]
+mod tests;

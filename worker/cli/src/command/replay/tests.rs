@@ -1,0 +1,56 @@
+use nightshift_pipeline::StepLine;
+use serde_json::json;
+
+use super::*;
+
+fn side(verdict: &str, models: &[&str], proven: &[&str]) -> Side {
+    let side = json!({"verdict": verdict});
+    Side {
+        profile: "default".to_owned(),
+        models: models.iter().map(|model| (*model).to_owned()).collect(),
+        verdict: serde_json::from_value(side["verdict"].clone()).unwrap(),
+        leaning: Some(nightshift_engine::Leaning::None),
+        reason: Some(nightshift_engine::Reason::SuspiciousActivity),
+        confidence: Some(nightshift_engine::Confidence::High),
+        assessed_severity: Some(nightshift_alert::Severity::High),
+        steps: vec![StepLine {
+            description: "Who is 185.220.101.42".to_owned(),
+            status: nightshift_engine::StepStatus::Done,
+            outcome: Some(nightshift_engine::StepOutcome::Met),
+            calls: vec![r#"watchlist({"indicator":"185.220.101.42"})"#.to_owned()],
+        }],
+        proven: proven.iter().map(|claim| (*claim).to_owned()).collect(),
+        unverified: Vec::new(),
+        cost: Cost {
+            usd: 0.0312,
+            input_tokens: 14_200,
+            cached_tokens: 9_000,
+            output_tokens: 1_100,
+            model_calls: 8,
+        },
+        degraded: false,
+    }
+}
+
+#[test]
+fn what_differs_is_said_and_what_is_the_same_is_said_once() {
+    let before = side(
+        "true_positive",
+        &["anthropic/claude-sonnet-4-5"],
+        &["185.220.101.42 is a Tor exit", "xmrig ran as root"],
+    );
+    let after = side(
+        "inconclusive",
+        &["openai/gpt-5-mini"],
+        &["185.220.101.42 is a Tor exit"],
+    );
+    let difference = Difference {
+        case_id: "k3f9-0000-0000".to_owned(),
+        same_verdict: false,
+        calls_left_out: vec![r#"log_search({"instance":"i-1"})"#.to_owned()],
+        calls_added: Vec::new(),
+        before,
+        after,
+    };
+    insta::assert_snapshot!(text(&difference), @"");
+}

@@ -1,0 +1,199 @@
+//! `[[profile]]`: what alerts are triaged with.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use nightshift_analyst::chat::Asked;
+use nightshift_engine::{Conduct, History, ReflectionMode, Strategy};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[[profile]]`
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Profile {
+    /// Its name; routes use it.
+    pub(crate) name: String,
+    /// Who thinks. Without it `model` where a [[model]] is configured, else `playbook`.
+    #[serde(default)]
+    pub(crate) analyst: Option<Analyst>,
+    /// The models of each question by name, in the order in which they are tried. Needed where there are several; the
+    /// only one serves all.
+    #[serde(default)]
+    pub(crate) models: Option<QuestionModels>,
+    /// Folder with prompts that take the place of the compiled-in ones of the same file name. See docs/prompts.md.
+    #[serde(default)]
+    pub(crate) prompts: PathBuf,
+    /// What a model must know beside the policies: house rules, whom to spare, what to look at first.
+    #[serde(default)]
+    pub(crate) instructions: String,
+    /// The organisation as a model must know it: what runs where, what is normal.
+    #[serde(default)]
+    pub(crate) environment: String,
+    /// What the tools read from: which logs there are, how far back, with which gaps.
+    #[serde(default)]
+    pub(crate) data_sources: String,
+    /// Language in which a model writes: `en`, `ja`, …
+    #[serde(default = "english")]
+    pub(crate) language: String,
+    /// Whether account ids, principals, hosts and internal addresses become tokens before a model sees them.
+    #[serde(default)]
+    pub(crate) pseudonyms: bool,
+    /// Tools that may be used: names or globs.
+    #[serde(default = "all_tools")]
+    pub(crate) tools: Vec<String>,
+    /// Who chooses how a case is worked on.
+    #[serde(default)]
+    pub(crate) strategy: Strategy,
+    /// When the analyst looks back at its plan.
+    #[serde(default)]
+    pub(crate) reflection: ReflectionMode,
+    /// What a model's turn sees of earlier steps.
+    #[serde(default)]
+    pub(crate) history: History,
+    /// Texts that, found in a result or an error, call for a reflection; or a JSON file that lists them.
+    #[serde(default)]
+    pub(crate) replan_when: ReplanWhen,
+    /// Whether a leaning towards benign is asked again without the actor's words.
+    #[serde(default)]
+    pub(crate) counterfactual: bool,
+    /// Own names, domains and ranges (CIDR) that never go to a third party.
+    #[serde(default)]
+    pub(crate) never_send: Vec<String>,
+}
+
+/// The models of each question, by name.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct QuestionModels {
+    /// Is a plan needed, and which.
+    pub(crate) plan: Vec<String>,
+    /// The next calls of a step, or its result.
+    pub(crate) turn: Vec<String>,
+    /// What came of the last action, and what next. Without it as `turn`.
+    #[serde(default)]
+    pub(crate) decide: Vec<String>,
+    /// Does the plan still fit. Without it as `plan`.
+    #[serde(default)]
+    pub(crate) reflect: Vec<String>,
+    /// What was it. Without it as `plan`.
+    #[serde(default)]
+    pub(crate) conclude: Vec<String>,
+}
+
+impl QuestionModels {
+    /// This one model for every question.
+    pub(crate) fn only(name: &str) -> Self {
+        let one = || vec![name.to_owned()];
+        Self {
+            plan: one(),
+            turn: one(),
+            decide: one(),
+            reflect: one(),
+            conclude: one(),
+        }
+    }
+
+    /// The chain of one question.
+    pub(crate) fn chain(&self, asked: Asked) -> &[String] {
+        let own = match asked {
+            Asked::Plan => &self.plan,
+            Asked::Turn => &self.turn,
+            Asked::Decide => &self.decide,
+            Asked::Reflect => &self.reflect,
+            Asked::Conclude => &self.conclude,
+        };
+        match asked {
+            Asked::Decide if own.is_empty() => &self.turn,
+            Asked::Reflect | Asked::Conclude if own.is_empty() => &self.plan,
+            _ => own,
+        }
+    }
+}
+
+/// The texts of `replan_when`, or the JSON file that lists them.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum ReplanWhen {
+    /// The texts.
+    Texts(Vec<String>),
+    /// A JSON file with a list of texts.
+    File(PathBuf),
+}
+
+impl Default for ReplanWhen {
+    fn default() -> Self {
+        Self::Texts(Conduct::default().replan_when)
+    }
+}
+
+impl ReplanWhen {
+    /// The texts; a file is read once, at the start.
+    pub(crate) fn texts(&self) -> anyhow::Result<Vec<String>> {
+        match self {
+            Self::Texts(texts) => Ok(texts.clone()),
+            Self::File(path) => {
+                let text = std::fs::read_to_string(path)
+                    .with_context(|| format!("cannot read replan_when {}", path.display()))?;
+                serde_json::from_str(&text).with_context(|| {
+                    format!("replan_when {} is no JSON list of texts", path.display())
+                })
+            }
+        }
+    }
+}
+
+impl Profile {
+    /// How its cases are worked on.
+    pub(crate) fn conduct(&self) -> anyhow::Result<Conduct> {
+        Ok(Conduct {
+            strategy: self.strategy,
+            reflection: self.reflection,
+            history: self.history,
+            replan_when: self.replan_when.texts()?,
+            counterfactual: self.counterfactual,
+            never_send: self.never_send.clone(),
+        })
+    }
+}
+
+impl Default for Profile {
+    fn default() -> Self {
+        Self {
+            name: "default".to_owned(),
+            analyst: None,
+            models: None,
+            prompts: PathBuf::new(),
+            instructions: String::new(),
+            environment: String::new(),
+            data_sources: String::new(),
+            language: english(),
+            pseudonyms: false,
+            tools: all_tools(),
+            strategy: Strategy::default(),
+            reflection: ReflectionMode::default(),
+            history: History::default(),
+            replan_when: ReplanWhen::default(),
+            counterfactual: false,
+            never_send: Vec::new(),
+        }
+    }
+}
+
+/// Who thinks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Analyst {
+    /// Rules of playbooks; no model is used.
+    Playbook,
+    /// A language model; the playbooks take over when it gives no answer.
+    Model,
+}
+
+fn english() -> String {
+    "en".to_owned()
+}
+
+fn all_tools() -> Vec<String> {
+    vec!["*".to_owned()]
+}

@@ -1,0 +1,78 @@
+//! Secrets of the configuration: `env:NAME`, `file:PATH`, or the value itself.
+//!
+//! What is referred to is read when it is used, so that a changed file counts at the next request (F33). Nothing here
+//! has a Debug or Display that shows a secret, and no error holds one.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use nightshift_models::KeyPlace;
+use secrecy::SecretString;
+
+/// Gives the secret as it is now, or says in words why there is none.
+pub(crate) type Secret = Arc<dyn Fn() -> Result<SecretString, String> + Send + Sync>;
+
+/// The secret at this place; relative paths are taken from `base`.
+pub(crate) fn secret_at(place: KeyPlace<'_>, base: &Path) -> Secret {
+    match place {
+        KeyPlace::Env(name) => {
+            let name = name.to_owned();
+            Arc::new(move || {
+                super::environment::variable(&name)
+                    .map(SecretString::from)
+                    .ok_or_else(|| format!("the environment variable {name} is not set"))
+            })
+        }
+        KeyPlace::File(path) => {
+            let path = base.join(path);
+            Arc::new(move || read(&path))
+        }
+        KeyPlace::Value(value) => Arc::new(move || Ok(value.clone())),
+    }
+}
+
+fn read(path: &Path) -> Result<SecretString, String> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(format!("{} is empty", path.display()));
+    }
+    Ok(SecretString::from(text.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use nightshift_models::KeyRef;
+    use secrecy::ExposeSecret as _;
+
+    use super::*;
+
+    fn secret(reference: &str, base: &Path) -> Secret {
+        secret_at(KeyRef::from(reference).place(), base)
+    }
+
+    #[test]
+    fn f33_a_changed_file_counts_at_the_next_reading() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("key");
+        std::fs::write(&path, "one\n").unwrap();
+        let secret = secret("file:key", dir.path());
+        assert_eq!(secret().unwrap().expose_secret(), "one");
+        std::fs::write(&path, "two\n").unwrap();
+        assert_eq!(secret().unwrap().expose_secret(), "two");
+        std::fs::write(&path, "\n").unwrap();
+        assert!(secret().unwrap_err().ends_with("key is empty"));
+    }
+
+    #[test]
+    fn what_is_missing_is_named_and_a_value_is_itself() {
+        let base = Path::new("/nowhere");
+        let missing = secret("env:NIGHTSHIFT_NO_SUCH_VARIABLE", base)().unwrap_err();
+        assert_eq!(
+            missing,
+            "the environment variable NIGHTSHIFT_NO_SUCH_VARIABLE is not set"
+        );
+        assert_eq!(secret("sk-1", base)().unwrap().expose_secret(), "sk-1");
+    }
+}

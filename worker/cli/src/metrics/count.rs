@@ -1,0 +1,166 @@
+//! What each measurement adds to which metric. The metrics themselves are declared in `metrics.rs`.
+
+use nightshift_engine::{Clock, Measure, Verdict};
+
+use super::{Cases, Flow, Models, Proof, Work};
+use crate::clock::SystemClock;
+
+impl Flow {
+    pub(super) fn count(&self, measure: &Measure) {
+        match measure {
+            Measure::Message { source, outcome } => {
+                self.messages.with_label_values(&[source, *outcome]).inc();
+                let now = SystemClock.now().timestamp();
+                self.last_alert.with_label_values(&[source]).set(now);
+            }
+            Measure::Alert { feed, outcome } => {
+                self.alerts.with_label_values(&[feed, *outcome]).inc();
+            }
+            Measure::Delivery {
+                destination,
+                outcome,
+            } => self
+                .deliveries
+                .with_label_values(&[destination, *outcome])
+                .inc(),
+            _ => {}
+        }
+    }
+}
+
+impl Cases {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "counts of one case are far below 2^52"
+    )]
+    pub(super) fn count(&self, measure: &Measure) {
+        match measure {
+            Measure::Case {
+                feed,
+                status,
+                verdict,
+                severity,
+                analyst,
+                took,
+                steps,
+                model_calls,
+            } => {
+                let verdict = verdict.map_or("", Verdict::as_str);
+                let labels = [feed, *status, verdict, severity.as_str(), analyst.as_str()];
+                self.ended.with_label_values(&labels).inc();
+                self.duration.observe(took.as_secs_f64());
+                self.steps.observe(*steps as f64);
+                self.model_calls.observe(*model_calls as f64);
+                if *status == "concluded" {
+                    self.last_success.set(SystemClock.now().timestamp());
+                }
+            }
+            Measure::Exhausted { cap } => self.exhausted.with_label_values(&[cap.as_str()]).inc(),
+            Measure::DayBudget {
+                spent,
+                cap,
+                reserved,
+            } => {
+                for (state, usd) in [("spent", spent), ("cap", cap), ("reserved", reserved)] {
+                    self.day.with_label_values(&[state]).set(*usd);
+                }
+            }
+            Measure::LeaseLost => self.lease_lost.inc(),
+            Measure::Resumed => self.resumed.inc(),
+            _ => {}
+        }
+    }
+}
+
+impl Work {
+    pub(super) fn count(&self, measure: &Measure) {
+        match measure {
+            Measure::Step { status, outcome } => {
+                let outcome = outcome.map_or("", |outcome| outcome.as_str());
+                self.steps
+                    .with_label_values(&[status.as_str(), outcome])
+                    .inc();
+            }
+            Measure::Reflection { result } => self.reflections.with_label_values(&[*result]).inc(),
+            Measure::PlanUpdate { kind, refused } => {
+                let result = if *refused { "refused" } else { "done" };
+                self.plan_updates.with_label_values(&[*kind, result]).inc();
+            }
+            Measure::ToolCall {
+                tool,
+                outcome,
+                took,
+            } => {
+                self.tool_calls.with_label_values(&[tool, *outcome]).inc();
+                self.tool_duration
+                    .with_label_values(&[tool])
+                    .observe(took.as_secs_f64());
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Models {
+    pub(super) fn count(&self, measure: &Measure) {
+        match measure {
+            Measure::ModelRequest {
+                provider,
+                model,
+                question,
+                outcome,
+                took,
+                tokens,
+                usd,
+            } => {
+                let labels = [*provider, model, *question, *outcome];
+                self.requests.with_label_values(&labels).inc();
+                self.duration
+                    .with_label_values(&[*provider, model, *question])
+                    .observe(took.as_secs_f64());
+                for (kind, number) in tokens.kinds() {
+                    self.tokens
+                        .with_label_values(&[*provider, model, kind])
+                        .inc_by(number);
+                }
+                // A counter takes no less than 0, and no NaN.
+                self.cost
+                    .with_label_values(&[*provider, model])
+                    .inc_by(usd.max(0.0));
+            }
+            Measure::Circuit {
+                provider,
+                model,
+                open,
+            } => {
+                self.begin(provider, model);
+                self.circuit
+                    .with_label_values(&[*provider, model])
+                    .set(i64::from(*open));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Proof {
+    pub(super) fn count(&self, measure: &Measure) {
+        match measure {
+            Measure::Claim { supported } => {
+                let result = if *supported {
+                    "supported"
+                } else {
+                    "unsupported"
+                };
+                self.claims.with_label_values(&[result]).inc();
+            }
+            Measure::Overridden { rule } => self.overridden.with_label_values(&[rule]).inc(),
+            Measure::Manipulation => self.manipulation.inc(),
+            Measure::Feedback { agreed } => {
+                let agreed = if *agreed { "true" } else { "false" };
+                self.feedback.with_label_values(&[agreed]).inc();
+            }
+            _ => {}
+        }
+    }
+}

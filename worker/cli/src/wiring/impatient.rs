@@ -1,0 +1,51 @@
+//! An analyst for commands that somebody waits for: where its models are down the case is not held back until they are
+//! up again, as a worker would do; the playbooks take over at once, and the report says so.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use nightshift_engine::{
+    Analyst, Answer, AskError, ConcludeQuestion, ConclusionDraft, DecideQuestion, Decision,
+    NoAnswer, PlanAnswer, PlanQuestion, ReflectQuestion, Reflection, TurnAnswer, TurnQuestion,
+};
+
+/// Takes models that are down for ones that give no answer.
+pub(super) struct Impatient(pub(super) Arc<dyn Analyst>);
+
+fn unavailable(none: NoAnswer) -> NoAnswer {
+    match none.error {
+        AskError::Down { what } => NoAnswer {
+            error: AskError::Unavailable {
+                what: format!("the models are down: {what}"),
+            },
+            cost: none.cost,
+        },
+        _ => none,
+    }
+}
+
+#[async_trait]
+impl Analyst for Impatient {
+    async fn plan(&self, question: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
+        self.0.plan(question).await.map_err(unavailable)
+    }
+
+    async fn turn(&self, question: &TurnQuestion) -> Result<Answer<TurnAnswer>, NoAnswer> {
+        self.0.turn(question).await.map_err(unavailable)
+    }
+
+    async fn decide(&self, question: &DecideQuestion) -> Result<Answer<Decision>, NoAnswer> {
+        self.0.decide(question).await.map_err(unavailable)
+    }
+
+    async fn reflect(&self, question: &ReflectQuestion) -> Result<Answer<Reflection>, NoAnswer> {
+        self.0.reflect(question).await.map_err(unavailable)
+    }
+
+    async fn conclude(
+        &self,
+        question: &ConcludeQuestion,
+    ) -> Result<Answer<ConclusionDraft>, NoAnswer> {
+        self.0.conclude(question).await.map_err(unavailable)
+    }
+}

@@ -1,0 +1,211 @@
+//! Language models: from the configuration to the analyst of a profile.
+//!
+//! Models are connected when a command triages something, not before: who lists cases needs no key.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow};
+use nightshift_analyst::chat::{Asked, ChatModel};
+use nightshift_analyst::model::{ModelAnalyst, PerQuestion, Prompts, PseudonymSettings, Settings};
+use nightshift_analyst::playbook::Playbooks;
+use nightshift_engine::{Cost, Meter};
+use nightshift_models::{KeyPlace, KeyRef, KeySource, ModelConfig, Models, Provider};
+
+use crate::config::{Analyst, Profile, QuestionModels, secret_at, variable};
+use crate::exit::Exit;
+
+/// Prompt tokens that a question is charged with before it is asked; what it used is settled after.
+const RESERVED_INPUT_TOKENS: u64 = 8_000;
+/// Tokens of the answer that it is charged with.
+const RESERVED_OUTPUT_TOKENS: u32 = 2_000;
+
+/// The connected models of a configuration.
+pub(crate) struct Connected {
+    models: Models,
+    names: Vec<String>,
+    /// The model that the command line names for every question.
+    chosen: Option<String>,
+}
+
+/// A profile's analyst, and what it may cost.
+pub(super) struct Modelled {
+    pub(super) analyst: Arc<ModelAnalyst>,
+    /// `provider/model` of all its models.
+    pub(super) models: Vec<String>,
+    pub(super) reserve: Cost,
+    pub(super) prompts: String,
+}
+
+impl Connected {
+    /// Connects all configured models, and the one that the command line names.
+    pub(super) fn new(
+        configured: &[ModelConfig],
+        base: &Path,
+        wanted: Option<&str>,
+        meter: &Arc<dyn Meter>,
+    ) -> Result<Self, Exit> {
+        let mut configs = configured.to_vec();
+        let chosen = wanted
+            .map(|wanted| choose(&mut configs, wanted))
+            .transpose()?;
+        let keys = |place: KeyPlace<'_>| -> Result<KeySource, String> {
+            let key = secret_at(place, base);
+            key().map(|_| key)
+        };
+        let models =
+            Models::build(&configs, &keys, meter).map_err(|error| Exit::Config(error.into()))?;
+        Ok(Self {
+            models,
+            names: configs.into_iter().map(|config| config.name).collect(),
+            chosen,
+        })
+    }
+
+    /// Whether this profile's cases are a model's.
+    pub(super) fn serves(&self, profile: &Profile) -> bool {
+        self.chosen.is_some()
+            || match profile.analyst {
+                Some(analyst) => analyst == Analyst::Model,
+                None => !self.names.is_empty(),
+            }
+    }
+
+    /// The analyst of a profile.
+    pub(super) fn analyst(
+        &self,
+        profile: &Profile,
+        playbooks: &Arc<Playbooks>,
+    ) -> anyhow::Result<Modelled> {
+        let chains = self.chains(profile)?;
+        let mut names: Vec<&str> = Vec::new();
+        for name in Asked::ALL.iter().flat_map(|asked| chains.chain(*asked)) {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        let dir = &profile.prompts;
+        let dir = (!dir.as_os_str().is_empty()).then_some(dir.as_path());
+        let settings = Settings {
+            prompts: Prompts::load(dir)
+                .with_context(|| format!("[[profile]] {:?}: prompts", profile.name))?,
+            instructions: profile.instructions.clone(),
+            environment: profile.environment.clone(),
+            data_sources: profile.data_sources.clone(),
+            language: profile.language.clone(),
+            pseudonyms: profile.pseudonyms.then(|| pseudonyms(profile)),
+            ..Settings::default()
+        };
+        let models = PerQuestion {
+            plan: self.chain(&chains, Asked::Plan)?,
+            turn: self.chain(&chains, Asked::Turn)?,
+            decide: self.chain(&chains, Asked::Decide)?,
+            reflect: self.chain(&chains, Asked::Reflect)?,
+            conclude: self.chain(&chains, Asked::Conclude)?,
+        };
+        let analyst = ModelAnalyst::new(models, settings, Some(Arc::clone(playbooks)));
+        Ok(Modelled {
+            prompts: analyst.prompts_hash(),
+            reserve: self
+                .models
+                .reserve(&names, RESERVED_INPUT_TOKENS, RESERVED_OUTPUT_TOKENS)?,
+            models: names
+                .iter()
+                .map(|name| Ok(self.models.chain(&[*name])?.traits().name.clone()))
+                .collect::<anyhow::Result<_>>()?,
+            analyst: Arc::new(analyst),
+        })
+    }
+
+    fn chain(&self, chains: &QuestionModels, asked: Asked) -> anyhow::Result<Arc<dyn ChatModel>> {
+        let names: Vec<&str> = chains.chain(asked).iter().map(String::as_str).collect();
+        Ok(self.models.chain(&names)?)
+    }
+
+    /// The models of each question: the command line's, the profile's, or the only one there is.
+    fn chains(&self, profile: &Profile) -> anyhow::Result<QuestionModels> {
+        if let Some(name) = &self.chosen {
+            return Ok(QuestionModels::only(name));
+        }
+        if let Some(models) = &profile.models {
+            return Ok(models.clone());
+        }
+        match self.names.as_slice() {
+            [only] => Ok(QuestionModels::only(only)),
+            [] => Err(anyhow!(
+                "[[profile]] {:?}: analyst = \"model\", and there is no [[model]]",
+                profile.name
+            )),
+            several => Err(anyhow!(
+                "[[profile]] {:?}: there are the models {}; say which one answers what: \
+                 models = {{ plan = [\"{}\"], turn = [\"{}\"] }}",
+                profile.name,
+                several.join(", "),
+                several.first().map_or("", String::as_str),
+                several.first().map_or("", String::as_str),
+            )),
+        }
+    }
+}
+
+/// What is hidden beside account ids, principals, hosts and private addresses: what never goes to a third party.
+fn pseudonyms(profile: &Profile) -> PseudonymSettings {
+    let mut settings = PseudonymSettings::default();
+    for own in &profile.never_send {
+        match own.parse() {
+            Ok(range) => settings.ranges.push(range),
+            Err(_) => settings.names.push(own.clone()),
+        }
+    }
+    settings
+}
+
+/// The model that `--model` names: one of the configuration, or one with the usual key of its provider. Its name.
+fn choose(configs: &mut Vec<ModelConfig>, wanted: &str) -> Result<String, Exit> {
+    let known = configs
+        .iter()
+        .find(|config| config.name == wanted || config.full_name() == wanted);
+    if let Some(config) = known {
+        return Ok(config.name.clone());
+    }
+    let (provider, model) = wanted.split_once('/').ok_or_else(|| {
+        let names: Vec<_> = configs.iter().map(|config| config.name.as_str()).collect();
+        let configured = if names.is_empty() {
+            "no [[model]] is configured".to_owned()
+        } else {
+            format!("configured are {}", names.join(", "))
+        };
+        Exit::usage(format!(
+            "--model {wanted:?}: use PROVIDER/NAME, such as anthropic/claude-sonnet-4-5, or the name of a [[model]]; {configured}"
+        ))
+    })?;
+    let provider: Provider = provider
+        .parse()
+        .map_err(|error| Exit::usage(format!("--model {wanted:?}: {error}")))?;
+    let mut config = ModelConfig::new(provider, model);
+    config.name = wanted.to_owned();
+    config.base_url = variable(base_url_variable(provider));
+    let key = provider.key_variable();
+    if variable(key).is_some() {
+        config.api_key = Some(KeyRef::from(format!("env:{key}").as_str()));
+    } else if provider != Provider::Bedrock && config.base_url.is_none() {
+        return Err(Exit::usage(format!(
+            "--model {wanted:?}: the environment variable {key} is not set; set it, or configure a [[model]] with its api_key"
+        )));
+    }
+    if provider == Provider::Bedrock {
+        config.region = variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION"));
+    }
+    configs.push(config);
+    Ok(wanted.to_owned())
+}
+
+/// The environment variable in which people keep another address of a provider, as its own SDK reads it.
+const fn base_url_variable(provider: Provider) -> &'static str {
+    match provider {
+        Provider::Openai => "OPENAI_BASE_URL",
+        Provider::Anthropic => "ANTHROPIC_BASE_URL",
+        Provider::Gemini => "GOOGLE_GEMINI_BASE_URL",
+        Provider::Bedrock => "AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
+    }
+}

@@ -1,0 +1,97 @@
+//! The worlds that the properties of the machine are tried in.
+
+use proptest::prelude::{Just, any, prop, prop_oneof};
+use proptest::strategy::Strategy;
+
+use super::generate::World;
+use crate::{AnalystKind, Conduct, Cost, Limits, ReflectionMode};
+
+/// What happens to a case from outside, one byte each.
+pub(super) type Chaos = Vec<u8>;
+
+fn conduct() -> impl Strategy<Value = Conduct> {
+    let strategy = prop_oneof![
+        4 => Just(crate::Strategy::Auto),
+        1 => Just(crate::Strategy::Planned),
+        1 => Just(crate::Strategy::Adaptive),
+        1 => Just(crate::Strategy::Direct),
+    ];
+    let reflection = prop_oneof![
+        Just(ReflectionMode::EveryWave),
+        Just(ReflectionMode::EveryStep),
+        Just(ReflectionMode::WhenNeeded),
+    ];
+    (strategy, reflection, any::<bool>()).prop_map(|(strategy, reflection, counterfactual)| {
+        Conduct {
+            strategy,
+            reflection,
+            counterfactual,
+            ..Conduct::default()
+        }
+    })
+}
+
+/// Worlds with caps on steps, turns and calls of a turn; questions cost nothing.
+pub(super) fn free_worlds() -> impl Strategy<Value = World> {
+    let caps = (
+        0..9_usize,
+        0..7_usize,
+        0..4_u32,
+        0..5_usize,
+        0..5_usize,
+        0..4_u32,
+    );
+    (any::<u64>(), caps, any::<bool>(), conduct()).prop_map(|(seed, caps, is_model, conduct)| {
+        World {
+            seed,
+            limits: Limits {
+                steps: caps.0,
+                first_plan_steps: caps.1,
+                turns: caps.2,
+                calls_per_turn: caps.3,
+                parallel: caps.4,
+                strikes: caps.5,
+                ..Limits::default()
+            },
+            reserve: Cost::default(),
+            dear: 1,
+            analyst: if is_model {
+                AnalystKind::Model
+            } else {
+                AnalystKind::Playbook
+            },
+            conduct,
+        }
+    })
+}
+
+/// The same where questions cost something and little may be spent.
+pub(super) fn worlds() -> impl Strategy<Value = World> {
+    (free_worlds(), 0..12_u64, 0..900_u64, 0..12_u32).prop_map(|(world, calls, tokens, cents)| {
+        World {
+            limits: Limits {
+                calls,
+                tokens: tokens * 10,
+                usd: f64::from(cents) / 4.0,
+                ..world.limits
+            },
+            reserve: Cost {
+                usd: 0.25,
+                input_tokens: 400,
+                cached_tokens: 0,
+                output_tokens: 100,
+                model_calls: 1,
+            },
+            ..world
+        }
+    })
+}
+
+/// The same where a question may cost three times what was kept for it, as one that is asked three times does.
+pub(super) fn dear_worlds() -> impl Strategy<Value = World> {
+    worlds().prop_map(|world| World { dear: 3, ..world })
+}
+
+pub(super) fn chaos() -> impl Strategy<Value = Chaos> {
+    prop::collection::vec(any::<u8>(), 0..40)
+}

@@ -1,0 +1,95 @@
+//! Messages of Anthropic.
+//!
+//! Facts: the types of the official SDK (anthropic 2.11: `types/message_create_params.py`, `_client.py` for the key's
+//! header, `_constants.py` for the version, `types/shared` for errors). Answers are streamed; the server sends pings, so
+//! silence means that something is broken.
+
+mod failure;
+mod request;
+mod response;
+mod stream;
+
+use async_trait::async_trait;
+use nightshift_analyst::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits};
+use reqwest::header::HeaderValue;
+use url::Url;
+
+use crate::http::Wire;
+use crate::quirks::Quirks;
+use crate::schema::Ways;
+use crate::{KeySource, ModelConfig, ModelError, SchemaMode};
+
+const ORIGIN: &str = "https://api.anthropic.com";
+
+/// A model behind Messages.
+pub(crate) struct Anthropic {
+    config: ModelConfig,
+    quirks: Quirks,
+    traits: ChatTraits,
+    wire: Wire,
+    url: Url,
+    ways: Ways,
+}
+
+impl Anthropic {
+    pub(crate) fn new(config: &ModelConfig, key: Option<KeySource>) -> Result<Self, ModelError> {
+        let quirks = Quirks::of(config);
+        let mut wire = Wire::new(config, key, &quirks)?;
+        if let Some(version) = &quirks.api_version {
+            let version = HeaderValue::from_str(version)
+                .map_err(|_| config.bad("api_version", "is no date such as 2026-10-21"))?;
+            wire = wire.with_header("anthropic-version", version);
+        }
+        Ok(Self {
+            wire,
+            url: url(config)?,
+            traits: quirks.traits(config),
+            ways: Ways::new(config, quirks.schema),
+            quirks,
+            config: config.clone(),
+        })
+    }
+
+    async fn ask(&self, request: &ChatRequest, mode: SchemaMode) -> Result<ChatAnswer, ChatError> {
+        let wanted = self.quirks.wanted(request, mode);
+        let body = request::Body::new(&self.config, &self.quirks, request, wanted);
+        let mut reply = self.wire.post(request, &self.url, &body).await?;
+        if !reply.status.is_success() {
+            return Err(failure::of(&mut reply).await);
+        }
+        if reply.is_events() {
+            let mut events = reply.events(stream::IDLE);
+            let message = stream::read(&mut events).await?;
+            return response::answer(message, events.errors(), wanted);
+        }
+        let bytes = reply.whole().await?;
+        let message = response::parse(&bytes, &reply.errors)?;
+        response::answer(message, &reply.errors, wanted)
+    }
+}
+
+#[async_trait]
+impl ChatModel for Anthropic {
+    fn traits(&self) -> &ChatTraits {
+        &self.traits
+    }
+
+    async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
+        self.ways.walk(|mode| self.ask(request, mode)).await
+    }
+}
+
+/// Where messages are sent to; an origin that ends in `/v1` already is taken as it is meant.
+fn url(config: &ModelConfig) -> Result<Url, ModelError> {
+    let base = config
+        .base_url
+        .as_deref()
+        .unwrap_or(ORIGIN)
+        .trim_end_matches('/');
+    let base = base.strip_suffix("/v1").unwrap_or(base);
+    Url::parse(&format!("{base}/v1/messages"))
+        .map_err(|error| config.bad("base_url", error.to_string()))
+}
+
+#[cfg(test)]
+mod tests;

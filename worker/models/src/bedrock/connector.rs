@@ -1,0 +1,83 @@
+//! The SDK's requests through our HTTP client.
+
+use std::fmt;
+
+use aws_sdk_bedrockruntime::config::SharedHttpClient;
+use aws_sdk_bedrockruntime::config::http::{HttpRequest, HttpResponse};
+use aws_sdk_bedrockruntime::error::ConnectorError;
+use aws_smithy_runtime_api::client::http::{
+    HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn,
+};
+use aws_smithy_types::body::SdkBody;
+use reqwest::Method;
+
+use crate::http::MAX_ANSWER_BYTES;
+
+/// An answer that is too long to be one.
+#[derive(Debug, thiserror::Error)]
+#[error("the answer is longer than {MAX_ANSWER_BYTES} bytes")]
+pub(super) struct TooLong;
+
+/// A client for the SDK that is ours.
+pub(super) fn through(client: reqwest::Client) -> SharedHttpClient {
+    http_client_fn(move |_, _| SharedHttpConnector::new(Connector(client.clone())))
+}
+
+struct Connector(reqwest::Client);
+
+impl fmt::Debug for Connector {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Connector")
+    }
+}
+
+impl HttpConnector for Connector {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let client = self.0.clone();
+        HttpConnectorFuture::new(async move { send(&client, &request).await })
+    }
+}
+
+async fn send(
+    client: &reqwest::Client,
+    request: &HttpRequest,
+) -> Result<HttpResponse, ConnectorError> {
+    let method = Method::from_bytes(request.method().as_bytes())
+        .map_err(|error| ConnectorError::user(error.into()))?;
+    let mut ours = client.request(method, request.uri());
+    for (name, value) in request.headers() {
+        ours = ours.header(name, value);
+    }
+    let body = request.body().bytes().unwrap_or_default().to_vec();
+    let mut response = ours.body(body).send().await.map_err(lost)?;
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(lost)? {
+        bytes.extend_from_slice(&chunk);
+        if bytes.len() > MAX_ANSWER_BYTES {
+            return Err(ConnectorError::other(TooLong.into(), None));
+        }
+    }
+    let status = response
+        .status()
+        .as_u16()
+        .try_into()
+        .map_err(|_| ConnectorError::other("no such status".into(), None))?;
+    let mut theirs = HttpResponse::new(status, SdkBody::from(bytes));
+    for (name, value) in response.headers() {
+        if let Ok(value) = value.to_str() {
+            theirs
+                .headers_mut()
+                .append(name.as_str().to_owned(), value.to_owned());
+        }
+    }
+    Ok(theirs)
+}
+
+fn lost(error: reqwest::Error) -> ConnectorError {
+    let error = error.without_url();
+    if error.is_timeout() {
+        ConnectorError::timeout(error.into())
+    } else {
+        ConnectorError::io(error.into())
+    }
+}

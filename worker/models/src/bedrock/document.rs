@@ -1,0 +1,81 @@
+//! JSON as the SDK holds it.
+//!
+//! Its objects are hash maps, so the schema of a tool would be written in another order at each request, and no prompt
+//! would ever be found in the provider's cache: [`Ordered`] writes the keys in order before the request is signed.
+
+use aws_sdk_bedrockruntime::config::interceptors::BeforeTransmitInterceptorContextMut;
+use aws_sdk_bedrockruntime::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_bedrockruntime::error::BoxError;
+use aws_smithy_types::body::SdkBody;
+use aws_smithy_types::{Document, Number};
+use serde_json::Value;
+
+/// Orders the keys of a request.
+#[derive(Debug)]
+pub(super) struct Ordered;
+
+impl Intercept for Ordered {
+    fn name(&self) -> &'static str {
+        "Ordered"
+    }
+
+    fn modify_before_signing(
+        &self,
+        context: &mut BeforeTransmitInterceptorContextMut<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let request = context.request_mut();
+        let Some(bytes) = request.body().bytes() else {
+            return Ok(());
+        };
+        let mut body: Value = serde_json::from_slice(bytes)?;
+        body.sort_all_objects();
+        let bytes = serde_json::to_vec(&body)?;
+        request
+            .headers_mut()
+            .insert("content-length", bytes.len().to_string());
+        *request.body_mut() = SdkBody::from(bytes);
+        Ok(())
+    }
+}
+
+/// JSON for the SDK.
+pub(super) fn to(value: &Value) -> Document {
+    match value {
+        Value::Null => Document::Null,
+        Value::Bool(value) => Document::Bool(*value),
+        Value::String(text) => Document::String(text.clone()),
+        Value::Array(list) => Document::Array(list.iter().map(to).collect()),
+        Value::Object(object) => Document::Object(
+            object
+                .iter()
+                .map(|(key, value)| (key.clone(), to(value)))
+                .collect(),
+        ),
+        Value::Number(number) => Document::Number(match (number.as_u64(), number.as_i64()) {
+            (Some(number), _) => Number::PosInt(number),
+            (None, Some(number)) => Number::NegInt(number),
+            (None, None) => Number::Float(number.as_f64().unwrap_or(0.0)),
+        }),
+    }
+}
+
+/// JSON from the SDK.
+pub(super) fn from(document: Document) -> Value {
+    match document {
+        Document::Null => Value::Null,
+        Document::Bool(value) => Value::Bool(value),
+        Document::String(text) => Value::String(text),
+        Document::Array(list) => Value::Array(list.into_iter().map(from).collect()),
+        Document::Object(object) => Value::Object(
+            object
+                .into_iter()
+                .map(|(key, value)| (key, from(value)))
+                .collect(),
+        ),
+        Document::Number(Number::PosInt(number)) => Value::from(number),
+        Document::Number(Number::NegInt(number)) => Value::from(number),
+        Document::Number(Number::Float(number)) => Value::from(number),
+    }
+}

@@ -1,0 +1,125 @@
+//! What an error of Bedrock means.
+//!
+//! The service's exceptions count by their code; where there is none (a proxy's page, say) by the status.
+
+use std::error::Error;
+
+use aws_sdk_bedrockruntime::config::http::HttpResponse;
+use aws_sdk_bedrockruntime::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_bedrockruntime::operation::converse::ConverseError;
+use nightshift_analyst::chat::{ChatError, Failure};
+use reqwest::StatusCode;
+
+use super::connector::TooLong;
+use crate::http::{Errors, retry_after, status_failure};
+
+pub(super) fn of(error: &SdkError<ConverseError, HttpResponse>, errors: &Errors) -> ChatError {
+    match error {
+        SdkError::TimeoutError(_) => errors.make(Failure::Timeout, "no answer in time"),
+        SdkError::ServiceError(service) => of_service(service.err(), service.raw(), errors),
+        SdkError::ResponseError(response) => {
+            let failure = of_status(response.raw()).unwrap_or(Failure::Malformed);
+            errors.make(
+                failure,
+                &format!("the answer cannot be read: {}", chain(error)),
+            )
+        }
+        SdkError::DispatchFailure(dispatch) => {
+            let words = chain(error);
+            let failure = if holds::<TooLong>(error) {
+                Failure::Malformed
+            } else if dispatch.is_timeout() {
+                Failure::Timeout
+            } else if dispatch.is_io() {
+                Failure::Unreachable
+            } else {
+                // What is neither is an identity that cannot be had.
+                Failure::Auth
+            };
+            errors.make(failure, &words)
+        }
+        // Before anything was sent: no credentials, or no region.
+        _ => errors.make(Failure::Auth, &chain(error)),
+    }
+}
+
+fn of_service(error: &ConverseError, raw: &HttpResponse, errors: &Errors) -> ChatError {
+    let words = error.message().unwrap_or("the service gave no reason");
+    let after = after(raw);
+    let failure = match error.code().unwrap_or_default() {
+        "ThrottlingException" | "TooManyRequestsException"
+            if words.to_lowercase().contains("per day") =>
+        {
+            Failure::Quota
+        }
+        "ThrottlingException" | "TooManyRequestsException" => Failure::RateLimited { after },
+        "ServiceQuotaExceededException" => Failure::Quota,
+        "ModelNotReadyException"
+        | "InternalServerException"
+        | "ServiceUnavailableException"
+        | "ModelErrorException" => Failure::Overloaded { after },
+        "ModelTimeoutException" => Failure::Timeout,
+        "AccessDeniedException"
+        | "UnrecognizedClientException"
+        | "ExpiredTokenException"
+        | "InvalidSignatureException"
+        | "IncompleteSignatureException"
+        | "MissingAuthenticationTokenException" => Failure::Auth,
+        "ValidationException" if too_long(words) => Failure::ContextTooLong,
+        "ValidationException" | "ResourceNotFoundException" => Failure::BadRequest,
+        _ => of_status(raw).unwrap_or(Failure::Malformed),
+    };
+    errors.make(failure, words)
+}
+
+fn too_long(words: &str) -> bool {
+    let words = words.to_lowercase();
+    [
+        "too long",
+        "too many input tokens",
+        "maximum context length",
+        "context window",
+    ]
+    .iter()
+    .any(|part| words.contains(part))
+}
+
+fn after(raw: &HttpResponse) -> Option<std::time::Duration> {
+    let headers = raw.headers().iter().filter_map(|(name, value)| {
+        Some((
+            name.parse::<reqwest::header::HeaderName>().ok()?,
+            value.parse().ok()?,
+        ))
+    });
+    retry_after(&headers.collect())
+}
+
+/// What an answer's status says; nothing where it is a good one.
+fn of_status(raw: &HttpResponse) -> Option<Failure> {
+    let status = StatusCode::from_u16(raw.status().as_u16()).ok()?;
+    (!status.is_success()).then(|| status_failure(status, after(raw)))
+}
+
+/// The causes of an error, innermost last.
+fn chain(error: &dyn Error) -> String {
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        words.push_str(": ");
+        words.push_str(&error.to_string());
+        cause = error.source();
+    }
+    words
+}
+
+/// Whether one of the causes is of this kind.
+fn holds<T: Error + 'static>(error: &(dyn Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if error.is::<T>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}

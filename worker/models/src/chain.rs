@@ -1,0 +1,104 @@
+//! A fallback chain: the next model is asked when one cannot answer.
+//!
+//! A refusal is an answer and ends the chain. What failed before is paid for and told of; the answer's `model` names who
+//! gave it. What only one provider can read in a conversation is left out by the adapters of the others.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use nightshift_analyst::chat::{
+    ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, time_left,
+};
+use tokio::time::Instant;
+
+use crate::spent::Spent;
+
+/// Models in the order in which they are asked.
+pub struct Chain {
+    first: Arc<dyn ChatModel>,
+    further: Vec<Arc<dyn ChatModel>>,
+    traits: ChatTraits,
+}
+
+impl Chain {
+    /// Asks `first`, then the further ones.
+    #[must_use]
+    pub fn new(first: Arc<dyn ChatModel>, further: Vec<Arc<dyn ChatModel>>) -> Self {
+        let traits = further
+            .iter()
+            .map(|model| model.traits())
+            .fold(first.traits().clone(), both);
+        Self {
+            first,
+            further,
+            traits,
+        }
+    }
+}
+
+/// What two models can both do.
+fn both(one: ChatTraits, other: &ChatTraits) -> ChatTraits {
+    ChatTraits {
+        name: format!("{}, {}", one.name, other.name),
+        window_tokens: one.window_tokens.min(other.window_tokens),
+        max_output_tokens: one.max_output_tokens.min(other.max_output_tokens),
+        tools: one.tools && other.tools,
+    }
+}
+
+#[async_trait]
+impl ChatModel for Chain {
+    fn traits(&self) -> &ChatTraits {
+        &self.traits
+    }
+
+    async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
+        let mut spent = Spent::default();
+        let mut failed = Vec::new();
+        let mut model = &self.first;
+        for next in &self.further {
+            match model.chat(&with_time_for_the_next(request)).await {
+                Err(error) if error.failure.may_fall_back() && !time_left(request).is_zero() => {
+                    spent.add(&error);
+                    failed.push(error);
+                    model = next;
+                }
+                mut last => {
+                    spent.add_to(&mut last);
+                    return last;
+                }
+            }
+        }
+        let mut last = model.chat(request).await;
+        spent.add_to(&mut last);
+        if let Err(error) = &mut last
+            && error.failure.may_fall_back()
+        {
+            tell_of_all(error, failed);
+        }
+        last
+    }
+}
+
+/// Makes of several failures the one to go by: an outage, since then waiting helps; else the last. It names the others.
+fn tell_of_all(last: &mut ChatError, mut failed: Vec<ChatError>) {
+    failed.push(last.clone());
+    let outage = failed.iter().position(|error| error.failure.is_outage());
+    let told = failed.remove(outage.unwrap_or(failed.len() - 1));
+    last.failure = told.failure;
+    last.model = told.model;
+    last.what = failed
+        .iter()
+        .fold(told.what, |what, other| format!("{what}; {other}"));
+}
+
+/// The same request with a third of its time kept for the models after this one.
+fn with_time_for_the_next(request: &ChatRequest) -> ChatRequest {
+    ChatRequest {
+        deadline: Instant::now() + time_left(request) * 2 / 3,
+        ..request.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,230 @@
+//! When a circuit opens and closes.
+//!
+//! | what came of a request | it says |
+//! |---|---|
+//! | an answer, or a failure that is about the request, the key or the money | the model is up: the circuit closes |
+//! | overloaded, not reachable | it is down: so many in a row open the circuit |
+//! | rate limited; no answer in a long time; not readable | perhaps: the circuit opens when nearly all of the last requests end so |
+//! | no answer in a short time | nothing: the question had no time left |
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use nightshift_analyst::chat::Failure;
+use nightshift_engine::{Measure, Meter};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+/// When a circuit opens, and how often a model that is down is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Patience {
+    /// Outages in a row that open the circuit.
+    pub(crate) outages: u32,
+    /// Requests that are looked back at; at most 64.
+    pub(crate) last: u32,
+    /// So many of them without an answer open the circuit, too.
+    pub(crate) unanswered: u32,
+    /// Time between two probes.
+    pub(crate) probe: Duration,
+    /// From here on a time without an answer is long.
+    pub(crate) long: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            outages: 5,
+            last: 20,
+            unanswered: 16,
+            probe: Duration::from_secs(10),
+            long: Duration::from_secs(10),
+        }
+    }
+}
+
+/// The circuit of one model, shared by all that ask it.
+#[derive(Clone)]
+pub(crate) struct Breaker(Arc<Shared>);
+
+struct Shared {
+    provider: &'static str,
+    model: String,
+    patience: Patience,
+    meter: Arc<dyn Meter>,
+    state: watch::Sender<State>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct State {
+    /// Outages in a row.
+    outages: u32,
+    /// The last requests, one bit each, the newest lowest: whether it had no answer.
+    unanswered: u64,
+    /// Set while the circuit is open.
+    pub(super) open: Option<Open>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Open {
+    /// Since when.
+    pub(super) since: Instant,
+    /// When the next request is let through.
+    pub(super) probe_at: Instant,
+}
+
+impl State {
+    /// Whether no request is let through now.
+    fn blocks(&self) -> bool {
+        self.open.is_some_and(|open| Instant::now() < open.probe_at)
+    }
+}
+
+impl Breaker {
+    /// A closed circuit; it is counted at once, so that its metric is there before anything happens.
+    pub(crate) fn new(
+        provider: &'static str,
+        model: &str,
+        patience: Patience,
+        meter: Arc<dyn Meter>,
+    ) -> Self {
+        let breaker = Self(Arc::new(Shared {
+            provider,
+            model: model.to_owned(),
+            patience,
+            meter,
+            state: watch::Sender::new(State::default()),
+        }));
+        breaker.count(false);
+        breaker
+    }
+
+    /// Whether a request may be made now. While the circuit is open that is one probe each time.
+    pub(super) fn admit(&self) -> bool {
+        let mut admitted = true;
+        self.0.state.send_if_modified(|state| {
+            let now = Instant::now();
+            match &mut state.open {
+                None => false,
+                Some(open) if now < open.probe_at => {
+                    admitted = false;
+                    false
+                }
+                Some(open) => {
+                    open.probe_at = now + self.0.patience.probe;
+                    true
+                }
+            }
+        });
+        admitted
+    }
+
+    /// Takes in what came of a request, and how long that took.
+    pub(super) fn record(&self, failure: Option<Failure>, took: Duration) {
+        let patience = self.0.patience;
+        let mut turned = None;
+        self.0.state.send_if_modified(|state| {
+            let was_open = state.open.is_some();
+            match said(failure, took >= patience.long) {
+                Said::Up => *state = state.answered(),
+                Said::Down => state.failed(1, patience),
+                Said::Perhaps => state.failed(0, patience),
+                Said::Nothing => {}
+            }
+            turned = (state.open.is_some() != was_open).then_some(!was_open);
+            turned.is_some()
+        });
+        if let Some(open) = turned {
+            self.count(open);
+        }
+    }
+
+    /// Waits for a turn, but no longer than to the deadline, nor for a model that is down or goes down meanwhile.
+    pub(crate) async fn wait<T>(
+        &self,
+        deadline: Instant,
+        turn: impl Future<Output = T>,
+    ) -> Result<T, Failure> {
+        let mut state = self.0.state.subscribe();
+        let blocks = async {
+            while !state.borrow_and_update().blocks() {
+                // The sender is ours: it is there as long as we are.
+                if state.changed().await.is_err() {
+                    break;
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            () = blocks => Err(Failure::CircuitOpen),
+            turn = turn => Ok(turn),
+            () = sleep_until(deadline) => Err(Failure::RateLimited { after: None }),
+        }
+    }
+
+    /// What there is to know of it, and of its changes.
+    pub(super) fn state(&self) -> watch::Receiver<State> {
+        self.0.state.subscribe()
+    }
+
+    fn count(&self, open: bool) {
+        self.0.meter.count(&Measure::Circuit {
+            provider: self.0.provider,
+            model: self.0.model.clone(),
+            open,
+        });
+    }
+}
+
+impl State {
+    fn answered(self) -> Self {
+        Self {
+            outages: 0,
+            unanswered: self.unanswered << 1,
+            open: None,
+        }
+    }
+
+    fn failed(&mut self, outages: u32, patience: Patience) {
+        self.outages = self.outages.saturating_add(outages);
+        self.unanswered = self.unanswered << 1 | 1;
+        let last = u64::MAX >> 64_u32.saturating_sub(patience.last).min(63);
+        let unanswered = (self.unanswered & last).count_ones();
+        if self.open.is_none()
+            && (self.outages >= patience.outages || unanswered >= patience.unanswered)
+        {
+            let now = Instant::now();
+            self.open = Some(Open {
+                since: now,
+                probe_at: now + patience.probe,
+            });
+        }
+    }
+}
+
+/// What the end of a request says of its model.
+enum Said {
+    Up,
+    Down,
+    Perhaps,
+    Nothing,
+}
+
+fn said(failure: Option<Failure>, long: bool) -> Said {
+    match failure {
+        Some(Failure::Overloaded { .. } | Failure::Unreachable) => Said::Down,
+        Some(Failure::RateLimited { .. } | Failure::Malformed) => Said::Perhaps,
+        Some(Failure::Timeout) if long => Said::Perhaps,
+        Some(Failure::Timeout | Failure::CircuitOpen) => Said::Nothing,
+        None
+        | Some(
+            Failure::Truncated
+            | Failure::Refused
+            | Failure::Filtered
+            | Failure::ContextTooLong
+            | Failure::Quota
+            | Failure::Auth
+            | Failure::BadRequest,
+        ) => Said::Up,
+    }
+}

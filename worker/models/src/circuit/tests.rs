@@ -1,0 +1,234 @@
+use nightshift_engine::Measure;
+use tokio::time::sleep;
+
+use super::*;
+use crate::testing::{Counted, NOW, Reply, Scripted, answer, breaker, failed, request, secs};
+
+const OUTAGE: Failure = Failure::Overloaded { after: None };
+
+fn guarded(
+    script: impl Fn(usize, &ChatRequest) -> Reply + Send + Sync + 'static,
+) -> (Circuit, Breaker, Arc<Scripted>) {
+    let (breaker, model) = (breaker(), Scripted::new(script));
+    (Circuit::new(model.clone(), breaker.clone()), breaker, model)
+}
+
+fn fails(failure: Failure) -> Reply {
+    (NOW, Err(failed(failure)))
+}
+
+async fn ask(circuit: &Circuit) -> Option<Failure> {
+    let result = circuit.chat(&request(secs(60))).await;
+    result.err().map(|error| error.failure)
+}
+
+fn is_open(breaker: &Breaker) -> bool {
+    breaker.state().borrow().open.is_some()
+}
+
+#[tokio::test(start_paused = true)]
+async fn five_outages_in_a_row_open_it_and_one_answer_closes_it() {
+    let (circuit, breaker, model) = guarded(|number, _| match number {
+        3 | 10 => (NOW, Ok(answer())),
+        _ => fails(OUTAGE),
+    });
+    // Three, an answer, and five: only those count.
+    for number in 0..9 {
+        assert!(!is_open(&breaker), "after {number}");
+        ask(&circuit).await;
+    }
+    assert!(is_open(&breaker));
+    let error = circuit.chat(&request(secs(60))).await.unwrap_err();
+    assert_eq!((error.failure, error.requests), (Failure::CircuitOpen, 0));
+    insta::assert_snapshot!(error, @"openai/main: circuit open: it failed again and again, and is asked only now and then");
+
+    sleep(secs(10)).await;
+    assert_eq!(ask(&circuit).await, Some(OUTAGE), "the first probe");
+    assert_eq!(ask(&circuit).await, Some(Failure::CircuitOpen));
+    sleep(secs(10)).await;
+    assert_eq!(ask(&circuit).await, None, "the second probe");
+    assert!(!is_open(&breaker));
+    assert_eq!(ask(&circuit).await, Some(OUTAGE));
+    assert!(!is_open(&breaker), "an answer has cleared the count");
+    assert_eq!(model.count(), 12);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_about_the_request_the_key_or_the_money_keeps_it_closed() {
+    for failure in [
+        Failure::Quota,
+        Failure::Auth,
+        Failure::BadRequest,
+        Failure::ContextTooLong,
+        Failure::Refused,
+        Failure::Filtered,
+        Failure::Truncated,
+        // At once: the question had no time left.
+        Failure::Timeout,
+    ] {
+        let (circuit, breaker, model) = guarded(move |_, _| fails(failure));
+        for _ in 0..100 {
+            ask(&circuit).await;
+        }
+        assert!(!is_open(&breaker), "{failure:?}");
+        assert_eq!(model.count(), 100);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_few_that_are_rate_limited_say_nothing_but_nearly_all_open_it() {
+    let limited = Failure::RateLimited { after: None };
+    let (circuit, breaker, _) = guarded(move |number, _| match number % 4 {
+        0 => (NOW, Ok(answer())),
+        _ => fails(limited),
+    });
+    for _ in 0..200 {
+        ask(&circuit).await;
+    }
+    assert!(!is_open(&breaker), "three of four");
+
+    let (circuit, breaker, model) = guarded(move |_, _| fails(limited));
+    for _ in 0..200 {
+        ask(&circuit).await;
+    }
+    assert!(is_open(&breaker));
+    assert_eq!(model.count(), 16);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_hangs_is_down_too_also_when_its_requests_are_dropped() {
+    for dropped in [false, true] {
+        let (circuit, breaker, model) = guarded(|_, _| (secs(60), Err(failed(Failure::Timeout))));
+        for _ in 0..20 {
+            let request = request(secs(60));
+            let patience = if dropped { 30 } else { 90 };
+            let _ = tokio::time::timeout(secs(patience), circuit.chat(&request)).await;
+        }
+        assert!(is_open(&breaker), "dropped: {dropped}");
+        assert!(model.count() < 20);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_that_hangs_does_not_keep_the_next_one_away() {
+    let (circuit, _, model) = guarded(|number, _| match number {
+        0..5 => fails(OUTAGE),
+        _ => (secs(3_600), Ok(answer())),
+    });
+    for _ in 0..5 {
+        ask(&circuit).await;
+    }
+    for _ in 0..3 {
+        sleep(secs(10)).await;
+        let _ = tokio::time::timeout(secs(1), ask(&circuit)).await;
+        assert_eq!(ask(&circuit).await, Some(Failure::CircuitOpen));
+    }
+    assert_eq!(model.count(), 8);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_a_turn_leaves_when_the_circuit_opens() {
+    let (circuit, breaker, _) = guarded(|_, _| fails(OUTAGE));
+    let deadline = Instant::now() + secs(600);
+    let start = Instant::now();
+    let waiting = breaker.wait(deadline, std::future::pending::<()>());
+    let opening = async {
+        sleep(secs(7)).await;
+        for _ in 0..5 {
+            ask(&circuit).await;
+        }
+    };
+    let (waited, ()) = tokio::join!(waiting, opening);
+    assert_eq!(waited, Err(Failure::CircuitOpen));
+    assert_eq!(start.elapsed(), secs(7));
+    // And nobody begins to wait.
+    let waiting = breaker.wait(deadline, std::future::pending::<()>());
+    assert_eq!(waiting.await, Err(Failure::CircuitOpen));
+    assert_eq!(start.elapsed(), secs(7));
+}
+
+fn circuits(names: &[&str]) -> (Circuits, Vec<Breaker>) {
+    let breakers: Vec<Breaker> = names.iter().map(|_| breaker()).collect();
+    let by_name = names.iter().map(|name| (*name).to_owned());
+    (
+        Circuits::new(by_name.zip(breakers.clone()).collect()),
+        breakers,
+    )
+}
+
+fn go_down(breaker: &Breaker) {
+    for _ in 0..5 {
+        breaker.record(Some(OUTAGE), NOW);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_chain_is_down_since_the_last_of_it_went_down() {
+    let (circuits, breakers) = circuits(&["main", "spare"]);
+    let chain = ["main", "spare"];
+    go_down(&breakers[0]);
+    let first = Instant::now();
+    assert!(circuits.is_open("main") && !circuits.is_open("spare"));
+    assert_eq!(circuits.health(&chain), Health::Up);
+    sleep(secs(4)).await;
+    go_down(&breakers[1]);
+    assert_eq!(
+        circuits.health(&chain),
+        Health::Down {
+            since: first + secs(4),
+            probe_at: first + secs(10),
+        }
+    );
+    // A failed probe changes when the next one is, not since when it is down.
+    sleep(secs(6)).await;
+    assert!(breakers[0].admit());
+    breakers[0].record(Some(OUTAGE), NOW);
+    assert_eq!(
+        circuits.health(&chain),
+        Health::Down {
+            since: first + secs(4),
+            probe_at: first + secs(14),
+        }
+    );
+    breakers[0].record(None, NOW);
+    assert_eq!(circuits.health(&chain), Health::Up);
+    assert_eq!(circuits.health(&["nobody"]), Health::Up);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_a_chance_has_it_when_a_probe_is_due_or_a_model_answers() {
+    let (circuits, breakers) = circuits(&["main", "spare"]);
+    let chain = ["main", "spare"];
+    let start = Instant::now();
+    circuits.chance(&chain).await;
+    assert_eq!(start.elapsed(), NOW);
+
+    breakers.iter().for_each(go_down);
+    circuits.chance(&chain).await;
+    assert_eq!(start.elapsed(), secs(10));
+    // Another took both probes; while this one waits for the next, the spare model answers.
+    assert!(breakers.iter().all(Breaker::admit));
+    let answers = async {
+        sleep(secs(3)).await;
+        breakers[1].record(None, NOW);
+    };
+    tokio::join!(circuits.chance(&chain), answers);
+    assert_eq!(start.elapsed(), secs(13));
+}
+
+#[tokio::test(start_paused = true)]
+async fn its_state_is_metered_from_the_start() {
+    let meter = Arc::new(Counted::default());
+    let breaker = Breaker::new("gemini", "flash", Patience::default(), meter.clone());
+    go_down(&breaker);
+    breaker.record(None, NOW);
+    let open: Vec<bool> = meter
+        .all()
+        .iter()
+        .filter_map(|measure| match measure {
+            Measure::Circuit { open, .. } => Some(*open),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(open, [false, true, false]);
+}

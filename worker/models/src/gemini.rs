@@ -1,0 +1,104 @@
+//! `generateContent` of Gemini, by API key or on Vertex by access token.
+//!
+//! Facts: the official SDK (google-genai 3.4: `models.py` for what is sent, `types.py`, `_api_client.py` for addresses and
+//! headers). Answers are not streamed: nothing of one is of use before its end, and its time bounds it.
+
+mod failure;
+mod request;
+mod response;
+
+use async_trait::async_trait;
+use nightshift_analyst::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Part};
+use url::Url;
+
+use crate::http::Wire;
+use crate::quirks::Quirks;
+use crate::schema::Ways;
+use crate::{KeySource, ModelConfig, ModelError, SchemaMode};
+
+const ORIGIN: &str = "https://generativelanguage.googleapis.com";
+/// Begins the ids of calls to which the provider gave none; such an id is not sent back.
+const OWN_ID: &str = "nightshift_";
+
+/// A model behind `generateContent`.
+pub(crate) struct Gemini {
+    config: ModelConfig,
+    quirks: Quirks,
+    traits: ChatTraits,
+    wire: Wire,
+    url: Url,
+    ways: Ways,
+}
+
+impl Gemini {
+    pub(crate) fn new(config: &ModelConfig, key: Option<KeySource>) -> Result<Self, ModelError> {
+        let quirks = Quirks::of(config);
+        Ok(Self {
+            wire: Wire::new(config, key, &quirks)?,
+            url: url(config, quirks.api_version.as_deref().unwrap_or("v1beta"))?,
+            traits: quirks.traits(config),
+            ways: Ways::new(config, quirks.schema),
+            quirks,
+            config: config.clone(),
+        })
+    }
+
+    async fn ask(&self, request: &ChatRequest, mode: SchemaMode) -> Result<ChatAnswer, ChatError> {
+        let wanted = self.quirks.wanted(request, mode);
+        let body = request::Body::new(&self.config, &self.quirks, request, wanted);
+        let mut reply = self.wire.post(request, &self.url, &body).await?;
+        if !reply.status.is_success() {
+            return Err(failure::of(&mut reply).await);
+        }
+        let bytes = reply.whole().await?;
+        response::answer(&bytes, &reply.errors, calls_so_far(request), wanted)
+    }
+}
+
+#[async_trait]
+impl ChatModel for Gemini {
+    fn traits(&self) -> &ChatTraits {
+        &self.traits
+    }
+
+    async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
+        self.ways.walk(|mode| self.ask(request, mode)).await
+    }
+}
+
+/// Calls in the conversation: ids that are made must differ from theirs.
+fn calls_so_far(request: &ChatRequest) -> usize {
+    let parts = request.messages.iter().flat_map(|message| &message.parts);
+    parts.filter(|part| matches!(part, Part::Call(_))).count()
+}
+
+/// Where content is asked for. An address with a path (Vertex) holds its version already.
+fn url(config: &ModelConfig, version: &str) -> Result<Url, ModelError> {
+    let base = config
+        .base_url
+        .as_deref()
+        .unwrap_or(ORIGIN)
+        .trim_end_matches('/');
+    let bare = Url::parse(base)
+        .map_err(|error| config.bad("base_url", error.to_string()))?
+        .path()
+        == "/";
+    let version = if bare {
+        format!("/{version}")
+    } else {
+        String::new()
+    };
+    let models = if config.model.contains('/') {
+        ""
+    } else {
+        "models/"
+    };
+    Url::parse(&format!(
+        "{base}{version}/{models}{}:generateContent",
+        config.model
+    ))
+    .map_err(|error| config.bad("base_url", error.to_string()))
+}
+
+#[cfg(test)]
+mod tests;

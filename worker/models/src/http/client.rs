@@ -1,0 +1,48 @@
+//! The HTTP client of one model, with its proxy and its private roots.
+
+use std::time::Duration;
+
+use reqwest::{Certificate, Client, Proxy, redirect, retry};
+
+use crate::{ModelConfig, ModelError};
+
+/// Time to get a connection, TLS included.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// # Errors
+///
+/// When the CA file cannot be read or holds no certificate, or the system has none.
+pub(crate) fn client(config: &ModelConfig) -> Result<Client, ModelError> {
+    let mut builder = Client::builder()
+        .user_agent(concat!("nightshift/", env!("CARGO_PKG_VERSION")))
+        .redirect(redirect::Policy::none())
+        .retry(retry::never())
+        .connect_timeout(CONNECT)
+        .referer(false);
+    match config.proxy.as_deref() {
+        None => {}
+        Some("none") => builder = builder.no_proxy(),
+        Some(proxy) => {
+            let proxy =
+                Proxy::all(proxy).map_err(|_| config.bad("proxy", "is no URL of a proxy"))?;
+            builder = builder.proxy(proxy);
+        }
+    }
+    if let Some(path) = &config.ca_file {
+        let pem = std::fs::read(path).map_err(|source| ModelError::CaFile {
+            name: config.name.clone(),
+            path: path.clone(),
+            source,
+        })?;
+        let roots = Certificate::from_pem_bundle(&pem).unwrap_or_default();
+        if roots.is_empty() {
+            let problem = format!("{} holds no certificate in PEM form", path.display());
+            return Err(config.bad("ca_file", problem));
+        }
+        builder = builder.tls_certs_merge(roots);
+    }
+    builder.build().map_err(|source| ModelError::Client {
+        name: config.name.clone(),
+        source,
+    })
+}

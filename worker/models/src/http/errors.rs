@@ -1,0 +1,95 @@
+//! Errors of one request, with nothing in them that must not be read.
+//!
+//! What a provider says is redacted, brought onto one line and cut; the key that was sent is taken out even where it
+//! looks like no secret. URLs are left out: they belong to the configuration.
+
+use std::error::Error;
+
+use nightshift_alert::text::{cut, redact, single_line};
+use nightshift_analyst::chat::{ChatError, Failure};
+use reqwest::StatusCode;
+use secrecy::{ExposeSecret, SecretString};
+
+/// Characters of a provider's words that an error holds.
+const MAX_WORDS: usize = 400;
+/// A key shorter than this is no secret, and would take letters out of words.
+const MIN_KEY: usize = 6;
+
+/// Makes the errors of one request.
+#[derive(Clone)]
+pub(crate) struct Errors {
+    model: String,
+    key: Option<SecretString>,
+}
+
+impl Errors {
+    pub(crate) fn new(model: &str, key: Option<SecretString>) -> Self {
+        Self {
+            model: model.to_owned(),
+            key,
+        }
+    }
+
+    /// `provider/model`.
+    pub(crate) fn model(&self) -> &str {
+        &self.model
+    }
+
+    pub(crate) fn make(&self, failure: Failure, words: &str) -> ChatError {
+        let key = self.key.as_ref().map(|key| key.expose_secret().trim());
+        let words = match key.filter(|key| key.len() >= MIN_KEY) {
+            Some(key) => words.replace(key, "[key]"),
+            None => words.to_owned(),
+        };
+        let (words, _) = redact(&words);
+        let line = single_line(&words);
+        ChatError::new(
+            self.model.clone(),
+            failure,
+            cut(&line, MAX_WORDS).into_owned(),
+        )
+    }
+
+    /// A request that got no answer, or lost it on the way.
+    pub(crate) fn transport(&self, error: &reqwest::Error) -> ChatError {
+        let failure = if error.is_connect() {
+            Failure::Unreachable
+        } else if error.is_timeout() {
+            Failure::Timeout
+        } else if error.is_decode() {
+            Failure::Malformed
+        } else {
+            Failure::Unreachable
+        };
+        self.make(failure, &chain(error))
+    }
+}
+
+/// The causes of an error, innermost last; its URL left out.
+fn chain(error: &reqwest::Error) -> String {
+    let mut words = String::from(if error.is_connect() {
+        "cannot connect"
+    } else {
+        "the connection failed"
+    });
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        words.push_str(": ");
+        words.push_str(&error.to_string());
+        cause = error.source();
+    }
+    words
+}
+
+/// What a status says where the body says no more.
+pub(crate) fn status_failure(status: StatusCode, after: Option<std::time::Duration>) -> Failure {
+    match status.as_u16() {
+        401 | 403 => Failure::Auth,
+        402 => Failure::Quota,
+        408 => Failure::Timeout,
+        413 => Failure::ContextTooLong,
+        429 => Failure::RateLimited { after },
+        409 | 424 | 500.. => Failure::Overloaded { after },
+        _ => Failure::BadRequest,
+    }
+}

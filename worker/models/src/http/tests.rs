@@ -1,0 +1,183 @@
+//! What holds for every adapter: bounds, redirects, proxies, private roots, and that no key shows.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use nightshift_analyst::chat::Failure;
+use serde_json::json;
+
+use super::testing::{KEY, Say, Stub, connect, error_of, question};
+use crate::{ModelConfig, Provider};
+
+fn config(provider: Provider) -> ModelConfig {
+    ModelConfig {
+        region: (provider == Provider::Bedrock).then(|| "eu-west-1".to_owned()),
+        ..ModelConfig::new(provider, "m")
+    }
+}
+
+const ALL: [Provider; 4] = [
+    Provider::Openai,
+    Provider::Anthropic,
+    Provider::Gemini,
+    Provider::Bedrock,
+];
+
+#[tokio::test]
+async fn answers_that_are_none_are_told_apart() {
+    let long = format!("{{\"x\":\"{}\"}}", "x".repeat(5_000_000));
+    for provider in ALL {
+        let config = config(provider);
+        for (say, failure) in [
+            (
+                Say::text(200, "text/html", &[], "<html>"),
+                Failure::Malformed,
+            ),
+            (
+                Say::text(200, "application/json", &[], ""),
+                Failure::Malformed,
+            ),
+            (Say::json(200, &[], &json!({})), Failure::Malformed),
+            (
+                Say::text(200, "application/json", &[], &long),
+                Failure::Malformed,
+            ),
+            (
+                Say::text(502, "text/html", &[], "<html>bad gateway"),
+                Failure::Overloaded { after: None },
+            ),
+            (
+                Say::text(503, "text/plain", &[("retry-after", "3")], ""),
+                Failure::Overloaded {
+                    after: Some(Duration::from_secs(3)),
+                },
+            ),
+            (
+                Say::text(302, "text/html", &[("location", "http://127.0.0.1:1/")], ""),
+                Failure::BadRequest,
+            ),
+        ] {
+            let error = error_of(&config, say.clone()).await;
+            assert_eq!(error.failure, failure, "{provider}: {error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_not_reachable() {
+    for provider in ALL {
+        let mut config = config(provider);
+        config.base_url = Some("http://127.0.0.1:1".to_owned());
+        let error = connect(&config).chat(&question()).await.unwrap_err();
+        assert_eq!(error.failure, Failure::Unreachable, "{provider}: {error}");
+        assert!(!error.what.contains("127.0.0.1:1/"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_says_nothing_is_waited_for_until_the_deadline() {
+    for provider in ALL {
+        let stub = Stub::start(vec![
+            Say::text(200, "application/json", &[], "").then_hang(),
+        ])
+        .await;
+        let mut config = config(provider);
+        config.base_url = Some(stub.url.clone());
+        let model = connect(&config);
+        let mut request = question();
+        request.deadline = tokio::time::Instant::now();
+        let error = model.chat(&request).await.unwrap_err();
+        assert_eq!(error.failure, Failure::Timeout, "{provider}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_key_is_read_at_each_request_and_shown_nowhere() {
+    for provider in ALL {
+        let echo = json!({"error": {"message": format!("bad key {KEY}"), "type": "x"}, "message": format!("bad key {KEY}")});
+        let stub = Stub::start(vec![Say::json(401, &[], &echo)]).await;
+        let mut config = config(provider);
+        config.base_url = Some(stub.url.clone());
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&asked);
+        let source: crate::KeySource = Arc::new(move || {
+            let turn = counter.fetch_add(1, Ordering::Relaxed);
+            Ok(if turn == 0 {
+                KEY.into()
+            } else {
+                "second-key".into()
+            })
+        });
+        let model = crate::connect(&config, Some(source)).unwrap();
+        let error = model.chat(&question()).await.unwrap_err();
+        assert_eq!(error.failure, Failure::Auth, "{provider}: {error}");
+        assert!(!format!("{error:?} {error}").contains(KEY), "{error:?}");
+        model.chat(&question()).await.unwrap_err();
+        let seen = stub.seen();
+        assert!(
+            seen[0].head.contains(KEY) && seen[1].head.contains("second-key"),
+            "{provider}: {:?}",
+            seen[1].head
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_cannot_be_had_is_said_with_its_reason() {
+    for provider in ALL {
+        let source: crate::KeySource = Arc::new(|| Err("file /run/key is not there".to_owned()));
+        let model = crate::connect(&config(provider), Some(source)).unwrap();
+        let error = model.chat(&question()).await.unwrap_err();
+        assert_eq!(
+            (error.failure, error.what.as_str()),
+            (Failure::Auth, "no key: file /run/key is not there")
+        );
+    }
+}
+
+#[tokio::test]
+async fn requests_go_through_the_proxy_that_is_named() {
+    for provider in ALL {
+        let proxy = Stub::start(vec![Say::text(503, "text/plain", &[], "")]).await;
+        let mut config = config(provider);
+        config.base_url = Some("http://models.example.org".to_owned());
+        config.allow_private = true;
+        config.proxy = Some(proxy.url.clone());
+        connect(&config).chat(&question()).await.unwrap_err();
+        assert!(
+            proxy.seen()[0]
+                .path
+                .starts_with("http://models.example.org/"),
+            "{provider}: {}",
+            proxy.seen()[0].path
+        );
+    }
+}
+
+#[test]
+fn a_ca_file_that_is_none_is_refused_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let said = Mutex::new(Vec::new());
+    for provider in ALL {
+        let mut config = config(provider);
+        config.ca_file = Some(dir.path().join("missing.pem"));
+        said.lock()
+            .unwrap()
+            .push(crate::connect(&config, None).err().unwrap().to_string());
+        let empty = dir.path().join("empty.pem");
+        std::fs::write(&empty, "no certificate").unwrap();
+        config.ca_file = Some(empty);
+        said.lock()
+            .unwrap()
+            .push(crate::connect(&config, None).err().unwrap().to_string());
+    }
+    for pair in said.lock().unwrap().chunks(2) {
+        assert!(
+            pair[0].contains("`ca_file`: cannot read") && pair[0].ends_with("missing.pem"),
+            "{}",
+            pair[0]
+        );
+        assert!(pair[1].contains("holds no certificate"), "{}", pair[1]);
+    }
+}

@@ -1,0 +1,83 @@
+//! How long a provider wants to be left alone, in the forms that headers give it.
+//!
+//! `retry-after-ms` (Azure) is exact and wins; `retry-after` is seconds, with or without a fraction, or a date (RFC 9110
+//! §10.2.3), which is taken against the answer's own `date`: our clock may be wrong. Values are not bounded here.
+
+use std::time::Duration;
+
+use chrono::DateTime;
+use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
+
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name: &str| {
+        headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .map(str::trim)
+    };
+    if let Some(millis) = text("retry-after-ms").and_then(|text| text.parse::<f64>().ok()) {
+        return seconds(millis / 1000.0);
+    }
+    let after = text(RETRY_AFTER.as_str())?;
+    if let Ok(secs) = after.parse::<f64>() {
+        return seconds(secs);
+    }
+    let date = |text: &str| DateTime::parse_from_rfc2822(text).ok();
+    let until = date(after)?;
+    let now = date(text(DATE.as_str())?)?;
+    Some(
+        until
+            .signed_duration_since(now)
+            .to_std()
+            .unwrap_or_default(),
+    )
+}
+
+/// Seconds as a time; none where it is negative or no number, the longest there is where it is absurd.
+pub(crate) fn seconds(secs: f64) -> Option<Duration> {
+    if secs.is_nan() || secs < 0.0 {
+        return None;
+    }
+    Some(Duration::try_from_secs_f64(secs).unwrap_or(Duration::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(headers: &[(&'static str, &str)]) -> Option<f64> {
+        let headers = headers
+            .iter()
+            .map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()))
+            .collect();
+        retry_after(&headers).map(|after| after.as_secs_f64())
+    }
+
+    #[test]
+    fn every_form_of_retry_after_is_read() {
+        const NOW: (&str, &str) = ("date", "Fri, 20 Nov 2026 12:00:00 GMT");
+        assert_eq!(after(&[]), None);
+        assert_eq!(after(&[("retry-after", "7")]), Some(7.0));
+        assert_eq!(after(&[("retry-after", "0.25")]), Some(0.25));
+        assert_eq!(after(&[("retry-after", "-1")]), None);
+        assert_eq!(after(&[("retry-after", "soon")]), None);
+        assert_eq!(
+            after(&[("retry-after", "9"), ("retry-after-ms", "1500")]),
+            Some(1.5)
+        );
+        assert_eq!(
+            after(&[("retry-after", "Fri, 20 Nov 2026 12:01:30 GMT"), NOW]),
+            Some(90.0)
+        );
+        assert_eq!(
+            after(&[("retry-after", "Fri, 20 Nov 2026 11:00:00 GMT"), NOW]),
+            Some(0.0)
+        );
+        assert_eq!(
+            after(&[("retry-after", "Fri, 20 Nov 2026 12:01:30 GMT")]),
+            None
+        );
+        assert_eq!(after(&[("retry-after", "31536000")]), Some(31_536_000.0));
+        assert!(after(&[("retry-after", "1e300")]).unwrap() > 1e18);
+    }
+}

@@ -1,0 +1,46 @@
+//! Language models behind the analyst's port [`ChatModel`](nightshift_analyst::chat::ChatModel).
+//!
+//! An adapter per provider speaks its protocol and nothing else: it does not retry, wait, count money or choose. What a
+//! single model of a provider takes and refuses is data (`quirks.toml`), which the configuration may override. Keys come
+//! from a [`KeySource`] at each request, so that a changed one counts, and are shown nowhere.
+//!
+//! All else is a layer around an adapter that does one thing and is a `ChatModel` again; [`Models`] puts them together,
+//! and says in which order and why.
+
+mod answer;
+mod anthropic;
+#[cfg(feature = "bedrock")]
+mod bedrock;
+mod cassette;
+mod chain;
+mod circuit;
+mod concurrency;
+mod config;
+mod gemini;
+mod http;
+mod key;
+mod metering;
+mod models;
+mod openai;
+mod plain;
+mod price;
+mod provider;
+mod quirks;
+mod rate;
+mod retry;
+mod schema;
+mod spent;
+
+pub use cassette::{CassetteError, Player, Recorder};
+pub use chain::Chain;
+pub use circuit::{Circuits, Health};
+pub use config::{ModelConfig, Price, Provider, Questions, Sampling, SchemaMode};
+pub use key::{KeyPlace, KeyRef, KeySource};
+pub use metering::{Metered, OUTCOMES};
+pub use models::Models;
+pub use price::Priced;
+pub use provider::{ModelError, connect};
+pub use retry::Retry;
+
+#[cfg(test)]
+mod testing;

@@ -1,0 +1,116 @@
+use std::time::Duration;
+
+use super::*;
+use crate::testing::{Counted, Scripted, answer, failed, request, secs};
+
+fn metered(model: Arc<dyn ChatModel>) -> (Metered, Arc<Counted>) {
+    let meter = Arc::new(Counted::default());
+    (Metered::new(model, "openai", "main", meter.clone()), meter)
+}
+
+/// Outcome, time and prompt tokens of what was counted.
+fn counted(meter: &Counted) -> Vec<(&'static str, Duration, ModelTokens)> {
+    meter
+        .all()
+        .into_iter()
+        .filter_map(|measure| match measure {
+            Measure::ModelRequest {
+                outcome,
+                took,
+                tokens,
+                ..
+            } => Some((outcome, took, tokens)),
+            _ => None,
+        })
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_request_is_counted_with_what_it_used() {
+    let (model, meter) = metered(Scripted::new(|number, _| {
+        let mut answer = answer();
+        answer.usage = Usage {
+            input_tokens: 100,
+            cached_tokens: 60,
+            cache_write_tokens: 30,
+            output_tokens: 20,
+            reasoning_tokens: 15,
+        };
+        answer.usd = 0.5;
+        match number {
+            0 => (secs(2), Ok(answer)),
+            _ => (secs(1), Err(failed(Failure::Refused))),
+        }
+    }));
+    let _ = model.chat(&request(secs(60))).await;
+    let _ = model.chat(&request(secs(60))).await;
+    assert_eq!(
+        meter.all(),
+        [
+            Measure::ModelRequest {
+                provider: "openai",
+                model: "main".to_owned(),
+                question: "plan",
+                outcome: "ok",
+                took: secs(2),
+                tokens: ModelTokens {
+                    input: 10,
+                    cached: 60,
+                    cache_write: 30,
+                    output: 5,
+                    reasoning: 15,
+                },
+                usd: 0.5,
+            },
+            Measure::ModelRequest {
+                provider: "openai",
+                model: "main".to_owned(),
+                question: "plan",
+                outcome: "refused",
+                took: secs(1),
+                tokens: ModelTokens {
+                    input: 10,
+                    ..ModelTokens::default()
+                },
+                usd: 0.01,
+            },
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_dropped_is_counted_too() {
+    let (model, meter) = metered(Scripted::new(|_, _| (secs(600), Ok(answer()))));
+    for (left, waited) in [(60, 5), (60, 60)] {
+        let request = request(secs(left));
+        let _ = tokio::time::timeout(secs(waited), model.chat(&request)).await;
+    }
+    assert_eq!(
+        counted(&meter),
+        [
+            ("cancelled", secs(5), ModelTokens::default()),
+            ("timeout", secs(60), ModelTokens::default()),
+        ]
+    );
+}
+
+#[test]
+fn every_failure_that_a_model_can_have_is_an_outcome() {
+    for failure in [
+        Failure::RateLimited { after: None },
+        Failure::Overloaded { after: None },
+        Failure::Unreachable,
+        Failure::Timeout,
+        Failure::Truncated,
+        Failure::Refused,
+        Failure::Filtered,
+        Failure::Malformed,
+        Failure::ContextTooLong,
+        Failure::Quota,
+        Failure::Auth,
+        Failure::BadRequest,
+    ] {
+        assert!(OUTCOMES.contains(&failure.as_str()), "{failure:?}");
+    }
+    assert!(!OUTCOMES.contains(&Failure::CircuitOpen.as_str()));
+}

@@ -1,0 +1,152 @@
+//! What an error of a chat completion server means.
+//!
+//! Codes count before words; words only where servers give no code. Facts: OpenAI's error codes guide, Azure's content
+//! filter and rate limit pages, the error bodies of vLLM, llama.cpp, LiteLLM and DeepSeek.
+
+use std::time::Duration;
+
+use nightshift_analyst::chat::{ChatError, Failure};
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+
+use crate::http::{Errors, Reply, seconds, status_failure};
+
+/// The error of an answer that says so by its status.
+pub(super) async fn of(reply: &mut Reply) -> ChatError {
+    let after = reply.after().or_else(|| after_reset(&reply.headers));
+    let body = match reply.whole().await {
+        Ok(body) => body,
+        Err(error) => return error,
+    };
+    let fallback = status_failure(reply.status, after);
+    match serde_json::from_slice::<Value>(&body) {
+        Ok(body) => {
+            let error = body
+                .get("error")
+                .filter(|error| !error.is_null())
+                .unwrap_or(&body);
+            read(error, fallback, &reply.errors)
+        }
+        Err(_) => {
+            let words = format!("{}: {}", reply.status, String::from_utf8_lossy(&body));
+            reply.errors.make(fallback, &words)
+        }
+    }
+}
+
+/// The error of an answer that began well.
+pub(super) fn of_error(error: &Value, errors: &Errors) -> ChatError {
+    read(error, Failure::Overloaded { after: None }, errors)
+}
+
+fn read(error: &Value, fallback: Failure, errors: &Errors) -> ChatError {
+    let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();
+    let words = match error {
+        Value::String(words) => words.as_str(),
+        _ => [text("message"), text("detail")]
+            .into_iter()
+            .find(|words| !words.is_empty())
+            .unwrap_or_default(),
+    };
+    let codes = [
+        text("code"),
+        text("type"),
+        error
+            .pointer("/innererror/code")
+            .and_then(Value::as_str)
+            .unwrap_or_default(),
+    ];
+    let failure = codes
+        .iter()
+        .find_map(|code| of_code(code))
+        .or_else(|| of_words(words))
+        .unwrap_or(fallback);
+    let shown = if words.is_empty() {
+        error.to_string()
+    } else {
+        words.to_owned()
+    };
+    // The parameter names what a server does not know, such as `response_format`.
+    let shown = match text("param") {
+        "" => shown,
+        param => format!("{shown} ({param})"),
+    };
+    errors.make(failure, &shown)
+}
+
+fn of_code(code: &str) -> Option<Failure> {
+    Some(match code {
+        "insufficient_quota"
+        | "billing_hard_limit_reached"
+        | "billing_not_active"
+        | "insufficient_balance" => Failure::Quota,
+        "context_length_exceeded" | "exceed_context_size_error" | "string_above_max_length" => {
+            Failure::ContextTooLong
+        }
+        "content_filter"
+        | "content_policy_violation"
+        | "ResponsibleAIPolicyViolation"
+        | "invalid_prompt" => Failure::Filtered,
+        "invalid_api_key" | "invalid_organization" | "account_deactivated" => Failure::Auth,
+        "model_not_found" | "DeploymentNotFound" => Failure::BadRequest,
+        _ => return None,
+    })
+}
+
+fn of_words(words: &str) -> Option<Failure> {
+    let words = words.to_lowercase();
+    let says = |needles: &[&str]| needles.iter().any(|needle| words.contains(needle));
+    if says(&[
+        "maximum context length",
+        "context window",
+        "available context size",
+        "prompt is too long",
+        "request too large",
+    ]) {
+        Some(Failure::ContextTooLong)
+    } else if says(&[
+        "insufficient balance",
+        "exceeded your current quota",
+        "budget has been exceeded",
+    ]) {
+        Some(Failure::Quota)
+    } else {
+        None
+    }
+}
+
+/// When the limit that is used up begins anew: `x-ratelimit-reset-requests` and `-tokens`, as `1s`, `6m0s` or `20ms`.
+fn after_reset(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name: String| headers.get(name).and_then(|value| value.to_str().ok());
+    ["requests", "tokens"]
+        .into_iter()
+        .filter(|what| {
+            text(format!("x-ratelimit-remaining-{what}")).is_some_and(|left| left.trim() == "0")
+        })
+        .filter_map(|what| span(text(format!("x-ratelimit-reset-{what}"))?.trim()))
+        .max()
+}
+
+fn span(text: &str) -> Option<Duration> {
+    let mut secs = 0.0;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(|letter: char| letter.is_ascii_alphabetic())?;
+        let (number, after) = rest.split_at_checked(end)?;
+        let unit = after
+            .find(|letter: char| !letter.is_ascii_alphabetic())
+            .unwrap_or(after.len());
+        let (unit, next) = after.split_at_checked(unit)?;
+        let scale = match unit {
+            "ms" => 0.001,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            "d" => 86_400.0,
+            _ => return None,
+        };
+        secs += number.parse::<f64>().ok()? * scale;
+        rest = next;
+    }
+    seconds(secs)
+}

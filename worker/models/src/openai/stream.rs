@@ -1,0 +1,163 @@
+//! Chunks of a streamed completion, put together to the completion that they tell.
+
+use std::time::Duration;
+
+use nightshift_analyst::chat::{ChatError, Failure};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::response::{Choice, Completion, Message, Tokens, ToolCall};
+use crate::answer::failed;
+use crate::http::Events;
+
+/// Between two pieces of a stream. Some servers send a first one, and then reason in silence.
+pub(super) const IDLE: Duration = Duration::from_secs(180);
+/// Calls of one answer that are put together; more of them is no answer any more.
+const MAX_CALLS: usize = 1000;
+
+#[derive(Deserialize)]
+struct Chunk {
+    id: Option<String>,
+    #[serde(default)]
+    choices: Vec<ChunkChoice>,
+    usage: Option<Tokens>,
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct ChunkChoice {
+    #[serde(default)]
+    delta: Delta,
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+struct Delta {
+    content: Option<String>,
+    refusal: Option<String>,
+    #[serde(alias = "reasoning")]
+    reasoning_content: Option<String>,
+    tool_calls: Option<Vec<CallDelta>>,
+}
+
+#[derive(Deserialize)]
+struct CallDelta {
+    index: Option<usize>,
+    #[serde(flatten)]
+    call: ToolCall,
+}
+
+/// Reads a stream to its end. One that ends before its last chunk is a broken connection.
+pub(super) async fn read(events: &mut Events) -> Result<Completion, ChatError> {
+    let mut completion = Completion {
+        choices: vec![Choice::default()],
+        ..Completion::default()
+    };
+    let usage = |completion: &Completion| completion.usage.map(Tokens::usage).unwrap_or_default();
+    loop {
+        let event = match events.next().await {
+            Ok(event) => event,
+            Err(error) => {
+                return Err(ChatError {
+                    usage: usage(&completion),
+                    ..error
+                });
+            }
+        };
+        let whole = completion
+            .choices
+            .first()
+            .is_some_and(|choice| choice.finish_reason.is_some());
+        match event {
+            Some(event) if event.data.starts_with("[DONE]") => return Ok(completion),
+            Some(event) => {
+                let chunk: Chunk = serde_json::from_str(&event.data).map_err(|error| {
+                    let words = format!("the stream holds what is no chunk: {error}");
+                    failed(
+                        events.errors(),
+                        Failure::Malformed,
+                        &words,
+                        usage(&completion),
+                    )
+                })?;
+                if let Some(error) = chunk.error.as_ref().filter(|error| !error.is_null()) {
+                    return Err(ChatError {
+                        usage: usage(&completion),
+                        ..super::failure::of_error(error, events.errors())
+                    });
+                }
+                add(&mut completion, chunk);
+            }
+            None if whole => return Ok(completion),
+            None => {
+                let words = "the stream broke off before its end";
+                return Err(failed(
+                    events.errors(),
+                    Failure::Unreachable,
+                    words,
+                    usage(&completion),
+                ));
+            }
+        }
+    }
+}
+
+fn add(completion: &mut Completion, chunk: Chunk) {
+    if completion.id.is_none() {
+        completion.id = chunk.id;
+    }
+    if chunk.usage.is_some() {
+        completion.usage = chunk.usage;
+    }
+    let Some(choice) = completion.choices.first_mut() else {
+        return;
+    };
+    for part in chunk.choices {
+        if part.finish_reason.is_some() {
+            choice.finish_reason = part.finish_reason;
+        }
+        add_delta(&mut choice.message, part.delta);
+    }
+}
+
+fn add_delta(message: &mut Message, delta: Delta) {
+    append(&mut message.content, delta.content);
+    append(&mut message.refusal, delta.refusal);
+    append(&mut message.reasoning_content, delta.reasoning_content);
+    let calls = delta.tool_calls.into_iter().flatten();
+    for delta in calls {
+        let known = message.tool_calls.get_or_insert_default();
+        // Without an index (Ollama and others) a name begins a call, and all else belongs to the last one.
+        let index = delta.index.unwrap_or(match delta.call.function.name {
+            Some(_) => known.len(),
+            None => known.len().saturating_sub(1),
+        });
+        if index >= MAX_CALLS {
+            continue;
+        }
+        if known.len() <= index {
+            known.resize_with(index + 1, ToolCall::default);
+        }
+        if let Some(call) = known.get_mut(index) {
+            add_call(call, delta.call);
+        }
+    }
+}
+
+fn add_call(call: &mut ToolCall, delta: ToolCall) {
+    if call.id.as_deref().is_none_or(str::is_empty) {
+        call.id = delta.id;
+    }
+    append(&mut call.function.name, delta.function.name);
+    match (&mut call.function.arguments, delta.function.arguments) {
+        (_, Value::Null) => {}
+        (Value::String(text), Value::String(more)) => text.push_str(&more),
+        (arguments, other) => *arguments = other,
+    }
+}
+
+fn append(text: &mut Option<String>, more: Option<String>) {
+    if let Some(more) = more {
+        text.get_or_insert_default().push_str(&more);
+    }
+}

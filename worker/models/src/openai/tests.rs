@@ -1,0 +1,376 @@
+//! What is sent, what is read, and what errors mean.
+
+use std::time::Duration;
+
+use nightshift_analyst::chat::{
+    Arguments, Asked, ChatAnswer, ChatError, ChatRequest, Failure, Part, StopReason,
+};
+use serde_json::{Value, json};
+
+use crate::http::testing::{
+    KEY, Say, Stub, connect, errors_hold, question, question_with_tools, told, turn,
+};
+use crate::{ModelConfig, Provider};
+
+fn config(model: &str) -> ModelConfig {
+    let mut config = ModelConfig::new(Provider::Openai, model);
+    config.temperature = Some(0.1);
+    config.reasoning_effort = Some("low".to_owned());
+    config
+}
+
+fn done() -> Value {
+    json!({"id": "chatcmpl-1", "choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": "{\"mode\":\"direct\"}"}}]})
+}
+
+async fn sent(config: &ModelConfig, request: &ChatRequest) -> Value {
+    let stub = Stub::start(vec![Say::json(200, &[], &done())]).await;
+    let config = ModelConfig {
+        base_url: Some(stub.url.clone()),
+        ..config.clone()
+    };
+    let _ = connect(&config).chat(request).await;
+    stub.seen()[0].body.clone()
+}
+
+async fn answered(model: &str, request: &ChatRequest, say: Say) -> Result<ChatAnswer, ChatError> {
+    let stub = Stub::start(vec![say]).await;
+    let config = ModelConfig {
+        base_url: Some(stub.url.clone()),
+        ..config(model)
+    };
+    connect(&config).chat(request).await
+}
+
+#[tokio::test]
+async fn a_question_to_a_schema() {
+    insta::assert_snapshot!(told(&sent(&config("gpt-4.1"), &question()).await), @r#"
+    max_completion_tokens 2000
+    messages[0] {"content":"You triage alerts.","role":"system"}
+    messages[1] {"content":"The alert.\n\nMake a plan.","role":"user"}
+    model "gpt-4.1"
+    response_format {"json_schema":{"name":"plan","schema":{"additionalProperties":false,"properties":{"mode":{"enum":["direct","planned"],"type":"string"}},"required":["mode"],"type":"object"},"strict":true},"type":"json_schema"}
+    stream true
+    stream_options {"include_usage":true}
+    temperature 0.1
+    "#);
+    insta::assert_snapshot!(told(&sent(&config("gpt-6-astra"), &question_with_tools()).await), @r#"
+    max_completion_tokens 2000
+    messages[0] {"content":"You triage alerts.","role":"developer"}
+    messages[1] {"content":"The alert.\n\nMake a plan.","role":"user"}
+    model "gpt-6-astra"
+    reasoning_effort "low"
+    response_format {"json_schema":{"name":"plan","schema":{"additionalProperties":false,"properties":{"mode":{"enum":["direct","planned"],"type":"string"}},"required":["mode"],"type":"object"},"strict":true},"type":"json_schema"}
+    stream true
+    stream_options {"include_usage":true}
+    tool_choice "none"
+    tools[0] {"function":{"description":"Looks an asset up.","name":"asset_lookup","parameters":{"additionalProperties":false,"properties":{"indicator":{"type":"string"}},"required":["indicator"],"type":"object"},"strict":true},"type":"function"}
+    "#);
+    insta::assert_snapshot!(told(&sent(&config("deepseek-chat"), &question_with_tools()).await), @r#"
+    max_tokens 2000
+    messages[0] {"content":"You triage alerts.","role":"system"}
+    messages[1] {"content":"The alert.\n\nMake a plan.","role":"user"}
+    model "deepseek-chat"
+    reasoning_effort "low"
+    stream true
+    stream_options {"include_usage":true}
+    temperature 0.1
+    tool_choice {"function":{"name":"plan"},"type":"function"}
+    tools[0] {"function":{"description":"Looks an asset up.","name":"asset_lookup","parameters":{"additionalProperties":false,"properties":{"indicator":{"type":"string"}},"required":["indicator"],"type":"object"}},"type":"function"}
+    tools[1] {"function":{"description":"Gives the answer.","name":"plan","parameters":{"additionalProperties":false,"properties":{"mode":{"enum":["direct","planned"],"type":"string"}},"required":["mode"],"type":"object"}},"type":"function"}
+    "#);
+    insta::assert_snapshot!(told(&sent(&config("qwen3:8b"), &question()).await["max_tokens"]), @" 2000");
+}
+
+#[tokio::test]
+async fn a_conversation_with_tools() {
+    let turn = |model: &str| {
+        turn(
+            &format!("openai/{model}"),
+            json!({"reasoning_content": "Let me see."}),
+            None,
+        )
+    };
+    insta::assert_snapshot!(told(&sent(&config("gpt-6-astra"), &turn("gpt-6-astra")).await), @r#"
+    max_completion_tokens 2000
+    messages[0] {"content":"You triage alerts.","role":"developer"}
+    messages[1] {"content":"Do the step.","role":"user"}
+    messages[2] {"content":"I look.","role":"assistant","tool_calls":[{"function":{"arguments":"{\"indicator\":\"i-1\"}","name":"asset_lookup"},"id":"call_a","type":"function"},{"function":{"arguments":"{\"unreadable\":\"{indicator\"}","name":"asset_lookup"},"id":"call_b","type":"function"}]}
+    messages[3] {"content":"{\"found\":0}","role":"tool","tool_call_id":"call_a"}
+    messages[4] {"content":"ERROR: arguments are no object","role":"tool","tool_call_id":"call_b"}
+    messages[5] {"content":"Go on.","role":"user"}
+    model "gpt-6-astra"
+    reasoning_effort "low"
+    stream true
+    stream_options {"include_usage":true}
+    tool_choice "auto"
+    tools[0] {"function":{"description":"Looks an asset up.","name":"asset_lookup","parameters":{"additionalProperties":false,"properties":{"indicator":{"type":"string"}},"required":["indicator"],"type":"object"},"strict":true},"type":"function"}
+    "#);
+    let deepseek = sent(&config("deepseek-chat"), &turn("deepseek-chat")).await;
+    assert_eq!(deepseek["messages"][2]["reasoning_content"], "Let me see.");
+    insta::assert_snapshot!(told(&sent(&config("deepseek-r1:70b"), &turn("deepseek-r1:70b")).await["messages"]), @r#"
+    [0] {"content":"You triage alerts.","role":"system"}
+    [1] {"content":"Do the step.","role":"user"}
+    [2] {"content":"I look.\n\nCalled asset_lookup with {\"indicator\":\"i-1\"}\n\nCalled asset_lookup with {indicator","role":"assistant"}
+    [3] {"content":"Result of asset_lookup:\n{\"found\":0}\n\nResult of asset_lookup:\nERROR: arguments are no object\n\nGo on.","role":"user"}
+    "#);
+}
+
+#[tokio::test]
+async fn addresses_and_keys() {
+    for (base, version, path, header) in [
+        (
+            "/v1",
+            None,
+            "/v1/chat/completions",
+            format!("authorization: Bearer {KEY}"),
+        ),
+        (
+            "/openai/v1/",
+            Some("preview"),
+            "/openai/v1/chat/completions?api-version=preview",
+            format!("api-key: {KEY}"),
+        ),
+        (
+            "/openai",
+            Some("2025-04-01"),
+            "/openai/deployments/a%20b/chat/completions?api-version=2025-04-01",
+            format!("api-key: {KEY}"),
+        ),
+        (
+            "/openai/deployments/x",
+            Some("2025-04-01"),
+            "/openai/deployments/x/chat/completions?api-version=2025-04-01",
+            format!("api-key: {KEY}"),
+        ),
+    ] {
+        let stub = Stub::start(vec![Say::json(200, &[], &done())]).await;
+        let mut config = config("a b");
+        config.base_url = Some(format!("{}{base}", stub.url));
+        config.api_version = version.map(str::to_owned);
+        connect(&config).chat(&question()).await.unwrap();
+        let seen = stub.seen();
+        assert_eq!(seen[0].path, path);
+        assert!(seen[0].head.contains(&header), "{}", seen[0].head);
+    }
+}
+
+const STREAM: &str = r#"data: {"id":"c1","choices":[],"prompt_filter_results":[]}
+
+data: {"id":"c1","choices":[{"delta":{"role":"assistant","content":"I "}}]}
+
+data: {"id":"c1","choices":[{"delta":{"content":"look."}}]}
+
+data: {"id":"c1","choices":[{"delta":{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"asset_lookup","arguments":""}}]}}]}
+
+data: {"id":"c1","choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"indicator\":"}}]}}]}
+
+data: {"id":"c1","choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\"i-1\"}"}},{"index":1,"id":"call_2","function":{"name":"asset_lookup","arguments":"{oops"}}]}}]}
+
+data: {"id":"c1","choices":[{"delta":{},"finish_reason":"tool_calls"}]}
+
+data: {"id":"c1","choices":[],"usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120,"prompt_tokens_details":{"cached_tokens":64,"cache_write_tokens":8},"completion_tokens_details":{"reasoning_tokens":5}}}
+
+data: [DONE]
+
+"#;
+
+#[tokio::test]
+async fn a_stream_is_put_together() {
+    let request = turn("x", json!({}), None);
+    let answer = answered("gpt-6-astra", &request, Say::events(STREAM))
+        .await
+        .unwrap();
+    insta::assert_snapshot!(told(&json!(answer.parts)), @r#"
+    [0] {"keep":false,"part":"text","text":"I look."}
+    [1] {"arguments":{"object":{"indicator":"i-1"}},"id":"call_1","name":"asset_lookup","part":"call"}
+    [2] {"arguments":{"unreadable":"{oops"},"id":"call_2","name":"asset_lookup","part":"call"}
+    "#);
+    insta::assert_snapshot!(format!("{:?} {:?} {:?}", answer.stop, answer.usage, answer.id), @r#"Calls Usage { input_tokens: 100, cached_tokens: 64, cache_write_tokens: 8, output_tokens: 20, reasoning_tokens: 5 } Some("c1")"#);
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_off_is_no_answer() {
+    let request = turn("x", json!({}), None);
+    let cut = |marker: &str| STREAM.split(marker).next().unwrap().to_owned();
+    for (text, failure) in [
+        (
+            cut("data: {\"id\":\"c1\",\"choices\":[{\"delta\":{},\"finish"),
+            Failure::Unreachable,
+        ),
+        (String::new(), Failure::Unreachable),
+        ("data: {oops\n\n".to_owned(), Failure::Malformed),
+        (
+            "data: {\"error\":{\"message\":\"the engine died\"}}\n\n".to_owned(),
+            Failure::Overloaded { after: None },
+        ),
+        (
+            "data: {\"error\":{\"code\":\"context_length_exceeded\",\"message\":\"x\"}}\n\n"
+                .to_owned(),
+            Failure::ContextTooLong,
+        ),
+        (
+            format!("data: {}\n\n", "x".repeat(5_000_000)),
+            Failure::Malformed,
+        ),
+    ] {
+        let error = answered("m", &request, Say::events(&text))
+            .await
+            .unwrap_err();
+        assert_eq!(error.failure, failure, "{error}");
+    }
+    let whole = answered("m", &request, Say::events(&cut("data: [DONE]")))
+        .await
+        .unwrap();
+    assert_eq!(
+        (whole.stop, whole.usage.input_tokens),
+        (StopReason::Calls, 100)
+    );
+}
+
+#[tokio::test]
+async fn a_stream_that_stands_still_is_given_up() {
+    let stub = Stub::start(vec![
+        Say::events("data: {\"choices\":[{\"delta\":{\"content\":\"I\"}}]}\n\n").then_hang(),
+    ])
+    .await;
+    let model = connect(&ModelConfig {
+        base_url: Some(stub.url.clone()),
+        ..config("m")
+    });
+    let mut request = question();
+    request.deadline += Duration::from_secs(3600);
+    let freeze = async {
+        stub.said.notified().await;
+        tokio::time::pause();
+    };
+    let (answer, ()) = tokio::join!(model.chat(&request), freeze);
+    assert_eq!(answer.unwrap_err().failure, Failure::Timeout);
+}
+
+#[tokio::test]
+async fn a_server_without_schemas_is_asked_in_weaker_ways_and_remembered() {
+    let refuse = |words: &str| Say::json(400, &[], &json!({"error": {"message": words}}));
+    let stub = Stub::start(vec![
+        refuse("'response_format.type' must be 'text'"),
+        refuse("tool_choice is not supported"),
+        Say::json(200, &[], &done()),
+    ])
+    .await;
+    let model = connect(&ModelConfig {
+        base_url: Some(stub.url.clone()),
+        ..config("m")
+    });
+    let answer = model.chat(&question()).await.unwrap();
+    assert_eq!(
+        (answer.text().as_str(), answer.structured),
+        ("{\"mode\":\"direct\"}", None)
+    );
+    model.chat(&question()).await.unwrap();
+    let seen = stub.seen();
+    assert_eq!(seen.len(), 4);
+    assert_eq!(seen[0].body["response_format"]["type"], "json_schema");
+    assert_eq!(seen[1].body["tool_choice"]["function"]["name"], "plan");
+    for last in &seen[2..] {
+        let said = last.body["messages"][1]["content"].as_str().unwrap();
+        assert!(
+            said.contains("Answer with one JSON object that fits this JSON schema"),
+            "{said}"
+        );
+        assert!(last.body.get("tools").is_none() && last.body.get("response_format").is_none());
+    }
+}
+
+#[tokio::test]
+async fn an_answer_by_a_forced_tool_is_text_again() {
+    let body = json!({"choices": [{"finish_reason": "tool_calls", "message": {"tool_calls": [
+        {"id": "c", "function": {"name": "plan", "arguments": "{\"mode\":\"direct\"}"}}]}}]});
+    let answer = answered("deepseek-chat", &question(), Say::json(200, &[], &body))
+        .await
+        .unwrap();
+    assert_eq!(answer.structured, Some(json!({"mode": "direct"})));
+    assert_eq!(
+        (answer.text().as_str(), answer.stop),
+        ("{\"mode\":\"direct\"}", StopReason::Done)
+    );
+}
+
+#[tokio::test]
+async fn answers_of_other_servers_are_read() {
+    let body = json!({"choices": [{"finish_reason": "stop", "message": {"content": "", "reasoning_content": "Hm.", "tool_calls": [
+        {"function": {"name": "asset_lookup", "arguments": {"indicator": "i-1"}}}]}}],
+        "usage": {"prompt_tokens": 9, "completion_tokens": 3, "prompt_cache_hit_tokens": 4}});
+    let mut request = turn("x", json!({}), None);
+    request.asked = Asked::Turn;
+    let answer = answered("deepseek-chat", &request, Say::json(200, &[], &body))
+        .await
+        .unwrap();
+    assert!(
+        matches!(&answer.parts[0], Part::Opaque(opaque) if opaque.provider == "openai/deepseek-chat")
+    );
+    let call = answer.calls().next().unwrap();
+    assert!(matches!(&call.arguments, Arguments::Object(_)) && !call.id.is_empty());
+    assert_eq!(
+        (answer.usage.cached_tokens, answer.stop),
+        (4, StopReason::Calls)
+    );
+}
+
+#[tokio::test]
+async fn ends_that_are_no_answers() {
+    let usage = json!({"prompt_tokens": 7, "completion_tokens": 1});
+    for (choice, failure) in [
+        (
+            json!({"finish_reason": "length", "message": {"content": "{\"mo"}}),
+            Failure::Truncated,
+        ),
+        (
+            json!({"finish_reason": "content_filter", "message": {"content": ""}}),
+            Failure::Filtered,
+        ),
+        (
+            json!({"finish_reason": "stop", "message": {"content": null, "refusal": "I cannot help."}}),
+            Failure::Refused,
+        ),
+        (
+            json!({"finish_reason": "stop", "message": {"content": " \n"}}),
+            Failure::Malformed,
+        ),
+    ] {
+        let body = json!({"choices": [choice], "usage": usage});
+        let error = answered("gpt-4.1", &question(), Say::json(200, &[], &body))
+            .await
+            .unwrap_err();
+        assert_eq!(
+            (error.failure, error.usage.input_tokens),
+            (failure, 7),
+            "{error}"
+        );
+    }
+}
+
+const ERRORS: &str = r#"
+429 | retry-after: 7 | {"error":{"message":"slow down","code":"rate_limit_exceeded"}} | RateLimited { after: Some(7s) }
+429 | retry-after-ms: 1500; retry-after: 9 | {"error":{"message":"slow down","code":"429"}} | RateLimited { after: Some(1.5s) }
+429 | x-ratelimit-remaining-tokens: 0; x-ratelimit-reset-tokens: 1m2.5s | {"error":{"message":"x"}} | RateLimited { after: Some(62.5s) }
+429 | x-ratelimit-remaining-tokens: 5; x-ratelimit-reset-tokens: 1m | {"error":{"message":"x"}} | RateLimited { after: None }
+429 | retry-after: 7 | {"error":{"message":"x","code":"insufficient_quota"}} | Quota
+429 | - | {"error":{"message":"Request too large for gpt","code":"rate_limit_exceeded"}} | ContextTooLong
+402 | - | {"error":{"message":"Insufficient Balance","code":"invalid_request_error"}} | Quota
+400 | - | {"error":{"message":"x","code":"context_length_exceeded"}} | ContextTooLong
+400 | - | {"object":"error","message":"This model's maximum context length is 4096 tokens","code":400} | ContextTooLong
+400 | - | {"error":{"code":400,"message":"x","type":"exceed_context_size_error"}} | ContextTooLong
+400 | - | {"error":{"message":"x","code":"content_filter"}} | Filtered
+400 | - | {"error":{"message":"x","innererror":{"code":"ResponsibleAIPolicyViolation"}}} | Filtered
+401 | - | {"error":{"message":"x","code":"invalid_api_key"}} | Auth
+403 | - | {"error":{"message":"x","code":null}} | Auth
+404 | - | {"detail":"Not Found"} | BadRequest
+422 | - | {"error":"unknown field"} | BadRequest
+500 | - | {"error":{"message":"oops"}} | Overloaded { after: None }
+200 | - | {"error":{"message":"late"}} | Overloaded { after: None }
+"#;
+
+#[tokio::test]
+async fn errors_by_code_words_and_status() {
+    errors_hold(&config("gpt-4.1"), ERRORS).await;
+}

@@ -1,0 +1,275 @@
+//! What a model takes and refuses, as data.
+//!
+//! The table is `quirks.toml`; adapters ask for a trait of a model and never for its name. A new model whose traits are
+//! those of its family needs no row, and what a row says wrongly the configuration mends.
+
+use std::sync::LazyLock;
+
+use globset::{Glob, GlobMatcher};
+use nightshift_analyst::chat::{ChatRequest, ChatTraits, OutputSchema};
+use serde::Deserialize;
+use url::Url;
+
+use crate::{ModelConfig, Provider, SchemaMode};
+
+static TABLE: LazyLock<Vec<Row>> = LazyLock::new(|| {
+    toml::from_str::<Table>(include_str!("quirks.toml")).map_or_else(
+        |error| {
+            tracing::error!(%error, "the table of model quirks cannot be read");
+            Vec::new()
+        },
+        |table| table.row,
+    )
+});
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    row: Vec<Row>,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    provider: Provider,
+    models: Option<Vec<Pattern>>,
+    urls: Option<Vec<Pattern>>,
+    versions: Option<Vec<Pattern>>,
+    #[serde(flatten)]
+    says: Says,
+}
+
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct Pattern(GlobMatcher);
+
+impl TryFrom<String> for Pattern {
+    type Error = globset::Error;
+
+    fn try_from(text: String) -> Result<Self, globset::Error> {
+        Ok(Self(Glob::new(&text)?.compile_matcher()))
+    }
+}
+
+#[derive(Deserialize, Default)]
+struct Says {
+    api_version: Option<String>,
+    key_header: Option<String>,
+    token_field: Option<TokenField>,
+    system_role: Option<SystemRole>,
+    sampling: Option<bool>,
+    reasoning: Option<Reasoning>,
+    reasoning_back: Option<bool>,
+    schema: Option<SchemaMode>,
+    schema_with_tools: Option<bool>,
+    tools: Option<bool>,
+    strict_tools: Option<bool>,
+    stream: Option<bool>,
+    cache_marks: Option<bool>,
+    signatures: Option<bool>,
+    window_tokens: Option<u64>,
+    max_output_tokens: Option<u32>,
+}
+
+/// The key that bounds an answer's tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum TokenField {
+    MaxTokens,
+    MaxCompletionTokens,
+}
+
+/// Who speaks the system prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SystemRole {
+    System,
+    Developer,
+}
+
+/// How a model is told how much to reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Reasoning {
+    /// Not at all.
+    None,
+    /// By a word.
+    Effort,
+    /// By a number of tokens.
+    Budget,
+    /// By Gemini's level.
+    Level,
+}
+
+/// What one model takes and refuses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Quirks {
+    /// Version of the provider's API.
+    pub(crate) api_version: Option<String>,
+    /// Header of the key; `authorization` carries it as a bearer token.
+    pub(crate) key_header: String,
+    /// The key that bounds an answer's tokens.
+    pub(crate) token_field: TokenField,
+    /// Who speaks the system prompt.
+    pub(crate) system_role: SystemRole,
+    /// Whether it takes `temperature` and `top_p`.
+    pub(crate) sampling: bool,
+    /// How it is told how much to reason.
+    pub(crate) reasoning: Reasoning,
+    /// Whether its reasoning goes back to it.
+    pub(crate) reasoning_back: bool,
+    /// How an answer to a schema is asked for.
+    pub(crate) schema: SchemaMode,
+    /// Whether it answers to a schema while it may call tools.
+    pub(crate) schema_with_tools: bool,
+    /// Whether it takes tools.
+    pub(crate) tools: bool,
+    /// Whether arguments are held to a tool's schema when asked for.
+    pub(crate) strict_tools: bool,
+    /// Whether answers are streamed.
+    pub(crate) stream: bool,
+    /// Whether it takes marks of what to keep.
+    pub(crate) cache_marks: bool,
+    /// Whether every call of the current turn must carry a signature.
+    pub(crate) signatures: bool,
+    /// Tokens that prompt and answer may hold together.
+    pub(crate) window_tokens: u64,
+    /// Tokens that an answer may have at the most.
+    pub(crate) max_output_tokens: u32,
+}
+
+impl Quirks {
+    /// Those of a configured model; what the configuration says wins.
+    pub(crate) fn of(config: &ModelConfig) -> Self {
+        let place = config
+            .base_url
+            .as_deref()
+            .and_then(|url| Url::parse(url).ok());
+        let place = place.map_or_else(String::new, |url| {
+            format!(
+                "{}{}/",
+                url.host_str().unwrap_or_default(),
+                url.path().trim_end_matches('/')
+            )
+        });
+        let mut quirks = Self::plain();
+        for row in TABLE.iter().filter(|row| row.fits(config, &place)) {
+            quirks.lay(&row.says);
+        }
+        quirks.lay(&Says {
+            api_version: config.api_version.clone(),
+            tools: config.tools,
+            schema: config.schema,
+            window_tokens: config.window_tokens,
+            max_output_tokens: config.max_output_tokens,
+            ..Says::default()
+        });
+        quirks
+    }
+
+    /// What the model can do, as the analyst asks.
+    pub(crate) fn traits(&self, config: &ModelConfig) -> ChatTraits {
+        ChatTraits {
+            name: config.full_name(),
+            window_tokens: self.window_tokens,
+            max_output_tokens: self.max_output_tokens,
+            tools: self.tools,
+        }
+    }
+
+    /// How one request asks for its schema: as the model can, and in words while tools may be called where it does not
+    /// take both together.
+    pub(crate) fn wanted<'a>(
+        &self,
+        request: &'a ChatRequest,
+        mode: SchemaMode,
+    ) -> Option<(SchemaMode, &'a OutputSchema)> {
+        let output = request.output.as_ref()?;
+        let callable = self.tools && request.may_call && !request.tools.is_empty();
+        Some((
+            if callable && !self.schema_with_tools {
+                SchemaMode::Prompt
+            } else {
+                mode
+            },
+            output,
+        ))
+    }
+
+    /// The least: what a model has of which the table says nothing.
+    fn plain() -> Self {
+        Self {
+            api_version: None,
+            key_header: "authorization".to_owned(),
+            token_field: TokenField::MaxTokens,
+            system_role: SystemRole::System,
+            sampling: true,
+            reasoning: Reasoning::None,
+            reasoning_back: false,
+            schema: SchemaMode::Prompt,
+            schema_with_tools: false,
+            tools: true,
+            strict_tools: false,
+            stream: false,
+            cache_marks: false,
+            signatures: false,
+            window_tokens: 32_768,
+            max_output_tokens: 4096,
+        }
+    }
+
+    fn lay(&mut self, says: &Says) {
+        fn set<T: Clone>(place: &mut T, value: Option<&T>) {
+            if let Some(value) = value {
+                place.clone_from(value);
+            }
+        }
+        if says.api_version.is_some() {
+            self.api_version.clone_from(&says.api_version);
+        }
+        set(&mut self.key_header, says.key_header.as_ref());
+        set(&mut self.token_field, says.token_field.as_ref());
+        set(&mut self.system_role, says.system_role.as_ref());
+        set(&mut self.sampling, says.sampling.as_ref());
+        set(&mut self.reasoning, says.reasoning.as_ref());
+        set(&mut self.reasoning_back, says.reasoning_back.as_ref());
+        set(&mut self.schema, says.schema.as_ref());
+        set(&mut self.schema_with_tools, says.schema_with_tools.as_ref());
+        set(&mut self.tools, says.tools.as_ref());
+        set(&mut self.strict_tools, says.strict_tools.as_ref());
+        set(&mut self.stream, says.stream.as_ref());
+        set(&mut self.cache_marks, says.cache_marks.as_ref());
+        set(&mut self.signatures, says.signatures.as_ref());
+        set(&mut self.window_tokens, says.window_tokens.as_ref());
+        set(&mut self.max_output_tokens, says.max_output_tokens.as_ref());
+    }
+}
+
+/// Tokens of reasoning: a number, or what a word comes to.
+pub(crate) fn budget(word: &str) -> Option<u32> {
+    match word {
+        "none" => Some(0),
+        "minimal" => Some(1024),
+        "low" => Some(2048),
+        "medium" => Some(8192),
+        "high" => Some(16_384),
+        "xhigh" | "max" => Some(32_768),
+        number => number.parse().ok(),
+    }
+}
+
+impl Row {
+    fn fits(&self, config: &ModelConfig, place: &str) -> bool {
+        let any = |patterns: &Option<Vec<Pattern>>, text: Option<&str>| {
+            patterns.as_ref().is_none_or(|patterns| {
+                text.is_some_and(|text| patterns.iter().any(|pattern| pattern.0.is_match(text)))
+            })
+        };
+        self.provider == config.provider
+            && any(&self.models, Some(&config.model))
+            && any(&self.urls, Some(place))
+            && any(&self.versions, config.api_version.as_deref())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! The table as a whole, and the facts that adapters lean on.
+
+use super::*;
+
+fn quirks(provider: Provider, model: &str) -> Quirks {
+    Quirks::of(&ModelConfig::new(provider, model))
+}
+
+#[test]
+fn the_table_is_whole_and_begins_with_a_full_row_for_each_provider() {
+    toml::from_str::<Table>(include_str!("../quirks.toml")).unwrap();
+    let known: toml::Table = include_str!("../quirks.toml").parse().unwrap();
+    let keys = [
+        "api_version",
+        "key_header",
+        "token_field",
+        "system_role",
+        "sampling",
+        "reasoning",
+        "reasoning_back",
+        "schema",
+        "schema_with_tools",
+        "tools",
+        "strict_tools",
+        "stream",
+        "cache_marks",
+        "signatures",
+        "window_tokens",
+        "max_output_tokens",
+        "provider",
+        "models",
+        "urls",
+        "versions",
+    ];
+    let mut begun = std::collections::BTreeSet::new();
+    for row in known["row"].as_array().unwrap() {
+        let row = row.as_table().unwrap();
+        for key in row.keys() {
+            assert!(keys.contains(&key.as_str()), "{key}: no such quirk");
+        }
+        if begun.insert(row["provider"].as_str().unwrap().to_owned()) {
+            assert!(row.len() >= 14, "{row:?}");
+        }
+    }
+    assert_eq!(begun.len(), 4);
+}
+
+#[test]
+fn reasoning_models_of_openai_take_no_sampling() {
+    for model in [
+        "o1",
+        "o3-mini",
+        "o4-mini-2025-04-16",
+        "gpt-5",
+        "gpt-5.6-sol",
+        "gpt-6-astra",
+        "gpt-6.1-terra",
+    ] {
+        let quirks = quirks(Provider::Openai, model);
+        assert!(!quirks.sampling, "{model}");
+        assert_eq!(
+            quirks.token_field,
+            TokenField::MaxCompletionTokens,
+            "{model}"
+        );
+        assert_eq!(quirks.reasoning, Reasoning::Effort, "{model}");
+    }
+    assert!(!quirks(Provider::Openai, "openrouter/openai/gpt-6-astra").sampling);
+    for model in ["gpt-4o", "gpt-4.1-mini"] {
+        assert!(quirks(Provider::Openai, model).sampling, "{model}");
+    }
+    let local = quirks(Provider::Openai, "qwen3:8b");
+    assert_eq!(
+        (local.token_field, local.strict_tools),
+        (TokenField::MaxTokens, false)
+    );
+}
+
+#[test]
+fn the_key_goes_where_the_server_looks_for_it() {
+    let mut config = ModelConfig::new(Provider::Openai, "triage");
+    assert_eq!(Quirks::of(&config).key_header, "authorization");
+    config.base_url = Some("https://soc.openai.azure.com/openai/v1".to_owned());
+    assert_eq!(Quirks::of(&config).key_header, "api-key");
+    config.base_url = Some("http://127.0.0.1:1/openai".to_owned());
+    config.api_version = Some("2025-04-01-preview".to_owned());
+    assert_eq!(Quirks::of(&config).key_header, "api-key");
+
+    let mut config = ModelConfig::new(Provider::Gemini, "gemini-3-pro");
+    assert_eq!(Quirks::of(&config).key_header, "x-goog-api-key");
+    config.base_url = Some(
+        "https://europe-west1-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/google".to_owned(),
+    );
+    assert_eq!(Quirks::of(&config).key_header, "authorization");
+}
+
+#[test]
+fn an_older_version_of_messages_takes_sampling_from_models_that_do() {
+    let mut config = ModelConfig::new(Provider::Anthropic, "claude-haiku-4-5");
+    assert!(!Quirks::of(&config).sampling);
+    assert_eq!(
+        Quirks::of(&config).api_version.as_deref(),
+        Some("2026-10-21")
+    );
+    config.api_version = Some("2023-06-01".to_owned());
+    let older = Quirks::of(&config);
+    assert_eq!(
+        (older.sampling, older.key_header.as_str()),
+        (true, "x-api-key")
+    );
+    for model in ["claude-opus-4-8", "claude-sonnet-5", "claude-opus-5-5"] {
+        config.model = model.to_owned();
+        assert!(!Quirks::of(&config).sampling, "{model}");
+        assert_eq!(Quirks::of(&config).reasoning, Reasoning::Effort, "{model}");
+    }
+}
+
+#[test]
+fn the_configuration_wins() {
+    let mut config = ModelConfig::new(Provider::Bedrock, "us.deepseek.r1-v1:0");
+    assert!(!Quirks::of(&config).tools);
+    config.tools = Some(true);
+    config.schema = Some(SchemaMode::Tool);
+    config.window_tokens = Some(9);
+    config.max_output_tokens = Some(8);
+    let quirks = Quirks::of(&config);
+    assert_eq!(
+        (
+            quirks.tools,
+            quirks.schema,
+            quirks.window_tokens,
+            quirks.max_output_tokens
+        ),
+        (true, SchemaMode::Tool, 9, 8)
+    );
+}

@@ -1,0 +1,173 @@
+//! Keeps to a model's limits of requests and tokens per minute, by `governor` (GCRA), and leaves the model alone for as
+//! long as it told anybody.
+//!
+//! A fifth of the rate is kept for urgent requests. Turns are given in the order of asking, in two lanes: urgent and
+//! ordinary. Nobody waits past the own deadline, nor for a model whose circuit is open. The limits are of this process:
+//! several that share a key share its limits by configuration.
+
+mod bucket;
+mod estimate;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use nightshift_analyst::chat::{
+    ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Failure,
+};
+use tokio::time::{Instant, sleep_until};
+
+use crate::circuit::{Breaker, not_asked};
+use bucket::Bucket;
+use estimate::estimate;
+pub(crate) use estimate::output_tokens;
+
+/// Requests are spread: of a minute's worth no more than a sixth at once, as providers enforce the limit over seconds, too.
+const REQUESTS_AT_ONCE: u32 = 6;
+/// What the provider told to one request holds for all others so long at the most: an absurd value stops only that one.
+const QUIET_AT_MOST: Duration = Duration::from_secs(60);
+
+/// What a model may be asked in a minute; none: as much as one likes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Limits {
+    /// Requests.
+    pub(crate) requests_per_minute: Option<u32>,
+    /// Tokens, sent and received.
+    pub(crate) tokens_per_minute: Option<u32>,
+}
+
+/// A model that is asked no faster than its limits.
+pub(crate) struct Rate {
+    inner: Arc<dyn ChatModel>,
+    breaker: Breaker,
+    requests: Option<Bucket>,
+    tokens: Option<Bucket>,
+    /// Tokens used beyond the estimates so far, or less than zero: a credit. The next request bears them.
+    owed: Mutex<i64>,
+    /// The model is left alone until then.
+    quiet_until: Mutex<Instant>,
+    urgent: Lane,
+    ordinary: Lane,
+}
+
+/// Those who wait, the first one at the front.
+type Lane = tokio::sync::Mutex<()>;
+
+impl Rate {
+    /// Asks `inner` within its limits.
+    pub(crate) fn new(inner: Arc<dyn ChatModel>, limits: Limits, breaker: Breaker) -> Self {
+        Self {
+            inner,
+            breaker,
+            requests: limits
+                .requests_per_minute
+                .map(|limit| Bucket::per_minute(limit, limit / REQUESTS_AT_ONCE)),
+            tokens: limits
+                .tokens_per_minute
+                .map(|limit| Bucket::per_minute(limit, limit)),
+            owed: Mutex::default(),
+            quiet_until: Mutex::new(Instant::now()),
+            urgent: Lane::default(),
+            ordinary: Lane::default(),
+        }
+    }
+
+    /// Waits for a turn; the error is how long that would take, if it is too long.
+    async fn turn(&self, request: &ChatRequest, tokens: u64) -> Result<(), Duration> {
+        let lane = if request.urgent {
+            &self.urgent
+        } else {
+            &self.ordinary
+        };
+        let _front = lane.lock().await;
+        self.quiet(request.deadline).await?;
+        if let Some(bucket) = &self.requests {
+            bucket.take(1, request.urgent, request.deadline).await?;
+        }
+        if let Some(bucket) = &self.tokens {
+            let charged = signed(tokens).saturating_add(*locked(&self.owed)).max(0);
+            bucket
+                .take(charged.unsigned_abs(), request.urgent, request.deadline)
+                .await?;
+            self.owe(signed(tokens) - charged);
+        }
+        // Others may have been told to wait in the meantime.
+        self.quiet(request.deadline).await
+    }
+
+    /// Waits while the model is to be left alone; the error is how long that is, if it is too long.
+    async fn quiet(&self, deadline: Instant) -> Result<(), Duration> {
+        loop {
+            let until = *locked(&self.quiet_until);
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            if until >= deadline {
+                return Err(left);
+            }
+            sleep_until(until).await;
+        }
+    }
+
+    /// Corrects the estimate by what was used, and takes in what the provider told.
+    fn settle(&self, estimated: u64, result: &Result<ChatAnswer, ChatError>) {
+        let (usage, failure) = match result {
+            Ok(answer) => (answer.usage, None),
+            Err(error) => (error.usage, Some(error.failure)),
+        };
+        let used = usage.input_tokens + usage.output_tokens;
+        // An answer that did not come in time was perhaps made all the same.
+        if used > 0 || failure != Some(Failure::Timeout) {
+            self.owe(signed(used) - signed(estimated));
+        }
+        if let Some(after) = failure.and_then(Failure::after)
+            && after <= QUIET_AT_MOST
+        {
+            let mut quiet_until = locked(&self.quiet_until);
+            *quiet_until = (*quiet_until).max(Instant::now() + after);
+        }
+    }
+
+    /// Adds to what is owed. More than a minute's worth is never saved up.
+    fn owe(&self, tokens: i64) {
+        let Some(bucket) = &self.tokens else {
+            return;
+        };
+        let mut owed = locked(&self.owed);
+        *owed = owed.saturating_add(tokens).max(-i64::from(bucket.burst()));
+    }
+}
+
+#[async_trait]
+impl ChatModel for Rate {
+    fn traits(&self) -> &ChatTraits {
+        self.inner.traits()
+    }
+
+    async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
+        let estimated = self.tokens.as_ref().map_or(0, |_| estimate(request));
+        let turn = self
+            .breaker
+            .wait(request.deadline, self.turn(request, estimated))
+            .await
+            .and_then(|turn| turn.map_err(|wait| Failure::RateLimited { after: Some(wait) }));
+        if let Err(failure) = turn {
+            return Err(not_asked(&self.inner.traits().name, failure));
+        }
+        let result = self.inner.chat(request).await;
+        self.settle(estimated, &result);
+        result
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn signed(tokens: u64) -> i64 {
+    i64::try_from(tokens).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

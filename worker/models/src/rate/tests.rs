@@ -1,0 +1,154 @@
+use futures_util::future::join_all;
+
+use super::*;
+use crate::testing::{NOW, Scripted, answer, breaker, failed, request, secs, urgent, usage};
+
+fn limits(requests_per_minute: Option<u32>, tokens_per_minute: Option<u32>) -> Limits {
+    Limits {
+        requests_per_minute,
+        tokens_per_minute,
+    }
+}
+
+/// A model whose answers use so many tokens.
+fn using(tokens: u64) -> Arc<Scripted> {
+    Scripted::new(move |_, _| {
+        let mut answer = answer();
+        answer.usage = usage(tokens, 0);
+        (NOW, Ok(answer))
+    })
+}
+
+/// How many requests the model had in each of the first minutes, of `number` requests that all wait from the start.
+async fn per_minute(rate: Rate, model: &Scripted, number: usize, minutes: u64) -> Vec<usize> {
+    let start = Instant::now();
+    let requests: Vec<_> = (0..number).map(|_| request(secs(minutes * 60))).collect();
+    join_all(requests.iter().map(|request| rate.chat(request))).await;
+    let asked = model.asked();
+    (0..minutes)
+        .map(|minute| {
+            let from = start + secs(minute * 60);
+            let until = from + secs(60);
+            asked
+                .iter()
+                .filter(|at| (from..until).contains(*at))
+                .count()
+        })
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_per_minute_hold_and_a_fifth_is_kept() {
+    let model = using(0);
+    let rate = Rate::new(model.clone(), limits(Some(60), None), breaker());
+    // 48 of 60 in a minute; at the start 8 at once, which a quiet time had saved up.
+    let counts = per_minute(rate, &model, 500, 4).await;
+    assert_eq!(counts, [55, 48, 48, 48]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn tokens_per_minute_hold_by_what_is_used_not_by_what_was_guessed() {
+    // A request is guessed at 259 tokens.
+    for used in [50, 1_000, 7_000] {
+        let model = using(used);
+        let rate = Rate::new(model.clone(), limits(None, Some(10_000)), breaker());
+        let counts = per_minute(rate, &model, 5_000, 5).await;
+        let later: usize = counts[1..].iter().sum();
+        let tokens_per_minute = later as u64 * used / 4;
+        assert!(
+            (5_000..=8_800).contains(&tokens_per_minute),
+            "{used} used: {tokens_per_minute} a minute, {counts:?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_larger_than_a_minutes_tokens_is_not_locked_out() {
+    let model = using(1_500);
+    let rate = Rate::new(model.clone(), limits(None, Some(100)), breaker());
+    assert!(rate.chat(&request(secs(600))).await.is_ok());
+    // Its tokens are owed: the next one waits for them.
+    let start = Instant::now();
+    assert!(rate.chat(&request(secs(3_600))).await.is_ok());
+    assert!(start.elapsed() > secs(900), "{:?}", start.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a24_an_urgent_request_has_its_turn_at_once_behind_ten_thousand_others() {
+    for limits in [limits(Some(100), None), limits(None, Some(30_000))] {
+        let rate = Rate::new(using(300), limits, breaker());
+        let start = Instant::now();
+        let ordinary: Vec<_> = (0..10_000).map(|_| request(secs(120))).collect();
+        let crowd = join_all(ordinary.iter().map(|request| rate.chat(request)));
+        let late = async {
+            tokio::time::sleep(secs(45)).await;
+            let asked = Instant::now();
+            let result = rate.chat(&urgent(secs(120))).await;
+            (result.is_ok(), asked.elapsed())
+        };
+        let (_, urgent) = tokio::join!(crowd, late);
+        assert_eq!(urgent, (true, NOW), "{limits:?}");
+        assert!(start.elapsed() <= secs(120));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_would_wait_too_long_is_told_at_once_how_long() {
+    let model = using(0);
+    let rate = Rate::new(model.clone(), limits(Some(1), None), breaker());
+    rate.chat(&request(secs(10))).await.unwrap();
+    let start = Instant::now();
+    let error = rate.chat(&request(secs(10))).await.unwrap_err();
+    let Failure::RateLimited { after: Some(after) } = error.failure else {
+        panic!("{error:?}");
+    };
+    assert!(after > secs(59) && after <= secs(60), "{after:?}");
+    assert_eq!((error.requests, start.elapsed()), (0, NOW));
+    assert_eq!(model.count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn f20_what_the_provider_told_one_holds_for_all_unless_it_is_absurd() {
+    for (told, waits) in [(secs(20), secs(20)), (secs(86_400), NOW)] {
+        let model = Scripted::new(move |number, _| match number {
+            0 => {
+                let after = Some(told);
+                (NOW, Err(failed(Failure::RateLimited { after })))
+            }
+            _ => (NOW, Ok(answer())),
+        });
+        let rate = Rate::new(model, limits(None, None), breaker());
+        assert!(rate.chat(&request(secs(60))).await.is_err());
+        let start = Instant::now();
+        // Too short to wait for it: told so at once.
+        let short = rate.chat(&request(secs(5))).await;
+        assert_eq!(short.is_err(), !waits.is_zero());
+        assert_eq!(start.elapsed(), NOW);
+        assert!(rate.chat(&request(secs(60))).await.is_ok());
+        assert_eq!(start.elapsed(), waits);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn f20_who_waits_already_waits_for_what_others_are_told_meanwhile() {
+    // The first is told at once, the second, under way since before, after five seconds.
+    let model = Scripted::new(move |number, _| {
+        let limited = |after| failed(Failure::RateLimited { after: Some(after) });
+        match number {
+            0 => (secs(1), Err(limited(secs(10)))),
+            1 => (secs(5), Err(limited(secs(40)))),
+            _ => (NOW, Ok(answer())),
+        }
+    });
+    let rate = Rate::new(model.clone(), limits(None, None), breaker());
+    let start = Instant::now();
+    let requests = [request(secs(90)), request(secs(90)), request(secs(90))];
+    let late = async {
+        tokio::time::sleep(secs(2)).await;
+        rate.chat(&requests[2]).await
+    };
+    let (first, second, third) =
+        tokio::join!(rate.chat(&requests[0]), rate.chat(&requests[1]), late);
+    assert!(first.is_err() && second.is_err() && third.is_ok());
+    assert_eq!(model.asked()[2] - start, secs(45));
+}

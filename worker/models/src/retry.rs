@@ -1,0 +1,110 @@
+//! Asks again after a failure that may pass: exponential backoff with full jitter, by `backon`.
+//!
+//! This is the only retry of the whole stack. A provider is never asked earlier than it told, and nothing is waited for
+//! that cannot come before the request's deadline: then the last error is returned at once. What cannot pass in seconds,
+//! such as a spend limit or a wrong key, is not tried again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use backon::{Backoff, BackoffBuilder, ExponentialBuilder, Retryable};
+use nightshift_analyst::chat::{
+    ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Failure, time_left,
+};
+use tokio::time::timeout_at;
+
+use crate::spent::Spent;
+
+/// Upper bounds of the waits: half a second, then twice as much each time, up to 16 seconds.
+const WAITS: ExponentialBuilder = ExponentialBuilder::new()
+    .with_min_delay(Duration::from_millis(500))
+    .with_factor(2.0)
+    .with_max_delay(Duration::from_secs(16))
+    .with_max_times(6);
+
+/// Tokio's timers round up to this.
+const TICK: Duration = Duration::from_millis(1);
+
+/// A model that is asked again.
+pub struct Retry {
+    inner: Arc<dyn ChatModel>,
+    seed: Option<u64>,
+}
+
+impl Retry {
+    /// Asks `inner` again where that may help.
+    #[must_use]
+    pub fn new(inner: Arc<dyn ChatModel>) -> Self {
+        Self { inner, seed: None }
+    }
+
+    /// The same with waits that can be foretold, for tests.
+    #[must_use]
+    pub fn with_seed(self, seed: u64) -> Self {
+        Self {
+            seed: Some(seed),
+            ..self
+        }
+    }
+
+    /// One try, ended by the deadline.
+    async fn once(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
+        match timeout_at(request.deadline, self.inner.chat(request)).await {
+            Ok(result) => result,
+            Err(_) => Err(self.late("no answer came before the question's time was over")),
+        }
+    }
+
+    fn late(&self, what: &str) -> ChatError {
+        ChatError::new(&self.inner.traits().name, Failure::Timeout, what)
+    }
+}
+
+#[async_trait]
+impl ChatModel for Retry {
+    fn traits(&self) -> &ChatTraits {
+        self.inner.traits()
+    }
+
+    async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
+        if time_left(request).is_zero() {
+            return Err(ChatError {
+                requests: 0,
+                ..self.late("the question's time was over before the model was asked")
+            });
+        }
+        let mut spent = Spent::default();
+        let mut last = (|| self.once(request))
+            .retry(full_jitter(self.seed))
+            .when(|error: &ChatError| error.failure.is_transient())
+            .adjust(|error, wait| within(request, error.failure.after(), wait?))
+            .notify(|error, _| spent.add(error))
+            .await;
+        spent.add_to(&mut last);
+        last
+    }
+}
+
+/// Waits between nothing and the growing bound. `backon`'s own jitter lies between the bound and twice it, so the bound
+/// is taken off again.
+fn full_jitter(seed: Option<u64>) -> impl Backoff {
+    let mut jittered = WAITS.with_jitter();
+    if let Some(seed) = seed {
+        jittered = jittered.with_jitter_seed(seed);
+    }
+    jittered
+        .build()
+        .zip(WAITS.build())
+        .map(|(jittered, bound)| jittered.saturating_sub(bound))
+}
+
+/// The wait before the next try: what the provider told, and the jitter on top, so that those who were told the same do
+/// not come back at once; none when it would end too late to ask.
+fn within(request: &ChatRequest, told: Option<Duration>, jitter: Duration) -> Option<Duration> {
+    let wait = told.unwrap_or_default().saturating_add(jitter);
+    (wait.saturating_add(TICK) < time_left(request)).then_some(wait)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,267 @@
+//! Answers to a schema: which dialect of JSON Schema a provider reads, and how one is asked for where it reads none.
+//!
+//! A constraint that a provider does not know is not lost: it goes into the description, where the model reads it, and
+//! the answer is validated by the analyst anyway. Which way works is learnt once per model and process.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use nightshift_analyst::chat::{ChatAnswer, ChatError, Failure, OutputSchema};
+use serde_json::{Map, Value};
+
+use crate::{ModelConfig, SchemaMode};
+
+/// What a provider reads of JSON Schema.
+pub(crate) struct Dialect {
+    /// Keywords with values that are no schemas.
+    plain: &'static [&'static str],
+    /// Whether it knows `const`; else it becomes an `enum` of one.
+    constant: bool,
+    /// Whether an array may want more than one item.
+    many_items: bool,
+}
+
+/// Structured outputs of OpenAI (guide "Structured Outputs", supported schemas).
+pub(crate) const OPENAI: Dialect = Dialect {
+    plain: &[
+        "type",
+        "enum",
+        "const",
+        "$ref",
+        "pattern",
+        "format",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "minItems",
+        "maxItems",
+        "required",
+    ],
+    constant: true,
+    many_items: true,
+};
+
+/// Structured outputs of Anthropic, as its SDK transforms schemas.
+pub(crate) const ANTHROPIC: Dialect = Dialect {
+    plain: &[
+        "type", "enum", "const", "$ref", "format", "minItems", "required",
+    ],
+    constant: true,
+    many_items: false,
+};
+
+/// `responseJsonSchema` of Gemini (API reference, `GenerationConfig`).
+pub(crate) const GEMINI: Dialect = Dialect {
+    plain: &[
+        "type",
+        "enum",
+        "$ref",
+        "format",
+        "minimum",
+        "maximum",
+        "minItems",
+        "maxItems",
+        "required",
+        "propertyOrdering",
+    ],
+    constant: false,
+    many_items: true,
+};
+
+/// Keywords that say nothing of what fits.
+const SILENT: [&str; 6] = ["$schema", "$id", "$comment", "title", "default", "examples"];
+
+impl Dialect {
+    /// The schema in this dialect.
+    pub(crate) fn fit(&self, schema: &Value) -> Value {
+        let Value::Object(schema) = schema else {
+            return schema.clone();
+        };
+        let mut fitted = Map::new();
+        let mut rest = Vec::new();
+        for (key, value) in schema {
+            match key.as_str() {
+                "properties" | "$defs" => {
+                    fitted.insert(key.clone(), self.fit_map(value));
+                }
+                "items" | "additionalProperties" => {
+                    fitted.insert(key.clone(), self.fit(value));
+                }
+                "anyOf" | "oneOf" => {
+                    fitted.insert("anyOf".to_owned(), self.fit_list(value));
+                }
+                "const" if !self.constant => {
+                    fitted.insert("enum".to_owned(), Value::Array(vec![value.clone()]));
+                }
+                "minItems" if !self.many_items && value.as_u64().is_none_or(|least| least > 1) => {
+                    rest.push((key, value));
+                }
+                "description" => {
+                    fitted.insert(key.clone(), value.clone());
+                }
+                key if self.plain.contains(&key) => {
+                    fitted.insert(key.to_owned(), value.clone());
+                }
+                key if SILENT.contains(&key) => {}
+                _ => rest.push((key, value)),
+            }
+        }
+        tell(&mut fitted, &rest);
+        Value::Object(fitted)
+    }
+
+    fn fit_map(&self, value: &Value) -> Value {
+        let Value::Object(map) = value else {
+            return value.clone();
+        };
+        Value::Object(
+            map.iter()
+                .map(|(name, schema)| (name.clone(), self.fit(schema)))
+                .collect(),
+        )
+    }
+
+    fn fit_list(&self, value: &Value) -> Value {
+        let Value::Array(list) = value else {
+            return value.clone();
+        };
+        Value::Array(list.iter().map(|schema| self.fit(schema)).collect())
+    }
+}
+
+/// Puts what the dialect does not know into the description.
+fn tell(schema: &mut Map<String, Value>, rest: &[(&String, &Value)]) {
+    if rest.is_empty() {
+        return;
+    }
+    let told: Vec<String> = rest
+        .iter()
+        .map(|(key, value)| format!("{key}: {value}"))
+        .collect();
+    let told = format!("({})", told.join(", "));
+    let description = match schema.get("description").and_then(Value::as_str) {
+        Some(text) if !text.is_empty() => format!("{text} {told}"),
+        _ => told,
+    };
+    schema.insert("description".to_owned(), Value::String(description));
+}
+
+/// Whether the rules of strict schemas hold: every object lists all its properties as required, and takes no others.
+pub(crate) fn is_strict(schema: &Value) -> bool {
+    match schema {
+        Value::Object(schema) => {
+            let closed = schema.get("type").and_then(Value::as_str) != Some("object")
+                || (schema.get("additionalProperties") == Some(&Value::Bool(false))
+                    && all_required(schema));
+            closed
+                && schema
+                    .iter()
+                    .filter(|(key, _)| *key != "enum" && *key != "const")
+                    .all(|(_, value)| is_strict(value))
+        }
+        Value::Array(list) => list.iter().all(is_strict),
+        _ => true,
+    }
+}
+
+fn all_required(schema: &Map<String, Value>) -> bool {
+    let required = schema.get("required").and_then(Value::as_array);
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+        return true;
+    };
+    properties.keys().all(|name| {
+        required.is_some_and(|list| list.iter().any(|entry| entry.as_str() == Some(name)))
+    })
+}
+
+/// The words that ask for a schema.
+pub(crate) fn words(output: &OutputSchema, may_call: bool) -> String {
+    let unless = if may_call {
+        "Unless you call a tool, answer"
+    } else {
+        "Answer"
+    };
+    format!(
+        "{unless} with one JSON object that fits this JSON schema, without any text around it:\n{}",
+        output.schema
+    )
+}
+
+/// The way that works with one model, as far as was seen.
+pub(crate) struct Ways {
+    weaker: AtomicU8,
+    first: SchemaMode,
+    name: String,
+}
+
+impl Ways {
+    pub(crate) fn new(config: &ModelConfig, first: SchemaMode) -> Self {
+        Self {
+            weaker: AtomicU8::new(0),
+            first,
+            name: config.full_name(),
+        }
+    }
+
+    /// The strongest way that was not refused.
+    pub(crate) fn mode(&self) -> SchemaMode {
+        match self.first as u8 + self.weaker.load(Ordering::Relaxed) {
+            0 => SchemaMode::Strict,
+            1 => SchemaMode::Tool,
+            _ => SchemaMode::Prompt,
+        }
+    }
+
+    /// Asks in the strongest way, and in weaker ones as the provider refuses them.
+    pub(crate) async fn walk<F>(
+        &self,
+        ask: impl Fn(SchemaMode) -> F + Send,
+    ) -> Result<ChatAnswer, ChatError>
+    where
+        F: Future<Output = Result<ChatAnswer, ChatError>> + Send,
+    {
+        let mut requests = 1;
+        loop {
+            let mode = self.mode();
+            match ask(mode).await {
+                Err(error) if self.weaken(mode, &error) => requests += 1,
+                Err(error) => return Err(ChatError { requests, ..error }),
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Whether the error says that `mode` is not known there; then a weaker one counts from now on.
+    pub(crate) fn weaken(&self, mode: SchemaMode, error: &ChatError) -> bool {
+        let named: &[&str] = match mode {
+            SchemaMode::Strict => &[
+                "response_format",
+                "json_schema",
+                "structured output",
+                "output_config",
+                "output_format",
+                "responsejsonschema",
+                "response_schema",
+                "outputconfig",
+                "textformat",
+                "'strict'",
+                "\"strict\"",
+            ],
+            SchemaMode::Tool => &["tool_choice", "tool choice", "toolchoice", "forced"],
+            SchemaMode::Prompt => return false,
+        };
+        let words = error.what.to_lowercase();
+        if error.failure != Failure::BadRequest || !named.iter().any(|name| words.contains(name)) {
+            return false;
+        }
+        let weaker = mode as u8 + 1 - self.first as u8;
+        if self.weaker.fetch_max(weaker, Ordering::Relaxed) < weaker {
+            tracing::warn!(model = %self.name, refused = ?mode, now = ?self.mode(), why = %error.what, "answers to a schema are asked for in a weaker way");
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! An analyst that is asked only while the day's budget has room.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use nightshift_alert::Severity;
+use nightshift_engine::{
+    Analyst, Answer, ConcludeQuestion, ConclusionDraft, Cost, DecideQuestion, Decision, NoAnswer,
+    PlanAnswer, PlanQuestion, ReflectQuestion, Reflection, TurnAnswer, TurnQuestion,
+};
+
+use super::{Purse, is_urgent};
+
+/// The analyst of one case, behind the purse. Whether it may be asked depends on the alert's severity alone.
+pub(crate) struct Guard {
+    analyst: Arc<dyn Analyst>,
+    purse: Arc<Purse>,
+    urgent: bool,
+    reserve: Cost,
+}
+
+impl Guard {
+    /// Puts the purse before this analyst, for a case of this severity and questions that are charged with `reserve`.
+    pub(crate) fn new(
+        analyst: Arc<dyn Analyst>,
+        purse: Arc<Purse>,
+        severity: Severity,
+        reserve: Cost,
+    ) -> Self {
+        Self {
+            analyst,
+            purse,
+            urgent: is_urgent(severity),
+            reserve,
+        }
+    }
+
+    async fn ask<T>(
+        &self,
+        question: impl Future<Output = Result<Answer<T>, NoAnswer>>,
+    ) -> Result<Answer<T>, NoAnswer> {
+        let permit = self.purse.permit(self.urgent, self.reserve.usd).await?;
+        let answer = question.await;
+        permit.settle(match &answer {
+            Ok(answer) => answer.cost,
+            Err(none) => none.cost,
+        });
+        answer
+    }
+}
+
+#[async_trait]
+impl Analyst for Guard {
+    async fn plan(&self, question: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
+        self.ask(self.analyst.plan(question)).await
+    }
+
+    async fn turn(&self, question: &TurnQuestion) -> Result<Answer<TurnAnswer>, NoAnswer> {
+        self.ask(self.analyst.turn(question)).await
+    }
+
+    async fn decide(&self, question: &DecideQuestion) -> Result<Answer<Decision>, NoAnswer> {
+        self.ask(self.analyst.decide(question)).await
+    }
+
+    async fn reflect(&self, question: &ReflectQuestion) -> Result<Answer<Reflection>, NoAnswer> {
+        self.ask(self.analyst.reflect(question)).await
+    }
+
+    async fn conclude(
+        &self,
+        question: &ConcludeQuestion,
+    ) -> Result<Answer<ConclusionDraft>, NoAnswer> {
+        self.ask(self.analyst.conclude(question)).await
+    }
+}

@@ -1,0 +1,176 @@
+//! The purse: what the day has cost, read from the store every few seconds, and what this process spends in between.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use chrono::NaiveDate;
+use nightshift_engine::{AskError, Clock, Cost, Measure, Meter};
+use tokio::time::Instant;
+
+use super::{DayBudget, DaySpent};
+use crate::Spending;
+
+/// How long a reading counts.
+const READ_EVERY: Duration = Duration::from_secs(5);
+
+/// Says whether the day's budget has room for a question. One for all cases of a process.
+pub struct Purse {
+    budget: DayBudget,
+    spending: Arc<dyn Spending>,
+    clock: Arc<dyn Clock>,
+    meter: Arc<dyn Meter>,
+    /// One reading at a time; who waits for it uses it.
+    reading: tokio::sync::Mutex<()>,
+    known: Mutex<Known>,
+}
+
+/// What is known of the day.
+#[derive(Debug, Default)]
+struct Known {
+    read: Option<Reading>,
+    /// What questions of this process cost since the reading.
+    since: DaySpent,
+    /// What is charged for questions of this process that run.
+    running: DaySpent,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Reading {
+    day: NaiveDate,
+    at: Instant,
+    spent: DaySpent,
+}
+
+impl fmt::Debug for Purse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = self.known();
+        f.debug_struct("Purse")
+            .field("budget", &self.budget)
+            .field("known", &*known)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Purse {
+    /// The purse of this budget.
+    pub fn new(
+        budget: DayBudget,
+        spending: Arc<dyn Spending>,
+        clock: Arc<dyn Clock>,
+        meter: Arc<dyn Meter>,
+    ) -> Self {
+        let purse = Self {
+            budget,
+            spending,
+            clock,
+            meter,
+            reading: tokio::sync::Mutex::default(),
+            known: Mutex::default(),
+        };
+        purse.tell(0.0);
+        purse
+    }
+
+    /// Room for one question, kept until the permit is settled or dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`AskError::Budget`] where there is none, or where the day's sum was never read.
+    pub(super) async fn permit(
+        &self,
+        urgent: bool,
+        reserve_usd: f64,
+    ) -> Result<Permit<'_>, AskError> {
+        let today = self.clock.now().date_naive();
+        self.read(today).await;
+        let mut known = self.known();
+        let Some(reading) = known.read.filter(|reading| reading.day == today) else {
+            return Err(AskError::Budget {
+                what: "what the day's budget has left cannot be read".to_owned(),
+            });
+        };
+        let spent = reading.spent + known.since + known.running;
+        if !self.budget.has_room(spent, reserve_usd, urgent) {
+            return Err(self.budget.refusal());
+        }
+        known.running.add(urgent, reserve_usd);
+        Ok(Permit {
+            purse: self,
+            urgent,
+            reserve_usd,
+            cost_usd: reserve_usd,
+        })
+    }
+
+    /// Reads the day's sum, unless a reading of this day still counts. Where it cannot be read the last one goes on to
+    /// count, with what this process spent since.
+    async fn read(&self, today: NaiveDate) {
+        let counts = |known: &Known| {
+            let reading = known.read.filter(|reading| reading.day == today);
+            reading.is_some_and(|reading| reading.at.elapsed() < READ_EVERY)
+        };
+        if counts(&self.known()) {
+            return;
+        }
+        let _one = self.reading.lock().await;
+        if counts(&self.known()) {
+            return;
+        }
+        let before = self.known().since;
+        match self.spending.spent_on(today).await {
+            Ok(spent) => {
+                let mut known = self.known();
+                known.read = Some(Reading {
+                    day: today,
+                    at: Instant::now(),
+                    spent,
+                });
+                // What was settled while the store was read may not be in it.
+                known.since.urgent_usd -= before.urgent_usd;
+                known.since.other_usd -= before.other_usd;
+                drop(known);
+                self.tell(spent.usd());
+            }
+            Err(error) => tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "what the day has cost was not read"
+            ),
+        }
+    }
+
+    fn tell(&self, spent: f64) {
+        self.meter.count(&Measure::DayBudget {
+            spent,
+            cap: self.budget.cap_usd(),
+            reserved: self.budget.reserved_usd(),
+        });
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Room for one question. A question that is dropped before its answer is in stays charged with what was kept for it.
+pub(super) struct Permit<'a> {
+    purse: &'a Purse,
+    urgent: bool,
+    reserve_usd: f64,
+    cost_usd: f64,
+}
+
+impl Permit<'_> {
+    /// The question is answered, at this cost.
+    pub(super) fn settle(mut self, cost: Cost) {
+        self.cost_usd = cost.usd;
+    }
+}
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        let mut known = self.purse.known();
+        known.running.add(self.urgent, -self.reserve_usd);
+        known.since.add(self.urgent, self.cost_usd);
+    }
+}

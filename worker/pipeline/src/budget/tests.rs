@@ -1,0 +1,376 @@
+//! The rule, the purse and the tab.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, NaiveDate, Utc};
+use nightshift_alert::Severity;
+use nightshift_engine::{
+    AskError, Clock, CommandId, Cost, Event, EventBody, Measure, Meter, NoMeter, Outcome, State,
+};
+use proptest::prelude::*;
+
+use super::purse::Permit;
+use super::*;
+use crate::{Spending, StoreError};
+
+/// A store that knows only what days cost.
+#[derive(Default)]
+struct Ledger {
+    spent: Mutex<DaySpent>,
+    day: Mutex<NaiveDate>,
+    reads: Mutex<u32>,
+    away: Mutex<bool>,
+}
+
+impl Ledger {
+    fn note(&self, urgent: bool, usd: f64) {
+        self.spent.lock().unwrap().add(urgent, usd);
+    }
+}
+
+#[async_trait]
+impl Spending for Ledger {
+    async fn spent_on(&self, day: NaiveDate) -> Result<DaySpent, StoreError> {
+        *self.reads.lock().unwrap() += 1;
+        if *self.away.lock().unwrap() {
+            return Err(StoreError::Database {
+                doing: "sum up",
+                cause: "away".into(),
+            });
+        }
+        let today = *self.day.lock().unwrap() == day;
+        Ok(if today {
+            *self.spent.lock().unwrap()
+        } else {
+            DaySpent::default()
+        })
+    }
+}
+
+/// A clock that is set.
+struct Set(Mutex<DateTime<Utc>>);
+
+impl Clock for Set {
+    fn now(&self) -> DateTime<Utc> {
+        *self.0.lock().unwrap()
+    }
+}
+
+fn noon() -> DateTime<Utc> {
+    DateTime::from_timestamp(1_772_366_400, 0).unwrap()
+}
+
+struct World {
+    ledger: Arc<Ledger>,
+    clock: Arc<Set>,
+}
+
+impl World {
+    fn new() -> Self {
+        let ledger = Arc::new(Ledger::default());
+        *ledger.day.lock().unwrap() = noon().date_naive();
+        Self {
+            ledger,
+            clock: Arc::new(Set(Mutex::new(noon()))),
+        }
+    }
+
+    fn purse(&self, usd: f64) -> Purse {
+        Purse::new(
+            DayBudget::new(usd).unwrap(),
+            self.ledger.clone(),
+            self.clock.clone(),
+            Arc::new(NoMeter),
+        )
+    }
+
+    /// The answer is in and journaled.
+    fn settle(&self, permit: Permit<'_>, urgent: bool, usd: f64) {
+        permit.settle(Cost {
+            usd,
+            ..Cost::default()
+        });
+        self.ledger.note(urgent, usd);
+    }
+}
+
+#[test]
+fn the_rule() {
+    let budget = DayBudget::new(10.0).unwrap();
+    // urgent spent, other spent, reserve, room for urgent, room for others
+    for (urgent_usd, other_usd, reserve, urgent, other) in [
+        (0.0, 0.0, 0.1, true, true),
+        (0.0, 4.9, 0.1, true, true),
+        (0.0, 4.95, 0.1, true, false),
+        (0.0, 5.0, 0.0, true, false),
+        (4.9, 4.9, 0.1, true, true),
+        (9.0, 0.5, 0.1, true, true),
+        (9.95, 0.0, 0.1, false, false),
+        (5.0, 5.0, 0.0, false, false),
+        (20.0, 0.0, 0.0, false, false),
+    ] {
+        let spent = DaySpent {
+            urgent_usd,
+            other_usd,
+        };
+        assert_eq!(budget.has_room(spent, reserve, true), urgent, "{spent:?}");
+        assert_eq!(budget.has_room(spent, reserve, false), other, "{spent:?}");
+    }
+}
+
+#[test]
+fn no_cap_is_no_budget_and_half_is_kept_for_high_and_critical() {
+    for usd in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert_eq!(DayBudget::new(usd), None);
+    }
+    let urgent: Vec<Severity> = Severity::ALL
+        .into_iter()
+        .filter(|s| is_urgent(*s))
+        .collect();
+    assert_eq!(urgent, [Severity::High, Severity::Critical]);
+    let budget = DayBudget::new(7.5).unwrap();
+    assert!((budget.reserved_usd() - 3.75).abs() < 1e-9);
+    assert_eq!(
+        budget.refusal().to_string(),
+        "the day's budget of 7.5 USD is spent (half is kept for high and critical)"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a26_lows_spend_their_half_first_and_a_critical_one_still_gets_the_model() {
+    let world = World::new();
+    let purse = world.purse(2.0);
+    let mut asked = 0;
+    for _ in 0..200 {
+        if let Ok(permit) = purse.permit(false, 0.0625).await {
+            world.settle(permit, false, 0.0625);
+            asked += 1;
+        }
+        tokio::time::advance(Duration::from_millis(700)).await;
+    }
+    assert_eq!(asked, 16, "a dollar at sixteen questions a dollar");
+    for _ in 0..15 {
+        let permit = purse
+            .permit(true, 0.0625)
+            .await
+            .expect("the reserve is there");
+        world.settle(permit, true, 0.0625);
+    }
+    assert!(purse.permit(false, 0.0625).await.is_err());
+    let permit = purse.permit(true, 0.0625).await.unwrap();
+    world.settle(permit, true, 0.0625);
+    assert!(matches!(
+        purse.permit(true, 0.0625).await.err(),
+        Some(AskError::Budget { .. })
+    ));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_runs_together_is_counted_before_its_answers_are_in() {
+    let world = World::new();
+    let purse = world.purse(1.0);
+    let mut permits = Vec::new();
+    for _ in 0..50 {
+        permits.extend(purse.permit(true, 0.1).await.ok());
+    }
+    assert!((9..=10).contains(&permits.len()), "{}", permits.len());
+    assert_eq!(*world.ledger.reads.lock().unwrap(), 1, "one reading counts");
+    // A question that is dropped stays charged, one that was cheaper makes room.
+    drop(permits.pop());
+    assert!(purse.permit(true, 0.1).await.is_err());
+    world.settle(permits.pop().unwrap(), true, 0.0);
+    assert!(purse.permit(true, 0.1).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_sum_is_read_every_few_seconds_and_each_day_has_its_own() {
+    let world = World::new();
+    let purse = world.purse(1.0);
+    drop(purse.permit(true, 0.0).await.unwrap());
+    world.ledger.note(true, 5.0);
+    tokio::time::advance(Duration::from_millis(4900)).await;
+    drop(purse.permit(true, 0.0).await.expect("not read again yet"));
+    tokio::time::advance(Duration::from_millis(200)).await;
+    assert!(purse.permit(true, 0.0).await.is_err(), "another process");
+    *world.clock.0.lock().unwrap() = noon() + chrono::Duration::hours(13);
+    drop(purse.permit(true, 0.0).await.expect("a new day"));
+    assert_eq!(*world.ledger.reads.lock().unwrap(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sum_that_cannot_be_read_is_the_last_one_and_without_one_nothing_is_asked() {
+    let world = World::new();
+    let purse = world.purse(1.0);
+    *world.ledger.away.lock().unwrap() = true;
+    assert!(purse.permit(true, 0.1).await.is_err());
+    *world.ledger.away.lock().unwrap() = false;
+    world.settle(purse.permit(true, 0.1).await.unwrap(), true, 0.85);
+    *world.ledger.away.lock().unwrap() = true;
+    tokio::time::advance(Duration::from_secs(60)).await;
+    drop(purse.permit(true, 0.1).await.expect("0.85 of 1 is spent"));
+    assert!(purse.permit(true, 0.1).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn readings_are_metered() {
+    #[derive(Default)]
+    struct Seen(Mutex<Vec<Measure>>);
+    impl Meter for Seen {
+        fn count(&self, measure: &Measure) {
+            self.0.lock().unwrap().push(measure.clone());
+        }
+    }
+    let world = World::new();
+    let seen = Arc::new(Seen::default());
+    let budget = DayBudget::new(8.0).unwrap();
+    let purse = Purse::new(
+        budget,
+        world.ledger.clone(),
+        world.clock.clone(),
+        seen.clone(),
+    );
+    world.ledger.note(false, 0.5);
+    world.ledger.note(true, 1.0);
+    drop(purse.permit(true, 0.0).await);
+    let of = |spent| Measure::DayBudget {
+        spent,
+        cap: 8.0,
+        reserved: 4.0,
+    };
+    assert_eq!(*seen.0.lock().unwrap(), [of(0.0), of(1.5)]);
+}
+
+fn event(body: EventBody) -> Event {
+    Event::new(noon(), body)
+}
+
+fn started(id: &CommandId, usd: f64) -> Event {
+    event(EventBody::Started {
+        id: id.clone(),
+        attempt: 1,
+        reserved: Cost {
+            usd,
+            ..Cost::default()
+        },
+    })
+}
+
+fn finished(id: &CommandId, usd: f64) -> Event {
+    event(EventBody::Finished {
+        id: id.clone(),
+        outcome: Box::new(Outcome::AskFailed(AskError::Timeout { what: "x".into() })),
+        cost: Cost {
+            usd,
+            ..Cost::default()
+        },
+        degraded: None,
+        model: None,
+    })
+}
+
+#[test]
+fn the_tab_is_what_the_engine_counts_as_spent() {
+    let (plan, turn) = (CommandId::plan(), CommandId::reflect(1));
+    let claimed = |epoch| event(EventBody::Claimed { epoch });
+    let withdrawn = event(EventBody::Withdrawn { id: plan.clone() });
+    for (events, spent) in [
+        (vec![started(&plan, 0.5)], 0.0),
+        (vec![started(&plan, 0.5), finished(&plan, 0.75)], 0.75),
+        (vec![started(&plan, 0.5), withdrawn], 0.0),
+        (
+            vec![
+                started(&plan, 0.5),
+                started(&turn, 0.25),
+                finished(&plan, 0.125),
+                event(EventBody::TimeUp),
+                started(&turn, 0.25),
+                finished(&turn, 1.0),
+            ],
+            1.375,
+        ),
+    ] {
+        let mut tab = Tab::new(Severity::Low, &State::default());
+        let mut state = State::default();
+        let mut sum = 0.0;
+        for event in std::iter::once(claimed(1)).chain(events) {
+            nightshift_engine::apply(&mut state, &event);
+            let charge = tab.charge(std::slice::from_ref(&event));
+            assert!(!charge.urgent && charge.day == noon().date_naive());
+            sum += charge.usd;
+        }
+        assert_eq!((sum, state.spent.usd), (spent, spent));
+        // The next worker takes over what was lost.
+        let lost: f64 = state.in_flight.values().map(|one| one.reserved.usd).sum();
+        let mut next = Tab::new(Severity::Critical, &state);
+        nightshift_engine::apply(&mut state, &claimed(2));
+        let charge = next.charge(&[claimed(2)]);
+        assert_eq!((charge.usd, charge.urgent), (lost, true));
+        assert_eq!(sum + charge.usd, state.spent.usd);
+        assert_eq!(next.charge(&[claimed(3)]).usd, 0.0, "once");
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Happens {
+    Asked { urgent: bool },
+    Answered { which: usize, cost: f64 },
+    Dropped { which: usize },
+    Passes(u64),
+}
+
+fn happens() -> impl Strategy<Value = Happens> {
+    prop_oneof![
+        6 => any::<bool>().prop_map(|urgent| Happens::Asked { urgent }),
+        4 => (0..64_usize, 0.0..0.3).prop_map(|(which, cost)| Happens::Answered { which, cost }),
+        1 => (0..64_usize).prop_map(|which| Happens::Dropped { which }),
+        2 => (0..6_000_u64).prop_map(Happens::Passes),
+    ]
+}
+
+/// What a question is charged with, and the most that one costs.
+const RESERVE: f64 = 0.1;
+const DEAREST: f64 = 0.3;
+/// Most questions that run at once.
+const RUNNING: usize = 6;
+
+proptest! {
+    /// The bound that `docs/budget.md` states for one process: what the questions that run at once cost beyond what
+    /// they were charged with, for the whole and for the half of the lesser alerts.
+    #[test]
+    fn the_overshoot_is_bounded(
+        happenings in prop::collection::vec(happens(), 1..120), cap in 0.1..3.0_f64,
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let world = World::new();
+            let purse = world.purse(cap);
+            let mut running: Vec<(Permit<'_>, bool)> = Vec::new();
+            for one in happenings {
+                match one {
+                    Happens::Asked { urgent } if running.len() < RUNNING => {
+                        let permit = purse.permit(urgent, RESERVE).await.ok();
+                        running.extend(permit.map(|permit| (permit, urgent)));
+                    }
+                    Happens::Answered { which, cost } if !running.is_empty() => {
+                        let (permit, urgent) = running.remove(which % running.len());
+                        world.settle(permit, urgent, cost);
+                    }
+                    Happens::Dropped { which } if !running.is_empty() => {
+                        let (permit, urgent) = running.remove(which % running.len());
+                        drop(permit);
+                        world.ledger.note(urgent, RESERVE);
+                    }
+                    Happens::Passes(millis) => tokio::time::advance(Duration::from_millis(millis)).await,
+                    _ => {}
+                }
+                let spent = *world.ledger.spent.lock().unwrap();
+                let over = RUNNING as f64 * (DEAREST - RESERVE) + 1e-9;
+                assert!(spent.usd() <= cap + over, "{spent:?} of {cap}");
+                assert!(spent.other_usd <= cap / 2.0 + over, "{spent:?} of {cap}");
+            }
+        });
+    }
+}

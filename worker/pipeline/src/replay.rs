@@ -1,0 +1,198 @@
+//! Replay: a recorded case is worked on again, by another profile, with the tool results that its journal holds.
+//!
+//! No tool is called and nothing is stored. What the recording does not hold is told to the analyst as not available,
+//! and counted, so that nobody takes two runs for comparable that saw different things.
+
+mod compare;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use nightshift_engine::{
+    CallContext, Clock, DriveError, End, Event, EventBody, Journal, JournalError, Meter, Outcome,
+    Ports, State, ToolCall, ToolError, ToolOutput, ToolSpec, Toolbox, drive, evidence_read, fold,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{CaseId, Profile, Watcher};
+
+pub use compare::{Difference, Side, StepLine, compare};
+
+/// Why a case cannot be replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// Its journal has no beginning.
+    #[error("the journal of the case was never opened: nothing of it was recorded")]
+    NotOpened,
+    /// The machine.
+    #[error("the replay did not come to its end")]
+    Drive(#[from] DriveError),
+    /// It was stopped.
+    #[error("the replay was stopped")]
+    Stopped,
+}
+
+/// What came of a replay.
+#[derive(Debug)]
+pub struct Replayed {
+    /// The case as it was recorded.
+    pub before: State,
+    /// The case as the profile concludes it.
+    pub after: State,
+    /// Calls that the profile made and the recording does not hold.
+    pub missing: Vec<String>,
+}
+
+/// Works on a recorded case again.
+///
+/// # Errors
+///
+/// When the journal is empty, the replay is stopped, or an analyst is down and nobody takes over.
+pub async fn replay(
+    events: &[Event],
+    profile: &Profile,
+    clock: Arc<dyn Clock>,
+    meter: Arc<dyn Meter>,
+    watcher: Option<Arc<dyn Watcher>>,
+    release: &CancellationToken,
+) -> Result<Replayed, ReplayError> {
+    let before = fold(events);
+    let opened = before.opened.clone().ok_or(ReplayError::NotOpened)?;
+    let recorded = Arc::new(Recorded::of(&before, events));
+    let profile = Profile {
+        toolbox: recorded.clone(),
+        ..profile.clone()
+    };
+    let case_id = CaseId(opened.case_id.clone());
+    let alert = opened.alert.as_ref().clone();
+    let journal = Arc::new(Memory {
+        case_id: opened.case_id.clone(),
+        watcher,
+    });
+    let now = clock.now();
+    let opening = profile.open(&case_id, opened.revision, alert);
+    let news = [
+        Event::new(now, EventBody::Opened(Box::new(opening))),
+        Event::new(now, EventBody::Claimed { epoch: 1 }),
+    ];
+    journal.saw(&news);
+    let ports = Ports {
+        analyst: Arc::clone(&profile.analyst),
+        fallback: profile.fallback.clone(),
+        toolbox: recorded.clone(),
+        exonerator: Arc::clone(&profile.exonerator),
+        journal,
+        clock,
+        meter,
+    };
+    match drive(&ports, fold(&news), release).await? {
+        End::Concluded(after) => Ok(Replayed {
+            before,
+            after: *after,
+            missing: recorded.missing(),
+        }),
+        End::Cancelled(_) | End::Released(_) => Err(ReplayError::Stopped),
+    }
+}
+
+/// The tools of a recorded case, and what they answered.
+struct Recorded {
+    specs: Vec<ToolSpec>,
+    answers: BTreeMap<String, Result<ToolOutput, ToolError>>,
+    missing: Mutex<Vec<String>>,
+}
+
+impl Recorded {
+    fn of(state: &State, events: &[Event]) -> Self {
+        let mut answers = BTreeMap::new();
+        for event in events {
+            let EventBody::Finished { id, outcome, .. } = &event.body else {
+                continue;
+            };
+            let answer = match outcome.as_ref() {
+                Outcome::Called(output) => Ok(output.clone()),
+                Outcome::CallFailed(error) => Err(error.clone()),
+                _ => continue,
+            };
+            let evidence = state
+                .numbers
+                .get(id)
+                .and_then(|number| state.evidence_of(*number));
+            if let Some(evidence) = evidence {
+                let call = ToolCall::new(evidence.tool.clone(), evidence.arguments.clone());
+                answers.entry(call.identity()).or_insert(answer);
+            }
+        }
+        let tools = state
+            .opened
+            .as_ref()
+            .map_or(&[][..], |opened| &opened.tools);
+        Self {
+            specs: tools
+                .iter()
+                .filter(|spec| spec.kind != evidence_read::NAME)
+                .cloned()
+                .collect(),
+            answers,
+            missing: Mutex::default(),
+        }
+    }
+
+    fn missing(&self) -> Vec<String> {
+        let missing = self.missing.lock();
+        missing.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+#[async_trait]
+impl Toolbox for Recorded {
+    fn specs(&self) -> Vec<ToolSpec> {
+        self.specs.clone()
+    }
+
+    async fn call(&self, call: &ToolCall, _context: &CallContext) -> Result<ToolOutput, ToolError> {
+        let identity = call.identity();
+        if let Some(answer) = self.answers.get(&identity) {
+            return answer.clone();
+        }
+        let missing = self.missing.lock();
+        missing
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(identity);
+        Err(ToolError::Unavailable {
+            what: "this call was not made when the case was recorded, and a replay calls no tool"
+                .to_owned(),
+        })
+    }
+}
+
+/// A journal that nobody keeps.
+struct Memory {
+    case_id: String,
+    watcher: Option<Arc<dyn Watcher>>,
+}
+
+impl Memory {
+    fn saw(&self, events: &[Event]) {
+        if let Some(watcher) = &self.watcher {
+            watcher.saw(&self.case_id, events);
+        }
+    }
+}
+
+#[async_trait]
+impl Journal for Memory {
+    async fn append(&self, events: &[Event]) -> Result<(), JournalError> {
+        self.saw(events);
+        Ok(())
+    }
+
+    async fn conclude(&self, events: &[Event], _end: &State) -> Result<(), JournalError> {
+        self.saw(events);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,171 @@
+use nightshift_engine::{
+    Analyst, AnalystKind, Answer, ConcludeQuestion, ConclusionDraft, Conduct, Cost, DecideQuestion,
+    Decision, Exoneration, Exonerator, Limits, NoAnswer, NoMeter, PlanAnswer, PlanQuestion,
+    ReflectQuestion, Reflection, TurnAnswer, TurnQuestion, read_event,
+};
+
+use super::*;
+
+const EVENTS: &str = include_str!("../../../../tests/fixtures/journals/v1/planned.jsonl");
+
+fn recorded() -> Vec<Event> {
+    EVENTS
+        .lines()
+        .map(|line| read_event(line).unwrap())
+        .collect()
+}
+
+/// Answers what was answered when the case was recorded, in order.
+struct Again(Mutex<Vec<Outcome>>);
+
+impl Again {
+    fn of(events: &[Event]) -> Self {
+        let outcomes = events.iter().rev().filter_map(|event| match &event.body {
+            EventBody::Finished { outcome, .. } => Some(outcome.as_ref().clone()),
+            _ => None,
+        });
+        Self(Mutex::new(
+            outcomes
+                .filter(|outcome| {
+                    !matches!(
+                        outcome,
+                        Outcome::Called(_) | Outcome::CallFailed(_) | Outcome::Exonerated(_)
+                    )
+                })
+                .collect(),
+        ))
+    }
+
+    fn next<T>(&self, take: impl Fn(Outcome) -> Option<T>) -> Result<Answer<T>, NoAnswer> {
+        let mut outcomes = self.0.lock().unwrap();
+        let place = outcomes
+            .iter()
+            .rposition(|outcome| take(outcome.clone()).is_some());
+        let outcome = outcomes.remove(place.expect("the recording goes on"));
+        Ok(Answer::free(take(outcome).unwrap()))
+    }
+}
+
+#[async_trait]
+impl Analyst for Again {
+    async fn plan(&self, _: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
+        self.next(|outcome| match outcome {
+            Outcome::Planned(answer) => Some(answer),
+            _ => None,
+        })
+    }
+
+    async fn turn(&self, _: &TurnQuestion) -> Result<Answer<TurnAnswer>, NoAnswer> {
+        self.next(|outcome| match outcome {
+            Outcome::Turned(answer) => Some(answer),
+            _ => None,
+        })
+    }
+
+    async fn decide(&self, _: &DecideQuestion) -> Result<Answer<Decision>, NoAnswer> {
+        self.next(|outcome| match outcome {
+            Outcome::Decided(answer) => Some(answer),
+            _ => None,
+        })
+    }
+
+    async fn reflect(&self, _: &ReflectQuestion) -> Result<Answer<Reflection>, NoAnswer> {
+        self.next(|outcome| match outcome {
+            Outcome::Reflected(answer) => Some(answer),
+            _ => None,
+        })
+    }
+
+    async fn conclude(&self, _: &ConcludeQuestion) -> Result<Answer<ConclusionDraft>, NoAnswer> {
+        self.next(|outcome| match outcome {
+            Outcome::Drafted(answer) => Some(*answer),
+            _ => None,
+        })
+    }
+}
+
+struct NoRules;
+
+impl Exonerator for NoRules {
+    fn exonerate(&self, _: &ConcludeQuestion) -> Vec<Exoneration> {
+        Vec::new()
+    }
+}
+
+struct Fixed;
+
+impl Clock for Fixed {
+    fn now(&self) -> chrono::DateTime<chrono::Utc> {
+        chrono::DateTime::UNIX_EPOCH
+    }
+}
+
+fn profile(analyst: Again, events: &[Event]) -> Profile {
+    Profile {
+        name: "again".to_owned(),
+        analyst: Arc::new(analyst),
+        fallback: None,
+        analyst_kind: AnalystKind::Playbook,
+        models: Vec::new(),
+        reserve: Cost::default(),
+        toolbox: Arc::new(Recorded::of(&fold(&[] as &[Event]), &[])),
+        exonerator: Arc::new(NoRules),
+        actions: fold(events).opened.unwrap().actions.clone(),
+        limits: Limits::default(),
+        conduct: Conduct::default(),
+        prompts: String::new(),
+    }
+}
+
+async fn run(events: &[Event], analyst: Again) -> Replayed {
+    let profile = profile(analyst, events);
+    let stop = CancellationToken::new();
+    replay(
+        events,
+        &profile,
+        Arc::new(Fixed),
+        Arc::new(NoMeter),
+        None,
+        &stop,
+    )
+    .await
+    .unwrap()
+}
+
+#[tokio::test]
+async fn the_same_answers_on_the_same_evidence_come_to_the_same_end() {
+    let events = recorded();
+    let replayed = run(&events, Again::of(&events)).await;
+    let difference = compare(&replayed.before, &replayed.after);
+    assert!(difference.same_verdict, "{difference:#?}");
+    assert_eq!(difference.before.proven, difference.after.proven);
+    assert_eq!(difference.before.steps, difference.after.steps);
+    assert_eq!(replayed.missing, Vec::<String>::new());
+    assert_eq!(difference.after.profile, "again");
+}
+
+#[tokio::test]
+async fn a_call_that_was_not_recorded_is_told_and_not_made() {
+    let events = recorded();
+    let without: Vec<Event> = events
+        .iter()
+        .filter(|event| match &event.body {
+            EventBody::Finished { id, .. } => !id.0.starts_with("call:s2"),
+            _ => true,
+        })
+        .cloned()
+        .collect();
+    let replayed = run(&without, Again::of(&events)).await;
+    assert!(!replayed.missing.is_empty());
+    let failed = replayed.after.evidence.values();
+    assert!(failed.filter(|evidence| evidence.error.is_some()).count() > 0);
+}
+
+#[tokio::test]
+async fn a_journal_without_a_beginning_is_told() {
+    let profile = profile(Again(Mutex::default()), &recorded());
+    let stop = CancellationToken::new();
+    let clock = Arc::new(Fixed);
+    let result = replay(&[], &profile, clock, Arc::new(NoMeter), None, &stop).await;
+    assert!(matches!(result, Err(ReplayError::NotOpened)));
+}

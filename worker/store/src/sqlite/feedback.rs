@@ -1,0 +1,136 @@
+//! What people decided over cases.
+
+use async_trait::async_trait;
+use nightshift_alert::{Alert, Role};
+use nightshift_engine::{PersonDecision, Verdict};
+use nightshift_pipeline::{CaseStatus, Feedback, NewPersonVerdict, PersonVerdict, StoreError};
+use rusqlite::{Connection, Error, Row, params};
+
+use super::SqliteStore;
+use super::read;
+use super::row::{get_time, get_verdict, time, to_verdict};
+use super::thread::Failure;
+
+/// Most decisions that are looked at, the newest ones.
+const MOST_DECISIONS: i64 = 500;
+
+const ADD: &str = "INSERT INTO person_verdicts (case_id, revision, decided_at, decided_by, verdict, agreed, note) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+const OF_CASE: &str = "SELECT decided_at, decided_by, revision, verdict, agreed, note FROM person_verdicts \
+     WHERE case_id = ?1 ORDER BY id DESC";
+const NEWEST: &str =
+    "SELECT verdict FROM person_verdicts WHERE case_id = ?1 ORDER BY id DESC LIMIT 1";
+/// The revision that is over: one that waits or runs has no verdict yet.
+const CONCLUDED: &str = "SELECT max(revision) FROM conclusions WHERE case_id = ?1";
+const DECISIONS: &str = "SELECT v.case_id, v.revision, v.verdict, v.decided_by, v.decided_at FROM person_verdicts v \
+     JOIN cases c ON c.id = v.case_id \
+     WHERE c.account = ?1 AND v.id = (SELECT max(id) FROM person_verdicts WHERE case_id = v.case_id) \
+     ORDER BY v.id DESC LIMIT ?2";
+
+#[async_trait]
+impl Feedback for SqliteStore {
+    async fn add_verdict(
+        &self,
+        id: &str,
+        new: NewPersonVerdict,
+    ) -> Result<PersonVerdict, StoreError> {
+        let id = id.to_owned();
+        self.thread
+            .run("note a person's verdict", move |connection| {
+                add(connection, &id, new)
+            })
+            .await
+    }
+}
+
+fn add(connection: &Connection, id: &str, new: NewPersonVerdict) -> Result<PersonVerdict, Failure> {
+    let case = read::find(connection, id)?;
+    let concluded: Option<u32> = connection
+        .prepare_cached(CONCLUDED)?
+        .query_row([&case.id.0], |row| row.get(0))?;
+    let Some(revision) = concluded else {
+        return Err(Failure::NoVerdict(case.id.0));
+    };
+    // A run that failed decided nothing that one could agree with.
+    let ours = case.verdict.filter(|_| case.status != CaseStatus::Failed);
+    let Some(verdict) = new.verdict.or(ours) else {
+        return Err(Failure::NoVerdict(case.id.0));
+    };
+    let agreed = ours == Some(verdict);
+    connection.prepare_cached(ADD)?.execute(params![
+        case.id.0,
+        revision,
+        time(new.at),
+        new.by,
+        verdict.as_str(),
+        agreed,
+        new.note
+    ])?;
+    Ok(PersonVerdict {
+        at: new.at,
+        by: new.by,
+        revision,
+        verdict,
+        agreed,
+        note: new.note,
+    })
+}
+
+/// What people said of a case, the newest first.
+pub(super) fn of_case(connection: &Connection, id: &str) -> Result<Vec<PersonVerdict>, Failure> {
+    let mut statement = connection.prepare_cached(OF_CASE)?;
+    let rows = statement.query_map([id], |row: &Row<'_>| {
+        Ok::<_, Error>(PersonVerdict {
+            at: get_time(row, 0)?,
+            by: row.get(1)?,
+            revision: row.get(2)?,
+            verdict: get_verdict(row, 3)?,
+            agreed: row.get(4)?,
+            note: row.get(5)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// What a person said last of a case.
+pub(super) fn newest(connection: &Connection, id: &str) -> Result<Option<Verdict>, Failure> {
+    let mut statement = connection.prepare_cached(NEWEST)?;
+    let mut rows = statement.query([id])?;
+    let word: Option<String> = rows.next()?.map(|row| row.get(0)).transpose()?;
+    Ok(to_verdict(word.as_deref()))
+}
+
+/// What people decided over cases of this account, the newest first: each with the actors that its alert named.
+pub(super) fn decisions(
+    connection: &Connection,
+    account: &str,
+) -> Result<Vec<PersonDecision>, Failure> {
+    let mut statement = connection.prepare_cached(DECISIONS)?;
+    let rows = statement.query_map(params![account, MOST_DECISIONS], |row| {
+        let (case_id, revision): (String, u32) = (row.get(0)?, row.get(1)?);
+        let by: String = row.get(3)?;
+        Ok((
+            case_id,
+            revision,
+            get_verdict(row, 2)?,
+            by,
+            get_time(row, 4)?,
+        ))
+    })?;
+    let mut decisions = Vec::new();
+    for row in rows {
+        let (case_id, revision, verdict, by, at) = row?;
+        let alert: Alert = read::alert(connection, &case_id, revision)?;
+        decisions.push(PersonDecision {
+            actors: alert.with_role(Role::Actor).cloned().collect(),
+            first_seen: alert.times.window().map(|(first, _)| first),
+            kind: alert.kind,
+            account: alert.account,
+            case_id,
+            verdict,
+            by,
+            at,
+        });
+    }
+    Ok(decisions)
+}

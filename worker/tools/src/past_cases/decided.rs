@@ -1,0 +1,78 @@
+//! What people's verdicts clear: the same type, by the same actors, in the same account, for 90 days.
+//!
+//! A machine's verdict is never looked at here. The engine checks what is proposed like any other record.
+
+use chrono::Duration;
+use nightshift_alert::{Alert, Indicator, Role};
+use nightshift_engine::{Exoneration, PersonDecision, Verdict};
+
+/// Kind of these exonerations.
+const KIND: &str = "person_verdict";
+/// How long a person's verdict clears.
+const DAYS: i64 = 90;
+
+/// The exonerations that people's decisions make for this alert: one for each of its actors, or none.
+pub(super) fn exonerations(decisions: &[PersonDecision], alert: &Alert) -> Vec<Exoneration> {
+    let actors: Vec<&Indicator> = alert.with_role(Role::Actor).collect();
+    let alike: Vec<&PersonDecision> = decisions
+        .iter()
+        .filter(|one| is_alike(one, alert))
+        .collect();
+    // Of the decisions about somebody who acts here the newest counts: people change their minds.
+    let newest = alike
+        .iter()
+        .filter(|one| actors.iter().any(|actor| is_actor_of(actor, one)))
+        .max_by_key(|one| one.at);
+    let Some(decision) = newest else {
+        return Vec::new();
+    };
+    // One actor more, and it is another thing that somebody does.
+    let is_all = actors.iter().all(|actor| is_actor_of(actor, decision));
+    if !decision.verdict.is_benign() || !is_all {
+        return Vec::new();
+    }
+    actors
+        .into_iter()
+        .map(|actor| exoneration(decision, actor))
+        .collect()
+}
+
+fn is_alike(decision: &PersonDecision, alert: &Alert) -> bool {
+    decision.account.is_some() && decision.account == alert.account && decision.kind == alert.kind
+}
+
+fn is_actor_of(actor: &Indicator, decision: &PersonDecision) -> bool {
+    decision
+        .actors
+        .iter()
+        .any(|one| one.kind == actor.kind && one.value == actor.value)
+}
+
+fn exoneration(decision: &PersonDecision, actor: &Indicator) -> Exoneration {
+    let day = decision.at.format("%Y-%m-%d");
+    let (by, case) = (&decision.by, &decision.case_id);
+    let detection_wrong = decision.verdict == Verdict::FalsePositive;
+    let what = if detection_wrong {
+        "a false positive"
+    } else {
+        "authorised"
+    };
+    Exoneration {
+        kind: KIND.to_owned(),
+        subject_type: actor.kind,
+        subject: actor.value.clone(),
+        from: Some(decision.first_seen.unwrap_or(decision.at)),
+        until: decision.at.checked_add_signed(Duration::days(DAYS)),
+        covers: vec![globset::escape(&decision.kind)],
+        approved_by: by.clone(),
+        reference: case.clone(),
+        statement: format!(
+            "on {day} {by} decided that the same by the same actor was {what} (case {case})"
+        ),
+        detection_wrong,
+        evidence: None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,189 @@
+use nightshift_alert::IndicatorKind;
+use nightshift_engine::{NotCleared, check, clears};
+
+use super::*;
+use crate::testing::{alert, at};
+
+/// A person's benign verdict over the same a month ago.
+fn decision() -> PersonDecision {
+    let alert = alert();
+    PersonDecision {
+        case_id: "k3f9-x2mq-7d1w".to_owned(),
+        verdict: Verdict::BenignTruePositive,
+        by: "ana".to_owned(),
+        at: at("2026-02-01T09:00:00Z"),
+        kind: alert.kind.clone(),
+        account: alert.account.clone(),
+        actors: alert.with_role(Role::Actor).cloned().collect(),
+        first_seen: Some(at("2026-02-01T01:00:00Z")),
+    }
+}
+
+/// Whether these decisions clear the alert, by the rules of the engine.
+fn is_cleared(decisions: &[PersonDecision], alert: &Alert) -> bool {
+    let mut facts = exonerations(decisions, alert);
+    facts.retain(|fact| check(fact, alert).is_ok());
+    clears(&facts, alert)
+}
+
+#[test]
+fn a_persons_benign_verdict_clears_the_same_type_actors_and_account() {
+    let facts = exonerations(&[decision()], &alert());
+    assert_eq!(facts.len(), 3, "one for each actor");
+    assert!(is_cleared(&[decision()], &alert()));
+    let fact = &facts[0];
+    assert_eq!(
+        (fact.kind.as_str(), fact.approved_by.as_str()),
+        (KIND, "ana")
+    );
+    assert_eq!(
+        fact.statement,
+        "on 2026-02-01 ana decided that the same by the same actor was authorised (case k3f9-x2mq-7d1w)"
+    );
+    assert!(!fact.detection_wrong);
+    let wrong = PersonDecision {
+        verdict: Verdict::FalsePositive,
+        ..decision()
+    };
+    assert!(exonerations(&[wrong], &alert())[0].detection_wrong);
+}
+
+#[test]
+fn another_actor_clears_nothing() {
+    let address = Indicator::new(IndicatorKind::Ip, "203.0.113.99", Role::Actor);
+    let mut one_more = alert();
+    one_more.indicators.push(address.clone());
+    assert!(!is_cleared(&[decision()], &one_more), "one actor more");
+    let mut none = alert();
+    none.indicators.retain(|one| one.role != Role::Actor);
+    assert!(!is_cleared(&[decision()], &none), "nobody acts");
+    let by_another = PersonDecision {
+        actors: vec![address],
+        ..decision()
+    };
+    assert!(!is_cleared(&[by_another], &alert()), "another actor");
+}
+
+#[test]
+fn another_type_account_or_verdict_clears_nothing() {
+    let mut nowhere = alert();
+    nowhere.account = None;
+    for (what, decision, alert) in [
+        (
+            "other type",
+            PersonDecision {
+                kind: "Discovery:IAMUser/AnomalousBehavior.2".to_owned(),
+                ..decision()
+            },
+            alert(),
+        ),
+        (
+            "a type is no pattern",
+            PersonDecision {
+                kind: "Discovery:*".to_owned(),
+                ..decision()
+            },
+            alert(),
+        ),
+        (
+            "other account",
+            PersonDecision {
+                account: Some("999988887777".to_owned()),
+                ..decision()
+            },
+            alert(),
+        ),
+        (
+            "no account on either side",
+            PersonDecision {
+                account: None,
+                ..decision()
+            },
+            nowhere,
+        ),
+        (
+            "not benign",
+            PersonDecision {
+                verdict: Verdict::TruePositive,
+                ..decision()
+            },
+            alert(),
+        ),
+        (
+            "not decided",
+            PersonDecision {
+                verdict: Verdict::Inconclusive,
+                ..decision()
+            },
+            alert(),
+        ),
+    ] {
+        assert!(!is_cleared(&[decision], &alert), "{what}");
+    }
+}
+
+#[test]
+fn what_nobody_said_clears_nothing() {
+    let nobodys = PersonDecision {
+        by: " ".to_owned(),
+        ..decision()
+    };
+    assert!(!is_cleared(&[nobodys], &alert()));
+}
+
+#[test]
+fn it_holds_for_ninety_days_and_not_before_what_was_judged() {
+    let mut alert = alert();
+    for (first, last, expected) in [
+        ("2026-02-01T01:00:00Z", "2026-02-01T02:00:00Z", None),
+        ("2026-03-02T02:00:00Z", "2026-05-02T09:00:00Z", None),
+        (
+            "2026-03-02T02:00:00Z",
+            "2026-05-03T09:00:00Z",
+            Some(NotCleared::OtherTime),
+        ),
+        (
+            "2026-01-31T23:00:00Z",
+            "2026-02-01T02:00:00Z",
+            Some(NotCleared::OtherTime),
+        ),
+    ] {
+        alert.times.first_seen = Some(at(first));
+        alert.times.last_seen = Some(at(last));
+        let facts = exonerations(&[decision()], &alert);
+        assert_eq!(check(&facts[0], &alert).err(), expected, "{first} {last}");
+    }
+    alert.times = nightshift_alert::Times::default();
+    let facts = exonerations(&[decision()], &alert);
+    assert_eq!(check(&facts[0], &alert), Err(NotCleared::NoTime));
+}
+
+#[test]
+fn the_newest_decision_about_an_actor_counts_over_all_cases() {
+    let later = |verdict, actors: Vec<Indicator>| PersonDecision {
+        case_id: "other".to_owned(),
+        at: at("2026-02-20T09:00:00Z"),
+        verdict,
+        actors,
+        ..decision()
+    };
+    let one = vec![decision().actors[0].clone()];
+    let malicious = later(Verdict::TruePositive, one);
+    assert!(!is_cleared(&[decision(), malicious.clone()], &alert()));
+    assert!(!is_cleared(&[malicious.clone(), decision()], &alert()));
+    let others = PersonDecision {
+        actors: vec![Indicator::new(
+            IndicatorKind::Ip,
+            "203.0.113.99",
+            Role::Actor,
+        )],
+        ..malicious
+    };
+    assert!(is_cleared(&[others, decision()], &alert()), "about others");
+    let again = later(Verdict::BenignTruePositive, decision().actors);
+    let before = PersonDecision {
+        verdict: Verdict::TruePositive,
+        ..decision()
+    };
+    assert!(is_cleared(&[again, before], &alert()), "changed their mind");
+}
