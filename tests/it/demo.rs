@@ -4,6 +4,7 @@
 //! under `nightshift run`, with the same files in a configuration.
 
 mod interrupted;
+mod pages;
 mod variants;
 
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@
 mod analyst;
 mod pipe;
 mod whole;
-mod world;
+pub(crate) mod world;
 
 use nightshift_alert::{Alert, Severity};
 use nightshift_engine::{Reason, State, Verdict};

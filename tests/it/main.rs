@@ -7,3 +7,4 @@ mod demo;
 mod fake;
 mod hostile;
 mod house;
+mod models;

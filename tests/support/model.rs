@@ -34,7 +34,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 pub use nonsense::Nonsense;
-pub use obedient::Orders;
+pub use obedient::{Orders, answer as obey};
 pub use provider::Provider;
 pub use record::Refusal;
 pub use reply::{Answer, Arguments, Called, Fault, Reply, Stop, Usage};

@@ -1,11 +1,19 @@
 //! One figure: what it is called, how much, of what, and which limit it should hold.
 
 /// A measured figure.
+#[derive(Clone)]
 pub(crate) struct Figure {
     name: String,
     value: f64,
     unit: &'static str,
-    at_most: Option<f64>,
+    limit: Option<Limit>,
+}
+
+/// What a figure should hold.
+#[derive(Clone, Copy)]
+enum Limit {
+    AtMost(f64),
+    AtLeast(f64),
 }
 
 impl Figure {
@@ -15,29 +23,42 @@ impl Figure {
             name: name.into(),
             value,
             unit,
-            at_most: None,
+            limit: None,
         }
     }
 
     /// The same with the most that it should be.
     pub(crate) fn at_most(self, limit: f64) -> Self {
         Self {
-            at_most: Some(limit),
+            limit: Some(Limit::AtMost(limit)),
             ..self
         }
     }
 
-    /// Name, figure, limit, ratio to the limit, and the command that measures it again.
+    /// The same with the least that it should be.
+    pub(crate) fn at_least(self, limit: f64) -> Self {
+        Self {
+            limit: Some(Limit::AtLeast(limit)),
+            ..self
+        }
+    }
+
+    /// Name, figure, limit, ratio to the limit (above 1 is a miss either way), and the command that measures it again.
     pub(crate) fn line(&self, group: &str) -> String {
         let value = format!("{} {}", rounded(self.value), self.unit);
-        let (limit, ratio) = self
-            .at_most
-            .map_or(("-".to_owned(), "-".to_owned()), |limit| {
-                let ratio = format!("{:.2}", self.value / limit);
-                (format!("<= {limit} {}", self.unit), ratio)
-            });
+        let (sign, limit, ratio) = match self.limit {
+            Some(Limit::AtMost(most)) => ("<=", Some(most), self.value / most),
+            Some(Limit::AtLeast(least)) => (">=", Some(least), least / self.value),
+            None => ("", None, 0.0),
+        };
+        let (limit, ratio) = limit.map_or(("-".to_owned(), "-".to_owned()), |limit| {
+            (
+                format!("{sign} {limit} {}", self.unit),
+                format!("{ratio:.2}"),
+            )
+        });
         format!(
-            "{:<38} {value:>16}  {limit:>12}  {ratio:>5}  cargo run --release -p nightshift-bench -- {group}",
+            "{:<44} {value:>16}  {limit:>16}  {ratio:>5}  cargo run --release -p nightshift-bench -- {group}",
             self.name
         )
     }
@@ -53,7 +74,19 @@ fn rounded(value: f64) -> String {
 }
 
 /// The middle one; 0 where there are none.
-pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+pub(crate) fn median(values: Vec<f64>) -> f64 {
+    quantile(values, 0.5)
+}
+
+/// The one below which this share of them lies; 0 where there are none.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "a share of a few hundred values"
+)]
+pub(crate) fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or_default()
+    let index = (values.len() as f64 * share) as usize;
+    values.get(index).copied().unwrap_or_default()
 }

@@ -7,11 +7,15 @@
 mod cases;
 mod engine;
 mod figure;
+mod latency;
+mod model;
+mod open;
 mod parse;
 mod process;
 mod program;
 mod registers;
 mod scripted;
+mod world;
 
 use anyhow::bail;
 
@@ -20,15 +24,24 @@ use crate::figure::Figure;
 /// Measures one group of figures.
 type Measure = fn() -> anyhow::Result<Vec<Figure>>;
 
-const GROUPS: [(&str, Measure); 4] = [
+const GROUPS: [(&str, Measure); 7] = [
     ("cases", cases::measure),
     ("parse", parse::measure),
     ("engine", engine::measure),
     ("program", program::measure),
+    ("model", model::measure),
+    ("latency", latency::measure),
+    ("open", open::measure),
 ];
 
 fn main() -> anyhow::Result<()> {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
+    // Some things are measured from processes of their own, which are this program again.
+    match wanted.split_first() {
+        Some((name, rest)) if name == model::fake::ARGUMENT => return model::fake::serve(rest),
+        Some((name, rest)) if name == open::ARGUMENT => return open::serve(rest),
+        _ => {}
+    }
     let known: Vec<&str> = GROUPS.iter().map(|(name, _)| *name).collect();
     if let Some(name) = wanted.iter().find(|name| !known.contains(&name.as_str())) {
         bail!("there is no group {name:?}; there are {}", known.join(", "));

@@ -20,6 +20,7 @@ fn the_help_of_the_program() {
       demo          Run sample alerts through the whole pipe and print the reports
       run           Triage the alerts of a file or of standard input
       cases         List and show cases
+      replay        Triage a recorded case again with its stored tool results, and show what differs
       dead-letters  List and show messages that could not be read
       mutes         List, add, try and remove mutes
       playbooks     List playbooks, check your own, explain which one an alert gets
@@ -80,6 +81,10 @@ fn the_help_of_run() {
               - adaptive: One step after the other, each decided on from the results so far
               - direct:   One implicit step
 
+          --model <PROVIDER/NAME>
+              Model for every question: one of the configuration by name, or openai/…, anthropic/…,
+              gemini/…, bedrock/… with the key from that provider's usual environment variable
+
           --plan-only
               Show the plan and stop before anything is run or kept
 
@@ -96,6 +101,7 @@ fn the_help_of_run() {
       nightshift run finding.json                      progress on stderr, report on stdout
       aws guardduty get-findings … | nightshift run -  straight from the API
       nightshift run finding.json --plan-only          show the plan, run nothing
+      ANTHROPIC_API_KEY=… nightshift run finding.json --model anthropic/claude-sonnet-4-5
       nightshift run finding.json --format json --quiet | jq .verdict
 
     A finding that was triaged before is triaged again, as a new revision of its case;

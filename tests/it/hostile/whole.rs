@@ -198,15 +198,15 @@ async fn a26_lows_that_came_first_leave_the_reserve() {
         "{spent:?}"
     );
     // A critical one of each feed; none of them costs more than the reserve has.
-    let mut criticals = renamed("c");
+    let mut worst = renamed("c");
     let mut feeds = std::collections::BTreeSet::new();
-    criticals.retain(|alert| feeds.insert(alert.feed.clone()));
-    for alert in &mut criticals {
+    worst.retain(|alert| feeds.insert(alert.feed.clone()));
+    for alert in &mut worst {
         alert.severity = Severity::Critical;
     }
-    pipe.accept(criticals.clone(), true).await;
+    pipe.accept(worst.clone(), true).await;
     let ended = pipe.work().await;
-    assert_eq!(ended.len(), criticals.len());
+    assert_eq!(ended.len(), worst.len());
     let first = &ended[0];
     assert!(!first.day_spent && first.spent.model_calls > 0);
     let spent = pipe.store.spent_on(today).await.unwrap();

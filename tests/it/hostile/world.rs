@@ -24,15 +24,31 @@ const SCANNERS: &str = "id,subject,owner,purpose,approved_by,valid_from,valid_un
 const CHANGES: &str = "id,subject,actor,from,until,status,approved_by,summary,expected_findings\n\
     c-1,other-1,,2020-01-01T00:00:00Z,2099-01-01T00:00:00Z,implemented,x.yz,all of it,*Access*\n";
 
+/// The delimiter of all cases here.
+pub(crate) const KEY: &str = "5a17c0de9f3b2468";
+
 /// What was seen of a case beside its state.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(crate) struct Outcome {
     /// Tools that were called and are not declared.
-    pub(super) undeclared: Vec<String>,
+    pub(crate) undeclared: Vec<String>,
     /// Every argument that reached a tool.
-    pub(super) arguments: Vec<String>,
+    pub(crate) arguments: Vec<String>,
     /// Questions that were asked.
-    pub(super) questions: usize,
+    pub(crate) questions: usize,
+}
+
+/// What a case has beside its alert and its analyst.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Setup {
+    /// Its caps.
+    pub(crate) limits: Limits,
+    /// How it is worked on.
+    pub(crate) conduct: Conduct,
+    /// A log, an object per line; empty: there is none.
+    pub(crate) log: String,
+    /// Its delimiter; empty: [`KEY`].
+    pub(crate) key: String,
 }
 
 /// The real tools, and what reaches them.
@@ -44,8 +60,12 @@ pub(super) struct Watched {
 impl Watched {
     /// The tools over these earlier cases.
     pub(super) fn new(past: Arc<dyn PastCases>) -> Self {
+        Self::with(past, "")
+    }
+
+    fn with(past: Arc<dyn PastCases>, log: &str) -> Self {
         Self {
-            tools: tools(past),
+            tools: tools(past, log),
             seen: Mutex::default(),
         }
     }
@@ -109,7 +129,7 @@ impl Clock for Noon {
     }
 }
 
-fn tools(past: Arc<dyn PastCases>) -> Tools {
+fn tools(past: Arc<dyn PastCases>, log: &str) -> Tools {
     let register = |kind: &str, name: &str| json!({"kind": kind, "name": name, "path": "x.csv"});
     let mut configs: Vec<ToolConfig> = [
         json!({"kind": "indicator_facts", "name": "facts"}),
@@ -120,6 +140,9 @@ fn tools(past: Arc<dyn PastCases>) -> Tools {
         register("change_lookup", "changes"),
     ]
     .into_iter()
+    .chain((!log.is_empty()).then(
+        || json!({"kind": "log_search", "name": "logs", "format": "json_lines", "path": "x.jsonl"}),
+    ))
     .map(|config| serde_json::from_value(config).unwrap())
     .collect();
     for config in &mut configs {
@@ -133,6 +156,9 @@ fn tools(past: Arc<dyn PastCases>) -> Tools {
             ToolConfig::ChangeLookup(config) => {
                 config.path = Content::embedded("changes.csv", CHANGES)
             }
+            ToolConfig::LogSearch(config) => {
+                config.path = Content::embedded("log.jsonl", log.to_owned().leak())
+            }
             _ => {}
         }
     }
@@ -141,7 +167,16 @@ fn tools(past: Arc<dyn PastCases>) -> Tools {
 
 /// Triages one alert with this analyst.
 pub(super) async fn triage(alert: Alert, analyst: impl Analyst + 'static) -> (State, Outcome) {
-    let watched = Arc::new(Watched::new(Arc::new(NoPast)));
+    triage_in(Setup::default(), alert, Arc::new(analyst)).await
+}
+
+/// The same with what else the case has.
+pub(crate) async fn triage_in(
+    setup: Setup,
+    alert: Alert,
+    analyst: Arc<dyn Analyst>,
+) -> (State, Outcome) {
+    let watched = Arc::new(Watched::with(Arc::new(NoPast), &setup.log));
     let opened = Opened {
         version: JOURNAL_VERSION,
         case_id: "case".into(),
@@ -150,19 +185,23 @@ pub(super) async fn triage(alert: Alert, analyst: impl Analyst + 'static) -> (St
         profile: "default".into(),
         analyst: AnalystKind::Model,
         models: vec!["taken/over".into()],
-        limits: Limits::default(),
+        limits: setup.limits,
         reserve: Cost {
             model_calls: 1,
             ..Cost::default()
         },
         tools: watched.specs().into(),
         actions: Arc::new([]),
-        conduct: Conduct::default(),
-        delimiter: String::new(),
+        conduct: setup.conduct,
+        delimiter: if setup.key.is_empty() {
+            KEY.to_owned()
+        } else {
+            setup.key
+        },
         prompts: String::new(),
     };
     let ports = Ports {
-        analyst: Arc::new(analyst),
+        analyst,
         fallback: None,
         toolbox: watched.clone(),
         exonerator: Arc::new(NoRules),

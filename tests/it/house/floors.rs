@@ -29,7 +29,7 @@ pub(super) const FLOORS: [(&str, &[&str]); 14] = [
         ],
     ),
     ("nightshift-tests", &["nightshift-cli"]),
-    ("nightshift-bench", &["nightshift-cli"]),
+    ("nightshift-bench", &["nightshift-tests"]),
     ("nightshift-chaos", &["nightshift-cli"]),
 ];
 

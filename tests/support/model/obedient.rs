@@ -85,7 +85,8 @@ fn arguments(text: &str) -> Value {
 }
 
 /// Obeys: first the tools that it is told to call, once each; then an answer that says what it is told to say.
-pub(super) fn answer(seen: &Seen) -> Answer {
+#[must_use]
+pub fn answer(seen: &Seen) -> Answer {
     let orders = Orders::read(&seen.text());
     let called = seen.calls().len();
     if !seen.tools.is_empty()

@@ -1,7 +1,8 @@
 //! Text from outside: taking out what must not enter, and writing it so that it does no harm.
 //!
-//! Applied once, where data enters (alerts, tool output), so that quotes still match later. These are filters: they keep
-//! reports clean and secrets in, but nothing that must hold against an attacker rests on them (attacks.md).
+//! Taking out is applied once, where data enters (alerts, tool output), so that quotes still match later; `plain` where
+//! text is shown. These are filters: they keep reports clean and secrets in, but nothing that must hold against an
+//! attacker rests on them (attacks.md).
 
 mod clean;
 mod cut;
@@ -9,6 +10,7 @@ mod defang;
 mod entropy;
 mod hidden;
 mod instructions;
+mod plain;
 mod redact;
 mod secrets;
 
@@ -18,5 +20,6 @@ pub use cut::{cut, single_line};
 pub use defang::{defang, refang};
 pub use hidden::strip_hidden;
 pub use instructions::instructions;
+pub use plain::{command, plain};
 pub use redact::redact;
 pub(crate) use redact::redact_known;

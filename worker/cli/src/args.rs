@@ -39,6 +39,7 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Run sample alerts through the whole pipe and print the reports
     #[command(after_help = "Examples:\n  \
+        nightshift demo              the reports, then the pages on http://127.0.0.1:8080 until Ctrl-C\n  \
         nightshift demo --once       the reports and a closing table\n  \
         nightshift demo --once       again: the same alerts are sightings of the cases there are\n  \
         nightshift cases list        what the demo left in ./nightshift-data/")]
@@ -94,8 +95,8 @@ pub(crate) struct Demo {
     /// End after the reports
     #[arg(long)]
     pub(crate) once: bool,
-    /// Port of the pages, as soon as there are pages
-    #[arg(long, default_value_t = 8080, hide = true)]
+    /// Port of the pages on 127.0.0.1; 0 takes a free one
+    #[arg(long, default_value_t = 8080, conflicts_with = "once")]
     pub(crate) port: u16,
     /// No progress on standard error
     #[arg(long)]

@@ -18,6 +18,7 @@ use nightshift_engine::Limits;
 use nightshift_models::ModelConfig;
 use nightshift_pipeline::{AdmissionPolicy, Mute, Route, Routes};
 use nightshift_tools::ToolConfig;
+use nightshift_web::WebConfig;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -49,6 +50,9 @@ pub(crate) struct Config {
     /// Metrics of this process.
     #[serde(default)]
     pub(crate) metrics: Metrics,
+    /// The pages: where they are, and who may read them.
+    #[serde(default)]
+    pub(crate) web: WebConfig,
     /// Playbooks beside the shipped ones.
     #[serde(default)]
     pub(crate) playbooks: PlaybookFolder,

@@ -3,6 +3,7 @@
 mod impatient;
 mod models;
 mod selected;
+mod web;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -128,6 +128,24 @@ impl Reason {
             Self::SuspectedManipulation => "suspected_manipulation",
         }
     }
+
+    /// The words people read, in half a sentence.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::SuspiciousActivity => "what was seen is what attackers do",
+            Self::AuthorisedActivity => "a register says that it was allowed",
+            Self::WrongDetectionLogic => "the detection logic does not fit here",
+            Self::WrongData => "the detection saw wrong data",
+            Self::MissingData => "data that would decide is missing",
+            Self::ToolFailure => "a source could not be read",
+            Self::BudgetExhausted => "the work was cut short",
+            Self::UnsupportedEvidence => "the evidence does not bear the claim",
+            Self::NotExonerated => "it looks benign, but no record says so",
+            Self::ModelRefused => "the model would not answer",
+            Self::SuspectedManipulation => "text in the data talks to the analyst",
+        }
+    }
 }
 
 /// How sure the conclusion is; computed by code.

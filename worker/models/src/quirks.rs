@@ -59,6 +59,7 @@ struct Says {
     sampling: Option<bool>,
     reasoning: Option<Reasoning>,
     reasoning_back: Option<bool>,
+    reasoning_with_tools: Option<bool>,
     schema: Option<SchemaMode>,
     schema_with_tools: Option<bool>,
     tools: Option<bool>,
@@ -117,6 +118,8 @@ pub(crate) struct Quirks {
     pub(crate) reasoning: Reasoning,
     /// Whether its reasoning goes back to it.
     pub(crate) reasoning_back: bool,
+    /// Whether it reasons where a request has tools; one that does not must be told to reason not at all.
+    pub(crate) reasoning_with_tools: bool,
     /// How an answer to a schema is asked for.
     pub(crate) schema: SchemaMode,
     /// Whether it answers to a schema while it may call tools.
@@ -205,6 +208,7 @@ impl Quirks {
             sampling: true,
             reasoning: Reasoning::None,
             reasoning_back: false,
+            reasoning_with_tools: true,
             schema: SchemaMode::Prompt,
             schema_with_tools: false,
             tools: true,
@@ -232,6 +236,10 @@ impl Quirks {
         set(&mut self.sampling, says.sampling.as_ref());
         set(&mut self.reasoning, says.reasoning.as_ref());
         set(&mut self.reasoning_back, says.reasoning_back.as_ref());
+        set(
+            &mut self.reasoning_with_tools,
+            says.reasoning_with_tools.as_ref(),
+        );
         set(&mut self.schema, says.schema.as_ref());
         set(&mut self.schema_with_tools, says.schema_with_tools.as_ref());
         set(&mut self.tools, says.tools.as_ref());

@@ -162,6 +162,12 @@ pub struct CaseFilter {
     pub severity_at_least: Option<Severity>,
     /// Only this feed.
     pub feed: Option<String>,
+    /// Only this account or project.
+    pub account: Option<String>,
+    /// Only with these letters in its title, type, key or id, great or small (of ASCII) alike.
+    pub text: Option<String>,
+    /// Only what stands after this case in the list: the next page.
+    pub after: Option<CaseId>,
     /// How many at the most, the newest first.
     pub limit: usize,
 }

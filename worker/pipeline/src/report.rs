@@ -312,6 +312,16 @@ impl Report {
         .collect()
     }
 
+    /// Which way the findings point that bear the verdict or the leaning.
+    #[must_use]
+    pub fn bearing(&self) -> Stance {
+        if self.verdict.is_benign() || self.leaning == Leaning::Benign {
+            Stance::Against
+        } else {
+            Stance::For
+        }
+    }
+
     /// Findings that are borne and point this way.
     pub fn proven(&self, stance: Stance) -> impl Iterator<Item = &FindingEntry> {
         self.findings

@@ -2,15 +2,14 @@
 //!
 //! A report becomes a document (what is said, in which order), and a writer gives the document its looks: [`text`] for
 //! the terminal, [`markdown`] for files and tickets. [`json`] is for machines and is the report as it stands. Every string
-//! that came from an alert, a tool or an analyst is hostile: none gets into a document but through `plain`. Nothing is
-//! judged or computed here that the report does not already say.
+//! that came from an alert, a tool or an analyst is hostile: none gets into a document but through
+//! [`nightshift_alert::text::plain`]. Nothing is judged or computed here that the report does not already say.
 
 mod destination;
 mod document;
 mod json;
 mod line;
 mod markdown;
-mod plain;
 mod text;
 mod words;
 

@@ -2,9 +2,9 @@
 //! [`plain`]: a foreign string has no other way in.
 
 use chrono::{DateTime, Utc};
+use nightshift_alert::text::plain;
 use nightshift_engine::EvidenceId;
 
-use crate::plain::plain;
 use crate::words;
 
 /// Most characters of a sentence from outside.

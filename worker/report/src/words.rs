@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, FixedOffset, Utc};
 use nightshift_alert::Severity;
-use nightshift_engine::{Cap, Cost, Reason, StepOutcome, StepStatus, Urgency};
+use nightshift_engine::{Cap, Cost, StepOutcome, StepStatus, Urgency};
 
 /// Text that was made here, of numbers and our own words.
 pub(crate) struct Made(pub(crate) String);
@@ -94,23 +94,6 @@ pub(crate) const fn icon(urgency: Urgency) -> &'static str {
         Urgency::ThisShift => "●",
         Urgency::NextDay => "○",
         Urgency::None => "□",
-    }
-}
-
-/// The reason in words.
-pub(crate) const fn reason(reason: Reason) -> &'static str {
-    match reason {
-        Reason::SuspiciousActivity => "what was seen is what attackers do",
-        Reason::AuthorisedActivity => "a register says that it was allowed",
-        Reason::WrongDetectionLogic => "the detection logic does not fit here",
-        Reason::WrongData => "the detection saw wrong data",
-        Reason::MissingData => "data that would decide is missing",
-        Reason::ToolFailure => "a source could not be read",
-        Reason::BudgetExhausted => "the work was cut short",
-        Reason::UnsupportedEvidence => "the evidence does not bear the claim",
-        Reason::NotExonerated => "it looks benign, but no record says so",
-        Reason::ModelRefused => "the model would not answer",
-        Reason::SuspectedManipulation => "text in the data talks to the analyst",
     }
 }
 

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Node;
+use crate::text::redact_known;
 use crate::{
     FeedState, Indicator, IndicatorKind, Provider, Resource, Role, Severity, Technique, Times,
     indicator,
@@ -108,10 +109,12 @@ impl Draft {
         let head = text
             .get(..text.floor_char_boundary(MAX_DESCRIPTION_BYTES))
             .unwrap_or_default();
-        for (kind, value) in indicator::extract(head) {
+        // Values are exempt from redaction: what is a part of a secret, such as its hexadecimal tail, must not be one.
+        let (head, _) = redact_known(head);
+        for (kind, value) in indicator::extract(&head) {
             self.add_text(kind, Role::Related, &value);
         }
-        for wallet in indicator::wallets(head) {
+        for wallet in indicator::wallets(&head) {
             self.add_text(IndicatorKind::Wallet, Role::Related, wallet);
         }
     }

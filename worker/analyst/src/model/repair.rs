@@ -6,7 +6,10 @@
 use minijinja::context;
 
 use super::prompts::{Prompt, Prompts};
-use crate::chat::{ChatAnswer, ChatMessage, Part, Role};
+use crate::chat::{Arguments, ChatAnswer, ChatMessage, Part, Role};
+
+/// Most bytes of an answer that the model is shown again; ours have a few thousand.
+const MOST_SHOWN: usize = 64 << 10;
 
 /// Adds the turn to a conversation.
 ///
@@ -29,26 +32,40 @@ pub(super) fn ask_again(
             is_error: true,
         })
         .collect();
-    parts.push(Part::text(text));
-    let said_something = answer.parts.iter().any(|part| match part {
-        Part::Text { text, .. } => !text.trim().is_empty(),
-        Part::Call(_) => true,
-        Part::Result { .. } | Part::Opaque(_) => false,
-    });
-    if said_something {
+    let question = Part::text(text);
+    let said = said(answer);
+    let said_something = said.iter().any(|part| !matches!(part, Part::Opaque(_)));
+    if said_something && said.iter().map(bytes).sum::<usize>() <= MOST_SHOWN {
+        parts.push(question);
         messages.push(ChatMessage {
             role: Role::Assistant,
-            parts: said(answer),
+            parts: said,
         });
         messages.push(ChatMessage {
             role: Role::User,
             parts,
         });
     } else if let Some(last) = messages.last_mut() {
-        // Nothing was said: an empty message is refused by providers, so the question is put again.
-        last.parts.extend(parts);
+        // Nothing was said, and an empty message is refused by providers; or far too much, which would not fit its
+        // window and would be paid for again. So the question is put again without it.
+        last.parts.push(question);
     }
     Ok(())
+}
+
+/// About how much of a request a part is.
+fn bytes(part: &Part) -> usize {
+    match part {
+        Part::Text { text, .. } | Part::Result { text, .. } => text.len(),
+        Part::Call(call) => match &call.arguments {
+            Arguments::Object(map) => map
+                .iter()
+                .map(|(name, value)| name.len() + value.to_string().len())
+                .sum(),
+            Arguments::Unreadable(text) => text.len(),
+        },
+        Part::Opaque(opaque) => opaque.value.to_string().len(),
+    }
 }
 
 /// What was said, without empty texts.

@@ -39,6 +39,7 @@ async fn list(app: &App, options: &CasesList) -> Result<(), Exit> {
         severity_at_least: options.severity,
         feed: options.feed.clone(),
         limit: options.limit,
+        ..CaseFilter::default()
     };
     let rows = app.store.list(&filter).await?;
     say_what_has_no_case(app).await?;

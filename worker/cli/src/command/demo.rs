@@ -1,17 +1,20 @@
 //! `nightshift demo`: sample alerts through the whole pipe, from source to report.
 //!
 //! Alerts, registers, lists and logs of the demo are compiled in; the verdicts come from the playbooks over this data.
+//! Without `--once` it then serves the pages of its store.
 
 mod material;
 mod source;
 
 use std::sync::Arc;
 
+use anyhow::Context;
 use nightshift_engine::End;
 use nightshift_pipeline::{
     Accepted, Admission, Cases, Delivery, Destination, Intake, Lane, Triage, deliver_due,
 };
 use nightshift_report::StdoutDestination;
+use nightshift_web::{Bound, WebConfig};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -38,6 +41,10 @@ pub(super) async fn run(loaded: &Loaded, options: &Demo) -> Result<(), Exit> {
     ));
     app.routes.destinations = vec!["stdout".to_owned()];
     app.destinations.insert(0, shown);
+    let pages = match options.once {
+        true => None,
+        false => Some(pages(&app, options).await?),
+    };
     let say_if = |text: &str| {
         if !options.quiet {
             say(text);
@@ -60,7 +67,8 @@ pub(super) async fn run(loaded: &Loaded, options: &Demo) -> Result<(), Exit> {
     let progress = (!options.quiet).then(|| Arc::new(Progress::new(true)));
     let watcher = progress.clone().map(|progress| progress as Arc<_>);
     let triage = app.triage(&Overrides::demo(), watcher)?;
-    let triaged = triage_all(&app, &triage, &super::stop_on_signal()).await;
+    let stop = super::stop_on_signal();
+    let triaged = triage_all(&app, &triage, &stop).await;
     if let Some(progress) = &progress {
         progress.end();
     }
@@ -68,11 +76,28 @@ pub(super) async fn run(loaded: &Loaded, options: &Demo) -> Result<(), Exit> {
     deliver(&app).await?;
     app.write_metrics()?;
     closing_table(&app, &accepted).await?;
-    if !options.once {
-        say_if("the demo ends here: this version has no pages to serve yet");
-    }
     say_if("`nightshift cases list` lists the cases, `nightshift cases show ID` shows one again");
+    let Some(pages) = pages else {
+        return Ok(());
+    };
+    let address = pages.address().context("the pages")?;
+    say_if(&format!(
+        "the cases are on http://{address}/ until you press Ctrl-C"
+    ));
+    pages.serve(stop).await.context("the pages")?;
     Ok(())
+}
+
+/// The pages, on this host alone. Bound before anything else is done: a port that is taken is told at once.
+async fn pages(app: &App, options: &Demo) -> Result<Bound, Exit> {
+    let config = WebConfig {
+        listen: format!("127.0.0.1:{}", options.port),
+        ..WebConfig::default()
+    };
+    let no_tokens = |_: &str| Err("the demo has no tokens".to_owned());
+    let pages = config.options(no_tokens).context("the pages")?;
+    let bound = app.server(pages)?.bind().await;
+    Ok(bound.context("the pages; --port takes another port, --once does without")?)
 }
 
 async fn intake(app: &App) -> Result<Vec<Accepted>, Exit> {

@@ -186,7 +186,7 @@ fn cost(cost: Cost) -> String {
 
 fn steps(out: &mut String, before: &Side, after: &Side) {
     for (name, side) in [("before", before), ("now", after)] {
-        let _ = writeln!(out, "\n  Plan {name}: {} steps", side.steps.len());
+        let _ = writeln!(out, "\n  Plan {name}:");
         for (number, step) in side.steps.iter().enumerate() {
             let outcome = step
                 .outcome

@@ -148,6 +148,7 @@ fn check(config: &Config) -> anyhow::Result<()> {
             format!("[[feed]] {}", faults.join("; ")),
         )?;
     }
+    config.web.check()?;
     check_mutes(config)?;
     check_routes(config)
 }

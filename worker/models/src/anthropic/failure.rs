@@ -1,7 +1,7 @@
 //! What an error of Messages means.
 //!
 //! `error.details.error_code` counts first, then `error.type`, then the status. The SDK warns that words change, but a
-//! prompt that is too long has no code of its own, so there they must do.
+//! prompt that is too long and an answer that was filtered have no code of their own, so there they must do.
 
 use nightshift_analyst::chat::{ChatError, Failure};
 use serde_json::Value;
@@ -43,7 +43,7 @@ fn read(error: &Value, fallback: Failure, errors: &Errors) -> ChatError {
     };
     let words = text("/message");
     let failure = of_code(text("/details/error_code"))
-        .or_else(|| too_long(words).then_some(Failure::ContextTooLong))
+        .or_else(|| of_words(words))
         .or_else(|| of_type(text("/type"), fallback))
         .unwrap_or(fallback);
     errors.make(
@@ -84,13 +84,19 @@ fn of_type(kind: &str, fallback: Failure) -> Option<Failure> {
     })
 }
 
-fn too_long(words: &str) -> bool {
+/// What has no code of its own.
+fn of_words(words: &str) -> Option<Failure> {
     let words = words.to_lowercase();
-    [
+    let says = |parts: &[&str]| parts.iter().any(|part| words.contains(part));
+    if says(&[
         "prompt is too long",
         "exceed context limit",
         "context window",
-    ]
-    .iter()
-    .any(|part| words.contains(part))
+    ]) {
+        Some(Failure::ContextTooLong)
+    } else if says(&["content filtering policy"]) {
+        Some(Failure::Filtered)
+    } else {
+        None
+    }
 }

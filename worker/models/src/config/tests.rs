@@ -51,7 +51,7 @@ fn what_does_not_fit_is_refused_with_its_key() {
         ),
         ("headers = { Authorization = \"Bearer x\" }", "`api_key`"),
         ("headers = { \"a b\" = \"x\" }", "no header"),
-        ("temprature = 0.1", "unknown field"),
+        ("warmth = 0.1", "unknown field"),
     ] {
         let error = with(line).unwrap_err();
         assert!(error.contains(said), "{line}: {error}");

@@ -141,6 +141,7 @@ impl<'a> Body<'a> {
         let most = request.max_output_tokens.min(quirks.max_output_tokens);
         let (tools, tool_choice) = tools(quirks, request, wanted);
         Self {
+            reasoning_effort: effort(quirks, sampling.reasoning_effort, !tools.is_empty()),
             model: &config.model,
             messages: messages(config, quirks, request, wanted),
             tools,
@@ -153,14 +154,20 @@ impl<'a> Body<'a> {
                 .then_some(most),
             temperature: sampling.temperature.filter(|_| quirks.sampling),
             top_p: sampling.top_p.filter(|_| quirks.sampling),
-            reasoning_effort: sampling
-                .reasoning_effort
-                .filter(|_| quirks.reasoning == Reasoning::Effort),
             stream: quirks.stream.then_some(true),
             stream_options: quirks.stream.then_some(StreamOptions {
                 include_usage: true,
             }),
         }
+    }
+}
+
+/// How much it reasons: as configured, but not at all beside tools where it does not take both.
+fn effort(quirks: &Quirks, configured: Option<String>, has_tools: bool) -> Option<String> {
+    match quirks.reasoning {
+        Reasoning::Effort if has_tools && !quirks.reasoning_with_tools => Some("none".to_owned()),
+        Reasoning::Effort => configured,
+        _ => None,
     }
 }
 

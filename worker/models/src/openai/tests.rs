@@ -59,7 +59,7 @@ async fn a_question_to_a_schema() {
     messages[0] {"content":"You triage alerts.","role":"developer"}
     messages[1] {"content":"The alert.\n\nMake a plan.","role":"user"}
     model "gpt-6-astra"
-    reasoning_effort "low"
+    reasoning_effort "none"
     response_format {"json_schema":{"name":"plan","schema":{"additionalProperties":false,"properties":{"mode":{"enum":["direct","planned"],"type":"string"}},"required":["mode"],"type":"object"},"strict":true},"type":"json_schema"}
     stream true
     stream_options {"include_usage":true}
@@ -100,7 +100,7 @@ async fn a_conversation_with_tools() {
     messages[4] {"content":"ERROR: arguments are no object","role":"tool","tool_call_id":"call_b"}
     messages[5] {"content":"Go on.","role":"user"}
     model "gpt-6-astra"
-    reasoning_effort "low"
+    reasoning_effort "none"
     stream true
     stream_options {"include_usage":true}
     tool_choice "auto"

@@ -18,6 +18,7 @@ fn the_table_is_whole_and_begins_with_a_full_row_for_each_provider() {
         "sampling",
         "reasoning",
         "reasoning_back",
+        "reasoning_with_tools",
         "schema",
         "schema_with_tools",
         "tools",

@@ -1,11 +1,11 @@
 //! What to do: actions of the catalogue, at most three of them first. Suggested, never executed.
 
+use nightshift_alert::text::command;
 use nightshift_engine::Action;
 use nightshift_pipeline::Report;
 
 use super::{Block, Section};
 use crate::line::Line;
-use crate::plain::command;
 
 /// Most actions that come first.
 const FIRST: usize = 3;

@@ -54,7 +54,7 @@ fn verdict(report: &Report) -> Line {
         .say(", ")
         .say(report.confidence.as_str())
         .say(" confidence: ")
-        .say(words::reason(report.reason))
+        .say(report.reason.words())
 }
 
 /// `… is an authorised scanner (SCAN-7); approved by …; holds from … until … [E4]`.

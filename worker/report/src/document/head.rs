@@ -1,11 +1,11 @@
 //! The header and what an engineer needs before anything else: conclusion, warnings, still happening, reach.
 
+use nightshift_alert::text::plain;
 use nightshift_engine::EvidenceId;
 use nightshift_pipeline::{CaseStatus, Report};
 
 use super::{Block, Reader, Section};
 use crate::line::{Line, SENTENCE, joined};
-use crate::plain::plain;
 use crate::words;
 
 /// Most characters of the header.

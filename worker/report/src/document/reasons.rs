@@ -1,6 +1,6 @@
 //! Why; what speaks against it or was not checked; what would decide it.
 
-use nightshift_engine::{Leaning, Stance, Verdict};
+use nightshift_engine::{Stance, Verdict};
 use nightshift_pipeline::{FindingEntry, Report};
 
 use super::{Block, Section, assessment, more};
@@ -14,15 +14,6 @@ const MOST_RECORDS: usize = 4;
 const MOST_AGAINST: usize = 4;
 /// Most further findings.
 const MOST_FURTHER: usize = 20;
-
-/// Which findings bear the verdict or the leaning.
-fn bearing(report: &Report) -> Stance {
-    if report.verdict.is_benign() || report.leaning == Leaning::Benign {
-        Stance::Against
-    } else {
-        Stance::For
-    }
-}
 
 const fn other(stance: Stance) -> Stance {
     match stance {
@@ -50,7 +41,7 @@ pub(super) fn why(report: &Report) -> Section {
     }
     blocks.extend(
         report
-            .proven(bearing(report))
+            .proven(report.bearing())
             .take(MOST_REASONS)
             .map(bullet),
     );
@@ -70,7 +61,7 @@ pub(super) fn why(report: &Report) -> Section {
 }
 
 pub(super) fn against(report: &Report) -> Section {
-    let opposed = other(bearing(report));
+    let opposed = other(report.bearing());
     let mut blocks: Vec<Block> = report
         .proven(opposed)
         .take(MOST_AGAINST)
@@ -152,7 +143,7 @@ pub(super) fn would_decide(report: &Report) -> Option<Section> {
 
 /// Findings beyond those above.
 pub(super) fn further(report: &Report) -> Option<Section> {
-    let bearing = bearing(report);
+    let bearing = report.bearing();
     let proven = report
         .proven(bearing)
         .skip(MOST_REASONS)

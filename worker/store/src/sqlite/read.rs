@@ -35,7 +35,10 @@ pub(super) fn list(connection: &Connection, filter: &CaseFilter) -> Result<Vec<C
     let sql = format!(
         "SELECT {CASE_COLUMNS} FROM cases \
          WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR verdict = ?2) \
-         AND (?3 IS NULL OR severity >= ?3) AND (?4 IS NULL OR feed = ?4) \
+         AND (?3 IS NULL OR severity >= ?3) AND (?4 IS NULL OR feed = ?4) AND (?6 IS NULL OR account = ?6) \
+         AND (?7 IS NULL OR instr(lower(title || char(10) || type || char(10) || key || char(10) || id), lower(?7))) \
+         AND (?8 IS NULL OR opened_at < (SELECT opened_at FROM cases WHERE id = ?8) \
+             OR (opened_at = (SELECT opened_at FROM cases WHERE id = ?8) AND id > ?8)) \
          ORDER BY opened_at DESC, id LIMIT ?5"
     );
     let mut statement = connection.prepare_cached(&sql)?;
@@ -46,6 +49,9 @@ pub(super) fn list(connection: &Connection, filter: &CaseFilter) -> Result<Vec<C
             filter.severity_at_least.map(severity),
             filter.feed,
             i64::try_from(filter.limit).unwrap_or(i64::MAX),
+            filter.account,
+            filter.text,
+            filter.after.as_ref().map(|id| id.0.as_str()),
         ],
         case,
     )?;

@@ -3,6 +3,7 @@
 mod admission;
 mod feedback;
 mod ledger;
+mod lists;
 mod mutes;
 mod spending;
 

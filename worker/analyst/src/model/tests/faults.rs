@@ -382,3 +382,16 @@ fn r1_texts_of_a_model_are_cut_at_characters() {
     assert_eq!(text.chars().count(), 50);
     assert!(text.ends_with('…'));
 }
+
+#[tokio::test]
+async fn f23_an_answer_that_is_far_too_long_is_not_shown_again() {
+    let (answer, requests) = ask_plan(|number, _| match number {
+        0 => words(&"x".repeat(5 << 20)),
+        _ => Ok(good()),
+    })
+    .await;
+    assert!(answer.is_ok());
+    assert_eq!(requests[1].messages.len(), 1);
+    let asked = said(&requests[1]);
+    assert!(asked.len() < 100_000 && asked.contains("the answer has 5242880 bytes"));
+}

@@ -52,5 +52,31 @@ fn what_differs_is_said_and_what_is_the_same_is_said_once() {
         before,
         after,
     };
-    insta::assert_snapshot!(text(&difference), @"");
+    insta::assert_snapshot!(text(&difference), @r#"
+    Replay of case k3f9-0000-0000: another verdict
+
+      profile    default
+      models     anthropic/claude-sonnet-4-5
+                 → openai/gpt-5-mini
+      verdict    true_positive (suspicious_activity)
+                 → inconclusive (suspicious_activity)
+      severity   high
+      confidence high
+      proven     2 of 2 claims
+                 → 1 of 1 claims
+      cost       8 model calls, 14200 tokens in (9000 cached), 1100 out, $0.0312
+      analyst    as the profile wants
+
+      Plan before:
+        1. Who is 185.220.101[.]42 [done, met]
+
+      Plan now:
+        1. Who is 185.220.101[.]42 [done, met]
+
+      No longer proven:
+        - xmrig ran as root
+
+      Calls left out:
+        - log_search({"instance":"i-1"})
+    "#);
 }

@@ -5,8 +5,9 @@
 //! that would call somebody in a chat or ticket system (attacks.md, "What code enforces" 6). It does not escape for
 //! markdown: that is the writer's, since only the writer knows the syntax.
 
-use nightshift_alert::text::{cut, defang, strip_hidden};
 use unicode_segmentation::UnicodeSegmentation;
+
+use super::{cut, defang, strip_hidden};
 
 /// More than this of a text is not even looked at, in bytes for each character that may be shown: a megabyte costs
 /// nothing, and whoever hides much between little blanks nothing but their own text.
@@ -21,7 +22,8 @@ const EVERYBODY: [&str; 6] = ["everyone", "here", "channel", "group", "all", "ro
 const OPAQUE_SCHEMES: [&str; 5] = ["mailto", "xmpp", "javascript", "vbscript", "tel"];
 
 /// One harmless line of at most `max_chars` graphemes.
-pub(crate) fn plain(text: &str, max_chars: usize) -> String {
+#[must_use]
+pub fn plain(text: &str, max_chars: usize) -> String {
     let line = line(text, max_chars.saturating_mul(BYTES_PER_CHAR) + 256);
     let short = cut(&line, max_chars);
     if !short.contains("arn:aws") {
@@ -47,7 +49,8 @@ fn is_arn(word: &str) -> bool {
 
 /// A command of the catalogue, ready to paste: neither defanged nor cut, for a cut command would do something else.
 /// None where it is empty or longer than `max_chars`.
-pub(crate) fn command(text: &str, max_chars: usize) -> Option<Vec<String>> {
+#[must_use]
+pub fn command(text: &str, max_chars: usize) -> Option<Vec<String>> {
     let (visible, _) = strip_hidden(text);
     let lines: Vec<String> = visible
         .lines()

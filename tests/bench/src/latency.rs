@@ -1,0 +1,127 @@
+//! How much longer a case takes than its model: cases that arrive over two seconds, a model that takes half a second, and
+//! the wall time of each case over its critical path.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use nightshift_engine::{End, State};
+use nightshift_models::Provider;
+use nightshift_pipeline::{Cases, Lane};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::figure::{Figure, median, quantile};
+use crate::model::fake::Fake;
+use crate::model::script::Shape;
+use crate::process::cpu;
+use crate::registers::registers;
+use crate::world::{MINER, Modelled, World, folder};
+
+/// Cases that arrive.
+const CASES: u32 = 100;
+/// From the first to the last.
+const WITHIN: Duration = Duration::from_secs(2);
+/// Cases that may run together.
+const MAX_CASES: usize = 200;
+/// What the model takes for an answer.
+const LATENCY: Duration = Duration::from_millis(500);
+
+/// The case of three steps, and that of twelve model calls.
+pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
+    let mut figures = Vec::new();
+    for (shape, calls) in [(Shape::Independent, 8), (Shape::Twelve, 12)] {
+        let ran = Ran::of(shape, calls)?;
+        let path = f64::from(shape.critical_path()) * LATENCY.as_secs_f64();
+        let ratios: Vec<f64> = ran.walls.iter().map(|secs| secs / path).collect();
+        let name = |what: &str| format!("{calls} calls, {what}");
+        let per_case = Figure::new(name("CPU"), ran.cpu_ms, "ms/case");
+        figures.extend([
+            Figure::new(name("wall / model, median"), median(ratios.clone()), "x").at_most(1.10),
+            Figure::new(name("wall / model, p95"), quantile(ratios, 0.95), "x").at_most(1.25),
+            if calls == 12 {
+                per_case.at_most(5.0)
+            } else {
+                per_case
+            },
+        ]);
+    }
+    Ok(figures)
+}
+
+/// What the cases came to.
+struct Ran {
+    /// Seconds from arrival to conclusion, of each case.
+    walls: Vec<f64>,
+    /// Our own CPU per case, in milliseconds.
+    cpu_ms: f64,
+}
+
+impl Ran {
+    fn of(shape: Shape, calls: u32) -> anyhow::Result<Self> {
+        let mut fake = Fake::start(shape, LATENCY, Duration::ZERO)?;
+        let folder = folder()?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()?;
+        let ran = runtime.block_on(async {
+            let modelled = Modelled::new(&fake.config(Provider::Anthropic))?;
+            let world = World::new(folder.path(), registers(folder.path())?, Some(modelled))?;
+            let messages = MINER.messages(CASES)?;
+            let before = cpu()?.own_secs;
+            let walls = arrive(&world, &messages).await?;
+            let cpu_ms = (cpu()?.own_secs - before) * 1e3 / f64::from(CASES);
+            anyhow::Ok(Self { walls, cpu_ms })
+        })?;
+        let asked = fake.counted()?.accepted;
+        ensure!(
+            asked == calls * CASES,
+            "{asked} model calls, where {calls} for each of {CASES} cases were meant"
+        );
+        Ok(ran)
+    }
+}
+
+/// Takes one message in after the other, each at its time, and triages it at once: seconds that each took.
+async fn arrive(world: &World, messages: &[Vec<u8>]) -> anyhow::Result<Vec<f64>> {
+    let release = CancellationToken::new();
+    let mut ticks = tokio::time::interval(WITHIN / CASES);
+    let mut waiting: VecDeque<&Vec<u8>> = messages.iter().collect();
+    let mut arrived: VecDeque<Instant> = VecDeque::new();
+    let mut running = JoinSet::new();
+    let mut walls = Vec::new();
+    while !waiting.is_empty() || !running.is_empty() {
+        tokio::select! {
+            tick = ticks.tick(), if !waiting.is_empty() => {
+                arrived.push_back(tick.into_std());
+                if let Some(message) = waiting.pop_front() {
+                    world.take_in(std::slice::from_ref(message)).await?;
+                }
+            }
+            Some(ended) = running.join_next(), if !running.is_empty() => walls.push(wall(ended??)?),
+        }
+        let room = MAX_CASES.saturating_sub(running.len());
+        if arrived.is_empty() {
+            continue;
+        }
+        for claimed in world.store.claim(Lane::Any, room).await? {
+            let since = arrived
+                .pop_front()
+                .context("a case arrived before it is claimed")?;
+            let (triage, release) = (world.triage.clone(), release.clone());
+            running.spawn(async move {
+                let end = triage.run(claimed, &release).await?;
+                anyhow::Ok((end, since.elapsed().as_secs_f64()))
+            });
+        }
+    }
+    Ok(walls)
+}
+
+fn wall((end, secs): (End, f64)) -> anyhow::Result<f64> {
+    let whole = |state: &State| state.degraded.is_empty();
+    match end {
+        End::Concluded(state) if whole(&state) => Ok(secs),
+        _ => anyhow::bail!("a case was not concluded by its model"),
+    }
+}

@@ -1,0 +1,17 @@
+//! The model analyst with real adapters against the strict fake: what its calls cost, how many there are, and how much
+//! of each prompt was sent before.
+
+pub(crate) mod fake;
+mod listening;
+mod prefix;
+pub(crate) mod script;
+mod spent;
+
+use crate::figure::Figure;
+
+/// CPU per call, calls per case, repeated prefixes.
+pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
+    let mut figures = spent::measure()?;
+    figures.extend(prefix::measure()?);
+    Ok(figures)
+}

@@ -1,0 +1,139 @@
+//! The fake model in a process of its own, so that its CPU time is not counted as ours.
+//!
+//! This program starts itself again for it. The child prints where it listens, answers each line on its standard input
+//! with what it counted so far, and ends with its input.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use nightshift_models::{KeyRef, ModelConfig, Provider};
+use nightshift_tests::model::{FakeModel, Provider as Wire};
+
+use super::script::Shape;
+
+/// The argument that makes this program the fake.
+pub(crate) const ARGUMENT: &str = "fake-model";
+
+/// A fake in a child process.
+pub(crate) struct Fake {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    origin: String,
+}
+
+/// What a fake counted.
+pub(crate) struct Counted {
+    /// Requests that were accepted.
+    pub(crate) accepted: u32,
+    /// Those that a provider would have refused.
+    pub(crate) refused: u32,
+    /// Those that are being answered now.
+    pub(crate) in_flight: u32,
+}
+
+impl Fake {
+    /// Starts one that takes so long for each answer, and `last` more for the conclusion.
+    pub(crate) fn start(shape: Shape, latency: Duration, last: Duration) -> anyhow::Result<Self> {
+        let millis = |time: Duration| time.as_millis().to_string();
+        let mut child = Command::new(std::env::current_exe()?)
+            .args([ARGUMENT, shape.name(), &millis(latency), &millis(last)])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let output = child.stdout.take().context("its output is piped")?;
+        let mut fake = Self {
+            input: child.stdin.take(),
+            output: BufReader::new(output),
+            child,
+            origin: String::new(),
+        };
+        fake.origin = fake.line()?;
+        Ok(fake)
+    }
+
+    /// What it counted so far. None of our requests may have been refused.
+    pub(crate) fn counted(&mut self) -> anyhow::Result<Counted> {
+        let input = self.input.as_mut().context("the fake is at its end")?;
+        input.write_all(b"\n")?;
+        let line = self.line()?;
+        let mut numbers = line.split(' ').map(str::parse);
+        let mut next = || anyhow::Ok(numbers.next().context("a number is missing")??);
+        let counted = Counted {
+            accepted: next()?,
+            refused: next()?,
+            in_flight: next()?,
+        };
+        ensure!(
+            counted.refused == 0,
+            "{} requests were refused",
+            counted.refused
+        );
+        Ok(counted)
+    }
+
+    /// How this model is configured.
+    pub(crate) fn config(&self, provider: Provider) -> ModelConfig {
+        config(provider, &self.origin)
+    }
+
+    fn line(&mut self) -> anyhow::Result<String> {
+        let mut line = String::new();
+        self.output.read_line(&mut line)?;
+        ensure!(!line.is_empty(), "the fake model ended early");
+        Ok(line.trim().to_owned())
+    }
+}
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        // It ends with its input.
+        drop(self.input.take());
+        drop(self.child.wait());
+    }
+}
+
+/// A model of this provider at the address of a fake.
+pub(crate) fn config(provider: Provider, origin: &str) -> ModelConfig {
+    let (model, path) = match provider {
+        Provider::Openai => ("gpt-4.1", "/v1"),
+        _ => ("claude-sonnet-4-5", ""),
+    };
+    let mut config = ModelConfig::new(provider, model);
+    config.base_url = Some(format!("{origin}{path}"));
+    config.api_key = Some(KeyRef::from("a-key-of-the-fake"));
+    config.proxy = Some("none".to_owned());
+    config
+}
+
+/// Is the fake until the input ends.
+pub(crate) fn serve(arguments: &[String]) -> anyhow::Result<()> {
+    let [shape, latency, last] = arguments else {
+        anyhow::bail!("the fake takes a shape and two times in milliseconds");
+    };
+    let latency = Duration::from_millis(latency.parse()?);
+    let last = Duration::from_millis(last.parse()?);
+    let script = Shape::of(shape)?.script(last).latency(latency).forgetful();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let fake = runtime.block_on(FakeModel::start(script))?;
+    println!("{}", fake.base_url(Wire::Anthropic));
+    for line in std::io::stdin().lines() {
+        line?;
+        let refusals = fake.refusals();
+        for refusal in refusals.iter().take(3) {
+            eprintln!("refused: {}", refusal.trouble.message);
+        }
+        println!(
+            "{} {} {}",
+            fake.accepted(),
+            refusals.len(),
+            fake.in_flight()
+        );
+    }
+    runtime.shutdown_background();
+    Ok(())
+}

@@ -1,0 +1,145 @@
+//! How many model calls a case makes, and how much of their prompts repeats what the case sent before.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use nightshift_engine::State;
+use nightshift_models::Provider;
+use nightshift_tests::model::{FakeModel, Provider as Wire, Said, Seen};
+
+use super::fake::config;
+use super::script::Shape;
+use crate::cases::conclude_all;
+use crate::figure::Figure;
+use crate::registers::registers;
+use crate::world::{MINER, Modelled, World, folder};
+
+/// Long beside all that is ours, so that the whole waits of a case can be counted.
+const LATENCY: Duration = Duration::from_millis(500);
+/// Bytes of a token, as the fake counts.
+const TOKEN_BYTES: f64 = 4.0;
+
+/// Each shape that has limits, with both ways of caching: by itself, and up to marks.
+pub(super) fn measure() -> anyhow::Result<Vec<Figure>> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    // Patterns are compiled by the first case.
+    runtime.block_on(Ran::of(Shape::Carried, Provider::Openai))?;
+    let mut figures = Vec::new();
+    for (shape, most_calls, most_path) in [
+        (Shape::Independent, 8.0, Some(4.0)),
+        (Shape::Carried, 5.0, Some(3.0)),
+        (Shape::Replanned, 11.0, None),
+    ] {
+        let name = |what: &str| format!("{}, {what}", shape.name());
+        let ran = runtime.block_on(Ran::of(shape, Provider::Anthropic))?;
+        let path = Figure::new(name("critical path"), ran.path, "calls");
+        let (all, new) = ran.all_and_new();
+        figures.extend([
+            Figure::new(name("model calls"), ran.calls(), "calls").at_most(most_calls),
+            most_path.map_or(path.clone(), |most| path.at_most(most)),
+            Figure::new(name("prompts"), all / 1e3, "KB"),
+            Figure::new(name("share that repeats"), 100.0 * (1.0 - new / all), "%").at_least(70.0),
+            Figure::new(name("beyond prefixes"), new / TOKEN_BYTES, "tokens").at_most(6_000.0),
+            Figure::new(name("cached, as Anthropic tells"), ran.cached(), "%"),
+        ]);
+        let ran = runtime.block_on(Ran::of(shape, Provider::Openai))?;
+        figures.push(Figure::new(
+            name("cached, as OpenAI tells"),
+            ran.cached(),
+            "%",
+        ));
+    }
+    Ok(figures)
+}
+
+/// A case that ran to its end.
+struct Ran {
+    requests: Vec<Arc<Seen>>,
+    /// Model calls one after another.
+    path: f64,
+    state: State,
+}
+
+impl Ran {
+    async fn of(shape: Shape, provider: Provider) -> anyhow::Result<Self> {
+        let fake = FakeModel::start(shape.script(Duration::ZERO).latency(LATENCY)).await?;
+        let folder = folder()?;
+        let config = config(provider, &fake.base_url(Wire::Anthropic));
+        let modelled = Modelled::new(&config)?;
+        let world = World::new(folder.path(), registers(folder.path())?, Some(modelled))?;
+        world.take_in(&MINER.messages(1)?).await?;
+        let began = Instant::now();
+        let mut states = conclude_all(&world, 1).await?;
+        let waits = began.elapsed().as_secs_f64() / LATENCY.as_secs_f64();
+        let state = states.pop().context("the case was not concluded")?;
+        ensure!(fake.refusals().is_empty(), "{:?}", fake.refusals());
+        ensure!(state.degraded.is_empty(), "the case was degraded");
+        Ok(Self {
+            requests: fake.requests(),
+            path: waits.floor(),
+            state,
+        })
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a case has a few calls")]
+    fn calls(&self) -> f64 {
+        self.requests.len() as f64
+    }
+
+    /// Bytes of all prompts, and those that repeat no prefix of an earlier one.
+    #[expect(clippy::cast_precision_loss, reason = "prompts have kilobytes")]
+    fn all_and_new(&self) -> (f64, f64) {
+        let texts: Vec<String> = self.requests.iter().map(|seen| rendered(seen)).collect();
+        let (mut all, mut new) = (0, 0);
+        for (index, text) in texts.iter().enumerate() {
+            let earlier = texts.iter().take(index);
+            let shared = earlier.map(|one| common(one, text)).max().unwrap_or(0);
+            all += text.len();
+            new += text.len() - shared;
+        }
+        (all as f64, new as f64)
+    }
+
+    /// Per cent of the prompt tokens that came from the provider's cache.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "prompts have thousands of tokens"
+    )]
+    fn cached(&self) -> f64 {
+        let cost = self.state.charged();
+        100.0 * cost.cached_tokens as f64 / cost.input_tokens as f64
+    }
+}
+
+/// A prompt in the order in which providers read it; the wanted schema is left out.
+fn rendered(seen: &Seen) -> String {
+    let mut text = String::new();
+    for tool in &seen.tools {
+        text.push_str(&format!(
+            "{} {} {}\n",
+            tool.name, tool.description, tool.schema
+        ));
+    }
+    text.push_str(&seen.system);
+    for said in seen.turns.iter().flat_map(|turn| &turn.parts) {
+        match said {
+            Said::Text(said) | Said::Result { text: said, .. } => text.push_str(said),
+            Said::Call {
+                name, arguments, ..
+            } => text.push_str(&format!("{name} {arguments}\n")),
+            Said::Thought => {}
+        }
+    }
+    text
+}
+
+/// Bytes that two texts begin with alike.
+fn common(one: &str, other: &str) -> usize {
+    one.bytes()
+        .zip(other.bytes())
+        .take_while(|(a, b)| a == b)
+        .count()
+}

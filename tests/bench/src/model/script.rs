@@ -1,0 +1,171 @@
+//! What the fake answers: the crypto miner in four shapes. Each answer follows from the request alone, so that any number
+//! of cases may ask at once.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use nightshift_tests::model::{Answer, Script, Seen};
+use serde_json::{Value, json};
+
+const ADDRESS: &str = "185.220.101.42";
+const POOL: &str = "pool.minexmr.com";
+
+/// Steps, the tool that each calls, and with what.
+const STEPS: [(&str, &str, &str, &str); 4] = [
+    ("s1", "Is the pool on a list", "watchlist", POOL),
+    ("s2", "Whose address is it", "asset_lookup", ADDRESS),
+    (
+        "s3",
+        "What sort of address is it",
+        "indicator_facts",
+        ADDRESS,
+    ),
+    (
+        "s4",
+        "Is it one of our scanners",
+        "authorised_scanners",
+        ADDRESS,
+    ),
+];
+
+/// How a case goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Three independent steps with a call each, nothing to replan: 8 calls, 4 on the critical path.
+    Independent,
+    /// The same where the plan carries the calls: 5 and 3.
+    Carried,
+    /// The same as the first, but that the second step finds nothing and reflection adds a fourth: 11 and 7.
+    Replanned,
+    /// Four steps side by side, two of which look twice: 12 and 5.
+    Twelve,
+}
+
+impl Shape {
+    const ALL: [Self; 4] = [
+        Self::Independent,
+        Self::Carried,
+        Self::Replanned,
+        Self::Twelve,
+    ];
+
+    /// As figures and arguments name it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Independent => "independent",
+            Self::Carried => "carried",
+            Self::Replanned => "replanned",
+            Self::Twelve => "twelve",
+        }
+    }
+
+    /// The shape of this name.
+    pub(crate) fn of(name: &str) -> anyhow::Result<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|shape| shape.name() == name)
+            .with_context(|| format!("no shape {name:?}"))
+    }
+
+    /// Model calls one after another: a plan, turns, reflection, conclusion.
+    pub(crate) const fn critical_path(self) -> u32 {
+        match self {
+            Self::Independent => 4,
+            Self::Carried => 3,
+            Self::Replanned => 7,
+            Self::Twelve => 5,
+        }
+    }
+
+    /// The script; the conclusion takes `last` longer than the rest.
+    pub(crate) fn script(self, last: Duration) -> Script {
+        Script::by(move |seen| self.answer(seen, last))
+    }
+
+    fn answer(self, seen: &Seen, last: Duration) -> Answer {
+        match seen.after("# Your task now: ").as_deref() {
+            Some("plan") => Answer::value(self.plan()),
+            Some("one") => self.turn(seen),
+            Some("reflect") => Answer::value(json!({
+                "achieved": false,
+                "insights": ["No register knows the address."],
+                "plan_updates": [{"type": "add_step", "reason": "the register had nothing", "id": null,
+                    "step": step(&STEPS[3], false)}],
+            })),
+            _ => Answer::value(conclusion()).after(last),
+        }
+    }
+
+    fn plan(self) -> Value {
+        let many = if self == Self::Twelve { 4 } else { 3 };
+        let steps: Vec<Value> = STEPS
+            .iter()
+            .take(many)
+            .map(|one| step(one, self == Self::Carried))
+            .collect();
+        json!({
+            "reasoning": "A miner is claimed; the pool and the address decide it.",
+            "mode": "planned",
+            "objective": format!("Does the instance mine for {POOL} at {ADDRESS}, and is that allowed?"),
+            "steps": steps,
+        })
+    }
+
+    /// The step's call, and its result once the call's is there.
+    fn turn(self, seen: &Seen) -> Answer {
+        let text = seen.text();
+        let asked = text
+            .split_once(" step>\n")
+            .and_then(|(_, block)| block.lines().next())
+            .unwrap_or_default();
+        let (id, _, tool, indicator) = STEPS
+            .iter()
+            .find(|(id, ..)| asked.contains(&format!(r#""id":"{id}""#)))
+            .unwrap_or(&STEPS[0]);
+        if seen.turns.len() == 1 && self != Self::Carried {
+            return Answer::call(*tool, json!({"indicator": indicator}));
+        }
+        let further = match *id {
+            "s1" => Some(("watchlist", ADDRESS)),
+            "s2" => Some(("indicator_facts", POOL)),
+            _ => None,
+        };
+        if let Some((tool, indicator)) = further
+            && self == Self::Twelve
+            && seen.turns.len() == 3
+        {
+            return Answer::call(tool, json!({"indicator": indicator}));
+        }
+        let outcome = match (self, *id) {
+            (Self::Replanned, "s2") => "unmet",
+            _ => "met",
+        };
+        Answer::value(json!({
+            "outcome": outcome,
+            "summary": format!("{tool} was asked for {indicator}; what it said stands in the evidence."),
+            "findings": [],
+        }))
+    }
+}
+
+fn step((id, description, tool, indicator): &(&str, &str, &str, &str), carried: bool) -> Value {
+    let calls = if carried {
+        json!([{"tool": tool, "arguments": [{"name": "indicator", "value": indicator}]}])
+    } else {
+        json!([])
+    };
+    json!({
+        "id": id, "description": format!("{description}: {indicator}"), "expected": "an entry of it",
+        "tools": [tool], "calls": calls, "depends_on": [], "key": false,
+    })
+}
+
+fn conclusion() -> Value {
+    json!({
+        "findings": [{"claim": format!("The instance spoke with {POOL}"), "stance": "for",
+            "quotes": [{"evidence": "E0", "quote": POOL}]}],
+        "reasoning": "The pool is named by the alert.", "verdict": "true_positive", "leaning": "malicious",
+        "reason": "suspicious_activity", "severity": "critical", "gaps": [], "would_decide": [],
+        "techniques": ["T1496"], "meaning": "The instance mines for somebody else.", "actions": [],
+    })
+}

@@ -1,0 +1,159 @@
+//! CPU per model call: the prompt built, the request written, the answer parsed and validated.
+//!
+//! Every question of one case is put again and again: once to a model in this process that answers at once (what the
+//! analyst spends), once to the fake in a child process (the same with adapter, layers, HTTP client and sockets). Only
+//! our own CPU time counts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use nightshift_alert::{Alert, ReadOptions, read};
+use nightshift_analyst::chat::{ChatModel, ChatRequest, Part};
+use nightshift_engine::Analyst;
+use nightshift_models::Provider;
+use nightshift_pipeline::Inbox;
+use serde_json::json;
+
+use super::fake::Fake;
+use super::listening::{Listening, Parrot, Question};
+use super::script::Shape;
+use crate::cases::conclude_all;
+use crate::figure::Figure;
+use crate::process::cpu;
+use crate::registers::registers;
+use crate::world::{MINER, Modelled, World, analyst, connect, folder};
+
+/// How often each question is put: CPU time is counted in hundredths of a second.
+const TIMES: u32 = 300;
+/// Lines of a log that the alert carries, so that prompts which show it have 40 KB.
+const LINES: u32 = 205;
+
+/// For each kind of question, and over a case.
+pub(super) fn measure() -> anyhow::Result<Vec<Figure>> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    let mut fake = Fake::start(Shape::Replanned, Duration::ZERO, Duration::ZERO)?;
+    let config = fake.config(Provider::Anthropic);
+    let models = connect(&config)?;
+    let model = models.chain(&[&config.name])?;
+    let figures = runtime.block_on(async {
+        let questions = overheard(&fake).await?;
+        let mut figures = Vec::new();
+        let (mut alone, mut whole) = (0.0, 0.0);
+        let mut told = Vec::new();
+        for question in &questions {
+            let spent = Spent::of(question, &model).await?;
+            alone += spent.alone_ms;
+            whole += spent.whole_ms;
+            if !told.contains(&question.name()) {
+                told.push(question.name());
+                figures.extend(spent.figures(question.name()));
+            }
+        }
+        let many = f64::from(u32::try_from(questions.len())?);
+        figures.push(Figure::new(
+            "CPU, mean of the case, analyst alone",
+            alone / many,
+            "ms/call",
+        ));
+        figures.push(
+            Figure::new("CPU, mean of the case, all of it", whole / many, "ms/call").at_most(1.0),
+        );
+        anyhow::Ok(figures)
+    })?;
+    fake.counted()?;
+    Ok(figures)
+}
+
+/// All questions of a case that ran.
+async fn overheard(fake: &Fake) -> anyhow::Result<Vec<Question>> {
+    let folder = folder()?;
+    let mut modelled = Modelled::new(&fake.config(Provider::Anthropic))?;
+    let listening = Arc::new(Listening::new(modelled.analyst));
+    modelled.analyst = listening.clone();
+    let world = World::new(folder.path(), registers(folder.path())?, Some(modelled))?;
+    let messages = MINER.messages(1)?;
+    let message = messages.first().context("there is one message")?;
+    let mut batch = read(message, &ReadOptions::default())?;
+    let alert = long(batch.alerts.pop().context("the sample holds an alert")?);
+    world
+        .store
+        .accept(vec![world.arrival(alert, message)])
+        .await?;
+    let states = conclude_all(&world, 1).await?;
+    ensure!(states.len() == 1, "the case was not concluded");
+    ensure!(
+        states.iter().all(|state| state.degraded.is_empty()),
+        "the case was degraded"
+    );
+    Ok(listening.kept())
+}
+
+/// The alert with a log in it.
+fn long(mut alert: Alert) -> Alert {
+    let lines: Vec<_> = (0..LINES)
+        .map(|line| json!({"line": line, "text": format!("line {line} of a log that an alert carries with it, of some length")}))
+        .collect();
+    alert.raw = json!({"finding": alert.raw, "log": lines});
+    alert
+}
+
+/// What one question costs.
+struct Spent {
+    prompt_bytes: usize,
+    alone_ms: f64,
+    whole_ms: f64,
+}
+
+impl Spent {
+    async fn of(question: &Question, model: &Arc<dyn ChatModel>) -> anyhow::Result<Self> {
+        let parrot = Arc::new(Parrot::new(Arc::clone(model)));
+        let alone_ms = each(question, &analyst(parrot.clone())?).await?;
+        let request = parrot.request().context("the model was asked")?;
+        Ok(Self {
+            prompt_bytes: bytes(&request),
+            alone_ms,
+            whole_ms: each(question, &analyst(Arc::clone(model))?).await?,
+        })
+    }
+
+    fn figures(&self, question: &str) -> Vec<Figure> {
+        let kb = self.prompt_bytes / 1000;
+        let name = |what| format!("CPU, {question} of {kb} KB, {what}");
+        vec![
+            Figure::new(name("analyst alone"), self.alone_ms, "ms/call"),
+            Figure::new(name("all of it"), self.whole_ms, "ms/call").at_most(1.0),
+        ]
+    }
+}
+
+/// Milliseconds of CPU for each time that the question is put; the first time does not count.
+async fn each(question: &Question, analyst: &dyn Analyst) -> anyhow::Result<f64> {
+    question.put(analyst).await.map_err(|none| none.error)?;
+    let before = cpu()?.own_secs;
+    for _ in 0..TIMES {
+        question.put(analyst).await.map_err(|none| none.error)?;
+    }
+    Ok((cpu()?.own_secs - before) * 1e3 / f64::from(TIMES))
+}
+
+/// Bytes of a request as the analyst made it, the wanted schema left out.
+fn bytes(request: &ChatRequest) -> usize {
+    let parts = request.messages.iter().flat_map(|message| &message.parts);
+    let said: usize = parts
+        .map(|part| match part {
+            Part::Text { text, .. } | Part::Result { text, .. } => text.len(),
+            Part::Call(call) => call.name.len() + 64,
+            Part::Opaque(_) => 0,
+        })
+        .sum();
+    let tools: usize = request
+        .tools
+        .iter()
+        .map(|tool| tool.name.len() + tool.description.len() + tool.schema.to_string().len())
+        .sum();
+    request.system.len() + tools + said
+}

@@ -1,0 +1,225 @@
+//! A store and the triage around it, as `worker/cli/src/wiring.rs` puts them together, without a configuration file; and
+//! messages that differ in the names of finding and resource.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use chrono::{DateTime, Utc};
+use nightshift_alert::{Alert, ReadOptions, read};
+use nightshift_analyst::chat::ChatModel;
+use nightshift_analyst::model::{ModelAnalyst, PerQuestion, Settings};
+use nightshift_analyst::playbook::{PlaybookAnalyst, Playbooks};
+use nightshift_engine::{
+    Analyst, AnalystKind, Clock, Conduct, Cost, Limits, Meter, NoMeter, PastCases,
+};
+use nightshift_models::{KeyPlace, KeySource, ModelConfig, Models};
+use nightshift_pipeline::{
+    AdmissionPolicy, Arrival, Inbox, Profile, Profiles, Routes, Sender, Triage,
+};
+use nightshift_store::{SqliteOptions, SqliteStore};
+use nightshift_tools::{ToolConfig, Tools};
+use serde_json::json;
+use tempfile::TempDir;
+
+/// Messages that are committed together.
+const BATCH: usize = 64;
+/// What the program charges for a question before it is asked.
+const RESERVED: (u64, u32) = (8_000, 2_000);
+
+/// A sample, and the names in it that make one finding differ from another.
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    file: &'static str,
+    finding: &'static str,
+    resource: &'static str,
+}
+
+/// The crypto miner that SCC found.
+pub(crate) const MINER: Kind = Kind {
+    name: "miner",
+    file: "scc-crypto-miner.json",
+    finding: "b9c8d7e6f5a4b3c2d1e0",
+    resource: "web-server-prod-01",
+};
+
+/// The credentials that GuardDuty saw used elsewhere.
+pub(crate) const EXFILTRATION: Kind = Kind {
+    name: "exfiltration",
+    file: "guardduty-eventbridge-credential-exfiltration.json",
+    finding: "a4c9b1d2e3f405162738495a6b7c8d9e",
+    resource: "i-0a1b2c3d4e5f60718",
+};
+
+impl Kind {
+    /// So many messages, each about another finding on another resource.
+    pub(crate) fn messages(&self, many: u32) -> anyhow::Result<Vec<Vec<u8>>> {
+        let text = std::fs::read_to_string(crate::parse::samples().join(self.file))?;
+        ensure!(
+            text.contains(self.finding) && text.contains(self.resource),
+            "{}: another sample",
+            self.file
+        );
+        let one = |number: u32| {
+            let finding = format!("{number:0width$x}", width = self.finding.len());
+            let resource = format!("i-{number:017x}");
+            text.replace(self.finding, &finding)
+                .replace(self.resource, &resource)
+                .into_bytes()
+        };
+        Ok((0..many).map(one).collect())
+    }
+}
+
+/// A folder beside the program and not a temporary one, which may be in memory: commits shall reach a disk.
+pub(crate) fn folder() -> anyhow::Result<TempDir> {
+    let program = std::env::current_exe()?;
+    let beside: PathBuf = program.parent().unwrap_or(Path::new(".")).to_owned();
+    Ok(tempfile::tempdir_in(beside)?)
+}
+
+/// A store, and the triage of its cases.
+pub(crate) struct World {
+    pub(crate) store: SqliteStore,
+    pub(crate) triage: Triage,
+}
+
+impl World {
+    /// In this folder, with the tools that need no configuration and these. Playbooks think where there is no analyst.
+    pub(crate) fn new(
+        folder: &Path,
+        mut configs: Vec<ToolConfig>,
+        modelled: Option<Modelled>,
+    ) -> anyhow::Result<Self> {
+        let store = SqliteStore::open(&SqliteOptions {
+            path: folder.join("nightshift.db"),
+            lease: Duration::from_secs(30),
+            // A storm of one type is what is measured here: every alert has its own case.
+            admission: AdmissionPolicy {
+                storm_cases: u32::MAX,
+                ..AdmissionPolicy::default()
+            },
+        })?;
+        for kind in ["indicator_facts", "watchlist", "past_cases"] {
+            configs.push(serde_json::from_value(json!({"kind": kind, "name": kind}))?);
+        }
+        let past: Arc<dyn PastCases> = Arc::new(store.clone());
+        let playbooks = Arc::new(Playbooks::load(None)?);
+        let playbook = Arc::new(PlaybookAnalyst::new(Arc::clone(&playbooks)));
+        let mut profile = Profile {
+            name: "default".to_owned(),
+            analyst: playbook.clone(),
+            fallback: None,
+            analyst_kind: AnalystKind::Playbook,
+            models: Vec::new(),
+            reserve: Cost::default(),
+            toolbox: Arc::new(Tools::build(&configs, past, folder)?),
+            exonerator: playbook.clone(),
+            actions: playbooks.catalogue().into(),
+            limits: Limits::default(),
+            conduct: Conduct::default(),
+            prompts: String::new(),
+        };
+        if let Some(modelled) = modelled {
+            profile.analyst = modelled.analyst;
+            profile.fallback = Some(playbook);
+            profile.analyst_kind = AnalystKind::Model;
+            profile.models = vec![modelled.name];
+            profile.reserve = modelled.reserve;
+        }
+        let triage = Triage {
+            cases: Arc::new(store.clone()),
+            profiles: Profiles::new([profile]).context("the profile is the default one")?,
+            routes: Arc::new(Routes::default()),
+            clock: Arc::new(HostClock),
+            meter: Arc::new(NoMeter),
+            purse: None,
+            watcher: None,
+            sender: Sender {
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+            },
+        };
+        Ok(Self { store, triage })
+    }
+
+    /// Reads messages and commits their alerts.
+    pub(crate) async fn take_in(&self, messages: &[Vec<u8>]) -> anyhow::Result<()> {
+        for batch in messages.chunks(BATCH) {
+            let mut arrivals = Vec::new();
+            for message in batch {
+                let alerts = read(message, &ReadOptions::default())?.alerts;
+                arrivals.extend(alerts.into_iter().map(|alert| self.arrival(alert, message)));
+            }
+            self.store.accept(arrivals).await?;
+        }
+        Ok(())
+    }
+
+    /// An alert as intake hands it over.
+    pub(crate) fn arrival(&self, alert: Alert, message: &[u8]) -> Arrival {
+        Arrival {
+            source: "bench".to_owned(),
+            at: self.triage.clock.now(),
+            alert: Box::new(alert),
+            raw: message.into(),
+            unreadable: None,
+            always: false,
+        }
+    }
+}
+
+/// An analyst that asks a model, and what a profile says of it.
+pub(crate) struct Modelled {
+    pub(crate) analyst: Arc<dyn Analyst>,
+    name: String,
+    reserve: Cost,
+}
+
+impl Modelled {
+    /// With this model, all layers around it.
+    pub(crate) fn new(config: &ModelConfig) -> anyhow::Result<Self> {
+        let models = connect(config)?;
+        let (input, output) = RESERVED;
+        Ok(Self {
+            analyst: Arc::new(analyst(models.chain(&[&config.name])?)?),
+            name: config.full_name(),
+            reserve: models.reserve(&[&config.name], input, output)?,
+        })
+    }
+}
+
+/// One model as the program connects it.
+pub(crate) fn connect(config: &ModelConfig) -> anyhow::Result<Models> {
+    let keys = |place: KeyPlace<'_>| -> Result<KeySource, String> {
+        let KeyPlace::Value(key) = place else {
+            return Err("the fake's key stands in the configuration".to_owned());
+        };
+        Ok(Arc::new(move || Ok(key.clone())))
+    };
+    let meter: Arc<dyn Meter> = Arc::new(NoMeter);
+    Ok(Models::build(std::slice::from_ref(config), &keys, &meter)?)
+}
+
+/// The analyst that asks this model, with the shipped playbooks as hints.
+pub(crate) fn analyst(model: Arc<dyn ChatModel>) -> anyhow::Result<ModelAnalyst> {
+    let playbooks = Arc::new(Playbooks::load(None)?);
+    Ok(ModelAnalyst::new(
+        PerQuestion::all(model),
+        Settings::default(),
+        Some(playbooks),
+    ))
+}
+
+/// The clock of this host.
+struct HostClock;
+
+impl Clock for HostClock {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "leases and journals tell the time; what is measured is not measured with it"
+    )]
+    fn now(&self) -> DateTime<Utc> {
+        Utc::now()
+    }
+}

@@ -1,0 +1,12 @@
+//! The model analyst as a whole, against the strict fake: the worked example on every provider's wire, each fault of a
+//! model, a model that obeys the attacker, and nonsense that fits.
+
+mod adapters;
+mod between;
+mod compromised;
+mod desk;
+mod example;
+mod faults;
+mod nonsense;
+mod taken;
+mod worked;

@@ -1,0 +1,265 @@
+//! Each adapter against the strict fake: what is asked is taken, what is answered is read, and each fault has its error.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use nightshift_analyst::chat::{
+    Arguments, Asked, ChatAnswer, ChatError, ChatMessage, ChatRequest, ChatTool, Failure,
+    OutputSchema, Part, Role, StopReason,
+};
+use nightshift_tests::model::{self, Answer, FakeModel, Fault, Provider, Script, Wait};
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::desk::{OPENAI, WIRES, Wire};
+
+/// A question with a tool at hand and an answer in JSON.
+fn request() -> ChatRequest {
+    let schema = json!({"type": "object", "additionalProperties": false, "required": ["verdict", "why"],
+        "properties": {"verdict": {"type": "string", "enum": ["malicious", "benign"]}, "why": {"type": "string"}}});
+    let arguments = json!({"type": "object", "additionalProperties": false, "required": ["indicator", "limit"],
+        "properties": {"indicator": {"type": "string"}, "limit": {"type": ["integer", "null"]}}});
+    ChatRequest {
+        asked: Asked::Turn,
+        urgent: true,
+        system: "You triage alerts.".into(),
+        messages: vec![said(Role::User, vec![Part::text("Is it mining?")])],
+        tools: Arc::new([ChatTool {
+            name: "watchlist".to_owned(),
+            description: "Says whether a value stands on a list.".to_owned(),
+            schema: arguments,
+        }]),
+        may_call: true,
+        output: Some(OutputSchema {
+            name: "answer".to_owned(),
+            schema: Arc::new(schema),
+        }),
+        max_output_tokens: 500,
+        deadline: Instant::now() + Duration::from_secs(60),
+    }
+}
+
+fn said(role: Role, parts: Vec<Part>) -> ChatMessage {
+    ChatMessage { role, parts }
+}
+
+#[tokio::test]
+async fn an_answer_to_a_schema_comes_back_whole() {
+    for wire in WIRES {
+        let value = json!({"verdict": "malicious", "why": "naïve — \"雪\"\n{}"});
+        let fake = FakeModel::start(Script::queue([Answer::value(value.clone())]))
+            .await
+            .unwrap();
+        let mut request = request();
+        request.may_call = false;
+        let answer = wire.connect(&fake).chat(&request).await.unwrap();
+        assert_eq!(fake.refusals(), [], "{wire:?}");
+        let read = answer
+            .structured
+            .clone()
+            .unwrap_or_else(|| serde_json::from_str(&answer.text()).unwrap());
+        assert_eq!(read, value, "{wire:?}");
+        assert_eq!(answer.stop, StopReason::Done, "{wire:?}");
+        assert_eq!(answer.model, wire.name());
+        assert!(answer.usage.input_tokens > 0 && answer.usage.output_tokens > 0);
+        // Converse gives its id in a header, for logs alone.
+        assert_eq!(answer.id.is_some(), wire.fake != Provider::Bedrock);
+    }
+}
+
+#[tokio::test]
+async fn calls_go_to_and_fro_with_their_results_and_what_the_provider_wants_back() {
+    for wire in WIRES {
+        let calls = Answer::call(
+            "watchlist",
+            json!({"indicator": "192.0.2.7", "limit": null}),
+        )
+        .and_call("watchlist", json!({"indicator": "a.example", "limit": 3}))
+        .thinking("Both are worth a look.");
+        let end = Answer::value(json!({"verdict": "benign", "why": "on no list"}));
+        let fake = FakeModel::start(Script::queue([calls, end])).await.unwrap();
+        let model = wire.connect(&fake);
+        let mut request = request();
+        let first = model.chat(&request).await.unwrap();
+        assert_eq!(first.stop, StopReason::Calls, "{wire:?}");
+        let results = first.calls().enumerate().map(|(n, call)| {
+            assert_eq!(call.name, "watchlist");
+            assert!(matches!(&call.arguments, Arguments::Object(map) if map.len() == 2));
+            Part::Result {
+                id: call.id.clone(),
+                name: call.name.clone(),
+                text: format!("listed: {n}"),
+                is_error: n == 1,
+            }
+        });
+        let results: Vec<Part> = results.collect();
+        assert_eq!(results.len(), 2, "{wire:?}");
+        let turns = [
+            said(Role::Assistant, first.parts.clone()),
+            said(Role::User, results),
+        ];
+        request.messages.extend(turns);
+        let second = model.chat(&request).await.unwrap();
+        assert_eq!(fake.refusals(), [], "{wire:?}");
+        assert_eq!(second.stop, StopReason::Done, "{wire:?}");
+        let seen = fake.requests();
+        assert_eq!(seen[1].results().len(), 2, "{wire:?}");
+        assert!(seen[1].text().contains("listed: 1"), "{wire:?}");
+    }
+}
+
+/// What comes of a fault, asked with this much time.
+async fn after(wire: Wire, fault: Fault, time: Duration) -> Result<ChatAnswer, ChatError> {
+    let fake = FakeModel::start(Script::queue([fault])).await.unwrap();
+    let mut request = request();
+    request.deadline = Instant::now() + time;
+    let result = wire.connect(&fake).chat(&request).await;
+    assert_eq!(fake.refusals(), [], "{wire:?}");
+    assert_eq!(fake.accepted(), 1, "{wire:?}: an adapter asks once");
+    result
+}
+
+const LONG: Duration = Duration::from_secs(60);
+const SHORT: Duration = Duration::from_millis(300);
+
+async fn fails(wire: Wire, fault: Fault, time: Duration) -> Failure {
+    let of = format!("{:?} {fault:?}", wire.fake);
+    match after(wire, fault, time).await {
+        Err(error) => {
+            assert!(!error.to_string().contains("0123456789"), "{of}: {error}");
+            error.failure
+        }
+        Ok(answer) => panic!("{of}: {answer:?}"),
+    }
+}
+
+#[tokio::test]
+async fn f20_each_way_to_say_wait_is_understood() {
+    let date = Wait::Date("Sun, 20 Nov 2095 12:00:00 GMT".to_owned());
+    for wire in WIRES {
+        for (wait, least, most) in [
+            (Wait::Secs(20), Some(20), 20),
+            (Wait::Millis(1500), Some(1), 1),
+            (date.clone(), Some(86_400), u64::MAX),
+            (Wait::Absurd, Some(31_536_000), 31_536_000),
+            (Wait::Garbage, None, 0),
+            (Wait::Unsaid, None, 0),
+        ] {
+            let of = format!("{:?} {wait:?}", wire.fake);
+            let failure = fails(wire, Fault::RateLimited(wait.clone()), LONG).await;
+            let Failure::RateLimited { after } = failure else {
+                panic!("{of}: {failure:?}")
+            };
+            let secs = after.map(|after| after.as_secs());
+            match least {
+                None => assert_eq!(secs, None, "{of}"),
+                Some(least) => assert!(
+                    secs.is_some_and(|s| (least..=most).contains(&s)),
+                    "{of}: {after:?}"
+                ),
+            }
+        }
+        let failure = fails(wire, Fault::SpendLimit, LONG).await;
+        assert_eq!(failure, Failure::Quota, "{:?}", wire.fake);
+        assert!(!failure.is_transient());
+    }
+}
+
+#[tokio::test]
+async fn f21_f22_what_gives_no_answer_has_its_error() {
+    let begun = || Answer::text("a long answer ".repeat(50));
+    for wire in WIRES {
+        for (fault, time, wanted) in [
+            (Fault::Overloaded(Wait::Unsaid), LONG, "overloaded"),
+            (Fault::Unavailable, LONG, "overloaded"),
+            (Fault::Internal, LONG, "overloaded"),
+            (Fault::Unauthenticated, LONG, "auth"),
+            (Fault::ContextTooLong, LONG, "context_too_long"),
+            (Fault::Hang, SHORT, "timeout"),
+            (Fault::Stall(begun()), SHORT, "timeout"),
+            (Fault::Truncated(begun()), LONG, "truncated"),
+            (Fault::Filtered, LONG, "filtered"),
+            (Fault::Html, LONG, "malformed"),
+        ] {
+            let of = format!("{:?} {fault:?}", wire.fake);
+            assert_eq!(fails(wire, fault, time).await.as_str(), wanted, "{of}");
+        }
+        let cut = fails(wire, Fault::Cut(begun()), LONG).await;
+        assert!(cut.is_transient() && cut != Failure::Timeout, "{cut:?}");
+        let refused = fails(wire, Fault::Refusal("I cannot.".to_owned()), LONG).await;
+        assert!(
+            matches!(refused, Failure::Refused | Failure::Filtered),
+            "{:?}: {refused:?}",
+            wire.fake
+        );
+    }
+}
+
+/// The names of the calls of an answer, and how many of them have an object for arguments.
+fn calls(answer: &ChatAnswer) -> (Vec<String>, usize) {
+    let names = answer.calls().map(|call| call.name.clone()).collect();
+    let is_object =
+        |call: &&nightshift_analyst::chat::CallPart| matches!(call.arguments, Arguments::Object(_));
+    (names, answer.calls().filter(is_object).count())
+}
+
+#[tokio::test]
+async fn f23_what_is_no_good_answer_is_handed_on_as_it_came_or_not_readable() {
+    use model::Arguments as Bad;
+    for wire in WIRES {
+        let of = wire.fake;
+        let answer = after(wire, Fault::UnknownTool, LONG).await.unwrap();
+        assert_eq!(calls(&answer).0, ["delete_everything"], "{of:?}");
+        let answer = after(wire, Fault::ManyCalls(200), LONG).await.unwrap();
+        assert_eq!(calls(&answer).0.len(), 200, "{of:?}");
+        for (bad, objects) in [
+            (Bad::NotAnObject, 0),
+            (Bad::Stringified, 1),
+            (Bad::Unfitting, 1),
+            (Bad::Broken, 0),
+        ] {
+            let answer = after(wire, Fault::BadArguments(bad), LONG).await.unwrap();
+            let (names, found) = calls(&answer);
+            assert_eq!(names, ["watchlist"], "{of:?} {bad:?}");
+            assert_eq!(found, objects, "{of:?} {bad:?}: {answer:?}");
+        }
+        for fault in [
+            Fault::Malformed,
+            Fault::WrongSchema,
+            Fault::Empty,
+            Fault::Huge(5 << 20),
+        ] {
+            let name = format!("{of:?} {fault:?}");
+            match after(wire, fault, LONG).await {
+                Ok(answer) => assert!(
+                    answer.structured.is_none() || answer.structured != Some(json!({})),
+                    "{name}"
+                ),
+                Err(error) => assert_eq!(error.failure, Failure::Malformed, "{name}"),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_does_not_reason_beside_tools_is_told_so_and_takes_them() {
+    for model in [
+        "gpt-5-mini",
+        "gpt-5.1",
+        "gpt-5.4",
+        "gpt-5.6-sol",
+        "gpt-6-astra",
+        "o3",
+    ] {
+        let end = json!({"verdict": "benign", "why": "on no list"});
+        let fake = FakeModel::start(Script::queue([Answer::value(end)]))
+            .await
+            .unwrap();
+        let wire = Wire { model, ..OPENAI };
+        let mut config = wire.config(&fake);
+        config.reasoning_effort = Some("low".to_owned());
+        let answer = wire.connect_as(&config).chat(&request()).await;
+        assert_eq!(fake.refusals(), [], "{model}");
+        assert!(answer.is_ok(), "{model}: {answer:?}");
+    }
+}

@@ -1,0 +1,182 @@
+//! Whatever a model does wrong, and at whichever question: `nightshift run` ends with a report, and softens nothing.
+
+use nightshift_tests::model::{Answer, Arguments, FakeModel, Fault, Provider, Script};
+use nightshift_tests::root;
+use serde_json::{Value, json};
+
+use super::desk::{BEDROCK, WIRES, Wire};
+use super::example::{self, Question};
+
+/// Seconds that a question has: what hangs and what is tried again ends then.
+const LIMITS: &str = "[limits]\nquestion_secs = 4\n";
+
+/// What the report of a run must say beside what each must.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Then {
+    /// The playbook took over.
+    TakenOver,
+    /// The model would not answer; the playbook took over, and nothing is decided.
+    Refused,
+    /// The model went on; calls were refused.
+    GoneOn,
+    /// Either of the two, as time and tokens allow.
+    Either,
+}
+
+/// Runs the example with this fault at every asking of a question, or at the first alone.
+async fn run(wire: Wire, at: Question, fault: Fault, always: bool) -> Value {
+    let has_many_calls = matches!(fault, Fault::ManyCalls(_));
+    let of = format!("{fault:?} at {at:?} of {:?}", wire.fake);
+    let of = of.chars().take(200).collect::<String>();
+    let hits = std::sync::atomic::AtomicUsize::new(0);
+    let script = Script::by(example::answer).faults(move |seen| {
+        let hit = Question::of(seen) == at
+            && (always || hits.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0);
+        hit.then(|| fault.clone())
+    });
+    let fake = FakeModel::start(script).await.unwrap();
+    let more = wire.table(&fake, "request_secs = 1");
+    let place = example::place(&format!("{LIMITS}\n{more}"));
+    let alert = root().join("tests/fixtures/alerts/scc-crypto-miner.json");
+    let alert = alert.display().to_string();
+    let strategy = if at == Question::Decide {
+        "adaptive"
+    } else {
+        "planned"
+    };
+    let run = ["run", &alert, "--strategy", strategy, "--format", "json"];
+    let ran = place.run(&run).unwrap();
+    assert!(matches!(ran.code, Some(0 | 1)), "{of}: {ran:?}");
+    assert_eq!(fake.refusals(), [], "{of}");
+    let report: Value =
+        serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{of}: {error}: {ran:?}"));
+    assert!(
+        fake.requests().iter().any(|seen| Question::of(seen) == at),
+        "{of}"
+    );
+    let longest = fake.requests().iter().map(|seen| seen.text().len()).max();
+    // Every one of two hundred calls has to be told what became of it; the window bounds those, not this.
+    assert!(
+        longest < Some(200_000) || has_many_calls,
+        "{of}: what is far too long is not sent back: {longest:?}"
+    );
+    assert_eq!(report["assessed_severity"], "critical", "{of}");
+    let verdict = report["verdict"].as_str().unwrap();
+    assert!(
+        ["true_positive", "inconclusive"].contains(&verdict),
+        "{of}: {verdict}"
+    );
+    assert!(
+        report["cost"]["model_calls"].as_u64().unwrap() <= 60,
+        "{of}"
+    );
+    assert!(
+        !ran.stdout.contains("delete_everything(")
+            && !report["summary"].as_str().unwrap().is_empty()
+    );
+    report
+}
+
+/// A fault at every question, the providers in turn from this one on.
+async fn holds(from: usize, fault: impl Fn() -> Fault, then: impl Fn(Question) -> Then) {
+    for (n, at) in Question::ALL.into_iter().enumerate() {
+        let mut wire = WIRES[(from + n) % WIRES.len()];
+        if wire.fake == Provider::Gemini && is_no_object(&fault()) {
+            wire = BEDROCK;
+        }
+        let report = run(wire, at, fault(), true).await;
+        let then = then(at);
+        let of = format!("{at:?} of {:?}: {report}", wire.fake);
+        if then != Then::Either {
+            assert_eq!(report["degraded"], then != Then::GoneOn, "{of}");
+        }
+        assert_eq!(
+            report["reason"] == "model_refused",
+            then == Then::Refused,
+            "{of}"
+        );
+        if then == Then::Refused {
+            assert_eq!(report["verdict"], "inconclusive", "{of}");
+        }
+    }
+}
+
+/// Arguments that Gemini's wire cannot carry: there they are objects.
+fn is_no_object(fault: &Fault) -> bool {
+    matches!(fault, Fault::BadArguments(how) if *how != Arguments::Unfitting)
+}
+
+fn taken_over(_: Question) -> Then {
+    Then::TakenOver
+}
+
+/// Calls are refused where tools are on offer; elsewhere an answer of calls is none.
+fn refused_calls(at: Question) -> Then {
+    if at == Question::Turn {
+        Then::GoneOn
+    } else {
+        Then::TakenOver
+    }
+}
+
+/// Two hundred calls cost time and tokens: the playbook may have to take over.
+fn many_calls(at: Question) -> Then {
+    if at == Question::Turn {
+        Then::Either
+    } else {
+        Then::TakenOver
+    }
+}
+
+fn long() -> Answer {
+    Answer::text("a long answer ".repeat(50))
+}
+
+macro_rules! at_every_question {
+    ($($name:ident: $from:expr, $fault:expr, $then:expr;)*) => {$(
+        #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+        async fn $name() {
+            holds($from, || $fault, $then).await;
+        }
+    )*};
+}
+
+at_every_question! {
+    f22_a_cut_answer_ends_in_a_report: 0, Fault::Cut(long()), taken_over;
+    f22_a_model_that_hangs_ends_in_a_report: 1, Fault::Hang, taken_over;
+    f22_an_answer_that_stalls_ends_in_a_report: 2, Fault::Stall(long()), taken_over;
+    f22_a_truncated_answer_ends_in_a_report: 3, Fault::Truncated(long()), taken_over;
+    f22_an_empty_answer_ends_in_a_report: 0, Fault::Empty, taken_over;
+    f22_a16_a_refusal_ends_in_a_report_that_says_so: 1, Fault::Refusal("I cannot help with that.".to_owned()), |_| Then::Refused;
+    f22_a16_a_filtered_answer_ends_in_a_report_that_says_so: 2, Fault::Filtered, |_| Then::Refused;
+    f23_malformed_json_ends_in_a_report: 3, Fault::Malformed, taken_over;
+    f23_the_wrong_schema_ends_in_a_report: 0, Fault::WrongSchema, taken_over;
+    f23_five_megabytes_end_in_a_report: 1, Fault::Huge(5 << 20), taken_over;
+    f23_a_page_of_html_ends_in_a_report: 2, Fault::Html, taken_over;
+    f23_an_unknown_tool_ends_in_a_report: 3, Fault::UnknownTool, refused_calls;
+    f23_two_hundred_calls_end_in_a_report: 0, Fault::ManyCalls(200), many_calls;
+    f23_arguments_that_are_a_list_end_in_a_report: 1, Fault::BadArguments(Arguments::NotAnObject), refused_calls;
+    f23_arguments_in_a_string_end_in_a_report: 2, Fault::BadArguments(Arguments::Stringified), refused_calls;
+    f23_arguments_that_do_not_fit_end_in_a_report: 3, Fault::BadArguments(Arguments::Unfitting), refused_calls;
+    f23_arguments_that_are_no_json_end_in_a_report: 0, Fault::BadArguments(Arguments::Broken), refused_calls;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn f22_f23_what_goes_wrong_once_is_mended_and_changes_nothing() {
+    let faults = [
+        Fault::Cut(long()),
+        Fault::Truncated(long()),
+        Fault::Empty,
+        Fault::Malformed,
+        Fault::WrongSchema,
+        Fault::UnknownTool,
+    ];
+    for (n, fault) in faults.into_iter().enumerate() {
+        for at in [Question::Plan, Question::Conclude] {
+            let report = run(WIRES[n % WIRES.len()], at, fault.clone(), false).await;
+            assert_eq!(report["degraded"], false, "{fault:?} {at:?}: {report}");
+            assert_eq!(report["verdict"], "true_positive", "{fault:?} {at:?}");
+            assert_eq!(report["models"], json!([WIRES[n % WIRES.len()].name()]));
+        }
+    }
+}

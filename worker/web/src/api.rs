@@ -1,0 +1,134 @@
+//! The same as JSON, for programs: values as they are, not defanged. A report is the one that `--format json` prints.
+
+use std::sync::Arc;
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use nightshift_alert::text::strip_hidden;
+use nightshift_pipeline::{CaseRow, CaseView, DeliveryRow, Member, Report, Sighting, StoreError};
+use serde::Serialize;
+
+use crate::query::ListQuery;
+use crate::site::Site;
+
+/// A list of cases.
+#[derive(Serialize)]
+struct List {
+    cases: Vec<CaseRow>,
+    /// What to put behind the `?` for the next page; none at the end.
+    next: Option<String>,
+}
+
+/// A case: the keys of `nightshift cases show --json`.
+#[derive(Serialize)]
+struct Case {
+    case: CaseRow,
+    report: Option<Report>,
+    sightings: Vec<Sighting>,
+    members: Vec<Member>,
+    deliveries: Vec<DeliveryRow>,
+    events: usize,
+    unreadable: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Problem<'a> {
+    error: &'a str,
+}
+
+pub(crate) async fn list(
+    State(site): State<Arc<Site>>,
+    query: Result<Query<ListQuery>, QueryRejection>,
+) -> Response {
+    let query = match query {
+        Ok(Query(query)) => query,
+        Err(rejection) => return problem(StatusCode::BAD_REQUEST, &rejection.body_text()),
+    };
+    let filter = match query.filter() {
+        Ok(filter) => filter,
+        Err(why) => return problem(StatusCode::BAD_REQUEST, &why),
+    };
+    match site.parts.cases.list(&filter).await {
+        Ok(mut cases) => {
+            let has_more = cases.len() > query.rows();
+            cases.truncate(query.rows());
+            let last = cases.last().filter(|_| has_more);
+            let next = last.map(|row| query.behind(&row.id));
+            answer(StatusCode::OK, &List { cases, next })
+        }
+        Err(error) => failed(&error),
+    }
+}
+
+pub(crate) async fn case(State(site): State<Arc<Site>>, Path(id): Path<String>) -> Response {
+    match site.parts.cases.view(&id).await {
+        Ok(view) => answer(StatusCode::OK, &Case::from(view)),
+        Err(StoreError::NoSuchCase(_)) => problem(StatusCode::NOT_FOUND, "there is no such case"),
+        Err(error) => failed(&error),
+    }
+}
+
+impl From<CaseView> for Case {
+    fn from(view: CaseView) -> Self {
+        Self {
+            case: view.row,
+            report: view.report,
+            sightings: view.sightings,
+            members: view.members,
+            deliveries: view.deliveries,
+            events: view.events.len(),
+            unreadable: view.unreadable,
+        }
+    }
+}
+
+fn failed(error: &StoreError) -> Response {
+    tracing::error!(
+        error = error as &dyn std::error::Error,
+        "the store did not answer a request"
+    );
+    problem(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "the store does not answer; the log says why",
+    )
+}
+
+fn problem(status: StatusCode, error: &str) -> Response {
+    answer(status, &Problem { error })
+}
+
+fn answer(status: StatusCode, body: &impl Serialize) -> Response {
+    match serde_json::to_string(body) {
+        Ok(text) => {
+            let text = visible(&text) + "\n";
+            (status, [(CONTENT_TYPE, "application/json")], text).into_response()
+        }
+        Err(error) => {
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "an answer cannot be written"
+            );
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
+}
+
+/// The same JSON with everything escaped that is no visible character: it means the same, and is safe on a terminal.
+fn visible(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    let (mut bytes, mut units) = ([0; 4], [0; 2]);
+    for c in json.chars() {
+        let is_visible = matches!(c, ' '..='~');
+        if is_visible || strip_hidden(c.encode_utf8(&mut bytes)).1 == 0 {
+            out.push(c);
+        } else {
+            for unit in c.encode_utf16(&mut units) {
+                out.push_str(&format!("\\u{unit:04x}"));
+            }
+        }
+    }
+    out
+}

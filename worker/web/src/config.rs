@@ -1,0 +1,262 @@
+//! `[web]`: where the pages are, and who may read them.
+//!
+//! Open to everybody is only what nobody else can reach: a loopback address. Any other one needs a token or a proxy that
+//! says who is there, or nothing is served. Secrets are read by whoever starts the server, never here.
+
+use std::net::{IpAddr, SocketAddr};
+
+use ipnet::IpNet;
+use schemars::JsonSchema;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::Deserialize;
+use url::Url;
+
+use crate::access::{Access, Proxy};
+use crate::hosts::Hosts;
+use crate::server::ServerOptions;
+
+/// Shortest token, in characters: one that nobody guesses.
+const SHORTEST_TOKEN: usize = 20;
+
+/// `[web]`
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct WebConfig {
+    /// Address and port of pages, JSON, `/healthz` and `/readyz`. Other than a loopback address only with `tokens` or `trusted_proxies`.
+    pub listen: String,
+    /// Address and port of `/metrics`, `/healthz` and `/readyz` alone, open to whoever reaches it. Empty: `/metrics` is beside the pages, and guarded as they are.
+    pub metrics_listen: String,
+    /// Where people reach the pages, e.g. `https://nightshift.example.com`. Empty: only by `listen`.
+    pub public_url: String,
+    /// Further host names that requests may be for, e.g. that of a service in a cluster.
+    pub hosts: Vec<String>,
+    /// Bearer tokens of those who may read: `env:NAME` or `file:PATH`. At least 20 characters each.
+    pub tokens: Vec<String>,
+    /// Proxies that sign people in and tell who they are.
+    pub trusted_proxies: Vec<TrustedProxy>,
+}
+
+impl Default for WebConfig {
+    fn default() -> Self {
+        Self {
+            listen: "127.0.0.1:8080".to_owned(),
+            metrics_listen: String::new(),
+            public_url: String::new(),
+            hosts: Vec::new(),
+            tokens: Vec::new(),
+            trusted_proxies: Vec::new(),
+        }
+    }
+}
+
+/// A proxy that signs people in.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TrustedProxy {
+    /// The header that it tells them in, e.g. `x-forwarded-user`. It must remove the header from what comes to it.
+    pub header: String,
+    /// Networks (CIDR) that it connects from; from elsewhere the header counts for nothing.
+    pub networks: Vec<String>,
+}
+
+/// Why nothing is served.
+#[derive(Debug, thiserror::Error)]
+pub enum WebError {
+    /// No address and port.
+    #[error(
+        "[web] {key} = {text:?} is no address and port; write them as in \"127.0.0.1:8080\" or \"[::1]:8080\""
+    )]
+    NoAddress {
+        /// Which key.
+        key: &'static str,
+        /// What it says.
+        text: String,
+    },
+    /// Whoever reaches the address could read everything.
+    #[error(
+        "[web] listen = {0}: whoever reaches this address could read every case. Listen on 127.0.0.1, or set \
+         [web] tokens or trusted_proxies"
+    )]
+    OpenToAll(SocketAddr),
+    /// No address of pages.
+    #[error(
+        "[web] public_url = {0:?} is no address of pages; write it as in \"https://nightshift.example.com\", without a path"
+    )]
+    NoPublicUrl(String),
+    /// No host name.
+    #[error("[web] hosts has {0:?}, which is no host name; write it without scheme, port and path")]
+    NoHost(String),
+    /// A token stands in the file itself.
+    #[error(
+        "[web] tokens: the {place}. one is written out; put it into the environment or a file, and write \
+         \"env:NAME\" or \"file:PATH\""
+    )]
+    TokenInFile {
+        /// Which one, counted from 1.
+        place: usize,
+    },
+    /// A token cannot be read.
+    #[error("[web] tokens: the {place}. one cannot be read: {why}")]
+    NoToken {
+        /// Which one, counted from 1.
+        place: usize,
+        /// Why.
+        why: String,
+    },
+    /// A token can be guessed.
+    #[error(
+        "[web] tokens: the {place}. one is shorter than {SHORTEST_TOKEN} characters; make one with `openssl rand -hex 32`"
+    )]
+    ShortToken {
+        /// Which one, counted from 1.
+        place: usize,
+    },
+    /// A trusted proxy that cannot be one.
+    #[error("[web] trusted_proxies: {0}")]
+    NoProxy(String),
+    /// The address is taken or not ours.
+    #[error("cannot listen on {address}")]
+    Bind {
+        /// Which address.
+        address: SocketAddr,
+        /// Why.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// The server ended by itself.
+    #[error("the server of the pages ended")]
+    Ended(#[source] std::io::Error),
+    /// A template is broken.
+    #[error("a template of the pages is broken")]
+    Template(#[source] minijinja::Error),
+}
+
+impl WebConfig {
+    /// Whether this can be served, but for the tokens, which are not read.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, and how to mend it.
+    pub fn check(&self) -> Result<(), WebError> {
+        self.options(|_| Ok(SecretString::from("-".repeat(SHORTEST_TOKEN))))
+            .map(drop)
+    }
+
+    /// What a server is started with. `secret` reads what a token refers to.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, and how to mend it.
+    pub fn options(
+        &self,
+        secret: impl Fn(&str) -> Result<SecretString, String>,
+    ) -> Result<ServerOptions, WebError> {
+        let listen = address("listen", &self.listen)?;
+        let metrics_listen = match self.metrics_listen.as_str() {
+            "" => None,
+            text => Some(address("metrics_listen", text)?),
+        };
+        let public_url = match self.public_url.as_str() {
+            "" => None,
+            text => Some(public_url(text)?),
+        };
+        let access = Access::new(self.tokens(secret)?, self.proxies()?);
+        if access.is_open() && !listen.ip().to_canonical().is_loopback() {
+            return Err(WebError::OpenToAll(listen));
+        }
+        let mut names = Vec::new();
+        for host in &self.hosts {
+            let is_name = url::Host::parse(host).is_ok() && !host.contains(['/', ':', '@']);
+            if !is_name {
+                return Err(WebError::NoHost(host.clone()));
+            }
+            names.push(host.clone());
+        }
+        Ok(ServerOptions {
+            hosts: Hosts::new(listen.ip(), names, public_url.as_ref()),
+            listen,
+            metrics_listen,
+            access,
+        })
+    }
+
+    fn tokens(
+        &self,
+        secret: impl Fn(&str) -> Result<SecretString, String>,
+    ) -> Result<Vec<SecretString>, WebError> {
+        let mut tokens = Vec::new();
+        for (place, reference) in (1..).zip(&self.tokens) {
+            if !reference.starts_with("env:") && !reference.starts_with("file:") {
+                return Err(WebError::TokenInFile { place });
+            }
+            let token = secret(reference).map_err(|why| WebError::NoToken { place, why })?;
+            if token.expose_secret().chars().count() < SHORTEST_TOKEN {
+                return Err(WebError::ShortToken { place });
+            }
+            tokens.push(token);
+        }
+        Ok(tokens)
+    }
+
+    fn proxies(&self) -> Result<Vec<Proxy>, WebError> {
+        self.trusted_proxies.iter().map(proxy).collect()
+    }
+}
+
+fn address(key: &'static str, text: &str) -> Result<SocketAddr, WebError> {
+    let no_address = || WebError::NoAddress {
+        key,
+        text: text.to_owned(),
+    };
+    let text = match text.strip_prefix("localhost:") {
+        Some(port) => format!("127.0.0.1:{port}"),
+        None => text.to_owned(),
+    };
+    text.parse().map_err(|_| no_address())
+}
+
+fn public_url(text: &str) -> Result<Url, WebError> {
+    let wrong = || WebError::NoPublicUrl(text.to_owned());
+    let url = Url::parse(text).map_err(|_| wrong())?;
+    let is_bare = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
+    let is_plain = url.username().is_empty() && url.password().is_none();
+    if matches!(url.scheme(), "http" | "https") && url.has_host() && is_bare && is_plain {
+        Ok(url)
+    } else {
+        Err(wrong())
+    }
+}
+
+fn proxy(config: &TrustedProxy) -> Result<Proxy, WebError> {
+    let header = config.header.parse().map_err(|_| {
+        WebError::NoProxy(format!(
+            "{:?} is no name of a header; the proxy's documentation has it, e.g. \"x-forwarded-user\"",
+            config.header
+        ))
+    })?;
+    if config.networks.is_empty() {
+        return Err(WebError::NoProxy(format!(
+            "{} has no networks; name those that the proxy connects from, e.g. [\"10.1.2.3/32\"]",
+            config.header
+        )));
+    }
+    let mut networks = Vec::new();
+    for text in &config.networks {
+        let one_address = || text.parse::<IpAddr>().map(IpNet::from);
+        let network: IpNet = text.parse().or_else(|_| one_address()).map_err(|_| {
+            WebError::NoProxy(format!(
+                "{text:?} is no network; write it as in \"10.1.2.0/24\""
+            ))
+        })?;
+        if network.prefix_len() == 0 {
+            return Err(WebError::NoProxy(format!(
+                "{text} is every address there is, and anybody could say who they are; name the proxy's own"
+            )));
+        }
+        networks.push(network);
+    }
+    Ok(Proxy { header, networks })
+}
+
+#[cfg(test)]
+mod tests;

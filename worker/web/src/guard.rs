@@ -1,0 +1,87 @@
+//! What is done to every request and every answer, whatever is asked: hosts, access, headers, panics.
+
+use std::any::Any;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, WWW_AUTHENTICATE,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use crate::access::Access;
+use crate::hosts::Hosts;
+
+/// No script, no frame, no image, nothing from elsewhere; one style sheet and one form, both our own.
+const POLICY: &str = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// Headers of every answer.
+const HEADERS: [(HeaderName, &str); 8] = [
+    (CONTENT_SECURITY_POLICY, POLICY),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (X_FRAME_OPTIONS, "DENY"),
+    (REFERRER_POLICY, "no-referrer"),
+    (CACHE_CONTROL, "no-store"),
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        "same-origin",
+    ),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        "same-origin",
+    ),
+    (
+        HeaderName::from_static("permissions-policy"),
+        "camera=(), geolocation=(), microphone=()",
+    ),
+];
+
+/// Refuses what is for another host, or comes from another site's page.
+pub(crate) async fn hosts(
+    State(hosts): State<Arc<Hosts>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    match hosts.check(request.headers(), request.uri()) {
+        Ok(()) => next.run(request).await,
+        Err(why) => (StatusCode::FORBIDDEN, format!("{why}\n")).into_response(),
+    }
+}
+
+/// Refuses whoever may not read.
+pub(crate) async fn access(
+    State(access): State<Arc<Access>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    let peer = peer.map(|ConnectInfo(address)| address.ip());
+    if access.admits(request.headers(), peer) {
+        return next.run(request).await;
+    }
+    let told = "who are you? Send `Authorization: Bearer …` with a token of [web] tokens, or come through a proxy of \
+                [web] trusted_proxies\n";
+    let wanted = HeaderValue::from_static("Bearer realm=\"nightshift\"");
+    (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, wanted)], told).into_response()
+}
+
+/// Puts [`HEADERS`] on an answer.
+pub(crate) async fn headers(mut response: Response) -> Response {
+    for (name, value) in HEADERS {
+        response
+            .headers_mut()
+            .insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// What is told of a panic: nothing of its text, which may hold data.
+pub(crate) fn panicked(_: Box<dyn Any + Send>) -> Response {
+    tracing::error!("a request ended in a panic");
+    let told = "this request could not be answered; the log says more\n";
+    (StatusCode::INTERNAL_SERVER_ERROR, told).into_response()
+}

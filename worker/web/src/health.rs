@@ -1,0 +1,94 @@
+//! Is the process alive, is it ready, and its figures.
+//!
+//! `/healthz` says only that the event loop turns: a restart helps against nothing else. `/readyz` asks every part, each
+//! with a time of its own, and tells one line per part. Both are open, so neither tells addresses or causes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use nightshift_alert::text::plain;
+use nightshift_pipeline::Cases;
+use tokio::time::timeout;
+
+use crate::site::Site;
+
+/// How long a part has to answer.
+const ASK: Duration = Duration::from_secs(2);
+
+/// The metrics as they are now, in the text format of Prometheus; or in words why there are none.
+pub type MetricsText = Arc<dyn Fn() -> Result<String, String> + Send + Sync>;
+
+/// A part that must be there before work can be done.
+#[async_trait]
+pub trait Readiness: Send + Sync {
+    /// Its name: `store`, or that of a source.
+    fn name(&self) -> &str;
+
+    /// Whether it is there. Anybody may read why not: no addresses, no secrets.
+    ///
+    /// # Errors
+    ///
+    /// Why not, in half a sentence.
+    async fn ready(&self) -> Result<(), String>;
+}
+
+/// Readiness of the store: that it answers a small question.
+pub struct StoreReady(pub Arc<dyn Cases>);
+
+#[async_trait]
+impl Readiness for StoreReady {
+    fn name(&self) -> &'static str {
+        "store"
+    }
+
+    async fn ready(&self) -> Result<(), String> {
+        match self.0.waiting().await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+pub(crate) async fn alive() -> &'static str {
+    "ok\n"
+}
+
+pub(crate) async fn ready(State(site): State<Arc<Site>>) -> Response {
+    let mut lines = String::new();
+    let mut status = StatusCode::OK;
+    for part in &site.parts.readiness {
+        let told = match timeout(ASK, part.ready()).await {
+            Ok(Ok(())) => "ready".to_owned(),
+            Ok(Err(why)) => format!("not ready: {}", plain(&why, 200)),
+            Err(_) => format!("not ready: no answer within {} s", ASK.as_secs()),
+        };
+        if told != "ready" {
+            status = StatusCode::SERVICE_UNAVAILABLE;
+        }
+        lines.push_str(&format!("{}: {told}\n", plain(part.name(), 60)));
+    }
+    (status, lines).into_response()
+}
+
+pub(crate) async fn metrics(State(site): State<Arc<Site>>) -> Response {
+    match (site.parts.metrics)() {
+        Ok(text) => (
+            [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")],
+            text,
+        )
+            .into_response(),
+        Err(why) => {
+            tracing::error!(why, "the metrics cannot be told");
+            (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "the metrics cannot be told; the log says why\n",
+            )
+                .into_response()
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! What answers to HTTP: pages of cases, their JSON, health, readiness and metrics.
+//!
+//! Read-only, rendered here, without a script: the pages must do on a telephone at night and under a policy that
+//! runs nothing. Cases come through the ports of the pipeline; nothing here knows a store, a report's other looks, or
+//! the command line. Every string from an alert, a tool or an analyst is hostile, and reaches a page only as `Shown`.
+
+mod access;
+mod api;
+mod config;
+mod guard;
+mod health;
+mod hosts;
+mod page;
+mod query;
+mod server;
+mod shown;
+mod site;
+
+#[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod testing;
+
+pub use config::{TrustedProxy, WebConfig, WebError};
+pub use health::{MetricsText, Readiness, StoreReady};
+pub use server::{Bound, Server, ServerOptions};
+pub use site::Parts;

@@ -1,0 +1,170 @@
+//! The pages: a list of cases, a case, and what is said when there is neither.
+//!
+//! A handler reads a port, makes a view of what it got, and lets a template write it. Views hold our own words, numbers
+//! and [`Shown`](crate::shown::Shown); templates escape everything and build every link themselves.
+
+mod case;
+mod list;
+mod templates;
+
+use std::sync::Arc;
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{Html, IntoResponse, Response};
+use nightshift_engine::{fold, read_event};
+use nightshift_pipeline::{CaseView, Report, StoreError, build_report};
+use serde::{Deserialize, Serialize};
+
+use crate::query::ListQuery;
+use crate::site::Site;
+pub(crate) use templates::Templates;
+
+const STYLE: &str = include_str!("../templates/style.css");
+
+/// What is said instead of a page.
+#[derive(Debug, Serialize)]
+struct Problem {
+    title: &'static str,
+    text: String,
+}
+
+pub(crate) async fn style() -> Response {
+    ([(CONTENT_TYPE, "text/css; charset=utf-8")], STYLE).into_response()
+}
+
+pub(crate) async fn list(
+    State(site): State<Arc<Site>>,
+    query: Result<Query<ListQuery>, QueryRejection>,
+) -> Response {
+    let query = match query {
+        Ok(Query(query)) => query,
+        Err(_) => return site.wrong("A filter stands there twice, or is no number."),
+    };
+    let filter = match query.filter() {
+        Ok(filter) => filter,
+        Err(why) => return site.wrong(&why),
+    };
+    let cases = site.parts.cases.list(&filter).await;
+    let places = site.parts.places.places().await;
+    match cases.and_then(|cases| Ok((cases, places?))) {
+        Ok((cases, places)) => {
+            let page = list::ListPage::new(&query, cases, &places, site.parts.clock.now());
+            site.page(StatusCode::OK, "list.html", page)
+        }
+        Err(error) => site.failed(&error),
+    }
+}
+
+/// What stands behind the `?` of a case.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct CaseQuery {
+    revision: Option<u32>,
+}
+
+pub(crate) async fn case(
+    State(site): State<Arc<Site>>,
+    Path(id): Path<String>,
+    query: Result<Query<CaseQuery>, QueryRejection>,
+) -> Response {
+    let Ok(Query(query)) = query else {
+        return site.wrong("A revision is a number.");
+    };
+    let shown = async {
+        let mut view = site.parts.cases.view(&id).await?;
+        if let Some(number) = query.revision {
+            view.report = site.earlier(&view, number).await?;
+        }
+        Ok::<_, StoreError>(view)
+    };
+    match shown.await {
+        Ok(view) if query.revision.is_some() && view.report.is_none() => site.page(
+            StatusCode::NOT_FOUND,
+            "problem.html",
+            Problem {
+                title: "No such revision",
+                text: "This case has no report of that revision.".to_owned(),
+            },
+        ),
+        Ok(view) => {
+            let page = case::CasePage::new(&view, site.parts.clock.now());
+            site.page(StatusCode::OK, "case.html", page)
+        }
+        Err(StoreError::NoSuchCase(_)) => site.page(
+            StatusCode::NOT_FOUND,
+            "problem.html",
+            Problem {
+                title: "No such case",
+                text: "No case has this id, or its first letters fit several. The list shows those there are."
+                    .to_owned(),
+            },
+        ),
+        Err(error) => site.failed(&error),
+    }
+}
+
+pub(crate) async fn nowhere(State(site): State<Arc<Site>>) -> Response {
+    let problem = Problem {
+        title: "Nothing here",
+        text: "There is no page at this address.".to_owned(),
+    };
+    site.page(StatusCode::NOT_FOUND, "problem.html", problem)
+}
+
+impl Site {
+    fn page(&self, status: StatusCode, template: &str, view: impl Serialize) -> Response {
+        match self.templates.render(template, view) {
+            Ok(html) => (status, Html(html)).into_response(),
+            Err(error) => {
+                tracing::error!(
+                    error = &error as &dyn std::error::Error,
+                    template,
+                    "a page cannot be written"
+                );
+                let told = "this page cannot be written; the log says why\n";
+                (StatusCode::INTERNAL_SERVER_ERROR, told).into_response()
+            }
+        }
+    }
+
+    fn wrong(&self, why: &str) -> Response {
+        let problem = Problem {
+            title: "This filter cannot be used",
+            text: why.to_owned(),
+        };
+        self.page(StatusCode::BAD_REQUEST, "problem.html", problem)
+    }
+
+    fn failed(&self, error: &StoreError) -> Response {
+        tracing::error!(
+            error = error as &dyn std::error::Error,
+            "the store did not answer a page"
+        );
+        let problem = Problem {
+            title: "The store does not answer",
+            text: "Cases cannot be read now. The log of the worker says why, and /readyz when it is over.".to_owned(),
+        };
+        self.page(StatusCode::SERVICE_UNAVAILABLE, "problem.html", problem)
+    }
+
+    /// The report of a revision: the stored one where it is that of the latest conclusion, else made again from the
+    /// journal, whose fold is exact. None where there is no such revision or it came to no conclusion.
+    async fn earlier(&self, view: &CaseView, number: u32) -> Result<Option<Report>, StoreError> {
+        if let Some(report) = view.report.as_ref().filter(|one| one.revision == number) {
+            return Ok(Some(report.clone()));
+        }
+        let lines = self.parts.cases.journal(&view.row.id, Some(number)).await?;
+        let mut events = Vec::with_capacity(lines.len());
+        for line in &lines {
+            let unreadable = |cause| StoreError::Unreadable(view.row.id.0.clone(), Box::new(cause));
+            events.push(read_event(&line.event).map_err(unreadable)?);
+        }
+        Ok(build_report(&fold(&events), &self.parts.sender))
+    }
+}
+
+#[cfg(test)]
+mod tests;

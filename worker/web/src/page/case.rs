@@ -1,0 +1,87 @@
+//! A case: verdict bar, report, and what the store knows beside it.
+
+mod evidence;
+mod plan;
+mod reasons;
+mod report;
+mod trace;
+
+use chrono::{DateTime, Utc};
+use nightshift_engine::{EvidenceId, fold};
+use nightshift_pipeline::CaseView;
+use serde::Serialize;
+
+use crate::page::list::{Outcome, outcome, status_word};
+use crate::shown::{Moment, Shown};
+use plan::Progress;
+use report::ReportView;
+use trace::Trace;
+
+/// The page.
+#[derive(Debug, Serialize)]
+pub(super) struct CasePage {
+    id: String,
+    title: Shown,
+    kind: Shown,
+    place: Option<Shown>,
+    severity_word: &'static str,
+    outcome: Outcome,
+    status: &'static str,
+    revision: u32,
+    opened: Moment,
+    /// How far the triage is, where it has not come to its end.
+    progress: Option<Progress>,
+    report: Option<ReportView>,
+    trace: Trace,
+}
+
+impl CasePage {
+    pub(super) fn new(view: &CaseView, now: DateTime<Utc>) -> Self {
+        let row = &view.row;
+        let is_open = !row.status.is_over() || view.report.is_none();
+        let place = [row.account.as_ref(), view.alert.region.as_ref()];
+        let place: Vec<String> = place
+            .into_iter()
+            .filter_map(|part| Some(Shown::option(part)?.to_string()))
+            .collect();
+        Self {
+            id: row.id.0.clone(),
+            title: Shown::foreign(&row.title, 160),
+            kind: Shown::name(&row.kind),
+            place: (!place.is_empty()).then(|| Shown::made(format_args!("{}", place.join(" · ")))),
+            severity_word: row.assessed_severity.unwrap_or(row.severity).title(),
+            outcome: outcome(row),
+            status: status_word(row.status),
+            revision: row.revision,
+            opened: Moment::new(row.opened_at, now),
+            progress: is_open.then(|| Progress::new(&fold(&view.events), row)),
+            report: view
+                .report
+                .as_ref()
+                .map(|report| ReportView::new(report, now)),
+            trace: Trace::new(view, now),
+        }
+    }
+}
+
+/// A reference to a piece of evidence; a link where the page has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Cite {
+    id: String,
+    here: bool,
+}
+
+/// References, each once, in order.
+fn cites(ids: impl IntoIterator<Item = EvidenceId>, here: &[EvidenceId]) -> Vec<Cite> {
+    let mut cites: Vec<Cite> = Vec::new();
+    for id in ids {
+        let cite = Cite {
+            id: id.to_string(),
+            here: here.contains(&id),
+        };
+        if !cites.contains(&cite) && cites.len() < 8 {
+            cites.push(cite);
+        }
+    }
+    cites
+}

@@ -1,0 +1,203 @@
+//! Evidence as JSON that can be read: every string plain, bounded in depth, rows and bytes, with the way back to the
+//! findings that quote it. Programs get it whole from `/api/v1`.
+
+use chrono::{DateTime, Utc};
+use nightshift_pipeline::{EvidenceEntry, Report};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::shown::{Moment, Shown};
+
+/// Most pieces.
+const MOST: usize = 100;
+/// Most bytes of all bodies of a page, and of one.
+const BYTES: usize = 512 * 1024;
+const BODY_BYTES: usize = 64 * 1024;
+/// Most values of one body.
+const NODES: usize = 2_000;
+/// What a value costs beside its text: quotes, comma, indent.
+const VALUE_BYTES: usize = 16;
+/// Deepest level.
+const DEPTH: usize = 24;
+/// Most characters of a string, and of a key.
+const STRING: usize = 2_000;
+const KEY: usize = 120;
+
+#[derive(Debug, Serialize)]
+pub(super) struct EvidenceView {
+    id: String,
+    tool: Shown,
+    arguments: Vec<Argument>,
+    at: Moment,
+    rows: Option<u64>,
+    truncated: bool,
+    error: Option<Shown>,
+    is_alert: bool,
+    /// Numbers of the findings that quote it.
+    findings: Vec<usize>,
+    body: Option<Shown>,
+    /// Whether the page shows less than there is.
+    shortened: bool,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Argument {
+    name: Shown,
+    value: Shown,
+}
+
+/// All pieces, in order.
+pub(super) fn entries(report: &Report, now: DateTime<Utc>) -> Vec<EvidenceView> {
+    let mut left = BYTES;
+    let shown = report.evidence.iter().take(MOST);
+    shown
+        .map(|entry| view(report, entry, now, &mut left))
+        .collect()
+}
+
+fn view(
+    report: &Report,
+    entry: &EvidenceEntry,
+    now: DateTime<Utc>,
+    left: &mut usize,
+) -> EvidenceView {
+    let numbered = (1..).zip(&report.findings);
+    let (body, shortened) = body(&entry.body, left);
+    EvidenceView {
+        id: entry.id.to_string(),
+        tool: Shown::name(&entry.tool),
+        arguments: arguments(&entry.arguments),
+        at: Moment::new(entry.at, now),
+        rows: entry.rows,
+        truncated: entry.truncated,
+        error: entry
+            .error
+            .as_ref()
+            .map(|error| Shown::sentence(&error.to_string())),
+        is_alert: entry.id == nightshift_engine::EvidenceId::ALERT,
+        findings: numbered
+            .filter(|(_, finding)| finding.evidence.iter().any(|quote| quote.id == entry.id))
+            .map(|(number, _)| number)
+            .take(20)
+            .collect(),
+        body,
+        shortened,
+    }
+}
+
+/// What a tool was asked.
+pub(super) fn arguments(arguments: &Map<String, Value>) -> Vec<Argument> {
+    let shown = arguments.iter().take(12).map(|(name, value)| Argument {
+        name: Shown::foreign(name, 40),
+        value: Shown::scalar(value),
+    });
+    shown.collect()
+}
+
+/// How much may still be shown. It is spent before the work is done, so that a flood costs no time either.
+struct Budget {
+    nodes: usize,
+    bytes: usize,
+    /// Whether something was left out.
+    spent: bool,
+}
+
+impl Budget {
+    /// Whether there is room for a value; if not, that is noted.
+    fn takes(&mut self, depth: usize) -> bool {
+        let fits = self.nodes > 0 && self.bytes > 0 && depth < DEPTH;
+        self.nodes = self.nodes.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(VALUE_BYTES + depth);
+        self.spent |= !fits;
+        fits
+    }
+
+    fn text(&mut self, text: &str, most: usize) -> String {
+        self.spent |= text.len() > most;
+        let shown = Shown::foreign(text, most).to_string();
+        self.bytes = self.bytes.saturating_sub(shown.len());
+        shown
+    }
+}
+
+/// The JSON for people, and whether something is missing from it.
+fn body(value: &Value, left: &mut usize) -> (Option<Shown>, bool) {
+    let room = BODY_BYTES.min(*left);
+    let mut budget = Budget {
+        nodes: NODES,
+        bytes: room,
+        spent: false,
+    };
+    if !budget.takes(0) {
+        return (None, true);
+    }
+    let tree = readable(value, 0, &mut budget);
+    *left -= room - budget.bytes;
+    let text = serde_json::to_string_pretty(&tree).unwrap_or_default();
+    (Some(Shown::made(format_args!("{text}"))), budget.spent)
+}
+
+fn readable(value: &Value, depth: usize, budget: &mut Budget) -> Value {
+    match value {
+        Value::String(text) => Value::String(budget.text(text, STRING)),
+        Value::Array(items) => {
+            let mut kept = Vec::new();
+            for item in items {
+                if !budget.takes(depth + 1) {
+                    break;
+                }
+                kept.push(readable(item, depth + 1, budget));
+            }
+            Value::Array(kept)
+        }
+        Value::Object(map) => {
+            let mut kept = Map::new();
+            for (key, item) in map {
+                if !budget.takes(depth + 1) {
+                    break;
+                }
+                let key = budget.text(key, KEY);
+                kept.insert(key, readable(item, depth + 1, budget));
+            }
+            Value::Object(kept)
+        }
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn shown(value: &Value) -> (String, bool) {
+        let (body, shortened) = body(value, &mut BYTES.clone());
+        (body.unwrap().to_string(), shortened)
+    }
+
+    #[test]
+    fn a_body_reads_as_it_is_and_carries_nothing_alive() {
+        let value = json!({ "rows": [{ "ip": "185.220.101.42", "n": 3, "url": "https://evil.com/\u{202e}" }] });
+        let (text, shortened) = shown(&value);
+        assert!(
+            text.contains("\"ip\": \"185.220.101[.]42\"") && text.contains("\"n\": 3"),
+            "{text}"
+        );
+        assert!(
+            text.contains("hxxps://evil[.]com/\"") && !shortened,
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a17_what_is_too_long_too_deep_or_too_much_is_left_out_and_told() {
+        let deep = (0..200).fold(json!(1), |inner, _| json!([inner]));
+        for value in [json!("x".repeat(1 << 20)), json!(vec![1; 100_000]), deep] {
+            let (text, shortened) = shown(&value);
+            assert!(shortened && text.len() < 128 * 1024, "{}", text.len());
+        }
+        let (none, shortened) = body(&json!("abc"), &mut 0);
+        assert!(none.is_none() && shortened);
+    }
+}

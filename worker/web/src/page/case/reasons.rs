@@ -1,0 +1,98 @@
+//! Why, what speaks against it or was not checked, what would decide it: findings with their quotes.
+
+use nightshift_engine::{EvidenceId, Stance, Verdict};
+use nightshift_pipeline::{FindingEntry, Report};
+use serde::Serialize;
+
+use super::{Cite, cites};
+use crate::shown::Shown;
+
+/// Most reasons that come first.
+const FIRST: usize = 5;
+/// Most findings of one kind.
+const MOST: usize = 30;
+/// Most gaps, and most of what would decide it.
+const MOST_GAPS: usize = 12;
+
+#[derive(Debug, Serialize)]
+pub(super) struct Reasons {
+    why: Vec<FindingView>,
+    /// What bears it too.
+    further: Vec<FindingView>,
+    against: Vec<FindingView>,
+    unverified: Vec<FindingView>,
+    gaps: Vec<Shown>,
+    would_decide: Option<Vec<Shown>>,
+    read: usize,
+    wanted: usize,
+    missing: Vec<Shown>,
+}
+
+#[derive(Debug, Serialize)]
+struct FindingView {
+    /// Its number on the page, which evidence leads back to.
+    number: usize,
+    claim: Shown,
+    problem: Option<Shown>,
+    cites: Vec<Cite>,
+    quotes: Vec<QuoteView>,
+}
+
+#[derive(Debug, Serialize)]
+struct QuoteView {
+    text: Shown,
+    path: Option<Shown>,
+    cites: Vec<Cite>,
+}
+
+impl Reasons {
+    pub(super) fn new(report: &Report, here: &[EvidenceId]) -> Self {
+        let of = |wanted: fn(&FindingEntry, Stance) -> bool| -> Vec<FindingView> {
+            let numbered = (1..).zip(&report.findings);
+            numbered
+                .filter(|(_, finding)| wanted(finding, report.bearing()))
+                .take(MOST)
+                .map(|(number, finding)| view(number, finding, here))
+                .collect()
+        };
+        let mut why = of(|finding, bearing| finding.supported && finding.stance == bearing);
+        let further = why.split_off(FIRST.min(why.len()));
+        Self {
+            why,
+            further,
+            against: of(|finding, bearing| finding.supported && finding.stance != bearing),
+            unverified: of(|finding, _| !finding.supported),
+            gaps: Shown::sentences(&report.gaps, MOST_GAPS),
+            would_decide: (report.verdict == Verdict::Inconclusive)
+                .then(|| Shown::sentences(&report.would_decide, MOST_GAPS)),
+            read: report.coverage.read,
+            wanted: report.coverage.wanted,
+            missing: Shown::sentences(&report.coverage.missing, MOST_GAPS),
+        }
+    }
+}
+
+fn view(number: usize, finding: &FindingEntry, here: &[EvidenceId]) -> FindingView {
+    let unborne = || Shown::made(format_args!("its evidence does not bear it"));
+    FindingView {
+        number,
+        claim: Shown::sentence(&finding.claim),
+        problem: (!finding.supported).then(|| {
+            finding
+                .problem
+                .as_deref()
+                .map_or_else(unborne, Shown::sentence)
+        }),
+        cites: cites(finding.evidence.iter().map(|quote| quote.id), here),
+        quotes: finding
+            .evidence
+            .iter()
+            .take(8)
+            .map(|quote| QuoteView {
+                text: Shown::foreign(&quote.quote, 300),
+                path: quote.path.as_deref().map(Shown::name),
+                cites: cites(Some(quote.id), here),
+            })
+            .collect(),
+    }
+}

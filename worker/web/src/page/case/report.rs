@@ -1,0 +1,92 @@
+//! The report of a case as the page shows it: the order and the words are those of the message.
+
+mod facts;
+mod head;
+mod record;
+
+use chrono::{DateTime, Utc};
+use nightshift_alert::text::command;
+use nightshift_engine::{Action, EvidenceId};
+use nightshift_pipeline::Report;
+use serde::Serialize;
+
+use super::plan::PlanView;
+use super::reasons::Reasons;
+use crate::shown::Shown;
+use facts::{Fact, about, facts};
+use head::Head;
+use record::Record;
+
+/// Most actions that come first, and most in all.
+const FIRST: usize = 3;
+const MOST_ACTIONS: usize = 12;
+/// Longest command that is shown, in characters.
+const LONGEST_COMMAND: usize = 2_000;
+
+#[derive(Debug, Serialize)]
+pub(super) struct ReportView {
+    #[serde(flatten)]
+    head: Head,
+    actions: Vec<ActionView>,
+    actions_later: Vec<ActionView>,
+    facts: Vec<Fact>,
+    reasons: Reasons,
+    reason: &'static str,
+    overridden: Vec<Shown>,
+    plan: PlanView,
+    #[serde(flatten)]
+    record: Record,
+    about: Vec<Fact>,
+    key: Shown,
+    version: Shown,
+}
+
+#[derive(Debug, Serialize)]
+struct ActionView {
+    text: Shown,
+    precondition: Option<Shown>,
+    command: Option<String>,
+    side_effect: Option<Shown>,
+    undo: Option<String>,
+    left_out: bool,
+}
+
+impl ReportView {
+    pub(super) fn new(report: &Report, now: DateTime<Utc>) -> Self {
+        let here: Vec<EvidenceId> = report.evidence.iter().map(|one| one.id).collect();
+        let mut actions = report.actions.iter().take(MOST_ACTIONS).map(action);
+        let rules = report.overridden.iter().take(8);
+        Self {
+            head: Head::new(report, &here, now),
+            actions: actions.by_ref().take(FIRST).collect(),
+            actions_later: actions.collect(),
+            facts: facts(report),
+            reasons: Reasons::new(report, &here),
+            reason: report.reason.words(),
+            overridden: rules.map(|rule| Shown::sentence(&rule.text)).collect(),
+            plan: PlanView::of_report(report, &here),
+            record: Record::new(report, &here, now),
+            about: about(report),
+            key: Shown::name(&report.alert.key),
+            version: Shown::foreign(&report.sender.version, 30),
+        }
+    }
+}
+
+fn action(action: &Action) -> ActionView {
+    let shell = |text: &Option<String>| {
+        let lines = command(text.as_deref()?, LONGEST_COMMAND)?;
+        Some(lines.join("\n"))
+    };
+    let (run, undo) = (shell(&action.command), shell(&action.undo));
+    ActionView {
+        text: Shown::sentence(&action.text),
+        precondition: action.precondition.as_deref().map(Shown::sentence),
+        side_effect: action.side_effect.as_deref().map(Shown::sentence),
+        // Whole or not at all: a cut command would do something else.
+        left_out: run.is_some() != action.command.is_some()
+            || undo.is_some() != action.undo.is_some(),
+        command: run,
+        undo,
+    }
+}

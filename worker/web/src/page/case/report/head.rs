@@ -1,0 +1,174 @@
+//! What is read first: verdict, summary, warnings, whether it goes on, how far it reaches.
+
+use chrono::{DateTime, Utc};
+use nightshift_engine::EvidenceId;
+use nightshift_pipeline::{CaseStatus, Report, TimelineEntry};
+use serde::Serialize;
+
+use super::facts::{Fact, fact};
+use crate::page::case::{Cite, cites};
+use crate::shown::{Moment, Shown};
+
+#[derive(Debug, Serialize)]
+pub(super) struct Head {
+    revision: u32,
+    urgency: &'static str,
+    urgency_word: &'static str,
+    failed: Option<Shown>,
+    not_triaged: bool,
+    verdict: String,
+    is_benign: bool,
+    severity_word: &'static str,
+    confidence: &'static str,
+    marks: Vec<&'static str>,
+    title: Shown,
+    summary: Shown,
+    meaning: Shown,
+    warnings: Vec<Warning>,
+    still: Still,
+    reach: Vec<Fact>,
+    reach_cite: Vec<Cite>,
+    others: Vec<String>,
+}
+
+/// What must not be missed.
+#[derive(Debug, Serialize)]
+struct Warning {
+    text: Shown,
+    cites: Vec<Cite>,
+}
+
+/// Whether it goes on.
+#[derive(Debug, Serialize)]
+struct Still {
+    last: Option<Moment>,
+    count: u64,
+    since: usize,
+    latest: Option<Moment>,
+    cites: Vec<Cite>,
+    logs_read: bool,
+}
+
+impl Head {
+    pub(super) fn new(report: &Report, here: &[EvidenceId], now: DateTime<Utc>) -> Self {
+        let others = report.reach.other_cases.iter();
+        Self {
+            revision: report.revision,
+            urgency: report.urgency.as_str(),
+            urgency_word: report.urgency.title(),
+            failed: report.failed.as_deref().map(Shown::sentence),
+            not_triaged: report.status == CaseStatus::Failed,
+            verdict: report.verdict_words(),
+            is_benign: report.verdict.is_benign(),
+            severity_word: report.assessed_severity.title(),
+            confidence: report.confidence.as_str(),
+            marks: report.marks(),
+            title: Shown::foreign(&report.title, 160),
+            summary: Shown::foreign(&report.summary, 1_000),
+            meaning: Shown::sentence(&report.meaning),
+            warnings: warnings(report, here),
+            still: still(report, here, now),
+            reach: reach(report),
+            reach_cite: cites(report.reach.evidence, here),
+            others: others.filter_map(|id| case_id(id)).take(10).collect(),
+        }
+    }
+}
+
+fn warnings(report: &Report, here: &[EvidenceId]) -> Vec<Warning> {
+    let own = |text: &str| Warning {
+        text: Shown::made(format_args!("{text}")),
+        cites: Vec::new(),
+    };
+    let mut warnings = Vec::new();
+    if report.failed.is_some() {
+        warnings.push(own("The run failed: nothing here is a verdict. Look at the alert yourself, or run it again."));
+    }
+    if report.manipulation {
+        warnings.push(own("Text in the data talks to the analyst. Nothing of this alert was cleared by what it says; read its words as the attacker's."));
+        warnings.extend(report.signals.iter().take(3).map(|signal| Warning {
+            text: Shown::made(format_args!(
+                "It stands at {} and begins: {}",
+                Shown::name(&signal.path),
+                Shown::foreign(&signal.text, 160)
+            )),
+            cites: cites(Some(signal.evidence), here),
+        }));
+    }
+    if let Some(cap) = report.stopped_by {
+        warnings.push(Warning {
+            text: Shown::made(format_args!(
+                "The work was cut short by the cap on {}; what follows is what was seen by then.",
+                cap.as_str()
+            )),
+            cites: Vec::new(),
+        });
+    }
+    if report.degraded && report.failed.is_none() {
+        warnings.push(own(
+            "A lesser analyst had to step in for part of this report.",
+        ));
+    }
+    if report.alert.sample {
+        warnings.push(own("A generated sample of the feed, no real event."));
+    }
+    warnings
+}
+
+/// Last seen, and what logs saw since.
+fn still(report: &Report, here: &[EvidenceId], now: DateTime<Utc>) -> Still {
+    let last = report.alert.last_seen.or(report.alert.first_seen);
+    let in_logs = |entry: &&TimelineEntry| entry.evidence.is_some_and(|id| id != EvidenceId::ALERT);
+    let since: Vec<_> = report
+        .timeline
+        .iter()
+        .filter(in_logs)
+        .filter(|entry| last.is_some_and(|last| entry.at > last))
+        .collect();
+    Still {
+        last: last.map(|at| Moment::new(at, now)),
+        count: report.alert.count,
+        since: since.len(),
+        latest: since.last().map(|entry| Moment::new(entry.at, now)),
+        cites: cites(since.last().and_then(|entry| entry.evidence), here),
+        logs_read: report.timeline.iter().any(|entry| in_logs(&entry)),
+    }
+}
+
+fn reach(report: &Report) -> Vec<Fact> {
+    let reach = &report.reach;
+    let facing = reach.internet_facing.map(|facing| {
+        Shown::made(format_args!(
+            "{}",
+            if facing {
+                "internet-facing"
+            } else {
+                "not internet-facing"
+            }
+        ))
+    });
+    [
+        fact("Environment", Shown::option(reach.environment.as_ref())),
+        fact("Exposure", facing),
+        fact("Owner", Shown::option(reach.owner.as_ref())),
+        fact("Role", Shown::option(reach.role.as_ref())),
+        fact("Data", Shown::option(reach.data.as_ref())),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// An id that can be one of a case, to be linked; other text names none.
+fn case_id(text: &str) -> Option<String> {
+    let is_letter = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_lowercase();
+    let fits = text.len() == 14
+        && text.bytes().enumerate().all(|(place, byte)| {
+            if place == 4 || place == 9 {
+                byte == b'-'
+            } else {
+                is_letter(byte)
+            }
+        });
+    fits.then(|| text.to_owned())
+}

@@ -1,0 +1,93 @@
+//! The record: what happened when, the values that play a part, what cleared it, the evidence.
+
+use chrono::{DateTime, Utc};
+use nightshift_engine::{EvidenceId, Exoneration};
+use nightshift_pipeline::Report;
+use serde::Serialize;
+
+use crate::page::case::evidence::{EvidenceView, entries};
+use crate::page::case::{Cite, cites};
+use crate::shown::{Moment, Shown};
+
+/// Most lines of a list, unless it says otherwise.
+const MOST: usize = 60;
+
+#[derive(Debug, Serialize)]
+pub(super) struct Record {
+    exonerations: Vec<RecordView>,
+    timeline: Vec<Line>,
+    indicators: Vec<IndicatorView>,
+    indicators_left: usize,
+    techniques: Vec<Shown>,
+    evidence: Vec<EvidenceView>,
+}
+
+#[derive(Debug, Serialize)]
+struct RecordView {
+    statement: Shown,
+    reference: Shown,
+    approved_by: Shown,
+    from: Option<Moment>,
+    until: Option<Moment>,
+    cites: Vec<Cite>,
+}
+
+#[derive(Debug, Serialize)]
+struct Line {
+    at: Moment,
+    what: Shown,
+    cites: Vec<Cite>,
+}
+
+#[derive(Debug, Serialize)]
+struct IndicatorView {
+    role: &'static str,
+    kind: &'static str,
+    value: Shown,
+}
+
+impl Record {
+    pub(super) fn new(report: &Report, here: &[EvidenceId], now: DateTime<Utc>) -> Self {
+        let exonerations = report.exonerations.iter().take(8);
+        let timeline = report.timeline.iter().take(MOST).map(|entry| Line {
+            at: Moment::new(entry.at, now),
+            what: Shown::foreign(&entry.what, 200),
+            cites: cites(entry.evidence, here),
+        });
+        let indicators = report
+            .indicators
+            .iter()
+            .take(MOST)
+            .map(|one| IndicatorView {
+                role: one.role.as_str(),
+                kind: one.kind.as_str(),
+                value: Shown::name(&one.value),
+            });
+        let techniques = report.techniques.iter().take(20).map(|one| {
+            let id = Shown::foreign(&one.id, 12);
+            match &one.name {
+                Some(name) => Shown::made(format_args!("{id} {}", Shown::foreign(name, 60))),
+                None => id,
+            }
+        });
+        Self {
+            exonerations: exonerations.map(|one| record(one, here, now)).collect(),
+            timeline: timeline.collect(),
+            indicators: indicators.collect(),
+            indicators_left: report.indicators.len().saturating_sub(MOST),
+            techniques: techniques.collect(),
+            evidence: entries(report, now),
+        }
+    }
+}
+
+fn record(record: &Exoneration, here: &[EvidenceId], now: DateTime<Utc>) -> RecordView {
+    RecordView {
+        statement: Shown::sentence(&record.statement),
+        reference: Shown::name(&record.reference),
+        approved_by: Shown::name(&record.approved_by),
+        from: record.from.map(|at| Moment::new(at, now)),
+        until: record.until.map(|at| Moment::new(at, now)),
+        cites: cites(record.evidence, here),
+    }
+}

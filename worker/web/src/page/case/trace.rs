@@ -1,0 +1,127 @@
+//! What the store knows beside the report: further arrivals, members of a storm, deliveries, revisions.
+
+use chrono::{DateTime, Utc};
+use nightshift_pipeline::{CaseView, DeliveryRow};
+use serde::Serialize;
+
+use crate::shown::{Moment, Shown};
+
+/// Most revisions that are linked.
+const MOST_REVISIONS: u32 = 30;
+
+#[derive(Debug, Serialize)]
+pub(super) struct Trace {
+    sightings: Vec<SightingRow>,
+    sightings_all: u64,
+    members: Vec<MemberRow>,
+    members_all: u64,
+    deliveries: Vec<Delivery>,
+    revisions: Vec<Revision>,
+    events: usize,
+    unreadable: Option<Shown>,
+}
+
+#[derive(Debug, Serialize)]
+struct SightingRow {
+    at: Moment,
+    source: Shown,
+    count: u64,
+    note: Option<Shown>,
+}
+
+#[derive(Debug, Serialize)]
+struct MemberRow {
+    at: Moment,
+    severity: &'static str,
+    title: Shown,
+    key: Shown,
+}
+
+#[derive(Debug, Serialize)]
+struct Delivery {
+    destination: Shown,
+    words: Shown,
+    failed: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Revision {
+    number: u32,
+    shown: bool,
+}
+
+impl Trace {
+    pub(super) fn new(view: &CaseView, now: DateTime<Utc>) -> Self {
+        let shown = view.report.as_ref().map(|report| report.revision);
+        let latest = view.row.revision;
+        let first = latest.saturating_sub(MOST_REVISIONS - 1).max(1);
+        Self {
+            sightings: view
+                .sightings
+                .iter()
+                .map(|one| SightingRow {
+                    at: Moment::new(one.at, now),
+                    source: Shown::foreign(&one.source, 60),
+                    count: one.count,
+                    note: note(one.note.as_deref()),
+                })
+                .collect(),
+            sightings_all: view.row.sightings,
+            members: view
+                .members
+                .iter()
+                .map(|one| MemberRow {
+                    at: Moment::new(one.at, now),
+                    severity: one.severity.title(),
+                    title: Shown::name(&one.title),
+                    key: Shown::name(&one.key),
+                })
+                .collect(),
+            members_all: view.row.members,
+            deliveries: view.deliveries.iter().map(delivery).collect(),
+            revisions: (first..=latest)
+                .map(|number| Revision {
+                    number,
+                    shown: shown == Some(number),
+                })
+                .collect(),
+            events: view.events.len(),
+            unreadable: view.unreadable.as_deref().map(Shown::sentence),
+        }
+    }
+}
+
+/// Why it is but a sighting; the same alert once more needs no words.
+fn note(note: Option<&str>) -> Option<Shown> {
+    let note = note.filter(|note| *note != "same")?;
+    let is_word = |text: &str| {
+        text.bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+    };
+    Some(match note.split_once(':').filter(|(why, _)| is_word(why)) {
+        Some((why, which)) => Shown::made(format_args!("{}: {}", words(why), Shown::name(which))),
+        None => words(note),
+    })
+}
+
+fn words(word: &str) -> Shown {
+    Shown::name(&word.replace('_', " "))
+}
+
+fn delivery(row: &DeliveryRow) -> Delivery {
+    let is_shown = row.sent >= row.wanted;
+    let words = match &row.error {
+        _ if is_shown => Shown::made(format_args!("shown, version {}", row.sent)),
+        Some(error) => Shown::made(format_args!(
+            "not shown after {} tries: {}",
+            row.attempts,
+            Shown::foreign(error, 200)
+        )),
+        None => Shown::made(format_args!("not shown yet")),
+    };
+    Delivery {
+        destination: Shown::foreign(&row.destination, 60),
+        words,
+        failed: !is_shown && row.error.is_some(),
+    }
+}

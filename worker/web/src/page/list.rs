@@ -1,0 +1,190 @@
+//! The list of cases, the newest first.
+
+use chrono::{DateTime, Utc};
+use nightshift_alert::Severity;
+use nightshift_engine::{Leaning, Verdict};
+use nightshift_pipeline::{CaseRow, CaseStatus, PlaceCount};
+use serde::Serialize;
+
+use crate::query::ListQuery;
+use crate::shown::{Moment, Shown};
+
+/// The page.
+#[derive(Debug, Serialize)]
+pub(super) struct ListPage {
+    rows: Vec<Row>,
+    counts: Vec<Count>,
+    /// Alerts that have no case: muted, set aside.
+    hidden: Vec<Hidden>,
+    is_narrow: bool,
+    is_first: bool,
+    /// What stands behind the `?` of the next page.
+    next: Option<String>,
+    statuses: Vec<Choice>,
+    verdicts: Vec<Choice>,
+    severities: Vec<Choice>,
+    feed: String,
+    account: String,
+    q: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    id: String,
+    title: Shown,
+    outcome: Outcome,
+    severity: &'static str,
+    severity_word: &'static str,
+    /// As sent, where triage changed it.
+    severity_was: Option<&'static str>,
+    feed: Shown,
+    kind: Shown,
+    account: Option<Shown>,
+    opened: Moment,
+    seen: u64,
+    members: u64,
+    revision: u32,
+    usd: Option<Shown>,
+}
+
+/// What became of a case: a word for people, one for the style sheet.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Outcome {
+    pub(super) words: &'static str,
+    pub(super) class: &'static str,
+}
+
+/// How many rows came to the same.
+#[derive(Debug, Serialize)]
+struct Count {
+    words: String,
+    cases: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Hidden {
+    alerts: u64,
+    place: &'static str,
+    why: Shown,
+}
+
+/// One choice of a filter.
+#[derive(Debug, Serialize)]
+struct Choice {
+    value: &'static str,
+    words: &'static str,
+    chosen: bool,
+}
+
+impl ListPage {
+    pub(super) fn new(
+        query: &ListQuery,
+        mut cases: Vec<CaseRow>,
+        places: &[PlaceCount],
+        now: DateTime<Utc>,
+    ) -> Self {
+        let has_more = cases.len() > query.rows();
+        cases.truncate(query.rows());
+        let last = cases.last().filter(|_| has_more);
+        let choice = |value: &'static str, words, wanted: &str| Choice {
+            value,
+            words,
+            chosen: value == wanted.trim(),
+        };
+        Self {
+            next: last.map(|row| query.behind(&row.id)),
+            counts: counts(&cases),
+            rows: cases.iter().map(|case| row(case, now)).collect(),
+            hidden: places.iter().filter_map(hidden).collect(),
+            is_narrow: query.is_narrow(),
+            is_first: query.after.trim().is_empty(),
+            statuses: CaseStatus::ALL
+                .map(|one| choice(one.as_str(), status_word(one), &query.status))
+                .into(),
+            verdicts: Verdict::ALL
+                .map(|one| choice(one.as_str(), one.title(), &query.verdict))
+                .into(),
+            severities: Severity::ALL
+                .map(|one| choice(one.as_str(), one.title(), &query.severity))
+                .into(),
+            feed: query.feed.trim().to_owned(),
+            account: query.account.trim().to_owned(),
+            q: query.q.trim().to_owned(),
+        }
+    }
+}
+
+fn row(case: &CaseRow, now: DateTime<Utc>) -> Row {
+    let severity = case.assessed_severity.unwrap_or(case.severity);
+    Row {
+        id: case.id.0.clone(),
+        title: Shown::foreign(&case.title, 160),
+        outcome: outcome(case),
+        severity: severity.as_str(),
+        severity_word: severity.title(),
+        severity_was: (severity != case.severity).then(|| case.severity.title()),
+        feed: Shown::name(&case.feed),
+        kind: Shown::name(&case.kind),
+        account: Shown::option(case.account.as_ref()),
+        opened: Moment::new(case.opened_at, now),
+        seen: case.sightings.saturating_add(1),
+        members: case.members,
+        revision: case.revision,
+        usd: (case.usd > 0.0).then(|| Shown::made(format_args!("{:.2} USD", case.usd))),
+    }
+}
+
+/// Verdicts and states in the order in which they first stand in the list.
+fn counts(cases: &[CaseRow]) -> Vec<Count> {
+    let mut counts: Vec<Count> = Vec::new();
+    for case in cases {
+        let words = match (case.status, case.verdict) {
+            (CaseStatus::Concluded, Some(verdict)) => verdict.title(),
+            (status, _) => status_word(status),
+        };
+        let words = words.to_lowercase();
+        match counts.iter_mut().find(|count| count.words == words) {
+            Some(count) => count.cases += 1,
+            None => counts.push(Count { words, cases: 1 }),
+        }
+    }
+    counts
+}
+
+/// The verdict with its leaning, or where the case stands as long as there is none.
+pub(super) fn outcome(case: &CaseRow) -> Outcome {
+    let (words, class) = match (case.status, case.verdict, case.leaning) {
+        (CaseStatus::Concluded, Some(Verdict::Inconclusive), Some(Leaning::Malicious)) => {
+            ("Inconclusive, leans malicious", "inconclusive")
+        }
+        (CaseStatus::Concluded, Some(Verdict::Inconclusive), Some(Leaning::Benign)) => {
+            ("Inconclusive, leans benign", "inconclusive")
+        }
+        (CaseStatus::Concluded, Some(verdict), _) => (verdict.title(), verdict.as_str()),
+        (status, ..) => (status_word(status), status.as_str()),
+    };
+    Outcome { words, class }
+}
+
+pub(super) const fn status_word(status: CaseStatus) -> &'static str {
+    match status {
+        CaseStatus::Queued => "Queued",
+        CaseStatus::Running => "Running",
+        CaseStatus::Concluded => "Concluded",
+        CaseStatus::Failed => "Not triaged",
+        CaseStatus::Cancelled => "Cancelled",
+    }
+}
+
+fn hidden(count: &PlaceCount) -> Option<Hidden> {
+    let place = match count.place.as_str() {
+        "muted" => "muted",
+        "set_aside" => "set aside",
+        _ => return None,
+    };
+    Some(Hidden {
+        alerts: count.alerts,
+        place,
+        why: Shown::foreign(&count.why, 80),
+    })
+}

@@ -1,0 +1,44 @@
+//! The templates: compiled in, escaped, strict about what they were not given, and bounded in work.
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{AutoEscape, Environment, Error, UndefinedBehavior};
+use serde::Serialize;
+
+const TEMPLATES: [(&str, &str); 7] = [
+    ("base.html", include_str!("../../templates/base.html")),
+    ("parts.html", include_str!("../../templates/parts.html")),
+    ("list.html", include_str!("../../templates/list.html")),
+    ("case.html", include_str!("../../templates/case.html")),
+    ("record.html", include_str!("../../templates/record.html")),
+    ("trace.html", include_str!("../../templates/trace.html")),
+    ("problem.html", include_str!("../../templates/problem.html")),
+];
+/// Most instructions of one page; the longest report takes a tenth of it.
+const FUEL: u64 = 10_000_000;
+
+/// All templates.
+pub(crate) struct Templates(Environment<'static>);
+
+impl Templates {
+    pub(crate) fn new() -> Result<Self, Error> {
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        environment.set_auto_escape_callback(|_| AutoEscape::Html);
+        // A block on a line of its own leaves no trace in the page.
+        let syntax = SyntaxConfig::builder()
+            .trim_blocks(true)
+            .lstrip_blocks(true)
+            .build()?;
+        environment.set_syntax(syntax);
+        environment.set_fuel(Some(FUEL));
+        for (name, source) in TEMPLATES {
+            environment.add_template(name, source)?;
+        }
+        Ok(Self(environment))
+    }
+
+    pub(crate) fn render(&self, name: &str, view: impl Serialize) -> Result<String, Error> {
+        self.0.get_template(name)?.render(Serde(view))
+    }
+}

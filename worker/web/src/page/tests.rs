@@ -1,0 +1,197 @@
+//! What the pages and their JSON say.
+
+use std::sync::Arc;
+
+use nightshift_pipeline::{CaseId, CaseStatus, PlaceCount};
+
+use crate::testing::{Answer, ID, Store, failed, get, inconclusive, report, view};
+
+fn store() -> Arc<Store> {
+    Arc::new(Store::of(vec![view(Some(report()))]))
+}
+
+fn has(answer: &Answer, words: &[&str]) {
+    for words in words {
+        assert!(
+            answer.text.contains(words),
+            "no {words:?} in {}",
+            answer.text
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_list_shows_what_came_and_keeps_its_filter_in_the_address() {
+    let mut store = Store::of(vec![view(Some(report())), view(Some(failed()))]);
+    store.views[1].row.id = CaseId("aaaa-bbbb-cccc".into());
+    store.places = vec![PlaceCount {
+        place: "muted".into(),
+        why: "probes".into(),
+        alerts: 7,
+    }];
+    let store = Arc::new(store);
+    let page = get(
+        Arc::clone(&store),
+        "/?q=miner&severity=high&account=p-1&limit=1",
+    )
+    .await;
+    has(
+        &page,
+        &[
+            "href=\"/cases/k3f9-x2mq-7d1w\"",
+            "True positive",
+            "Critical",
+            "sent as High",
+            "seen 2 times",
+            "2 more of its storm",
+            "value=\"miner\"",
+            "value=\"high\" selected",
+            "href=\"/?severity=high&amp;account=p-1&amp;q=miner&amp;after=k3f9-x2mq-7d1w&amp;limit=1\"",
+            "7 alerts muted: probes",
+        ],
+    );
+    let asked = store.asked.lock().unwrap().clone();
+    assert_eq!(asked.text.as_deref(), Some("miner"));
+    assert_eq!((asked.account.as_deref(), asked.limit), (Some("p-1"), 2));
+    let next = get(store, "/?limit=1&after=k3f9-x2mq-7d1w").await;
+    has(&next, &["Not triaged", "aaaa-bbbb-cccc", "Newest"]);
+    assert!(!next.text.contains("Older cases"));
+}
+
+#[tokio::test]
+async fn an_empty_list_says_what_to_do() {
+    let none = || Arc::new(Store::default());
+    has(
+        &get(none(), "/").await,
+        &["No cases yet", "nightshift demo --once"],
+    );
+    has(&get(none(), "/?q=x").await, &["No case fits this filter"]);
+    has(
+        &get(none(), "/?after=k3f9-x2mq-7d1w").await,
+        &["no older cases"],
+    );
+}
+
+#[tokio::test]
+async fn a_case_page_says_all_that_the_report_says() {
+    let page = get(store(), "/cases/k3f9").await;
+    has(
+        &page,
+        &[
+            "<title>Act now · True positive · Critical — Crypto miner on web-server-prod-01 · Nightshift</title>",
+            "[SAMPLE]",
+            "[PLAYBOOK]",
+            "[PARTIAL]",
+            "mines Monero for pool.minexmr[.]com",
+            "Text in the data talks to the analyst",
+            "12 min ago",
+            "the logs show 1 event since",
+            "internet-facing",
+            "<pre class=\"command\"><code>gcloud compute disks snapshot d</code></pre>",
+            "Suggested, not executed",
+            "href=\"#E3\"",
+            "id=\"E3\"",
+            "href=\"#F1\"",
+            "id=\"F1\"",
+            "4 of 5 sources read; VPC flow: access denied",
+            "Unverified, counts for nothing",
+            "On record, but not enough to clear it: A load test was approved.",
+            "185.220.101[.]42",
+            "Reflection 1: cancel s3 (the owner is known)",
+            "T1496 Resource Hijacking",
+            "0.0312 USD, 7 model calls",
+            "not shown after 3 tries: channel_not_found",
+            "at feed: archived",
+            "Another miner",
+            "href=\"/api/v1/cases/k3f9-x2mq-7d1w\"",
+            "href=\"/cases/aaaa-bbbb-cccc\"",
+        ],
+    );
+    assert!(
+        !page.text.contains("no case id"),
+        "an id that cannot be one is not linked"
+    );
+}
+
+#[tokio::test]
+async fn a_case_that_is_not_decided_or_not_triaged_says_so() {
+    let page = get(
+        Arc::new(Store::of(vec![view(Some(inconclusive()))])),
+        "/cases/k3f9",
+    )
+    .await;
+    has(
+        &page,
+        &[
+            "Inconclusive, leans malicious",
+            "What would decide it",
+            "An approved change",
+        ],
+    );
+    let page = get(
+        Arc::new(Store::of(vec![view(Some(failed()))])),
+        "/cases/k3f9",
+    )
+    .await;
+    has(
+        &page,
+        &[
+            "Not triaged",
+            "nothing here is a verdict",
+            "Everything: no source was read.",
+        ],
+    );
+}
+
+#[tokio::test]
+async fn a_case_without_a_report_shows_where_it_stands() {
+    let mut queued = view(None);
+    let page = get(Arc::new(Store::of(vec![queued.clone()])), "/cases/k3f9").await;
+    has(&page, &["Queued", "It waits for a worker.", "Crypto miner"]);
+    queued.row.status = CaseStatus::Running;
+    let page = get(Arc::new(Store::of(vec![queued])), "/cases/k3f9").await;
+    has(&page, &["Running", "makes a plan"]);
+    let mut again = view(Some(report()));
+    again.row.status = CaseStatus::Running;
+    again.row.revision = 2;
+    let page = get(Arc::new(Store::of(vec![again])), "/cases/k3f9").await;
+    has(
+        &page,
+        &[
+            "Revision 2: Running",
+            "the report of revision 1",
+            "href=\"/cases/k3f9-x2mq-7d1w?revision=2\"",
+        ],
+    );
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_said_to_be_not_there() {
+    for (path, words) in [
+        ("/cases/none", "No such case"),
+        ("/cases/k3f9?revision=9", "No such revision"),
+        ("/cases/..%2f..%2fetc%2fpasswd", "No such case"),
+        ("/assets/x.js", "Nothing here"),
+    ] {
+        let answer = get(store(), path).await;
+        assert_eq!(answer.status, 404, "{path}");
+        has(&answer, &[words]);
+    }
+    let answer = get(store(), "/api/v1/cases/none").await;
+    assert_eq!(answer.text, "{\"error\":\"there is no such case\"}\n");
+    assert_eq!(get(store(), "/cases/k3f9?revision=x").await.status, 400);
+    assert_eq!(get(store(), "/?q=a&q=b").await.status, 400);
+}
+
+#[tokio::test]
+async fn the_json_holds_the_report_as_it_stands() {
+    let answer = get(store(), "/api/v1/cases/k3f9").await;
+    assert_eq!(answer.headers["content-type"], "application/json");
+    let value: serde_json::Value = serde_json::from_str(&answer.text).unwrap();
+    assert_eq!(value["report"], serde_json::to_value(report()).unwrap());
+    assert_eq!(value["case"]["id"], ID);
+    let list: serde_json::Value =
+        serde_json::from_str(&get(store(), "/api/v1/cases").await.text).unwrap();
+    assert_eq!(list["cases"][0]["id"], ID);
+    assert!(list["next"].is_null());
+}

@@ -1,0 +1,175 @@
+//! The filter of a list, as it stands in a URL; the same for pages and JSON.
+
+use std::str::FromStr as _;
+
+use nightshift_alert::Severity;
+use nightshift_alert::text::plain;
+use nightshift_engine::Verdict;
+use nightshift_pipeline::{CaseFilter, CaseId, CaseStatus};
+use serde::Deserialize;
+use url::form_urlencoded::Serializer;
+
+/// Longest value, in characters.
+const LONGEST: usize = 200;
+/// Rows of a page.
+pub(crate) const PAGE: usize = 50;
+/// Most rows of one answer in JSON.
+const MOST: usize = 500;
+
+/// What stands behind the `?`. An empty value is none.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ListQuery {
+    pub(crate) status: String,
+    pub(crate) verdict: String,
+    pub(crate) severity: String,
+    pub(crate) feed: String,
+    pub(crate) account: String,
+    pub(crate) q: String,
+    pub(crate) after: String,
+    limit: Option<usize>,
+}
+
+impl ListQuery {
+    /// What it asks for, with one row more than it wants, which tells whether there is a next page.
+    ///
+    /// # Errors
+    ///
+    /// Which word is none that is known, and which there are.
+    pub(crate) fn filter(&self) -> Result<CaseFilter, String> {
+        for (name, value) in self.named() {
+            if value.chars().count() > LONGEST {
+                return Err(format!("{name} is longer than {LONGEST} characters"));
+            }
+        }
+        Ok(CaseFilter {
+            status: word("status", &self.status, CaseStatus::parse, || {
+                CaseStatus::ALL.map(CaseStatus::as_str).join(", ")
+            })?,
+            verdict: word(
+                "verdict",
+                &self.verdict,
+                |word| Verdict::ALL.into_iter().find(|one| one.as_str() == word),
+                || Verdict::ALL.map(Verdict::as_str).join(", "),
+            )?,
+            severity_at_least: word(
+                "severity",
+                &self.severity,
+                |word| Severity::from_str(word).ok(),
+                || Severity::ALL.map(Severity::as_str).join(", "),
+            )?,
+            feed: text(&self.feed),
+            account: text(&self.account),
+            text: text(&self.q),
+            after: text(&self.after).map(CaseId),
+            limit: self.rows() + 1,
+        })
+    }
+
+    /// How many rows it wants.
+    pub(crate) fn rows(&self) -> usize {
+        self.limit.unwrap_or(PAGE).clamp(1, MOST)
+    }
+
+    /// Whether it leaves anything out.
+    pub(crate) fn is_narrow(&self) -> bool {
+        self.named()
+            .iter()
+            .any(|(name, value)| *name != "after" && text(value).is_some())
+    }
+
+    /// The same list behind this case, as it stands behind the `?`.
+    pub(crate) fn behind(&self, after: &CaseId) -> String {
+        let mut query = Serializer::new(String::new());
+        for (name, value) in self.named() {
+            if name != "after" && text(value).is_some() {
+                query.append_pair(name, value.trim());
+            }
+        }
+        query.append_pair("after", &after.0);
+        if let Some(limit) = self.limit {
+            query.append_pair("limit", &limit.to_string());
+        }
+        query.finish()
+    }
+
+    fn named(&self) -> [(&'static str, &str); 7] {
+        [
+            ("status", &self.status),
+            ("verdict", &self.verdict),
+            ("severity", &self.severity),
+            ("feed", &self.feed),
+            ("account", &self.account),
+            ("q", &self.q),
+            ("after", &self.after),
+        ]
+    }
+}
+
+fn text(value: &str) -> Option<String> {
+    let value = value.trim();
+    (!value.is_empty()).then(|| value.to_owned())
+}
+
+fn word<T>(
+    name: &str,
+    value: &str,
+    parse: impl Fn(&str) -> Option<T>,
+    known: impl Fn() -> String,
+) -> Result<Option<T>, String> {
+    let Some(value) = text(value) else {
+        return Ok(None);
+    };
+    parse(&value).map(Some).ok_or_else(|| {
+        format!(
+            "there is no {name} {:?}; there are {}",
+            plain(&value, 60),
+            known()
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn query(change: impl Fn(&mut ListQuery)) -> ListQuery {
+        let mut query = ListQuery::default();
+        change(&mut query);
+        query
+    }
+
+    #[test]
+    fn empty_values_are_none_and_words_must_be_known() {
+        let filter = query(|query| query.q = "  ".into()).filter().unwrap();
+        assert_eq!((filter.text, filter.limit), (None, PAGE + 1));
+        let told = query(|query| query.status = "open".into())
+            .filter()
+            .unwrap_err();
+        assert_eq!(
+            told,
+            "there is no status \"open\"; there are queued, running, concluded, failed, cancelled"
+        );
+        assert!(
+            query(|query| query.severity = "urgent".into())
+                .filter()
+                .is_err()
+        );
+        assert!(query(|query| query.q = "x".repeat(201)).filter().is_err());
+        assert_eq!(query(|query| query.limit = Some(9_999)).rows(), MOST);
+    }
+
+    #[test]
+    fn the_next_page_keeps_the_filter() {
+        let query = query(|query| {
+            query.verdict = "true_positive".into();
+            query.q = "a&b=c \u{e9}<".into();
+            query.after = "old".into();
+        });
+        assert_eq!(
+            query.behind(&CaseId("k3f9-x2mq-7d1w".into())),
+            "verdict=true_positive&q=a%26b%3Dc+%C3%A9%3C&after=k3f9-x2mq-7d1w"
+        );
+        assert!(query.is_narrow() && !ListQuery::default().is_narrow());
+    }
+}

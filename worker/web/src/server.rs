@@ -1,0 +1,196 @@
+//! The server: which path is what, the layers around it, its life from the first bind to the last answer.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::StatusCode;
+use axum::middleware::{from_fn_with_state, map_response};
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::limit::RequestBodyLimitLayer;
+use tower_http::timeout::TimeoutLayer;
+
+use crate::access::Access;
+use crate::config::WebError;
+use crate::hosts::Hosts;
+use crate::page::Templates;
+use crate::site::{Parts, Site};
+use crate::{api, guard, health, page};
+
+/// How long an answer may take.
+const ANSWER: Duration = Duration::from_secs(10);
+/// How long open requests have when the server is told to stop.
+const GRACE: Duration = Duration::from_secs(5);
+/// Largest body, in bytes: nothing that is served reads one.
+const BODY_BYTES: usize = 16 * 1024;
+
+/// What a server is started with; [`WebConfig::options`](crate::WebConfig::options) makes it of a configuration that
+/// was checked.
+#[derive(Debug, Clone)]
+pub struct ServerOptions {
+    /// Where the pages are.
+    pub listen: SocketAddr,
+    /// Where the metrics are, if not beside the pages.
+    pub metrics_listen: Option<SocketAddr>,
+    pub(crate) access: Access,
+    pub(crate) hosts: Hosts,
+}
+
+/// The pages, their JSON, health, readiness and metrics.
+pub struct Server {
+    options: ServerOptions,
+    site: Arc<Site>,
+}
+
+/// A server whose addresses are taken, so that they can be told.
+pub struct Bound {
+    pages: (TcpListener, Router),
+    metrics: Option<(TcpListener, Router)>,
+}
+
+impl Server {
+    /// A server that listens nowhere yet.
+    ///
+    /// # Errors
+    ///
+    /// [`WebError::Template`], which a test of this crate rules out.
+    pub fn new(options: ServerOptions, parts: Parts) -> Result<Self, WebError> {
+        let templates = Templates::new().map_err(WebError::Template)?;
+        let site = Arc::new(Site { parts, templates });
+        Ok(Self { options, site })
+    }
+
+    /// Takes the addresses.
+    ///
+    /// # Errors
+    ///
+    /// [`WebError::Bind`] when one is taken, or not this machine's.
+    pub async fn bind(self) -> Result<Bound, WebError> {
+        let pages = (bind(self.options.listen).await?, self.pages());
+        let metrics = match self.options.metrics_listen {
+            Some(address) => Some((bind(address).await?, self.figures(address))),
+            None => None,
+        };
+        Ok(Bound { pages, metrics })
+    }
+
+    /// Binds, and answers until it is told to stop.
+    ///
+    /// # Errors
+    ///
+    /// As [`Server::bind`] and [`Bound::serve`].
+    pub async fn serve(self, stop: CancellationToken) -> Result<(), WebError> {
+        self.bind().await?.serve(stop).await
+    }
+
+    /// Everything behind `listen`.
+    pub(crate) fn pages(&self) -> Router {
+        let mut guarded = Router::new()
+            .route("/", get(page::list))
+            .route("/cases/{id}", get(page::case))
+            .route("/style.css", get(page::style))
+            .route("/api/v1/cases", get(api::list))
+            .route("/api/v1/cases/{id}", get(api::case));
+        if self.options.metrics_listen.is_none() {
+            guarded = guarded.route("/metrics", get(health::metrics));
+        }
+        let access = Arc::new(self.options.access.clone());
+        let guarded = guarded
+            .fallback(page::nowhere)
+            .layer(from_fn_with_state(access, guard::access));
+        let all = self.open().merge(guarded);
+        self.layered(all, self.options.hosts.clone())
+    }
+
+    /// Everything behind `metrics_listen`.
+    fn figures(&self, address: SocketAddr) -> Router {
+        let all = self.open().route("/metrics", get(health::metrics));
+        self.layered(all, self.options.hosts.at(address.ip()))
+    }
+
+    fn open(&self) -> Router<Arc<Site>> {
+        Router::new()
+            .route("/healthz", get(health::alive))
+            .route("/readyz", get(health::ready))
+    }
+
+    /// The layer that is added last sees a request first.
+    fn layered(&self, router: Router<Arc<Site>>, hosts: Hosts) -> Router {
+        router
+            .layer(from_fn_with_state(Arc::new(hosts), guard::hosts))
+            .layer(RequestBodyLimitLayer::new(BODY_BYTES))
+            .layer(TimeoutLayer::with_status_code(
+                StatusCode::SERVICE_UNAVAILABLE,
+                ANSWER,
+            ))
+            .layer(CatchPanicLayer::custom(guard::panicked))
+            .layer(map_response(guard::headers))
+            .with_state(Arc::clone(&self.site))
+    }
+}
+
+impl Bound {
+    /// Where the pages are.
+    ///
+    /// # Errors
+    ///
+    /// When the socket does not tell.
+    pub fn address(&self) -> Result<SocketAddr, WebError> {
+        self.pages.0.local_addr().map_err(WebError::Ended)
+    }
+
+    /// Where the metrics are, if not beside the pages.
+    #[must_use]
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref()?.0.local_addr().ok()
+    }
+
+    /// Answers until it is told to stop; requests that are open then have five seconds more.
+    ///
+    /// # Errors
+    ///
+    /// [`WebError::Ended`] when a server ends by itself.
+    pub async fn serve(self, stop: CancellationToken) -> Result<(), WebError> {
+        let pages = serve(self.pages, stop.clone());
+        let metrics = async {
+            match self.metrics {
+                Some(metrics) => serve(metrics, stop.clone()).await,
+                None => Ok(()),
+            }
+        };
+        let late = async {
+            stop.cancelled().await;
+            sleep(GRACE).await;
+        };
+        let both = async { tokio::try_join!(pages, metrics).map(drop) };
+        tokio::select! {
+            ended = both => ended,
+            () = late => Ok(()),
+        }
+    }
+}
+
+async fn bind(address: SocketAddr) -> Result<TcpListener, WebError> {
+    TcpListener::bind(address)
+        .await
+        .map_err(|cause| WebError::Bind { address, cause })
+}
+
+async fn serve(
+    (listener, router): (TcpListener, Router),
+    stop: CancellationToken,
+) -> Result<(), WebError> {
+    let service = router.into_make_service_with_connect_info::<SocketAddr>();
+    axum::serve(listener, service)
+        .with_graceful_shutdown(stop.cancelled_owned())
+        .await
+        .map_err(WebError::Ended)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,264 @@
+//! What every path answers, to whom, and with which headers.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use axum::body::Body;
+use axum::http::Request;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use super::*;
+use crate::testing::{Store, ask, get, parts, report, server, view};
+use crate::{Readiness, TrustedProxy, WebConfig};
+
+fn store() -> Arc<Store> {
+    Arc::new(Store::of(vec![view(Some(report()))]))
+}
+
+fn request(path: &str, headers: &[(&str, &str)]) -> Request<Body> {
+    let mut request = Request::get(path).header("host", "localhost:8080");
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    request.body(Body::empty()).unwrap()
+}
+
+#[tokio::test]
+async fn every_answer_carries_the_headers_of_a_page_that_runs_nothing() {
+    let away = Arc::new(Store {
+        is_away: true,
+        ..Store::default()
+    });
+    for (store, path, status) in [
+        (store(), "/", 200),
+        (store(), "/cases/k3f9", 200),
+        (store(), "/cases/none", 404),
+        (store(), "/nothing", 404),
+        (store(), "/style.css", 200),
+        (store(), "/api/v1/cases", 200),
+        (store(), "/healthz", 200),
+        (store(), "/?status=odd", 400),
+        (Arc::clone(&away), "/", 503),
+        (away, "/api/v1/cases/k3f9", 503),
+    ] {
+        let answer = get(store, path).await;
+        assert_eq!(answer.status.as_u16(), status, "{path}");
+        let header = |name: &str| answer.headers[name].to_str().unwrap().to_owned();
+        let policy = header("content-security-policy");
+        assert!(
+            policy.starts_with("default-src 'none';") && policy.contains("frame-ancestors 'none'")
+        );
+        assert!(!policy.contains("unsafe") && !policy.contains("script"));
+        assert_eq!(header("x-content-type-options"), "nosniff");
+        assert_eq!(header("referrer-policy"), "no-referrer");
+        assert_eq!(header("cache-control"), "no-store");
+        assert!(
+            !answer.text.contains("10.0.0.5"),
+            "an address of ours: {}",
+            answer.text
+        );
+    }
+}
+
+#[tokio::test]
+async fn other_hosts_and_other_sites_are_refused_on_every_path() {
+    let server = server(&WebConfig::default(), store());
+    for path in [
+        "/",
+        "/cases/k3f9",
+        "/healthz",
+        "/readyz",
+        "/metrics",
+        "/nothing",
+    ] {
+        let rebound = Request::get(path)
+            .header("host", "evil.com")
+            .body(Body::empty());
+        assert_eq!(
+            ask(&server, rebound.unwrap(), "127.0.0.1:9").await.status,
+            403,
+            "{path}"
+        );
+        let foreign = request(path, &[("origin", "https://evil.com")]);
+        assert_eq!(
+            ask(&server, foreign, "127.0.0.1:9").await.status,
+            403,
+            "{path}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn who_may_not_read_learns_nothing_but_that() {
+    let config = WebConfig {
+        listen: "0.0.0.0:8080".into(),
+        tokens: vec!["env:TOKEN".into()],
+        trusted_proxies: vec![TrustedProxy {
+            header: "x-forwarded-user".into(),
+            networks: vec!["10.9.0.0/16".into()],
+        }],
+        ..WebConfig::default()
+    };
+    let server = server(&config, store());
+    let token = ("authorization", "Bearer 0123456789abcdef0123456789abcdef");
+    let user = ("x-forwarded-user", "ana");
+    for path in [
+        "/",
+        "/cases/k3f9",
+        "/cases/none",
+        "/api/v1/cases",
+        "/metrics",
+        "/style.css",
+        "/nothing",
+    ] {
+        let shut = ask(&server, request(path, &[]), "10.9.0.1:9").await;
+        assert_eq!(shut.status, 401, "{path}");
+        assert_eq!(
+            shut.headers["www-authenticate"],
+            "Bearer realm=\"nightshift\""
+        );
+        assert_eq!(
+            ask(&server, request(path, &[user]), "10.8.0.1:9")
+                .await
+                .status,
+            401,
+            "{path}"
+        );
+        assert_ne!(
+            ask(&server, request(path, &[user]), "10.9.0.1:9")
+                .await
+                .status,
+            401,
+            "{path}"
+        );
+        assert_ne!(
+            ask(&server, request(path, &[token]), "10.8.0.1:9")
+                .await
+                .status,
+            401,
+            "{path}"
+        );
+    }
+    for path in ["/healthz", "/readyz"] {
+        assert_eq!(
+            ask(&server, request(path, &[]), "10.8.0.1:9").await.status,
+            200,
+            "{path}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn only_reading_is_answered() {
+    let server = server(&WebConfig::default(), store());
+    for method in ["POST", "PUT", "DELETE", "PATCH"] {
+        let request = Request::builder()
+            .method(method)
+            .uri("/cases/k3f9")
+            .header("host", "localhost")
+            .body(Body::empty());
+        assert_eq!(
+            ask(&server, request.unwrap(), "127.0.0.1:9").await.status,
+            405,
+            "{method}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn readiness_tells_a_line_per_part_and_health_does_not_ask_them() {
+    struct Slow;
+
+    #[async_trait]
+    impl Readiness for Slow {
+        fn name(&self) -> &'static str {
+            "source gd"
+        }
+
+        async fn ready(&self) -> Result<(), String> {
+            std::future::pending().await
+        }
+    }
+
+    let answer = get(store(), "/readyz").await;
+    assert_eq!(
+        (answer.status.as_u16(), answer.text.as_str()),
+        (200, "store: ready\n")
+    );
+    let away = Arc::new(Store {
+        is_away: true,
+        ..Store::default()
+    });
+    assert_eq!(get(Arc::clone(&away), "/healthz").await.text, "ok\n");
+    tokio::time::pause();
+    let mut parts = parts(away);
+    parts.readiness.push(Arc::new(Slow));
+    let options = WebConfig::default().options(|_| Ok("".into())).unwrap();
+    let server = Server::new(options, parts).unwrap();
+    let answer = ask(&server, request("/readyz", &[]), "127.0.0.1:9").await;
+    assert_eq!(answer.status, 503);
+    assert_eq!(
+        answer.text,
+        "store: not ready: the store failed to read cases\nsource gd: not ready: no answer within 2 s\n"
+    );
+}
+
+#[tokio::test]
+async fn metrics_are_beside_the_pages_or_on_an_address_of_their_own() {
+    assert_eq!(get(store(), "/metrics").await.text, "figures 0\n");
+    let config = WebConfig {
+        metrics_listen: "127.0.0.1:0".into(),
+        ..WebConfig::default()
+    };
+    let server = server(&config, store());
+    assert_eq!(
+        ask(&server, request("/metrics", &[]), "127.0.0.1:9")
+            .await
+            .status,
+        404
+    );
+}
+
+#[tokio::test]
+async fn over_a_real_socket_it_answers_and_stops_when_told() {
+    let config = WebConfig {
+        listen: "127.0.0.1:0".into(),
+        metrics_listen: "127.0.0.1:0".into(),
+        ..WebConfig::default()
+    };
+    let bound = server(&config, store()).bind().await.unwrap();
+    let (pages, metrics) = (bound.address().unwrap(), bound.metrics_address().unwrap());
+    let stop = CancellationToken::new();
+    let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(bound.serve(stop.clone()));
+    for (address, path, words) in [
+        (pages, "/cases/k3f9", "Crypto miner"),
+        (metrics, "/metrics", "figures"),
+        (metrics, "/readyz", "store: ready"),
+    ] {
+        let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert!(
+            answer.starts_with("HTTP/1.1 200 OK") && answer.contains(words),
+            "{answer}"
+        );
+    }
+    stop.cancel();
+    tasks.join_next().await.unwrap().unwrap().unwrap();
+    let taken = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let config = WebConfig {
+        listen: taken.local_addr().unwrap().to_string(),
+        ..WebConfig::default()
+    };
+    let told = server(&config, store())
+        .bind()
+        .await
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(told.starts_with("cannot listen on 127.0.0.1:"), "{told}");
+}

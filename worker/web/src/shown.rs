@@ -1,0 +1,145 @@
+//! Text as a page may show it. Foreign text gets in through `plain` alone; the template then escapes it.
+
+use std::fmt;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use nightshift_alert::text::plain;
+use serde::Serialize;
+use serde_json::Value;
+
+/// Most characters of a sentence from outside.
+const SENTENCE: usize = 500;
+/// Most characters of a name from outside.
+const NAME: usize = 120;
+
+/// Text that is safe to show, once it is escaped.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[serde(transparent)]
+pub(crate) struct Shown(String);
+
+impl Shown {
+    /// Text from outside, of at most this many characters.
+    pub(crate) fn foreign(text: &str, max_chars: usize) -> Self {
+        Self(plain(text, max_chars))
+    }
+
+    /// A sentence from outside.
+    pub(crate) fn sentence(text: &str) -> Self {
+        Self::foreign(text, SENTENCE)
+    }
+
+    /// A name from outside.
+    pub(crate) fn name(text: &str) -> Self {
+        Self::foreign(text, NAME)
+    }
+
+    /// A name from outside, if there is one.
+    pub(crate) fn option(text: Option<&String>) -> Option<Self> {
+        let shown = Self::name(text?);
+        (!shown.0.is_empty()).then_some(shown)
+    }
+
+    /// Sentences from outside, at most so many.
+    pub(crate) fn sentences(texts: &[String], most: usize) -> Vec<Self> {
+        texts
+            .iter()
+            .take(most)
+            .map(|text| Self::sentence(text))
+            .collect()
+    }
+
+    /// A scalar of evidence or arguments.
+    pub(crate) fn scalar(value: &Value) -> Self {
+        match value {
+            Value::String(text) => Self::foreign(text, 200),
+            other => Self::foreign(&other.to_string(), 200),
+        }
+    }
+
+    /// Our own words, numbers, times, and other `Shown`.
+    pub(crate) fn made(words: fmt::Arguments<'_>) -> Self {
+        Self(words.to_string())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A moment, for people and for programs.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Moment {
+    iso: String,
+    text: String,
+    ago: String,
+}
+
+impl Moment {
+    pub(crate) fn new(at: DateTime<Utc>, now: DateTime<Utc>) -> Self {
+        Self {
+            iso: at.to_rfc3339_opts(SecondsFormat::Secs, true),
+            text: at.format("%Y-%m-%d %H:%M:%S").to_string(),
+            ago: ago(at, now),
+        }
+    }
+}
+
+/// `12 min ago`, or that it lies ahead of the clock here.
+fn ago(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
+    let secs = (now - at).num_seconds();
+    let span = match secs.unsigned_abs() {
+        secs @ 0..60 => format!("{secs} s"),
+        secs @ 60..7_200 => format!("{} min", secs / 60),
+        secs @ 7_200..172_800 => format!("{} h", secs / 3_600),
+        secs => format!("{} days", secs / 86_400),
+    };
+    if secs < 0 {
+        format!("{span} ahead")
+    } else {
+        format!("{span} ago")
+    }
+}
+
+/// `0.4 s`, `12 s`, `3 min 20 s`.
+pub(crate) fn took(ms: u64) -> Shown {
+    match ms {
+        0..10_000 => Shown::made(format_args!("{}.{} s", ms / 1_000, ms % 1_000 / 100)),
+        10_000..120_000 => Shown::made(format_args!("{} s", ms / 1_000)),
+        _ => Shown::made(format_args!(
+            "{} min {} s",
+            ms / 60_000,
+            ms % 60_000 / 1_000
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+
+    use super::*;
+
+    #[test]
+    fn spans_of_time_read_as_people_say_them() {
+        let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        let before = |secs| Moment::new(now - TimeDelta::seconds(secs), now).ago;
+        assert_eq!(before(59), "59 s ago");
+        assert_eq!(before(720), "12 min ago");
+        assert_eq!(before(400_000), "4 days ago");
+        assert_eq!(before(-300), "5 min ahead");
+        assert_eq!(took(420).0, "0.4 s");
+        assert_eq!(took(200_000).0, "3 min 20 s");
+    }
+
+    #[test]
+    fn a04_a06_a22_foreign_text_is_plain() {
+        let shown = Shown::sentence("https://evil.com\n<!channel> \u{1b}[31m\u{202e}x");
+        assert_eq!(shown.0, "hxxps://evil[.]com <(!)channel> x");
+    }
+}

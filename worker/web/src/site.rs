@@ -1,0 +1,32 @@
+//! What the answers are made from: the ports, and the templates.
+
+use std::sync::Arc;
+
+use nightshift_engine::Clock;
+use nightshift_pipeline::{Cases, Places, Sender};
+
+use crate::health::{MetricsText, Readiness};
+use crate::page::Templates;
+
+/// What a server is made of.
+#[derive(Clone)]
+pub struct Parts {
+    /// The cases.
+    pub cases: Arc<dyn Cases>,
+    /// Where accepted alerts ended.
+    pub places: Arc<dyn Places>,
+    /// For ages.
+    pub clock: Arc<dyn Clock>,
+    /// What earlier revisions, whose reports are made again from their journals, say of the program.
+    pub sender: Sender,
+    /// What must be there for the process to be ready.
+    pub readiness: Vec<Arc<dyn Readiness>>,
+    /// Metrics in the text format of Prometheus.
+    pub metrics: MetricsText,
+}
+
+/// What every handler gets.
+pub(crate) struct Site {
+    pub(crate) parts: Parts,
+    pub(crate) templates: Templates,
+}

@@ -1,0 +1,254 @@
+//! A store of a few cases, and requests without sockets.
+
+mod report;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use axum::body::{Body, to_bytes};
+use axum::extract::ConnectInfo;
+use axum::http::{HeaderMap, Request, StatusCode};
+use chrono::{DateTime, Utc};
+use nightshift_alert::{ReadOptions, Severity};
+use nightshift_engine::{Clock, Event};
+use nightshift_pipeline::{
+    CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, Cases, Charge, Claimed, Closing,
+    DeliveryRow, JournalLine, Lane, Lease, Member, Message, PlaceCount, Places, Report, Sender,
+    Sighting, StoreError, read_message,
+};
+use tower::ServiceExt as _;
+
+use crate::{Parts, Server, StoreReady, WebConfig};
+pub(crate) use report::{failed, inconclusive, report};
+
+pub(crate) const ID: &str = "k3f9-x2mq-7d1w";
+const MINER: &[u8] = include_bytes!("../../../tests/fixtures/alerts/scc-crypto-miner.json");
+
+/// Twelve minutes after the last event of the alert of [`report`].
+pub(crate) fn now() -> DateTime<Utc> {
+    "2026-11-20T03:14:00Z".parse().unwrap()
+}
+
+struct Stopped;
+
+impl Clock for Stopped {
+    fn now(&self) -> DateTime<Utc> {
+        now()
+    }
+}
+
+/// A store that has these cases, or does not answer.
+#[derive(Default)]
+pub(crate) struct Store {
+    pub(crate) views: Vec<CaseView>,
+    pub(crate) journal: Vec<JournalLine>,
+    pub(crate) places: Vec<PlaceCount>,
+    pub(crate) is_away: bool,
+    /// The last filter that was asked for.
+    pub(crate) asked: Mutex<CaseFilter>,
+}
+
+impl Store {
+    pub(crate) fn of(views: Vec<CaseView>) -> Self {
+        Self {
+            views,
+            ..Self::default()
+        }
+    }
+
+    fn here(&self) -> Result<(), StoreError> {
+        if self.is_away {
+            return Err(StoreError::Database {
+                doing: "read cases",
+                cause: "connection to 10.0.0.5:5432 refused".into(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// The row of a report's case.
+pub(crate) fn view(report: Option<Report>) -> CaseView {
+    let message = Message {
+        id: "1".into(),
+        bytes: MINER.to_vec(),
+        attributes: BTreeMap::new(),
+    };
+    let arrival = read_message("test", &message, &ReadOptions::default(), now()).remove(0);
+    let alert = *arrival.alert;
+    CaseView {
+        person_verdicts: Vec::new(),
+        row: CaseRow {
+            id: CaseId(ID.into()),
+            revision: report.as_ref().map_or(1, |report| report.revision),
+            status: report
+                .as_ref()
+                .map_or(CaseStatus::Queued, |report| report.status),
+            feed: "scc".into(),
+            key: "scc 1".into(),
+            kind: "Execution: Cryptocurrency Mining Hash Match".into(),
+            title: report
+                .as_ref()
+                .map_or_else(|| "Crypto miner".into(), |report| report.title.clone()),
+            account: Some("production-project-12345".into()),
+            severity: Severity::High,
+            assessed_severity: report.as_ref().map(|report| report.assessed_severity),
+            verdict: report.as_ref().map(|report| report.verdict),
+            leaning: report.as_ref().map(|report| report.leaning),
+            opened_at: now(),
+            concluded_at: None,
+            sightings: 1,
+            members: 2,
+            usd: 0.03,
+        },
+        alert,
+        events: Vec::new(),
+        unreadable: None,
+        report,
+        sightings: vec![Sighting {
+            at: now(),
+            source: "gd".into(),
+            count: 4,
+            note: Some("at_feed:archived".into()),
+        }],
+        members: vec![Member {
+            at: now(),
+            source: "gd".into(),
+            key: "scc 2".into(),
+            severity: Severity::Medium,
+            title: "Another miner".into(),
+        }],
+        deliveries: vec![DeliveryRow {
+            destination: "soc".into(),
+            wanted: 2,
+            sent: 1,
+            attempts: 3,
+            error: Some("channel_not_found".into()),
+        }],
+    }
+}
+
+#[async_trait]
+impl Places for Store {
+    async fn places(&self) -> Result<Vec<PlaceCount>, StoreError> {
+        self.here()?;
+        Ok(self.places.clone())
+    }
+}
+
+#[async_trait]
+impl Cases for Store {
+    async fn claim(&self, _: Lane, _: usize) -> Result<Vec<Claimed>, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn claim_one(&self, _: &CaseId) -> Result<Option<Claimed>, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn renew(&self, _: &[Lease]) -> Result<(), StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn release(&self, _: &Lease) -> Result<(), StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn append(&self, _: &Lease, _: &[Event], _: Charge) -> Result<(), StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn conclude(&self, _: &Lease, _: &Closing) -> Result<(), StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn list(&self, filter: &CaseFilter) -> Result<Vec<CaseRow>, StoreError> {
+        self.here()?;
+        *self.asked.lock().unwrap() = filter.clone();
+        let rows = self.views.iter().map(|view| view.row.clone());
+        let behind = rows.skip_while(|row| filter.after.as_ref().is_some_and(|id| *id != row.id));
+        let from = usize::from(filter.after.is_some());
+        Ok(behind.skip(from).take(filter.limit).collect())
+    }
+
+    async fn view(&self, id: &str) -> Result<CaseView, StoreError> {
+        self.here()?;
+        let fits = |view: &&CaseView| id.len() >= 4 && view.row.id.0.starts_with(id);
+        let found = self.views.iter().find(fits).cloned();
+        found.ok_or_else(|| StoreError::NoSuchCase(id.to_owned()))
+    }
+
+    async fn journal(
+        &self,
+        _: &CaseId,
+        revision: Option<u32>,
+    ) -> Result<Vec<JournalLine>, StoreError> {
+        self.here()?;
+        let lines = self.journal.iter();
+        Ok(lines
+            .filter(|line| revision.is_none_or(|wanted| wanted == line.revision))
+            .cloned()
+            .collect())
+    }
+
+    async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError> {
+        self.here()?;
+        Ok(BTreeMap::new())
+    }
+}
+
+/// The parts of a server on this store.
+pub(crate) fn parts(store: Arc<Store>) -> Parts {
+    Parts {
+        cases: store.clone(),
+        places: store.clone(),
+        clock: Arc::new(Stopped),
+        sender: Sender {
+            version: "0.0.0".into(),
+        },
+        readiness: vec![Arc::new(StoreReady(store))],
+        metrics: Arc::new(|| Ok("figures 0\n".to_owned())),
+    }
+}
+
+/// A server of this configuration; every token is the same.
+pub(crate) fn server(config: &WebConfig, store: Arc<Store>) -> Server {
+    let token = |_: &str| Ok("0123456789abcdef0123456789abcdef".into());
+    Server::new(config.options(token).unwrap(), parts(store)).unwrap()
+}
+
+/// What came back.
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+/// Asks for a path, as somebody on this host.
+pub(crate) async fn get(store: Arc<Store>, path: &str) -> Answer {
+    let request = Request::get(path)
+        .header("host", "localhost:8080")
+        .body(Body::empty());
+    ask(
+        &server(&WebConfig::default(), store),
+        request.unwrap(),
+        "127.0.0.1:9",
+    )
+    .await
+}
+
+/// Asks, over a connection from this address.
+pub(crate) async fn ask(server: &Server, mut request: Request<Body>, peer: &str) -> Answer {
+    let peer: SocketAddr = peer.parse().unwrap();
+    request.extensions_mut().insert(ConnectInfo(peer));
+    let response = server.pages().oneshot(request).await.unwrap();
+    let (head, body) = response.into_parts();
+    let bytes = to_bytes(body, 16 * 1024 * 1024).await.unwrap();
+    Answer {
+        status: head.status,
+        headers: head.headers,
+        text: String::from_utf8(bytes.to_vec()).unwrap(),
+    }
+}
