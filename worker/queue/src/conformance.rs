@@ -54,24 +54,18 @@ async fn receive(source: &dyn Source, wanted: usize) -> Vec<Message> {
     found
 }
 
-/// Waits until the source says that it is ready, or not; `receive` is what makes it look.
-async fn until_ready(source: &dyn Source, wanted: bool) -> String {
+/// Receives until the source fails, and returns why it is not ready. What comes before that is given back.
+async fn until_down(source: &dyn Source) -> String {
     let looking = async {
-        loop {
-            let looked = timeout(Duration::from_secs(1), source.receive(1)).await;
-            if let Ok(Ok(messages)) = looked {
-                let ids = messages.unwrap_or_default();
-                let back: Vec<Settled> = settled(&ids, Fate::Back);
-                source.settle(&back).await;
-            }
-            match source.ready() {
-                Ok(()) if wanted => return String::new(),
-                Err(why) if !wanted => return why,
-                _ => {}
-            }
+        while let Ok(messages) = source.receive(1).await {
+            let back = settled(&messages.expect("a queue has no end"), Fate::Back);
+            source.settle(&back).await;
         }
     };
-    timeout(BOUND, looking).await.expect("the source notices")
+    timeout(BOUND, looking).await.expect("the source notices");
+    source
+        .ready()
+        .expect_err("what cannot be read is not ready")
 }
 
 fn settled(messages: &[Message], fate: Fate) -> Vec<Settled> {

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use lapin::options::{BasicAckOptions, BasicNackOptions};
 use nightshift_pipeline::{Message, Settled, Source, SourceError, Unsettled};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 pub use config::Config;
@@ -38,6 +39,9 @@ pub(crate) struct Rabbitmq {
 
 struct Receiving {
     session: Option<Session>,
+    /// Makes a session, or room in one: at most one task, which has the session meanwhile. A call of `receive` that is
+    /// dropped does not end it.
+    step: JoinSet<Result<Session, Trouble>>,
     pace: Pace,
     connections: u64,
     closed: bool,
@@ -58,6 +62,7 @@ impl Rabbitmq {
             secrets,
             receiving: tokio::sync::Mutex::new(Receiving {
                 session: None,
+                step: JoinSet::new(),
                 pace: Pace::default(),
                 connections: 0,
                 closed: false,
@@ -70,34 +75,63 @@ impl Rabbitmq {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A session that messages come over, made anew where there is none.
-    async fn session<'a>(&self, receiving: &'a mut Receiving) -> Result<&'a mut Session, Trouble> {
-        if receiving.session.is_none() {
-            receiving.pace.wait().await;
-            receiving.connections += 1;
-            let made = Session::open(&self.config, &self.secrets, receiving.connections).await?;
-            *self.live() = Some(Live {
-                channel: made.channel(),
-                outstanding: Outstanding::new(receiving.connections),
-            });
-            receiving.session = Some(made);
-        }
-        receiving
-            .session
-            .as_mut()
-            .ok_or_else(|| Trouble::away("there is no connection"))
-    }
-
-    async fn take(&self, receiving: &mut Receiving, most: usize) -> Result<Vec<Message>, Trouble> {
-        let session = self.session(receiving).await?;
+    /// How many messages may be in our hands when there is room for this many more.
+    fn wanted(&self, most: usize) -> u16 {
         let in_hand = self
             .live()
             .as_ref()
             .map_or(0, |live| live.outstanding.handed_over());
-        session
-            .make_room(in_hand + most, self.config.prefetch)
-            .await?;
+        let wanted = u16::try_from(in_hand.saturating_add(most)).unwrap_or(u16::MAX);
+        wanted.clamp(1, self.config.prefetch)
+    }
+
+    /// Sees to a session that messages come over with room for this many, and made anew where there is none.
+    async fn connected(&self, receiving: &mut Receiving, wanted: u16) -> Result<(), Trouble> {
+        loop {
+            if let Some(joined) = receiving.step.join_next().await {
+                let session = joined.map_err(|error| Trouble::away(&error.to_string()))??;
+                self.listen_to(&session);
+                receiving.session = Some(session);
+            }
+            match receiving.session.take() {
+                Some(session) if session.has_room(wanted) => {
+                    receiving.session = Some(session);
+                    return Ok(());
+                }
+                Some(session) => {
+                    receiving.step.spawn(session.make_room(wanted));
+                }
+                None => {
+                    receiving.pace.wait().await;
+                    receiving.connections += 1;
+                    let (config, secrets) = (self.config.clone(), Arc::clone(&self.secrets));
+                    let number = receiving.connections;
+                    receiving.step.spawn(Session::open(config, secrets, number));
+                }
+            }
+        }
+    }
+
+    /// From now on messages are settled over this session.
+    fn listen_to(&self, session: &Session) {
+        let mut live = self.live();
+        let number = session.number();
+        if live
+            .as_ref()
+            .is_none_or(|live| live.outstanding.connection() != number)
+        {
+            *live = Some(Live {
+                channel: session.channel(),
+                outstanding: Outstanding::new(number),
+            });
+        }
+    }
+
+    async fn take(&self, receiving: &mut Receiving, most: usize) -> Result<Vec<Message>, Trouble> {
+        self.connected(receiving, self.wanted(most)).await?;
         self.health.up();
+        let session = receiving.session.as_mut();
+        let session = session.ok_or_else(|| Trouble::away("there is no connection"))?;
         let messages = session.next(most).await?;
         if let Some(live) = self.live().as_mut() {
             live.outstanding
@@ -192,7 +226,8 @@ impl Source for Rabbitmq {
         receiving.closed = true;
         self.health.down("closed");
         *self.live() = None;
-        // The broker gives back what is not acknowledged when the connection ends.
+        // The broker gives back what is not acknowledged when the connection ends, in order or not.
+        receiving.step.shutdown().await;
         if let Some(session) = receiving.session.take() {
             session.close().await;
         }

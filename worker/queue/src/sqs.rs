@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 use batch::Action;
 pub use config::Config;
 use held::Held;
-use poll::{Failed, MOST_MESSAGES, Poller};
+use poll::{Failed, MOST_MESSAGES, Polled, Poller};
 
 use crate::LONG_POLL;
 use crate::health::Health;
@@ -36,13 +36,13 @@ const MOST_POLLS: usize = 16;
 pub(crate) struct Sqs {
     config: Config,
     poller: Arc<Poller>,
-    health: Arc<Health>,
+    health: Health,
     /// Held by whoever receives; settling does not need it.
     receiving: tokio::sync::Mutex<Receiving>,
 }
 
 struct Receiving {
-    polls: JoinSet<(usize, Result<Vec<Message>, Failed>)>,
+    polls: JoinSet<(usize, Result<Polled, Failed>)>,
     /// How many messages the polls under way may bring.
     asked: usize,
     /// How many polls may run; grows with full ones.
@@ -81,7 +81,7 @@ impl Sqs {
         if let Some(endpoint) = &config.endpoint_url {
             own = own.endpoint_url(endpoint);
         }
-        let health = Arc::new(Health::new(&config.name));
+        let health = Health::new(&config.name);
         let poller = Poller {
             client: aws_sdk_sqs::Client::from_conf(own.build()),
             queue_url: config.queue_url.clone(),
@@ -89,7 +89,7 @@ impl Sqs {
             is_fifo: config.is_fifo(),
             payloads: payload::Payloads::new(&config, sdk)?,
             held: Mutex::new(Held::default()),
-            health: Arc::clone(&health),
+            away: Mutex::new(None),
         };
         Ok(Self {
             config,
@@ -169,7 +169,7 @@ impl Sqs {
             receiving.polls.spawn(async move {
                 let _ =
                     batch::all(&poller.client, &poller.queue_url, Action::Hold(0), handles).await;
-                (0, Ok(Vec::new()))
+                (0, Ok(Polled::default()))
             });
         }
         fresh
@@ -200,7 +200,7 @@ impl Sqs {
     fn absorb(
         &self,
         receiving: &mut Receiving,
-        joined: Result<(usize, Result<Vec<Message>, Failed>), tokio::task::JoinError>,
+        joined: Result<(usize, Result<Polled, Failed>), tokio::task::JoinError>,
     ) -> Result<bool, Failed> {
         let (room, polled) = joined.unwrap_or_else(|error| {
             let what = format!("a poll broke off: {error}");
@@ -215,8 +215,11 @@ impl Sqs {
         receiving.asked = receiving.asked.saturating_sub(room);
         match polled {
             Ok(_) if room == 0 => Ok(false),
-            Ok(messages) => {
-                self.health.up();
+            Ok(Polled { messages, away }) => {
+                match away {
+                    None => self.health.up(),
+                    Some(why) => self.health.down(&why),
+                }
                 receiving.pace.succeeded();
                 let is_full = messages.len() >= MOST_MESSAGES;
                 receiving.width = match messages.len() {

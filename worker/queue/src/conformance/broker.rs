@@ -19,7 +19,7 @@ pub(super) trait Broker: Send + Sync {
         self.source().await
     }
 
-    /// How many messages are in it, whoever holds them.
+    /// How many messages are in it that nobody holds; and, where the queue counts them, those that somebody holds.
     async fn left(&self) -> usize;
 
     /// Whether bodies may be any bytes, or must be text.

@@ -83,8 +83,11 @@ async fn serve(stream: TcpStream, calls: Calls, script: Script) {
 }
 
 async fn request(stream: &mut BufStream<TcpStream>) -> Option<(String, Value)> {
-    let (mut action, mut length) = (String::new(), 0);
     let mut line = String::new();
+    stream.read_line(&mut line).await.ok()?;
+    // What is none of SQS's calls is called by its method and path, as S3's are.
+    let mut action = line.split(' ').take(2).collect::<Vec<_>>().join(" ");
+    let mut length = 0;
     loop {
         line.clear();
         stream
@@ -106,5 +109,5 @@ async fn request(stream: &mut BufStream<TcpStream>) -> Option<(String, Value)> {
     }
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await.ok()?;
-    Some((action, serde_json::from_slice(&body).ok()?))
+    Some((action, serde_json::from_slice(&body).unwrap_or_default()))
 }

@@ -13,10 +13,11 @@ use lapin::types::{AMQPValue, FieldTable, LongString};
 use lapin::{BasicProperties, Channel, Connection, ConnectionProperties};
 use nightshift_pipeline::Source;
 use secrecy::SecretString;
+use tokio::time::timeout;
 
 use super::broker::Broker;
-use super::offered;
 use super::suite::suite;
+use super::{BOUND, offered, receive, texts};
 use crate::{Secrets, SourceConfig, connect};
 
 suite!(RabbitQueue::quorum);
@@ -31,7 +32,7 @@ pub(super) struct RabbitQueue {
     url: String,
     name: String,
     channel: Channel,
-    _connection: Connection,
+    connection: Connection,
 }
 
 impl RabbitQueue {
@@ -43,9 +44,7 @@ impl RabbitQueue {
         Self::of_kind("classic").await
     }
 
-    /// Its `rabbitmqctl` is needed too: only it tells what is not settled.
     async fn of_kind(kind: &str) -> Option<Self> {
-        offered("RABBITMQ_DIR")?;
         Some(Self::made(&offered("RABBITMQ")?, kind).await)
     }
 
@@ -64,12 +63,12 @@ impl RabbitQueue {
             .confirm_select(ConfirmSelectOptions::default())
             .await
             .unwrap();
-        declare(&channel, &name, kind).await;
+        declare(&channel, &name, kind, true).await;
         Self {
             url: url.to_owned(),
             name,
             channel,
-            _connection: connection,
+            connection,
         }
     }
 
@@ -88,6 +87,36 @@ impl RabbitQueue {
             .unwrap()
     }
 
+    /// Waits until somebody consumes from the queue, which may still have to be made.
+    async fn until_consumed(&self) {
+        let looking = async {
+            loop {
+                // To ask for a queue that is not there closes the channel.
+                let channel = self.connection.create_channel().await.unwrap();
+                let told = channel.queue_declare(
+                    self.name.as_str().into(),
+                    passively(),
+                    FieldTable::default(),
+                );
+                if told.await.is_ok_and(|queue| queue.consumer_count() > 0) {
+                    return;
+                }
+                let _ = channel.close(200, "asked".into()).await;
+            }
+        };
+        timeout(BOUND, looking).await.expect("a consumer comes");
+    }
+
+    /// Receives one message, which is published when the source has begun to consume.
+    async fn first(&self, source: &dyn Source, body: &str) {
+        let publishing = async {
+            self.until_consumed().await;
+            self.publish(vec![body.into()], &[]).await;
+        };
+        let (came, ()) = tokio::join!(receive(source, 1), publishing);
+        assert_eq!(texts(&came), [body]);
+    }
+
     async fn delete(&self) {
         let options = QueueDeleteOptions::default();
         self.channel
@@ -97,16 +126,25 @@ impl RabbitQueue {
     }
 }
 
-async fn declare(channel: &Channel, name: &str, kind: &str) {
+async fn declare(channel: &Channel, name: &str, kind: &str, ends: bool) {
     let mut arguments = FieldTable::default();
     arguments.insert("x-queue-type".into(), AMQPValue::LongString(kind.into()));
-    // Ends by itself some time after its test.
-    arguments.insert("x-expires".into(), AMQPValue::LongInt(600_000));
+    if ends {
+        // By itself, some time after its test.
+        arguments.insert("x-expires".into(), AMQPValue::LongInt(600_000));
+    }
     let durable = QueueDeclareOptions::durable();
     channel
         .queue_declare(name.into(), durable, arguments)
         .await
         .unwrap();
+}
+
+fn passively() -> QueueDeclareOptions {
+    QueueDeclareOptions {
+        passive: true,
+        ..QueueDeclareOptions::default()
+    }
 }
 
 /// No references: every text stands for itself.
@@ -145,13 +183,10 @@ impl Broker for RabbitQueue {
     }
 
     async fn left(&self) -> usize {
-        let dir = offered("RABBITMQ_DIR").expect("tests/services tells where its node is");
-        let listed = node::ctl(&dir, &["list_queues", "--quiet", "name", "messages"]).await;
-        listed
-            .lines()
-            .filter_map(|line| line.split_once('\t'))
-            .find(|(name, _)| *name == self.name)
-            .and_then(|(_, count)| count.trim().parse().ok())
-            .unwrap_or_default()
+        let name = self.name.as_str().into();
+        let told = self
+            .channel
+            .queue_declare(name, passively(), FieldTable::default());
+        usize::try_from(told.await.unwrap().message_count()).unwrap()
     }
 }

@@ -83,6 +83,10 @@ impl Outstanding {
         }
     }
 
+    pub(super) const fn connection(&self) -> u64 {
+        self.connection
+    }
+
     pub(super) fn handed_over(&self) -> usize {
         self.tags.len()
     }

@@ -1,12 +1,13 @@
 //! One connection with one consumer, from its first word to its last.
 //!
 //! Every step that waits for the broker has an end: a silent network is noticed by heartbeats once a connection stands,
-//! and by these limits before. Every step may also be dropped midway: what it leaves behind is finished by the next one.
+//! and by these limits before. Connecting and making room must not be dropped midway, or a consumer would be left behind
+//! that nobody listens to: the source runs them as tasks of its own. Waiting for messages may be dropped at any time.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use futures_util::{FutureExt, StreamExt};
+use futures_util::{FutureExt, StreamExt, TryStreamExt};
 use lapin::options::{
     BasicCancelOptions, BasicConsumeOptions, BasicQosOptions, QueueDeclareOptions,
 };
@@ -103,8 +104,6 @@ pub(super) struct Session {
     number: u64,
     queue: String,
     consumer: Option<Consumer>,
-    /// The consumer before, whose last deliveries are not taken yet.
-    retiring: Option<Consumer>,
     prefetch: u16,
     /// Came, and is not handed over.
     waiting: VecDeque<Message>,
@@ -113,11 +112,11 @@ pub(super) struct Session {
 impl Session {
     /// Connects and sees to the queue. Nothing is consumed before [`Session::make_room`].
     pub(super) async fn open(
-        config: &Config,
-        secrets: &Secrets,
+        config: Config,
+        secrets: Secrets,
         number: u64,
     ) -> Result<Self, Trouble> {
-        let connection = connect(config, secrets).await?;
+        let connection = connect(&config, &secrets).await?;
         let mut channel = asked("open a channel", ANSWER_SECS, connection.create_channel()).await?;
         let is_there = passively(&channel, &config.queue).await;
         match is_there {
@@ -134,7 +133,6 @@ impl Session {
             number,
             queue: config.queue.clone(),
             consumer: None,
-            retiring: None,
             prefetch: 0,
             waiting: VecDeque::new(),
         })
@@ -144,38 +142,43 @@ impl Session {
         self.channel.clone()
     }
 
+    /// The number of the connection.
+    pub(super) const fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Whether the broker may hand out this many in all. A little too much room is not worth another consumer.
+    pub(super) const fn has_room(&self, wanted: u16) -> bool {
+        self.consumer.is_some() && self.prefetch / 2 <= wanted && wanted <= self.prefetch
+    }
+
     /// Lets the broker hand out this many in all. A limit holds for a consumer that begins after it was set, so the
-    /// consumer is replaced; a little too much room is not worth that.
-    pub(super) async fn make_room(&mut self, wanted: usize, most: u16) -> Result<(), Trouble> {
-        let wanted = u16::try_from(wanted).unwrap_or(u16::MAX).clamp(1, most);
-        let fits = self.prefetch / 2 <= wanted && wanted <= self.prefetch;
-        if let Some(consumer) = self.consumer.as_ref().filter(|_| !fits) {
+    /// consumer is replaced; what had come for it is kept.
+    pub(super) async fn make_room(mut self, wanted: u16) -> Result<Self, Trouble> {
+        if let Some(mut consumer) = self.consumer.take() {
             let cancelled = self
                 .channel
                 .basic_cancel(consumer.tag(), BasicCancelOptions::default());
             asked("cancel the consumer", ANSWER_SECS, cancelled).await?;
-            self.retiring = self.consumer.take();
+            let rest = async {
+                while let Some(delivery) = consumer.try_next().await? {
+                    self.waiting.push_back(message(self.number, delivery));
+                }
+                Ok(())
+            };
+            asked("end the consumer", ANSWER_SECS, rest).await?;
         }
-        while let Some(consumer) = &mut self.retiring {
-            match consumer.next().await {
-                Some(Ok(delivery)) => self.waiting.push_back(message(self.number, delivery)),
-                Some(Err(error)) => return Err(Trouble::of("receive", &error)),
-                None => self.retiring = None,
-            }
-        }
-        if self.consumer.is_none() {
-            let limit = self.channel.basic_qos(wanted, BasicQosOptions::default());
-            asked("set the prefetch", ANSWER_SECS, limit).await?;
-            let consumer = self.channel.basic_consume(
-                self.queue.as_str().into(),
-                "".into(),
-                BasicConsumeOptions::default(),
-                FieldTable::default(),
-            );
-            self.consumer = Some(asked("consume", ANSWER_SECS, consumer).await?);
-            self.prefetch = wanted;
-        }
-        Ok(())
+        let limit = self.channel.basic_qos(wanted, BasicQosOptions::default());
+        asked("set the prefetch", ANSWER_SECS, limit).await?;
+        let consumer = self.channel.basic_consume(
+            self.queue.as_str().into(),
+            "".into(),
+            BasicConsumeOptions::default(),
+            FieldTable::default(),
+        );
+        self.consumer = Some(asked("consume", ANSWER_SECS, consumer).await?);
+        self.prefetch = wanted;
+        Ok(self)
     }
 
     /// Waits for a first message, and takes what came with it. The end of the stream is trouble: the broker has cancelled

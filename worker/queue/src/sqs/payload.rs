@@ -6,13 +6,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use aws_config::SdkConfig;
 use aws_sdk_sqs::config::ProvideCredentials;
+use futures_util::TryStreamExt;
 use object_store::aws::{AmazonS3Builder, AwsCredential};
 use object_store::path::Path;
-use object_store::{CredentialProvider, GetOptions, GetRange, ObjectStore};
+use object_store::{CredentialProvider, GetOptions, ObjectStore, RetryConfig};
 use serde::Deserialize;
 
 use super::config::Config;
@@ -41,6 +43,15 @@ pub(super) fn pointer(body: &str) -> Option<Pointer> {
     CLASSES.contains(&class.as_str()).then_some(pointer)
 }
 
+/// Messages of the same poll wait meanwhile, so not for long: a message whose payload is away comes again.
+fn retry() -> RetryConfig {
+    RetryConfig {
+        max_retries: 2,
+        retry_timeout: Duration::from_secs(10),
+        ..RetryConfig::default()
+    }
+}
+
 /// What a pointer leads to.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Payload {
@@ -66,7 +77,9 @@ impl Payloads {
     pub(super) fn new(config: &Config, sdk: &SdkConfig) -> Result<Self, String> {
         let mut buckets = BTreeMap::new();
         for name in &config.buckets {
-            let mut builder = AmazonS3Builder::new().with_bucket_name(name);
+            let mut builder = AmazonS3Builder::new()
+                .with_bucket_name(name)
+                .with_retry(retry());
             if let Some(region) = sdk.region() {
                 builder = builder.with_region(region.as_ref());
             }
@@ -94,22 +107,29 @@ impl Payloads {
         let Ok(key) = Path::parse(&pointer.s3_key) else {
             return Payload::Never("its key is none that can be read".to_owned());
         };
-        let options = GetOptions {
-            range: Some(GetRange::Bounded(0..MOST_BYTES as u64)),
-            ..GetOptions::default()
-        };
-        let read = match bucket.get_opts(&key, options).await {
-            Ok(found) => found.bytes().await,
-            Err(error) => Err(error),
-        };
-        match read {
-            Ok(bytes) => Payload::Bytes(bytes.into()),
+        match head(&**bucket, &key).await {
+            Ok(bytes) => Payload::Bytes(bytes),
             Err(object_store::Error::NotFound { .. }) => {
                 Payload::Never("its payload is not there (any more)".to_owned())
             }
             Err(error) => Payload::Later(format!("s3://{}: {error}", pointer.s3_bucket_name)),
         }
     }
+}
+
+/// The bytes of an object, or its head. No range is asked for: S3 refuses one of an empty object.
+async fn head(bucket: &dyn ObjectStore, key: &Path) -> object_store::Result<Vec<u8>> {
+    let found = bucket.get_opts(key, GetOptions::default()).await?;
+    let mut stream = found.into_stream();
+    let mut bytes = Vec::new();
+    while let Some(some) = stream.try_next().await? {
+        let room = MOST_BYTES - bytes.len();
+        bytes.extend(some.iter().take(room));
+        if bytes.len() == MOST_BYTES {
+            break;
+        }
+    }
+    Ok(bytes)
 }
 
 /// The default chain of the AWS SDK, as the object store asks for credentials.

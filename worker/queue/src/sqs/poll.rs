@@ -5,7 +5,7 @@
 //! stands: it cannot be read, so it ends as a dead letter that says so.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Mutex, PoisonError};
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
@@ -21,8 +21,7 @@ use tokio::time::Instant;
 
 use super::batch::told;
 use super::held::{Held, Holding};
-use super::payload::{Payload, Payloads, pointer};
-use crate::health::Health;
+use super::payload::{Payload, Payloads, Pointer, pointer};
 use crate::pace::Failure;
 use crate::{LONG_POLL, attributes};
 
@@ -38,6 +37,15 @@ pub(super) struct Failed {
     pub(super) failure: Failure,
 }
 
+/// What a poll brought.
+#[derive(Debug, Default)]
+pub(super) struct Polled {
+    /// The messages.
+    pub(super) messages: Vec<Message>,
+    /// A bucket is away: why messages were kept back, by this poll or by one before.
+    pub(super) away: Option<String>,
+}
+
 /// What every poll needs.
 pub(super) struct Poller {
     pub(super) client: Client,
@@ -46,12 +54,13 @@ pub(super) struct Poller {
     pub(super) is_fifo: bool,
     pub(super) payloads: Payloads,
     pub(super) held: Mutex<Held>,
-    pub(super) health: Arc<Health>,
+    /// The last pointer that could not be followed: it tells when its bucket is back.
+    pub(super) away: Mutex<Option<Pointer>>,
 }
 
 impl Poller {
     /// Waits for up to this many messages.
-    pub(super) async fn poll(&self, room: usize) -> Result<Vec<Message>, Failed> {
+    pub(super) async fn poll(&self, room: usize) -> Result<Polled, Failed> {
         let call = self
             .client
             .receive_message()
@@ -74,6 +83,7 @@ impl Poller {
                 .map(|one| self.body(one.body().unwrap_or_default())),
         )
         .await;
+        let mut away = None;
         let mut blocked: Vec<String> = Vec::new();
         let mut messages = Vec::new();
         for (sent, body) in sent.into_iter().zip(bodies) {
@@ -92,7 +102,7 @@ impl Poller {
                     messages.push(message(&sent, id, bytes));
                 }
                 (Err(why), ..) => {
-                    self.health.down(&why);
+                    away = Some(why);
                     blocked.extend(group);
                 }
                 _ => tracing::warn!(
@@ -100,7 +110,26 @@ impl Poller {
                 ),
             }
         }
-        Ok(messages)
+        if away.is_none() {
+            away = self.still_away().await;
+        }
+        Ok(Polled { messages, away })
+    }
+
+    /// Why the pointer that could not be followed still cannot. Other messages say nothing of its bucket.
+    async fn still_away(&self) -> Option<String> {
+        let pointer = self.away().clone()?;
+        match self.payloads.get(&pointer).await {
+            Payload::Later(why) => Some(why),
+            Payload::Bytes(_) | Payload::Never(_) => {
+                *self.away() = None;
+                None
+            }
+        }
+    }
+
+    fn away(&self) -> std::sync::MutexGuard<'_, Option<Pointer>> {
+        self.away.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The body, or the payload that it points to.
@@ -117,7 +146,10 @@ impl Poller {
                 );
                 Ok(body.as_bytes().to_vec())
             }
-            Payload::Later(why) => Err(why),
+            Payload::Later(why) => {
+                *self.away() = Some(pointer);
+                Err(why)
+            }
         }
     }
 }

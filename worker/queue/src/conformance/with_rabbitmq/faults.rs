@@ -2,10 +2,9 @@
 
 use std::net::SocketAddr;
 use std::sync::Mutex;
-use std::time::Duration;
 
 use super::super::proxy::{Mode, Proxy};
-use super::super::{ack, numbered, offered, receive, settled, texts, until_ready};
+use super::super::{ack, numbered, settled, until_down};
 use super::node::{Node, ctl};
 use super::*;
 use nightshift_pipeline::Fate;
@@ -34,19 +33,18 @@ async fn f06_f07_a_broker_that_stops_or_dies_is_used_again_when_it_is_back() {
     let mut wanted = texts(&receive(&*source, 4).await);
 
     node.ctl(&["stop_app"]).await;
-    let why = until_ready(&*source, false).await;
+    let why = until_down(&*source).await;
     assert!(!why.is_empty());
     node.ctl(&["start_app"]).await;
-    until_ready(&*source, true).await;
     let again = receive(&*source, 4).await;
     assert_eq!(texts(&again), wanted, "nothing was settled");
+    assert_eq!(source.ready(), Ok(()));
     ack(&*source, &again[..2]).await;
     wanted = texts(&again[2..]);
 
     node.kill().await;
-    until_ready(&*source, false).await;
+    until_down(&*source).await;
     node.again().await;
-    until_ready(&*source, true).await;
     // The acknowledgements were sent, but nobody says that they were heard: those two may come again.
     let back = receive(&*source, 2).await;
     let mut found = texts(&back);
@@ -95,41 +93,16 @@ async fn f10_a_deleted_queue_is_told_and_its_successor_is_used() {
         queue.publish(numbered(0..1), &[]).await;
         ack(&*source, &receive(&*source, 1).await).await;
         queue.delete().await;
+        let why = until_down(&*source).await;
+        assert!(
+            why.contains("cancelled") || why.contains("NOT_FOUND"),
+            "{why}"
+        );
         if more.is_empty() {
-            let why = until_ready(&*source, false).await;
-            assert!(
-                why.contains("cancelled") || why.contains("NOT_FOUND"),
-                "{why}"
-            );
-            declare(&queue.channel, &queue.name, "classic").await;
+            declare(&queue.channel, &queue.name, "classic", true).await;
         }
-        until_ready(&*source, true).await;
-        // With `declare` the source may be seen ready before it has noticed; then it makes the queue.
-        let came = async {
-            loop {
-                let options = BasicPublishOptions {
-                    mandatory: true,
-                    ..BasicPublishOptions::default()
-                };
-                let name = queue.name.as_str().into();
-                let sent = queue.channel.basic_publish(
-                    "".into(),
-                    name,
-                    options,
-                    b"fresh",
-                    BasicProperties::default(),
-                );
-                let confirm = sent.await.unwrap().await.unwrap();
-                if confirm.take_message().is_none() {
-                    break receive(&*source, 1).await;
-                }
-                let _ = tokio::time::timeout(Duration::from_millis(500), source.receive(1)).await;
-            }
-        };
-        let came = tokio::time::timeout(super::super::BOUND, came)
-            .await
-            .unwrap();
-        assert_eq!(texts(&came), ["fresh"]);
+        queue.first(&*source, "fresh").await;
+        assert_eq!(source.ready(), Ok(()));
         queue.delete().await;
     }
 }
@@ -146,14 +119,13 @@ async fn f11_a_silent_network_is_noticed_by_heartbeats_and_intake_goes_on() {
     let first = receive(&*source, 3).await;
     for mode in [Mode::Swallow, Mode::Cut] {
         proxy.set(mode);
-        let why = until_ready(&*source, false).await;
+        let why = until_down(&*source).await;
         assert!(!why.is_empty());
         proxy.set(Mode::Carry);
-        until_ready(&*source, true).await;
+        let again = receive(&*source, 3).await;
+        assert_eq!(texts(&again), texts(&first), "after {mode:?}");
+        assert_eq!(source.ready(), Ok(()));
     }
-    let again = receive(&*source, 3).await;
-    assert_eq!(texts(&again), texts(&first));
-    ack(&*source, &again).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -172,9 +144,7 @@ async fn f33_a_changed_password_counts_at_the_next_connect() {
     let config = queue.config(&url, "password = 'file:password'");
     let source = connect(&config, Arc::clone(&secrets)).await.unwrap();
     queue.publish(numbered(0..1), &[]).await;
-    let why = until_ready(&*source, false).await;
-    let answered = source.receive(1).await;
-    let why = answered.map_or_else(|_| source.ready().unwrap_err(), |_| why);
+    let why = until_down(&*source).await;
     assert!(
         why.contains("ACCESS_REFUSED") || why.contains("ACCESS-REFUSED"),
         "{why}"
@@ -230,10 +200,8 @@ async fn a_missing_queue_is_told_or_made_as_the_configuration_says() {
     );
 
     let declaring = queue.source_at(&queue.url, "declare = true").await;
-    until_ready(&*declaring, true).await;
-    let dir = offered("RABBITMQ_DIR").unwrap();
-    let listed = ctl(&dir, &["list_queues", "--quiet", "name", "type", "durable"]).await;
-    let wanted = format!("{}\tquorum\ttrue", queue.name);
-    assert!(listed.lines().any(|line| line == wanted), "{listed}");
+    queue.first(&*declaring, "first").await;
+    // To declare it otherwise would be refused.
+    declare(&queue.channel, &queue.name, "quorum", false).await;
     queue.delete().await;
 }

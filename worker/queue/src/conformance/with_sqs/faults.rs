@@ -1,11 +1,12 @@
 //! F13: what SQS may answer. No broker is needed, so these always run.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
 use super::super::fake_sqs::{Answer, FakeSqs, message};
-use super::super::until_ready;
+use super::super::until_down;
 use super::*;
 
 const QUEUE: &str = "https://sqs.eu-west-1.amazonaws.com/111122223333/alerts";
@@ -147,7 +148,7 @@ async fn f13_errors_and_throttling_are_told_and_outlived() {
     .await;
     let source = source(&fake.url, QUEUE, "", 40);
     assert_eq!(source.ready(), Err("not connected yet".to_owned()));
-    let why = until_ready(&source, false).await;
+    let why = until_down(&source).await;
     assert!(!why.is_empty());
     assert!(source.ready().is_err());
     let came = receive(&source, 1).await;
@@ -199,4 +200,39 @@ async fn what_is_asked_is_no_more_than_there_is_room_for_and_polls_side_by_side_
             .iter()
             .all(|call| call["MaxNumberOfMessages"].as_u64() <= Some(10))
     );
+}
+
+#[tokio::test]
+async fn f13_a_bucket_that_is_away_is_told_until_it_is_back() {
+    let is_back = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&is_back);
+    let fake = FakeSqs::answering(move |action, _, before| match action {
+        "ReceiveMessage" => {
+            let mut pointing = message("1", "h1");
+            pointing["Body"] = pointer("payloads", "one").into();
+            let messages = match (before, seen.load(Ordering::SeqCst)) {
+                // One whose payload is away, and its neighbour.
+                (0, _) => json!([pointing, message("2", "h2")]),
+                (_, false) => json!([]),
+                (_, true) => json!([pointing]),
+            };
+            Some((200, json!({"Messages": messages})))
+        }
+        "GET /payloads/one" if seen.load(Ordering::SeqCst) => Some((200, json!({"an": "alert"}))),
+        _ => Some((503, json!({}))),
+    })
+    .await;
+    let source = source(&fake.url, QUEUE, "buckets = ['payloads']", 40);
+    let came = source.receive(5).await.unwrap().unwrap();
+    assert_eq!(texts(&came), ["body of 2"]);
+    // Polls that work say nothing of the bucket.
+    for _ in 0..2 {
+        assert_eq!(source.receive(5).await.unwrap(), Some(Vec::new()));
+        let why = source.ready().unwrap_err();
+        assert!(why.starts_with("s3://payloads: "), "{why}");
+    }
+    is_back.store(true, Ordering::SeqCst);
+    let came = receive(&source, 1).await;
+    assert_eq!(texts(&came), [r#"{"an":"alert"}"#]);
+    assert_eq!(source.ready(), Ok(()));
 }
