@@ -15,7 +15,7 @@ use futures_util::{StreamExt as _, stream};
 use nightshift_alert::Alert;
 use nightshift_analyst::chat::{
     Arguments, CallPart, ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Part,
-    StopReason, Usage,
+    StopReason, TokenPrice, Usage,
 };
 use nightshift_analyst::model::{ModelAnalyst, PerQuestion, Settings};
 use nightshift_engine::{Conduct, Limits, Strategy};
@@ -105,6 +105,7 @@ fn babble() -> ModelAnalyst {
         window_tokens: 200_000,
         max_output_tokens: 16_000,
         tools: true,
+        price: TokenPrice::default(),
     });
     ModelAnalyst::new(PerQuestion::all(Arc::new(model)), Settings::default(), None)
 }

@@ -29,8 +29,8 @@ pub trait ChatModel: Send + Sync {
     async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError>;
 }
 
-/// What a model can do.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What a model can do, and what it takes for it.
+#[derive(Debug, Clone, PartialEq)]
 pub struct ChatTraits {
     /// `provider/model`, as metrics and reports name it.
     pub name: String,
@@ -40,6 +40,17 @@ pub struct ChatTraits {
     pub max_output_tokens: u32,
     /// Whether it takes tools; one that does not is told of them in words and calls them in its JSON.
     pub tools: bool,
+    /// The most that a token of it costs.
+    pub price: TokenPrice,
+}
+
+/// The most that tokens cost, in USD per million; 0 where no price is known.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct TokenPrice {
+    /// Of a prompt, nothing of it cached.
+    pub input: f64,
+    /// Of an answer, reasoning included.
+    pub output: f64,
 }
 
 /// Which of the analyst's questions a request belongs to.

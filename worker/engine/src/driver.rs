@@ -13,9 +13,9 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Analyst, AskError, CallContext, Clock, Command, CommandId, Cost, Event, EventBody, Exonerator,
-    Journal, JournalError, Measure, Meter, Outcome, State, ToolCall, ToolError, Toolbox, apply,
-    decide,
+    Allowance, Analyst, AskError, CallContext, Clock, Command, CommandId, Cost, Event, EventBody,
+    Exonerator, Journal, JournalError, Measure, Meter, Outcome, State, ToolCall, ToolError,
+    Toolbox, apply, decide,
 };
 
 /// Everything that the driver needs from outside.
@@ -93,6 +93,7 @@ pub async fn drive(
     let mut running = FuturesUnordered::new();
     let mut news: Vec<Event> = Vec::new();
     let mut down = false;
+    let allowance = allowance(&state);
     let deadline = tokio::time::sleep(time_left(&state));
     tokio::pin!(deadline);
     loop {
@@ -125,9 +126,8 @@ pub async fn drive(
             return Ok(End::Cancelled(Box::new(state)));
         }
         let shared = Arc::new(state.clone());
-        for command in commands {
-            running.push(run(ports.clone(), Arc::clone(&shared), command));
-        }
+        let run = |command| run(ports.clone(), shared.clone(), allowance.clone(), command);
+        running.extend(commands.into_iter().map(run));
         if running.is_empty() && down {
             return Ok(End::Released(Box::new(state)));
         }
@@ -149,6 +149,11 @@ pub async fn drive(
             news.push(ended(done, ports.clock.now()));
         }
     }
+}
+
+fn allowance(state: &State) -> Allowance {
+    let limits = state.opened.as_ref().map(|opened| opened.limits);
+    Allowance::new(limits.unwrap_or_default(), state.spent)
 }
 
 fn time_left(state: &State) -> Duration {
@@ -195,7 +200,7 @@ fn ended(done: Done, now: DateTime<Utc>) -> Event {
     Event::new(now, body)
 }
 
-async fn run(ports: Ports, state: Arc<State>, command: Command) -> Done {
+async fn run(ports: Ports, state: Arc<State>, allowance: Allowance, command: Command) -> Done {
     let free = |outcome| Came::Finished {
         outcome: Box::new(outcome),
         cost: Cost::default(),
@@ -203,7 +208,10 @@ async fn run(ports: Ports, state: Arc<State>, command: Command) -> Done {
         model: None,
     };
     let (id, came) = match command {
-        Command::Ask { id, question } => (id, ask::ask(&ports, &state, &question).await),
+        Command::Ask { id, question } => {
+            let came = ask::ask(&ports, &state, &allowance, &question).await;
+            (id, came)
+        }
         Command::Call { id, call } => (id, free(make(&ports, &state, &call).await)),
         Command::Exonerate { id } => {
             let facts = state

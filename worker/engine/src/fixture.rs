@@ -126,3 +126,17 @@ pub(crate) fn opening(limits: Limits) -> Vec<Event> {
 pub(crate) fn opened_state() -> State {
     fold(&opening(Limits::default()))
 }
+
+/// How many cases a property test generates: so many, or those of `NIGHTSHIFT_TEST_CASES`.
+pub(crate) fn cases(usual: u32) -> proptest::test_runner::Config {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a switch for tests: how many cases to generate"
+    )]
+    let wanted = std::env::var("NIGHTSHIFT_TEST_CASES").ok();
+    proptest::test_runner::Config {
+        cases: wanted.and_then(|many| many.parse().ok()).unwrap_or(usual),
+        failure_persistence: None,
+        ..proptest::test_runner::Config::default()
+    }
+}

@@ -3,6 +3,7 @@
 //! A file per rule. `driver` is the only one that waits for anything; the rest is pure, so that the same journal
 //! always gives the same state. The engine knows neither models nor clouds nor stores: see `port`.
 
+mod allowance;
 mod arguments;
 mod blank;
 mod catalogue;
@@ -35,6 +36,7 @@ mod view;
 #[cfg(test)]
 mod fixture;
 
+pub use allowance::{Allowance, Leave};
 pub use catalogue::{Action, ActionChoice, ActionTemplate, fill};
 pub use command::{Command, Question};
 pub use conclude::{OVERRIDES, conclusion};

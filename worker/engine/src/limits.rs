@@ -125,4 +125,32 @@ impl Limits {
             None
         }
     }
+
+    /// The cap of which nothing is left.
+    #[must_use]
+    pub(crate) fn spent(&self, spent: Cost) -> Option<Cap> {
+        if spent.model_calls >= self.calls {
+            Some(Cap::Calls)
+        } else if spent.input_tokens + spent.output_tokens >= self.tokens {
+            Some(Cap::Tokens)
+        } else if spent.usd > 0.0 && spent.usd >= self.usd {
+            Some(Cap::Usd)
+        } else {
+            None
+        }
+    }
+
+    /// The cap that so much would exceed.
+    #[must_use]
+    pub(crate) fn exceeded(&self, cost: Cost) -> Option<Cap> {
+        if cost.model_calls > self.calls {
+            Some(Cap::Calls)
+        } else if cost.input_tokens + cost.output_tokens > self.tokens {
+            Some(Cap::Tokens)
+        } else if cost.usd > self.usd {
+            Some(Cap::Usd)
+        } else {
+            None
+        }
+    }
 }

@@ -9,8 +9,8 @@ use nightshift_alert::Alert;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ActionTemplate, Cap, Evidence, Exoneration, FindingDraft, Limits, Mode, PlanUpdate, Step,
-    StepDraft, StepOutcome, Strategy, ToolCall, ToolError, ToolSpec, UpdateRecord,
+    ActionTemplate, Allowance, Cap, Evidence, Exoneration, FindingDraft, Limits, Mode, PlanUpdate,
+    Step, StepDraft, StepOutcome, Strategy, ToolCall, ToolError, ToolSpec, UpdateRecord,
 };
 
 /// One call of a step and what came back.
@@ -36,7 +36,7 @@ pub struct StepView {
 }
 
 /// What every question tells of its case.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Setting {
     /// The case.
     pub case_id: Arc<str>,
@@ -44,8 +44,10 @@ pub struct Setting {
     pub delimiter: Arc<str>,
     /// How the profile wants it worked on.
     pub strategy: Strategy,
-    /// What its caps leave.
+    /// What its caps leave, by the journal.
     pub left: Left,
+    /// Whom to ask before each request, since questions run side by side.
+    pub allowance: Allowance,
     /// Seconds that an answer may take, retries included.
     pub question_secs: u64,
 }

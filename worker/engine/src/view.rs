@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::{
-    AnalystKind, CallState, CallView, ConcludeQuestion, DecideQuestion, Evidence, EvidenceId,
-    History, Left, Opened, Plan, PlanQuestion, ReflectQuestion, Setting, State, Step, StepId,
-    StepView, TurnQuestion, clears,
+    Allowance, AnalystKind, CallState, CallView, ConcludeQuestion, DecideQuestion, Evidence,
+    EvidenceId, History, Left, Opened, Plan, PlanQuestion, ReflectQuestion, Setting, State, Step,
+    StepId, StepView, TurnQuestion, clears,
 };
 
 /// Number of the evidence that the look at earlier cases gets.
@@ -184,6 +184,7 @@ impl State {
                 usd: (limits.usd - charged.usd).max(0.0),
                 steps: most.saturating_sub(planned),
             },
+            allowance: Allowance::new(limits, self.spent),
             question_secs: limits.question_secs,
         }
     }

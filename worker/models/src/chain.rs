@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use nightshift_analyst::chat::{
-    ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, time_left,
+    ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, TokenPrice, time_left,
 };
 use tokio::time::Instant;
 
@@ -43,6 +43,10 @@ fn both(one: ChatTraits, other: &ChatTraits) -> ChatTraits {
         window_tokens: one.window_tokens.min(other.window_tokens),
         max_output_tokens: one.max_output_tokens.min(other.max_output_tokens),
         tools: one.tools && other.tools,
+        price: TokenPrice {
+            input: one.price.input.max(other.price.input),
+            output: one.price.output.max(other.price.output),
+        },
     }
 }
 

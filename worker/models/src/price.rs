@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use nightshift_analyst::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Usage};
+use nightshift_analyst::chat::{
+    ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, TokenPrice, Usage,
+};
 
 use crate::Price;
 
@@ -29,6 +31,15 @@ impl Price {
             + usage.cache_write_tokens as f64 * self.cache_write.unwrap_or(self.input)
             + usage.output_tokens as f64 * self.output;
         per_million / MILLION
+    }
+
+    /// The most that a token costs.
+    #[must_use]
+    pub fn dearest(&self) -> TokenPrice {
+        TokenPrice {
+            input: self.input.max(self.cache_write.unwrap_or(0.0)),
+            output: self.output,
+        }
     }
 }
 

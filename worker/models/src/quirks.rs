@@ -6,7 +6,7 @@
 use std::sync::LazyLock;
 
 use globset::{Glob, GlobMatcher};
-use nightshift_analyst::chat::{ChatRequest, ChatTraits, OutputSchema};
+use nightshift_analyst::chat::{ChatRequest, ChatTraits, OutputSchema, TokenPrice};
 use serde::Deserialize;
 use url::Url;
 
@@ -176,6 +176,9 @@ impl Quirks {
             window_tokens: self.window_tokens,
             max_output_tokens: self.max_output_tokens,
             tools: self.tools,
+            price: config
+                .price
+                .map_or_else(TokenPrice::default, |price| price.dearest()),
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use nightshift_analyst::chat::{
     Asked, ChatAnswer, ChatError, ChatMessage, ChatModel, ChatRequest, ChatTraits, Failure, Part,
-    Role, StopReason, Usage,
+    Role, StopReason, TokenPrice, Usage,
 };
 use nightshift_engine::{Measure, Meter};
 use tokio::time::{Instant, sleep};
@@ -44,6 +44,7 @@ impl Scripted {
                 window_tokens: 128_000,
                 max_output_tokens: 8_000,
                 tools: true,
+                price: TokenPrice::default(),
             },
             script: Box::new(script),
             asked: Mutex::default(),

@@ -3,8 +3,10 @@
 //! Retries, rates and fallbacks are the model's own (decorators in `models`); here only what concerns the content is
 //! asked again: once with more room and once for less where an answer was cut off, once where it could not be read.
 
-use nightshift_engine::{Answer, AskError, Cost, NoAnswer};
+use nightshift_engine::{Allowance, Answer, AskError, Cost, Leave, NoAnswer};
+use tokio::time::Instant;
 
+use super::compaction;
 use super::prompts::Prompts;
 use super::pseudonyms::Mask;
 use super::repair;
@@ -21,6 +23,8 @@ pub(super) struct Asking<'a> {
     pub(super) prompts: &'a Prompts,
     /// What is hidden from the model.
     pub(super) mask: Option<&'a Mask>,
+    /// What the case may still spend.
+    pub(super) allowance: &'a Allowance,
 }
 
 /// How an answer is read: a value, or what is wrong with it.
@@ -81,7 +85,11 @@ impl Asking<'_> {
         let mut may_ask_for_less = true;
         let mut may_raise = request.max_output_tokens < most;
         loop {
-            let error = match self.once(request, cost).await {
+            let leave = self.leave(request).await?;
+            let (result, one) = self.once(request).await;
+            leave.settle(one);
+            *cost += one;
+            let error = match result {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
@@ -101,8 +109,33 @@ impl Asking<'_> {
         }
     }
 
-    /// One request, by its deadline, charged whatever comes of it.
-    async fn once(&self, request: &ChatRequest, cost: &mut Cost) -> Result<ChatAnswer, ChatError> {
+    /// Waits until the caps of the case have room for the most that this request may cost beside those that run. The
+    /// wait is not the question's time.
+    async fn leave(&self, request: &mut ChatRequest) -> Result<Leave, AskError> {
+        let begun = Instant::now();
+        let leave = self.allowance.leave(self.most(request)).await;
+        request.deadline += begun.elapsed();
+        leave.map_err(|cap| AskError::Unavailable {
+            what: format!("the case has spent its cap of {}", cap.as_str()),
+        })
+    }
+
+    /// The most that a request may cost: its prompt as we count it, and an answer as long as it may be.
+    fn most(&self, request: &ChatRequest) -> Cost {
+        let price = self.model.traits().price;
+        let input_tokens = compaction::size(request);
+        let output_tokens = u64::from(request.max_output_tokens);
+        Cost {
+            usd: usd(input_tokens, price.input) + usd(output_tokens, price.output),
+            input_tokens,
+            output_tokens,
+            model_calls: 1,
+            ..Cost::default()
+        }
+    }
+
+    /// One request, by its deadline, and what it cost, whatever came of it.
+    async fn once(&self, request: &ChatRequest) -> (Result<ChatAnswer, ChatError>, Cost) {
         let masked = self.mask.map(|mask| mask.request(request));
         let request = masked.as_ref().unwrap_or(request);
         let asked = tokio::time::timeout_at(request.deadline, self.model.chat(request));
@@ -115,28 +148,37 @@ impl Asking<'_> {
         });
         match result {
             Ok(answer) => {
-                charge(cost, answer.usage, answer.usd, answer.requests);
-                Ok(match self.mask {
+                let cost = cost(answer.usage, answer.usd, answer.requests);
+                let answer = match self.mask {
                     Some(mask) => mask.answer(answer),
                     None => answer,
-                })
+                };
+                (Ok(answer), cost)
             }
             Err(error) => {
-                charge(cost, error.usage, error.usd, error.requests);
-                Err(error)
+                let cost = cost(error.usage, error.usd, error.requests);
+                (Err(error), cost)
             }
         }
     }
 }
 
-fn charge(cost: &mut Cost, usage: Usage, usd: f64, requests: u64) {
-    *cost += Cost {
+const fn cost(usage: Usage, usd: f64, requests: u64) -> Cost {
+    Cost {
         usd,
         input_tokens: usage.input_tokens,
         cached_tokens: usage.cached_tokens,
         output_tokens: usage.output_tokens,
         model_calls: requests,
-    };
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "tokens of one request are far below 2^52"
+)]
+fn usd(tokens: u64, per_million: f64) -> f64 {
+    tokens as f64 * per_million / 1_000_000.0
 }
 
 fn brief(text: &str) -> String {

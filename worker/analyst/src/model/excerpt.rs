@@ -159,17 +159,27 @@ fn fits(value: &Value) -> bool {
 
 fn shorten(value: &mut Value) {
     match value {
-        Value::String(text) if text.len() > FIELD_BYTES => {
-            text.truncate(text.floor_char_boundary(FIELD_BYTES - 3));
-            text.push('…');
+        Value::String(text) => {
+            if let Cow::Owned(cut) = bounded_text(text) {
+                *text = cut;
+            }
         }
         Value::Array(list) => list.iter_mut().for_each(shorten),
         Value::Object(map) => {
             map.retain(|key, _| key.len() <= FIELD_BYTES);
             map.values_mut().for_each(shorten);
         }
-        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
+}
+
+/// A text of a field, cut where it is too long.
+pub(super) fn bounded_text(text: &str) -> Cow<'_, str> {
+    if text.len() <= FIELD_BYTES {
+        return Cow::Borrowed(text);
+    }
+    let end = text.floor_char_boundary(FIELD_BYTES - 3);
+    Cow::Owned(format!("{}…", text.get(..end).unwrap_or_default()))
 }
 
 #[cfg(test)]

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use minijinja::context;
 use nightshift_alert::{Alert, Severity};
-use nightshift_engine::{Answer, AskError, Evidence, NoAnswer, Setting, StepView, ToolSpec};
+use nightshift_engine::{
+    Allowance, Answer, AskError, Evidence, NoAnswer, Setting, StepView, ToolSpec,
+};
 use tokio::time::Instant;
 
 use super::ask::{Asking, Read};
@@ -87,6 +89,7 @@ pub(super) struct Frame<'a> {
     settings: &'a Settings,
     model: &'a dyn ChatModel,
     mask: Option<Mask>,
+    allowance: Allowance,
     asked: Asked,
     alert: &'a Alert,
     max_output_tokens: u32,
@@ -120,6 +123,7 @@ impl<'a> Frame<'a> {
             settings,
             model,
             mask,
+            allowance: about.setting.allowance.clone(),
             asked,
             alert: about.alert,
             max_output_tokens,
@@ -198,6 +202,7 @@ impl<'a> Frame<'a> {
             model: self.model,
             prompts: &self.settings.prompts,
             mask: self.mask.as_ref(),
+            allowance: &self.allowance,
         };
         asking.ask(request, read).await
     }

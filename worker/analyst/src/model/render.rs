@@ -3,14 +3,16 @@
 //! All JSON is built by serde, and every text from outside, a model's own sentences too, stands inside a data block. The
 //! same case gives the same bytes, so that its requests share their prefix.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use memchr::memmem;
 use nightshift_alert::{Alert, Flag, Resource, Role, Technique, Times};
 use nightshift_engine::{CallView, EvidenceId, Left, Step, evidence_read};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::excerpt::{Look, compact, excerpt, size};
+use super::excerpt::{FIELD_BYTES, Look, bounded_text, compact, excerpt, size};
 use super::fence::Fence;
 use super::tokens::shares;
 use super::tools::ToolNames;
@@ -128,12 +130,22 @@ fn drop_nulls(value: &mut Value) {
 /// The finding as it was sent, without what says nothing about the event and without long texts that stand above.
 pub(super) fn raw(alert: &Alert, facts: &str, most_tokens: u64) -> String {
     let mut seen = BTreeSet::new();
-    let mut brief = brief(&alert.raw, facts, &mut seen).unwrap_or_default();
+    let brief = brief(&alert.raw, facts, &mut seen);
     let description = alert.description.as_str();
-    if !description.is_empty() && !holds(&alert.raw, description) && !facts.contains(description) {
-        brief = json!({"description": description, "raw": brief});
-    }
-    let text = compact(&brief);
+    let adds = !description.is_empty() && {
+        let finder = memmem::Finder::new(description);
+        finder.find(facts.as_bytes()).is_none() && !holds(&alert.raw, &finder)
+    };
+    let text = if adds {
+        let description = bounded_text(description);
+        serde_json::to_string(&Described {
+            description,
+            raw: brief,
+        })
+    } else {
+        serde_json::to_string(&brief)
+    };
+    let text = text.unwrap_or_default();
     let end = super::tokens::head(&text, most_tokens);
     if end == text.len() {
         return text;
@@ -142,39 +154,61 @@ pub(super) fn raw(alert: &Alert, facts: &str, most_tokens: u64) -> String {
     format!("{shown}\n[cut: more with evidence_read {{\"id\": \"E0\", \"filter\": …}}]")
 }
 
-fn brief<'a>(value: &'a Value, facts: &str, seen: &mut BTreeSet<&'a str>) -> Option<Value> {
+/// What is left of a value, borrowed from the alert.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Brief<'a> {
+    Text(Cow<'a, str>),
+    Scalar(&'a Value),
+    List(Vec<Self>),
+    Map(BTreeMap<&'a str, Self>),
+}
+
+#[derive(Serialize)]
+struct Described<'a> {
+    description: Cow<'a, str>,
+    raw: Option<Brief<'a>>,
+}
+
+fn brief<'a>(value: &'a Value, facts: &str, seen: &mut BTreeSet<&'a str>) -> Option<Brief<'a>> {
     match value {
         Value::Null => None,
         Value::String(text) if text.is_empty() => None,
         Value::Object(map) => {
-            let kept: Map<String, Value> = map
+            let kept: BTreeMap<_, _> = map
                 .iter()
-                .filter(|(key, _)| !LEFT_OUT.contains(&key.to_lowercase().as_str()))
+                .filter(|(key, _)| key.len() <= FIELD_BYTES && !is_left_out(key))
                 .filter_map(|(key, inner)| match inner {
                     Value::String(text) if stands_above(text, facts, seen) => None,
-                    inner => Some((key.clone(), brief(inner, facts, seen)?)),
+                    inner => Some((key.as_str(), brief(inner, facts, seen)?)),
                 })
                 .collect();
-            (!kept.is_empty()).then_some(Value::Object(kept))
+            (!kept.is_empty()).then_some(Brief::Map(kept))
         }
         Value::Array(list) => {
-            let kept: Vec<Value> = list
+            let kept: Vec<_> = list
                 .iter()
                 .filter_map(|inner| brief(inner, facts, seen))
                 .collect();
-            (!kept.is_empty()).then_some(Value::Array(kept))
+            (!kept.is_empty()).then_some(Brief::List(kept))
         }
-        scalar => Some(scalar.clone()),
+        Value::String(text) => Some(Brief::Text(bounded_text(text))),
+        scalar => Some(Brief::Scalar(scalar)),
     }
 }
 
-fn stands_above<'a>(text: &'a str, facts: &str, seen: &mut BTreeSet<&'a str>) -> bool {
-    text.len() >= LONG && (facts.contains(text) || !seen.insert(text))
+fn is_left_out(key: &str) -> bool {
+    LEFT_OUT.iter().any(|one| key.eq_ignore_ascii_case(one))
 }
 
-fn holds(value: &Value, wanted: &str) -> bool {
+fn stands_above<'a>(text: &'a str, facts: &str, seen: &mut BTreeSet<&'a str>) -> bool {
+    text.len() >= LONG
+        && (memmem::find(facts.as_bytes(), text.as_bytes()).is_some() || !seen.insert(text))
+}
+
+fn holds(value: &Value, wanted: &memmem::Finder<'_>) -> bool {
     match value {
-        Value::String(text) => text.contains(wanted),
+        Value::String(text) => wanted.find(text.as_bytes()).is_some(),
         Value::Array(list) => list.iter().any(|inner| holds(inner, wanted)),
         Value::Object(map) => map.values().any(|inner| holds(inner, wanted)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,

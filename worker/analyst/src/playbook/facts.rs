@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use minijinja::Value;
-use minijinja::value::{Object, Serde};
+use minijinja::value::{Enumerator, Object, Serde};
 use nightshift_alert::Alert;
 use nightshift_engine::{CallView, Evidence, EvidenceId, Exoneration, StepView, ToolSpec};
 use serde_json::{Value as Json, json};
@@ -55,7 +55,18 @@ pub(super) struct Facts {
     bodies: BTreeMap<EvidenceId, Arc<Evidence>>,
 }
 
-impl Object for Facts {}
+/// As a value it is the alert, each field turned when it is asked for: most expressions want few of them.
+impl Object for Facts {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        let field = self.alert.get(key.as_str()?)?;
+        Some(Value::from(Serde(field)))
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        let fields = self.alert.as_object().into_iter().flatten();
+        Enumerator::Values(fields.map(|(name, _)| Value::from(name.as_str())).collect())
+    }
+}
 
 impl Facts {
     /// Facts and scope for one question.
@@ -124,7 +135,7 @@ impl Facts {
             .filter(|past| past.body.get("cases").is_some_and(Json::is_array))
             .map_or_else(no_past, |past| past.body.clone());
         let mut scope = Scope::default();
-        scope.set("alert", Value::from(Serde(&self.alert)));
+        scope.set("alert", Value::from_dyn_object(Arc::clone(self)));
         scope.set("results", Value::from_pairs(results));
         scope.set("past", Value::from(Serde(past)));
         scope.set("cleared", Value::from(seen.cleared));

@@ -208,28 +208,10 @@ fn fields(state: &State<'_, '_>, patterns: &Value) -> Result<Value, Error> {
         .collect();
     with_facts(state, |facts| {
         let mut list = Vec::new();
-        let mut open: Vec<(Vec<String>, &Json)> = vec![(Vec::new(), &facts.alert)];
-        while let Some((path, value)) = open.pop() {
-            match value {
-                Json::Object(map) => {
-                    open.extend(map.iter().rev().map(|(k, v)| (under(&path, k), v)))
-                }
-                Json::Array(rows) => open.extend(
-                    rows.iter()
-                        .enumerate()
-                        .rev()
-                        .map(|(index, row)| (under(&path, &index.to_string()), row)),
-                ),
-                Json::Null => {}
-                scalar => {
-                    let rank = patterns.iter().position(|pattern| ends_so(&path, pattern));
-                    list.extend(rank.map(|rank| {
-                        let place = format!("E0:{}", pointer(&path));
-                        (rank, json!({"value": scalar, "at": place}))
-                    }));
-                }
-            }
-        }
+        walk(&facts.alert, &mut Vec::new(), &mut |path, scalar| {
+            let rank = patterns.iter().position(|pattern| ends_so(path, pattern));
+            list.extend(rank.map(|rank| (rank, json!({"value": scalar, "at": place(path)}))));
+        });
         list.sort_by_key(|(rank, _)| *rank);
         let mut list: Vec<Json> = list.into_iter().map(|(_, entry)| entry).collect();
         list.truncate(MAX_ENTRIES);
@@ -237,25 +219,68 @@ fn fields(state: &State<'_, '_>, patterns: &Value) -> Result<Value, Error> {
     })
 }
 
-fn under(path: &[String], segment: &str) -> Vec<String> {
-    let mut path = path.to_vec();
-    path.push(segment.to_owned());
-    path
+/// One segment of a path into JSON.
+enum Segment<'a> {
+    Key(&'a str),
+    Index(usize),
 }
 
-fn ends_so(path: &[String], pattern: &[String]) -> bool {
+impl Segment<'_> {
+    fn is(&self, wanted: &str) -> bool {
+        match self {
+            Self::Key(key) => key.eq_ignore_ascii_case(wanted),
+            Self::Index(index) => wanted.parse() == Ok(*index),
+        }
+    }
+}
+
+/// Visits every scalar in the order of the document, with the way to it. The depth is bounded by that of what parsers let
+/// in.
+fn walk<'a>(
+    value: &'a Json,
+    path: &mut Vec<Segment<'a>>,
+    visit: &mut impl FnMut(&[Segment<'a>], &'a Json),
+) {
+    match value {
+        Json::Object(map) => {
+            for (key, inner) in map {
+                path.push(Segment::Key(key));
+                walk(inner, path, visit);
+                path.pop();
+            }
+        }
+        Json::Array(rows) => {
+            for (index, inner) in rows.iter().enumerate() {
+                path.push(Segment::Index(index));
+                walk(inner, path, visit);
+                path.pop();
+            }
+        }
+        Json::Null => {}
+        scalar => visit(path, scalar),
+    }
+}
+
+fn ends_so(path: &[Segment<'_>], pattern: &[String]) -> bool {
     path.len() >= pattern.len()
         && path
             .iter()
             .rev()
             .zip(pattern.iter().rev())
-            .all(|(got, want)| want == "*" || got.to_lowercase() == *want)
+            .all(|(got, want)| want == "*" || got.is(want))
 }
 
-fn pointer(path: &[String]) -> String {
-    path.iter()
-        .map(|segment| format!("/{}", segment.replace('~', "~0").replace('/', "~1")))
-        .collect()
+/// The place of a value in `E0`, as a JSON pointer.
+fn place(path: &[Segment<'_>]) -> String {
+    let mut place = "E0:".to_owned();
+    for segment in path {
+        place.push('/');
+        match segment {
+            Segment::Key(key) => place.push_str(&key.replace('~', "~0").replace('/', "~1")),
+            Segment::Index(index) => place.push_str(&index.to_string()),
+        }
+    }
+    place
 }
 
 /// `earlier()`: the earlier cases of E1, each `{row, at}`.

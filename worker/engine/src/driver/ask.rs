@@ -4,21 +4,36 @@
 //! taken over it keeps the case, so that a plan is not carried out by two.
 
 use super::{Came, Ports};
-use crate::{Analyst, Answer, AskError, History, Measure, NoAnswer, Outcome, Question, State};
+use crate::{
+    Allowance, Analyst, Answer, AskError, History, Measure, NoAnswer, Outcome, Question, State,
+};
 
 /// Asks, and says what came of it.
-pub(super) async fn ask(ports: &Ports, state: &State, question: &Question) -> Came {
+pub(super) async fn ask(
+    ports: &Ports,
+    state: &State,
+    allowance: &Allowance,
+    question: &Question,
+) -> Came {
     let came = match (&ports.fallback, state.degraded.is_empty()) {
         (Some(lesser), false) => finished(
-            put(lesser.as_ref(), state, question, History::Full).await,
+            put(lesser.as_ref(), state, allowance, question, History::Full).await,
             None,
         ),
         (lesser, _) => {
-            let first = put(ports.analyst.as_ref(), state, question, state.history()).await;
+            let first = put(
+                ports.analyst.as_ref(),
+                state,
+                allowance,
+                question,
+                state.history(),
+            )
+            .await;
             match (first, lesser) {
                 (Err(none), _) if matches!(none.error, AskError::Down { .. }) => Came::Withdrawn,
                 (Err(none), Some(lesser)) => {
-                    let second = put(lesser.as_ref(), state, question, History::Full).await;
+                    let second =
+                        put(lesser.as_ref(), state, allowance, question, History::Full).await;
                     match second {
                         Ok(mut answer) => {
                             answer.cost += none.cost;
@@ -71,6 +86,7 @@ fn reflection_result(outcome: &Outcome) -> &'static str {
 async fn put(
     analyst: &dyn Analyst,
     state: &State,
+    allowance: &Allowance,
     question: &Question,
     history: History,
 ) -> Result<Answer<Outcome>, NoAnswer> {
@@ -81,21 +97,25 @@ async fn put(
     };
     match question {
         Question::Plan => {
-            let question = state.plan_question().ok_or_else(nothing)?;
+            let mut question = state.plan_question().ok_or_else(nothing)?;
+            question.setting.allowance = allowance.clone();
             Ok(analyst.plan(&question).await?.map(Outcome::Planned))
         }
         Question::Turn { step, turn } => {
-            let question = state
+            let mut question = state
                 .turn_question(step, *turn, history)
                 .ok_or_else(nothing)?;
+            question.setting.allowance = allowance.clone();
             Ok(analyst.turn(&question).await?.map(Outcome::Turned))
         }
         Question::Decide => {
-            let question = state.decide_question().ok_or_else(nothing)?;
+            let mut question = state.decide_question().ok_or_else(nothing)?;
+            question.setting.allowance = allowance.clone();
             Ok(analyst.decide(&question).await?.map(Outcome::Decided))
         }
         Question::Reflect => {
-            let question = state.reflect_question(history).ok_or_else(nothing)?;
+            let mut question = state.reflect_question(history).ok_or_else(nothing)?;
+            question.setting.allowance = allowance.clone();
             Ok(analyst.reflect(&question).await?.map(Outcome::Reflected))
         }
         Question::Conclude | Question::Mend | Question::Blanked => {
@@ -104,7 +124,9 @@ async fn put(
                 Question::Blanked => state.blanked_question(),
                 _ => state.conclude_question(),
             };
-            let answer = analyst.conclude(&question.ok_or_else(nothing)?).await?;
+            let mut question = question.ok_or_else(nothing)?;
+            question.setting.allowance = allowance.clone();
+            let answer = analyst.conclude(&question).await?;
             Ok(answer.map(|draft| Outcome::Drafted(Box::new(draft))))
         }
     }

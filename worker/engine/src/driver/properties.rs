@@ -5,12 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proptest::prelude::{ProptestConfig, prop, prop_assert_eq, proptest};
+use proptest::prelude::{prop, prop_assert_eq, proptest};
 use proptest::strategy::{Strategy, ValueTree};
 
 use super::generate::{Dice, World, is_declared};
 use super::worlds::{chaos, dear_worlds, free_worlds, worlds};
-use crate::fixture::at;
+use crate::fixture::{at, cases};
 use crate::{
     Command, CommandId, Cost, Event, EventBody, State, StepStatus, Stop, ToolCall, apply, clears,
     decide, fold,
@@ -304,19 +304,6 @@ impl<'a> Machine<'a> {
         assert!(turns.len() <= steps);
         assert!(turns.values().all(|many| *many <= limits.turns.max(1)));
         assert!(waves <= steps + 1);
-    }
-}
-
-fn cases(usual: u32) -> ProptestConfig {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a switch for tests: how many cases to generate"
-    )]
-    let wanted = std::env::var("NIGHTSHIFT_TEST_CASES").ok();
-    ProptestConfig {
-        cases: wanted.and_then(|many| many.parse().ok()).unwrap_or(usual),
-        failure_persistence: None,
-        ..ProptestConfig::default()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nightshift_engine::{Analyst, Limits};
+use nightshift_engine::{Allowance, Analyst, Cost, Limits, fold};
 use serde_json::{Value, json};
 
 use super::scripted::{Scripted, makes, plan, result, said, says, step};
@@ -311,4 +311,54 @@ async fn the_time_of_a_question_is_printed() {
         );
         assert!(request.messages.iter().all(|one| one.role == Role::User));
     }
+}
+
+#[tokio::test]
+async fn a_case_whose_cap_is_spent_sends_no_further_request() {
+    let model = Arc::new(Scripted::new(|_: &ChatRequest| {
+        Ok(says(&json!({"mode": "?"})))
+    }));
+    let analyst = analyst(model.clone(), Settings::default(), None);
+    let mut question = fold(&World::miner().events()).plan_question().unwrap();
+    let limits = Limits {
+        tokens: 1_000,
+        ..question.limits
+    };
+    question.setting.allowance = Allowance::new(limits, Cost::default());
+    // One request may go over the cap; its answer cannot be read, and there is nothing left for another.
+    let none = analyst.plan(&question).await.unwrap_err();
+    assert_eq!(
+        none.error.to_string(),
+        "no answer: the case has spent its cap of tokens"
+    );
+    assert_eq!((model.requests().len(), none.cost.model_calls), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_waits_for_room_beside_others_and_keeps_its_time() {
+    let model = Arc::new(Scripted::new(|_: &ChatRequest| {
+        Ok(plan(
+            "Is it mining?",
+            vec![step("s1", "Look", &["watchlist"])],
+        ))
+    }));
+    let analyst = analyst(model.clone(), Settings::default(), None);
+    let mut question = fold(&World::miner().events()).plan_question().unwrap();
+    let allowance = Allowance::new(question.limits, Cost::default());
+    question.setting.allowance = allowance.clone();
+    let all = Cost {
+        input_tokens: question.limits.tokens,
+        ..Cost::default()
+    };
+    let other = allowance.leave(all).await.unwrap();
+    let secs = question.setting.question_secs;
+    let asked = analyst.plan(&question);
+    tokio::pin!(asked);
+    let waited = tokio::time::Duration::from_secs(secs * 2);
+    assert!(tokio::time::timeout(waited, asked.as_mut()).await.is_err());
+    assert!(model.requests().is_empty());
+    other.settle(Cost::default());
+    assert!(asked.await.is_ok());
+    let left = model.requests()[0].deadline - tokio::time::Instant::now();
+    assert_eq!(left.as_secs(), secs);
 }

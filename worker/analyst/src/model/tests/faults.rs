@@ -168,6 +168,7 @@ async fn a_model_that_hangs_is_left_at_the_deadline() {
         window_tokens: 100_000,
         max_output_tokens: 1_000,
         tools: true,
+        price: crate::chat::TokenPrice::default(),
     }));
     let analyst = crate::model::ModelAnalyst::new(
         crate::model::PerQuestion::all(model),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::chat::{
     Arguments, CallPart, ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Part, Role,
-    StopReason, Usage,
+    StopReason, TokenPrice, Usage,
 };
 
 type Script = dyn Fn(&ChatRequest) -> Result<ChatAnswer, ChatError> + Send + Sync;
@@ -30,6 +30,7 @@ impl Scripted {
                 window_tokens: 200_000,
                 max_output_tokens: 16_000,
                 tools: true,
+                price: TokenPrice::default(),
             },
             script: Box::new(script),
             seen: Mutex::default(),

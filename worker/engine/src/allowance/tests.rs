@@ -1,0 +1,111 @@
+use proptest::prelude::*;
+
+use super::*;
+use futures_util::future::join_all;
+
+fn limits(calls: u64, tokens: u64, usd: f64) -> Limits {
+    Limits {
+        calls,
+        tokens,
+        usd,
+        ..Limits::default()
+    }
+}
+
+fn tokens(tokens: u64) -> Cost {
+    Cost {
+        input_tokens: tokens,
+        model_calls: 1,
+        ..Cost::default()
+    }
+}
+
+#[tokio::test]
+async fn one_request_alone_may_go_over_and_nothing_after_it() {
+    let allowance = Allowance::new(limits(60, 100, 1.0), tokens(90));
+    let leave = allowance.leave(tokens(500)).await.unwrap();
+    leave.settle(tokens(500));
+    assert_eq!(allowance.leave(tokens(1)).await.unwrap_err(), Cap::Tokens);
+}
+
+#[tokio::test]
+async fn a_request_waits_until_its_most_fits_beside_the_others() {
+    let allowance = Allowance::new(limits(60, 100, 1.0), Cost::default());
+    let first = allowance.leave(tokens(60)).await.unwrap();
+    let second = allowance.leave(tokens(60));
+    tokio::pin!(second);
+    assert!(futures_util::poll!(second.as_mut()).is_pending());
+    first.settle(tokens(30));
+    second.await.unwrap().settle(tokens(60));
+}
+
+#[tokio::test]
+async fn a_request_that_is_dropped_costs_what_it_might_have() {
+    let allowance = Allowance::new(limits(60, 100, 1.0), Cost::default());
+    drop(allowance.leave(tokens(100)).await.unwrap());
+    assert_eq!(allowance.leave(tokens(1)).await.unwrap_err(), Cap::Tokens);
+}
+
+#[tokio::test]
+async fn each_cap_is_told_by_its_name() {
+    let spent = Cost {
+        usd: 1.0,
+        ..tokens(10)
+    };
+    for (limits, cap) in [
+        (limits(1, 100, 2.0), Cap::Calls),
+        (limits(60, 10, 2.0), Cap::Tokens),
+        (limits(60, 100, 1.0), Cap::Usd),
+    ] {
+        let refused = Allowance::new(limits, spent).leave(tokens(1)).await;
+        assert_eq!(refused.unwrap_err(), cap);
+    }
+}
+
+/// What one question does: requests with the most that each may cost, and the share of it that it does cost.
+fn questions() -> impl Strategy<Value = Vec<Vec<(u64, u64)>>> {
+    let request = (1u64..400, 0u64..=8);
+    prop::collection::vec(prop::collection::vec(request, 1..5), 1..7)
+}
+
+proptest! {
+    #![proptest_config(crate::fixture::cases(100_000))]
+
+    #[test]
+    fn spend_exceeds_a_cap_by_no_more_than_one_request(questions in questions(), cap in 1u64..1_200, calls in 1u64..12) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let (spent, dearest) = runtime.block_on(run(questions, limits(calls, cap, 1.0)));
+        prop_assert!(spent.model_calls <= calls);
+        prop_assert!(spent.input_tokens < cap + dearest);
+    }
+}
+
+/// Runs all questions side by side; what they cost together, and the dearest request.
+async fn run(questions: Vec<Vec<(u64, u64)>>, limits: Limits) -> (Cost, u64) {
+    let allowance = Allowance::new(limits, Cost::default());
+    let asked = questions.into_iter().map(|requests| {
+        let allowance = allowance.clone();
+        async move {
+            let (mut sum, mut dearest) = (Cost::default(), 0);
+            for (most, share) in requests {
+                let Ok(leave) = allowance.leave(tokens(most)).await else {
+                    break;
+                };
+                for _ in 0..share {
+                    tokio::task::yield_now().await;
+                }
+                let cost = tokens(most * share / 8);
+                leave.settle(cost);
+                sum += cost;
+                dearest = dearest.max(cost.input_tokens);
+            }
+            (sum, dearest)
+        }
+    });
+    let (mut spent, mut most) = (Cost::default(), 0);
+    for (sum, dearest) in join_all(asked).await {
+        spent += sum;
+        most = most.max(dearest);
+    }
+    (spent, most)
+}
