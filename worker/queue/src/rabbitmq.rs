@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use lapin::options::{BasicAckOptions, BasicNackOptions};
 use nightshift_pipeline::{Message, Settled, Source, SourceError, Unsettled};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 pub use config::Config;
 use outstanding::{Operation, Outstanding};
@@ -197,9 +197,10 @@ impl Source for Rabbitmq {
         let Some((channel, operations)) = planned else {
             return unsettled;
         };
+        // One that takes nothing is waited for once, not for each word.
+        let until = Instant::now() + ANSWER_SECS;
         for operation in operations {
-            let said = timeout(ANSWER_SECS, say(&channel, &operation)).await;
-            let why = match said {
+            let why = match timeout_at(until, say(&channel, &operation)).await {
                 Ok(Ok(())) => {
                     if let Some(live) = self.live().as_mut() {
                         live.outstanding.done(&operation);
@@ -218,7 +219,16 @@ impl Source for Rabbitmq {
     }
 
     fn ready(&self) -> Result<(), String> {
-        self.health.ready()
+        self.health.ready()?;
+        // Nobody may be receiving, while the store is away, say.
+        let has_ended = self
+            .live()
+            .as_ref()
+            .is_some_and(|live| !live.channel.status().connected());
+        if has_ended {
+            return Err("the connection has ended, and is made again at the next call".to_owned());
+        }
+        Ok(())
     }
 
     async fn close(&self) {

@@ -19,6 +19,7 @@ use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use nightshift_pipeline::{Message, Settled, Source, SourceError, Unsettled};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use batch::Action;
 pub use config::Config;
@@ -31,6 +32,9 @@ use crate::pace::{Failure, Pace};
 
 /// Most polls side by side.
 const MOST_POLLS: usize = 16;
+
+/// How long messages are given back at the end.
+const LAST_WORDS: Duration = Duration::from_secs(4);
 
 /// A queue of SQS.
 pub(crate) struct Sqs {
@@ -50,6 +54,9 @@ struct Receiving {
     /// Came, and is not handed over.
     waiting: VecDeque<Message>,
     pace: Pace,
+    /// Whether the last poll worked. One after a failure, and the first, do not wait for messages: they tell at once
+    /// whether the queue can be read.
+    works: bool,
     closed: bool,
 }
 
@@ -101,6 +108,7 @@ impl Sqs {
                 width: 1,
                 waiting: VecDeque::new(),
                 pace: Pace::default(),
+                works: false,
                 closed: false,
             }),
         })
@@ -132,9 +140,14 @@ impl Sqs {
             }
             receiving.asked += room;
             let poller = Arc::clone(&self.poller);
+            let wait = if receiving.works {
+                LONG_POLL
+            } else {
+                Duration::ZERO
+            };
             receiving
                 .polls
-                .spawn(async move { (room, poller.poll(room).await) });
+                .spawn(async move { (room, poller.poll(room, wait).await) });
         }
     }
 
@@ -221,6 +234,7 @@ impl Sqs {
                     Some(why) => self.health.down(&why),
                 }
                 receiving.pace.succeeded();
+                receiving.works = true;
                 let is_full = messages.len() >= MOST_MESSAGES;
                 receiving.width = match messages.len() {
                     0 => 1,
@@ -235,6 +249,7 @@ impl Sqs {
                 self.health.down(&failed.what);
                 receiving.pace.failed(failed.failure);
                 receiving.width = 1;
+                receiving.works = false;
                 Err(failed)
             }
         }
@@ -310,11 +325,14 @@ impl Source for Sqs {
             let held = self.poller.held();
             held.handles(&held.ids())
         };
-        for one in self.all(Action::Hold(0), handles).await {
+        // They come again by themselves a little later: nothing to hold up an end for.
+        let given_back = timeout(LAST_WORDS, self.all(Action::Hold(0), handles)).await;
+        let failed = given_back.as_ref().map_or(0, Vec::len);
+        if given_back.is_err() || failed > 0 {
             tracing::debug!(
                 source = self.config.name,
-                why = one.why,
-                "a message was not given back"
+                failed,
+                "messages were not given back"
             );
         }
     }

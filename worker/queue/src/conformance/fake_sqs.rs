@@ -9,8 +9,11 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufStream};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// A status and a body; `None` hangs up without an answer.
+/// A status and a body; `None` hangs up without an answer, [`SILENCE`] never answers.
 pub(super) type Answer = Option<(u16, Value)>;
+
+/// The status of an answer that does not come.
+pub(super) const SILENCE: u16 = 0;
 
 /// Told the action, its input, and how often it was called before.
 type Script = Arc<dyn Fn(&str, &Value, usize) -> Answer + Send + Sync>;
@@ -70,6 +73,9 @@ async fn serve(stream: TcpStream, calls: Calls, script: Script) {
         let Some((status, body)) = script(&action, &input, before) else {
             return;
         };
+        if status == SILENCE {
+            std::future::pending::<()>().await;
+        }
         let body = body.to_string();
         let head = format!(
             "HTTP/1.1 {status} Told\r\nContent-Type: application/x-amz-json-1.0\r\nContent-Length: {}\r\n\r\n",

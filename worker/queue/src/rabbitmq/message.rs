@@ -8,7 +8,7 @@ use lapin::types::AMQPValue;
 use nightshift_pipeline::Message;
 
 use super::outstanding::Name;
-use crate::attributes;
+use crate::{MOST_BYTES, attributes};
 
 /// The message of a delivery over this connection.
 pub(super) fn message(connection: u64, delivery: Delivery) -> Message {
@@ -19,8 +19,17 @@ pub(super) fn message(connection: u64, delivery: Delivery) -> Message {
     Message {
         id: name.to_string(),
         attributes: of(&delivery.properties),
-        bytes: delivery.data,
+        bytes: head(delivery.data),
     }
+}
+
+/// What is too large for us has been sent already, but need not be kept.
+fn head(mut bytes: Vec<u8>) -> Vec<u8> {
+    if bytes.len() > MOST_BYTES {
+        bytes.truncate(MOST_BYTES);
+        bytes.shrink_to_fit();
+    }
+    bytes
 }
 
 /// Scalars only: tables and lists are the broker's own notes on the way of a message.
@@ -75,6 +84,13 @@ mod tests {
     use lapin::types::{FieldTable, LongString, ShortString};
 
     use super::*;
+
+    #[test]
+    fn a17_of_a_huge_message_the_head_is_kept() {
+        let huge = head(vec![b'x'; MOST_BYTES + 5]);
+        assert_eq!((huge.len(), huge.capacity()), (MOST_BYTES, MOST_BYTES));
+        assert_eq!(head(b"whole".to_vec()), b"whole");
+    }
 
     #[test]
     fn headers_and_properties_are_attributes_and_cloud_events_have_one_spelling() {

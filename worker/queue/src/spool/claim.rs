@@ -38,7 +38,9 @@ impl Claim {
 
     /// Ends it. What still lies in it is put back by whoever looks next.
     pub(super) fn end(self) {
-        if fs::remove_dir(&self.folder).is_ok() {
+        let removed = fs::remove_dir(&self.folder);
+        let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+        if removed.is_ok() || removed.is_err_and(|error| is_gone(&error)) {
             let _ = fs::remove_file(&self.lock_file);
         }
     }

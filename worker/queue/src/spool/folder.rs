@@ -73,15 +73,31 @@ impl Folder {
         Ok(())
     }
 
+    /// Our own folder may be gone, with whatever clears old folders away: nothing could be taken any more.
+    fn see_to_claim(&mut self) -> io::Result<()> {
+        if !self.claim.folder().is_dir() {
+            let new = Claim::new(&self.cur)?;
+            std::mem::replace(&mut self.claim, new).end();
+        }
+        Ok(())
+    }
+
     /// Takes files until this many are ready, or there are no more.
     pub(super) fn take(&mut self, most: usize) -> io::Result<()> {
         let mut is_listed = false;
+        let mut trouble = Ok(());
         while self.ready.len() < most {
             let Some(name) = self.listed.pop_front() else {
                 if is_listed {
-                    return Ok(());
+                    // One that cannot be taken does not hold up the others.
+                    return if self.ready.is_empty() {
+                        trouble
+                    } else {
+                        Ok(())
+                    };
                 }
                 is_listed = true;
+                self.see_to_claim()?;
                 self.recover()?;
                 self.listed = list(&self.new)?;
                 continue;
@@ -91,7 +107,10 @@ impl Folder {
                 Ok(()) => self.read(&name, path),
                 // Another process was faster.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
+                Err(error) => {
+                    let what = format!("new/{}: {error}", name.to_string_lossy());
+                    trouble = Err(io::Error::new(error.kind(), what));
+                }
             }
         }
         Ok(())

@@ -5,7 +5,9 @@
 
 use std::time::Duration;
 
+use aws_config::timeout::TimeoutConfig;
 use aws_sdk_sqs::Client;
+use aws_sdk_sqs::config::Builder;
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::operation::change_message_visibility_batch::builders::ChangeMessageVisibilityBatchFluentBuilder as Visibility;
 use aws_sdk_sqs::operation::delete_message_batch::builders::DeleteMessageBatchFluentBuilder as Deletion;
@@ -20,6 +22,8 @@ use nightshift_pipeline::Unsettled;
 const MOST_ENTRIES: usize = 10;
 /// Calls under way at a time.
 const CALLS: usize = 8;
+/// How long one try of a call may take.
+const ATTEMPT: Duration = Duration::from_secs(5);
 /// Tries of an entry.
 const TRIES: usize = 6;
 
@@ -121,7 +125,12 @@ async fn once(
                     .receipt_handle(handle);
                 call = call.entries(entry.build().map_err(|error| error.to_string())?);
             }
-            let answer = call.send().await.map_err(|error| told(&error))?;
+            let answer = call
+                .customize()
+                .config_override(brief())
+                .send()
+                .await
+                .map_err(|error| told(&error))?;
             Ok(answer.failed)
         }
         Action::Hold(secs) => {
@@ -135,10 +144,21 @@ async fn once(
                     .visibility_timeout(i32::try_from(secs).unwrap_or(i32::MAX));
                 call = call.entries(entry.build().map_err(|error| error.to_string())?);
             }
-            let answer = call.send().await.map_err(|error| told(&error))?;
+            let answer = call
+                .customize()
+                .config_override(brief())
+                .send()
+                .await
+                .map_err(|error| told(&error))?;
             Ok(answer.failed)
         }
     }
+}
+
+/// The client's limit is that of a long poll; here, silence for so long means that nobody is there.
+fn brief() -> Builder {
+    let timeouts = TimeoutConfig::builder().operation_attempt_timeout(ATTEMPT);
+    Builder::new().timeout_config(timeouts.build())
 }
 
 /// An error of the SDK, in a line.

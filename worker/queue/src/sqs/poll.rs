@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
@@ -22,8 +23,8 @@ use tokio::time::Instant;
 use super::batch::told;
 use super::held::{Held, Holding};
 use super::payload::{Payload, Payloads, Pointer, pointer};
+use crate::attributes;
 use crate::pace::Failure;
-use crate::{LONG_POLL, attributes};
 
 /// Most messages of one poll.
 pub(super) const MOST_MESSAGES: usize = 10;
@@ -59,14 +60,14 @@ pub(super) struct Poller {
 }
 
 impl Poller {
-    /// Waits for up to this many messages.
-    pub(super) async fn poll(&self, room: usize) -> Result<Polled, Failed> {
+    /// Waits for up to this many messages, this long.
+    pub(super) async fn poll(&self, room: usize, wait: Duration) -> Result<Polled, Failed> {
         let call = self
             .client
             .receive_message()
             .queue_url(&self.queue_url)
             .max_number_of_messages(i32::try_from(room.min(MOST_MESSAGES)).unwrap_or(1))
-            .wait_time_seconds(i32::try_from(LONG_POLL.as_secs()).unwrap_or(20))
+            .wait_time_seconds(i32::try_from(wait.as_secs()).unwrap_or(20))
             .visibility_timeout(i32::try_from(self.visibility_secs).unwrap_or(i32::MAX))
             .message_system_attribute_names(System::SentTimestamp)
             .message_attribute_names("All");

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::fake_sqs::{Answer, FakeSqs, message};
+use super::super::fake_sqs::{Answer, FakeSqs, SILENCE, message};
 use super::super::until_down;
 use super::*;
 
@@ -191,10 +192,11 @@ async fn what_is_asked_is_no_more_than_there_is_room_for_and_polls_side_by_side_
     assert_eq!(came.len(), 3);
     let first = &fake.asked("ReceiveMessage")[0];
     assert_eq!(first["MaxNumberOfMessages"], 3);
-    assert_eq!(first["WaitTimeSeconds"], 20);
+    assert_eq!(first["WaitTimeSeconds"], 0, "the first tells at once");
     assert_eq!(first["VisibilityTimeout"], 40);
     assert_eq!(receive(&source, 95).await.len(), 95);
     let asked = fake.asked("ReceiveMessage");
+    assert!(asked[1..].iter().all(|call| call["WaitTimeSeconds"] == 20));
     assert!(
         asked
             .iter()
@@ -235,4 +237,18 @@ async fn f13_a_bucket_that_is_away_is_told_until_it_is_back() {
     let came = receive(&source, 1).await;
     assert_eq!(texts(&came), [r#"{"an":"alert"}"#]);
     assert_eq!(source.ready(), Ok(()));
+}
+
+#[tokio::test]
+async fn f03_an_end_is_not_held_up_by_a_queue_that_does_not_answer() {
+    let silence = |_: &str, _: &Value, _| Some((SILENCE, Value::Null));
+    let (fake, source) = fake(vec![message("1", "h")], silence).await;
+    receive(&source, 1).await;
+    // From here on, time passes as soon as nothing else does.
+    tokio::time::pause();
+    let before = tokio::time::Instant::now();
+    source.close().await;
+    assert!(before.elapsed() < Duration::from_secs(5));
+    assert!(source.ready().is_err());
+    assert!(fake.asked("DeleteMessageBatch").is_empty());
 }
