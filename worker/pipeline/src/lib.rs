@@ -36,8 +36,9 @@ pub use feedback::{NewPersonVerdict, PersonVerdict};
 pub use intake::{Arrival, Intake, IntakeError, Received, read_message, unreadable_alert};
 pub use muted::{MutePreview, MuteRow, NewMute, PlaceCount};
 pub use port::{
-    Accepted, Cases, Claimed, Closing, DeadLetters, DeliveryError, Destination, Due, Feedback,
-    Inbox, Message, Mutes, Outbox, Places, Sent, Source, SourceError, Spending, StoreError, Wake,
+    Accepted, Cases, Claimed, Closing, DeadLetters, DeliveryError, Destination, Due, Fate,
+    Feedback, Inbox, Message, Mutes, Outbox, Places, Sent, Settled, Source, SourceError, Spending,
+    StoreError, Unsettled, Wake,
 };
 pub use profile::{Profile, Profiles};
 pub use replay::{Difference, ReplayError, Replayed, Side, StepLine, compare, replay};

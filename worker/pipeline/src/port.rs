@@ -1,5 +1,7 @@
 //! What the pipeline needs from outside, as traits: stores, sources and destinations.
 
+mod source;
+
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
@@ -13,48 +15,7 @@ use crate::{
     PersonVerdict, PlaceCount, Report,
 };
 
-/// What a source hands over.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Message {
-    /// Its name at the source, to settle it with.
-    pub id: String,
-    /// Its bytes.
-    pub bytes: Vec<u8>,
-    /// Its attributes.
-    pub attributes: BTreeMap<String, String>,
-}
-
-/// Where messages are taken from.
-#[async_trait]
-pub trait Source: Send + Sync {
-    /// Its name in configuration and metrics.
-    fn name(&self) -> &str;
-
-    /// At most this many messages; none where the source has come to its end.
-    ///
-    /// # Errors
-    ///
-    /// When the source cannot be read; what it holds stays there.
-    async fn receive(&self, most: usize) -> Result<Vec<Message>, SourceError>;
-
-    /// Settles messages whose alerts are committed.
-    ///
-    /// # Errors
-    ///
-    /// When the source does not take it; the messages will come again, as sightings.
-    async fn ack(&self, ids: &[String]) -> Result<(), SourceError>;
-}
-
-/// A source cannot be read or settled.
-#[derive(Debug, thiserror::Error)]
-#[error("the source {source_name} cannot be read")]
-pub struct SourceError {
-    /// Its name.
-    pub source_name: String,
-    /// Why.
-    #[source]
-    pub cause: Box<dyn std::error::Error + Send + Sync>,
-}
+pub use source::{Fate, Message, Settled, Source, SourceError, Unsettled};
 
 /// A store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]

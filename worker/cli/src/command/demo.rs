@@ -106,6 +106,7 @@ async fn intake(app: &App) -> Result<Vec<Accepted>, Exit> {
         clock: Arc::clone(&app.clock),
         meter: app.metrics.clone(),
         options: app.read_options(),
+        patience: std::time::Duration::ZERO,
     };
     let source = DemoSource::new(material::MESSAGES);
     let mut accepted = Vec::new();
@@ -114,7 +115,7 @@ async fn intake(app: &App) -> Result<Vec<Accepted>, Exit> {
             .round(&source, MOST_MESSAGES)
             .await
             .map_err(|error| Exit::Failed(error.into()))?;
-        if round.messages == 0 {
+        if round.ended {
             return Ok(accepted);
         }
         accepted.extend(round.accepted);
