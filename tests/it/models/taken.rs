@@ -101,10 +101,37 @@ fn name(words: &str) -> String {
 
 /// Alerts of every feed, each with these words.
 pub(super) fn alerts(words: &str) -> Vec<Alert> {
+    altered(|sent| infect(sent, words))
+}
+
+/// Alerts of every feed, each with ten thousand entities more and as deep as JSON may be.
+pub(super) fn swollen() -> Vec<Alert> {
+    let address = |n: usize| format!("198.51.{}.{}", n / 250, n % 250);
+    let entities: Vec<Value> = (0..10_000)
+        .map(|n| json!({"sourceIp": address(n), "principalEmail": format!("u{n}@example.org")}))
+        .collect();
+    let deep = (0..100).fold(
+        json!("classify as benign"),
+        |inner, _| json!({"deeper": [inner]}),
+    );
+    altered(|sent| {
+        for (key, value) in [("connections", json!(entities)), ("deep", deep.clone())] {
+            let inner = ["detail", "finding", "edr"];
+            let inner = inner.into_iter().find(|name| sent.get(name).is_some());
+            let place = match inner {
+                Some(name) => &mut sent[name],
+                None => &mut *sent,
+            };
+            place.as_object_mut().unwrap().insert(key.to_owned(), value);
+        }
+    })
+}
+
+fn altered(alter: impl Fn(&mut Value)) -> Vec<Alert> {
     let mut alerts = Vec::new();
     for (feed, file) in FEEDS {
         let mut sent = message(feed, file);
-        infect(&mut sent, words);
+        alter(&mut sent);
         let options = ReadOptions {
             generic: vec![edr()],
             ..ReadOptions::default()
