@@ -111,6 +111,33 @@ pub struct Lease {
     pub epoch: u64,
 }
 
+/// How much there is to do, by the clock of the store.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Backlog {
+    /// High and critical cases that wait for a worker.
+    pub urgent: u64,
+    /// All others that wait for one.
+    pub others: u64,
+    /// Seconds since the oldest of them was accepted, or last given back; 0 where none waits.
+    pub oldest_secs: f64,
+    /// Cases that run.
+    pub running: u64,
+    /// Reports that a destination does not show yet and may still take.
+    pub outbox: u64,
+    /// Seconds since the oldest of them was wished; 0 where there is none.
+    pub outbox_oldest_secs: f64,
+    /// Dead letters that were not read again yet.
+    pub dead_letters: u64,
+}
+
+impl Backlog {
+    /// All cases that wait for a worker: what `inbox_max` is compared with.
+    #[must_use]
+    pub const fn waiting(&self) -> u64 {
+        self.urgent + self.others
+    }
+}
+
 /// A case in a list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CaseRow {

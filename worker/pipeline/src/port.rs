@@ -1,5 +1,6 @@
 //! What the pipeline needs from outside, as traits: stores, sources and destinations.
 
+mod outbox;
 mod source;
 
 use std::collections::BTreeMap;
@@ -10,11 +11,12 @@ use nightshift_alert::{Alert, Severity};
 use nightshift_engine::{Conclusion, Event};
 
 use crate::{
-    Admission, Arrival, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, Charge, DaySpent,
-    DeadLetter, JournalLine, Lane, Lease, Mute, MutePreview, MuteRow, NewMute, NewPersonVerdict,
-    PersonVerdict, PlaceCount, Report,
+    Admission, Arrival, Backlog, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, Charge,
+    DaySpent, DeadLetter, JournalLine, Lane, Lease, Mute, MutePreview, MuteRow, NewMute,
+    NewPersonVerdict, PersonVerdict, PlaceCount, Report,
 };
 
+pub use outbox::{DeliveryError, Destination, Due, Outbox, Sent};
 pub use source::{Fate, Message, Settled, Source, SourceError, Unsettled};
 
 /// A store did not do what it was asked.
@@ -187,6 +189,13 @@ pub trait Cases: Send + Sync {
     ///
     /// When the store cannot be read.
     async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError>;
+
+    /// How much there is to do. Cheap enough to be asked every few seconds.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    async fn backlog(&self) -> Result<Backlog, StoreError>;
 }
 
 /// A bell that rings when there may be work: a case to claim, or a report to deliver.
@@ -286,94 +295,4 @@ pub trait Places: Send + Sync {
     ///
     /// When the store cannot be read.
     async fn places(&self) -> Result<Vec<PlaceCount>, StoreError>;
-}
-
-/// A report that a destination does not show yet.
-#[derive(Debug, Clone)]
-pub struct Due {
-    /// The case.
-    pub case_id: CaseId,
-    /// The version that should be shown.
-    pub version: u64,
-    /// What the destination called it when it was shown last.
-    pub remote_id: Option<String>,
-    /// Tries so far.
-    pub attempts: u32,
-    /// The report.
-    pub report: Report,
-}
-
-/// The deliveries that are not yet fulfilled.
-#[async_trait]
-pub trait Outbox: Send + Sync {
-    /// What this destination should show and does not: the most severe first, then the longest wished.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be read.
-    async fn due(&self, destination: &str, most: usize) -> Result<Vec<Due>, StoreError>;
-
-    /// Notes that a version is shown.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be written; the version will be sent again.
-    async fn sent(&self, destination: &str, due: &Due, sent: &Sent) -> Result<(), StoreError>;
-
-    /// Notes that a try failed, and when to try again.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be written.
-    async fn failed(
-        &self,
-        destination: &str,
-        due: &Due,
-        error: &DeliveryError,
-        retry_at: Option<DateTime<Utc>>,
-    ) -> Result<(), StoreError>;
-}
-
-/// A destination shows a report.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Sent {
-    /// What the destination calls it, to edit it later.
-    pub remote_id: Option<String>,
-}
-
-/// A destination did not take a report.
-#[derive(Debug, thiserror::Error)]
-pub enum DeliveryError {
-    /// It may take it later.
-    #[error("{what}")]
-    Later {
-        /// What it said.
-        what: String,
-        /// Not before this many seconds.
-        after_secs: Option<u64>,
-    },
-    /// It never will.
-    #[error("{what}")]
-    Never {
-        /// What it said.
-        what: String,
-    },
-}
-
-/// Where reports go.
-#[async_trait]
-pub trait Destination: Send + Sync {
-    /// Its name in configuration and metrics.
-    fn name(&self) -> &str;
-
-    /// Shows a report: posts it, or edits what `remote_id` names. The same report twice shows once.
-    ///
-    /// # Errors
-    ///
-    /// When it is not shown.
-    async fn deliver(
-        &self,
-        report: &Report,
-        remote_id: Option<&str>,
-    ) -> Result<Sent, DeliveryError>;
 }

@@ -24,6 +24,7 @@ macro_rules! on_both_stores {
 }
 
 mod admission;
+mod backlog;
 mod cases;
 mod feedback;
 mod inbox;

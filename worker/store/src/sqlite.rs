@@ -3,7 +3,9 @@
 //! `synchronous=FULL`, one writing thread per process, a transaction per group of requests; leases hold the host's
 //! boot and the process, so that the case of a dead process is free at once.
 
+mod backlog;
 mod cases;
+mod claim;
 mod dead_letters;
 mod feedback;
 mod host;

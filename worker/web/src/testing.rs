@@ -14,7 +14,7 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::{ReadOptions, Severity};
 use nightshift_engine::{Clock, Event};
 use nightshift_pipeline::{
-    CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, Cases, Charge, Claimed, Closing,
+    Backlog, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, Cases, Charge, Claimed, Closing,
     DeliveryRow, JournalLine, Lane, Lease, Member, Message, PlaceCount, Places, Report, Sender,
     Sighting, StoreError, read_message,
 };
@@ -196,6 +196,10 @@ impl Cases for Store {
     async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError> {
         self.here()?;
         Ok(BTreeMap::new())
+    }
+
+    async fn backlog(&self) -> Result<Backlog, StoreError> {
+        Err(StoreError::LeaseLost)
     }
 }
 

@@ -6,12 +6,12 @@ use async_trait::async_trait;
 use nightshift_alert::Severity;
 use nightshift_engine::Event;
 use nightshift_pipeline::{
-    CaseFilter, CaseId, CaseRow, CaseView, Cases, Charge, Claimed, Closing, JournalLine, Lane,
-    Lease, StoreError,
+    Backlog, CaseFilter, CaseId, CaseRow, CaseView, Cases, Charge, Claimed, Closing, JournalLine,
+    Lane, Lease, StoreError,
 };
 
 use super::PostgresStore;
-use super::read;
+use super::{backlog, read};
 
 #[async_trait]
 impl Cases for PostgresStore {
@@ -71,7 +71,14 @@ impl Cases for PostgresStore {
 
     async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError> {
         self.look("count waiting cases", |session| async move {
-            read::waiting(&session).await
+            backlog::waiting(&session).await
+        })
+        .await
+    }
+
+    async fn backlog(&self) -> Result<Backlog, StoreError> {
+        self.look("count what there is to do", |session| async move {
+            backlog::read(&session).await
         })
         .await
     }

@@ -21,6 +21,7 @@ const SUSPECTS: &str =
 /// A running case whose lease has ended waits again. It has crashed, unless the database was restarted since the lease
 /// was last renewed: then no worker could renew it.
 const FREE: &str = "UPDATE cases SET status = 'queued', lease_holder = NULL, lease_until = NULL, \
+     waiting_since = clock_timestamp(), \
      crashes = crashes + CASE WHEN leased_at < pg_postmaster_start_time() THEN 0 ELSE 1 END \
      WHERE id IN (SELECT id FROM cases WHERE status = 'running' AND lease_until < clock_timestamp() \
          ORDER BY id FOR UPDATE SKIP LOCKED)";
@@ -80,7 +81,8 @@ const RENEW: &str = "WITH ours AS ( \
      ) \
      UPDATE cases SET leased_at = clock_timestamp(), lease_until = clock_timestamp() + make_interval(secs => $3) \
      FROM ours WHERE cases.id = ours.id";
-const RELEASE: &str = "UPDATE cases SET status = 'queued', lease_holder = NULL, lease_until = NULL \
+const RELEASE: &str = "UPDATE cases SET status = 'queued', lease_holder = NULL, lease_until = NULL, \
+         waiting_since = clock_timestamp() \
      WHERE id = $1 AND epoch = $2 AND status = 'running'";
 
 /// The version of journals that this program folds, as a column holds it.

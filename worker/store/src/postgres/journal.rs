@@ -56,7 +56,7 @@ const END: &str = "WITH next AS ( \
              journal_seq = CASE WHEN next.case_id IS NULL THEN journal_seq ELSE 0 END, \
              severity = coalesce(next.severity, cases.severity), content = coalesce(next.content, cases.content), \
              title = coalesce(next.title, cases.title), type = coalesce(next.type, cases.type), \
-             touched_at = coalesce(next.received_at, touched_at) \
+             touched_at = coalesce(next.received_at, touched_at), waiting_since = clock_timestamp() \
          FROM (VALUES (1)) AS one LEFT JOIN next ON true \
          WHERE cases.id = $1 AND cases.revision = $2 AND epoch = $3 AND status = 'running' AND last_write = $4 \
          RETURNING cases.id, cases.revision \

@@ -1,7 +1,5 @@
 //! Reading cases: lists, one whole case, its journal.
 
-use std::collections::BTreeMap;
-
 use nightshift_alert::{Alert, Severity};
 use nightshift_engine::{Event, read_event};
 use nightshift_pipeline::{
@@ -32,7 +30,6 @@ const SIGHTINGS: &str = "SELECT received_at, source, count, note FROM sightings 
 const MEMBERS: &str = "SELECT received_at, source, key, severity::text, title FROM arrivals \
      WHERE case_id = $1 AND outcome = 'member' ORDER BY id DESC LIMIT $2";
 const DELIVERIES: &str = "SELECT destination, wanted, sent, attempts, error FROM deliveries WHERE case_id = $1 ORDER BY destination";
-const WAITING: &str = "SELECT severity::text, count(*) FROM cases WHERE status IN ('queued', 'running') GROUP BY severity";
 
 /// Cases that fit the filter, the newest first. Letters are folded as those of SQLite are, those of ASCII alone.
 pub(super) async fn list(session: &Session, filter: &CaseFilter) -> Result<Vec<CaseRow>, Failure> {
@@ -147,14 +144,6 @@ pub(super) async fn journal(
                 event: row.try_get(3)?,
             })
         })
-        .collect()
-}
-
-/// How many cases wait or run.
-pub(super) async fn waiting(session: &Session) -> Result<BTreeMap<Severity, u64>, Failure> {
-    let rows = session.rows(WAITING, []).await?;
-    rows.iter()
-        .map(|row| Ok((get_severity(row, 0)?, count(row, 1)?)))
         .collect()
 }
 

@@ -11,7 +11,8 @@ use super::thread::Failure;
 
 const STATUS: &str = "SELECT status FROM cases WHERE id = ?1";
 const REVISE: &str = "UPDATE cases SET revision = revision + 1, status = 'queued', severity = ?2, content = ?3, title = ?4, \
-     type = ?5, touched_at = ?6, crashes = 0, lease_holder = NULL, lease_until = NULL WHERE id = ?1";
+     type = ?5, touched_at = ?6, crashes = 0, lease_holder = NULL, lease_until = NULL, \
+     waiting_since = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') WHERE id = ?1";
 /// The latest alert that counts for its case; a state that was noted before it counts no more.
 const NOTE: &str = "UPDATE cases SET feed_state = NULL, updated_at = coalesce(?2, updated_at), \
      severity = max(severity, ?3) WHERE id = ?1";
