@@ -263,6 +263,10 @@ pub struct DeliveryRow {
     pub attempts: u32,
     /// What the last try said.
     pub error: Option<String>,
+    /// The destination never will take it; nobody tries again before there is a new version.
+    pub given_up: bool,
+    /// Nobody knows how the last try ended.
+    pub in_doubt: bool,
 }
 
 /// A message that could not be read.

@@ -126,6 +126,8 @@ pub(crate) fn view(report: Option<Report>) -> CaseView {
             sent: 1,
             attempts: 3,
             error: Some("channel_not_found".into()),
+            given_up: false,
+            in_doubt: false,
         }],
     }
 }

@@ -29,7 +29,8 @@ const REPORT: &str =
 const SIGHTINGS: &str = "SELECT received_at, source, count, note FROM sightings WHERE case_id = $1 ORDER BY id DESC LIMIT $2";
 const MEMBERS: &str = "SELECT received_at, source, key, severity::text, title FROM arrivals \
      WHERE case_id = $1 AND outcome = 'member' ORDER BY id DESC LIMIT $2";
-const DELIVERIES: &str = "SELECT destination, wanted, sent, attempts, error FROM deliveries WHERE case_id = $1 ORDER BY destination";
+const DELIVERIES: &str = "SELECT destination, wanted, sent, attempts, error, given_up, begun_at IS NOT NULL FROM deliveries \
+     WHERE case_id = $1 ORDER BY destination";
 
 /// Cases that fit the filter, the newest first. Letters are folded as those of SQLite are, those of ASCII alone.
 pub(super) async fn list(session: &Session, filter: &CaseFilter) -> Result<Vec<CaseRow>, Failure> {
@@ -187,6 +188,8 @@ async fn deliveries(session: &Session, id: &str) -> Result<Vec<DeliveryRow>, Fai
                 sent: count(row, 2)?,
                 attempts: u32::try_from(attempts).unwrap_or_default(),
                 error: row.try_get(4)?,
+                given_up: row.try_get(5)?,
+                in_doubt: row.try_get(6)?,
             })
         })
         .collect()

@@ -28,7 +28,8 @@ const REPORT: &str =
 const SIGHTINGS: &str = "SELECT received_at, source, count, note FROM sightings WHERE case_id = ?1 ORDER BY id DESC LIMIT ?2";
 const MEMBERS: &str = "SELECT received_at, source, key, severity, title FROM arrivals \
      WHERE case_id = ?1 AND outcome = 'member' ORDER BY id DESC LIMIT ?2";
-const DELIVERIES: &str = "SELECT destination, wanted, sent, attempts, error FROM deliveries WHERE case_id = ?1 ORDER BY destination";
+const DELIVERIES: &str = "SELECT destination, wanted, sent, attempts, error, given_up, begun_at IS NOT NULL FROM deliveries \
+     WHERE case_id = ?1 ORDER BY destination";
 
 /// Cases that fit the filter, the newest first.
 pub(super) fn list(connection: &Connection, filter: &CaseFilter) -> Result<Vec<CaseRow>, Failure> {
@@ -204,6 +205,8 @@ fn deliveries(connection: &Connection, id: &str) -> Result<Vec<DeliveryRow>, Fai
             sent: u64::try_from(sent).unwrap_or_default(),
             attempts: row.get(3)?,
             error: row.get(4)?,
+            given_up: row.get(5)?,
+            in_doubt: row.get(6)?,
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)

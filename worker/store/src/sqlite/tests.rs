@@ -1,7 +1,7 @@
 //! What only SQLite promises: files, locks, and the leases of dead processes.
 
 use nightshift_pipeline::{
-    Admission, AdmissionPolicy, Cases, Charge, Inbox, Lane, Places, StoreError,
+    Admission, AdmissionPolicy, Cases, Charge, Inbox, Lane, Outbox, Places, StoreError,
 };
 
 use super::*;
@@ -29,6 +29,18 @@ async fn f01_r2_the_case_of_a_dead_process_is_free_at_once() {
     let taken = store.claim(Lane::Any, 1).await.unwrap().remove(0);
     assert_eq!(taken.lease.epoch, lost.lease.epoch + 1);
     assert_eq!((taken.crashes, taken.events.len()), (1, 1));
+}
+
+#[tokio::test]
+async fn f01_the_destination_of_a_dead_process_is_free_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(&options(folder.path())).unwrap();
+    let mut dead = store.clone();
+    dead.holder = Holder("another-boot:1:1".to_owned());
+    let lease = Duration::from_secs(30);
+    assert!(dead.serve("soc", "dead", lease).await.unwrap());
+    assert!(store.serve("soc", "alive", lease).await.unwrap());
+    assert!(!dead.serve("soc", "dead", lease).await.unwrap());
 }
 
 #[test]
