@@ -1,6 +1,7 @@
 //! What a store says of cases: rows, leases, sightings, dead letters.
 
 use std::fmt;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, Severity};
@@ -98,6 +99,15 @@ pub enum Lane {
     Urgent,
     /// Any.
     Any,
+}
+
+/// How long a case has to have waited: while all models are down, the rules take what can wait no longer for one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waited {
+    /// High and critical ones.
+    pub urgent: Duration,
+    /// All others.
+    pub others: Duration,
 }
 
 /// The right to write a case until its end; each claim has a greater epoch.

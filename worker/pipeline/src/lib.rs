@@ -25,7 +25,7 @@ pub use admission::{
 pub use budget::{Charge, DayBudget, DaySpent, Purse, is_urgent};
 pub use case::{
     Backlog, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, DeadLetter, DeliveryRow, Lane,
-    Lease, Member, Sighting,
+    Lease, Member, Sighting, Waited,
 };
 pub use delivery::{Delivery, deliver_due};
 pub use export::{

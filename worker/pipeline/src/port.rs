@@ -13,7 +13,7 @@ use nightshift_engine::{Conclusion, Event};
 use crate::{
     Admission, Arrival, Backlog, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, Charge,
     DaySpent, DeadLetter, JournalLine, Lane, Lease, Mute, MutePreview, MuteRow, NewMute,
-    NewPersonVerdict, PersonVerdict, PlaceCount, Report,
+    NewPersonVerdict, PersonVerdict, PlaceCount, Report, Waited,
 };
 
 pub use outbox::{DeliveryError, Destination, Due, Outbox, Sent};
@@ -104,6 +104,8 @@ pub struct Closing {
     pub report: Report,
     /// The destinations that should show it.
     pub destinations: Vec<String>,
+    /// It was concluded without a model because all were down: it is triaged again when they are back.
+    pub wants_model: bool,
 }
 
 /// Cases, their journals and their leases.
@@ -116,6 +118,26 @@ pub trait Cases: Send + Sync {
     ///
     /// When the store cannot be read or written.
     async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<Claimed>, StoreError>;
+
+    /// The same, of cases that have waited so long, by the store's clock, since they were accepted or last given back.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read or written.
+    async fn claim_waited(
+        &self,
+        lane: Lane,
+        most: usize,
+        waited: Waited,
+    ) -> Result<Vec<Claimed>, StoreError>;
+
+    /// Queues a new revision of up to this many of the cases that were concluded without a model because all were down,
+    /// the most severe first; how many. 0: none is left.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be written.
+    async fn again_with_models(&self, most: usize) -> Result<u64, StoreError>;
 
     /// Takes this case, if it is not over and nobody else has it.
     ///
@@ -132,7 +154,7 @@ pub trait Cases: Send + Sync {
     /// When the store cannot be written.
     async fn renew(&self, leases: &[Lease]) -> Result<(), StoreError>;
 
-    /// Gives a case back, so that it goes on elsewhere or later.
+    /// Gives a case back, so that it goes on elsewhere or later. That is neither an attempt nor a crash of it.
     ///
     /// # Errors
     ///

@@ -299,6 +299,7 @@ impl Journal for CaseJournal {
             conclusion: conclusion.clone(),
             report,
             destinations: self.destinations.clone(),
+            wants_model: false,
         };
         self.triage
             .cases

@@ -32,6 +32,7 @@ mod journals;
 mod leases;
 mod ledger;
 mod lists;
+mod models_down;
 mod mutes;
 mod outbox;
 mod reading;

@@ -4,6 +4,7 @@
 //! request whose connection is lost is made again, and finds out first whether it was made before. Nothing here decides:
 //! admission is a pure function of the pipeline that is asked within the accepting transaction.
 
+mod again;
 mod backlog;
 mod cases;
 mod claim;

@@ -16,7 +16,7 @@ use nightshift_engine::{Clock, Event};
 use nightshift_pipeline::{
     Backlog, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, Cases, Charge, Claimed, Closing,
     DeliveryRow, JournalLine, Lane, Lease, Member, Message, PlaceCount, Places, Report, Sender,
-    Sighting, StoreError, read_message,
+    Sighting, StoreError, Waited, read_message,
 };
 use tower::ServiceExt as _;
 
@@ -143,6 +143,14 @@ impl Places for Store {
 #[async_trait]
 impl Cases for Store {
     async fn claim(&self, _: Lane, _: usize) -> Result<Vec<Claimed>, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn claim_waited(&self, _: Lane, _: usize, _: Waited) -> Result<Vec<Claimed>, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn again_with_models(&self, _: usize) -> Result<u64, StoreError> {
         Err(StoreError::LeaseLost)
     }
 

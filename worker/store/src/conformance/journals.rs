@@ -103,6 +103,7 @@ pub(crate) fn whole_journal(claimed: &Claimed) -> (Vec<Event>, Closing) {
         conclusion,
         report,
         destinations: vec!["soc".into()],
+        wants_model: false,
     };
     (events, closing)
 }

@@ -7,7 +7,7 @@ use nightshift_alert::Severity;
 use nightshift_engine::Event;
 use nightshift_pipeline::{
     Backlog, CaseFilter, CaseId, CaseRow, CaseView, Cases, Charge, Claimed, Closing, JournalLine,
-    Lane, Lease, StoreError,
+    Lane, Lease, StoreError, Waited,
 };
 
 use super::PostgresStore;
@@ -16,7 +16,20 @@ use super::{backlog, read};
 #[async_trait]
 impl Cases for PostgresStore {
     async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<Claimed>, StoreError> {
-        self.claim_best(lane, most).await
+        self.claim_best(lane, most, None).await
+    }
+
+    async fn claim_waited(
+        &self,
+        lane: Lane,
+        most: usize,
+        waited: Waited,
+    ) -> Result<Vec<Claimed>, StoreError> {
+        self.claim_best(lane, most, Some(waited)).await
+    }
+
+    async fn again_with_models(&self, most: usize) -> Result<u64, StoreError> {
+        self.queue_for_models(most).await
     }
 
     async fn claim_one(&self, id: &CaseId) -> Result<Option<Claimed>, StoreError> {

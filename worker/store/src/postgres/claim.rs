@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use nightshift_alert::{Alert, Severity};
 use nightshift_engine::{Event, JOURNAL_VERSION, read_event};
-use nightshift_pipeline::{CaseId, Claimed, Lane, Lease, StoreError};
+use nightshift_pipeline::{CaseId, Claimed, Lane, Lease, StoreError, Waited};
 use tokio_postgres::Row;
 
 use super::PostgresStore;
@@ -37,6 +37,8 @@ const TAKE: &str = "WITH best AS MATERIALIZED ( \
                  WHERE status = 'queued' AND cases.severity = level.severity AND crashes < 2 \
                      AND NOT EXISTS (SELECT FROM unread_journals AS unread WHERE unread.case_id = cases.id \
                          AND unread.revision = cases.revision AND unread.version >= $3) \
+                     AND ($6::double precision IS NULL OR waiting_since <= clock_timestamp() - make_interval(secs => \
+                         CASE WHEN cases.severity >= 'high' THEN $6 ELSE $7::double precision END)) \
                  ORDER BY touched_at LIMIT 2 * $2::bigint + 16) AS one \
              UNION ALL \
              (SELECT id, severity, touched_at FROM cases \
@@ -45,6 +47,8 @@ const TAKE: &str = "WITH best AS MATERIALIZED ( \
                      AND NOT EXISTS (SELECT FROM cases AS other WHERE other.status = 'running' AND other.crashes >= 2) \
                      AND NOT EXISTS (SELECT FROM unread_journals AS unread WHERE unread.case_id = cases.id \
                          AND unread.revision = cases.revision AND unread.version >= $3) \
+                     AND ($6::double precision IS NULL OR waiting_since <= clock_timestamp() - make_interval(secs => \
+                         CASE WHEN cases.severity >= 'high' THEN $6 ELSE $7::double precision END)) \
                  ORDER BY severity DESC, touched_at LIMIT 1) \
          ) AS waiting \
      ), locked AS ( \
@@ -90,6 +94,27 @@ fn journal_version() -> i32 {
     revision(JOURNAL_VERSION)
 }
 
+/// Which cases a claim may take.
+struct Wanted {
+    least: Severity,
+    /// How long they have waited; none: it does not matter.
+    urgent_secs: Option<f64>,
+    other_secs: Option<f64>,
+}
+
+impl Wanted {
+    fn new(lane: Lane, waited: Option<Waited>) -> Self {
+        Self {
+            least: match lane {
+                Lane::Urgent => Severity::High,
+                Lane::Any => Severity::Informational,
+            },
+            urgent_secs: waited.map(|waited| waited.urgent.as_secs_f64()),
+            other_secs: waited.map(|waited| waited.others.as_secs_f64()),
+        }
+    }
+}
+
 /// A case that was taken, before it was read.
 struct Taken {
     lease: Lease,
@@ -118,21 +143,19 @@ impl PostgresStore {
         &self,
         lane: Lane,
         most: usize,
+        waited: Option<Waited>,
     ) -> Result<Vec<Claimed>, StoreError> {
+        let wanted = Wanted::new(lane, waited);
         let mut tries = self.database.tries("claim cases");
         loop {
-            match self.database.within(self.try_claim(lane, most)).await {
+            match self.database.within(self.try_claim(&wanted, most)).await {
                 Ok(claimed) => return Ok(claimed),
                 Err(failure) => tries.again(failure).await?,
             }
         }
     }
 
-    async fn try_claim(&self, lane: Lane, most: usize) -> Result<Vec<Claimed>, Failure> {
-        let least = match lane {
-            Lane::Urgent => Severity::High,
-            Lane::Any => Severity::Informational,
-        };
+    async fn try_claim(&self, wanted: &Wanted, most: usize) -> Result<Vec<Claimed>, Failure> {
         let session = self.database.session(&[SUSPECTS, FREE, TAKE]).await?;
         let first = limit(most);
         let (_, _, freed, rows) = tokio::try_join!(
@@ -140,7 +163,7 @@ impl PostgresStore {
             session.say("BEGIN"),
             session.row(SUSPECTS, []),
             session.change(FREE, []),
-            self.take(&session, least, first),
+            self.take(&session, wanted, first),
         )?;
         if freed > 0 {
             tracing::warn!(cases = freed, "leases had ended; their cases go on");
@@ -158,7 +181,7 @@ impl PostgresStore {
             }
             rows = if claimed.len() < most && claimed.len() < rows.len() {
                 let rest = limit(most - claimed.len());
-                self.take(&session, least, rest).await?
+                self.take(&session, wanted, rest).await?
             } else {
                 Vec::new()
             };
@@ -169,18 +192,20 @@ impl PostgresStore {
     async fn take(
         &self,
         session: &Session,
-        least: Severity,
+        wanted: &Wanted,
         most: i64,
     ) -> Result<Vec<Row>, Failure> {
         let mut rows = session
             .rows(
                 TAKE,
                 [
-                    &least.as_str(),
+                    &wanted.least.as_str(),
                     &most,
                     &journal_version(),
                     &self.holder,
                     &self.lease_secs,
+                    &wanted.urgent_secs,
+                    &wanted.other_secs,
                 ],
             )
             .await?;

@@ -50,7 +50,7 @@ const END: &str = "WITH next AS ( \
          RETURNING * \
      ), ended AS ( \
          UPDATE cases SET verdict = $7, leaning = $8, assessed_severity = $9::text::severity, concluded_at = $5, \
-             lease_holder = NULL, lease_until = NULL, crashes = 0, \
+             lease_holder = NULL, lease_until = NULL, crashes = 0, wants_model = $10 AND next.case_id IS NULL, \
              status = CASE WHEN next.case_id IS NULL THEN $6 ELSE 'queued' END, \
              revision = revision + CASE WHEN next.case_id IS NULL THEN 0 ELSE 1 END, \
              journal_seq = CASE WHEN next.case_id IS NULL THEN journal_seq ELSE 0 END, \
@@ -209,8 +209,17 @@ impl PostgresStore {
         let (reason, confidence) = (&conclusion.reason.as_str(), &conclusion.confidence.as_str());
         let assessed = &conclusion.assessed_severity.as_str();
         let destinations: Vec<_> = closing.destinations.iter().map(|name| text(name)).collect();
-        let ended: [Value<'_>; 9] = [
-            id, revision, epoch, name, at, status, verdict, leaning, assessed,
+        let ended: [Value<'_>; 10] = [
+            id,
+            revision,
+            epoch,
+            name,
+            at,
+            status,
+            verdict,
+            leaning,
+            assessed,
+            &closing.wants_model,
         ];
         let concluded: [Value<'_>; 12] = [
             id, revision, epoch, name, at, status, verdict, leaning, reason, confidence, assessed,

@@ -8,7 +8,7 @@ use nightshift_alert::Severity;
 use nightshift_engine::Event;
 use nightshift_pipeline::{
     Backlog, CaseFilter, CaseId, CaseRow, CaseView, Cases, Charge, Claimed, Closing, JournalLine,
-    Lane, Lease, StoreError,
+    Lane, Lease, StoreError, Waited,
 };
 use rusqlite::{Connection, params};
 
@@ -27,7 +27,7 @@ const ADD_CONCLUSION: &str = "INSERT INTO conclusions \
      (case_id, revision, concluded_at, verdict, leaning, reason, confidence, assessed_severity, report) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 const END: &str = "UPDATE cases SET status = ?2, verdict = ?3, leaning = ?4, assessed_severity = ?5, concluded_at = ?6, \
-     crashes = 0, lease_holder = NULL, lease_until = NULL WHERE id = ?1";
+     wants_model = ?7, crashes = 0, lease_holder = NULL, lease_until = NULL WHERE id = ?1";
 const ARRIVED: &str = "SELECT sightings, members FROM cases WHERE id = ?1";
 const WISH: &str = "INSERT INTO deliveries (case_id, destination, wanted, wished_at) VALUES (?1, ?2, 1, ?3) \
      ON CONFLICT (case_id, destination) DO UPDATE \
@@ -35,7 +35,27 @@ const WISH: &str = "INSERT INTO deliveries (case_id, destination, wanted, wished
 #[async_trait]
 impl Cases for SqliteStore {
     async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<Claimed>, StoreError> {
-        self.claim_best(lane, most).await
+        self.claim_best(lane, most, None).await
+    }
+
+    async fn claim_waited(
+        &self,
+        lane: Lane,
+        most: usize,
+        waited: Waited,
+    ) -> Result<Vec<Claimed>, StoreError> {
+        self.claim_best(lane, most, Some(waited)).await
+    }
+
+    async fn again_with_models(&self, most: usize) -> Result<u64, StoreError> {
+        let queued = self
+            .thread
+            .run("queue cases for models", move |connection| {
+                revisions::with_models(connection, most)
+            })
+            .await?;
+        self.bell.ring();
+        Ok(queued)
     }
 
     async fn claim_one(&self, id: &CaseId) -> Result<Option<Claimed>, StoreError> {
@@ -183,7 +203,8 @@ fn close(connection: &Connection, lease: &Lease, closing: &Closing) -> Result<()
         conclusion.verdict.as_str(),
         conclusion.leaning.as_str(),
         severity(conclusion.assessed_severity),
-        at
+        at,
+        closing.wants_model
     ])?;
     let mut wish = connection.prepare_cached(WISH)?;
     for destination in &closing.destinations {

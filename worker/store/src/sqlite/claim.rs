@@ -2,7 +2,7 @@
 
 use nightshift_alert::Severity;
 use nightshift_engine::JOURNAL_VERSION;
-use nightshift_pipeline::{CaseId, Claimed, Lane, Lease, StoreError};
+use nightshift_pipeline::{CaseId, Claimed, Lane, Lease, StoreError, Waited};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::host::{Holder, uptime_secs};
@@ -25,7 +25,11 @@ const NEXT: &str = "SELECT id FROM cases WHERE status = 'queued' AND severity >=
              AND NOT EXISTS (SELECT 1 FROM cases AS other WHERE other.status = 'running' AND other.crashes >= 2) \
              AND NOT EXISTS (SELECT 1 FROM unread_journals AS unread WHERE unread.case_id = suspect.id \
                  AND unread.revision = suspect.revision AND unread.version >= ?3) \
+             AND (?4 IS NULL OR unixepoch('now', 'subsec') - unixepoch(coalesce(waiting_since, touched_at), 'subsec') \
+                 >= CASE WHEN severity >= 3 THEN ?4 ELSE ?5 END) \
          ORDER BY severity DESC, touched_at LIMIT 1)) \
+     AND (?4 IS NULL OR unixepoch('now', 'subsec') - unixepoch(coalesce(waiting_since, touched_at), 'subsec') \
+         >= CASE WHEN severity >= 3 THEN ?4 ELSE ?5 END) \
      ORDER BY CASE severity WHEN 4 THEN 4.0 \
          ELSE min(severity + (unixepoch('now') - unixepoch(touched_at)) / 1800.0, 3.99) END DESC, touched_at \
      LIMIT ?2";
@@ -47,6 +51,7 @@ impl SqliteStore {
         &self,
         lane: Lane,
         most: usize,
+        waited: Option<Waited>,
     ) -> Result<Vec<Claimed>, StoreError> {
         let least = match lane {
             Lane::Urgent => severity(Severity::High),
@@ -59,7 +64,7 @@ impl SqliteStore {
                 let mut claimed = Vec::new();
                 // Those that cannot be read are noted at the first look, and leave their place to others.
                 loop {
-                    let ids = next(connection, least, most - claimed.len())?;
+                    let ids = next(connection, least, most - claimed.len(), waited)?;
                     if ids.is_empty() {
                         return Ok(claimed);
                     }
@@ -152,12 +157,18 @@ fn free(connection: &Connection) -> Result<(), Failure> {
     Ok(())
 }
 
-fn next(connection: &Connection, least: i64, most: usize) -> Result<Vec<CaseId>, Failure> {
+fn next(
+    connection: &Connection,
+    least: i64,
+    most: usize,
+    waited: Option<Waited>,
+) -> Result<Vec<CaseId>, Failure> {
     let limit = i64::try_from(most).unwrap_or(i64::MAX);
     let mut statement = connection.prepare_cached(NEXT)?;
-    let ids = statement.query_map(params![least, limit, JOURNAL_VERSION], |row| {
-        Ok(CaseId(row.get(0)?))
-    })?;
+    let urgent = waited.map(|waited| waited.urgent.as_secs_f64());
+    let others = waited.map(|waited| waited.others.as_secs_f64());
+    let values = params![least, limit, JOURNAL_VERSION, urgent, others];
+    let ids = statement.query_map(values, |row| Ok(CaseId(row.get(0)?)))?;
     Ok(ids.collect::<Result<_, _>>()?)
 }
 

@@ -21,12 +21,13 @@ const HOLD: &str = "SELECT FROM cases WHERE id IN ( \
          CROSS JOIN LATERAL (SELECT id FROM cases WHERE cases.key = wanted.key ORDER BY opened_at DESC, number DESC LIMIT 1) \
              AS latest) \
      ORDER BY id FOR NO KEY UPDATE";
-/// The latest case of each key. What somebody asked for is no revision of the day; what waits is.
+/// The latest case of each key. What somebody asked for, or a model was missing for, is no revision of
+/// the day; what waits is.
 const KNOWN: &str = "SELECT wanted.key, c.id, c.status, coalesce(c.concluded_at, c.touched_at), c.verdict, \
          c.feed_state::text, c.updated_at, c.journal_seq > 0, waiting.alert IS NOT NULL, \
          coalesce(waiting.alert, a.alert)::text, \
          (SELECT count(*) FROM alerts r WHERE r.case_id = c.id AND r.revision > 1 \
-             AND r.received_at > wanted.day_ago AND r.why IS DISTINCT FROM 'asked') \
+             AND r.received_at > wanted.day_ago AND coalesce(r.why, '') NOT IN ('asked', 'models_back')) \
          + (SELECT count(*) FROM pending_revisions p WHERE p.case_id = c.id), \
          (SELECT v.verdict FROM person_verdicts v WHERE v.case_id = c.id ORDER BY v.id DESC LIMIT 1) \
      FROM unnest($1::text[], $2::timestamptz[]) AS wanted (key, day_ago) \
