@@ -209,6 +209,16 @@ pub struct CaseFilter {
     pub limit: usize,
 }
 
+/// A triage that was called off.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CalledOff {
+    /// The case.
+    pub case_id: CaseId,
+    /// The revision that is triaged next, because news of the case waited for the end of this one; none: the case is
+    /// cancelled.
+    pub next: Option<u32>,
+}
+
 /// One more arrival of an alert that has a case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sighting {
@@ -248,6 +258,8 @@ pub struct CaseView {
     pub events: Vec<nightshift_engine::Event>,
     /// Why the rest of it cannot be read by this version, if so; no worker of this version goes on with the case.
     pub unreadable: Option<String>,
+    /// Who called its latest triage off, if somebody did.
+    pub cancelled_by: Option<String>,
     /// The report of the latest conclusion.
     pub report: Option<Report>,
     /// Further arrivals.
@@ -296,4 +308,6 @@ pub struct DeadLetter {
     pub sha256: String,
     /// The case that announces it.
     pub case_id: Option<CaseId>,
+    /// When it was read again, whatever became of it then.
+    pub retried_at: Option<DateTime<Utc>>,
 }

@@ -24,8 +24,8 @@ pub use admission::{
 };
 pub use budget::{Charge, DayBudget, DaySpent, Purse, is_urgent};
 pub use case::{
-    Backlog, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, DeadLetter, DeliveryRow, Lane,
-    Lease, Member, Sighting, Waited,
+    Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, DeadLetter, DeliveryRow,
+    Lane, Lease, Member, Sighting, Waited,
 };
 pub use delivery::{Delivery, deliver_due};
 pub use export::{

@@ -11,8 +11,8 @@ use nightshift_alert::{Alert, Severity};
 use nightshift_engine::{Conclusion, Event};
 
 use crate::{
-    Admission, Arrival, Backlog, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, Charge,
-    DaySpent, DeadLetter, JournalLine, Lane, Lease, Mute, MutePreview, MuteRow, NewMute,
+    Admission, Arrival, Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView,
+    Charge, DaySpent, DeadLetter, JournalLine, Lane, Lease, Mute, MutePreview, MuteRow, NewMute,
     NewPersonVerdict, PersonVerdict, PlaceCount, Report, Waited,
 };
 
@@ -31,6 +31,18 @@ pub enum StoreError {
     /// Nobody can agree with what is not decided.
     #[error("case {0} has no verdict yet; disagree with --verdict once it is over, or wait for it")]
     NoVerdict(String),
+    /// A case that goes on by itself is not run again.
+    #[error(
+        "case {0} is {status}; it is triaged anyway. Cancel it first, or run it again once it is over",
+        status = .1.as_str()
+    )]
+    NotOver(String, CaseStatus),
+    /// A case that is over cannot be called off.
+    #[error(
+        "case {0} is {status} already; `nightshift cases retry {0}` runs it again",
+        status = .1.as_str()
+    )]
+    AlreadyOver(String, CaseStatus),
     /// There is no such mute that could be removed.
     #[error("there is no mute {0:?} that holds; `nightshift mutes list` shows those there are")]
     NoSuchMute(String),
@@ -180,6 +192,23 @@ pub trait Cases: Send + Sync {
     /// [`StoreError::LeaseLost`] when the lease is gone; nothing is written then.
     async fn conclude(&self, lease: &Lease, closing: &Closing) -> Result<(), StoreError>;
 
+    /// Queues a new revision of a case that is over, with the alert that it has, because somebody asks for it; by its id or
+    /// a beginning of it that fits no other.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NoSuchCase`], [`StoreError::NotOver`], or when the store cannot be written.
+    async fn retry(&self, id: &str) -> Result<CaseId, StoreError>;
+
+    /// Calls off the triage of a case that waits or runs; a worker that runs it can write nothing any more. News of the
+    /// case that waited for the end of that triage are triaged next.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NoSuchCase`], [`StoreError::AlreadyOver`], or when the store cannot be written.
+    async fn cancel(&self, id: &str, who: &str, at: DateTime<Utc>)
+    -> Result<CalledOff, StoreError>;
+
     /// Cases in a list, the newest first.
     ///
     /// # Errors
@@ -255,6 +284,21 @@ pub trait DeadLetters: Send + Sync {
     ///
     /// When the store cannot be read.
     async fn letter(&self, id: i64) -> Result<Option<(DeadLetter, Vec<u8>)>, StoreError>;
+
+    /// Numbers of those that were not read again yet, the oldest first: those after this one, page by page.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    async fn unread(&self, after: Option<i64>, most: usize) -> Result<Vec<i64>, StoreError>;
+
+    /// Notes that one was read again, after what came of it is committed; it stays listed. False: it was noted before, or
+    /// there is none.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be written; it will be read again, which is a sighting then.
+    async fn settle_letter(&self, id: i64, at: DateTime<Utc>) -> Result<bool, StoreError>;
 }
 
 /// What people decide over cases.

@@ -35,6 +35,7 @@ mod lists;
 mod models_down;
 mod mutes;
 mod outbox;
+mod people;
 mod reading;
 pub(crate) mod server;
 mod spending;

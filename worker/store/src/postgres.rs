@@ -20,6 +20,7 @@ mod migrate;
 mod mutes;
 mod outbox;
 mod past;
+mod people;
 mod places;
 mod read;
 mod row;

@@ -13,6 +13,7 @@ mod inbox;
 mod mutes;
 mod outbox;
 mod past;
+mod people;
 mod places;
 mod read;
 mod revisions;

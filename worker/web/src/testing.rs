@@ -14,9 +14,9 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::{ReadOptions, Severity};
 use nightshift_engine::{Clock, Event};
 use nightshift_pipeline::{
-    Backlog, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, Cases, Charge, Claimed, Closing,
-    DeliveryRow, JournalLine, Lane, Lease, Member, Message, PlaceCount, Places, Report, Sender,
-    Sighting, StoreError, Waited, read_message,
+    Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, Cases, Charge, Claimed,
+    Closing, DeliveryRow, JournalLine, Lane, Lease, Member, Message, PlaceCount, Places, Report,
+    Sender, Sighting, StoreError, Waited, read_message,
 };
 use tower::ServiceExt as _;
 
@@ -106,6 +106,7 @@ pub(crate) fn view(report: Option<Report>) -> CaseView {
         alert,
         events: Vec::new(),
         unreadable: None,
+        cancelled_by: None,
         report,
         sightings: vec![Sighting {
             at: now(),
@@ -171,6 +172,14 @@ impl Cases for Store {
     }
 
     async fn conclude(&self, _: &Lease, _: &Closing) -> Result<(), StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn retry(&self, _: &str) -> Result<CaseId, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn cancel(&self, _: &str, _: &str, _: DateTime<Utc>) -> Result<CalledOff, StoreError> {
         Err(StoreError::LeaseLost)
     }
 

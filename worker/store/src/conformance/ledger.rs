@@ -17,6 +17,8 @@ on_both_stores! {
 enum Happens {
     Arrive(Vec<Came>),
     Triage(usize),
+    Cancel,
+    Retry,
 }
 
 /// An alert that comes.
@@ -41,6 +43,7 @@ fn happens() -> impl Strategy<Value = Happens> {
     prop_oneof![
         3 => prop::collection::vec(came(), 1..8).prop_map(Happens::Arrive),
         1 => (0..4_usize).prop_map(Happens::Triage),
+        1 => prop_oneof![Just(Happens::Cancel), Just(Happens::Retry)],
     ]
 }
 
@@ -78,7 +81,7 @@ fn policy() -> AdmissionPolicy {
 }
 
 /// Counts over the tables themselves, each of which must be 0: what stands in no place, or in more than one.
-const WRONG: [(&str, &str); 7] = [
+const WRONG: [(&str, &str); 8] = [
     (
         "a message without an arrival, or with two",
         "SELECT count(*) FROM {raw} r WHERE (SELECT count(*) FROM arrivals a WHERE a.raw_id = r.id) <> 1",
@@ -104,7 +107,13 @@ const WRONG: [(&str, &str); 7] = [
     (
         "revisions, and what waits to be one",
         "SELECT (SELECT count(*) FROM arrivals WHERE outcome = 'revision') \
-         - (SELECT count(*) FROM alerts WHERE revision > 1) - (SELECT count(*) FROM pending_revisions)",
+         - (SELECT count(*) FROM alerts WHERE revision > 1 AND why <> 'asked') - (SELECT count(*) FROM pending_revisions)",
+    ),
+    (
+        "what was called off",
+        "SELECT (SELECT count(*) FROM places WHERE place = 'cancelled' AND why = 'ana') - (SELECT count(*) FROM arrivals a \
+         JOIN cases c ON c.id = a.case_id WHERE c.status = 'cancelled' AND a.dead_letter_id IS NULL \
+         AND a.outcome NOT IN ('sighting', 'member'))",
     ),
     (
         "dead letters",
@@ -118,6 +127,16 @@ async fn check(fixture: &Fixture, accepted: usize) {
     }
     let total = fixture.count("SELECT count(*) FROM places").await;
     assert_eq!(usize::try_from(total), Ok(accepted));
+}
+
+/// Some cases of this status.
+async fn listed(store: &Arc<dyn Store>, status: CaseStatus) -> Vec<nightshift_pipeline::CaseRow> {
+    let filter = CaseFilter {
+        status: Some(status),
+        limit: 2,
+        ..CaseFilter::default()
+    };
+    store.list(&filter).await.unwrap()
 }
 
 /// Plays a story on a store that knows other keys already, or none.
@@ -143,6 +162,16 @@ async fn play(
                         Admission::Muted(_) | Admission::SetAside(_)
                     );
                     assert_eq!(accepted.case_id.is_none(), is_hidden, "{accepted:?}");
+                }
+            }
+            Happens::Cancel => {
+                for row in listed(store, CaseStatus::Queued).await {
+                    store.cancel(&row.id.0, "ana", at(second)).await.unwrap();
+                }
+            }
+            Happens::Retry => {
+                for row in listed(store, CaseStatus::Cancelled).await {
+                    store.retry(&row.id.0).await.unwrap();
                 }
             }
             Happens::Triage(most) => {

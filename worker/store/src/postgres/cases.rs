@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use nightshift_alert::Severity;
 use nightshift_engine::Event;
 use nightshift_pipeline::{
-    Backlog, CaseFilter, CaseId, CaseRow, CaseView, Cases, Charge, Claimed, Closing, JournalLine,
-    Lane, Lease, StoreError, Waited,
+    Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseView, Cases, Charge, Claimed, Closing,
+    JournalLine, Lane, Lease, StoreError, Waited,
 };
 
 use super::PostgresStore;
@@ -55,6 +56,19 @@ impl Cases for PostgresStore {
 
     async fn conclude(&self, lease: &Lease, closing: &Closing) -> Result<(), StoreError> {
         self.end(lease, closing).await
+    }
+
+    async fn retry(&self, id: &str) -> Result<CaseId, StoreError> {
+        self.run_again(id).await
+    }
+
+    async fn cancel(
+        &self,
+        id: &str,
+        who: &str,
+        at: DateTime<Utc>,
+    ) -> Result<CalledOff, StoreError> {
+        self.call_off(id, who, at).await
     }
 
     async fn list(&self, filter: &CaseFilter) -> Result<Vec<CaseRow>, StoreError> {

@@ -2,7 +2,7 @@
 
 use deadpool_postgres::PoolError;
 use nightshift_engine::UnreadableEvent;
-use nightshift_pipeline::StoreError;
+use nightshift_pipeline::{CaseStatus, StoreError};
 use tokio_postgres::error::SqlState;
 
 /// Why a request did nothing.
@@ -17,6 +17,12 @@ pub(super) enum Failure {
     /// The case has no verdict.
     #[error("case {0} has no verdict yet")]
     NoVerdict(String),
+    /// The case goes on by itself.
+    #[error("case {0} is not over")]
+    NotOver(String, CaseStatus),
+    /// The case is over.
+    #[error("case {0} is over already")]
+    AlreadyOver(String, CaseStatus),
     /// What is stored cannot be read by this version.
     #[error("case {0} cannot be read")]
     Unreadable(String, #[source] serde_json::Error),
@@ -70,6 +76,8 @@ impl Failure {
             | Self::LeaseLost
             | Self::NoSuchCase(_)
             | Self::NoVerdict(_)
+            | Self::NotOver(..)
+            | Self::AlreadyOver(..)
             | Self::Journal { .. } => Remedy::None,
         }
     }
@@ -80,6 +88,8 @@ impl Failure {
             Self::LeaseLost => StoreError::LeaseLost,
             Self::NoSuchCase(id) => StoreError::NoSuchCase(id),
             Self::NoVerdict(id) => StoreError::NoVerdict(id),
+            Self::NotOver(id, status) => StoreError::NotOver(id, status),
+            Self::AlreadyOver(id, status) => StoreError::AlreadyOver(id, status),
             Self::Unreadable(id, cause) => StoreError::Unreadable(id, Box::new(cause)),
             Self::Journal { ref case_id, .. } => {
                 StoreError::Unreadable(case_id.clone(), Box::new(self))

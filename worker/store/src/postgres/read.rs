@@ -24,6 +24,7 @@ const EVENTS: &str =
 const LINES: &str = "SELECT revision, seq, epoch, event::text FROM journal \
      WHERE case_id = $1 AND ($2::integer IS NULL OR revision = $2) ORDER BY revision, seq";
 const ALERT: &str = "SELECT alert::text FROM alerts WHERE case_id = $1 AND revision = $2";
+const CANCELLED_BY: &str = "SELECT cancelled_by FROM alerts WHERE case_id = $1 AND revision = $2";
 const REPORT: &str =
     "SELECT report::text FROM conclusions WHERE case_id = $1 ORDER BY revision DESC LIMIT 1";
 const SIGHTINGS: &str = "SELECT received_at, source, count, note FROM sightings WHERE case_id = $1 ORDER BY id DESC LIMIT $2";
@@ -78,10 +79,13 @@ pub(super) async fn view(session: &Session, id: &str) -> Result<CaseView, Failur
         Err(Failure::Journal { seq, cause, .. }) => Some(format!("event {seq}: {cause}")),
         read => read.map(|()| None)?,
     };
+    let cancelled_by = session.row(CANCELLED_BY, [&id, &revision]).await?;
+    let cancelled_by = cancelled_by.map_or(Ok(None), |row| row.try_get(0))?;
     Ok(CaseView {
         alert: alert(session, id, revision).await?,
         events,
         unreadable,
+        cancelled_by,
         report,
         sightings: sightings(session, id).await?,
         members: members(session, id).await?,

@@ -6,12 +6,12 @@ mod proxy;
 use std::time::Duration;
 
 use nightshift_pipeline::{
-    Accepted, Admission, Arrival, Cases, Charge, Inbox, Lane, Places, StoreError, Wake,
+    Accepted, Admission, Arrival, CaseStatus, Cases, Charge, Inbox, Lane, Places, StoreError, Wake,
 };
 
 use super::*;
 use crate::conformance::server::{TestDatabase, connect, texts};
-use crate::conformance::{DNS, MINER, arrivals, opened, options, whole_journal};
+use crate::conformance::{DNS, MINER, arrivals, at, opened, options, whole_journal};
 use crate::options::Password;
 use cluster::Cluster;
 use proxy::Proxy;
@@ -152,6 +152,24 @@ async fn f16_connection_cut_after_commit_is_found_out_by_key() {
         number(&database, "SELECT sum(wanted) FROM deliveries").await,
         1
     );
+}
+
+#[tokio::test]
+async fn f16_what_people_asked_for_is_done_once_when_the_answer_is_lost() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let proxy = Proxy::before(database.url()).await;
+    let store = PostgresStore::open(&proxy.url, options()).await.unwrap();
+    let id = accept(&store, arrivals(MINER)).await.case_id.unwrap();
+    proxy.cut_at("COMMIT\0");
+    let called_off = store.cancel(&id.0, "ana", at(9)).await;
+    assert_eq!((called_off.unwrap().next, proxy.cuts()), (None, 1));
+    proxy.cut_at("COMMIT\0");
+    assert_eq!(store.retry(&id.0).await.unwrap(), id);
+    assert_eq!(proxy.cuts(), 2);
+    let row = store.view(&id.0).await.unwrap().row;
+    assert_eq!((row.revision, row.status), (2, CaseStatus::Queued));
 }
 
 #[tokio::test]

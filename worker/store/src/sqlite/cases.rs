@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use nightshift_alert::Severity;
 use nightshift_engine::Event;
 use nightshift_pipeline::{
-    Backlog, CaseFilter, CaseId, CaseRow, CaseView, Cases, Charge, Claimed, Closing, JournalLine,
-    Lane, Lease, StoreError, Waited,
+    Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseView, Cases, Charge, Claimed, Closing,
+    JournalLine, Lane, Lease, StoreError, Waited,
 };
 use rusqlite::{Connection, params};
 
@@ -16,7 +17,7 @@ use super::claim::epoch;
 use super::host::{Holder, uptime_secs};
 use super::row::{severity, time};
 use super::thread::Failure;
-use super::{SqliteStore, backlog, read, revisions, spending};
+use super::{SqliteStore, backlog, people, read, revisions, spending};
 
 const HOLDS: &str = "SELECT 1 FROM cases \
      WHERE id = ?1 AND epoch = ?2 AND revision = ?3 AND lease_holder = ?4 AND status = 'running' AND lease_until >= ?5";
@@ -100,6 +101,35 @@ impl Cases for SqliteStore {
         Ok(())
     }
 
+    async fn retry(&self, id: &str) -> Result<CaseId, StoreError> {
+        let id = id.to_owned();
+        let retried = self
+            .thread
+            .run("run a case again", move |connection| {
+                people::retry(connection, &id)
+            })
+            .await?;
+        self.bell.ring();
+        Ok(retried)
+    }
+
+    async fn cancel(
+        &self,
+        id: &str,
+        who: &str,
+        at: DateTime<Utc>,
+    ) -> Result<CalledOff, StoreError> {
+        let (id, who) = (id.to_owned(), who.to_owned());
+        let called_off = self
+            .thread
+            .run("cancel a case", move |connection| {
+                people::cancel(connection, &id, who, at)
+            })
+            .await?;
+        self.bell.ring();
+        Ok(called_off)
+    }
+
     async fn list(&self, filter: &CaseFilter) -> Result<Vec<CaseRow>, StoreError> {
         let filter = filter.clone();
         self.thread
@@ -157,7 +187,12 @@ fn check_lease(connection: &Connection, lease: &Lease, holder: &Holder) -> Resul
     }
 }
 
-fn add_events(connection: &Connection, lease: &Lease, events: &[Event]) -> Result<(), Failure> {
+/// Adds to the journal of a revision, under this epoch.
+pub(super) fn add_events(
+    connection: &Connection,
+    lease: &Lease,
+    events: &[Event],
+) -> Result<(), Failure> {
     let mut statement = connection.prepare_cached(ADD_EVENT)?;
     for event in events {
         let text = serde_json::to_string(event)

@@ -23,6 +23,7 @@ const EVENTS: &str =
 const LINES: &str = "SELECT revision, seq, epoch, event FROM journal \
      WHERE case_id = ?1 AND (?2 IS NULL OR revision = ?2) ORDER BY revision, seq";
 const ALERT: &str = "SELECT alert FROM alerts WHERE case_id = ?1 AND revision = ?2";
+const CANCELLED_BY: &str = "SELECT cancelled_by FROM alerts WHERE case_id = ?1 AND revision = ?2";
 const REPORT: &str =
     "SELECT report FROM conclusions WHERE case_id = ?1 ORDER BY revision DESC LIMIT 1";
 const SIGHTINGS: &str = "SELECT received_at, source, count, note FROM sightings WHERE case_id = ?1 ORDER BY id DESC LIMIT ?2";
@@ -80,6 +81,9 @@ pub(super) fn view(connection: &Connection, id: &str) -> Result<CaseView, Failur
         alert: alert(connection, &id, row.revision)?,
         events,
         unreadable,
+        cancelled_by: connection
+            .prepare_cached(CANCELLED_BY)?
+            .query_row(params![id, row.revision], |row| row.get(0))?,
         report,
         sightings: sightings(connection, &id)?,
         members: members(connection, &id)?,

@@ -4,7 +4,7 @@
 use std::sync::mpsc;
 
 use nightshift_engine::UnreadableEvent;
-use nightshift_pipeline::StoreError;
+use nightshift_pipeline::{CaseStatus, StoreError};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
@@ -25,6 +25,12 @@ pub(super) enum Failure {
     /// The case has no verdict.
     #[error("case {0} has no verdict yet")]
     NoVerdict(String),
+    /// The case goes on by itself.
+    #[error("case {0} is not over")]
+    NotOver(String, CaseStatus),
+    /// The case is over.
+    #[error("case {0} is over already")]
+    AlreadyOver(String, CaseStatus),
     /// There is no such mute.
     #[error("there is no mute {0:?}")]
     NoSuchMute(String),
@@ -60,6 +66,8 @@ impl Failure {
             Self::LeaseLost
             | Self::NoSuchCase(_)
             | Self::NoVerdict(_)
+            | Self::NotOver(..)
+            | Self::AlreadyOver(..)
             | Self::NoSuchMute(_)
             | Self::Journal { .. } => false,
         }
@@ -192,6 +200,8 @@ pub(super) fn store_error(doing: &'static str, failure: Failure) -> StoreError {
         Failure::LeaseLost => StoreError::LeaseLost,
         Failure::NoSuchCase(id) => StoreError::NoSuchCase(id),
         Failure::NoVerdict(id) => StoreError::NoVerdict(id),
+        Failure::NotOver(id, status) => StoreError::NotOver(id, status),
+        Failure::AlreadyOver(id, status) => StoreError::AlreadyOver(id, status),
         Failure::NoSuchMute(name) => StoreError::NoSuchMute(name),
         Failure::Unreadable(id, cause) => StoreError::Unreadable(id, Box::new(cause)),
         Failure::Journal {
