@@ -114,4 +114,7 @@ async fn f32_what_an_earlier_version_stored_has_its_place_after_the_migration() 
         .map(|one| (one.place.as_str(), one.alerts))
         .collect();
     assert_eq!(counts, [("case", 1), ("dead_letter", 1), ("sighting", 1)]);
+    let backlog = store.backlog().await.unwrap();
+    assert_eq!((backlog.others, backlog.dead_letters), (1, 1));
+    assert!(backlog.oldest_secs > 0.0, "it waits since it came");
 }
