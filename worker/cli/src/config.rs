@@ -263,8 +263,8 @@ impl Config {
                 from_base(path);
             }
         }
-        for Destination::File { path, .. } in &mut self.destinations {
-            from_base(path);
+        for destination in &mut self.destinations {
+            destination.resolve(base);
         }
         self
     }

@@ -19,7 +19,7 @@ use nightshift_models::{KeyPlace, KeyRef};
 use nightshift_pipeline::{
     DayBudget, Destination, Profile, Profiles, Purse, Route, Routes, Sender, Triage, Watcher,
 };
-use nightshift_report::{FileDestination, Format};
+use nightshift_report::{FileDestination, Format, WebhookDestination, WebhookError};
 use nightshift_store::{Options, Password, Store};
 use nightshift_tools::{ToolConfig, Tools};
 use secrecy::ExposeSecret as _;
@@ -88,17 +88,23 @@ impl App {
         let past: Arc<dyn PastCases> = store.clone();
         let tools = build_tools(configs, past, loaded.base()).map_err(Exit::Config)?;
         let metrics = Metrics::new().map_err(|error| Exit::Failed(error.into()))?;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let destinations = config.destinations.iter();
+        let destinations = destinations
+            .map(|one| destination(one, loaded.base(), &clock))
+            .collect::<Result<_, _>>()
+            .map_err(|error| Exit::Config(error.into()))?;
         Ok(Self {
             routes: Routes {
                 rules: config.routes.clone(),
                 ..Routes::default()
             },
-            destinations: config.destinations.iter().map(destination).collect(),
+            destinations,
             config,
             base: loaded.base().to_owned(),
             store,
             metrics: Arc::new(metrics),
-            clock: Arc::new(SystemClock),
+            clock,
             tools: Arc::new(tools),
             playbooks: Arc::new(playbooks),
         })
@@ -331,8 +337,13 @@ pub(crate) fn specs_for(loaded: &Loaded, tools: &Arc<Tools>, alert: &Alert) -> V
     Selected::new(tools.clone(), globs).specs()
 }
 
-fn destination(config: &DestinationConfig) -> Arc<dyn Destination> {
-    match config {
+/// A secret is read when something is posted: who lists cases needs none.
+fn destination(
+    config: &DestinationConfig,
+    base: &Path,
+    clock: &Arc<dyn Clock>,
+) -> Result<Arc<dyn Destination>, WebhookError> {
+    Ok(match config {
         DestinationConfig::File { name, path, format } => {
             let format = match format {
                 crate::config::FileFormat::Markdown => Format::Markdown,
@@ -345,7 +356,12 @@ fn destination(config: &DestinationConfig) -> Arc<dyn Destination> {
                 format,
             })
         }
-    }
+        DestinationConfig::Webhook(webhook) => Arc::new(WebhookDestination::new(
+            webhook.to_config(),
+            secret_at(webhook.secret.place(), base),
+            Arc::clone(clock),
+        )?),
+    })
 }
 
 #[cfg(test)]

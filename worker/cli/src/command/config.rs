@@ -38,16 +38,29 @@ fn without_secrets(loaded: &Loaded) -> toml::Table {
         if let Some(toml::Value::String(url)) = store.get_mut("url") {
             *url = nightshift_store::without_password(url);
         }
-        if let Some(toml::Value::String(password)) = store.get_mut("password")
-            && !password.is_empty()
-            && !["env:", "file:"]
-                .iter()
-                .any(|place| password.starts_with(place))
-        {
-            "(not shown)".clone_into(password);
-        }
+        hide(store, "password");
+    }
+    let destinations = table.get_mut("destination");
+    for destination in destinations
+        .and_then(toml::Value::as_array_mut)
+        .into_iter()
+        .flatten()
+        .filter_map(toml::Value::as_table_mut)
+    {
+        hide(destination, "secret");
     }
     table
+}
+
+fn hide(table: &mut toml::Table, key: &str) {
+    if let Some(toml::Value::String(secret)) = table.get_mut(key)
+        && !secret.is_empty()
+        && !["env:", "file:"]
+            .iter()
+            .any(|place| secret.starts_with(place))
+    {
+        "(not shown)".clone_into(secret);
+    }
 }
 
 /// Loading has checked keys and values; this looks behind them.

@@ -150,6 +150,9 @@ fn check(config: &Config) -> anyhow::Result<()> {
         )?;
     }
     config.web.check()?;
+    for destination in &config.destinations {
+        destination.check()?;
+    }
     check_mutes(config)?;
     check_routes(config)
 }
