@@ -4,6 +4,7 @@
 
 mod cli;
 mod demo;
+mod deploy;
 mod fake;
 mod hostile;
 mod house;
