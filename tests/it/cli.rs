@@ -10,3 +10,4 @@ mod kill;
 mod mutes;
 mod report;
 mod strategy;
+mod webhook;
