@@ -55,10 +55,9 @@ async fn f06_f07_a_broker_that_stops_or_dies_is_used_again_when_it_is_back() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f08_closed_connections_are_made_again_and_nothing_is_lost() {
-    let Some(queue) = RabbitQueue::quorum().await else {
+    let (Some(queue), Some(dir)) = (RabbitQueue::quorum().await, offered("RABBITMQ_DIR")) else {
         return;
     };
-    let dir = offered("RABBITMQ_DIR").unwrap();
     // A user of its own, so that only its connections are closed.
     let user = format!("u-{}", uuid::Uuid::new_v4());
     ctl(&dir, &["add_user", &user, "secret"]).await;
@@ -71,15 +70,23 @@ async fn f08_closed_connections_are_made_again_and_nothing_is_lost() {
     ack(&*source, &first[..5]).await;
 
     ctl(&dir, &["close_all_user_connections", &user, "test"]).await;
-    // Too late: the connection that these came over has ended, or is about to.
+    // It is told though nobody receives.
+    let noticing = async {
+        while source.ready().is_ok() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(BOUND, noticing).await.expect("the source notices");
+    // Too late: the connection that these came over has ended.
     let late = settled(&first[5..10], Fate::Committed);
-    source.settle(&late).await;
-    let mut seen: std::collections::BTreeSet<String> = texts(&first[..10]).into_iter().collect();
+    assert_eq!(source.settle(&late).await.len(), 5);
+    let mut seen: std::collections::BTreeSet<String> = texts(&first[..5]).into_iter().collect();
     while seen.len() < 50 {
         let messages = receive(&*source, 1).await;
         source.settle(&settled(&messages, Fate::Committed)).await;
         seen.extend(texts(&messages));
     }
+    assert_eq!(source.ready(), Ok(()));
     ctl(&dir, &["delete_user", &user]).await;
 }
 
