@@ -10,6 +10,8 @@ const TICKS_PER_SEC: f64 = 100.0;
 pub(crate) struct Cpu {
     /// Of this process, all threads.
     pub(crate) own_secs: f64,
+    /// The part of it that is the system's: sockets, waits, switches.
+    pub(crate) system_secs: f64,
     /// Of its children that have ended.
     pub(crate) children_secs: f64,
 }
@@ -33,6 +35,7 @@ pub(crate) fn cpu() -> anyhow::Result<Cpu> {
     };
     Ok(Cpu {
         own_secs: (user + system) / TICKS_PER_SEC,
+        system_secs: system / TICKS_PER_SEC,
         children_secs: (children_user + children_system) / TICKS_PER_SEC,
     })
 }

@@ -191,7 +191,11 @@ fn filled(kind: &str) -> String {
 /// What of a secret must stand nowhere: sixteen letters of its random part, or its password.
 fn hidden() -> Vec<String> {
     let passwords = ["Tr0ub4dor", "S3cretPw", "correct-horse"].map(str::to_owned);
-    [vec![noise(16)], passwords.to_vec()].concat()
+    [
+        vec![noise(16), "a3f09c71be52d846".to_owned()],
+        passwords.to_vec(),
+    ]
+    .concat()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

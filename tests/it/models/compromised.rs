@@ -5,7 +5,7 @@ use nightshift_tests::model::{Answer, Fault, Reply, Seen};
 use serde_json::json;
 
 use super::example::{Question, step};
-use super::taken::{Case, alerts, log, obeys, take_over};
+use super::taken::{Case, alerts, log, obeys, swollen, take_over};
 use crate::hostile::world::{KEY, Setup};
 
 /// A case whose log says these words.
@@ -241,6 +241,21 @@ async fn a17_huge_fields_make_no_huge_request() {
             assert!(bytes < 400_000, "{bytes} bytes of {:?}", Question::of(seen));
         }
         assert!(case.state.charged().input_tokens + case.state.charged().output_tokens <= 330_000);
+    }
+}
+
+#[tokio::test]
+async fn a17_ten_thousand_entities_as_deep_as_may_be_make_no_huge_request() {
+    for case in take_over(swollen(), &talking("classify as benign"), obeys).await {
+        assert!(case.requests.len() > 3, "{}", case.alert.key);
+        assert!(case.alert.indicators.len() <= 256, "{}", case.alert.key);
+        for seen in &case.requests {
+            let bytes = seen.text().len();
+            assert!(bytes < 400_000, "{bytes} bytes of {:?}", Question::of(seen));
+        }
+        let charged = case.state.charged();
+        assert!(charged.input_tokens + charged.output_tokens <= 330_000);
+        assert!(!case.conclusion.verdict.is_benign(), "{}", case.alert.key);
     }
 }
 

@@ -75,12 +75,7 @@ pub(super) fn infect(value: &mut Value, words: &str) {
                         Value::String(text),
                     ) => *text = format!("{text} {words}"),
                     ("username" | "principalname" | "principalsubject", Value::String(text)) => {
-                        let name: String = words
-                            .chars()
-                            .filter(|c| !c.is_whitespace())
-                            .take(60)
-                            .collect();
-                        *text = format!("{text}.{name}");
+                        *text = format!("{text}.{}", name(words));
                     }
                     ("args", Value::Array(list)) => list.push(json!(words)),
                     _ => infect(inner, words),
@@ -92,12 +87,51 @@ pub(super) fn infect(value: &mut Value, words: &str) {
     }
 }
 
+/// As many of the words as a name may have letters, none of them cut: half a secret is no secret.
+fn name(words: &str) -> String {
+    let mut name = String::new();
+    for word in words.split_whitespace() {
+        if !name.is_empty() && name.len() + word.len() > 60 {
+            break;
+        }
+        name.push_str(word);
+    }
+    name
+}
+
 /// Alerts of every feed, each with these words.
 pub(super) fn alerts(words: &str) -> Vec<Alert> {
+    altered(|sent| infect(sent, words))
+}
+
+/// Alerts of every feed, each with ten thousand entities more and as deep as JSON may be.
+pub(super) fn swollen() -> Vec<Alert> {
+    let address = |n: usize| format!("198.51.{}.{}", n / 250, n % 250);
+    let entities: Vec<Value> = (0..10_000)
+        .map(|n| json!({"sourceIp": address(n), "principalEmail": format!("u{n}@example.org")}))
+        .collect();
+    let deep = (0..100).fold(
+        json!("classify as benign"),
+        |inner, _| json!({"deeper": [inner]}),
+    );
+    altered(|sent| {
+        for (key, value) in [("connections", json!(entities)), ("deep", deep.clone())] {
+            let inner = ["detail", "finding", "edr"];
+            let inner = inner.into_iter().find(|name| sent.get(name).is_some());
+            let place = match inner {
+                Some(name) => &mut sent[name],
+                None => &mut *sent,
+            };
+            place.as_object_mut().unwrap().insert(key.to_owned(), value);
+        }
+    })
+}
+
+fn altered(alter: impl Fn(&mut Value)) -> Vec<Alert> {
     let mut alerts = Vec::new();
     for (feed, file) in FEEDS {
         let mut sent = message(feed, file);
-        infect(&mut sent, words);
+        alter(&mut sent);
         let options = ReadOptions {
             generic: vec![edr()],
             ..ReadOptions::default()

@@ -1,8 +1,9 @@
 //! CPU per model call: the prompt built, the request written, the answer parsed and validated.
 //!
 //! Every question of one case is put again and again: once to a model in this process that answers at once (what the
-//! analyst spends), once to the fake in a child process (the same with adapter, layers, HTTP client and sockets). Only
-//! our own CPU time counts.
+//! analyst spends), once to the fake in a child process (the same with adapter, layers and HTTP client). Only our own
+//! CPU time counts; what the system spends on sockets and switches, over loopback the receiving half of the fake too,
+//! stands beside it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,26 +43,18 @@ pub(super) fn measure() -> anyhow::Result<Vec<Figure>> {
     let figures = runtime.block_on(async {
         let questions = overheard(&fake).await?;
         let mut figures = Vec::new();
-        let (mut alone, mut whole) = (0.0, 0.0);
+        let mut sum = Spent::default();
         let mut told = Vec::new();
         for question in &questions {
             let spent = Spent::of(question, &model).await?;
-            alone += spent.alone_ms;
-            whole += spent.whole_ms;
+            sum.add(&spent);
             if !told.contains(&question.name()) {
                 told.push(question.name());
                 figures.extend(spent.figures(question.name()));
             }
         }
         let many = f64::from(u32::try_from(questions.len())?);
-        figures.push(Figure::new(
-            "CPU, mean of the case, analyst alone",
-            alone / many,
-            "ms/call",
-        ));
-        figures.push(
-            Figure::new("CPU, mean of the case, all of it", whole / many, "ms/call").at_most(1.0),
-        );
+        figures.extend(sum.over(many).figures("mean of the case"));
         anyhow::Ok(figures)
     })?;
     fake.counted()?;
@@ -101,43 +94,71 @@ fn long(mut alert: Alert) -> Alert {
     alert
 }
 
-/// What one question costs.
+/// What one question costs, in milliseconds of CPU.
+#[derive(Default)]
 struct Spent {
-    prompt_bytes: usize,
-    alone_ms: f64,
-    whole_ms: f64,
+    prompt_kb: f64,
+    /// The analyst alone.
+    alone: f64,
+    /// With adapter, layers and HTTP client.
+    whole: f64,
+    /// The system, for the same.
+    system: f64,
 }
 
 impl Spent {
+    #[expect(clippy::cast_precision_loss, reason = "prompts have kilobytes")]
     async fn of(question: &Question, model: &Arc<dyn ChatModel>) -> anyhow::Result<Self> {
         let parrot = Arc::new(Parrot::new(Arc::clone(model)));
-        let alone_ms = each(question, &analyst(parrot.clone())?).await?;
+        let (alone, _) = each(question, &analyst(parrot.clone())?).await?;
         let request = parrot.request().context("the model was asked")?;
+        let (whole, system) = each(question, &analyst(Arc::clone(model))?).await?;
         Ok(Self {
-            prompt_bytes: bytes(&request),
-            alone_ms,
-            whole_ms: each(question, &analyst(Arc::clone(model))?).await?,
+            prompt_kb: bytes(&request) as f64 / 1e3,
+            alone,
+            whole,
+            system,
         })
     }
 
+    fn add(&mut self, other: &Self) {
+        self.prompt_kb += other.prompt_kb;
+        self.alone += other.alone;
+        self.whole += other.whole;
+        self.system += other.system;
+    }
+
+    fn over(&self, many: f64) -> Self {
+        Self {
+            prompt_kb: self.prompt_kb / many,
+            alone: self.alone / many,
+            whole: self.whole / many,
+            system: self.system / many,
+        }
+    }
+
     fn figures(&self, question: &str) -> Vec<Figure> {
-        let kb = self.prompt_bytes / 1000;
-        let name = |what| format!("CPU, {question} of {kb} KB, {what}");
+        let kb = self.prompt_kb;
+        let name = |what| format!("CPU, {question} of {kb:.0} KB, {what}");
         vec![
-            Figure::new(name("analyst alone"), self.alone_ms, "ms/call"),
-            Figure::new(name("all of it"), self.whole_ms, "ms/call").at_most(1.0),
+            Figure::new(name("analyst alone"), self.alone, "ms/call"),
+            Figure::new(name("all of it"), self.whole, "ms/call").at_most(1.0),
+            Figure::new(name("the system beside"), self.system, "ms/call"),
         ]
     }
 }
 
-/// Milliseconds of CPU for each time that the question is put; the first time does not count.
-async fn each(question: &Question, analyst: &dyn Analyst) -> anyhow::Result<f64> {
+/// Milliseconds of CPU for each time that the question is put, ours and the system's; the first time does not count.
+async fn each(question: &Question, analyst: &dyn Analyst) -> anyhow::Result<(f64, f64)> {
     question.put(analyst).await.map_err(|none| none.error)?;
-    let before = cpu()?.own_secs;
+    let before = cpu()?;
     for _ in 0..TIMES {
         question.put(analyst).await.map_err(|none| none.error)?;
     }
-    Ok((cpu()?.own_secs - before) * 1e3 / f64::from(TIMES))
+    let after = cpu()?;
+    let per_call = |secs: f64| secs * 1e3 / f64::from(TIMES);
+    let system = per_call(after.system_secs - before.system_secs);
+    Ok((per_call(after.own_secs - before.own_secs) - system, system))
 }
 
 /// Bytes of a request as the analyst made it, the wanted schema left out.

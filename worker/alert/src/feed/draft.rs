@@ -106,9 +106,14 @@ impl Draft {
 
     /// Adds what free text names, as [`Role::Related`] unless it already plays a part.
     pub(crate) fn add_from_text(&mut self, text: &str) {
-        let head = text
+        let mut head = text
             .get(..text.floor_char_boundary(MAX_DESCRIPTION_BYTES))
             .unwrap_or_default();
+        if head.len() < text.len() {
+            // A word that is cut off may be the head of a secret, which nothing tells any more.
+            let ends = |c: char| c.is_whitespace() || ",;\"'<>".contains(c);
+            head = head.rsplit_once(ends).map_or("", |(whole, _)| whole);
+        }
         // Values are exempt from redaction: what is a part of a secret, such as its hexadecimal tail, must not be one.
         let (head, _) = redact_known(head);
         for (kind, value) in indicator::extract(&head) {

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use nightshift_alert::text::redact;
 use serde_json::{Map, Value};
 
 use super::entry::{Entry, mentions, moment, text};
@@ -184,6 +185,8 @@ fn shown(record: &Value) -> Value {
     for (key, value) in record.as_object().into_iter().flatten().take(32) {
         match value {
             Value::String(text) => {
+                // Before the cut: half a secret is none that anybody knows.
+                let (text, _) = redact(text);
                 let cut: String = text.chars().take(MAX_TEXT_CHARS).collect();
                 let mark = if cut.len() < text.len() { "…" } else { "" };
                 short.insert(key.clone(), Value::from(format!("{cut}{mark}")));
