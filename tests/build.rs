@@ -1,14 +1,29 @@
-//! Tells the tests at compile time whether the model providers' SDKs are there: tests that need them are ignored where
-//! they are not, and so are counted as skipped and not as passed.
+//! Tells the tests at compile time whether the model providers' SDKs, Helm, PostgreSQL and RabbitMQ are there: tests that
+//! need them are ignored where they are not, and so are counted as skipped and not as passed.
 
 #[expect(
     clippy::disallowed_methods,
     reason = "tests are told by the environment which services there are"
 )]
 fn main() {
-    println!("cargo::rerun-if-env-changed=NIGHTSHIFT_TEST_SDK_PYTHON");
-    println!("cargo::rustc-check-cfg=cfg(has_sdks)");
-    if std::env::var_os("NIGHTSHIFT_TEST_SDK_PYTHON").is_some_and(|python| !python.is_empty()) {
-        println!("cargo::rustc-cfg=has_sdks");
+    for (variables, name) in [
+        (&["NIGHTSHIFT_TEST_SDK_PYTHON"][..], "has_sdks"),
+        (
+            &["NIGHTSHIFT_TEST_HELM", "NIGHTSHIFT_TEST_HELM_PYTHON"],
+            "has_helm",
+        ),
+        (
+            &["NIGHTSHIFT_TEST_POSTGRES", "NIGHTSHIFT_TEST_RABBITMQ"],
+            "has_services",
+        ),
+    ] {
+        println!("cargo::rustc-check-cfg=cfg({name})");
+        for variable in variables {
+            println!("cargo::rerun-if-env-changed={variable}");
+        }
+        let is_set = |variable: &&str| std::env::var_os(variable).is_some_and(|it| !it.is_empty());
+        if variables.iter().all(is_set) {
+            println!("cargo::rustc-cfg={name}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The program as people run it: input and errors, reports, configuration, help, and a kill at any point.
 
+mod again;
 mod config;
 mod explain;
 mod export;
@@ -10,3 +11,4 @@ mod kill;
 mod mutes;
 mod report;
 mod strategy;
+mod webhook;

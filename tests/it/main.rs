@@ -4,7 +4,9 @@
 
 mod cli;
 mod demo;
+mod deploy;
 mod fake;
 mod hostile;
 mod house;
 mod models;
+mod worker;

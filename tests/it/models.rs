@@ -4,8 +4,8 @@
 mod adapters;
 mod between;
 mod compromised;
-mod desk;
-mod example;
+pub(crate) mod desk;
+pub(crate) mod example;
 mod faults;
 mod nonsense;
 mod taken;

@@ -5,8 +5,10 @@
 pub mod model;
 mod process;
 mod program;
+mod running;
 mod tree;
 
 pub use process::{NoRun, Place, Ran};
 pub use program::{NoProgram, program};
+pub use running::Running;
 pub use tree::{files, root};

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::{NoProgram, program};
+use crate::{NoProgram, Running, program};
 
 /// A folder to run the program in; gone with the test.
 #[derive(Debug)]
@@ -119,6 +119,16 @@ impl Place {
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         })
+    }
+
+    /// Starts it, to run until it is told to stop.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be started.
+    pub fn start(&self, arguments: &[&str]) -> Result<Running, NoRun> {
+        let mut command = self.command(arguments);
+        Ok(Running::new(command.stdout(Stdio::null()).spawn()?))
     }
 
     /// Starts it, and kills it (SIGKILL) as soon as it has written this many lines to standard error, or has ended.

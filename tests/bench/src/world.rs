@@ -139,6 +139,7 @@ impl World {
             sender: Sender {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
             },
+            without_models: false,
         };
         Ok(Self { store, triage })
     }

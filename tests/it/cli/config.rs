@@ -93,3 +93,28 @@ fn the_schema_is_printed_for_editors() {
     assert_eq!(schema["$schema"], "http://json-schema.org/draft-07/schema#");
     assert_eq!(schema["additionalProperties"], false);
 }
+
+#[test]
+fn a_webhook_over_plain_http_is_refused_and_its_secret_is_not_shown() {
+    let place = Place::new().unwrap();
+    let table = |rest: &str| {
+        format!(
+            "[[destination]]\nname = \"soar\"\nkind = \"webhook\"\nurl = \"http://soar.internal/\"\nsecret = \"whsec_hush\"\n{rest}"
+        )
+    };
+    place.file("nightshift.toml", table("")).unwrap();
+    let ran = place.run(&["config", "check"]).unwrap();
+    assert_eq!(ran.code, Some(64), "{ran:?}");
+    assert!(
+        ran.stderr.contains("allow_private = true"),
+        "{}",
+        ran.stderr
+    );
+    place
+        .file("nightshift.toml", table("allow_private = true\n"))
+        .unwrap();
+    let ran = place.run(&["config", "show"]).unwrap();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains("(not shown)"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("hush"), "{}", ran.stdout);
+}

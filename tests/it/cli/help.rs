@@ -19,6 +19,8 @@ fn the_help_of_the_program() {
     Commands:
       demo          Run sample alerts through the whole pipe and print the reports
       run           Triage the alerts of a file or of standard input
+      worker        Take alerts from the configured sources, triage them, show reports, until it is told
+                    to stop
       cases         List and show cases
       replay        Triage a recorded case again with its stored tool results, and show what differs
       dead-letters  List and show messages that could not be read
@@ -37,6 +39,7 @@ fn the_help_of_the_program() {
     Examples:
       nightshift demo --once           sample alerts through the whole pipe; no key, no server
       nightshift run finding.json      triage one alert, watch the plan, read the report
+      nightshift worker                take alerts from SQS, RabbitMQ or a directory until it is stopped
       nightshift cases list            what came, and what it was
 
     Without a configuration everything is kept in ./nightshift-data/ and no model is used.
@@ -137,12 +140,18 @@ fn the_list_of_metrics() {
     nightshift_case_model_calls histogram
     nightshift_case_steps histogram
     nightshift_cases_resumed_total counter
+    nightshift_cases_running gauge
     nightshift_cases_total counter
+    nightshift_dead_letters gauge
     nightshift_evidence_claims_total counter
     nightshift_feedback_total counter
+    nightshift_inbox_depth gauge
+    nightshift_inbox_oldest_seconds gauge
     nightshift_last_success_timestamp_seconds gauge
     nightshift_lease_lost_total counter
     nightshift_manipulation_suspected_total counter
+    nightshift_outbox_depth gauge
+    nightshift_outbox_oldest_seconds gauge
     nightshift_plan_updates_total counter
     nightshift_reflections_total counter
     nightshift_steps_total counter

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use nightshift_alert::Alert;
 use nightshift_engine::{
     Analyst, AnalystKind, Answer, ConcludeQuestion, ConclusionDraft, Conduct, Cost, DecideQuestion,
-    Decision, End, Limits, NoAnswer, NoMeter, PastCases, PlanAnswer, PlanQuestion, ReflectQuestion,
+    Decision, End, Limits, NoAnswer, NoMeter, PlanAnswer, PlanQuestion, ReflectQuestion,
     Reflection, State, TurnAnswer, TurnQuestion,
 };
 use nightshift_pipeline::{
@@ -96,8 +96,7 @@ impl Pipe {
             },
         })
         .unwrap();
-        let past: Arc<dyn PastCases> = Arc::new(store.clone());
-        let watched = Arc::new(Watched::new(past));
+        let watched = Arc::new(Watched::new(Arc::new(store.clone())));
         let heard = Arc::new(Mutex::default());
         let profile = Profile {
             name: "default".to_owned(),
@@ -138,6 +137,7 @@ impl Pipe {
             purse,
             watcher: None,
             sender: Sender::default(),
+            without_models: false,
         };
         Self {
             store,

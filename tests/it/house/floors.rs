@@ -30,7 +30,7 @@ pub(super) const FLOORS: [(&str, &[&str]); 14] = [
     ),
     ("nightshift-tests", &["nightshift-cli"]),
     ("nightshift-bench", &["nightshift-tests"]),
-    ("nightshift-chaos", &["nightshift-cli"]),
+    ("nightshift-chaos", &["nightshift-tests"]),
 ];
 
 /// What a package may use: its row, and the rows of those.

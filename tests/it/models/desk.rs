@@ -9,7 +9,7 @@ use nightshift_tests::model::{FakeModel, Provider};
 
 /// A provider's wire.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wire {
+pub(crate) struct Wire {
     /// As the fake names it.
     pub(super) fake: Provider,
     /// As the product does.
@@ -32,7 +32,7 @@ pub(super) const OPENAI: Wire = Wire {
     key: "OPENAI_API_KEY",
     address: "OPENAI_BASE_URL",
 };
-pub(super) const ANTHROPIC: Wire = Wire {
+pub(crate) const ANTHROPIC: Wire = Wire {
     fake: Provider::Anthropic,
     provider: nightshift_models::Provider::Anthropic,
     model: "claude-sonnet-4-5",
@@ -71,7 +71,7 @@ impl Wire {
     }
 
     /// The same as a `[[model]]`.
-    pub(super) fn table(&self, fake: &FakeModel, more: &str) -> String {
+    pub(crate) fn table(&self, fake: &FakeModel, more: &str) -> String {
         format!(
             "[[model]]\nname = \"main\"\nprovider = \"{}\"\nmodel = \"{}\"\nbase_url = \"{}\"\napi_key = \"{KEY}\"\n{more}\n",
             self.provider,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// What a request asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Question {
+pub(crate) enum Question {
     Plan,
     Turn,
     Decide,
@@ -24,7 +24,7 @@ impl Question {
     ];
 
     /// The question of a request, by the heading of its task.
-    pub(super) fn of(seen: &Seen) -> Self {
+    pub(crate) fn of(seen: &Seen) -> Self {
         let text = seen.text();
         let (_, task) = text
             .rsplit_once("# Your task now: ")
@@ -123,7 +123,7 @@ fn conclusion(seen: &Seen) -> Answer {
 }
 
 /// What the model of the example answers.
-pub(super) fn answer(seen: &Seen) -> Answer {
+pub(crate) fn answer(seen: &Seen) -> Answer {
     match Question::of(seen) {
         Question::Plan => Answer::value(json!({
             "reasoning": "It claims mining; a list, the logs and the past decide it.", "mode": "planned",
@@ -151,6 +151,15 @@ pub(super) fn answer(seen: &Seen) -> Answer {
 /// A place with the logs of the example, and what else its configuration says.
 pub(super) fn place(more: &str) -> Place {
     let place = Place::new().unwrap();
+    let tools = logs(&place);
+    place
+        .file("nightshift.toml", format!("{more}\n{tools}"))
+        .unwrap();
+    place
+}
+
+/// Puts the logs of the example into a place; the tools that read them.
+pub(crate) fn logs(place: &Place) -> String {
     let audit = json!({
         "logName": "projects/production-project-12345/logs/cloudaudit.googleapis.com%2Factivity",
         "timestamp": "2025-11-08T05:02:11Z",
@@ -174,8 +183,5 @@ pub(super) fn place(more: &str) -> Place {
         log("audit_logs", "gcp_audit", "audit.jsonl"),
         log("system_logs", "json_lines", "system.jsonl"),
     ];
-    place
-        .file("nightshift.toml", format!("{more}\n{}", tools.concat()))
-        .unwrap();
-    place
+    tools.concat()
 }

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod mutes;
+mod worker;
 
 use std::path::PathBuf;
 
@@ -10,6 +11,7 @@ use nightshift_engine::{Strategy, Verdict};
 use nightshift_pipeline::CaseStatus;
 
 pub(crate) use mutes::{MuteRule, Mutes};
+pub(crate) use worker::{Part, Worker};
 
 /// Triages security alerts while nobody is awake: plan, evidence, verdict, report.
 #[derive(Debug, Parser)]
@@ -21,6 +23,7 @@ pub(crate) use mutes::{MuteRule, Mutes};
     after_help = "Examples:\n  \
         nightshift demo --once           sample alerts through the whole pipe; no key, no server\n  \
         nightshift run finding.json      triage one alert, watch the plan, read the report\n  \
+        nightshift worker                take alerts from SQS, RabbitMQ or a directory until it is stopped\n  \
         nightshift cases list            what came, and what it was\n\n\
         Without a configuration everything is kept in ./nightshift-data/ and no model is used.\n\
         Exit codes: 0 done, 1 the run failed, 2 bad usage or input, 64 bad configuration."
@@ -54,6 +57,15 @@ pub(crate) enum Command {
         A finding that was triaged before is triaged again, as a new revision of its case;\n\
         one whose triage was interrupted goes on where it was.")]
     Run(Run),
+    /// Take alerts from the configured sources, triage them, show reports, until it is told to stop
+    #[command(after_help = "Examples:\n  \
+        nightshift worker                          everything in one process\n  \
+        nightshift worker --only intake            one process takes messages in …\n  \
+        nightshift worker --only triage,delivery   … others triage them, on the same PostgreSQL\n\n\
+        Started any number of times on one PostgreSQL; the sources are [[source]] tables (docs/sources.md). SIGTERM or\n\
+        Ctrl-C: nothing new is begun, cases are given back at their turn, and it ends within 10 seconds with exit\n\
+        code 0; a second one ends it at once. What each failure looks like: docs/operations.md.")]
+    Worker(Worker),
     /// List and show cases
     #[command(subcommand)]
     Cases(Cases),
@@ -216,6 +228,24 @@ pub(crate) enum Cases {
         The newest verdict of a person over a case counts. A benign one clears findings of the same type by the same\n\
         actors in the same account for 90 days; another verdict of a person takes that back.")]
     Disagree(CasesDisagree),
+    /// Triage a case again: one that failed, was called off, or whose verdict is doubted
+    #[command(
+        after_help = "Example:\n  nightshift cases retry k3f9      a worker triages it as a new revision"
+    )]
+    Retry(CasesRetry),
+    /// Call off the triage of a case that waits or runs
+    #[command(
+        after_help = "Example:\n  nightshift cases cancel k3f9 --by ana@example.com\n\n\
+        A worker that runs it stops at its next write. `nightshift cases retry` triages it all the same."
+    )]
+    Cancel(CasesCancel),
+    /// Remove cases and everything that is known of them, such as personal data
+    #[command(after_help = "Examples:\n  \
+        nightshift cases purge --account 444455556666\n  \
+        nightshift cases purge --before 2026-01-01 --yes\n\n\
+        Cases with their journals, reports and deliveries, also those that run, and the messages that they came in. What\n\
+        destinations show is not taken back. Both conditions together: only what fits both.")]
+    Purge(CasesPurge),
     /// Write the journal of a case to a file that can be checked on any machine
     #[command(after_help = "Examples:\n  \
         nightshift cases export k3f9 --out k3f9.jsonl\n  \
@@ -296,6 +326,39 @@ pub(crate) struct CasesDisagree {
 }
 
 #[derive(Debug, clap::Args)]
+pub(crate) struct CasesRetry {
+    /// The case's id, or a beginning of it
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CasesCancel {
+    /// The case's id, or a beginning of it
+    pub(crate) id: String,
+    /// Who calls it off [default: the user of the operating system]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(group(clap::ArgGroup::new("what").required(true).multiple(true)))]
+pub(crate) struct CasesPurge {
+    /// What came before this day
+    #[arg(long, group = "what", value_name = "YYYY-MM-DD")]
+    pub(crate) before: Option<chrono::NaiveDate>,
+    /// What is about this account or project
+    #[arg(long, group = "what", value_name = "ID")]
+    pub(crate) account: Option<String>,
+    /// Do not ask
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, clap::Args)]
 pub(crate) struct CasesExport {
     /// The case's id, or a beginning of it
     pub(crate) id: String,
@@ -335,6 +398,23 @@ pub(crate) enum DeadLetters {
         raw: bool,
         #[command(flatten)]
         json: Json,
+    },
+    /// Read them again, for example after a feed was configured; what can be read now is triaged
+    #[command(after_help = "Examples:\n  \
+        nightshift dead-letters retry 7\n  \
+        nightshift dead-letters retry --all --per-second 20\n\n\
+        One that was read is marked, and not read again; the same alert twice is a sighting.\n\
+        Exit codes: 0 all of them could be read, 1 some still cannot.")]
+    Retry {
+        /// Its number
+        #[arg(required_unless_present = "all", conflicts_with = "all")]
+        id: Option<i64>,
+        /// All that were not read since
+        #[arg(long)]
+        all: bool,
+        /// How many a second at the most
+        #[arg(long, default_value_t = 50, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        per_second: u32,
     },
 }
 

@@ -11,6 +11,7 @@ mod playbooks;
 mod replay;
 mod run;
 mod tools;
+mod worker;
 
 use tokio_util::sync::CancellationToken;
 
@@ -27,17 +28,18 @@ pub(crate) async fn run(args: Args) -> Result<(), Exit> {
         Command::Config(command) => config::run(&loaded, &command),
         Command::Playbooks(command) => playbooks::run(&loaded, &command),
         Command::Demo(options) => demo::run(&loaded, &options).await,
-        Command::Run(options) => run::run(&App::build(&loaded, None)?, &options).await,
+        Command::Run(options) => run::run(&App::build(&loaded, None).await?, &options).await,
         // On any machine: it needs no store.
         Command::Cases(Cases::Verify(options)) => cases::verify::run(&options),
-        Command::Cases(command) => cases::run(&App::build(&loaded, None)?, &command).await,
-        Command::Replay(options) => replay::run(&App::build(&loaded, None)?, &options).await,
+        Command::Cases(command) => cases::run(&App::build(&loaded, None).await?, &command).await,
+        Command::Replay(options) => replay::run(&App::build(&loaded, None).await?, &options).await,
         Command::DeadLetters(command) => {
-            dead_letters::run(&App::build(&loaded, None)?, &command).await
+            dead_letters::run(&App::build(&loaded, None).await?, &command).await
         }
-        Command::Mutes(command) => mutes::run(&App::build(&loaded, None)?, &command).await,
+        Command::Mutes(command) => mutes::run(&App::build(&loaded, None).await?, &command).await,
         Command::Tools(command) => tools::run(&loaded, &command).await,
-        Command::Migrate(json) => migrate::run(&App::build(&loaded, None)?, json).await,
+        Command::Worker(options) => worker::run(&App::build(&loaded, None).await?, &options).await,
+        Command::Migrate(json) => migrate::run(&App::build(&loaded, None).await?, json).await,
     }
 }
 

@@ -8,6 +8,7 @@ mod environment;
 mod load;
 mod mute;
 mod profile;
+mod retention;
 mod schema;
 mod secret;
 
@@ -15,8 +16,9 @@ use std::path::{Path, PathBuf};
 
 use nightshift_alert::feed::GenericFeed;
 use nightshift_engine::Limits;
-use nightshift_models::ModelConfig;
+use nightshift_models::{KeyRef, ModelConfig};
 use nightshift_pipeline::{AdmissionPolicy, Mute, Route, Routes};
+use nightshift_queue::SourceConfig;
 use nightshift_tools::ToolConfig;
 use nightshift_web::WebConfig;
 use schemars::JsonSchema;
@@ -24,9 +26,10 @@ use serde::Deserialize;
 
 pub(crate) use destination::{Destination, FileFormat};
 pub(crate) use environment::{no_colour, user, variable};
-pub(crate) use load::{Loaded, load, sqlite_path};
+pub(crate) use load::{Loaded, load};
 pub(crate) use mute::end;
 pub(crate) use profile::{Analyst, Profile, QuestionModels};
+pub(crate) use retention::Retention;
 pub(crate) use schema::schema;
 pub(crate) use secret::secret_at;
 
@@ -44,6 +47,12 @@ pub(crate) struct Config {
     /// How many cases run at once.
     #[serde(default)]
     pub(crate) worker: Worker,
+    /// Where `nightshift worker` takes messages from.
+    #[serde(default, rename = "source")]
+    pub(crate) sources: Vec<SourceConfig>,
+    /// How long the worker keeps what.
+    #[serde(default)]
+    pub(crate) retention: Retention,
     /// What goes to standard error beside the progress.
     #[serde(default)]
     pub(crate) log: Log,
@@ -86,8 +95,14 @@ pub(crate) struct Config {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Store {
-    /// `sqlite:PATH`, relative to the working directory. The file and its folder are made when missing.
+    /// `sqlite:PATH`, relative to the working directory: the file and its folder are made when missing. Or
+    /// `postgres://USER@HOST/DATABASE`.
     pub(crate) url: String,
+    /// Password of a PostgreSQL server: `env:NAME`, `file:PATH`, which is read again for each new connection, or itself.
+    /// Empty: that of the address.
+    pub(crate) password: Option<KeyRef>,
+    /// PEM file of the certificates that a PostgreSQL server is checked with. Empty: those of the system.
+    pub(crate) ca_file: PathBuf,
 }
 
 /// `[worker]`
@@ -98,6 +113,8 @@ pub(crate) struct Worker {
     pub(crate) max_cases: usize,
     /// Seconds after which a worker that no longer answers loses its case to another one. At least 15.
     pub(crate) lease_secs: u64,
+    /// Cases that may wait: above it no more messages are taken.
+    pub(crate) inbox_max: u64,
 }
 
 /// `[log]`
@@ -165,6 +182,10 @@ pub(crate) struct CaseLimits {
     pub(crate) tool_secs: u64,
     /// Seconds that the analyst has for one question, retries included.
     pub(crate) question_secs: u64,
+    /// Seconds that high and critical cases wait for models that are down, before the playbooks report.
+    pub(crate) models_down_urgent_wait_secs: u64,
+    /// Seconds that the other cases do.
+    pub(crate) models_down_wait_secs: u64,
     /// Hours after the end of a case in which a changed alert of the same key is a sighting, not a new triage.
     pub(crate) cooldown_hours: u32,
     /// Times a day that a case is triaged again; a rise in severity always is.
@@ -248,6 +269,9 @@ impl Config {
                 *path = base.join(&path);
             }
         };
+        let resolved = |source: SourceConfig| source.resolved(base);
+        self.sources = self.sources.into_iter().map(resolved).collect();
+        from_base(&mut self.store.ca_file);
         from_base(&mut self.playbooks.dir);
         from_base(&mut self.metrics.textfile);
         for profile in &mut self.profiles {
@@ -256,8 +280,8 @@ impl Config {
                 from_base(path);
             }
         }
-        for Destination::File { path, .. } in &mut self.destinations {
-            from_base(path);
+        for destination in &mut self.destinations {
+            destination.resolve(base);
         }
         self
     }

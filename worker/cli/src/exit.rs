@@ -49,7 +49,10 @@ impl From<anyhow::Error> for Exit {
 impl From<StoreError> for Exit {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::NoSuchCase(_) | StoreError::NoVerdict(_) => Self::Usage(error.into()),
+            StoreError::NoSuchCase(_)
+            | StoreError::NoVerdict(_)
+            | StoreError::NotOver(..)
+            | StoreError::AlreadyOver(..) => Self::Usage(error.into()),
             other => Self::Failed(other.into()),
         }
     }

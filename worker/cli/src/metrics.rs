@@ -11,7 +11,7 @@ use std::path::Path;
 use nightshift_analyst::chat::Asked;
 use nightshift_engine::{Measure, Meter, ModelTokens};
 use nightshift_models::OUTCOMES;
-use nightshift_pipeline::Admission;
+use nightshift_pipeline::{Admission, Backlog};
 use prometheus::{
     CounterVec, Encoder, Error, GaugeVec, Histogram, HistogramVec, IntCounter, IntCounterVec,
     IntGauge, IntGaugeVec, Registry, TextEncoder,
@@ -40,6 +40,7 @@ pub(crate) struct Metrics {
     work: Work,
     models: Models,
     proof: Proof,
+    waits: Waits,
 }
 
 impl Metrics {
@@ -53,8 +54,22 @@ impl Metrics {
             work: Work::new(&declare)?,
             models: Models::new(&declare)?,
             proof: Proof::new(&declare)?,
+            waits: Waits::new(&declare)?,
             registry,
         })
+    }
+
+    /// Begins the series of a source, so that one that never hands anything over is seen.
+    pub(crate) fn begin_source(&self, name: &str) {
+        for outcome in ["accepted", "dead_letter"] {
+            self.flow.messages.with_label_values(&[name, outcome]);
+        }
+        self.flow.last_alert.with_label_values(&[name]);
+    }
+
+    /// Shows what waits.
+    pub(crate) fn backlog(&self, backlog: &Backlog) {
+        self.waits.show(backlog);
     }
 
     /// The metrics in the Prometheus text format.
@@ -316,6 +331,57 @@ impl Models {
             self.tokens.with_label_values(&[provider, model, kind]);
         }
         self.cost.with_label_values(&[provider, model]);
+    }
+}
+
+/// No label.
+const NONE: &[&str] = &[];
+
+/// What waits, in the store: the same in every process that reads it.
+#[derive(Debug)]
+struct Waits {
+    inbox: IntGaugeVec,
+    inbox_oldest: GaugeVec,
+    running: IntGauge,
+    outbox: IntGauge,
+    outbox_oldest: GaugeVec,
+    dead_letters: IntGauge,
+}
+
+impl Waits {
+    fn new(declare: &Declare<'_>) -> Result<Self, Error> {
+        let waits = Self {
+            inbox: declare.gauges(
+                "nightshift_inbox_depth",
+                "Cases that wait for a worker: urgent (high and critical) and others.",
+                &["lane"],
+            )?,
+            inbox_oldest: declare.levels(
+                "nightshift_inbox_oldest_seconds",
+                "How long the oldest of them has waited.",
+                &[],
+            )?,
+            running: declare.gauge("nightshift_cases_running", "Cases that are triaged now.")?,
+            outbox: declare.gauge(
+                "nightshift_outbox_depth",
+                "Reports that a destination should show and does not yet.",
+            )?,
+            outbox_oldest: declare.levels(
+                "nightshift_outbox_oldest_seconds",
+                "How long the oldest of them has been wished.",
+                &[],
+            )?,
+            dead_letters: declare.gauge(
+                "nightshift_dead_letters",
+                "Messages that could not be read and were not retried.",
+            )?,
+        };
+        for lane in ["urgent", "other"] {
+            waits.inbox.with_label_values(&[lane]);
+        }
+        waits.inbox_oldest.with_label_values(NONE);
+        waits.outbox_oldest.with_label_values(NONE);
+        Ok(waits)
     }
 }
 

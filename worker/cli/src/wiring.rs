@@ -4,6 +4,7 @@ mod impatient;
 mod models;
 mod selected;
 mod web;
+mod worker;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,22 +14,27 @@ use anyhow::{Context, anyhow};
 use nightshift_alert::{Alert, ReadOptions};
 use nightshift_analyst::playbook::{PlaybookAnalyst, Playbooks};
 use nightshift_engine::{
-    AnalystKind, Clock, Cost, Meter, PastCase, PastCases, PastQuery, Strategy, ToolSpec, Toolbox,
+    Analyst, AnalystKind, Clock, Cost, Meter, PastCase, PastCases, PastQuery, Strategy, ToolSpec,
+    Toolbox,
 };
+use nightshift_models::{KeyPlace, KeyRef};
 use nightshift_pipeline::{
     DayBudget, Destination, Profile, Profiles, Purse, Route, Routes, Sender, Triage, Watcher,
 };
-use nightshift_report::{FileDestination, Format};
-use nightshift_store::{SqliteOptions, SqliteStore};
+use nightshift_report::{FileDestination, Format, WebhookDestination, WebhookError};
+use nightshift_store::{Options, Password, Store};
 use nightshift_tools::{ToolConfig, Tools};
+use secrecy::ExposeSecret as _;
 use serde_json::json;
 
 use crate::clock::SystemClock;
 use crate::config::{
-    Config, Destination as DestinationConfig, Loaded, Profile as ProfileConfig, sqlite_path,
+    Config, Destination as DestinationConfig, Loaded, Profile as ProfileConfig, secret_at,
 };
 use crate::exit::Exit;
 use crate::metrics::Metrics;
+pub(crate) use worker::{Loop, Sources};
+
 use impatient::Impatient;
 use models::Connected;
 use selected::Selected;
@@ -38,7 +44,7 @@ pub(crate) struct App {
     pub(crate) config: Config,
     /// The folder that relative paths are taken from.
     base: PathBuf,
-    pub(crate) store: SqliteStore,
+    pub(crate) store: Arc<dyn Store>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) tools: Arc<Tools>,
@@ -58,6 +64,8 @@ pub(crate) struct Overrides<'a> {
     pub(crate) model: Option<&'a str>,
     /// Whether no model is asked, whatever is configured.
     pub(crate) by_playbook: bool,
+    /// Whether cases wait for models that are down; else the playbooks take over at once.
+    pub(crate) patient: bool,
 }
 
 impl Overrides<'_> {
@@ -75,25 +83,34 @@ pub(crate) type ToolConfigs = Vec<ToolConfig>;
 
 impl App {
     /// Opens the store and builds all that the configuration names.
-    pub(crate) fn build(loaded: &Loaded, demo_tools: Option<ToolConfigs>) -> Result<Self, Exit> {
+    pub(crate) async fn build(
+        loaded: &Loaded,
+        demo_tools: Option<ToolConfigs>,
+    ) -> Result<Self, Exit> {
         let config = loaded.config.clone();
-        let store = open_store(&config)?;
+        let store = open_store(loaded).await?;
         let playbooks = load_playbooks(&config).map_err(Exit::Config)?;
         let configs = demo_tools.unwrap_or_else(|| config.tools.clone());
-        let past: Arc<dyn PastCases> = Arc::new(store.clone());
+        let past: Arc<dyn PastCases> = store.clone();
         let tools = build_tools(configs, past, loaded.base()).map_err(Exit::Config)?;
         let metrics = Metrics::new().map_err(|error| Exit::Failed(error.into()))?;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let destinations = config.destinations.iter();
+        let destinations = destinations
+            .map(|one| destination(one, loaded.base(), &clock))
+            .collect::<Result<_, _>>()
+            .map_err(|error| Exit::Config(error.into()))?;
         Ok(Self {
             routes: Routes {
                 rules: config.routes.clone(),
                 ..Routes::default()
             },
-            destinations: config.destinations.iter().map(destination).collect(),
+            destinations,
             config,
             base: loaded.base().to_owned(),
             store,
             metrics: Arc::new(metrics),
-            clock: Arc::new(SystemClock),
+            clock,
             tools: Arc::new(tools),
             playbooks: Arc::new(playbooks),
         })
@@ -119,16 +136,27 @@ impl App {
             };
             routes.rules.insert(0, everything);
         }
-        Ok(Triage {
-            cases: Arc::new(self.store.clone()),
-            profiles: self.profiles(overrides)?,
+        let models = self.connect(overrides)?;
+        Ok(self.triage_with(self.profiles_of(overrides, &models)?, routes, watcher))
+    }
+
+    fn triage_with(
+        &self,
+        profiles: Profiles,
+        routes: Routes,
+        watcher: Option<Arc<dyn Watcher>>,
+    ) -> Triage {
+        Triage {
+            cases: self.store.clone(),
+            profiles,
             routes: Arc::new(routes),
             clock: Arc::clone(&self.clock),
             meter: self.metrics.clone(),
             purse: self.purse(),
             watcher,
             sender: sender(),
-        })
+            without_models: false,
+        }
     }
 
     /// The day's budget, if there is one.
@@ -136,7 +164,7 @@ impl App {
         let budget = DayBudget::new(self.config.limits.day_usd)?;
         Some(Arc::new(Purse::new(
             budget,
-            Arc::new(self.store.clone()),
+            self.store.clone(),
             Arc::clone(&self.clock),
             self.metrics.clone(),
         )))
@@ -157,20 +185,27 @@ impl App {
 
     /// All profiles, as they are with what the command line overrules.
     pub(crate) fn profiles(&self, overrides: &Overrides<'_>) -> Result<Profiles, Exit> {
+        self.profiles_of(overrides, &self.connect(overrides)?)
+    }
+
+    fn connect(&self, overrides: &Overrides<'_>) -> Result<Connected, Exit> {
         let meter: Arc<dyn Meter> = self.metrics.clone();
         let configured = if overrides.by_playbook {
             &[]
         } else {
             self.config.models.as_slice()
         };
-        let models = Connected::new(configured, &self.base, overrides.model, &meter)?;
+        Connected::new(configured, &self.base, overrides.model, &meter)
+    }
+
+    fn profiles_of(&self, overrides: &Overrides<'_>, models: &Connected) -> Result<Profiles, Exit> {
         let mut configured = self.config.profiles.clone();
         if !configured.iter().any(|one| one.name == "default") {
             configured.push(ProfileConfig::default());
         }
         let profiles = configured
             .iter()
-            .map(|config| self.profile(config, &models, overrides))
+            .map(|config| self.profile(config, models, overrides))
             .collect::<anyhow::Result<Vec<_>>>()
             .map_err(Exit::Config)?;
         Profiles::new(profiles).ok_or_else(|| Exit::Config(anyhow!("there is no default profile")))
@@ -203,8 +238,13 @@ impl App {
             return Ok(by_playbook);
         }
         let modelled = models.analyst(config, &self.playbooks)?;
+        let analyst: Arc<dyn Analyst> = if overrides.patient {
+            modelled.analyst
+        } else {
+            Arc::new(Impatient(modelled.analyst))
+        };
         Ok(Profile {
-            analyst: Arc::new(Impatient(modelled.analyst)),
+            analyst,
             fallback: Some(playbook),
             analyst_kind: AnalystKind::Model,
             models: modelled.models,
@@ -244,17 +284,32 @@ pub(crate) fn read_options(config: &Config) -> ReadOptions {
 }
 
 /// Opens the database.
-pub(crate) fn open_store(config: &Config) -> Result<SqliteStore, Exit> {
-    let path = sqlite_path(&config.store.url)
-        .ok_or_else(|| Exit::Config(anyhow!("[store] url = {:?}", config.store.url)))?;
-    SqliteStore::open(&SqliteOptions {
-        path: path.to_owned(),
-        lease: Duration::from_secs(config.worker.lease_secs),
-        admission: config
-            .admission()
-            .map_err(|problem| Exit::Config(anyhow!(problem)))?,
-    })
-    .map_err(|error| Exit::Failed(error.into()))
+pub(crate) async fn open_store(loaded: &Loaded) -> Result<Arc<dyn Store>, Exit> {
+    let config = &loaded.config;
+    let lease = Duration::from_secs(config.worker.lease_secs);
+    let admission = config
+        .admission()
+        .map_err(|problem| Exit::Config(anyhow!(problem)))?;
+    let mut options = Options::new(lease, admission);
+    let store = &config.store;
+    if let Some(key) = &store.password {
+        options.password = password(key, loaded.base())?;
+    }
+    options.ca_file = (!store.ca_file.as_os_str().is_empty()).then(|| store.ca_file.clone());
+    nightshift_store::open(&store.url, options)
+        .await
+        .map_err(|error| Exit::Failed(error.into()))
+}
+
+/// The password of the database; a file is read by the store, again and again.
+fn password(key: &KeyRef, base: &Path) -> Result<Option<Password>, Exit> {
+    if let KeyPlace::File(path) = key.place() {
+        return Ok(Some(Password::file(base.join(path))));
+    }
+    let password = secret_at(key.place(), base)()
+        .map_err(|problem| Exit::Config(anyhow!("[store] password: {problem}")))?;
+    let is_empty = password.expose_secret().is_empty();
+    Ok((!is_empty).then_some(Password::Value(password)))
 }
 
 /// Shipped playbooks and those of the configured folder.
@@ -311,8 +366,13 @@ pub(crate) fn specs_for(loaded: &Loaded, tools: &Arc<Tools>, alert: &Alert) -> V
     Selected::new(tools.clone(), globs).specs()
 }
 
-fn destination(config: &DestinationConfig) -> Arc<dyn Destination> {
-    match config {
+/// A secret is read when something is posted: who lists cases needs none.
+fn destination(
+    config: &DestinationConfig,
+    base: &Path,
+    clock: &Arc<dyn Clock>,
+) -> Result<Arc<dyn Destination>, WebhookError> {
+    Ok(match config {
         DestinationConfig::File { name, path, format } => {
             let format = match format {
                 crate::config::FileFormat::Markdown => Format::Markdown,
@@ -325,5 +385,28 @@ fn destination(config: &DestinationConfig) -> Arc<dyn Destination> {
                 format,
             })
         }
+        DestinationConfig::Webhook(webhook) => Arc::new(WebhookDestination::new(
+            webhook.to_config(),
+            secret_at(webhook.secret.place(), base),
+            Arc::clone(clock),
+        )?),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_in_a_file_or_told_and_an_empty_one_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let of = |text: &str| password(&KeyRef::from(text), dir.path()).ok().unwrap();
+        let file = format!("{:?}", of("file:pw"));
+        let path = dir.path().join("pw");
+        assert!(file.contains(&path.display().to_string()), "{file}");
+        assert!(matches!(of("s3cret"), Some(Password::Value(_))));
+        assert!(of("").is_none());
+        let missing = password(&KeyRef::from("env:NIGHTSHIFT_NO_SUCH_NAME"), dir.path());
+        assert!(matches!(missing, Err(Exit::Config(_))));
     }
 }

@@ -28,12 +28,14 @@ use crate::rate::{Limits, Rate, output_tokens};
 use crate::retry::Retry;
 use crate::{KeyPlace, KeySource, ModelConfig, ModelError, Price, connect};
 
-/// The models of a configuration, by name.
+/// The models of a configuration, by name. A clone asks the same ones.
+#[derive(Clone)]
 pub struct Models {
     models: BTreeMap<String, Model>,
     circuits: Circuits,
 }
 
+#[derive(Clone)]
 struct Model {
     chat: Arc<dyn ChatModel>,
     price: Option<Price>,

@@ -1,6 +1,7 @@
 //! What a store says of cases: rows, leases, sightings, dead letters.
 
 use std::fmt;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, Severity};
@@ -100,6 +101,15 @@ pub enum Lane {
     Any,
 }
 
+/// How long a case has to have waited: while all models are down, the rules take what can wait no longer for one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waited {
+    /// High and critical ones.
+    pub urgent: Duration,
+    /// All others.
+    pub others: Duration,
+}
+
 /// The right to write a case until its end; each claim has a greater epoch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
@@ -109,6 +119,33 @@ pub struct Lease {
     pub revision: u32,
     /// The epoch.
     pub epoch: u64,
+}
+
+/// How much there is to do, by the clock of the store.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Backlog {
+    /// High and critical cases that wait for a worker.
+    pub urgent: u64,
+    /// All others that wait for one.
+    pub others: u64,
+    /// Seconds since the oldest of them was accepted, or last given back; 0 where none waits.
+    pub oldest_secs: f64,
+    /// Cases that run.
+    pub running: u64,
+    /// Reports that a destination does not show yet and may still take.
+    pub outbox: u64,
+    /// Seconds since the oldest of them was wished; 0 where there is none.
+    pub outbox_oldest_secs: f64,
+    /// Dead letters that were not read again yet.
+    pub dead_letters: u64,
+}
+
+impl Backlog {
+    /// All cases that wait for a worker: what `inbox_max` is compared with.
+    #[must_use]
+    pub const fn waiting(&self) -> u64 {
+        self.urgent + self.others
+    }
 }
 
 /// A case in a list.
@@ -172,6 +209,16 @@ pub struct CaseFilter {
     pub limit: usize,
 }
 
+/// A triage that was called off.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CalledOff {
+    /// The case.
+    pub case_id: CaseId,
+    /// The revision that is triaged next, because news of the case waited for the end of this one; none: the case is
+    /// cancelled.
+    pub next: Option<u32>,
+}
+
 /// One more arrival of an alert that has a case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sighting {
@@ -211,6 +258,8 @@ pub struct CaseView {
     pub events: Vec<nightshift_engine::Event>,
     /// Why the rest of it cannot be read by this version, if so; no worker of this version goes on with the case.
     pub unreadable: Option<String>,
+    /// Who called its latest triage off, if somebody did.
+    pub cancelled_by: Option<String>,
     /// The report of the latest conclusion.
     pub report: Option<Report>,
     /// Further arrivals.
@@ -236,6 +285,10 @@ pub struct DeliveryRow {
     pub attempts: u32,
     /// What the last try said.
     pub error: Option<String>,
+    /// The destination never will take it; nobody tries again before there is a new version.
+    pub given_up: bool,
+    /// Nobody knows how the last try ended.
+    pub in_doubt: bool,
 }
 
 /// A message that could not be read.
@@ -255,4 +308,6 @@ pub struct DeadLetter {
     pub sha256: String,
     /// The case that announces it.
     pub case_id: Option<CaseId>,
+    /// When it was read again, whatever became of it then.
+    pub retried_at: Option<DateTime<Utc>>,
 }

@@ -63,11 +63,15 @@ pub async fn deliver_due(delivery: &Delivery, most: usize) -> Result<(usize, usi
 }
 
 /// How long to wait before the next try; none where there is none.
-fn wait(error: &DeliveryError, attempts: u32) -> Option<Duration> {
+pub(crate) fn wait(error: &DeliveryError, attempts: u32) -> Option<Duration> {
     match error {
         DeliveryError::Never { .. } => None,
-        DeliveryError::Later { after_secs, .. } => {
-            let told = StdDuration::from_secs(after_secs.unwrap_or(0));
+        DeliveryError::Later { .. } | DeliveryError::Unclear { .. } => {
+            let told = match error {
+                DeliveryError::Later { after_secs, .. } => after_secs.unwrap_or(0),
+                _ => 0,
+            };
+            let told = StdDuration::from_secs(told);
             let backoff = ExponentialBuilder::new()
                 .with_min_delay(SHORTEST_WAIT)
                 .with_max_delay(LONGEST_WAIT)

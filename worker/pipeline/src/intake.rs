@@ -1,9 +1,16 @@
-//! Intake: unwrap, parse, admit, commit, and only then ack.
+//! Intake: unwrap, parse, admit, commit, and only then settle.
 //!
-//! What cannot be read is a dead letter with its bytes, and opens one case per source and hour that says so.
+//! What cannot be read is a dead letter with its bytes, and opens one case per source and hour that says so; an alert of
+//! a feed that its source may not carry is such a thing. While the store is away the messages stay in our hands:
+//! giving them back again and again would use up a broker's count of deliveries, and some brokers then drop them.
+
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use backon::{BackoffBuilder, ExponentialBuilder};
 use chrono::{DateTime, SecondsFormat, Utc};
 use nightshift_alert::{
     Alert, Content, FeedState, Key, Provider, ReadOptions, Resource, Severity, Times,
@@ -11,7 +18,7 @@ use nightshift_alert::{
 use nightshift_engine::{Clock, Measure, Meter};
 use sha2::{Digest, Sha256};
 
-use crate::{Accepted, Inbox, Message, Source, StoreError};
+use crate::{Accepted, Fate, Inbox, Message, Settled, Source, StoreError};
 
 /// One thing that a message held.
 #[derive(Debug, Clone)]
@@ -37,6 +44,10 @@ pub struct Received {
     pub messages: usize,
     /// What became of their alerts.
     pub accepted: Vec<Accepted>,
+    /// Messages that are committed and that the source could not settle: they come again, as sightings.
+    pub unsettled: usize,
+    /// Whether the source has come to its end.
+    pub ended: bool,
 }
 
 /// Takes messages from one source into the inbox.
@@ -47,8 +58,10 @@ pub struct Intake {
     pub clock: Arc<dyn Clock>,
     /// Where measurements go.
     pub meter: Arc<dyn Meter>,
-    /// Generic feeds and limits of the source.
+    /// Generic feeds, and the feeds that the source may carry.
     pub options: ReadOptions,
+    /// How long a batch is held while the store is away, before it is given back. A worker waits as long as it lives.
+    pub patience: Duration,
 }
 
 /// Why a round of intake took nothing.
@@ -63,45 +76,110 @@ pub enum IntakeError {
 }
 
 impl Intake {
-    /// One round: receive, commit, ack. No message where the source has come to its end.
+    /// One round: receive, commit, settle. When the store does not commit within [`Intake::patience`], everything is
+    /// given back. May be dropped at any await: what is not settled then comes again.
     ///
     /// # Errors
     ///
-    /// When the source or the store fails; what was not committed is not acked.
+    /// When the source or the store fails; nothing is committed then.
     pub async fn round(&self, source: &dyn Source, most: usize) -> Result<Received, IntakeError> {
-        let messages = source.receive(most).await?;
-        let now = self.clock.now();
-        let mut batch = Vec::new();
-        for message in &messages {
-            let mut options = self.options.clone();
-            options.attributes.clone_from(&message.attributes);
-            batch.extend(read_message(source.name(), message, &options, now));
-        }
-        let unreadable = batch.iter().filter(|a| a.unreadable.is_some()).count();
-        let accepted = if batch.is_empty() {
-            Vec::new()
-        } else {
-            self.inbox.accept(batch).await?
+        let Some(messages) = source.receive(most).await? else {
+            return Ok(Received {
+                ended: true,
+                ..Received::default()
+            });
         };
-        let ids: Vec<String> = messages.iter().map(|message| message.id.clone()).collect();
-        if !ids.is_empty() {
-            source.ack(&ids).await?;
+        if messages.is_empty() {
+            return Ok(Received::default());
         }
-        self.count(source.name(), messages.len(), unreadable, &accepted);
+        let ids: Vec<String> = messages.iter().map(|message| message.id.clone()).collect();
+        let (batch, fates) = self.read(source.name(), &messages);
+        let committed = hold(source, &ids, self.commit(batch)).await;
+        let settled: Vec<Settled> = ids
+            .into_iter()
+            .zip(&fates)
+            .map(|(id, fate)| Settled {
+                id,
+                fate: committed.as_ref().map_or(Fate::Back, |_| *fate),
+            })
+            .collect();
+        let unsettled = source.settle(&settled).await;
+        if let Some(one) = unsettled.first() {
+            tracing::warn!(
+                source = source.name(),
+                messages = unsettled.len(),
+                why = one.why,
+                "messages could not be settled; they will come again"
+            );
+        }
+        let accepted = committed?;
+        tracing::info!(
+            source = source.name(),
+            messages = fates.len(),
+            alerts = accepted.len(),
+            "messages accepted"
+        );
+        self.count(source.name(), &fates, &accepted);
         Ok(Received {
             messages: messages.len(),
             accepted,
+            unsettled: unsettled.len(),
+            ended: false,
         })
     }
 
-    fn count(&self, source: &str, messages: usize, unreadable: usize, accepted: &[Accepted]) {
-        for index in 0..messages {
+    /// What the messages hold, and what becomes of each once that is committed.
+    fn read(&self, source: &str, messages: &[Message]) -> (Vec<Arrival>, Vec<Fate>) {
+        let now = self.clock.now();
+        let mut batch = Vec::new();
+        let mut fates = Vec::with_capacity(messages.len());
+        for message in messages {
+            let mut options = self.options.clone();
+            options.attributes.clone_from(&message.attributes);
+            let arrivals = read_message(source, message, &options, now);
+            fates.push(if arrivals.iter().any(|one| one.unreadable.is_some()) {
+                Fate::Unreadable
+            } else {
+                Fate::Committed
+            });
+            batch.extend(arrivals);
+        }
+        (batch, fates)
+    }
+
+    /// Commits a batch, again and again while the store is away.
+    async fn commit(&self, batch: Vec<Arrival>) -> Result<Vec<Accepted>, StoreError> {
+        if batch.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut pauses = ExponentialBuilder::new()
+            .with_min_delay(Duration::from_millis(200))
+            .with_max_delay(Duration::from_secs(5))
+            .with_jitter()
+            .without_max_times()
+            .with_total_delay(Some(self.patience))
+            .build();
+        loop {
+            match self.inbox.accept(batch.clone()).await {
+                Err(error @ StoreError::Database { .. }) => match pauses.next() {
+                    Some(pause) if !self.patience.is_zero() => {
+                        tracing::warn!(%error, cause = cause(&error), "a batch is not committed yet");
+                        tokio::time::sleep(pause).await;
+                    }
+                    _ => return Err(error),
+                },
+                done => return done,
+            }
+        }
+    }
+
+    fn count(&self, source: &str, fates: &[Fate], accepted: &[Accepted]) {
+        for fate in fates {
             self.meter.count(&Measure::Message {
                 source: source.to_owned(),
-                outcome: if index < unreadable {
-                    "dead_letter"
-                } else {
-                    "accepted"
+                outcome: match fate {
+                    Fate::Unreadable => "dead_letter",
+                    Fate::Committed | Fate::Back => "accepted",
                 },
             });
         }
@@ -112,6 +190,39 @@ impl Intake {
             });
         }
     }
+}
+
+/// Waits for `work` and keeps the messages ours meanwhile: extends at half the time that they are.
+async fn hold<T>(source: &dyn Source, ids: &[String], work: impl Future<Output = T>) -> T {
+    let Some(hold) = source.hold() else {
+        return work.await;
+    };
+    tokio::pin!(work);
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut work => return done,
+            () = tokio::time::sleep(hold / 2) => {}
+        }
+        // The work goes on beside it: an extension that hangs must not hold up a commit.
+        let extended = tokio::select! {
+            biased;
+            done = &mut work => return done,
+            extended = source.extend(ids) => extended,
+        };
+        if let Some(one) = extended.first() {
+            tracing::warn!(
+                source = source.name(),
+                messages = extended.len(),
+                why = one.why,
+                "messages could not be held; they may come again"
+            );
+        }
+    }
+}
+
+fn cause(error: &dyn std::error::Error) -> String {
+    error.source().map(ToString::to_string).unwrap_or_default()
 }
 
 /// Everything that a message holds: its alerts, and what of it could not be read.

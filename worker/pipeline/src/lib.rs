@@ -10,6 +10,7 @@ mod delivery;
 mod export;
 mod feedback;
 mod intake;
+mod loops;
 mod muted;
 mod port;
 mod profile;
@@ -17,14 +18,15 @@ mod replay;
 mod report;
 mod route;
 mod triage;
+mod upkeep;
 
 pub use admission::{
     Admission, AdmissionPolicy, Change, Ground, Known, Mute, Seen, SetAside, Stage, Window, admit,
 };
 pub use budget::{Charge, DayBudget, DaySpent, Purse, is_urgent};
 pub use case::{
-    CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, DeadLetter, DeliveryRow, Lane, Lease,
-    Member, Sighting,
+    Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, DeadLetter, DeliveryRow,
+    Lane, Lease, Member, Sighting, Waited,
 };
 pub use delivery::{Delivery, deliver_due};
 pub use export::{
@@ -33,10 +35,12 @@ pub use export::{
 };
 pub use feedback::{NewPersonVerdict, PersonVerdict};
 pub use intake::{Arrival, Intake, IntakeError, Received, read_message, unreadable_alert};
+pub use loops::{Delivering, InboxRoom, ModelHealth, Outage, Taking, Triaging};
 pub use muted::{MutePreview, MuteRow, NewMute, PlaceCount};
 pub use port::{
-    Accepted, Cases, Claimed, Closing, DeadLetters, DeliveryError, Destination, Due, Feedback,
-    Inbox, Message, Mutes, Outbox, Places, Sent, Source, SourceError, Spending, StoreError,
+    Accepted, Cases, Claimed, Closing, DeadLetters, DeliveryError, Destination, Due, Fate,
+    Feedback, Inbox, Message, Mutes, Outbox, Places, Sent, Settled, Source, SourceError, Spending,
+    StoreError, Unsettled, Wake,
 };
 pub use profile::{Profile, Profiles};
 pub use replay::{Difference, ReplayError, Replayed, Side, StepLine, compare, replay};
@@ -46,3 +50,4 @@ pub use report::{
 };
 pub use route::{Match, Route, Routes, Samples};
 pub use triage::{Triage, TriageError, Watcher};
+pub use upkeep::{Kept, Purge, Upkeep};

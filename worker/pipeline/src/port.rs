@@ -1,5 +1,8 @@
 //! What the pipeline needs from outside, as traits: stores, sources and destinations.
 
+mod outbox;
+mod source;
+
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
@@ -8,53 +11,13 @@ use nightshift_alert::{Alert, Severity};
 use nightshift_engine::{Conclusion, Event};
 
 use crate::{
-    Admission, Arrival, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, Charge, DaySpent,
-    DeadLetter, JournalLine, Lane, Lease, Mute, MutePreview, MuteRow, NewMute, NewPersonVerdict,
-    PersonVerdict, PlaceCount, Report,
+    Admission, Arrival, Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView,
+    Charge, DaySpent, DeadLetter, JournalLine, Lane, Lease, Mute, MutePreview, MuteRow, NewMute,
+    NewPersonVerdict, PersonVerdict, PlaceCount, Report, Waited,
 };
 
-/// What a source hands over.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Message {
-    /// Its name at the source, to settle it with.
-    pub id: String,
-    /// Its bytes.
-    pub bytes: Vec<u8>,
-    /// Its attributes.
-    pub attributes: BTreeMap<String, String>,
-}
-
-/// Where messages are taken from.
-#[async_trait]
-pub trait Source: Send + Sync {
-    /// Its name in configuration and metrics.
-    fn name(&self) -> &str;
-
-    /// At most this many messages; none where the source has come to its end.
-    ///
-    /// # Errors
-    ///
-    /// When the source cannot be read; what it holds stays there.
-    async fn receive(&self, most: usize) -> Result<Vec<Message>, SourceError>;
-
-    /// Settles messages whose alerts are committed.
-    ///
-    /// # Errors
-    ///
-    /// When the source does not take it; the messages will come again, as sightings.
-    async fn ack(&self, ids: &[String]) -> Result<(), SourceError>;
-}
-
-/// A source cannot be read or settled.
-#[derive(Debug, thiserror::Error)]
-#[error("the source {source_name} cannot be read")]
-pub struct SourceError {
-    /// Its name.
-    pub source_name: String,
-    /// Why.
-    #[source]
-    pub cause: Box<dyn std::error::Error + Send + Sync>,
-}
+pub use outbox::{DeliveryError, Destination, Due, Outbox, Sent};
+pub use source::{Fate, Message, Settled, Source, SourceError, Unsettled};
 
 /// A store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -68,6 +31,18 @@ pub enum StoreError {
     /// Nobody can agree with what is not decided.
     #[error("case {0} has no verdict yet; disagree with --verdict once it is over, or wait for it")]
     NoVerdict(String),
+    /// A case that goes on by itself is not run again.
+    #[error(
+        "case {0} is {status}; it is triaged anyway. Cancel it first, or run it again once it is over",
+        status = .1.as_str()
+    )]
+    NotOver(String, CaseStatus),
+    /// A case that is over cannot be called off.
+    #[error(
+        "case {0} is {status} already; `nightshift cases retry {0}` runs it again",
+        status = .1.as_str()
+    )]
+    AlreadyOver(String, CaseStatus),
     /// There is no such mute that could be removed.
     #[error("there is no mute {0:?} that holds; `nightshift mutes list` shows those there are")]
     NoSuchMute(String),
@@ -141,6 +116,8 @@ pub struct Closing {
     pub report: Report,
     /// The destinations that should show it.
     pub destinations: Vec<String>,
+    /// It was concluded without a model because all were down: it is triaged again when they are back.
+    pub wants_model: bool,
 }
 
 /// Cases, their journals and their leases.
@@ -153,6 +130,26 @@ pub trait Cases: Send + Sync {
     ///
     /// When the store cannot be read or written.
     async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<Claimed>, StoreError>;
+
+    /// The same, of cases that have waited so long, by the store's clock, since they were accepted or last given back.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read or written.
+    async fn claim_waited(
+        &self,
+        lane: Lane,
+        most: usize,
+        waited: Waited,
+    ) -> Result<Vec<Claimed>, StoreError>;
+
+    /// Queues a new revision of up to this many of the cases that were concluded without a model because all were down,
+    /// the most severe first; how many. 0: none is left.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be written.
+    async fn again_with_models(&self, most: usize) -> Result<u64, StoreError>;
 
     /// Takes this case, if it is not over and nobody else has it.
     ///
@@ -169,7 +166,7 @@ pub trait Cases: Send + Sync {
     /// When the store cannot be written.
     async fn renew(&self, leases: &[Lease]) -> Result<(), StoreError>;
 
-    /// Gives a case back, so that it goes on elsewhere or later.
+    /// Gives a case back, so that it goes on elsewhere or later. That is neither an attempt nor a crash of it.
     ///
     /// # Errors
     ///
@@ -194,6 +191,23 @@ pub trait Cases: Send + Sync {
     ///
     /// [`StoreError::LeaseLost`] when the lease is gone; nothing is written then.
     async fn conclude(&self, lease: &Lease, closing: &Closing) -> Result<(), StoreError>;
+
+    /// Queues a new revision of a case that is over, with the alert that it has, because somebody asks for it; by its id or
+    /// a beginning of it that fits no other.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NoSuchCase`], [`StoreError::NotOver`], or when the store cannot be written.
+    async fn retry(&self, id: &str) -> Result<CaseId, StoreError>;
+
+    /// Calls off the triage of a case that waits or runs; a worker that runs it can write nothing any more. News of the
+    /// case that waited for the end of that triage are triaged next.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NoSuchCase`], [`StoreError::AlreadyOver`], or when the store cannot be written.
+    async fn cancel(&self, id: &str, who: &str, at: DateTime<Utc>)
+    -> Result<CalledOff, StoreError>;
 
     /// Cases in a list, the newest first.
     ///
@@ -226,6 +240,21 @@ pub trait Cases: Send + Sync {
     ///
     /// When the store cannot be read.
     async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError>;
+
+    /// How much there is to do. Cheap enough to be asked every few seconds.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    async fn backlog(&self) -> Result<Backlog, StoreError>;
+}
+
+/// A bell that rings when there may be work: a case to claim, or a report to deliver.
+#[async_trait]
+pub trait Wake: Send + Sync {
+    /// Waits for a ring after the one that was heard last (0: none), but for no longer than about two seconds: some
+    /// work begins without a ring. Gives the number to wait with the next time.
+    async fn wait_for_work(&self, heard: u64) -> u64;
 }
 
 /// What the cases of a day cost.
@@ -255,6 +284,21 @@ pub trait DeadLetters: Send + Sync {
     ///
     /// When the store cannot be read.
     async fn letter(&self, id: i64) -> Result<Option<(DeadLetter, Vec<u8>)>, StoreError>;
+
+    /// Numbers of those that were not read again yet, the oldest first: those after this one, page by page.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    async fn unread(&self, after: Option<i64>, most: usize) -> Result<Vec<i64>, StoreError>;
+
+    /// Notes that one was read again, after what came of it is committed; it stays listed. False: it was noted before, or
+    /// there is none.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be written; it will be read again, which is a sighting then.
+    async fn settle_letter(&self, id: i64, at: DateTime<Utc>) -> Result<bool, StoreError>;
 }
 
 /// What people decide over cases.
@@ -317,94 +361,4 @@ pub trait Places: Send + Sync {
     ///
     /// When the store cannot be read.
     async fn places(&self) -> Result<Vec<PlaceCount>, StoreError>;
-}
-
-/// A report that a destination does not show yet.
-#[derive(Debug, Clone)]
-pub struct Due {
-    /// The case.
-    pub case_id: CaseId,
-    /// The version that should be shown.
-    pub version: u64,
-    /// What the destination called it when it was shown last.
-    pub remote_id: Option<String>,
-    /// Tries so far.
-    pub attempts: u32,
-    /// The report.
-    pub report: Report,
-}
-
-/// The deliveries that are not yet fulfilled.
-#[async_trait]
-pub trait Outbox: Send + Sync {
-    /// What this destination should show and does not: the most severe first, then the longest wished.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be read.
-    async fn due(&self, destination: &str, most: usize) -> Result<Vec<Due>, StoreError>;
-
-    /// Notes that a version is shown.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be written; the version will be sent again.
-    async fn sent(&self, destination: &str, due: &Due, sent: &Sent) -> Result<(), StoreError>;
-
-    /// Notes that a try failed, and when to try again.
-    ///
-    /// # Errors
-    ///
-    /// When the store cannot be written.
-    async fn failed(
-        &self,
-        destination: &str,
-        due: &Due,
-        error: &DeliveryError,
-        retry_at: Option<DateTime<Utc>>,
-    ) -> Result<(), StoreError>;
-}
-
-/// A destination shows a report.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Sent {
-    /// What the destination calls it, to edit it later.
-    pub remote_id: Option<String>,
-}
-
-/// A destination did not take a report.
-#[derive(Debug, thiserror::Error)]
-pub enum DeliveryError {
-    /// It may take it later.
-    #[error("{what}")]
-    Later {
-        /// What it said.
-        what: String,
-        /// Not before this many seconds.
-        after_secs: Option<u64>,
-    },
-    /// It never will.
-    #[error("{what}")]
-    Never {
-        /// What it said.
-        what: String,
-    },
-}
-
-/// Where reports go.
-#[async_trait]
-pub trait Destination: Send + Sync {
-    /// Its name in configuration and metrics.
-    fn name(&self) -> &str;
-
-    /// Shows a report: posts it, or edits what `remote_id` names. The same report twice shows once.
-    ///
-    /// # Errors
-    ///
-    /// When it is not shown.
-    async fn deliver(
-        &self,
-        report: &Report,
-        remote_id: Option<&str>,
-    ) -> Result<Sent, DeliveryError>;
 }

@@ -80,6 +80,9 @@ pub struct Route {
     /// Names of destinations; all of them are told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destinations: Option<Vec<String>>,
+    /// Destinations that take a report which another one refuses for good, one after the other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub otherwise: Option<Vec<String>>,
 }
 
 /// The rules, and what counts where none fits.
@@ -126,6 +129,22 @@ impl Routes {
         names
     }
 
+    /// The destination that takes a report of this alert which `refused` does not; none where nobody is left.
+    #[must_use]
+    pub fn after(&self, alert: &Alert, refused: &str) -> Option<&str> {
+        let chain = self.first(alert, |route| route.otherwise.as_deref())?;
+        let next = chain
+            .iter()
+            .position(|name| name == refused)
+            .map_or(0, |at| at + 1);
+        let withheld = |name: &&String| alert.is_sample() && self.samples.withheld.contains(name);
+        chain
+            .iter()
+            .skip(next)
+            .find(|name| !withheld(name))
+            .map(String::as_str)
+    }
+
     /// The rules that name a class: what they fit is triaged, though its class would be set aside.
     #[must_use]
     pub fn wanted(&self) -> Vec<Match> {
@@ -161,7 +180,25 @@ mod tests {
             when,
             profile: profile.map(str::to_owned),
             destinations: destinations.map(|names| names.iter().map(|n| (*n).to_owned()).collect()),
+            otherwise: None,
         }
+    }
+
+    #[test]
+    fn f28_the_chain_of_a_route_is_gone_through_to_its_end() {
+        let chain = ["mail", "file"].map(str::to_owned).to_vec();
+        let routes = Routes {
+            rules: vec![Route {
+                otherwise: Some(chain),
+                ..Route::default()
+            }],
+            ..Routes::default()
+        };
+        let alert = alert();
+        assert_eq!(routes.after(&alert, "soc"), Some("mail"));
+        assert_eq!(routes.after(&alert, "mail"), Some("file"));
+        assert_eq!(routes.after(&alert, "file"), None);
+        assert_eq!(Routes::default().after(&alert, "soc"), None);
     }
 
     #[test]

@@ -19,6 +19,9 @@ use crate::{
 /// Seconds between two renewals of a lease.
 const RENEW_SECS: u64 = 10;
 
+/// How many workers may be lost with a case before nobody tries again by itself (F5).
+const MOST_CRASHES: u32 = 3;
+
 /// Sees each event once it is journaled: the live progress of a terminal.
 pub trait Watcher: Send + Sync {
     /// A case goes on; these events were journaled before.
@@ -47,6 +50,8 @@ pub struct Triage {
     pub watcher: Option<Arc<dyn Watcher>>,
     /// What a report says of the program that made it.
     pub sender: Sender,
+    /// Whether cases get here only because the models are down: what is concluded without them is triaged again later.
+    pub without_models: bool,
 }
 
 /// Why a case could not go on.
@@ -72,18 +77,32 @@ impl Triage {
         release: &CancellationToken,
     ) -> Result<End, TriageError> {
         let lease = claimed.lease.clone();
-        let driving = self.drive(claimed, release);
+        let driving = self.run_held(claimed, release);
         tokio::pin!(driving);
         let every = std::time::Duration::from_secs(RENEW_SECS);
         let mut renewal = tokio::time::interval_at(tokio::time::Instant::now() + every, every);
-        let result = loop {
+        loop {
             tokio::select! {
-                result = &mut driving => break result,
+                result = &mut driving => return result,
                 _ = renewal.tick() => self.renew(&lease).await,
             }
-        };
+        }
+    }
+
+    /// The same, with a lease that somebody else renews.
+    ///
+    /// # Errors
+    ///
+    /// As [`Triage::run`].
+    pub async fn run_held(
+        &self,
+        claimed: Claimed,
+        release: &CancellationToken,
+    ) -> Result<End, TriageError> {
+        let lease = claimed.lease.clone();
+        let result = self.drive(claimed, release).await;
         match &result {
-            Ok(End::Concluded(_)) => {}
+            Ok(End::Concluded(state)) => told(&lease, state),
             Ok(End::Released(_) | End::Cancelled(_)) => self.cases.release(&lease).await?,
             Err(TriageError::Drive(DriveError::Journal(JournalError::LeaseLost))) => {
                 self.meter.count(&Measure::LeaseLost);
@@ -130,7 +149,7 @@ impl Triage {
                 profile
             }
         };
-        let epoch = claimed.lease.epoch;
+        let (epoch, crashes) = (claimed.lease.epoch, claimed.crashes);
         news.push(Event::new(now, EventBody::Claimed { epoch }));
         let journal = CaseJournal {
             triage: self.clone(),
@@ -140,6 +159,9 @@ impl Triage {
         };
         journal.append(&news).await.map_err(DriveError::from)?;
         events.append(&mut news);
+        if crashes >= MOST_CRASHES {
+            return self.give_up(&journal, events, crashes).await;
+        }
         let ports = Ports {
             analyst: self.analyst(&profile, severity),
             fallback: profile.fallback.clone(),
@@ -150,6 +172,32 @@ impl Triage {
             meter: Arc::clone(&self.meter),
         };
         Ok(drive(&ports, fold(&events), release).await?)
+    }
+
+    /// Ends a case that workers were lost with, as failed and with a report: the next one is not to be lost with it too.
+    /// It can be run again.
+    async fn give_up(
+        &self,
+        journal: &CaseJournal,
+        mut events: Vec<Event>,
+        crashes: u32,
+    ) -> Result<End, TriageError> {
+        let mut state = fold(&events);
+        // Nothing that an analyst had concluded before counts.
+        state.draft = None;
+        state.draft_error = Some(format!(
+            "{crashes} workers were lost while they ran this case"
+        ));
+        if let Some(conclusion) = nightshift_engine::conclusion(&state) {
+            let last = Event::new(self.clock.now(), EventBody::Concluded(Box::new(conclusion)));
+            events.push(last.clone());
+            state = fold(&events);
+            journal
+                .conclude(&[last], &state)
+                .await
+                .map_err(DriveError::from)?;
+        }
+        Ok(End::Concluded(Box::new(state)))
     }
 
     /// The analyst of a case; a model is behind the day's budget, rules cost nothing.
@@ -267,6 +315,7 @@ impl Journal for CaseJournal {
             conclusion: conclusion.clone(),
             report,
             destinations: self.destinations.clone(),
+            wants_model: self.triage.without_models && !end.degraded.is_empty(),
         };
         self.triage
             .cases
@@ -276,6 +325,20 @@ impl Journal for CaseJournal {
         self.triage.saw(&self.lease, events);
         self.triage.count(end, conclusion, status);
         Ok(())
+    }
+}
+
+/// One line per outcome.
+fn told(lease: &Lease, state: &State) {
+    if let Some(conclusion) = &state.conclusion {
+        tracing::info!(
+            case = %lease.case_id,
+            revision = lease.revision,
+            verdict = conclusion.verdict.as_str(),
+            severity = conclusion.assessed_severity.as_str(),
+            active_secs = state.active().as_secs_f64(),
+            "case ended"
+        );
     }
 }
 

@@ -238,7 +238,7 @@ fn is_type(word: &str) -> bool {
 }
 
 /// Puts these strings, one after the other, into every field that is not ours.
-fn replace(value: &mut Value, strings: &mut impl Iterator<Item = String>) {
+pub(crate) fn replace(value: &mut Value, strings: &mut impl Iterator<Item = String>) {
     match value {
         Value::String(text) => *text = strings.next().unwrap_or_default(),
         Value::Array(items) => items.iter_mut().for_each(|item| replace(item, strings)),
@@ -279,7 +279,7 @@ fn fragment() -> impl Strategy<Value = String> {
     ]
 }
 
-fn strings() -> impl Strategy<Value = Vec<String>> {
+pub(crate) fn strings() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec(
         prop::collection::vec(fragment(), 0..8).prop_map(|parts| parts.concat()),
         1..24,

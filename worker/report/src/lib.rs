@@ -18,7 +18,10 @@ mod fixture;
 #[cfg(test)]
 mod hostile;
 
-pub use destination::{FileDestination, Format, StdoutDestination};
+pub use destination::{
+    FileDestination, Format, SecretSource, StdoutDestination, WebhookConfig, WebhookDestination,
+    WebhookError,
+};
 pub use json::json;
 pub use markdown::markdown;
 pub use text::{TextOptions, text};

@@ -1,6 +1,17 @@
 //! Where cases are kept. The only crate that says SQL of our schema; it decides nothing: admission is a pure function
 //! of the pipeline that it calls inside its transaction.
 
+mod bell;
+mod open;
+mod options;
+mod postgres;
+mod split;
 mod sqlite;
 
-pub use sqlite::{OpenError, SqliteOptions, SqliteStore};
+#[cfg(test)]
+mod conformance;
+
+pub use open::{Address, OpenError, Store, open, without_password};
+pub use options::{Options, Password, PasswordFile, Waits};
+pub use postgres::{OpenError as PostgresError, PostgresStore};
+pub use sqlite::{OpenError as SqliteError, SqliteOptions, SqliteStore};

@@ -3,7 +3,9 @@
 //! `synchronous=FULL`, one writing thread per process, a transaction per group of requests; leases hold the host's
 //! boot and the process, so that the case of a dead process is free at once.
 
+mod backlog;
 mod cases;
+mod claim;
 mod dead_letters;
 mod feedback;
 mod host;
@@ -11,25 +13,28 @@ mod inbox;
 mod mutes;
 mod outbox;
 mod past;
+mod people;
 mod places;
 mod read;
 mod revisions;
 mod row;
 mod spending;
 mod thread;
+mod upkeep;
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod unread_tests;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use host::Holder;
-use nightshift_pipeline::{AdmissionPolicy, StoreError};
+use async_trait::async_trait;
+use nightshift_pipeline::{AdmissionPolicy, Wake};
 use rusqlite::Connection;
+
+use crate::bell::Bell;
+use host::Holder;
 use thread::Thread;
 
 mod migrations {
@@ -92,6 +97,7 @@ pub struct SqliteStore {
     holder: Holder,
     lease_secs: f64,
     admission: Arc<AdmissionPolicy>,
+    bell: Bell,
 }
 
 impl SqliteStore {
@@ -102,7 +108,9 @@ impl SqliteStore {
     /// When it cannot be made, opened or migrated.
     pub fn open(options: &SqliteOptions) -> Result<Self, OpenError> {
         let mut connection = connect(&options.path)?;
+        // A program of an earlier version does not mind migrations that it does not know: they first only add.
         migrations::migrations::runner()
+            .set_abort_missing(false)
             .run(&mut connection)
             .map_err(|cause| OpenError::Migrate {
                 path: options.path.clone(),
@@ -113,23 +121,22 @@ impl SqliteStore {
             holder: Holder::this_process(),
             lease_secs: options.lease.as_secs_f64(),
             admission: Arc::new(options.admission.clone()),
+            bell: Bell::new(),
         })
     }
 
-    /// Names of the migrations that are applied, oldest first.
-    ///
-    /// # Errors
-    ///
-    /// When the database cannot be read.
-    pub async fn migrations(&self) -> Result<Vec<String>, StoreError> {
-        self.thread
-            .run("read the migrations", |connection| {
-                let sql = "SELECT 'V' || version || '__' || name FROM refinery_schema_history ORDER BY version";
-                let mut statement = connection.prepare_cached(sql)?;
-                let names = statement.query_map([], |row| row.get(0))?;
-                Ok(names.collect::<Result<_, _>>()?)
-            })
-            .await
+    /// This store as a process of this number would see it.
+    #[cfg(test)]
+    pub(crate) fn of_process(mut self, pid: u32) -> Self {
+        self.holder = Holder::of(pid);
+        self
+    }
+}
+
+#[async_trait]
+impl Wake for SqliteStore {
+    async fn wait_for_work(&self, heard: u64) -> u64 {
+        self.bell.wait(heard).await
     }
 }
 

@@ -12,7 +12,7 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use nightshift_alert::text::plain;
-use nightshift_pipeline::Cases;
+use nightshift_pipeline::{Cases, Source};
 use tokio::time::timeout;
 
 use crate::site::Site;
@@ -35,6 +35,24 @@ pub trait Readiness: Send + Sync {
     ///
     /// Why not, in half a sentence.
     async fn ready(&self) -> Result<(), String>;
+}
+
+/// Readiness of a source: that messages can come.
+pub struct SourceReady(pub Arc<dyn Source>);
+
+#[async_trait]
+impl Readiness for SourceReady {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    async fn ready(&self) -> Result<(), String> {
+        self.0.ready().map_err(|why| {
+            tracing::debug!(source = self.0.name(), why, "a source is not ready");
+            // The reason names addresses, and anybody may read this.
+            "no messages can come; the log says why".to_owned()
+        })
+    }
 }
 
 /// Readiness of the store: that it answers a small question.

@@ -22,6 +22,6 @@ mod hostile;
 mod testing;
 
 pub use config::{TrustedProxy, WebConfig, WebError};
-pub use health::{MetricsText, Readiness, StoreReady};
+pub use health::{MetricsText, Readiness, SourceReady, StoreReady};
 pub use server::{Bound, Server, ServerOptions};
 pub use site::Parts;

@@ -14,9 +14,9 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::{ReadOptions, Severity};
 use nightshift_engine::{Clock, Event};
 use nightshift_pipeline::{
-    CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, Cases, Charge, Claimed, Closing,
-    DeliveryRow, JournalLine, Lane, Lease, Member, Message, PlaceCount, Places, Report, Sender,
-    Sighting, StoreError, read_message,
+    Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, Cases, Charge, Claimed,
+    Closing, DeliveryRow, JournalLine, Lane, Lease, Member, Message, PlaceCount, Places, Report,
+    Sender, Sighting, StoreError, Waited, read_message,
 };
 use tower::ServiceExt as _;
 
@@ -106,6 +106,7 @@ pub(crate) fn view(report: Option<Report>) -> CaseView {
         alert,
         events: Vec::new(),
         unreadable: None,
+        cancelled_by: None,
         report,
         sightings: vec![Sighting {
             at: now(),
@@ -126,6 +127,8 @@ pub(crate) fn view(report: Option<Report>) -> CaseView {
             sent: 1,
             attempts: 3,
             error: Some("channel_not_found".into()),
+            given_up: false,
+            in_doubt: false,
         }],
     }
 }
@@ -141,6 +144,14 @@ impl Places for Store {
 #[async_trait]
 impl Cases for Store {
     async fn claim(&self, _: Lane, _: usize) -> Result<Vec<Claimed>, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn claim_waited(&self, _: Lane, _: usize, _: Waited) -> Result<Vec<Claimed>, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn again_with_models(&self, _: usize) -> Result<u64, StoreError> {
         Err(StoreError::LeaseLost)
     }
 
@@ -161,6 +172,14 @@ impl Cases for Store {
     }
 
     async fn conclude(&self, _: &Lease, _: &Closing) -> Result<(), StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn retry(&self, _: &str) -> Result<CaseId, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn cancel(&self, _: &str, _: &str, _: DateTime<Utc>) -> Result<CalledOff, StoreError> {
         Err(StoreError::LeaseLost)
     }
 
@@ -196,6 +215,10 @@ impl Cases for Store {
     async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError> {
         self.here()?;
         Ok(BTreeMap::new())
+    }
+
+    async fn backlog(&self) -> Result<Backlog, StoreError> {
+        Err(StoreError::LeaseLost)
     }
 }
 

@@ -1,16 +1,16 @@
 //! `nightshift cases`: lists, one case with its trace or its journal, what people say of it, and its journal as a file
 //! that can be checked.
 
+mod again;
 mod events;
 mod export;
 mod feedback;
+mod purge;
 pub(super) mod verify;
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use nightshift_alert::Severity;
-use nightshift_pipeline::{
-    CaseFilter, CaseRow, CaseStatus, CaseView, Cases as _, PersonVerdict, Places as _, Report,
-};
+use nightshift_pipeline::{CaseFilter, CaseRow, CaseStatus, CaseView, PersonVerdict, Report};
 use serde::Serialize;
 
 use super::run::text_options;
@@ -27,6 +27,9 @@ pub(super) async fn run(app: &App, command: &Cases) -> Result<(), Exit> {
         Cases::Show(options) => show(app, options).await,
         Cases::Agree(options) => feedback::agree(app, options).await,
         Cases::Disagree(options) => feedback::disagree(app, options).await,
+        Cases::Retry(options) => again::retry(app, options).await,
+        Cases::Cancel(options) => again::cancel(app, options).await,
+        Cases::Purge(options) => purge::run(app, options).await,
         Cases::Export(options) => export::run(app, options).await,
         Cases::Verify(options) => verify::run(options),
     }

@@ -15,8 +15,9 @@ pub(super) fn run(loaded: &Loaded, command: &Config) -> Result<(), Exit> {
 }
 
 fn show(loaded: &Loaded, json: Json) -> Result<(), Exit> {
+    let table = without_secrets(loaded);
     if json.json {
-        return print_json(&loaded.table);
+        return print_json(&table);
     }
     let file = loaded
         .file
@@ -26,8 +27,40 @@ fn show(loaded: &Loaded, json: Json) -> Result<(), Exit> {
     for name in &loaded.environment {
         text.push_str(&format!(", then {name}"));
     }
-    let table = toml::to_string(&loaded.table).map_err(|error| Exit::Failed(error.into()))?;
+    let table = toml::to_string(&table).map_err(|error| Exit::Failed(error.into()))?;
     print(&format!("{text}\n{table}"))
+}
+
+/// What counts, as it may be shown: a password is told from where it is, never what it is.
+fn without_secrets(loaded: &Loaded) -> toml::Table {
+    let mut table = loaded.table.clone();
+    if let Some(store) = table.get_mut("store").and_then(toml::Value::as_table_mut) {
+        if let Some(toml::Value::String(url)) = store.get_mut("url") {
+            *url = nightshift_store::without_password(url);
+        }
+        hide(store, "password");
+    }
+    let destinations = table.get_mut("destination");
+    for destination in destinations
+        .and_then(toml::Value::as_array_mut)
+        .into_iter()
+        .flatten()
+        .filter_map(toml::Value::as_table_mut)
+    {
+        hide(destination, "secret");
+    }
+    table
+}
+
+fn hide(table: &mut toml::Table, key: &str) {
+    if let Some(toml::Value::String(secret)) = table.get_mut(key)
+        && !secret.is_empty()
+        && !["env:", "file:"]
+            .iter()
+            .any(|place| secret.starts_with(place))
+    {
+        "(not shown)".clone_into(secret);
+    }
 }
 
 /// Loading has checked keys and values; this looks behind them.

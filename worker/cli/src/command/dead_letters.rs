@@ -1,8 +1,8 @@
 //! `nightshift dead-letters`: messages that could not be read, with their bytes.
 
-use std::io::Write;
+mod retry;
 
-use nightshift_pipeline::DeadLetters as _;
+use std::io::Write;
 
 use super::cases::table;
 use crate::args::DeadLetters;
@@ -17,6 +17,7 @@ pub(super) async fn run(app: &App, command: &DeadLetters) -> Result<(), Exit> {
     match command {
         DeadLetters::List { limit, json } => list(app, *limit, json.json).await,
         DeadLetters::Show { id, raw, json } => show(app, *id, *raw, json.json).await,
+        DeadLetters::Retry { id, per_second, .. } => retry::run(app, *id, *per_second).await,
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use nightshift_engine::End;
 use nightshift_pipeline::{
-    Accepted, Admission, Cases, Delivery, Destination, Intake, Lane, Triage, deliver_due,
+    Accepted, Admission, Delivery, Destination, Intake, Lane, Triage, deliver_due,
 };
 use nightshift_report::StdoutDestination;
 use nightshift_web::{Bound, WebConfig};
@@ -32,7 +32,7 @@ use source::DemoSource;
 const MOST_MESSAGES: usize = 100;
 
 pub(super) async fn run(loaded: &Loaded, options: &Demo) -> Result<(), Exit> {
-    let mut app = App::build(loaded, Some(material::tools()))?;
+    let mut app = App::build(loaded, Some(material::tools())).await?;
     let shown: Arc<dyn Destination> = Arc::new(StdoutDestination::new(
         "stdout",
         stdout(),
@@ -102,10 +102,11 @@ async fn pages(app: &App, options: &Demo) -> Result<Bound, Exit> {
 
 async fn intake(app: &App) -> Result<Vec<Accepted>, Exit> {
     let intake = Intake {
-        inbox: Arc::new(app.store.clone()),
+        inbox: app.store.clone(),
         clock: Arc::clone(&app.clock),
         meter: app.metrics.clone(),
         options: app.read_options(),
+        patience: std::time::Duration::ZERO,
     };
     let source = DemoSource::new(material::MESSAGES);
     let mut accepted = Vec::new();
@@ -114,7 +115,7 @@ async fn intake(app: &App) -> Result<Vec<Accepted>, Exit> {
             .round(&source, MOST_MESSAGES)
             .await
             .map_err(|error| Exit::Failed(error.into()))?;
-        if round.messages == 0 {
+        if round.ended {
             return Ok(accepted);
         }
         accepted.extend(round.accepted);
@@ -149,7 +150,7 @@ async fn triage_all(app: &App, triage: &Triage, release: &CancellationToken) -> 
 
 async fn deliver(app: &App) -> Result<(), Exit> {
     let delivery = Delivery {
-        outbox: Arc::new(app.store.clone()),
+        outbox: app.store.clone(),
         destinations: app.destinations.clone(),
         clock: Arc::clone(&app.clock),
         meter: app.metrics.clone(),

@@ -12,7 +12,7 @@ pub(super) async fn run(app: &App, json: Json) -> Result<(), Exit> {
     }
     print(&format!(
         "{} is up to date: {}",
-        app.config.store.url,
+        nightshift_store::without_password(&app.config.store.url),
         names.join(", ")
     ))
 }

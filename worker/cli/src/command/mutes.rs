@@ -1,7 +1,7 @@
 //! `nightshift mutes`: what people do not want to be told about, for a time, and what that hides.
 
 use chrono::{DateTime, Duration, Utc};
-use nightshift_pipeline::{Match, MutePreview, MuteRow, Mutes as _, NewMute};
+use nightshift_pipeline::{Match, MutePreview, MuteRow, NewMute};
 
 use super::cases::table;
 use crate::args::{MuteRule, Mutes};

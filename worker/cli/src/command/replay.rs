@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use nightshift_engine::{Cost, Event, read_event};
-use nightshift_pipeline::{Cases as _, Difference, JournalLine, Side, compare, replay};
+use nightshift_pipeline::{Difference, JournalLine, Side, compare, replay};
 
 use crate::args::{HowToWork, Replay};
 use crate::exit::Exit;

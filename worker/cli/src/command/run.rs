@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use nightshift_alert::Alert;
 use nightshift_engine::{CommandId, End, Event, EventBody, Outcome, ToolCall, fold};
-use nightshift_pipeline::{
-    Arrival, CaseId, CaseStatus, Cases, Delivery, Inbox, Report, Triage, deliver_due,
-};
+use nightshift_pipeline::{Arrival, CaseId, CaseStatus, Delivery, Report, Triage, deliver_due};
 use nightshift_report::TextOptions;
 use tokio_util::sync::CancellationToken;
 
@@ -133,7 +131,7 @@ async fn one(
 /// Sends what routes ask for.
 async fn deliver(app: &App) -> Result<(), Exit> {
     let delivery = Delivery {
-        outbox: Arc::new(app.store.clone()),
+        outbox: app.store.clone(),
         destinations: app.destinations.clone(),
         clock: Arc::clone(&app.clock),
         meter: app.metrics.clone(),

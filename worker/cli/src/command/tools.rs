@@ -25,7 +25,7 @@ pub(super) async fn run(loaded: &Loaded, command: &Tools) -> Result<(), Exit> {
             arguments,
             alert,
         } => {
-            let app = App::build(loaded, None)?;
+            let app = App::build(loaded, None).await?;
             call(&app, name, arguments, alert.as_deref()).await
         }
     }

@@ -1,7 +1,9 @@
 //! `[[destination]]`: where reports go.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use nightshift_models::KeyRef;
+use nightshift_report::{WebhookConfig, WebhookError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -19,12 +21,69 @@ pub(crate) enum Destination {
         #[serde(default)]
         format: FileFormat,
     },
+    /// A signed POST of each report to an address: a CloudEvent, signed as Standard Webhooks has it.
+    Webhook(Webhook),
+}
+
+/// `kind = "webhook"`
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Webhook {
+    /// Its name; routes use it.
+    pub(crate) name: String,
+    /// The address that is posted to: `https://…`, or plain http to this machine.
+    url: String,
+    /// What posts are signed with: `whsec_` and base64, in `env:NAME` or `file:PATH`, which are read again at each post.
+    /// Several with spaces between all sign.
+    pub(crate) secret: KeyRef,
+    /// Allows plain http to another machine.
+    #[serde(default)]
+    allow_private: bool,
+    /// PEM file of authorities that are trusted beside those of the system.
+    #[serde(default)]
+    ca_file: Option<PathBuf>,
+    /// Proxy, as a URL. Without it `HTTPS_PROXY` and the like of the environment count; `none`: no proxy.
+    #[serde(default)]
+    proxy: Option<String>,
 }
 
 impl Destination {
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::File { name, .. } => name,
+            Self::Webhook(webhook) => &webhook.name,
+        }
+    }
+
+    /// What no type can say.
+    pub(crate) fn check(&self) -> Result<(), WebhookError> {
+        match self {
+            Self::File { .. } => Ok(()),
+            Self::Webhook(webhook) => webhook.to_config().check().map(|_| ()),
+        }
+    }
+
+    /// Takes relative paths from the folder of the configuration file.
+    pub(super) fn resolve(&mut self, base: &Path) {
+        let path = match self {
+            Self::File { path, .. } => Some(path),
+            Self::Webhook(webhook) => webhook.ca_file.as_mut(),
+        };
+        if let Some(path) = path.filter(|path| path.is_relative()) {
+            *path = base.join(&path);
+        }
+    }
+}
+
+impl Webhook {
+    /// How it is reached.
+    pub(crate) fn to_config(&self) -> WebhookConfig {
+        WebhookConfig {
+            name: self.name.clone(),
+            url: self.url.clone(),
+            allow_private: self.allow_private,
+            ca_file: self.ca_file.clone(),
+            proxy: self.proxy.clone(),
         }
     }
 }
@@ -37,4 +96,42 @@ pub(crate) enum FileFormat {
     Markdown,
     Text,
     Json,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(rest: &str) -> Result<Destination, toml::de::Error> {
+        toml::from_str(&format!("name = \"soar\"\nkind = \"webhook\"\n{rest}"))
+    }
+
+    #[test]
+    fn a_webhook_has_an_address_and_a_secret_that_is_not_shown() {
+        let text =
+            "url = \"https://soar.example.com/\"\nsecret = \"whsec_hush\"\nca_file = \"ca.pem\"";
+        let mut webhook = read(text).unwrap();
+        webhook.check().unwrap();
+        webhook.resolve(Path::new("/etc/nightshift"));
+        let shown = format!("{webhook:?}");
+        assert!(shown.contains("/etc/nightshift/ca.pem"), "{shown}");
+        assert!(!shown.contains("hush"), "{shown}");
+        for missing in ["url = \"https://a/\"", "secret = \"env:A\""] {
+            assert!(read(missing).is_err(), "{missing}");
+        }
+        let unknown = read(&format!("{text}\ntoken = \"x\"")).unwrap_err();
+        assert!(
+            unknown.message().contains("unknown field `token`"),
+            "{unknown}"
+        );
+    }
+
+    #[test]
+    fn plain_http_elsewhere_is_refused_unless_it_is_allowed() {
+        let plain = "url = \"http://soar.internal/\"\nsecret = \"env:A\"";
+        let error = read(plain).unwrap().check().unwrap_err();
+        insta::assert_snapshot!(error, @r#"[[destination]] "soar": `url` would send reports unencrypted: use https, or say `allow_private = true`"#);
+        let allowed = read(&format!("{plain}\nallow_private = true")).unwrap();
+        allowed.check().unwrap();
+    }
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
+use nightshift_store::{Address, without_password};
 use toml::{Table, Value};
 
 use super::environment::{nearest, overlay, settings};
@@ -113,10 +114,10 @@ fn merge(below: &mut Table, above: Table) {
 /// What no type can say.
 fn check(config: &Config) -> anyhow::Result<()> {
     refuse(
-        sqlite_path(&config.store.url).is_none(),
+        Address::parse(&config.store.url).is_none(),
         format!(
-            "[store] url = {:?}: only sqlite:PATH can be used so far",
-            config.store.url
+            "[store] url = {:?}: write sqlite:PATH or postgres://USER@HOST/DATABASE",
+            without_password(&config.store.url)
         ),
     )?;
     refuse(
@@ -149,6 +150,9 @@ fn check(config: &Config) -> anyhow::Result<()> {
         )?;
     }
     config.web.check()?;
+    for destination in &config.destinations {
+        destination.check()?;
+    }
     check_mutes(config)?;
     check_routes(config)
 }
@@ -205,13 +209,6 @@ fn refuse(condition: bool, text: String) -> anyhow::Result<()> {
     } else {
         Ok(())
     }
-}
-
-/// The path of `sqlite:PATH`.
-pub(crate) fn sqlite_path(url: &str) -> Option<&Path> {
-    let path = url.strip_prefix("sqlite:")?;
-    let path = path.strip_prefix("//").unwrap_or(path);
-    (!path.is_empty()).then(|| Path::new(path))
 }
 
 #[cfg(test)]

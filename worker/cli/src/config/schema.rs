@@ -151,6 +151,10 @@ mod tests {
             "[[route]]\nwhen = { severity_at_least = \"urgent\" }",
             "[[route]]\nwhen = { typ = \"x\" }",
             "[[destination]]\nname = \"a\"\nkind = \"pigeon\"",
+            "[[destination]]\nname = \"a\"\nkind = \"webhook\"\nurl = \"https://a/\"",
+            "[[destination]]\nname = \"a\"\nkind = \"webhook\"\nsecret = \"env:A\"",
+            "[[destination]]\nname = \"a\"\nkind = \"webhook\"\nurl = \"https://a/\"\nsecret = \"env:A\"\npath = \"x\"",
+            "[[destination]]\nname = \"a\"\nkind = \"webhook\"\nurl = \"https://a/\"\nsecret = \"env:A\"\nallow_private = \"yes\"",
             "[[profile]]\nname = \"a\"\nanalyst = \"oracle\"",
         ] {
             assert!(toml::from_str::<Config>(wrong).is_err(), "{wrong}");

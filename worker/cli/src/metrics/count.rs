@@ -2,7 +2,9 @@
 
 use nightshift_engine::{Clock, Measure, Verdict};
 
-use super::{Cases, Flow, Models, Proof, Work};
+use nightshift_pipeline::Backlog;
+
+use super::{Cases, Flow, Models, NONE, Proof, Waits, Work};
 use crate::clock::SystemClock;
 
 impl Flow {
@@ -163,4 +165,25 @@ impl Proof {
             _ => {}
         }
     }
+}
+
+impl Waits {
+    pub(super) fn show(&self, backlog: &Backlog) {
+        for (lane, cases) in [("urgent", backlog.urgent), ("other", backlog.others)] {
+            self.inbox.with_label_values(&[lane]).set(whole(cases));
+        }
+        self.inbox_oldest
+            .with_label_values(NONE)
+            .set(backlog.oldest_secs);
+        self.running.set(whole(backlog.running));
+        self.outbox.set(whole(backlog.outbox));
+        self.outbox_oldest
+            .with_label_values(NONE)
+            .set(backlog.outbox_oldest_secs);
+        self.dead_letters.set(whole(backlog.dead_letters));
+    }
+}
+
+fn whole(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }

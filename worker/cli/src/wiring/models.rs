@@ -4,13 +4,18 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use nightshift_analyst::chat::{Asked, ChatModel};
+use async_trait::async_trait;
+use nightshift_analyst::chat::{Asked, ChatMessage, ChatModel, ChatRequest, Part, Role};
 use nightshift_analyst::model::{ModelAnalyst, PerQuestion, Prompts, PseudonymSettings, Settings};
 use nightshift_analyst::playbook::Playbooks;
 use nightshift_engine::{Cost, Meter};
-use nightshift_models::{KeyPlace, KeyRef, KeySource, ModelConfig, Models, Provider};
+use nightshift_models::{Health, KeyPlace, KeyRef, KeySource, ModelConfig, Models, Provider};
+use nightshift_pipeline::ModelHealth;
+
+use tokio::time::Instant;
 
 use crate::config::{Analyst, Profile, QuestionModels, secret_at, variable};
 use crate::exit::Exit;
@@ -19,6 +24,9 @@ use crate::exit::Exit;
 const RESERVED_INPUT_TOKENS: u64 = 8_000;
 /// Tokens of the answer that it is charged with.
 const RESERVED_OUTPUT_TOKENS: u32 = 2_000;
+
+/// How long a model has to show that it is back.
+const PROBE: Duration = Duration::from_secs(30);
 
 /// The connected models of a configuration.
 pub(crate) struct Connected {
@@ -117,6 +125,36 @@ impl Connected {
         })
     }
 
+    /// Whether the models of these profiles answer; none where no profile asks one.
+    pub(super) fn health(
+        &self,
+        profiles: &[Profile],
+    ) -> anyhow::Result<Option<Arc<dyn ModelHealth>>> {
+        let default = [Profile::default()];
+        let has_default = profiles.iter().any(|one| one.name == "default");
+        let defaults = if has_default { &[][..] } else { &default[..] };
+        let mut all = Vec::new();
+        for profile in profiles
+            .iter()
+            .chain(defaults)
+            .filter(|one| self.serves(one))
+        {
+            let chains = self.chains(profile)?;
+            for asked in Asked::ALL {
+                let chain = chains.chain(asked).to_vec();
+                if !all.contains(&chain) {
+                    all.push(chain);
+                }
+            }
+        }
+        Ok((!all.is_empty()).then(|| {
+            Arc::new(Chains {
+                models: self.models.clone(),
+                all,
+            }) as Arc<dyn ModelHealth>
+        }))
+    }
+
     fn chain(&self, chains: &QuestionModels, asked: Asked) -> anyhow::Result<Arc<dyn ChatModel>> {
         let names: Vec<&str> = chains.chain(asked).iter().map(String::as_str).collect();
         Ok(self.models.chain(&names)?)
@@ -145,6 +183,66 @@ impl Connected {
                 several.first().map_or("", String::as_str),
             )),
         }
+    }
+}
+
+/// The chains of models that some question needs.
+struct Chains {
+    models: Models,
+    all: Vec<Vec<String>>,
+}
+
+impl Chains {
+    fn health(&self) -> impl Iterator<Item = Health> {
+        self.all.iter().map(|chain| {
+            let names: Vec<&str> = chain.iter().map(String::as_str).collect();
+            self.models.circuits().health(&names)
+        })
+    }
+}
+
+#[async_trait]
+impl ModelHealth for Chains {
+    fn are_down(&self) -> bool {
+        self.health().any(|health| health != Health::Up)
+    }
+
+    fn may_probe(&self) -> bool {
+        let now = Instant::now();
+        self.health().all(|health| match health {
+            Health::Up => true,
+            Health::Down { probe_at, .. } => probe_at <= now,
+        })
+    }
+
+    async fn probe(&self) {
+        for (chain, health) in self.all.iter().zip(self.health()) {
+            let names: Vec<&str> = chain.iter().map(String::as_str).collect();
+            if health != Health::Up
+                && let Ok(model) = self.models.chain(&names)
+            {
+                // Whatever it answers: the circuit hears it.
+                drop(model.chat(&about_nothing()).await);
+            }
+        }
+    }
+}
+
+/// The shortest question there is.
+fn about_nothing() -> ChatRequest {
+    ChatRequest {
+        asked: Asked::Turn,
+        urgent: true,
+        system: "".into(),
+        messages: vec![ChatMessage {
+            role: Role::User,
+            parts: vec![Part::text("Answer with the word OK.")],
+        }],
+        tools: Arc::new([]),
+        may_call: false,
+        output: None,
+        max_output_tokens: 64,
+        deadline: Instant::now() + PROBE,
     }
 }
 

@@ -2,25 +2,38 @@
 
 use std::sync::Arc;
 
+use nightshift_models::KeyRef;
 use nightshift_pipeline::Cases;
 use nightshift_web::{Parts, Server, ServerOptions, StoreReady};
 
 use super::{App, sender};
+use crate::config::secret_at;
 use crate::exit::Exit;
 
 impl App {
     /// A server that listens nowhere yet.
     pub(crate) fn server(&self, options: ServerOptions) -> Result<Server, Exit> {
-        let cases: Arc<dyn Cases> = Arc::new(self.store.clone());
+        Server::new(options, self.parts()).map_err(|error| Exit::Failed(error.into()))
+    }
+
+    /// What the configuration wants served, and who may read it.
+    pub(super) fn web_options(&self) -> Result<ServerOptions, Exit> {
+        let secret = |text: &str| secret_at(KeyRef::from(text).place(), &self.base)();
+        let options = self.config.web.options(secret);
+        options.map_err(|error| Exit::Config(error.into()))
+    }
+
+    /// What a server is made of; it is ready when the store is.
+    pub(super) fn parts(&self) -> Parts {
+        let cases: Arc<dyn Cases> = self.store.clone();
         let metrics = Arc::clone(&self.metrics);
-        let parts = Parts {
+        Parts {
             cases: Arc::clone(&cases),
-            places: Arc::new(self.store.clone()),
+            places: self.store.clone(),
             clock: Arc::clone(&self.clock),
             sender: sender(),
             readiness: vec![Arc::new(StoreReady(cases))],
             metrics: Arc::new(move || metrics.text().map_err(|error| error.to_string())),
-        };
-        Server::new(options, parts).map_err(|error| Exit::Failed(error.into()))
+        }
     }
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 use nightshift_pipeline::{DeliveryError, Destination, Report, Sent};
 
+use super::case_id;
 use crate::{TextOptions, json, markdown, text};
 
 /// Width of text in files, in columns.
@@ -97,16 +98,8 @@ impl FileDestination {
     }
 }
 
-/// A case id is our own, but a name of a file is not built on trust.
 fn file_name(report: &Report, format: Format) -> Result<String, DeliveryError> {
-    let id = report.case_id.as_str();
-    let harmless = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    if id.is_empty() || id.len() > 100 || !id.chars().all(harmless) {
-        return Err(DeliveryError::Never {
-            what: format!("{id:?} is no case id that a file can be named by"),
-        });
-    }
-    let extension = format.extension();
+    let (id, extension) = (case_id(report)?, format.extension());
     Ok(format!("{id}.r{}.{extension}", report.revision))
 }
 

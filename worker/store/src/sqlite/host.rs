@@ -11,7 +11,11 @@ pub(super) struct Holder(pub(super) String);
 impl Holder {
     /// This process.
     pub(super) fn this_process() -> Self {
-        let pid = std::process::id();
+        Self::of(std::process::id())
+    }
+
+    /// The process of this number.
+    pub(super) fn of(pid: u32) -> Self {
         let start = started(pid).unwrap_or_default();
         Self(format!("{}:{pid}:{start}", boot()))
     }

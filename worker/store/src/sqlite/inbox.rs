@@ -18,9 +18,12 @@ use sha2::{Digest, Sha256};
 
 use super::revisions::{self, Coming};
 use super::row::{severity, time};
-use super::thread::Failure;
+use super::thread::{Failure, Undone, store_error};
 use super::{SqliteStore, mutes};
+use crate::split::{self, Refusal};
 use ground::Facts;
+
+const DOING: &str = "accept a batch";
 
 /// Most bytes of one message that are kept.
 const MOST_RAW_BYTES: usize = 16 * 1024 * 1024;
@@ -28,8 +31,8 @@ const MOST_RAW_BYTES: usize = 16 * 1024 * 1024;
 const ADD_RAW: &str = "INSERT INTO raw_messages (source, received_at, size_bytes, sha256, bytes) \
      VALUES (?1, ?2, ?3, ?4, ?5)";
 const ADD_CASE: &str = "INSERT INTO cases \
-     (id, key, feed, type, title, account, severity, content, status, opened_at, touched_at, updated_at) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'queued', ?9, ?9, ?10)";
+     (id, key, feed, type, title, account, severity, content, status, opened_at, touched_at, updated_at, waiting_since) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'queued', ?9, ?9, ?10, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))";
 const ADD_SIGHTING: &str = "INSERT INTO sightings (case_id, raw_id, source, received_at, count, content, note) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 const COUNT_SIGHTING: &str = "UPDATE cases SET sightings = sightings + 1 WHERE id = ?1";
@@ -43,25 +46,47 @@ const ADD_DEAD_LETTER: &str = "INSERT INTO dead_letters (source, received_at, er
 #[async_trait]
 impl Inbox for SqliteStore {
     async fn accept(&self, batch: Vec<Arrival>) -> Result<Vec<Accepted>, StoreError> {
-        let policy = Arc::clone(&self.admission);
-        self.thread
-            .run("accept a batch", move |connection| {
-                let mutes = mutes::in_force(connection, &policy)?;
-                let mut last: Option<(Arc<[u8]>, i64)> = None;
-                batch
-                    .iter()
-                    .map(|arrival| {
-                        let raw_id = match &last {
-                            Some((bytes, id)) if Arc::ptr_eq(bytes, &arrival.raw) => *id,
-                            _ => add_raw(connection, arrival)?,
-                        };
-                        last = Some((Arc::clone(&arrival.raw), raw_id));
-                        accept_one(connection, arrival, raw_id, &mutes, &policy)
-                    })
-                    .collect()
-            })
-            .await
+        let accepted = split::accept(batch, |part| self.accept_whole(part)).await?;
+        self.bell.ring();
+        Ok(accepted)
     }
+}
+
+impl SqliteStore {
+    /// Accepts a batch, or nothing of it.
+    async fn accept_whole(&self, batch: Arc<Vec<Arrival>>) -> Result<Vec<Accepted>, Refusal> {
+        let policy = Arc::clone(&self.admission);
+        let accepted = self.thread.attempt(DOING, move |connection| {
+            accept_all(connection, &batch, &policy)
+        });
+        accepted.await.map_err(|undone| match undone {
+            Undone::Failed(failure) if failure.is_of_the_data() => {
+                Refusal::Batch(store_error(DOING, failure))
+            }
+            Undone::Failed(failure) => Refusal::Store(store_error(DOING, failure)),
+            Undone::Store(error) => Refusal::Store(error),
+        })
+    }
+}
+
+fn accept_all(
+    connection: &Connection,
+    batch: &[Arrival],
+    policy: &AdmissionPolicy,
+) -> Result<Vec<Accepted>, Failure> {
+    let mutes = mutes::in_force(connection, policy)?;
+    let mut last: Option<(Arc<[u8]>, i64)> = None;
+    batch
+        .iter()
+        .map(|arrival| {
+            let raw_id = match &last {
+                Some((bytes, id)) if Arc::ptr_eq(bytes, &arrival.raw) => *id,
+                _ => add_raw(connection, arrival)?,
+            };
+            last = Some((Arc::clone(&arrival.raw), raw_id));
+            accept_one(connection, arrival, raw_id, &mutes, policy)
+        })
+        .collect()
 }
 
 fn add_raw(connection: &Connection, arrival: &Arrival) -> Result<i64, Failure> {

@@ -1,27 +1,87 @@
-//! The outbox: what a destination should show and does not.
+//! The outbox: what a destination should show and does not, and which process serves it.
+
+use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_pipeline::{CaseId, DeliveryError, Due, Outbox, Report, Sent, StoreError};
-use rusqlite::params;
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::SqliteStore;
+use super::host::{Holder, uptime_secs};
 use super::row::time;
 use super::thread::Failure;
 
-const DUE: &str = "SELECT d.case_id, d.wanted, d.remote_id, d.attempts, c.report FROM deliveries d \
+const DUE: &str = "SELECT d.case_id, d.wanted, d.remote_id, d.attempts, c.report, \
+         unixepoch('now', 'subsec') - unixepoch(d.begun_at, 'subsec') FROM deliveries d \
      JOIN cases s ON s.id = d.case_id JOIN conclusions c ON c.case_id = d.case_id \
          AND c.revision = (SELECT max(revision) FROM conclusions WHERE case_id = d.case_id) \
      WHERE d.destination = ?1 AND d.sent < d.wanted AND d.given_up = 0 \
          AND (d.retry_at IS NULL OR d.retry_at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now')) \
      ORDER BY coalesce(s.assessed_severity, s.severity) DESC, d.wished_at, d.case_id LIMIT ?2";
+const SERVER: &str =
+    "SELECT holder, process, lease_until FROM served_destinations WHERE destination = ?1";
+const SERVE: &str = "INSERT INTO served_destinations (destination, holder, process, lease_until) \
+     VALUES (?1, ?2, ?3, ?4) ON CONFLICT (destination) DO UPDATE \
+     SET holder = excluded.holder, process = excluded.process, lease_until = excluded.lease_until";
+const LEAVE: &str = "DELETE FROM served_destinations WHERE destination = ?1 AND holder = ?2";
+/// Only as it was read: whoever was frozen since then sends nothing.
+const BEGIN: &str = "UPDATE deliveries SET attempts = attempts + 1, \
+         begun_at = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
+     WHERE case_id = ?1 AND destination = ?2 AND wanted = ?3 AND sent < ?3 AND given_up = 0 AND attempts = ?4 \
+         AND (begun_at IS NOT NULL) = ?5";
 const SENT: &str = "UPDATE deliveries SET sent = max(sent, ?3), remote_id = coalesce(?4, remote_id), attempts = 0, \
-     retry_at = NULL, error = NULL WHERE case_id = ?1 AND destination = ?2";
-const FAILED: &str = "UPDATE deliveries SET attempts = attempts + 1, error = ?3, retry_at = ?4, given_up = ?5 \
-     WHERE case_id = ?1 AND destination = ?2";
+     retry_at = NULL, begun_at = NULL, error = NULL WHERE case_id = ?1 AND destination = ?2";
+/// What is wished since is not put off by what became of the version before it.
+const FAILED: &str = "UPDATE deliveries SET error = ?5, begun_at = NULL, \
+         attempts = CASE WHEN wanted = ?3 THEN ?4 ELSE attempts END, \
+         retry_at = CASE WHEN wanted = ?3 THEN ?6 ELSE retry_at END, \
+         given_up = CASE WHEN wanted = ?3 THEN ?6 IS NULL ELSE given_up END \
+     WHERE case_id = ?1 AND destination = ?2 AND attempts <= ?4";
+const UNCLEAR: &str = "UPDATE deliveries SET error = ?5, \
+         begun_at = coalesce(begun_at, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), \
+         attempts = CASE WHEN wanted = ?3 THEN ?4 ELSE attempts END, \
+         retry_at = CASE WHEN wanted = ?3 THEN ?6 ELSE retry_at END \
+     WHERE case_id = ?1 AND destination = ?2 AND attempts <= ?4";
+const ALSO: &str = "INSERT INTO deliveries (case_id, destination, wanted, wished_at) \
+     SELECT id, ?2, 1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') FROM cases WHERE id = ?1 \
+     ON CONFLICT (case_id, destination) DO NOTHING";
 
 #[async_trait]
 impl Outbox for SqliteStore {
+    async fn serve(
+        &self,
+        destination: &str,
+        holder: &str,
+        lease: Duration,
+    ) -> Result<bool, StoreError> {
+        let (destination, holder) = (destination.to_owned(), holder.to_owned());
+        let process = self.holder.clone();
+        self.thread
+            .run("serve a destination", move |connection| {
+                let now = uptime_secs();
+                if !is_free(connection, &destination, &holder, now)? {
+                    return Ok(false);
+                }
+                let until = now + lease.as_secs_f64();
+                connection.prepare_cached(SERVE)?.execute(params![
+                    destination,
+                    holder,
+                    process.0,
+                    until
+                ])?;
+                Ok(true)
+            })
+            .await
+    }
+
+    async fn leave(&self, destination: &str, holder: &str) -> Result<(), StoreError> {
+        let (destination, holder) = (destination.to_owned(), holder.to_owned());
+        self.write("leave a destination", LEAVE, (destination, holder))
+            .await?;
+        Ok(())
+    }
+
     async fn due(&self, destination: &str, most: usize) -> Result<Vec<Due>, StoreError> {
         let destination = destination.to_owned();
         self.thread
@@ -31,39 +91,24 @@ impl Outbox for SqliteStore {
                 let mut rows = statement.query(params![destination, limit])?;
                 let mut due = Vec::new();
                 while let Some(row) = rows.next()? {
-                    let id: String = row.get(0)?;
-                    let version: i64 = row.get(1)?;
-                    let text = row.get_ref(4)?.as_str().map_err(rusqlite::Error::from)?;
-                    let report: Report = serde_json::from_str(text)
-                        .map_err(|cause| Failure::Unreadable(id.clone(), cause))?;
-                    due.push(Due {
-                        case_id: CaseId(id),
-                        version: u64::try_from(version).unwrap_or_default(),
-                        remote_id: row.get(2)?,
-                        attempts: row.get(3)?,
-                        report,
-                    });
+                    due.push(to_due(row)?);
                 }
                 Ok(due)
             })
             .await
     }
 
+    async fn begin(&self, destination: &str, due: &Due) -> Result<bool, StoreError> {
+        let (id, destination) = (due.case_id.0.clone(), destination.to_owned());
+        let values = (id, destination, version(due), due.attempts, due.in_doubt);
+        Ok(self.write("begin a delivery", BEGIN, values).await? > 0)
+    }
+
     async fn sent(&self, destination: &str, due: &Due, sent: &Sent) -> Result<(), StoreError> {
-        let (destination, id) = (destination.to_owned(), due.case_id.0.clone());
-        let version = i64::try_from(due.version).unwrap_or(i64::MAX);
-        let remote_id = sent.remote_id.clone();
-        self.thread
-            .run("note a delivery", move |connection| {
-                connection.prepare_cached(SENT)?.execute(params![
-                    id,
-                    destination,
-                    version,
-                    remote_id
-                ])?;
-                Ok(())
-            })
-            .await
+        let (id, destination) = (due.case_id.0.clone(), destination.to_owned());
+        let values = (id, destination, version(due), sent.remote_id.clone());
+        self.write("note a delivery", SENT, values).await?;
+        Ok(())
     }
 
     async fn failed(
@@ -73,20 +118,101 @@ impl Outbox for SqliteStore {
         error: &DeliveryError,
         retry_at: Option<DateTime<Utc>>,
     ) -> Result<(), StoreError> {
-        let (destination, id) = (destination.to_owned(), due.case_id.0.clone());
-        let (error, retry_at) = (error.to_string(), retry_at.map(time));
+        let values = ended(destination, due, error, retry_at);
+        self.write("note a failed delivery", FAILED, values).await?;
+        Ok(())
+    }
+
+    async fn unclear(
+        &self,
+        destination: &str,
+        due: &Due,
+        error: &DeliveryError,
+        retry_at: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        let values = ended(destination, due, error, Some(retry_at));
+        self.write("note a delivery that is in doubt", UNCLEAR, values)
+            .await?;
+        Ok(())
+    }
+
+    async fn also(&self, case_id: &CaseId, destination: &str) -> Result<(), StoreError> {
+        let values = (case_id.0.clone(), destination.to_owned());
+        self.write("wish a delivery", ALSO, values).await?;
+        self.bell.ring();
+        Ok(())
+    }
+}
+
+impl SqliteStore {
+    /// Runs one statement; how many rows it changed.
+    async fn write<P: rusqlite::Params + Send + 'static>(
+        &self,
+        doing: &'static str,
+        sql: &'static str,
+        values: P,
+    ) -> Result<usize, StoreError> {
         self.thread
-            .run("note a failed delivery", move |connection| {
-                let given_up = retry_at.is_none();
-                connection.prepare_cached(FAILED)?.execute(params![
-                    id,
-                    destination,
-                    error,
-                    retry_at,
-                    given_up
-                ])?;
-                Ok(())
+            .run(doing, move |connection| {
+                Ok(connection.prepare_cached(sql)?.execute(values)?)
             })
             .await
     }
+}
+
+/// Whether this one may serve a destination: nobody else does, or its time is over, or its process is gone.
+fn is_free(
+    connection: &Connection,
+    destination: &str,
+    holder: &str,
+    now: f64,
+) -> Result<bool, Failure> {
+    let server: Option<(String, String, f64)> = connection
+        .prepare_cached(SERVER)?
+        .query_row([destination], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })
+        .optional()?;
+    Ok(server.is_none_or(|(name, process, until)| {
+        name == holder || until < now || Holder(process).is_gone()
+    }))
+}
+
+fn to_due(row: &Row<'_>) -> Result<Due, Failure> {
+    let id: String = row.get(0)?;
+    let version: i64 = row.get(1)?;
+    let text = row.get_ref(4)?.as_str().map_err(rusqlite::Error::from)?;
+    let report: Report =
+        serde_json::from_str(text).map_err(|cause| Failure::Unreadable(id.clone(), cause))?;
+    let begun: Option<f64> = row.get(5)?;
+    Ok(Due {
+        case_id: CaseId(id),
+        version: u64::try_from(version).unwrap_or_default(),
+        remote_id: row.get(2)?,
+        attempts: row.get(3)?,
+        in_doubt: begun.is_some(),
+        begun_ago: Duration::try_from_secs_f64(begun.unwrap_or(0.0)).unwrap_or_default(),
+        report,
+    })
+}
+
+/// How a try ended that did not succeed, as both statements take it.
+fn ended(
+    destination: &str,
+    due: &Due,
+    error: &DeliveryError,
+    retry_at: Option<DateTime<Utc>>,
+) -> impl rusqlite::Params + Send + 'static {
+    (
+        due.case_id.0.clone(),
+        destination.to_owned(),
+        version(due),
+        due.attempts.saturating_add(1),
+        error.to_string(),
+        retry_at.map(time),
+    )
+}
+
+fn version(due: &Due) -> i64 {
+    i64::try_from(due.version).unwrap_or(i64::MAX)
 }

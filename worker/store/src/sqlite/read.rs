@@ -23,12 +23,14 @@ const EVENTS: &str =
 const LINES: &str = "SELECT revision, seq, epoch, event FROM journal \
      WHERE case_id = ?1 AND (?2 IS NULL OR revision = ?2) ORDER BY revision, seq";
 const ALERT: &str = "SELECT alert FROM alerts WHERE case_id = ?1 AND revision = ?2";
+const CANCELLED_BY: &str = "SELECT cancelled_by FROM alerts WHERE case_id = ?1 AND revision = ?2";
 const REPORT: &str =
     "SELECT report FROM conclusions WHERE case_id = ?1 ORDER BY revision DESC LIMIT 1";
 const SIGHTINGS: &str = "SELECT received_at, source, count, note FROM sightings WHERE case_id = ?1 ORDER BY id DESC LIMIT ?2";
 const MEMBERS: &str = "SELECT received_at, source, key, severity, title FROM arrivals \
      WHERE case_id = ?1 AND outcome = 'member' ORDER BY id DESC LIMIT ?2";
-const DELIVERIES: &str = "SELECT destination, wanted, sent, attempts, error FROM deliveries WHERE case_id = ?1 ORDER BY destination";
+const DELIVERIES: &str = "SELECT destination, wanted, sent, attempts, error, given_up, begun_at IS NOT NULL FROM deliveries \
+     WHERE case_id = ?1 ORDER BY destination";
 
 /// Cases that fit the filter, the newest first.
 pub(super) fn list(connection: &Connection, filter: &CaseFilter) -> Result<Vec<CaseRow>, Failure> {
@@ -79,6 +81,9 @@ pub(super) fn view(connection: &Connection, id: &str) -> Result<CaseView, Failur
         alert: alert(connection, &id, row.revision)?,
         events,
         unreadable,
+        cancelled_by: connection
+            .prepare_cached(CANCELLED_BY)?
+            .query_row(params![id, row.revision], |row| row.get(0))?,
         report,
         sightings: sightings(connection, &id)?,
         members: members(connection, &id)?,
@@ -204,6 +209,8 @@ fn deliveries(connection: &Connection, id: &str) -> Result<Vec<DeliveryRow>, Fai
             sent: u64::try_from(sent).unwrap_or_default(),
             attempts: row.get(3)?,
             error: row.get(4)?,
+            given_up: row.get(5)?,
+            in_doubt: row.get(6)?,
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)

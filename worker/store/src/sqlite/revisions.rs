@@ -11,10 +11,20 @@ use super::thread::Failure;
 
 const STATUS: &str = "SELECT status FROM cases WHERE id = ?1";
 const REVISE: &str = "UPDATE cases SET revision = revision + 1, status = 'queued', severity = ?2, content = ?3, title = ?4, \
-     type = ?5, touched_at = ?6, lease_holder = NULL, lease_until = NULL WHERE id = ?1";
+     type = ?5, touched_at = ?6, crashes = 0, wants_model = 0, lease_holder = NULL, lease_until = NULL, \
+     waiting_since = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') WHERE id = ?1";
 /// The latest alert that counts for its case; a state that was noted before it counts no more.
 const NOTE: &str = "UPDATE cases SET feed_state = NULL, updated_at = coalesce(?2, updated_at), \
      severity = max(severity, ?3) WHERE id = ?1";
+/// The same alert once more: it came when it came, and it waits from now on.
+const REPEAT: &str = "UPDATE cases SET revision = revision + 1, status = 'queued', crashes = 0, wants_model = 0, \
+     lease_holder = NULL, lease_until = NULL, touched_at = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'), waiting_since = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
+     WHERE id = ?1";
+const COPY_ALERT: &str = "INSERT INTO alerts (case_id, revision, raw_id, source, received_at, alert, why) \
+     SELECT case_id, revision + 1, raw_id, source, received_at, alert, ?2 FROM alerts \
+     WHERE case_id = ?1 AND revision = (SELECT revision - 1 FROM cases WHERE id = ?1)";
+const WANT_MODELS: &str = "SELECT id FROM cases WHERE wants_model AND status IN ('concluded', 'failed') \
+     ORDER BY severity DESC, concluded_at LIMIT ?1";
 const ADD_ALERT: &str = "INSERT INTO alerts (case_id, revision, raw_id, source, received_at, alert, why) \
      SELECT id, revision, ?2, ?3, ?4, ?5, ?6 FROM cases WHERE id = ?1";
 const ADD_INDICATOR: &str =
@@ -67,6 +77,27 @@ pub(super) fn again(
         ])?;
     }
     note(connection, id, coming.alert)
+}
+
+/// Triages the alert of a case that is over once more.
+pub(super) fn repeat(connection: &Connection, id: &CaseId, why: &str) -> Result<(), Failure> {
+    connection.prepare_cached(REPEAT)?.execute([&id.0])?;
+    connection
+        .prepare_cached(COPY_ALERT)?
+        .execute([id.0.as_str(), why])?;
+    Ok(())
+}
+
+/// Triages cases again that wanted a model when there was none; how many.
+pub(super) fn with_models(connection: &Connection, most: usize) -> Result<u64, Failure> {
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let mut statement = connection.prepare_cached(WANT_MODELS)?;
+    let rows = statement.query_map([most], |row| Ok(CaseId(row.get(0)?)))?;
+    let ids: Vec<CaseId> = rows.collect::<Result<_, _>>()?;
+    for id in &ids {
+        repeat(connection, id, "models_back")?;
+    }
+    Ok(u64::try_from(ids.len()).unwrap_or_default())
 }
 
 /// Puts the alert in the place of the one that waits last.

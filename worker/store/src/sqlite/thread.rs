@@ -4,7 +4,7 @@
 use std::sync::mpsc;
 
 use nightshift_engine::UnreadableEvent;
-use nightshift_pipeline::StoreError;
+use nightshift_pipeline::{CaseStatus, StoreError};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
@@ -25,6 +25,12 @@ pub(super) enum Failure {
     /// The case has no verdict.
     #[error("case {0} has no verdict yet")]
     NoVerdict(String),
+    /// The case goes on by itself.
+    #[error("case {0} is not over")]
+    NotOver(String, CaseStatus),
+    /// The case is over.
+    #[error("case {0} is over already")]
+    AlreadyOver(String, CaseStatus),
     /// There is no such mute.
     #[error("there is no mute {0:?}")]
     NoSuchMute(String),
@@ -45,6 +51,27 @@ pub(super) enum Failure {
     /// SQLite.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
+}
+
+impl Failure {
+    /// Whether it lies in what was to be written: the rest of it may be written without.
+    pub(super) fn is_of_the_data(&self) -> bool {
+        use rusqlite::ErrorCode::{ConstraintViolation, TooBig, TypeMismatch};
+        match self {
+            Self::Unreadable(..) => true,
+            Self::Sqlite(error) => matches!(
+                error.sqlite_error_code(),
+                Some(ConstraintViolation | TooBig | TypeMismatch)
+            ),
+            Self::LeaseLost
+            | Self::NoSuchCase(_)
+            | Self::NoVerdict(_)
+            | Self::NotOver(..)
+            | Self::AlreadyOver(..)
+            | Self::NoSuchMute(_)
+            | Self::Journal { .. } => false,
+        }
+    }
 }
 
 /// Says to the one who asked what became of it, once the transaction is committed or not.
@@ -79,30 +106,56 @@ impl Thread {
         doing: &'static str,
         work: impl FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, StoreError> {
+        self.attempt(doing, work)
+            .await
+            .map_err(|undone| match undone {
+                Undone::Failed(failure) => store_error(doing, failure),
+                Undone::Store(error) => error,
+            })
+    }
+
+    /// The same, for those who want to know why nothing was done.
+    pub(super) async fn attempt<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Undone> {
         let (sender, receiver) = oneshot::channel();
+        let undone = move |why: Box<dyn std::error::Error + Send + Sync>| {
+            Err(Undone::Store(database(doing, why)))
+        };
         let job: Job = Box::new(move |connection| {
             let result = connection.map(work);
             let is_ok = matches!(result, Some(Ok(_)));
             let reply: Reply = Box::new(move |committed| {
                 let answer = match (committed, result) {
-                    (Ok(()), Some(result)) => result.map_err(|failure| store_error(doing, failure)),
-                    (Ok(()), None) => Err(database(doing, "the request was not run".into())),
-                    (Err(why), _) => Err(database(doing, why.into())),
+                    (Ok(()), Some(result)) => result.map_err(Undone::Failed),
+                    (Ok(()), None) => undone("the request was not run".into()),
+                    (Err(why), _) => undone(why.into()),
                 };
                 // Nobody waits any more: the one who asked was stopped.
                 drop(sender.send(answer));
             });
             (is_ok, reply)
         });
-        let gone = || database(doing, "the database thread has ended".into());
+        let gone = || Undone::Store(database(doing, "the database thread has ended".into()));
         self.jobs.try_send(job).map_err(|error| match error {
             mpsc::TrySendError::Full(_) => {
-                database(doing, "too many requests wait for the database".into())
+                let why = "too many requests wait for the database";
+                Undone::Store(database(doing, why.into()))
             }
             mpsc::TrySendError::Disconnected(_) => gone(),
         })?;
         receiver.await.unwrap_or_else(|_| Err(gone()))
     }
+}
+
+/// Why nothing of a request was done.
+pub(super) enum Undone {
+    /// It failed.
+    Failed(Failure),
+    /// It could not be run, or what it did could not be committed.
+    Store(StoreError),
 }
 
 fn transact(connection: &Connection, jobs: impl Iterator<Item = Job>) {
@@ -147,6 +200,8 @@ pub(super) fn store_error(doing: &'static str, failure: Failure) -> StoreError {
         Failure::LeaseLost => StoreError::LeaseLost,
         Failure::NoSuchCase(id) => StoreError::NoSuchCase(id),
         Failure::NoVerdict(id) => StoreError::NoVerdict(id),
+        Failure::NotOver(id, status) => StoreError::NotOver(id, status),
+        Failure::AlreadyOver(id, status) => StoreError::AlreadyOver(id, status),
         Failure::NoSuchMute(name) => StoreError::NoSuchMute(name),
         Failure::Unreadable(id, cause) => StoreError::Unreadable(id, Box::new(cause)),
         Failure::Journal {

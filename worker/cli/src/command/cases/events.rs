@@ -1,7 +1,7 @@
 //! `nightshift cases show ID --events`: the journal of a case, a line per event.
 
 use nightshift_engine::{Event, EventBody, Outcome, TurnAnswer, read_event};
-use nightshift_pipeline::{Cases as _, JournalLine};
+use nightshift_pipeline::JournalLine;
 
 use crate::args::CasesShow;
 use crate::exit::Exit;

@@ -1,7 +1,5 @@
 //! `nightshift cases export`: the journal of a case as a file that can be checked on any machine.
 
-use nightshift_pipeline::Cases as _;
-
 use crate::args::CasesExport;
 use crate::exit::Exit;
 use crate::output::{print, say};

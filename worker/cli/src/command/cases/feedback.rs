@@ -1,7 +1,7 @@
 //! `nightshift cases agree` and `disagree`: what a person says of a verdict.
 
 use nightshift_engine::{Measure, Meter as _, Verdict};
-use nightshift_pipeline::{Cases as _, Feedback as _, NewPersonVerdict, PersonVerdict};
+use nightshift_pipeline::{NewPersonVerdict, PersonVerdict};
 
 use crate::args::{CasesAgree, CasesDisagree};
 use crate::config::user;
@@ -30,7 +30,7 @@ pub(super) async fn disagree(app: &App, options: &CasesDisagree) -> Result<(), E
     show(&options.id, &said, options.json.json)
 }
 
-fn who(by: Option<&str>) -> Result<String, Exit> {
+pub(super) fn who(by: Option<&str>) -> Result<String, Exit> {
     let by = by.map(ToOwned::to_owned).or_else(user).unwrap_or_default();
     if by.trim().is_empty() {
         return Err(Exit::usage("say who you are with --by NAME".to_owned()));

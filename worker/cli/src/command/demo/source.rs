@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-use nightshift_pipeline::{Message, Source, SourceError};
+use nightshift_pipeline::{Message, Settled, Source, SourceError, Unsettled};
 
 /// A list of named messages, handed over once.
 pub(super) struct DemoSource {
@@ -28,7 +28,7 @@ impl Source for DemoSource {
         "demo"
     }
 
-    async fn receive(&self, most: usize) -> Result<Vec<Message>, SourceError> {
+    async fn receive(&self, most: usize) -> Result<Option<Vec<Message>>, SourceError> {
         let mut next = self.next.lock().map_err(|error| SourceError {
             source_name: "demo".to_owned(),
             cause: error.to_string().into(),
@@ -45,10 +45,10 @@ impl Source for DemoSource {
             })
             .collect();
         *next += batch.len();
-        Ok(batch)
+        Ok((!batch.is_empty()).then_some(batch))
     }
 
-    async fn ack(&self, _ids: &[String]) -> Result<(), SourceError> {
-        Ok(())
+    async fn settle(&self, _settled: &[Settled]) -> Vec<Unsettled> {
+        Vec::new()
     }
 }

@@ -17,9 +17,9 @@ const KNOWN: &str = "SELECT id, status, revision, coalesce(concluded_at, touched
 const IS_BEGUN: &str = "SELECT 1 FROM journal WHERE case_id = ?1 AND revision = ?2 LIMIT 1";
 const PENDING: &str =
     "SELECT alert FROM pending_revisions WHERE case_id = ?1 ORDER BY seq DESC LIMIT 1";
-/// What somebody asked for does not count; what waits does.
+/// What somebody asked for, or a model was missing for, does not count; what waits does.
 const REVISIONS: &str = "SELECT \
-     (SELECT count(*) FROM alerts WHERE case_id = ?1 AND revision > 1 AND received_at > ?2 AND why IS NOT 'asked') + \
+     (SELECT count(*) FROM alerts WHERE case_id = ?1 AND revision > 1 AND received_at > ?2 AND coalesce(why, '') NOT IN ('asked', 'models_back')) + \
      (SELECT count(*) FROM pending_revisions WHERE case_id = ?1)";
 const MEMBER: &str = "SELECT a.case_id, a.alert, a.received_at, c.verdict FROM arrivals a JOIN cases c ON c.id = a.case_id \
      WHERE a.key = ?1 AND a.outcome = 'member' ORDER BY a.id DESC LIMIT 1";

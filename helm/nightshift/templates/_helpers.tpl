@@ -1,0 +1,155 @@
+{{- define "nightshift.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 53 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "nightshift.fullname" -}}
+{{- $name := include "nightshift.name" . -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 53 | trimSuffix "-" -}}
+{{- else if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 53 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 53 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "nightshift.selector" -}}
+app.kubernetes.io/name: {{ include "nightshift.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "nightshift.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{ include "nightshift.selector" . }}
+{{- end -}}
+
+{{- define "nightshift.serviceAccount" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "nightshift.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* The Secret with passwords and keys; empty where there is none. */ -}}
+{{- define "nightshift.secret" -}}
+{{- if and .Values.existingSecret .Values.secrets -}}
+{{- fail "set existingSecret or secrets, not both" -}}
+{{- end -}}
+{{- if .Values.existingSecret -}}
+{{- .Values.existingSecret -}}
+{{- else if .Values.secrets -}}
+{{- include "nightshift.fullname" . -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Everything of a pod but what it runs. Call with root, and config, secret and claim: the names of what it mounts. */ -}}
+{{- define "nightshift.pod" -}}
+automountServiceAccountToken: false
+enableServiceLinks: false
+{{- with .root.Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ . }}
+  {{- end }}
+{{- end }}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 10001
+  runAsGroup: 10001
+  fsGroup: 10001
+  seccompProfile:
+    type: RuntimeDefault
+{{- with .root.Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .root.Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .root.Values.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+volumes:
+  - name: config
+    {{- if .root.Values.existingConfigSecret }}
+    secret:
+      secretName: {{ .root.Values.existingConfigSecret }}
+    {{- else }}
+    configMap:
+      name: {{ .config }}
+    {{- end }}
+  {{- if .secret }}
+  - name: secrets
+    secret:
+      secretName: {{ .secret }}
+      defaultMode: 0440
+  {{- end }}
+  - name: data
+    {{- if .claim }}
+    persistentVolumeClaim:
+      claimName: {{ .claim }}
+    {{- else }}
+    emptyDir:
+      sizeLimit: {{ .root.Values.data.sizeLimit }}
+    {{- end }}
+  - name: tmp
+    emptyDir:
+      sizeLimit: 256Mi
+{{- end -}}
+
+{{- /* Everything of a container but its name, arguments, ports and probes. */ -}}
+{{- define "nightshift.container" -}}
+image: {{ printf "%s:%s" .root.Values.image.repository (default .root.Chart.AppVersion .root.Values.image.tag) }}
+imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+command: [nightshift]
+workingDir: /var/lib/nightshift
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities:
+    drop: [ALL]
+env:
+  {{- if .root.Values.store.url }}
+  - name: NIGHTSHIFT__STORE__URL
+    value: {{ .root.Values.store.url | quote }}
+  {{- with .root.Values.store.passwordKey }}
+  - name: NIGHTSHIFT__STORE__PASSWORD
+    value: file:/run/secrets/nightshift/{{ . }}
+  {{- end }}
+  {{- else }}
+  - name: NIGHTSHIFT__STORE__URL
+    value: sqlite:/var/lib/nightshift/nightshift.db
+  {{- end }}
+  - name: NIGHTSHIFT__WEB__METRICS_LISTEN
+    value: 0.0.0.0:{{ .root.Values.web.metricsPort }}
+  - name: NIGHTSHIFT__WEB__LISTEN
+    value: {{ ternary "0.0.0.0" "127.0.0.1" .root.Values.web.exposed }}:{{ .root.Values.web.port }}
+  {{- with .root.Values.env }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- if .secret }}
+envFrom:
+  - secretRef:
+      name: {{ .secret }}
+{{- end }}
+volumeMounts:
+  - name: config
+    mountPath: /etc/nightshift
+    readOnly: true
+  {{- if .secret }}
+  - name: secrets
+    mountPath: /run/secrets/nightshift
+    readOnly: true
+  {{- end }}
+  - name: data
+    mountPath: /var/lib/nightshift
+  - name: tmp
+    mountPath: /tmp
+resources:
+  {{- toYaml .root.Values.resources | nindent 2 }}
+{{- end -}}

@@ -1,0 +1,29 @@
+-- Who called a triage off; NULL: nobody did. An alert whose case was called off is in a place of its own.
+ALTER TABLE alerts ADD COLUMN cancelled_by TEXT;
+CREATE INDEX cases_cancelled ON cases (id) WHERE status = 'cancelled';
+
+DROP VIEW places;
+CREATE VIEW places AS
+SELECT
+    arrivals.id,
+    CASE
+        WHEN arrivals.dead_letter_id IS NOT NULL THEN 'dead_letter'
+        WHEN arrivals.outcome NOT IN ('new', 'revision', 'replaced', 'resumed') THEN arrivals.outcome
+        WHEN called_off.id IS NOT NULL THEN 'cancelled'
+        ELSE 'case'
+    END AS place,
+    CASE
+        WHEN arrivals.outcome IN ('muted', 'set_aside') THEN arrivals.why
+        WHEN arrivals.dead_letter_id IS NULL AND arrivals.outcome IN ('new', 'revision', 'replaced', 'resumed')
+            THEN coalesce(called_off.cancelled_by, '')
+        ELSE ''
+    END AS why,
+    arrivals.key,
+    arrivals.case_id
+FROM arrivals
+LEFT JOIN (
+    SELECT cases.id, alerts.cancelled_by
+    FROM cases
+    JOIN alerts ON alerts.case_id = cases.id AND alerts.revision = cases.revision
+    WHERE cases.status = 'cancelled'
+) AS called_off ON called_off.id = arrivals.case_id;

@@ -1,0 +1,155 @@
+//! Workers, the database and the broker are killed at random while alerts come in; afterwards everything that the broker
+//! had acknowledged must have ended in exactly one place, with one report.
+//!
+//! ```console
+//! cargo run --release -p nightshift-chaos -- --alerts 2000 --kills 200
+//! cargo run --release -p nightshift-chaos -- --alerts 2000 --kills 40 --database-kills 20 --broker-kills 20
+//! ```
+//!
+//! Servers are its own (tests/postgres, tests/rabbitmq), the workers are the program as it is shipped. What is killed when
+//! follows from the seed, which is printed; how the processes interleave does not.
+
+mod fleet;
+mod publish;
+mod servers;
+mod verdict;
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use clap::Parser;
+use tokio::task::JoinSet;
+
+use fleet::Fleet;
+use servers::{Broker, Database};
+use verdict::Verdict;
+
+/// Kills workers, databases and brokers at random, and says what was lost.
+#[derive(Debug, Parser)]
+struct Options {
+    /// Alerts to publish
+    #[arg(long, default_value_t = 2_000)]
+    alerts: usize,
+    /// How often a worker is killed (SIGKILL)
+    #[arg(long, default_value_t = 200)]
+    kills: usize,
+    /// How often the database is stopped at once, and started again
+    #[arg(long, default_value_t = 0)]
+    database_kills: usize,
+    /// How often the broker is killed, and started again
+    #[arg(long, default_value_t = 0)]
+    broker_kills: usize,
+    /// Workers at the same time
+    #[arg(long, default_value_t = 3)]
+    workers: usize,
+    /// Cases at the same time in each
+    #[arg(long, default_value_t = 4)]
+    max_cases: usize,
+    /// Milliseconds between two kills
+    #[arg(long, default_value_t = 400)]
+    every_ms: u64,
+    /// What is killed when
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Seconds that everything may take to end once the last kill is over
+    #[arg(long, default_value_t = 900)]
+    patience_secs: u64,
+}
+
+/// What may be killed.
+#[derive(Debug, Clone, Copy)]
+enum Target {
+    Worker,
+    Database,
+    Broker,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<ExitCode> {
+    let options = Options::parse();
+    let seed = options.seed.unwrap_or_else(|| fastrand::u64(..));
+    fastrand::seed(seed);
+    println!("seed {seed}");
+    let program = build()?;
+    let folder = tempfile::Builder::new()
+        .prefix("nightshift-chaos")
+        .tempdir()?;
+    let database = Database::start(folder.path())?;
+    let broker = Broker::start(folder.path())?;
+    let mut fleet = Fleet::start(&program, folder.path(), &database, &broker, &options)?;
+    let mut publishing = JoinSet::new();
+    publishing.spawn(publish::all(broker.url().to_owned(), options.alerts));
+    disturb(&options, &database, &broker, &mut fleet).await?;
+    let obligations = publishing.join_next().await.context("the publisher")???;
+    let begun = Instant::now();
+    let mut looked = verdict::look(database.url(), &fleet, &obligations).await;
+    while !looked.as_ref().is_ok_and(Verdict::is_over) {
+        ensure!(
+            begun.elapsed() < Duration::from_secs(options.patience_secs),
+            "not everything ended: {looked:?}"
+        );
+        fleet.revive()?;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        looked = verdict::look(database.url(), &fleet, &obligations).await;
+    }
+    // One fresh alert passes.
+    let fresh = publish::fresh(broker.url()).await?;
+    let fresh_ended = verdict::wait_for(database.url(), &fresh, Duration::from_secs(60)).await;
+    let mut verdict = looked?;
+    fleet.stop().await;
+    verdict.fresh = fresh_ended.is_ok();
+    println!("{verdict}");
+    Ok(if verdict.holds() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Builds the program as it is shipped.
+fn build() -> anyhow::Result<PathBuf> {
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "-p", "nightshift-cli"])
+        .args((!cfg!(debug_assertions)).then_some("--release"))
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .status()?;
+    ensure!(built.success(), "the program cannot be built");
+    let own = std::env::current_exe()?;
+    let program = own.with_file_name("nightshift");
+    ensure!(program.is_file(), "{} is not there", program.display());
+    Ok(program)
+}
+
+/// Kills, one after the other, in an order drawn from the seed.
+async fn disturb(
+    options: &Options,
+    database: &Database,
+    broker: &Broker,
+    fleet: &mut Fleet,
+) -> anyhow::Result<()> {
+    let mut targets = Vec::new();
+    targets.extend(std::iter::repeat_n(Target::Worker, options.kills));
+    targets.extend(std::iter::repeat_n(
+        Target::Database,
+        options.database_kills,
+    ));
+    targets.extend(std::iter::repeat_n(Target::Broker, options.broker_kills));
+    fastrand::shuffle(&mut targets);
+    let many = targets.len();
+    for (number, target) in targets.into_iter().enumerate() {
+        let pause = fastrand::u64(options.every_ms / 2..=options.every_ms * 3 / 2);
+        tokio::time::sleep(Duration::from_millis(pause)).await;
+        match target {
+            Target::Worker => fleet.kill_one()?,
+            Target::Database => database.kill_and_start().context("the database")?,
+            Target::Broker => broker.kill_and_start().context("the broker")?,
+        }
+        fleet.revive()?;
+        if (number + 1) % 20 == 0 {
+            println!("{} of {many} kills", number + 1);
+        }
+    }
+    Ok(())
+}

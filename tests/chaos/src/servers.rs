@@ -1,0 +1,88 @@
+//! The database and the broker, by the scripts that tests use.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, ensure};
+use nightshift_tests::root;
+
+/// A server in a folder of its own, stopped at the end.
+struct Server {
+    script: &'static str,
+    dir: PathBuf,
+}
+
+impl Server {
+    fn call(&self, verb: &str) -> anyhow::Result<String> {
+        let output = Command::new(root().join(self.script))
+            .arg(verb)
+            .arg(&self.dir)
+            .stderr(Stdio::inherit())
+            .output()?;
+        ensure!(output.status.success(), "{} {verb} failed", self.script);
+        Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Err(error) = self.call("stop") {
+            eprintln!("{}: {error}", self.script);
+        }
+    }
+}
+
+/// PostgreSQL.
+pub(crate) struct Database {
+    server: Server,
+    url: String,
+}
+
+impl Database {
+    pub(crate) fn start(folder: &Path) -> anyhow::Result<Self> {
+        // The user postgres must reach its own folder.
+        #[cfg(unix)]
+        std::fs::set_permissions(folder, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+        let server = Server {
+            script: "tests/postgres",
+            dir: folder.join("postgres"),
+        };
+        let url = server.call("start").context("PostgreSQL does not start")?;
+        Ok(Self { server, url })
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub(crate) fn kill_and_start(&self) -> anyhow::Result<()> {
+        self.server.call("kill")?;
+        self.server.call("start").map(drop)
+    }
+}
+
+/// RabbitMQ.
+pub(crate) struct Broker {
+    server: Server,
+    url: String,
+}
+
+impl Broker {
+    pub(crate) fn start(folder: &Path) -> anyhow::Result<Self> {
+        let server = Server {
+            script: "tests/rabbitmq",
+            dir: folder.join("rabbitmq"),
+        };
+        let url = server.call("start").context("RabbitMQ does not start")?;
+        Ok(Self { server, url })
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub(crate) fn kill_and_start(&self) -> anyhow::Result<()> {
+        self.server.call("kill")?;
+        self.server.call("start").map(drop)
+    }
+}

@@ -1,0 +1,232 @@
+//! What must hold afterwards, read from the database and the destination.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Context;
+use tokio::task::JoinSet;
+use tokio_postgres::{Client, NoTls};
+
+use crate::fleet::Fleet;
+
+type Connections = JoinSet<Result<(), tokio_postgres::Error>>;
+
+/// Longest take-over of a dead worker's case that design.md allows, in seconds.
+const MOST_TAKE_OVER: f64 = 35.0;
+
+/// What became of all obligations.
+#[derive(Debug, Default)]
+pub(crate) struct Verdict {
+    /// How many there are.
+    obligations: usize,
+    /// Those that have no case.
+    lost: usize,
+    /// Cases that are not over yet.
+    open: usize,
+    /// Cases by how they ended.
+    ended: BTreeMap<String, i64>,
+    /// Cases that no obligation asked for, and further cases of the same alert.
+    unknown: usize,
+    /// Revisions that nobody asked for: a report more.
+    duplicate_reports: usize,
+    /// Cases whose report is not shown.
+    missing_reports: usize,
+    /// Commands that were finished twice, or started again after they were finished.
+    repeated: i64,
+    /// Journal entries written under an epoch that another one had followed.
+    zombies: i64,
+    /// Cases that went on elsewhere, and how long that took: sorted, in seconds.
+    take_overs: Vec<f64>,
+    /// Whether one fresh alert passed when all was over.
+    pub(crate) fresh: bool,
+}
+
+impl Verdict {
+    /// Whether everything has ended, well or not.
+    pub(crate) fn is_over(&self) -> bool {
+        self.open == 0 && self.lost == 0 && self.missing_reports == 0
+    }
+
+    /// Whether everything holds.
+    pub(crate) fn holds(&self) -> bool {
+        self.is_over()
+            && self.unknown == 0
+            && self.duplicate_reports == 0
+            && self.repeated == 0
+            && self.zombies == 0
+            && self.fresh
+            && self
+                .take_overs
+                .last()
+                .is_none_or(|longest| *longest <= MOST_TAKE_OVER)
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ended: Vec<String> = self
+            .ended
+            .iter()
+            .map(|(how, many)| format!("{many} {how}"))
+            .collect();
+        writeln!(
+            f,
+            "obligations              {} ({})",
+            self.obligations,
+            ended.join(", ")
+        )?;
+        writeln!(f, "lost                     {}", self.lost)?;
+        writeln!(f, "unknown                  {}", self.unknown)?;
+        writeln!(f, "duplicate reports        {}", self.duplicate_reports)?;
+        writeln!(f, "missing reports          {}", self.missing_reports)?;
+        writeln!(f, "repeated finished calls  {}", self.repeated)?;
+        writeln!(f, "zombie writes            {}", self.zombies)?;
+        let at = |share: usize| {
+            let index = self.take_overs.len().saturating_sub(1) * share / 100;
+            self.take_overs.get(index).copied().unwrap_or_default()
+        };
+        writeln!(
+            f,
+            "take-overs               {}, median {:.1} s, p95 {:.1} s, max {:.1} s (limit {MOST_TAKE_OVER} s)",
+            self.take_overs.len(),
+            at(50),
+            at(95),
+            at(100)
+        )?;
+        writeln!(
+            f,
+            "a fresh alert            {}",
+            if self.fresh { "passed" } else { "did not pass" }
+        )?;
+        write!(
+            f,
+            "{}",
+            if self.holds() {
+                "everything holds"
+            } else {
+                "NOT EVERYTHING HOLDS"
+            }
+        )
+    }
+}
+
+/// A connection; it ends with the set.
+async fn connect(url: &str) -> anyhow::Result<(Client, Connections)> {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
+    let mut connections = JoinSet::new();
+    connections.spawn(connection);
+    Ok((client, connections))
+}
+
+/// Waits until the case of an alert is over.
+pub(crate) async fn wait_for(url: &str, id: &str, patience: Duration) -> anyhow::Result<()> {
+    let (client, _connection) = connect(url).await?;
+    let over = async {
+        loop {
+            let found = client
+                .query_one(
+                    "SELECT count(*) FROM cases WHERE strpos(key, $1) > 0 AND status = 'concluded'",
+                    &[&id],
+                )
+                .await?;
+            if found.get::<_, i64>(0) == 1 {
+                return anyhow::Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    tokio::time::timeout(patience, over)
+        .await
+        .context("it took too long")?
+}
+
+/// How things stand now.
+pub(crate) async fn look(
+    url: &str,
+    fleet: &Fleet,
+    obligations: &[String],
+) -> anyhow::Result<Verdict> {
+    let (client, _connection) = connect(url).await?;
+    let rows = client
+        .query("SELECT id, key, status, revision FROM cases", &[])
+        .await?;
+    let mut verdict = Verdict {
+        obligations: obligations.len(),
+        ..Verdict::default()
+    };
+    let mut cases: BTreeMap<&str, usize> = obligations.iter().map(|id| (id.as_str(), 0)).collect();
+    let mut shown: BTreeMap<String, usize> = BTreeMap::new();
+    for name in fleet.reports() {
+        // k3f9-x2mq-7d1w-r1.json, or as the destination names them: the case's id comes first.
+        let id: String = name.chars().take(14).collect();
+        *shown.entry(id).or_default() += 1;
+    }
+    for row in &rows {
+        let (id, key, status): (&str, &str, &str) = (row.get(0), row.get(1), row.get(2));
+        let place = key
+            .find("chaos-")
+            .and_then(|at| key.get(at..at + "chaos-000000".len()));
+        match place.and_then(|one| cases.get_mut(one)) {
+            Some(count) => *count += 1,
+            None if key.contains("chaos-fresh") => continue,
+            None => verdict.unknown += 1,
+        }
+        *verdict.ended.entry(status.to_owned()).or_default() += 1;
+        let is_over = matches!(status, "concluded" | "failed");
+        verdict.open += usize::from(!is_over);
+        if is_over {
+            match shown.get(id) {
+                None => verdict.missing_reports += 1,
+                Some(many) => verdict.duplicate_reports += many - 1,
+            }
+        }
+    }
+    verdict.lost = cases.values().filter(|count| **count == 0).count();
+    verdict.unknown += cases
+        .values()
+        .map(|count| count.saturating_sub(1))
+        .sum::<usize>();
+    verdict.repeated = number(&client, REPEATED).await?;
+    verdict.zombies = number(&client, ZOMBIES).await?;
+    verdict.take_overs = take_overs(&client, &fleet.kills).await?;
+    Ok(verdict)
+}
+
+async fn number(client: &Client, sql: &str) -> anyhow::Result<i64> {
+    Ok(client.query_one(sql, &[]).await?.get(0))
+}
+
+/// A command that is started or finished after it was finished, within one revision.
+const REPEATED: &str = "SELECT count(*) FROM journal AS later JOIN journal AS finished \
+    USING (case_id, revision, command) WHERE finished.kind = 'finished' AND later.kind IN ('started', 'finished') \
+    AND later.seq > finished.seq";
+
+/// An entry whose epoch is below that of an earlier one.
+const ZOMBIES: &str = "SELECT count(*) FROM (SELECT epoch, max(epoch) OVER (PARTITION BY case_id, revision \
+    ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM journal) AS entries \
+    WHERE epoch < before";
+
+/// From a kill to the claim that takes its case over: for each claim but the first of a case, the last kill between the
+/// entry before it and the claim.
+async fn take_overs(client: &Client, kills: &[SystemTime]) -> anyhow::Result<Vec<f64>> {
+    let rows = client
+        .query(
+            "SELECT before, at FROM (SELECT kind, at, lag(at) OVER (PARTITION BY case_id, revision ORDER BY seq) AS before \
+             FROM journal) AS entries WHERE kind = 'claimed' AND before IS NOT NULL",
+            &[],
+        )
+        .await?;
+    let mut all = BTreeSet::new();
+    for row in rows {
+        let (before, at): (SystemTime, SystemTime) = (row.get(0), row.get(1));
+        let kill = kills
+            .iter()
+            .filter(|kill| **kill >= before && **kill <= at)
+            .min();
+        if let Some(took) = kill.and_then(|kill| at.duration_since(*kill).ok()) {
+            all.insert(took);
+        }
+    }
+    Ok(all.into_iter().map(|took| took.as_secs_f64()).collect())
+}

@@ -1,0 +1,72 @@
+//! What people make a worker do: triage again, call off, read again, remove.
+
+use nightshift_tests::{Place, root};
+use serde_json::Value;
+
+fn triaged() -> (Place, String) {
+    let place = Place::new().unwrap();
+    let alert = root().join("tests/fixtures/alerts/scc-crypto-miner.json");
+    let ran = place
+        .run(&[
+            "run",
+            alert.to_str().unwrap(),
+            "--format",
+            "json",
+            "--quiet",
+        ])
+        .unwrap();
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    (place, report["case_id"].as_str().unwrap().to_owned())
+}
+
+fn case(place: &Place) -> Value {
+    let list = place.run(&["cases", "list", "--json"]).unwrap();
+    serde_json::from_str(list.stdout.lines().next().unwrap()).unwrap()
+}
+
+#[test]
+fn a_case_that_is_over_is_queued_again_and_can_be_called_off() {
+    let (place, id) = triaged();
+    let ran = place.run(&["cases", "retry", &id]).unwrap();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(
+        ran.stdout.contains("is triaged again by the next worker"),
+        "{ran:?}"
+    );
+    assert_eq!(case(&place)["status"], "queued");
+    assert_eq!(case(&place)["revision"], 2);
+    let again = place.run(&["cases", "retry", &id]).unwrap();
+    assert_eq!(again.code, Some(2), "{again:?}");
+    assert!(again.stderr.contains("it is triaged anyway"), "{again:?}");
+
+    let off = place.run(&["cases", "cancel", &id, "--by", "ana"]).unwrap();
+    assert_eq!(off.code, Some(0), "{off:?}");
+    assert_eq!(case(&place)["status"], "cancelled");
+    let shown = place.run(&["cases", "show", &id]).unwrap();
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+    let twice = place.run(&["cases", "cancel", &id, "--by", "ana"]).unwrap();
+    assert!(twice.stderr.contains("cancelled already"), "{twice:?}");
+}
+
+#[test]
+fn what_is_about_an_account_is_removed_when_somebody_says_so() {
+    let (place, _) = triaged();
+    let account = case(&place)["account"].as_str().unwrap().to_owned();
+    let asked = place
+        .run(&["cases", "purge", "--account", &account])
+        .unwrap();
+    assert_eq!(asked.code, Some(2), "{asked:?}");
+    assert!(asked.stderr.contains("--yes"), "{asked:?}");
+    let other = place
+        .run(&["cases", "purge", "--account", "nobody", "--yes"])
+        .unwrap();
+    assert!(other.stdout.starts_with("0 alerts removed"), "{other:?}");
+    let ran = place
+        .run(&["cases", "purge", "--account", &account, "--yes"])
+        .unwrap();
+    assert!(ran.stdout.starts_with("1 alerts removed"), "{ran:?}");
+    let list = place.run(&["cases", "list", "--json"]).unwrap();
+    assert_eq!(list.stdout, "", "{list:?}");
+    let nothing = place.run(&["cases", "purge", "--yes"]).unwrap();
+    assert_eq!(nothing.code, Some(2), "{nothing:?}");
+}

@@ -1,0 +1,107 @@
+//! The Helm chart, rendered by Helm itself with every set of values in `helm/nightshift/ci`.
+//!
+//! `tests/services` installs Helm and the schemas of Kubernetes; where they are not these tests are ignored. No cluster
+//! is asked: what Kubernetes takes is what its published schemas take.
+
+mod chart;
+mod pods;
+mod refused;
+mod secrets;
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// A program that `tests/services` names.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests are told by the environment which services there are"
+)]
+fn named(variable: &str) -> PathBuf {
+    let path = std::env::var_os(variable).filter(|path| !path.is_empty());
+    path.unwrap_or_else(|| panic!("{variable} is not set; tests/services installs Helm"))
+        .into()
+}
+
+fn folder() -> PathBuf {
+    nightshift_tests::root().join("helm/nightshift")
+}
+
+/// The sets of values, by name.
+fn sets() -> Vec<(String, PathBuf)> {
+    let mut sets: Vec<(String, PathBuf)> = std::fs::read_dir(folder().join("ci"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter_map(|path| {
+            let name = path.file_name()?.to_str()?.strip_suffix("-values.yaml")?;
+            Some((name.to_owned(), path.clone()))
+        })
+        .collect();
+    sets.sort();
+    assert!(sets.len() >= 3, "{sets:?}");
+    sets
+}
+
+/// Runs Helm on the chart, with nothing of whoever runs the test.
+fn helm(command: &[&str], options: &[&str]) -> Output {
+    let home = tempfile::tempdir().unwrap();
+    Command::new(named("NIGHTSHIFT_TEST_HELM"))
+        .args(command)
+        .arg(folder())
+        .args(options)
+        .env_clear()
+        .env("HOME", home.path())
+        .output()
+        .unwrap()
+}
+
+/// What Helm makes with these options: objects that Kubernetes would take.
+fn rendered(options: &[&str]) -> Vec<Value> {
+    let made = helm(&["template", "night", "--namespace", "security"], options);
+    assert!(made.status.success(), "{options:?}: {made:?}");
+    let script = nightshift_tests::root().join("tests/support/kubernetes/objects.py");
+    let mut check = Command::new(named("NIGHTSHIFT_TEST_HELM_PYTHON"))
+        .arg(script)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    check.stdin.take().unwrap().write_all(&made.stdout).unwrap();
+    let checked = check.wait_with_output().unwrap();
+    assert!(checked.status.success(), "{options:?}: see above");
+    serde_json::from_slice(&checked.stdout).unwrap()
+}
+
+/// The objects of every set of values.
+fn all() -> Vec<(String, Vec<Value>)> {
+    let made = |(name, path): (String, PathBuf)| {
+        let objects = rendered(&["--values", path.to_str().unwrap()]);
+        (name, objects)
+    };
+    sets().into_iter().map(made).collect()
+}
+
+/// The objects of one set of values.
+fn of_set(name: &str) -> Vec<Value> {
+    let path = folder().join(format!("ci/{name}-values.yaml"));
+    rendered(&["--values", path.to_str().unwrap()])
+}
+
+/// All objects of a kind.
+fn kind<'a>(objects: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    objects.iter().filter(|one| one["kind"] == kind).collect()
+}
+
+/// Everything that runs: the pods of the workers and of the migration.
+fn pods(objects: &[Value]) -> Vec<&Value> {
+    let makers = objects
+        .iter()
+        .filter(|one| one["kind"] == "Deployment" || one["kind"] == "Job");
+    makers.map(|one| &one["spec"]["template"]["spec"]).collect()
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}

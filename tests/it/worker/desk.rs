@@ -1,0 +1,82 @@
+//! A folder with a worker's configuration, its source and its destination.
+
+use std::path::PathBuf;
+
+use nightshift_tests::{Place, root};
+use serde_json::Value;
+
+/// A worker that takes files from `spool/`, and writes reports into `reports/`.
+pub(super) fn place(more: &str) -> Place {
+    place_with(|_| more.to_owned())
+}
+
+/// The same, where files belong to what else its configuration says.
+pub(super) fn place_with(more: impl FnOnce(&Place) -> String) -> Place {
+    let mut place = Place::new().unwrap();
+    let more = more(&place);
+    let config = format!(
+        "log = {{ level = \"warn,nightshift_pipeline=info\", format = \"text\" }}\n\
+         web = {{ listen = \"127.0.0.1:0\" }}\n\
+         [[source]]\nname = \"drop\"\nkind = \"spool\"\ndir = \"spool\"\n\
+         [[destination]]\nname = \"files\"\nkind = \"file\"\npath = \"reports\"\nformat = \"json\"\n\
+         [[route]]\ndestinations = [\"files\"]\n{more}"
+    );
+    place.file("nightshift.toml", config).unwrap();
+    place.set("NO_COLOR", "1");
+    place
+}
+
+/// Puts a sample into the source, under another id; the way that `docs/sources.md` says.
+pub(super) fn put(place: &Place, sample: &str, id: &str) {
+    let finding = finding(sample, id);
+    let name = format!("{}.json", id.replace(['/', ':'], "-"));
+    let written = place
+        .file(&format!("spool/tmp/{name}"), finding.to_string())
+        .unwrap();
+    let new = place.path().join("spool/new");
+    std::fs::create_dir_all(&new).unwrap();
+    std::fs::rename(written, new.join(name)).unwrap();
+}
+
+/// A sample under another id.
+pub(super) fn finding(sample: &str, id: &str) -> Value {
+    let path = root().join(format!("tests/fixtures/alerts/{sample}.json"));
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut finding: Value = serde_json::from_str(&text).unwrap();
+    set_id(&mut finding, id);
+    finding
+}
+
+fn set_id(finding: &mut Value, id: &str) {
+    match finding.pointer_mut("/finding/name") {
+        Some(name) => *name = format!("organizations/1/sources/2/findings/{id}").into(),
+        None => {
+            finding["Id"] = id.into();
+            finding["Arn"] =
+                format!("arn:aws:guardduty:eu-west-1:444455556666:detector/d/finding/{id}").into();
+        }
+    }
+}
+
+/// The reports that the destination shows.
+pub(super) fn reports(place: &Place) -> Vec<PathBuf> {
+    let Ok(folder) = std::fs::read_dir(place.path().join("reports")) else {
+        return Vec::new();
+    };
+    let files = folder.map(|entry| entry.unwrap().path());
+    files
+        .filter(|path| path.extension().is_some_and(|kind| kind == "json"))
+        .collect()
+}
+
+/// All cases, as `cases list --json` tells them.
+pub(super) fn cases(place: &Place) -> Vec<Value> {
+    let ran = place
+        .run(&["cases", "list", "--json", "--limit", "1000"])
+        .unwrap();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let lines = ran.stdout.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}

@@ -1,0 +1,105 @@
+//! Start, work, end.
+
+use super::desk::{cases, place, put, reports};
+
+const GUARDDUTY: &str = "guardduty-finding";
+const SCC: &str = "scc-crypto-miner";
+
+#[test]
+fn alerts_of_a_source_become_reports_at_a_destination() {
+    let place = place("");
+    put(&place, GUARDDUTY, "g1");
+    put(&place, SCC, "s1");
+    let mut worker = place.start(&["worker"]).unwrap();
+    worker.until_many("report shown", 2);
+    put(&place, SCC, "s2");
+    worker.until("report shown");
+    worker.signal("TERM");
+    let (status, took, lines) = worker.ended();
+    assert_eq!(status.code(), Some(0), "{lines:#?}");
+    assert!(took.as_secs() < 60, "{took:?}");
+    let cases = cases(&place);
+    assert_eq!(cases.len(), 3, "{cases:#?}");
+    assert!(
+        cases.iter().all(|case| case["status"] == "concluded"),
+        "{cases:#?}"
+    );
+    assert_eq!(reports(&place).len(), 3);
+}
+
+#[test]
+fn g02_the_same_finding_again_is_a_sighting_after_a_restart_too() {
+    let place = place("");
+    put(&place, SCC, "s1");
+    let mut worker = place.start(&["worker"]).unwrap();
+    worker.until("report shown");
+    worker.kill();
+    put(&place, SCC, "s1");
+    let mut worker = place.start(&["worker"]).unwrap();
+    worker.until("messages accepted");
+    worker.signal("TERM");
+    assert_eq!(worker.ended().0.code(), Some(0));
+    assert_eq!(cases(&place).len(), 1);
+    assert_eq!(reports(&place).len(), 1);
+}
+
+#[test]
+fn f03_a_worker_that_is_told_to_stop_under_load_ends_well_and_the_next_goes_on() {
+    let place = place("");
+    for n in 0..20 {
+        put(&place, SCC, &format!("s{n}"));
+    }
+    let mut worker = place.start(&["worker"]).unwrap();
+    worker.until("messages accepted");
+    worker.signal("TERM");
+    assert_eq!(worker.ended().0.code(), Some(0));
+    let mut worker = place.start(&["worker"]).unwrap();
+    worker.until("works:");
+    worker.until_many("report shown", 20 - reports(&place).len());
+    worker.signal("TERM");
+    assert_eq!(worker.ended().0.code(), Some(0));
+    let cases = cases(&place);
+    assert_eq!(cases.len(), 20);
+    assert!(
+        cases.iter().all(|case| case["status"] == "concluded"),
+        "{cases:#?}"
+    );
+}
+
+#[test]
+fn what_is_wrong_from_the_start_is_told_before_anything_is_taken() {
+    let without = nightshift_tests::Place::new().unwrap();
+    let ran = without.run(&["worker"]).unwrap();
+    assert_eq!(ran.code, Some(64), "{ran:?}");
+    assert!(ran.stderr.contains("there is no [[source]]"), "{ran:?}");
+
+    let twice = place("[[source]]\nname = \"drop\"\nkind = \"spool\"\ndir = \"other\"\n");
+    let ran = twice.run(&["worker"]).unwrap();
+    assert_eq!(ran.code, Some(64), "{ran:?}");
+    assert!(
+        ran.stderr.contains("two [[source]] are called \"drop\""),
+        "{ran:?}"
+    );
+
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let mut place = place("");
+    place.set("NIGHTSHIFT__WEB__LISTEN", &format!("127.0.0.1:{port}"));
+    let ran = place.run(&["worker"]).unwrap();
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("[web]"), "{ran:?}");
+}
+
+#[test]
+fn parts_can_run_apart() {
+    let place = place("");
+    put(&place, SCC, "s1");
+    let mut intake = place.start(&["worker", "--only", "intake"]).unwrap();
+    intake.until("messages accepted");
+    let mut triage = place.start(&["worker", "--only", "triage"]).unwrap();
+    triage.until("case ended");
+    assert!(reports(&place).is_empty());
+    let mut delivery = place.start(&["worker", "--only", "delivery"]).unwrap();
+    delivery.until("report shown");
+    assert_eq!(reports(&place).len(), 1);
+}

@@ -1,0 +1,110 @@
+//! Several workers on PostgreSQL with RabbitMQ in front, as in production.
+
+use lapin::options::{BasicPublishOptions, ConfirmSelectOptions, QueueDeclareOptions};
+use lapin::types::FieldTable;
+use lapin::{BasicProperties, Connection, ConnectionProperties};
+use nightshift_tests::Place;
+use tokio::task::JoinSet;
+use tokio_postgres::NoTls;
+
+use super::desk::{cases, finding, reports};
+
+/// A service that `tests/services` starts.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests are told by the environment which services there are"
+)]
+fn service(name: &str) -> String {
+    std::env::var(format!("NIGHTSHIFT_TEST_{name}")).unwrap()
+}
+
+/// A database of this test's own.
+async fn database() -> String {
+    let url = service("POSTGRES");
+    let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(connection);
+    let name = format!("it_{}", uuid::Uuid::new_v4().simple());
+    client
+        .batch_execute(&format!("CREATE DATABASE {name}"))
+        .await
+        .unwrap();
+    url.replacen("/postgres?", &format!("/{name}?"), 1)
+}
+
+async fn publish(queue: &str, bodies: impl Iterator<Item = String>) {
+    let connection = Connection::connect(&service("RABBITMQ"), ConnectionProperties::default())
+        .await
+        .unwrap();
+    let channel = connection.create_channel().await.unwrap();
+    channel
+        .confirm_select(ConfirmSelectOptions::default())
+        .await
+        .unwrap();
+    let mut arguments = FieldTable::default();
+    arguments.insert(
+        "x-queue-type".into(),
+        lapin::types::AMQPValue::LongString("quorum".into()),
+    );
+    let durable = QueueDeclareOptions {
+        durable: true,
+        ..QueueDeclareOptions::default()
+    };
+    channel
+        .queue_declare(queue.into(), durable, arguments)
+        .await
+        .unwrap();
+    for body in bodies {
+        let sent = channel.basic_publish(
+            "".into(),
+            queue.into(),
+            BasicPublishOptions::default(),
+            body.as_bytes(),
+            BasicProperties::default().with_delivery_mode(2),
+        );
+        assert!(sent.await.unwrap().await.unwrap().is_ack());
+    }
+}
+
+#[cfg_attr(
+    not(has_services),
+    ignore = "needs PostgreSQL and RabbitMQ: run tests/services"
+)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f01_workers_on_postgresql_and_rabbitmq_lose_nothing_when_one_is_killed() {
+    const ALERTS: usize = 30;
+    let queue = format!("it-{}", uuid::Uuid::new_v4().simple());
+    let place = Place::new().unwrap();
+    let config = format!(
+        "log = {{ level = \"warn,nightshift_pipeline=info\", format = \"text\" }}\n\
+         store = {{ url = \"{}\" }}\nworker = {{ max_cases = 4, lease_secs = 15 }}\n\
+         [limits]\nstorm_cases = 1000\n\
+         [[source]]\nname = \"mq\"\nkind = \"rabbitmq\"\nurl = \"{}\"\nqueue = \"{queue}\"\n\
+         [[destination]]\nname = \"files\"\nkind = \"file\"\npath = \"reports\"\nformat = \"json\"\n\
+         [[route]]\ndestinations = [\"files\"]\n",
+        database().await,
+        service("RABBITMQ"),
+    );
+    place.file("nightshift.toml", config).unwrap();
+    let alerts = (0..ALERTS).map(|n| finding("scc-crypto-miner", &format!("p{n}")).to_string());
+    publish(&queue, alerts).await;
+    let mut dies = place.start(&["worker", "--only", "intake,triage"]).unwrap();
+    dies.until_many("case ended", 3);
+    dies.kill();
+    // It had claimed more; those are taken over when their leases end.
+    let mut lives = place
+        .start(&["worker", "--only", "intake,triage,delivery"])
+        .unwrap();
+    lives.until_many("report shown", ALERTS);
+    lives.signal("TERM");
+    assert_eq!(lives.ended().0.code(), Some(0));
+    let cases = cases(&place);
+    assert_eq!(cases.len(), ALERTS);
+    assert!(
+        cases
+            .iter()
+            .all(|case| case["status"] == "concluded" && case["revision"] == 1),
+        "{cases:#?}"
+    );
+    assert_eq!(reports(&place).len(), ALERTS);
+}

@@ -1,0 +1,96 @@
+//! A worker that dies or stands still in the middle of a case.
+
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use nightshift_tests::Place;
+use nightshift_tests::model::{Answer, FakeModel, Fault, Reply, Script, Seen};
+
+use super::desk::{cases, place_with, put, reports};
+use crate::models::desk::ANTHROPIC;
+use crate::models::example::{self, Question};
+
+/// Bounds a test that hangs.
+const HANGS: Duration = Duration::from_secs(300);
+
+/// Answers as the worked example does; the first conclusion hangs, and is told of.
+fn hanging(told: Sender<()>) -> Script {
+    let told = Mutex::new(Some(told));
+    Script::by(move |seen: &Seen| -> Reply {
+        let answer: Answer = example::answer(seen);
+        if Question::of(seen) == Question::Conclude
+            && let Some(told) = told.lock().unwrap().take()
+        {
+            told.send(()).unwrap();
+            return Reply::Fault(Fault::Hang);
+        }
+        Reply::from(answer)
+    })
+}
+
+fn with_model(fake: &FakeModel) -> Place {
+    let model = ANTHROPIC.table(fake, "");
+    place_with(|place| {
+        let tools = example::logs(place);
+        format!("[worker]\nlease_secs = 15\n{tools}\n{model}")
+    })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f01_a_case_goes_on_at_its_turn_and_no_finished_step_is_asked_for_again() {
+    let (told, hears) = channel();
+    let fake = Arc::new(FakeModel::start(hanging(told)).await.unwrap());
+    let place = with_model(&fake);
+    put(&place, "scc-crypto-miner", "s1");
+    let mut worker = place.start(&["worker"]).unwrap();
+    worker.until("messages accepted");
+    hears.recv_timeout(HANGS).unwrap();
+    worker.kill();
+    let before = fake.requests().len();
+    let mut worker = place.start(&["worker"]).unwrap();
+    worker.until("report shown");
+    let after: Vec<Question> = fake.requests()[before..]
+        .iter()
+        .map(|seen| Question::of(seen))
+        .collect();
+    assert_eq!(after, [Question::Conclude]);
+    assert_eq!(fake.refusals(), []);
+    let cases = cases(&place);
+    assert_eq!(cases.len(), 1);
+    assert_eq!(cases[0]["verdict"], "true_positive", "{cases:#?}");
+    assert_eq!(reports(&place).len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f02_a_frozen_worker_writes_nothing_after_its_lease_and_no_report_is_shown_twice() {
+    let (told, hears) = channel();
+    let fake = Arc::new(FakeModel::start(hanging(told)).await.unwrap());
+    let place = with_model(&fake);
+    put(&place, "scc-crypto-miner", "s1");
+    let mut frozen = place
+        .start(&["worker", "--only", "intake,triage,delivery"])
+        .unwrap();
+    frozen.until("messages accepted");
+    hears.recv_timeout(HANGS).unwrap();
+    frozen.signal("STOP");
+    let mut other = place
+        .start(&["worker", "--only", "triage,delivery"])
+        .unwrap();
+    other.until("report shown");
+    fake.release();
+    frozen.signal("CONT");
+    frozen.until("a case could not go on");
+    frozen.signal("TERM");
+    assert_eq!(frozen.ended().0.code(), Some(0));
+    let cases = cases(&place);
+    assert_eq!(cases.len(), 1);
+    assert_eq!(cases[0]["revision"], 1);
+    assert_eq!(reports(&place).len(), 1);
+    let id = cases[0]["id"].as_str().unwrap();
+    let export = place.run(&["cases", "export", id]).unwrap();
+    let verified = place
+        .feed(&["cases", "verify", "-"], export.stdout.as_bytes())
+        .unwrap();
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+}

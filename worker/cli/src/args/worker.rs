@@ -1,0 +1,30 @@
+//! `nightshift worker`.
+
+use clap::ValueEnum;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Worker {
+    /// Only these parts
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "PART,…")]
+    pub(crate) only: Vec<Part>,
+}
+
+impl Worker {
+    /// Whether this process does a part.
+    pub(crate) fn does(&self, part: Part) -> bool {
+        self.only.is_empty() || self.only.contains(&part)
+    }
+}
+
+/// A part of the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Part {
+    /// Take messages from the sources
+    Intake,
+    /// Triage cases
+    Triage,
+    /// Show reports at their destinations, and remove what grew old
+    Delivery,
+    /// Pages, health, metrics
+    Web,
+}

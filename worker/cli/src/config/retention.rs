@@ -1,0 +1,61 @@
+//! `[retention]`: how long the worker keeps what.
+
+use chrono::{DateTime, Days, Utc};
+use nightshift_pipeline::Kept;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// `[retention]`, in days; 0: for ever.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Retention {
+    /// Messages as they came.
+    pub(crate) raw_days: u64,
+    /// Journals of cases that are over.
+    pub(crate) journal_days: u64,
+    /// Cases that are over, with their reports.
+    pub(crate) cases_days: u64,
+    /// Dead letters with their bytes.
+    pub(crate) dead_letters_days: u64,
+    /// Alerts that were muted or set aside.
+    pub(crate) hidden_days: u64,
+}
+
+impl Retention {
+    /// Each kind that is not kept for ever, with the time before which it is removed.
+    pub(crate) fn bounds(&self, now: DateTime<Utc>) -> Vec<(Kept, DateTime<Utc>)> {
+        let days = |kind| match kind {
+            Kept::Raw => self.raw_days,
+            Kept::Journals => self.journal_days,
+            Kept::Cases => self.cases_days,
+            Kept::DeadLetters => self.dead_letters_days,
+            Kept::Hidden => self.hidden_days,
+        };
+        Kept::ALL
+            .into_iter()
+            .filter(|kind| days(*kind) > 0)
+            .filter_map(|kind| Some((kind, now.checked_sub_days(Days::new(days(kind)))?)))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_for_ever_has_no_bound() {
+        let now = DateTime::parse_from_rfc3339("2026-03-02T02:41:12Z")
+            .unwrap()
+            .to_utc();
+        let retention = Retention {
+            raw_days: 30,
+            hidden_days: u64::MAX,
+            ..Retention::default()
+        };
+        let bounds = retention.bounds(now);
+        assert_eq!(bounds.len(), 1);
+        assert_eq!(bounds[0].0, Kept::Raw);
+        assert_eq!(bounds[0].1.to_rfc3339(), "2026-01-31T02:41:12+00:00");
+    }
+}

@@ -1,0 +1,260 @@
+//! What the worker runs: sources, loops, the health of models, gauges, retention.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use nightshift_engine::Clock;
+use nightshift_models::KeyRef;
+use nightshift_pipeline::{
+    Cases, Delivering, InboxRoom, Intake, Outage, Source, Taking, Triaging, Upkeep, Waited,
+};
+use nightshift_queue::connect;
+use nightshift_web::{Server, SourceReady};
+use tokio_util::sync::CancellationToken;
+
+use super::{App, Overrides};
+use crate::config::{Retention, secret_at};
+use crate::exit::Exit;
+use crate::metrics::Metrics;
+
+/// Most messages of one batch.
+const BATCH: usize = 500;
+/// Between two looks at how much waits.
+const LOOK: Duration = Duration::from_secs(2);
+/// Between two rounds of removing what grew old.
+const ROUND: Duration = Duration::from_secs(3_600);
+/// What is removed at once.
+const REMOVED: usize = 500;
+
+/// A part of the worker.
+pub(crate) trait Loop: Send + 'static {
+    /// Runs until it is told to stop.
+    fn run(self, stop: CancellationToken) -> impl Future<Output = ()> + Send;
+}
+
+/// A source, and the feeds that it may carry.
+pub(crate) type Sources = Vec<(Arc<dyn Source>, Option<Vec<String>>)>;
+
+impl App {
+    /// All configured sources. They connect when they are first asked for messages.
+    pub(crate) async fn sources(&self) -> Result<Sources, Exit> {
+        if self.config.sources.is_empty() {
+            return Err(Exit::Config(anyhow!(
+                "there is no [[source]] to take messages from; docs/sources.md shows how one is configured, and \
+                 `nightshift worker --only triage,delivery,web` works without"
+            )));
+        }
+        let base = self.base.clone();
+        let secrets: nightshift_queue::Secrets =
+            Arc::new(move |text| secret_at(KeyRef::from(text).place(), &base)());
+        let mut sources: Sources = Vec::new();
+        for config in &self.config.sources {
+            if sources
+                .iter()
+                .any(|(other, _)| other.name() == config.name())
+            {
+                return Err(Exit::Config(anyhow!(
+                    "two [[source]] are called {:?}: give each its own name, since metrics tell them apart by it",
+                    config.name()
+                )));
+            }
+            let source = connect(config, Arc::clone(&secrets)).await;
+            let source = source.map_err(|error| Exit::Config(error.into()))?;
+            self.metrics.begin_source(source.name());
+            sources.push((source, config.feeds()));
+        }
+        Ok(sources)
+    }
+
+    /// The intake loop of a source.
+    pub(crate) fn taking(
+        &self,
+        source: &Arc<dyn Source>,
+        feeds: Option<Vec<String>>,
+        room: &Arc<InboxRoom>,
+    ) -> impl Loop + use<> {
+        let mut options = self.read_options();
+        options.feeds = feeds;
+        Taking {
+            intake: Intake {
+                inbox: self.store.clone(),
+                clock: Arc::clone(&self.clock),
+                meter: self.metrics.clone(),
+                options,
+                patience: Duration::MAX,
+            },
+            source: Arc::clone(source),
+            room: Arc::clone(room),
+            batch: BATCH,
+        }
+    }
+
+    /// The triage loop. Cases wait for models that are down; what waited long enough is triaged without them.
+    pub(crate) fn triaging(&self) -> Result<impl Loop + use<>, Exit> {
+        let patient = Overrides {
+            patient: true,
+            ..Overrides::default()
+        };
+        let models = self.connect(&patient)?;
+        let profiles = self.profiles_of(&patient, &models)?;
+        let triage = self.triage_with(profiles, self.routes.clone(), None);
+        let mut overdue = triage.clone();
+        overdue.profiles = self.profiles_of(&Overrides::default(), &models)?;
+        overdue.without_models = true;
+        let limits = &self.config.limits;
+        let outage = models
+            .health(&self.config.profiles)
+            .map_err(Exit::Config)?
+            .map(|health| Outage {
+                health,
+                overdue,
+                waits: Waited {
+                    urgent: Duration::from_secs(limits.models_down_urgent_wait_secs),
+                    others: Duration::from_secs(limits.models_down_wait_secs),
+                },
+            });
+        Ok(Triaging {
+            triage,
+            wake: self.store.clone(),
+            max_cases: self.config.worker.max_cases.max(1),
+            lease: Duration::from_secs(self.config.worker.lease_secs),
+            outage,
+        })
+    }
+
+    /// The delivery loops, one per destination.
+    pub(crate) fn delivering(&self) -> Vec<impl Loop + use<>> {
+        let holder = uuid::Uuid::new_v4().to_string();
+        let routes = Arc::new(self.routes.clone());
+        let each = self.destinations.iter().map(|destination| Delivering {
+            outbox: self.store.clone(),
+            cases: self.store.clone(),
+            destination: Arc::clone(destination),
+            routes: Arc::clone(&routes),
+            wake: self.store.clone(),
+            clock: Arc::clone(&self.clock),
+            meter: self.metrics.clone(),
+            holder: holder.clone(),
+        });
+        each.collect()
+    }
+
+    /// How much waits, read again and again: for metrics, and for the room of the inbox.
+    pub(crate) fn gauges(&self, room: Arc<InboxRoom>) -> impl Loop + use<> {
+        Gauges {
+            cases: self.store.clone(),
+            meter: self.metrics.clone(),
+            room,
+        }
+    }
+
+    /// Removes what grew old.
+    pub(crate) fn keeping(&self) -> impl Loop + use<> {
+        Keeping {
+            store: self.store.clone(),
+            clock: Arc::clone(&self.clock),
+            retention: self.config.retention.clone(),
+        }
+    }
+
+    /// The pages, ready when store and sources are.
+    pub(crate) fn worker_server(&self, sources: Vec<Arc<dyn Source>>) -> Result<Server, Exit> {
+        let options = self.web_options()?;
+        let mut parts = self.parts();
+        for source in sources {
+            parts.readiness.push(Arc::new(SourceReady(source)));
+        }
+        Server::new(options, parts).map_err(|error| Exit::Failed(error.into()))
+    }
+}
+
+impl Loop for Taking {
+    async fn run(self, stop: CancellationToken) {
+        Self::run(&self, &stop).await;
+    }
+}
+
+impl Loop for Delivering {
+    async fn run(self, stop: CancellationToken) {
+        Self::run(&self, &stop).await;
+    }
+}
+
+impl Loop for Triaging {
+    async fn run(self, stop: CancellationToken) {
+        Self::run(&self, &stop).await;
+    }
+}
+
+struct Gauges {
+    cases: Arc<dyn Cases>,
+    meter: Arc<Metrics>,
+    room: Arc<InboxRoom>,
+}
+
+impl Loop for Gauges {
+    async fn run(self, stop: CancellationToken) {
+        let mut looks = tokio::time::interval(LOOK);
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                _ = looks.tick() => {}
+            }
+            match self.cases.backlog().await {
+                Ok(backlog) => {
+                    self.room.set(backlog.waiting());
+                    self.meter.backlog(&backlog);
+                }
+                Err(error) => {
+                    let error = anyhow::Error::from(error);
+                    tracing::warn!(
+                        error = format!("{error:#}"),
+                        "what waits could not be counted"
+                    );
+                }
+            }
+        }
+    }
+}
+
+struct Keeping {
+    store: Arc<dyn Upkeep>,
+    clock: Arc<dyn Clock>,
+    retention: Retention,
+}
+
+impl Loop for Keeping {
+    async fn run(self, stop: CancellationToken) {
+        let mut rounds = tokio::time::interval(ROUND);
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                _ = rounds.tick() => {}
+            }
+            for (kind, before) in self.retention.bounds(self.clock.now()) {
+                loop {
+                    let removed = tokio::select! {
+                        () = stop.cancelled() => return,
+                        removed = self.store.expire(kind, before, REMOVED) => removed,
+                    };
+                    match removed {
+                        Ok(0) => break,
+                        Ok(removed) => {
+                            tracing::info!(what = kind.as_str(), removed, "removed what grew old")
+                        }
+                        Err(error) => {
+                            let error = anyhow::Error::from(error);
+                            tracing::warn!(
+                                what = kind.as_str(),
+                                error = format!("{error:#}"),
+                                "nothing was removed"
+                            );
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Intake against a source and a store that do as they are told.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use nightshift_engine::NoMeter;
+use tokio::sync::Notify;
+use tokio::time::{Duration, Instant};
+
+use super::*;
+use crate::{Admission, SourceError, Unsettled};
+
+const HOLD: Duration = Duration::from_secs(60);
+
+#[derive(Default)]
+struct FakeSource {
+    messages: Mutex<VecDeque<Message>>,
+    settled: Mutex<Vec<Settled>>,
+    extended: Mutex<Vec<(Duration, usize)>>,
+    refuses: bool,
+    began: Mutex<Option<Instant>>,
+}
+
+impl FakeSource {
+    fn with(bodies: &[&str]) -> Self {
+        let messages = bodies
+            .iter()
+            .enumerate()
+            .map(|(number, body)| Message {
+                id: number.to_string(),
+                bytes: body.as_bytes().to_vec(),
+                attributes: BTreeMap::new(),
+            })
+            .collect();
+        Self {
+            messages: Mutex::new(messages),
+            ..Self::default()
+        }
+    }
+
+    fn fates(&self) -> Vec<Fate> {
+        let settled = self.settled.lock().unwrap();
+        settled.iter().map(|one| one.fate).collect()
+    }
+}
+
+#[async_trait]
+impl Source for FakeSource {
+    fn name(&self) -> &'static str {
+        "fake"
+    }
+
+    async fn receive(&self, most: usize) -> Result<Option<Vec<Message>>, SourceError> {
+        *self.began.lock().unwrap() = Some(Instant::now());
+        let mut messages = self.messages.lock().unwrap();
+        let most = most.min(messages.len());
+        let batch: Vec<Message> = messages.drain(..most).collect();
+        Ok((!batch.is_empty()).then_some(batch))
+    }
+
+    async fn settle(&self, settled: &[Settled]) -> Vec<Unsettled> {
+        self.settled.lock().unwrap().extend_from_slice(settled);
+        let refused = settled.iter().filter(|_| self.refuses);
+        refused
+            .map(|one| Unsettled {
+                id: one.id.clone(),
+                why: "the handle has expired".to_owned(),
+            })
+            .collect()
+    }
+
+    fn hold(&self) -> Option<Duration> {
+        Some(HOLD)
+    }
+
+    async fn extend(&self, ids: &[String]) -> Vec<Unsettled> {
+        let began = self.began.lock().unwrap().unwrap();
+        let mut extended = self.extended.lock().unwrap();
+        extended.push((began.elapsed(), ids.len()));
+        Vec::new()
+    }
+}
+
+/// Fails until it is told to take batches; a commit may take a while.
+#[derive(Default)]
+struct FakeInbox {
+    failures: Mutex<u32>,
+    tries: Mutex<u32>,
+    takes: Duration,
+    gate: Option<Notify>,
+    batches: Mutex<Vec<usize>>,
+}
+
+#[async_trait]
+impl Inbox for FakeInbox {
+    async fn accept(&self, batch: Vec<Arrival>) -> Result<Vec<Accepted>, StoreError> {
+        *self.tries.lock().unwrap() += 1;
+        tokio::time::sleep(self.takes).await;
+        if let Some(gate) = &self.gate {
+            gate.notified().await;
+        }
+        let mut failures = self.failures.lock().unwrap();
+        if *failures > 0 {
+            *failures -= 1;
+            return Err(StoreError::Database {
+                doing: "accept a batch",
+                cause: "connection refused".into(),
+            });
+        }
+        self.batches.lock().unwrap().push(batch.len());
+        let accepted = batch.iter().map(|arrival| Accepted {
+            case_id: None,
+            key: arrival.alert.key.to_string(),
+            title: arrival.alert.title.clone(),
+            feed: arrival.alert.feed.clone(),
+            admission: Admission::New,
+            dead_letter: arrival.unreadable.as_ref().map(|_| 1),
+        });
+        Ok(accepted.collect())
+    }
+}
+
+struct Noon;
+
+impl Clock for Noon {
+    fn now(&self) -> DateTime<Utc> {
+        "2026-11-20T12:00:00Z".parse().unwrap()
+    }
+}
+
+fn intake(inbox: &Arc<FakeInbox>, patience: Duration) -> Intake {
+    Intake {
+        inbox: Arc::clone(inbox) as Arc<dyn Inbox>,
+        clock: Arc::new(Noon),
+        meter: Arc::new(NoMeter),
+        options: ReadOptions::default(),
+        patience,
+    }
+}
+
+fn guardduty(number: u32) -> String {
+    format!(
+        r#"{{"schemaVersion":"2.0","accountId":"111122223333","region":"eu-west-1","id":"{number}",
+        "type":"Recon:EC2/Portscan","severity":5,"resource":{{"resourceType":"Instance"}},
+        "service":{{"serviceName":"guardduty","count":1}}}}"#
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn g01_f14_nothing_is_settled_before_the_store_is_back() {
+    let source = FakeSource::with(&[&guardduty(1), &guardduty(2)]);
+    let inbox = Arc::new(FakeInbox {
+        failures: Mutex::new(30),
+        ..FakeInbox::default()
+    });
+    let round = intake(&inbox, Duration::MAX)
+        .round(&source, 10)
+        .await
+        .unwrap();
+    assert_eq!(round.messages, 2);
+    assert_eq!(*inbox.tries.lock().unwrap(), 31);
+    assert_eq!(source.fates(), [Fate::Committed, Fate::Committed]);
+    let extended = source.extended.lock().unwrap();
+    let waited = source.began.lock().unwrap().unwrap().elapsed();
+    assert_eq!(
+        extended.len() as u64,
+        waited.as_secs() / 30,
+        "at half of {HOLD:?}"
+    );
+    assert!(extended.iter().all(|(_, messages)| *messages == 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_committed_in_time_is_given_back() {
+    for patience in [Duration::ZERO, Duration::from_secs(20)] {
+        let source = FakeSource::with(&[&guardduty(1), "no alert"]);
+        let inbox = Arc::new(FakeInbox {
+            failures: Mutex::new(u32::MAX),
+            ..FakeInbox::default()
+        });
+        let failed = intake(&inbox, patience).round(&source, 10).await;
+        assert!(matches!(failed, Err(IntakeError::Store(_))), "{failed:?}");
+        assert_eq!(source.fates(), [Fate::Back, Fate::Back]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn f13_messages_are_held_while_a_commit_is_slow() {
+    let source = FakeSource::with(&[&guardduty(1)]);
+    let inbox = Arc::new(FakeInbox {
+        takes: Duration::from_secs(100),
+        ..FakeInbox::default()
+    });
+    intake(&inbox, Duration::ZERO)
+        .round(&source, 10)
+        .await
+        .unwrap();
+    let at: Vec<u64> = source
+        .extended
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|(after, _)| after.as_secs())
+        .collect();
+    assert_eq!(at, [30, 60, 90]);
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_told_to_the_source_and_its_neighbours_are_not_hurt() {
+    let source = FakeSource::with(&[&guardduty(1), "no alert", &guardduty(2)]);
+    let inbox = Arc::new(FakeInbox::default());
+    let round = intake(&inbox, Duration::ZERO)
+        .round(&source, 10)
+        .await
+        .unwrap();
+    let letters = round
+        .accepted
+        .iter()
+        .filter(|one| one.dead_letter.is_some());
+    assert_eq!((round.accepted.len(), letters.count()), (3, 1));
+    assert_eq!(
+        source.fates(),
+        [Fate::Committed, Fate::Unreadable, Fate::Committed]
+    );
+}
+
+#[tokio::test]
+async fn a_feed_that_the_source_may_not_carry_is_a_dead_letter_and_announced() {
+    let source = FakeSource::with(&[&guardduty(1)]);
+    let inbox = Arc::new(FakeInbox::default());
+    let mut intake = intake(&inbox, Duration::ZERO);
+    intake.options.feeds = Some(vec!["scc".to_owned()]);
+    let round = intake.round(&source, 10).await.unwrap();
+    assert_eq!(round.accepted[0].title, "Unreadable message from fake");
+    assert_eq!(round.accepted[0].dead_letter, Some(1));
+    assert_eq!(source.fates(), [Fate::Unreadable]);
+}
+
+#[tokio::test]
+async fn what_the_source_cannot_settle_is_counted_and_no_error() {
+    let source = FakeSource {
+        refuses: true,
+        ..FakeSource::with(&[&guardduty(1), &guardduty(2)])
+    };
+    let inbox = Arc::new(FakeInbox::default());
+    let round = intake(&inbox, Duration::ZERO)
+        .round(&source, 10)
+        .await
+        .unwrap();
+    assert_eq!((round.accepted.len(), round.unsettled), (2, 2));
+}
+
+#[tokio::test]
+async fn g01_a_round_that_is_dropped_settles_nothing() {
+    let source = FakeSource::with(&[&guardduty(1)]);
+    let inbox = Arc::new(FakeInbox {
+        gate: Some(Notify::new()),
+        ..FakeInbox::default()
+    });
+    let intake = intake(&inbox, Duration::MAX);
+    tokio::select! {
+        biased;
+        done = intake.round(&source, 10) => panic!("the store takes nothing: {done:?}"),
+        () = std::future::ready(()) => {}
+    }
+    assert_eq!(*inbox.tries.lock().unwrap(), 1);
+    assert_eq!(source.fates(), []);
+}
+
+#[tokio::test]
+async fn the_end_of_a_source_is_no_empty_round() {
+    let inbox = Arc::new(FakeInbox::default());
+    let round = intake(&inbox, Duration::ZERO)
+        .round(&FakeSource::with(&[]), 10)
+        .await
+        .unwrap();
+    assert!(round.ended);
+    assert_eq!(
+        *inbox.tries.lock().unwrap(),
+        0,
+        "no transaction for nothing"
+    );
+}

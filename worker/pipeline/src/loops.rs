@@ -1,0 +1,42 @@
+//! The loops of a worker: taking messages in, triaging cases, showing reports, keeping the store small.
+//!
+//! Each runs until it is told to stop, and waits where the store or a source is away: nothing here ends a process. They
+//! share the store and nothing else, so that they run in one process or in several.
+
+mod delivering;
+mod inbox_room;
+mod leases;
+mod outage;
+mod taking;
+mod triaging;
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+pub use delivering::Delivering;
+pub use inbox_room::InboxRoom;
+pub use outage::{ModelHealth, Outage};
+pub use taking::Taking;
+pub use triaging::Triaging;
+
+/// How long a loop waits after the store did not do what it was asked.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Waits, but no longer than until it is told to stop.
+async fn pause(length: Duration, stop: &CancellationToken) {
+    let waited = tokio::time::timeout(length, stop.cancelled()).await;
+    drop(waited);
+}
+
+/// What a chain of errors says, in one line.
+fn told(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        words.push_str(": ");
+        words.push_str(&inner.to_string());
+        cause = inner.source();
+    }
+    words
+}

@@ -1,0 +1,152 @@
+//! The delivery loop of one destination: one process at a time serves it, so that order and rate are global.
+//!
+//! Before a report is sent that is noted; where a try began and nobody heard how it ended, the destination is asked first
+//! whether it shows the report. What a destination refuses for good goes to the next one that the alert's route names.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use nightshift_engine::{Clock, Measure, Meter};
+use tokio_util::sync::CancellationToken;
+
+use super::{PAUSE, pause, told};
+use crate::delivery::wait;
+use crate::{Cases, DeliveryError, Destination, Due, Outbox, Routes, Sent, StoreError, Wake};
+
+/// How long a process serves a destination without renewal, which comes before each send.
+const LEASE: Duration = Duration::from_secs(30);
+/// Reports of one round.
+const MOST: usize = 20;
+
+/// Shows reports at one destination until it is told to stop.
+pub struct Delivering {
+    /// What is due.
+    pub outbox: Arc<dyn Outbox>,
+    /// The cases, for the routes of their alerts.
+    pub cases: Arc<dyn Cases>,
+    /// Where it goes.
+    pub destination: Arc<dyn Destination>,
+    /// Which destination is next where one refuses for good.
+    pub routes: Arc<Routes>,
+    /// Rings when there may be work.
+    pub wake: Arc<dyn Wake>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// Where measurements go.
+    pub meter: Arc<dyn Meter>,
+    /// The name of this process, unlike that of any other.
+    pub holder: String,
+}
+
+impl Delivering {
+    /// Runs until it is told to stop; a send that is under way then has a few seconds to end.
+    pub async fn run(&self, stop: &CancellationToken) {
+        let mut heard = 0;
+        while !stop.is_cancelled() {
+            match self.round(stop).await {
+                // There may be more.
+                Ok(true) => continue,
+                Ok(false) => {}
+                Err(error) => {
+                    let error = told(&error);
+                    tracing::warn!(
+                        destination = self.destination.name(),
+                        error,
+                        "nothing is delivered"
+                    );
+                    pause(PAUSE, stop).await;
+                }
+            }
+            tokio::select! {
+                () = stop.cancelled() => {}
+                number = self.wake.wait_for_work(heard) => heard = number,
+            }
+        }
+        if let Err(error) = self
+            .outbox
+            .leave(self.destination.name(), &self.holder)
+            .await
+        {
+            tracing::debug!(
+                error = told(&error),
+                "a destination could not be left; its lease ends by itself"
+            );
+        }
+    }
+
+    /// What is due now, if this process serves the destination; whether anything was.
+    async fn round(&self, stop: &CancellationToken) -> Result<bool, StoreError> {
+        let name = self.destination.name();
+        if !self.outbox.serve(name, &self.holder, LEASE).await? {
+            return Ok(false);
+        }
+        let due = self.outbox.due(name, MOST).await?;
+        let any = !due.is_empty();
+        for one in due {
+            let serves =
+                !stop.is_cancelled() && self.outbox.serve(name, &self.holder, LEASE).await?;
+            if !serves {
+                return Ok(false);
+            }
+            self.show(one).await?;
+        }
+        Ok(any)
+    }
+
+    async fn show(&self, due: Due) -> Result<(), StoreError> {
+        let name = self.destination.name();
+        let Some(result) = self.send(&due).await? else {
+            return Ok(());
+        };
+        self.meter.count(&Measure::Delivery {
+            destination: name.to_owned(),
+            outcome: if result.is_ok() { "sent" } else { "failed" },
+        });
+        let error = match result {
+            Ok(sent) => {
+                self.outbox.sent(name, &due, &sent).await?;
+                tracing::info!(destination = name, case = %due.case_id, version = due.version, "report shown");
+                return Ok(());
+            }
+            Err(error) => error,
+        };
+        tracing::warn!(destination = name, case = %due.case_id, %error, "a report was not delivered");
+        let retry_at = wait(&error, due.attempts).map(|wait| self.clock.now() + wait);
+        match (&error, retry_at) {
+            (DeliveryError::Unclear { .. }, Some(at)) => {
+                self.outbox.unclear(name, &due, &error, at).await
+            }
+            (_, Some(_)) => self.outbox.failed(name, &due, &error, retry_at).await,
+            (_, None) => {
+                self.fall_back(&due).await?;
+                self.outbox.failed(name, &due, &error, None).await
+            }
+        }
+    }
+
+    /// Sends a report, unless the destination shows it already; none where it is no longer as it was read.
+    async fn send(&self, due: &Due) -> Result<Option<Result<Sent, DeliveryError>>, StoreError> {
+        if due.in_doubt {
+            match self.destination.find(&due.report, due.begun_ago).await {
+                Ok(None) => {}
+                Ok(Some(sent)) => return Ok(Some(Ok(sent))),
+                Err(error) => return Ok(Some(Err(error))),
+            }
+        }
+        if !self.outbox.begin(self.destination.name(), due).await? {
+            return Ok(None);
+        }
+        let remote_id = due.remote_id.as_deref();
+        Ok(Some(self.destination.deliver(&due.report, remote_id).await))
+    }
+
+    /// Wishes the report at the next destination of the route.
+    async fn fall_back(&self, due: &Due) -> Result<(), StoreError> {
+        let view = self.cases.view(&due.case_id.0).await?;
+        let Some(next) = self.routes.after(&view.alert, self.destination.name()) else {
+            return Ok(());
+        };
+        tracing::warn!(case = %due.case_id, destination = next, "the next destination of the route takes the report");
+        self.outbox.also(&due.case_id, next).await
+    }
+}

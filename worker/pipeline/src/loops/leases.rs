@@ -1,0 +1,47 @@
+//! The leases that a worker holds, renewed together: one statement however many cases run.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::told;
+use crate::{CaseId, Cases, Lease};
+
+/// The leases of the cases that run.
+#[derive(Debug, Default)]
+pub(super) struct Leases(Mutex<BTreeMap<CaseId, Lease>>);
+
+impl Leases {
+    fn held(&self) -> MutexGuard<'_, BTreeMap<CaseId, Lease>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn add(&self, lease: &Lease) {
+        self.held().insert(lease.case_id.clone(), lease.clone());
+    }
+
+    pub(super) fn remove(&self, id: &CaseId) {
+        self.held().remove(id);
+    }
+
+    /// Renews all of them, for ever. A renewal that fails is tried at the next turn; a lease that ended meanwhile refuses
+    /// the next write.
+    pub(super) async fn renew(&self, cases: &dyn Cases, every: Duration) {
+        let mut turns = tokio::time::interval(every);
+        turns.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            turns.tick().await;
+            let held: Vec<Lease> = self.held().values().cloned().collect();
+            if held.is_empty() {
+                continue;
+            }
+            if let Err(error) = cases.renew(&held).await {
+                tracing::warn!(
+                    cases = held.len(),
+                    error = told(&error),
+                    "leases were not renewed"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The triage loop: claims cases while there are slots, runs each in a task of its own, and gives them back at the end.
+//!
+//! A fifth of the slots, at least one, is kept for high and critical cases. A case whose task panics keeps its lease until
+//! that ends, and is counted as a crash: another worker takes it over, and after three of them it is failed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use nightshift_alert::Severity;
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use super::leases::Leases;
+use super::{Outage, PAUSE, pause, told};
+use crate::{CaseId, Claimed, Lane, StoreError, Triage, TriageError, Wake};
+
+/// How long cases have to be given back when the loop is told to stop.
+const GRACE: Duration = Duration::from_secs(7);
+/// Cases that are triaged again at once when the models are back.
+const AGAIN: usize = 100;
+
+/// Triages cases until it is told to stop.
+pub struct Triaging {
+    /// How a case is triaged.
+    pub triage: Triage,
+    /// Rings when there may be work.
+    pub wake: Arc<dyn Wake>,
+    /// Cases at the same time.
+    pub max_cases: usize,
+    /// How long a lease holds without renewal.
+    pub lease: Duration,
+    /// What is done while the models are down; none where no model is asked.
+    pub outage: Option<Outage>,
+}
+
+/// The cases that run.
+#[derive(Default)]
+struct Running {
+    tasks: JoinSet<Result<(), TriageError>>,
+    cases: HashMap<Id, (CaseId, bool)>,
+    leases: Arc<Leases>,
+    probe: JoinSet<()>,
+}
+
+impl Triaging {
+    /// Runs until it is told to stop; then every case is given back at its turn.
+    pub async fn run(&self, stop: &CancellationToken) {
+        let mut running = Running::default();
+        let mut renewal = JoinSet::new();
+        renewal.spawn(self.renewal(&running.leases));
+        let mut heard = 0;
+        let mut were_down = false;
+        while !stop.is_cancelled() {
+            let are_down = self
+                .outage
+                .as_ref()
+                .is_some_and(|outage| outage.health.are_down());
+            if were_down && !are_down {
+                self.again().await;
+            }
+            were_down = are_down;
+            if let Err(error) = self.fill(&mut running, stop).await {
+                tracing::warn!(error = told(&error), "no case could be claimed");
+                pause(PAUSE, stop).await;
+            }
+            let has_room = running.tasks.len() < self.max_cases;
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => {}
+                Some(ended) = running.tasks.join_next_with_id() => running.ended(ended),
+                number = self.wake.wait_for_work(heard), if has_room => heard = number,
+            }
+            while let Some(Some(ended)) = running.tasks.join_next_with_id().now_or_never() {
+                running.ended(ended);
+            }
+        }
+        running.give_back().await;
+    }
+
+    fn renewal(&self, leases: &Arc<Leases>) -> impl Future<Output = ()> + use<> {
+        let (leases, cases) = (Arc::clone(leases), Arc::clone(&self.triage.cases));
+        let every = self.lease / 3;
+        async move { leases.renew(cases.as_ref(), every).await }
+    }
+
+    /// Claims as many cases as there are slots for: the urgent ones first, then any that leave the kept slots free.
+    async fn fill(
+        &self,
+        running: &mut Running,
+        stop: &CancellationToken,
+    ) -> Result<(), StoreError> {
+        let free = self.max_cases.saturating_sub(running.tasks.len());
+        if free == 0 {
+            return Ok(());
+        }
+        if let Some(outage) = self.outage.as_ref().filter(|one| one.health.are_down()) {
+            return self.fill_without_models(running, outage, stop).await;
+        }
+        let urgent = self.triage.cases.claim(Lane::Urgent, free).await?;
+        running.start_all(&self.triage, urgent, stop);
+        let free = self.free_for_any(running);
+        if free > 0 {
+            let any = self.triage.cases.claim(Lane::Any, free).await?;
+            running.start_all(&self.triage, any, stop);
+        }
+        Ok(())
+    }
+
+    /// The cases that have waited for the models long enough; and a question that tries whether they are back.
+    async fn fill_without_models(
+        &self,
+        running: &mut Running,
+        outage: &Outage,
+        stop: &CancellationToken,
+    ) -> Result<(), StoreError> {
+        let cases = &self.triage.cases;
+        running.probe(outage);
+        let free = self.max_cases.saturating_sub(running.tasks.len());
+        let urgent = cases.claim_waited(Lane::Urgent, free, outage.waits).await?;
+        running.start_all(&outage.overdue, urgent, stop);
+        let free = self.free_for_any(running);
+        let any = cases.claim_waited(Lane::Any, free, outage.waits).await?;
+        running.start_all(&outage.overdue, any, stop);
+        Ok(())
+    }
+
+    /// Slots that any case may have: all but those kept for urgent ones.
+    fn free_for_any(&self, running: &Running) -> usize {
+        let kept = (self.max_cases / 5)
+            .max(1)
+            .min(self.max_cases.saturating_sub(1));
+        let others = running
+            .cases
+            .values()
+            .filter(|(_, is_urgent)| !is_urgent)
+            .count();
+        let free = self.max_cases.saturating_sub(running.tasks.len());
+        free.min((self.max_cases - kept).saturating_sub(others))
+    }
+
+    /// Has everything triaged again that was concluded without models because they were down.
+    async fn again(&self) {
+        match self.triage.cases.again_with_models(AGAIN).await {
+            Ok(0) => {}
+            Ok(cases) => tracing::info!(
+                cases,
+                "the models are back: cases are triaged again with them"
+            ),
+            Err(error) => tracing::warn!(error = told(&error), "cases could not be triaged again"),
+        }
+    }
+}
+
+impl Running {
+    /// Tries whether the models are back, unless that is tried already.
+    fn probe(&mut self, outage: &Outage) {
+        while self.probe.try_join_next().is_some() {}
+        if self.probe.is_empty() && outage.health.may_probe() {
+            let health = Arc::clone(&outage.health);
+            self.probe.spawn(async move { health.probe().await });
+        }
+    }
+
+    fn start_all(&mut self, triage: &Triage, claimed: Vec<Claimed>, stop: &CancellationToken) {
+        for one in claimed {
+            let (id, is_urgent) = (
+                one.lease.case_id.clone(),
+                one.alert.severity >= Severity::High,
+            );
+            self.leases.add(&one.lease);
+            let (triage, stop) = (triage.clone(), stop.clone());
+            let task = self
+                .tasks
+                .spawn(async move { triage.run_held(one, &stop).await.map(drop) });
+            self.cases.insert(task.id(), (id, is_urgent));
+        }
+    }
+
+    fn ended(&mut self, ended: Result<(Id, Result<(), TriageError>), JoinError>) {
+        let (task, result) = match ended {
+            Ok((task, result)) => (task, result.map_err(|error| told(&error))),
+            Err(error) => (error.id(), Err(format!("it panicked: {error}"))),
+        };
+        let Some((id, _)) = self.cases.remove(&task) else {
+            return;
+        };
+        self.leases.remove(&id);
+        if let Err(error) = result {
+            tracing::error!(case = %id, error, "a case could not go on; it is taken up again");
+        }
+    }
+
+    /// Waits until all cases are given back, but not for ever: a lease that was not given back ends by itself.
+    async fn give_back(mut self) {
+        let all = async {
+            while let Some(ended) = self.tasks.join_next_with_id().await {
+                self.ended(ended);
+            }
+        };
+        if tokio::time::timeout(GRACE, all).await.is_err() {
+            tracing::warn!("not all cases could be given back; their leases end by themselves");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The outbox and where it goes: which destination should show which report, and how far that is.
+//!
+//! How a report is sent, looked up and paced is for the delivery loop and the destinations; here is only what they need
+//! from a store, and what the loop needs from a destination.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+
+use crate::{CaseId, Report, StoreError};
+
+/// A report that a destination does not show yet.
+#[derive(Debug, Clone)]
+pub struct Due {
+    /// The case.
+    pub case_id: CaseId,
+    /// The version that should be shown.
+    pub version: u64,
+    /// What the destination called it when it was shown last.
+    pub remote_id: Option<String>,
+    /// Tries so far.
+    pub attempts: u32,
+    /// A try began, and nobody noted how it ended: it may be shown, so the destination is asked before it is sent again.
+    pub in_doubt: bool,
+    /// How long ago that try began, by the store's clock; zero where nothing is in doubt. A destination whose look-up
+    /// lags cannot be believed to not have it before that is over.
+    pub begun_ago: Duration,
+    /// The report.
+    pub report: Report,
+}
+
+/// The deliveries that are not yet fulfilled.
+#[async_trait]
+pub trait Outbox: Send + Sync {
+    /// Becomes, or stays, the one process that serves this destination, for as long as the lease holds by the store's
+    /// clock; false: another one does. `holder` names the process, and no later one. On SQLite the lease of a process of
+    /// this host that is dead is free at once.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be written; nothing may be sent then.
+    async fn serve(
+        &self,
+        destination: &str,
+        holder: &str,
+        lease: Duration,
+    ) -> Result<bool, StoreError>;
+
+    /// Serves this destination no more; another one may at once.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be written; the lease then ends by itself.
+    async fn leave(&self, destination: &str, holder: &str) -> Result<(), StoreError>;
+
+    /// What this destination should show and does not: the most severe first, then the longest wished.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    async fn due(&self, destination: &str, most: usize) -> Result<Vec<Due>, StoreError>;
+
+    /// Notes that a try begins, before anything is sent: what then becomes of the process, the next one knows that it
+    /// may be shown. False: it is not as it was when it was read (another process tried it, or something newer is
+    /// wished), so it must not be sent; what is due is read again.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be written; nothing may be sent then.
+    async fn begin(&self, destination: &str, due: &Due) -> Result<bool, StoreError>;
+
+    /// Notes that a version is shown.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be written; the version will be sent again.
+    async fn sent(&self, destination: &str, due: &Due, sent: &Sent) -> Result<(), StoreError>;
+
+    /// Notes that a try failed for certain, and when to try again; none: never, until a new version is wished. It is not
+    /// noted for a version that was replaced meanwhile, nor where another process has begun a try since.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be written.
+    async fn failed(
+        &self,
+        destination: &str,
+        due: &Due,
+        error: &DeliveryError,
+        retry_at: Option<DateTime<Utc>>,
+    ) -> Result<(), StoreError>;
+
+    /// Notes that nobody knows how a try ended, for example because its answer was lost, and when to ask: it stays in
+    /// doubt.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be written.
+    async fn unclear(
+        &self,
+        destination: &str,
+        due: &Due,
+        error: &DeliveryError,
+        retry_at: DateTime<Utc>,
+    ) -> Result<(), StoreError>;
+
+    /// Wishes that a case be shown at one more destination, for example because another never will show it. Where that is
+    /// wished already, nothing changes.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be written.
+    async fn also(&self, case_id: &CaseId, destination: &str) -> Result<(), StoreError>;
+}
+
+/// A destination shows a report.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Sent {
+    /// What the destination calls it, to edit it later.
+    pub remote_id: Option<String>,
+}
+
+/// A destination did not take a report.
+#[derive(Debug, thiserror::Error)]
+pub enum DeliveryError {
+    /// It may take it later.
+    #[error("{what}")]
+    Later {
+        /// What it said.
+        what: String,
+        /// Not before this many seconds.
+        after_secs: Option<u64>,
+    },
+    /// Nobody knows whether it did: the answer was lost. It is looked up before it is sent again.
+    #[error("{what}")]
+    Unclear {
+        /// What was seen.
+        what: String,
+    },
+    /// It never will.
+    #[error("{what}")]
+    Never {
+        /// What it said.
+        what: String,
+    },
+}
+
+/// Where reports go.
+#[async_trait]
+pub trait Destination: Send + Sync {
+    /// Its name in configuration and metrics.
+    fn name(&self) -> &str;
+
+    /// What it calls a report that it shows already, after a try whose end nobody heard: looked up by the key that the
+    /// report carries, when what it lags behind is waited out. `None` where it does not show it, or where the same report
+    /// twice shows once by itself.
+    ///
+    /// # Errors
+    ///
+    /// When that cannot be told yet; nothing is sent then.
+    async fn find(
+        &self,
+        report: &Report,
+        begun_ago: Duration,
+    ) -> Result<Option<Sent>, DeliveryError> {
+        let _ = (report, begun_ago);
+        Ok(None)
+    }
+
+    /// Shows a report: posts it, or edits what `remote_id` names. The same report twice shows once.
+    ///
+    /// # Errors
+    ///
+    /// When it is not shown.
+    async fn deliver(
+        &self,
+        report: &Report,
+        remote_id: Option<&str>,
+    ) -> Result<Sent, DeliveryError>;
+}

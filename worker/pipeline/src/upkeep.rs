@@ -1,0 +1,86 @@
+//! What is removed from a store: what grew old, and what somebody has to have removed.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+
+use crate::StoreError;
+
+/// What a store keeps for a time, each kind for its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kept {
+    /// Messages as they came; not those of dead letters.
+    Raw,
+    /// Journals of cases that are over.
+    Journals,
+    /// Cases that are over, with all that belongs to them.
+    Cases,
+    /// Dead letters, with their bytes.
+    DeadLetters,
+    /// Alerts that have no case: muted or set aside.
+    Hidden,
+}
+
+impl Kept {
+    /// All of them, in the order in which they are best removed.
+    pub const ALL: [Self; 5] = [
+        Self::Raw,
+        Self::Journals,
+        Self::Cases,
+        Self::DeadLetters,
+        Self::Hidden,
+    ];
+
+    /// The word used in logs.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Raw => "raw",
+            Self::Journals => "journal",
+            Self::Cases => "cases",
+            Self::DeadLetters => "dead_letters",
+            Self::Hidden => "hidden",
+        }
+    }
+}
+
+/// What somebody wants to have removed, whatever its state: personal data. Both conditions hold together.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Purge {
+    /// What came before this.
+    pub before: Option<DateTime<Utc>>,
+    /// What is about this account or project.
+    pub account: Option<String>,
+}
+
+/// Keeps a store small and up to date.
+#[async_trait]
+pub trait Upkeep: Send + Sync {
+    /// Names of the migrations that are applied, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    async fn migrations(&self) -> Result<Vec<String>, StoreError>;
+
+    /// Removes at most this many of what came, or ended, before; how many it removed. Fewer than asked for: no more are
+    /// left. In small batches, so that nobody waits for it.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be written.
+    async fn expire(
+        &self,
+        kind: Kept,
+        before: DateTime<Utc>,
+        most: usize,
+    ) -> Result<u64, StoreError>;
+
+    /// Removes at most this many alerts with everything that is known of them: cases with journals, reports and
+    /// deliveries, also those that run, the ledger, and the messages that they came in. How many arrivals it removed;
+    /// 0: none are left. Nothing is removed where nothing is said.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be written.
+    async fn purge(&self, what: &Purge, most: usize) -> Result<u64, StoreError>;
+}

@@ -1,0 +1,37 @@
+//! What protocols call the attributes of a CloudEvent in binary mode, under one name.
+//!
+//! AMQP prefixes them with `cloudEvents:` or, where a colon may not stand, `cloudEvents_` (CloudEvents AMQP binding 1.0.2,
+//! §3.1); SQS has no binding, so producers there use one of these or the HTTP binding's `ce-`.
+
+/// The name that alerts are read with: `ce-type` for `cloudEvents:type`; others as they are.
+pub(crate) fn name(sent: &str) -> String {
+    for prefix in ["cloudEvents:", "cloudEvents_", "ce-", "ce_"] {
+        let head = sent.get(..prefix.len());
+        if head.is_some_and(|head| head.eq_ignore_ascii_case(prefix)) {
+            let rest = sent.get(prefix.len()..).unwrap_or_default();
+            return format!("ce-{}", rest.to_ascii_lowercase());
+        }
+    }
+    sent.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_spelling_of_a_cloud_event_has_one_name() {
+        for sent in [
+            "cloudEvents:specversion",
+            "cloudEvents_specversion",
+            "CLOUDEVENTS:specVersion",
+            "ce-specversion",
+            "ce_specversion",
+        ] {
+            assert_eq!(name(sent), "ce-specversion");
+        }
+        for other in ["x-death", "cé", "", "cloudEvents", "centre"] {
+            assert_eq!(name(other), other);
+        }
+    }
+}

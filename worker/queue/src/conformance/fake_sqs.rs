@@ -1,0 +1,119 @@
+//! An endpoint that answers SQS's calls as a test says: what moto never does, SQS may.
+//!
+//! AWS JSON 1.0 over HTTP/1.1: `X-Amz-Target: AmazonSQS.Action`, a JSON body, a JSON answer.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufStream};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+/// A status and a body; `None` hangs up without an answer, [`SILENCE`] never answers.
+pub(super) type Answer = Option<(u16, Value)>;
+
+/// The status of an answer that does not come.
+pub(super) const SILENCE: u16 = 0;
+
+/// Told the action, its input, and how often it was called before.
+type Script = Arc<dyn Fn(&str, &Value, usize) -> Answer + Send + Sync>;
+
+/// The endpoint, and what it was asked.
+pub(super) struct FakeSqs {
+    pub(super) url: String,
+    calls: Calls,
+    _tasks: JoinSet<()>,
+}
+
+type Calls = Arc<Mutex<Vec<(String, Value)>>>;
+
+impl FakeSqs {
+    pub(super) async fn answering(
+        script: impl Fn(&str, &Value, usize) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let calls = Calls::default();
+        let (noted, script): (Calls, Script) = (Arc::clone(&calls), Arc::new(script));
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                connections.spawn(serve(stream, Arc::clone(&noted), Arc::clone(&script)));
+            }
+        });
+        Self {
+            url,
+            calls,
+            _tasks: tasks,
+        }
+    }
+
+    /// The inputs of all calls of an action.
+    pub(super) fn asked(&self, action: &str) -> Vec<Value> {
+        let calls = self.calls.lock().unwrap();
+        let of_action = calls.iter().filter(|(name, _)| name == action);
+        of_action.map(|(_, input)| input.clone()).collect()
+    }
+}
+
+/// A message as SQS sends it.
+pub(super) fn message(id: &str, handle: &str) -> Value {
+    json!({"MessageId": id, "ReceiptHandle": handle, "Body": format!("body of {id}")})
+}
+
+async fn serve(stream: TcpStream, calls: Calls, script: Script) {
+    let mut stream = BufStream::new(stream);
+    while let Some((action, input)) = request(&mut stream).await {
+        let before = {
+            let mut calls = calls.lock().unwrap();
+            calls.push((action.clone(), input.clone()));
+            calls.iter().filter(|(name, _)| *name == action).count() - 1
+        };
+        let Some((status, body)) = script(&action, &input, before) else {
+            return;
+        };
+        if status == SILENCE {
+            std::future::pending::<()>().await;
+        }
+        let body = body.to_string();
+        let head = format!(
+            "HTTP/1.1 {status} Told\r\nContent-Type: application/x-amz-json-1.0\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        let answer = [head.as_bytes(), body.as_bytes()].concat();
+        if stream.write_all(&answer).await.is_err() || stream.flush().await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn request(stream: &mut BufStream<TcpStream>) -> Option<(String, Value)> {
+    let mut line = String::new();
+    stream.read_line(&mut line).await.ok()?;
+    // What is none of SQS's calls is called by its method and path, as S3's are.
+    let mut action = line.split(' ').take(2).collect::<Vec<_>>().join(" ");
+    let mut length = 0;
+    loop {
+        line.clear();
+        stream
+            .read_line(&mut line)
+            .await
+            .ok()
+            .filter(|count| *count > 0)?;
+        let Some((name, value)) = line.trim_end().split_once(':') else {
+            if line.trim_end().is_empty() {
+                break;
+            }
+            continue;
+        };
+        match name.to_ascii_lowercase().as_str() {
+            "x-amz-target" => action = value.trim().trim_start_matches("AmazonSQS.").to_owned(),
+            "content-length" => length = value.trim().parse().ok()?,
+            _ => {}
+        }
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await.ok()?;
+    Some((action, serde_json::from_slice(&body).unwrap_or_default()))
+}

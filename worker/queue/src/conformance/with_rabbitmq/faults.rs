@@ -1,0 +1,214 @@
+//! What may happen between a source and RabbitMQ.
+
+use std::net::SocketAddr;
+use std::sync::Mutex;
+
+use super::super::proxy::{Mode, Proxy};
+use super::super::{ack, numbered, settled, until_down};
+use super::node::{Node, ctl};
+use super::*;
+use nightshift_pipeline::Fate;
+
+/// Where a URL leads, and the same URL by another way.
+fn through(url: &str, proxy: SocketAddr) -> String {
+    let mut url = url::Url::parse(url).unwrap();
+    url.set_port(Some(proxy.port())).unwrap();
+    url.to_string()
+}
+
+fn address(url: &str) -> SocketAddr {
+    let port = url::Url::parse(url).unwrap().port().unwrap();
+    SocketAddr::from(([127, 0, 0, 1], port))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f06_f07_a_broker_that_stops_or_dies_is_used_again_when_it_is_back() {
+    if offered("RABBITMQ_DIR").is_none() {
+        return;
+    }
+    let node = Node::start().await;
+    let queue = RabbitQueue::made(&node.url, "quorum").await;
+    queue.publish(numbered(0..4), &[]).await;
+    let source = queue.source().await;
+    let mut wanted = texts(&receive(&*source, 4).await);
+
+    node.ctl(&["stop_app"]).await;
+    let why = until_down(&*source).await;
+    assert!(!why.is_empty());
+    node.ctl(&["start_app"]).await;
+    let again = receive(&*source, 4).await;
+    assert_eq!(texts(&again), wanted, "nothing was settled");
+    assert_eq!(source.ready(), Ok(()));
+    ack(&*source, &again[..2]).await;
+    wanted = texts(&again[2..]);
+
+    node.kill().await;
+    until_down(&*source).await;
+    node.again().await;
+    // The acknowledgements were sent, but nobody says that they were heard: those two may come again.
+    let back = receive(&*source, 2).await;
+    let mut found = texts(&back);
+    while !wanted.iter().all(|text| found.contains(text)) {
+        found.extend(texts(&receive(&*source, 1).await));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f08_closed_connections_are_made_again_and_nothing_is_lost() {
+    let (Some(queue), Some(dir)) = (RabbitQueue::quorum().await, offered("RABBITMQ_DIR")) else {
+        return;
+    };
+    // A user of its own, so that only its connections are closed.
+    let user = format!("u-{}", uuid::Uuid::new_v4());
+    ctl(&dir, &["add_user", &user, "secret"]).await;
+    // Reading is all that a source needs while it declares nothing.
+    ctl(&dir, &["set_permissions", &user, "^$", "^$", ".*"]).await;
+    let url = queue.url.replace("guest:guest", &format!("{user}:secret"));
+    let source = queue.source_at(&url, "").await;
+    queue.publish(numbered(0..50), &[]).await;
+    let first = receive(&*source, 20).await;
+    ack(&*source, &first[..5]).await;
+
+    ctl(&dir, &["close_all_user_connections", &user, "test"]).await;
+    // It is told though nobody receives.
+    let noticing = async {
+        while source.ready().is_ok() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(BOUND, noticing).await.expect("the source notices");
+    // Too late: the connection that these came over has ended.
+    let late = settled(&first[5..10], Fate::Committed);
+    assert_eq!(source.settle(&late).await.len(), 5);
+    let mut seen: std::collections::BTreeSet<String> = texts(&first[..5]).into_iter().collect();
+    while seen.len() < 50 {
+        let messages = receive(&*source, 1).await;
+        source.settle(&settled(&messages, Fate::Committed)).await;
+        seen.extend(texts(&messages));
+    }
+    assert_eq!(source.ready(), Ok(()));
+    ctl(&dir, &["delete_user", &user]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f10_a_deleted_queue_is_told_and_its_successor_is_used() {
+    for more in ["", "declare = true"] {
+        let Some(queue) = RabbitQueue::classic().await else {
+            return;
+        };
+        let source = queue.source_at(&queue.url, more).await;
+        queue.publish(numbered(0..1), &[]).await;
+        ack(&*source, &receive(&*source, 1).await).await;
+        queue.delete().await;
+        let why = until_down(&*source).await;
+        assert!(
+            why.contains("cancelled") || why.contains("NOT_FOUND"),
+            "{why}"
+        );
+        if more.is_empty() {
+            declare(&queue.channel, &queue.name, "classic", true).await;
+        }
+        queue.first(&*source, "fresh").await;
+        assert_eq!(source.ready(), Ok(()));
+        queue.delete().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f11_a_silent_network_is_noticed_by_heartbeats_and_intake_goes_on() {
+    let Some(queue) = RabbitQueue::quorum().await else {
+        return;
+    };
+    let proxy = Proxy::before(address(&queue.url)).await;
+    let url = through(&queue.url, proxy.address);
+    let source = queue.source_at(&url, "heartbeat_secs = 1").await;
+    queue.publish(numbered(0..3), &[]).await;
+    let first = receive(&*source, 3).await;
+    for mode in [Mode::Swallow, Mode::Cut] {
+        proxy.set(mode);
+        let why = until_down(&*source).await;
+        assert!(!why.is_empty());
+        proxy.set(Mode::Carry);
+        let again = receive(&*source, 3).await;
+        assert_eq!(texts(&again), texts(&first), "after {mode:?}");
+        assert_eq!(source.ready(), Ok(()));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f33_a_changed_password_counts_at_the_next_connect() {
+    let Some(queue) = RabbitQueue::quorum().await else {
+        return;
+    };
+    let password = Arc::new(Mutex::new("wrong"));
+    let file = Arc::clone(&password);
+    let secrets: Secrets = Arc::new(move |text| match text {
+        "file:password" => Ok(SecretString::from(format!("{}\n", file.lock().unwrap()))),
+        "env:NOTHING" => Err("NOTHING is not set".to_owned()),
+        other => Ok(SecretString::from(other.to_owned())),
+    });
+    let url = queue.url.replace("guest:guest@", "guest@");
+    let config = queue.config(&url, "password = 'file:password'");
+    let source = connect(&config, Arc::clone(&secrets)).await.unwrap();
+    queue.publish(numbered(0..1), &[]).await;
+    let why = until_down(&*source).await;
+    assert!(
+        why.contains("ACCESS_REFUSED") || why.contains("ACCESS-REFUSED"),
+        "{why}"
+    );
+    assert!(!why.contains("wrong"), "{why}");
+    *password.lock().unwrap() = "guest";
+    assert_eq!(texts(&receive(&*source, 1).await), ["message 0000"]);
+
+    let config = queue.config("env:NOTHING", "");
+    let source = connect(&config, secrets).await.unwrap();
+    assert!(source.receive(1).await.is_err());
+    assert_eq!(source.ready(), Err("NOTHING is not set".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tls_trusts_the_file_of_a_private_authority_and_nobody_unknown() {
+    let (Some(queue), Some(dir)) = (RabbitQueue::quorum().await, offered("RABBITMQ_DIR")) else {
+        return;
+    };
+    let Ok(url) = std::fs::read_to_string(format!("{dir}/tls-url")) else {
+        eprintln!("skipped: the node speaks no TLS");
+        return;
+    };
+    let url = url.trim();
+    queue.publish(numbered(0..1), &[]).await;
+    let strict = queue.source_at(url, "").await;
+    assert!(strict.receive(1).await.is_err());
+    let why = strict.ready().unwrap_err();
+    assert!(
+        why.contains("certificate") || why.contains("UnknownIssuer"),
+        "{why}"
+    );
+    let source = queue
+        .source_at(url, &format!("ca_file = '{dir}/ca.pem'"))
+        .await;
+    let came = receive(&*source, 1).await;
+    ack(&*source, &came).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_missing_queue_is_told_or_made_as_the_configuration_says() {
+    let Some(mut queue) = RabbitQueue::quorum().await else {
+        return;
+    };
+    queue.delete().await;
+    queue.name = format!("declared-{}", uuid::Uuid::new_v4());
+    let passive = queue.source().await;
+    assert!(passive.receive(1).await.is_err());
+    let why = passive.ready().unwrap_err();
+    assert!(
+        why.contains(&queue.name) && why.contains("NOT_FOUND"),
+        "{why}"
+    );
+
+    let declaring = queue.source_at(&queue.url, "declare = true").await;
+    queue.first(&*declaring, "first").await;
+    // To declare it otherwise would be refused.
+    declare(&queue.channel, &queue.name, "quorum", false).await;
+    queue.delete().await;
+}

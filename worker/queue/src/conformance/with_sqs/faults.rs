@@ -1,0 +1,254 @@
+//! F13: what SQS may answer. No broker is needed, so these always run.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::super::fake_sqs::{Answer, FakeSqs, SILENCE, message};
+use super::super::until_down;
+use super::*;
+
+const QUEUE: &str = "https://sqs.eu-west-1.amazonaws.com/111122223333/alerts";
+
+/// Hands out these messages once, and then nothing; `other` answers all else.
+async fn fake(
+    messages: Vec<Value>,
+    other: impl Fn(&str, &Value, usize) -> Answer + Send + Sync + 'static,
+) -> (FakeSqs, Sqs) {
+    let fake = FakeSqs::answering(move |action, input, before| match action {
+        "ReceiveMessage" if before == 0 => Some((200, json!({"Messages": messages}))),
+        "ReceiveMessage" => Some((200, json!({}))),
+        _ => other(action, input, before),
+    })
+    .await;
+    let source = source(&fake.url, QUEUE, "", 40);
+    (fake, source)
+}
+
+/// The handles of each call, in the order of its entries.
+fn handles(calls: &[Value]) -> Vec<Vec<String>> {
+    let of = |call: &Value| {
+        let entries = call["Entries"].as_array().unwrap();
+        entries
+            .iter()
+            .map(|entry| entry["ReceiptHandle"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    calls.iter().map(of).collect()
+}
+
+/// Every entry of a batch done, but those whose handle has an error.
+fn but(input: &Value, errors: &HashMap<&str, (&str, bool)>) -> Answer {
+    let (mut done, mut failed) = (Vec::new(), Vec::new());
+    for entry in input["Entries"].as_array().unwrap() {
+        match errors.get(entry["ReceiptHandle"].as_str().unwrap()) {
+            None => done.push(json!({"Id": entry["Id"]})),
+            Some((code, ours)) => failed.push(
+                json!({"Id": entry["Id"], "Code": code, "SenderFault": ours, "Message": "so it is"}),
+            ),
+        }
+    }
+    Some((200, json!({"Successful": done, "Failed": failed})))
+}
+
+#[tokio::test]
+async fn f13_entries_that_fail_are_tried_again_alone() {
+    let messages = (0..12)
+        .map(|n| message(&n.to_string(), &format!("h{n}")))
+        .collect();
+    let (fake, source) = fake(messages, |_, input, before| {
+        let failing: &[&str] = if before < 4 { &["h3", "h11"] } else { &[] };
+        let errors = failing
+            .iter()
+            .map(|handle| (*handle, ("InternalError", false)));
+        but(input, &errors.collect())
+    })
+    .await;
+    let came = receive(&source, 12).await;
+    ack(&source, &came).await;
+    let asked = handles(&fake.asked("DeleteMessageBatch"));
+    assert!(asked.iter().all(|entries| entries.len() <= 10));
+    let again: Vec<&Vec<String>> = asked.iter().filter(|entries| entries.len() == 1).collect();
+    assert!(again.len() >= 2, "{asked:?}");
+    assert!(
+        again
+            .iter()
+            .all(|entries| **entries == ["h3"] || **entries == ["h11"]),
+        "{asked:?}"
+    );
+}
+
+#[tokio::test]
+async fn f13_an_expired_handle_is_told_and_not_tried_again() {
+    let messages = vec![message("1", "old"), message("2", "good")];
+    let (fake, source) = fake(messages, |_, input, _| {
+        but(
+            input,
+            &HashMap::from([("old", ("ReceiptHandleIsInvalid", true))]),
+        )
+    })
+    .await;
+    let came = receive(&source, 2).await;
+    let failed = source.settle(&settled(&came, Fate::Committed)).await;
+    assert_eq!(failed.len(), 1);
+    assert_eq!(
+        (failed[0].id.as_str(), failed[0].why.as_str()),
+        ("1", "ReceiptHandleIsInvalid: so it is")
+    );
+    assert_eq!(fake.asked("DeleteMessageBatch").len(), 1);
+}
+
+#[tokio::test]
+async fn f13_entries_that_never_work_are_told_after_some_tries() {
+    let (fake, source) = fake(vec![message("1", "h")], |_, input, _| {
+        but(input, &HashMap::from([("h", ("InternalError", false))]))
+    })
+    .await;
+    let came = receive(&source, 1).await;
+    let failed = source.settle(&settled(&came, Fate::Back)).await;
+    assert_eq!(failed.len(), 1);
+    let asked = fake.asked("ChangeMessageVisibilityBatch");
+    assert_eq!(asked.len(), 6);
+    assert_eq!(asked[0]["Entries"][0]["VisibilityTimeout"], 0);
+}
+
+#[tokio::test]
+async fn f13_a_message_that_comes_twice_is_settled_by_its_later_handle() {
+    let fake = FakeSqs::answering(|action, input, before| match action {
+        "ReceiveMessage" if before < 2 => {
+            let handle = ["early", "late"][before];
+            Some((200, json!({"Messages": [message("1", handle)]})))
+        }
+        "ReceiveMessage" => Some((200, json!({}))),
+        _ => but(input, &HashMap::new()),
+    })
+    .await;
+    let source = source(&fake.url, QUEUE, "", 40);
+    let came = [receive(&source, 1).await, receive(&source, 1).await].concat();
+    ack(&source, &came[..1]).await;
+    ack(&source, &came[1..]).await;
+    assert_eq!(handles(&fake.asked("DeleteMessageBatch")), [["late"]]);
+}
+
+#[tokio::test]
+async fn f13_errors_and_throttling_are_told_and_outlived() {
+    let fake = FakeSqs::answering(|action, input, before| match (action, before) {
+        ("ReceiveMessage", 0..=3) => Some((500, json!({"__type": "InternalFailure"}))),
+        ("ReceiveMessage", 4..=6) => Some((
+            400,
+            json!({"__type": "com.amazonaws.sqs#RequestThrottled", "message": "slow down"}),
+        )),
+        ("ReceiveMessage", 7) => None,
+        ("ReceiveMessage", 8) => Some((200, json!({"Messages": [message("1", "h")]}))),
+        ("ReceiveMessage", _) => Some((200, json!({}))),
+        ("DeleteMessageBatch", 0) => Some((503, json!({"__type": "ServiceUnavailable"}))),
+        _ => but(input, &HashMap::new()),
+    })
+    .await;
+    let source = source(&fake.url, QUEUE, "", 40);
+    assert_eq!(source.ready(), Err("not connected yet".to_owned()));
+    let why = until_down(&source).await;
+    assert!(!why.is_empty());
+    assert!(source.ready().is_err());
+    let came = receive(&source, 1).await;
+    assert_eq!(source.ready(), Ok(()));
+    ack(&source, &came).await;
+    assert_eq!(fake.asked("DeleteMessageBatch").len(), 2);
+}
+
+#[tokio::test]
+async fn f13_a_queue_that_is_not_there_is_loudly_not_ready() {
+    let fake = FakeSqs::answering(|_, _, _| {
+        let kind = "com.amazonaws.sqs#QueueDoesNotExist";
+        Some((
+            400,
+            json!({"__type": kind, "message": "The specified queue does not exist."}),
+        ))
+    })
+    .await;
+    let source = source(&fake.url, QUEUE, "", 40);
+    let error = source.receive(1).await.unwrap_err();
+    assert_eq!(error.to_string(), "the source sqs cannot be read");
+    let why = source.ready().unwrap_err();
+    assert!(why.contains("The specified queue does not exist."), "{why}");
+}
+
+#[tokio::test]
+async fn what_is_asked_is_no_more_than_there_is_room_for_and_polls_side_by_side_when_full() {
+    let fake = FakeSqs::answering(|action, input, before| match action {
+        "ReceiveMessage" => {
+            let count = input["MaxNumberOfMessages"].as_u64().unwrap();
+            let one = |n| message(&format!("{before}-{n}"), &format!("h{before}-{n}"));
+            let messages: Vec<Value> = (0..count).map(one).collect();
+            Some((200, json!({"Messages": messages})))
+        }
+        _ => but(input, &HashMap::new()),
+    })
+    .await;
+    let source = source(&fake.url, QUEUE, "", 40);
+    let came = source.receive(3).await.unwrap().unwrap();
+    assert_eq!(came.len(), 3);
+    let first = &fake.asked("ReceiveMessage")[0];
+    assert_eq!(first["MaxNumberOfMessages"], 3);
+    assert_eq!(first["WaitTimeSeconds"], 0, "the first tells at once");
+    assert_eq!(first["VisibilityTimeout"], 40);
+    assert_eq!(receive(&source, 95).await.len(), 95);
+    let asked = fake.asked("ReceiveMessage");
+    assert!(asked[1..].iter().all(|call| call["WaitTimeSeconds"] == 20));
+    assert!(
+        asked
+            .iter()
+            .all(|call| call["MaxNumberOfMessages"].as_u64() <= Some(10))
+    );
+}
+
+#[tokio::test]
+async fn f13_a_bucket_that_is_away_is_told_until_it_is_back() {
+    let is_back = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&is_back);
+    let fake = FakeSqs::answering(move |action, _, before| match action {
+        "ReceiveMessage" => {
+            let mut pointing = message("1", "h1");
+            pointing["Body"] = pointer("payloads", "one").into();
+            let messages = match (before, seen.load(Ordering::SeqCst)) {
+                // One whose payload is away, and its neighbour.
+                (0, _) => json!([pointing, message("2", "h2")]),
+                (_, false) => json!([]),
+                (_, true) => json!([pointing]),
+            };
+            Some((200, json!({"Messages": messages})))
+        }
+        "GET /payloads/one" if seen.load(Ordering::SeqCst) => Some((200, json!({"an": "alert"}))),
+        _ => Some((503, json!({}))),
+    })
+    .await;
+    let source = source(&fake.url, QUEUE, "buckets = ['payloads']", 40);
+    let came = source.receive(5).await.unwrap().unwrap();
+    assert_eq!(texts(&came), ["body of 2"]);
+    // Polls that work say nothing of the bucket.
+    for _ in 0..2 {
+        assert_eq!(source.receive(5).await.unwrap(), Some(Vec::new()));
+        let why = source.ready().unwrap_err();
+        assert!(why.starts_with("s3://payloads: "), "{why}");
+    }
+    is_back.store(true, Ordering::SeqCst);
+    let came = receive(&source, 1).await;
+    assert_eq!(texts(&came), [r#"{"an":"alert"}"#]);
+    assert_eq!(source.ready(), Ok(()));
+}
+
+#[tokio::test]
+async fn f03_an_end_is_not_held_up_by_a_queue_that_does_not_answer() {
+    let silence = |_: &str, _: &Value, _| Some((SILENCE, Value::Null));
+    let (fake, source) = fake(vec![message("1", "h")], silence).await;
+    receive(&source, 1).await;
+    // From here on, time passes as soon as nothing else does.
+    tokio::time::pause();
+    let before = tokio::time::Instant::now();
+    source.close().await;
+    assert!(before.elapsed() < Duration::from_secs(5));
+    assert!(source.ready().is_err());
+    assert!(fake.asked("DeleteMessageBatch").is_empty());
+}

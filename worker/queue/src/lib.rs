@@ -1,0 +1,29 @@
+//! Where messages are taken from: RabbitMQ, SQS, a spool directory.
+//!
+//! Each is a [`nightshift_pipeline::Source`]: it knows bytes, not alerts, and keeps what it handed over until that is
+//! settled. A source that cannot reach its queue waits and tries again by itself, says so in `ready`, and loses nothing:
+//! what was not settled comes again. `docs/sources.md` is for those who run it.
+
+mod attributes;
+mod config;
+#[cfg(test)]
+mod conformance;
+mod connect;
+mod health;
+mod pace;
+mod rabbitmq;
+mod spool;
+mod sqs;
+
+pub use config::{ConfigError, SourceConfig};
+pub use connect::{Secrets, connect};
+pub use rabbitmq::Config as RabbitmqConfig;
+pub use spool::Config as SpoolConfig;
+pub use sqs::Config as SqsConfig;
+
+/// Most bytes of one message that are handed over, one more than is ever kept: whoever reads it sees that it is too
+/// large. Only its head is read where it lies in a file or a bucket.
+const MOST_BYTES: usize = 16 * 1024 * 1024 + 1;
+
+/// How long one call of `receive` waits for a first message.
+const LONG_POLL: std::time::Duration = std::time::Duration::from_secs(20);

@@ -1,0 +1,94 @@
+//! `[[source]] kind = "rabbitmq"`.
+
+use std::path::PathBuf;
+
+use lapin::uri::{AMQPScheme, AMQPUri};
+use schemars::JsonSchema;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+
+use crate::config::is_loopback;
+
+/// Configuration of a queue of RabbitMQ.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Rabbitmq")]
+pub struct Config {
+    /// The source's name.
+    pub name: String,
+    /// `amqps://user@host/vhost`, `amqp://…`, or `env:NAME` or `file:PATH` with such a URL. The vhost `/` is written `%2f`.
+    #[schemars(with = "String")]
+    pub url: SecretString,
+    /// Password, where the URL has none: the text itself, `env:NAME` or `file:PATH`, read again at each connect.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub password: Option<SecretString>,
+    /// The queue. It must be there, unless `declare` is set.
+    pub queue: String,
+    /// Whether a missing queue is made: a quorum queue, durable.
+    #[serde(default)]
+    pub declare: bool,
+    /// Most messages that the broker hands out before the first of them is settled; fewer where there is less room.
+    #[serde(default = "prefetch")]
+    pub prefetch: u16,
+    /// Seconds without a sign of life after which a connection is given up are twice as many as this.
+    #[serde(default = "heartbeat")]
+    pub heartbeat_secs: u16,
+    /// File with certificates (PEM) of an authority to be trusted beside those of the system.
+    #[serde(default)]
+    pub ca_file: Option<PathBuf>,
+    /// Whether `amqp://`, which is not encrypted, may go to another machine.
+    #[serde(default)]
+    pub allow_private: bool,
+    /// The only feeds that the queue may carry. Empty: all.
+    #[serde(default)]
+    pub feeds: Vec<String>,
+}
+
+const fn prefetch() -> u16 {
+    1_000
+}
+
+const fn heartbeat() -> u16 {
+    10
+}
+
+impl Config {
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.queue.is_empty() || self.queue.len() > 255 {
+            return Err("queue: the name of a queue has 1 to 255 bytes".to_owned());
+        }
+        if self.prefetch == 0 {
+            return Err("prefetch = 0 would mean without a limit: use 1 or more".to_owned());
+        }
+        if self.heartbeat_secs == 0 {
+            return Err(
+                "heartbeat_secs = 0: a silent network would go unnoticed; use 1 or more".to_owned(),
+            );
+        }
+        let url = self.url.expose_secret();
+        if url.starts_with("env:") || url.starts_with("file:") {
+            return Ok(());
+        }
+        self.uri(url).map(|_| ())
+    }
+
+    /// The URL as it is dialled, but for the password.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it; the text holds nothing of it but the host.
+    pub(super) fn uri(&self, url: &str) -> Result<AMQPUri, String> {
+        let mut uri: AMQPUri = url.trim().parse().map_err(|_| {
+            "url: expected amqps://user@host[:port]/vhost, with the vhost / as %2f".to_owned()
+        })?;
+        let host = &uri.authority.host;
+        if uri.scheme == AMQPScheme::AMQP && !is_loopback(host) && !self.allow_private {
+            return Err(format!(
+                "url: amqp:// to {host} is not encrypted: use amqps://, or set allow_private = true"
+            ));
+        }
+        uri.query.heartbeat = uri.query.heartbeat.or(Some(self.heartbeat_secs));
+        Ok(uri)
+    }
+}

@@ -1,0 +1,128 @@
+//! A delivery as a message: properties and headers are attributes.
+
+use std::collections::BTreeMap;
+
+use lapin::BasicProperties;
+use lapin::message::Delivery;
+use lapin::types::AMQPValue;
+use nightshift_pipeline::Message;
+
+use super::outstanding::Name;
+use crate::{MOST_BYTES, attributes};
+
+/// The message of a delivery over this connection.
+pub(super) fn message(connection: u64, delivery: Delivery) -> Message {
+    let name = Name {
+        connection,
+        tag: delivery.delivery_tag,
+    };
+    Message {
+        id: name.to_string(),
+        attributes: of(&delivery.properties),
+        bytes: head(delivery.data),
+    }
+}
+
+/// What is too large for us has been sent already, but need not be kept.
+fn head(mut bytes: Vec<u8>) -> Vec<u8> {
+    if bytes.len() > MOST_BYTES {
+        bytes.truncate(MOST_BYTES);
+        bytes.shrink_to_fit();
+    }
+    bytes
+}
+
+/// Scalars only: tables and lists are the broker's own notes on the way of a message.
+fn of(properties: &BasicProperties) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let known = [
+        ("content-type", properties.content_type()),
+        ("content-encoding", properties.content_encoding()),
+        ("message-id", properties.message_id()),
+        ("correlation-id", properties.correlation_id()),
+        ("type", properties.kind()),
+        ("app-id", properties.app_id()),
+    ];
+    for (name, value) in known {
+        if let Some(value) = value {
+            found.insert(name.to_owned(), value.as_str().to_owned());
+        }
+    }
+    for (name, value) in properties
+        .headers()
+        .iter()
+        .flat_map(|headers| headers.inner())
+    {
+        if let Some(value) = scalar(value) {
+            found.insert(attributes::name(name.as_str()), value);
+        }
+    }
+    found
+}
+
+fn scalar(value: &AMQPValue) -> Option<String> {
+    Some(match value {
+        AMQPValue::Boolean(value) => value.to_string(),
+        AMQPValue::ShortShortInt(value) => value.to_string(),
+        AMQPValue::ShortShortUInt(value) => value.to_string(),
+        AMQPValue::ShortInt(value) => value.to_string(),
+        AMQPValue::ShortUInt(value) => value.to_string(),
+        AMQPValue::LongInt(value) => value.to_string(),
+        AMQPValue::LongUInt(value) => value.to_string(),
+        AMQPValue::LongLongInt(value) => value.to_string(),
+        AMQPValue::Float(value) => value.to_string(),
+        AMQPValue::Double(value) => value.to_string(),
+        AMQPValue::Timestamp(value) => value.to_string(),
+        AMQPValue::ShortString(value) => value.as_str().to_owned(),
+        AMQPValue::LongString(value) => String::from_utf8_lossy(value.as_bytes()).into_owned(),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use lapin::types::{FieldTable, LongString, ShortString};
+
+    use super::*;
+
+    #[test]
+    fn a17_of_a_huge_message_the_head_is_kept() {
+        let huge = head(vec![b'x'; MOST_BYTES + 5]);
+        assert_eq!((huge.len(), huge.capacity()), (MOST_BYTES, MOST_BYTES));
+        assert_eq!(head(b"whole".to_vec()), b"whole");
+    }
+
+    #[test]
+    fn headers_and_properties_are_attributes_and_cloud_events_have_one_spelling() {
+        let mut headers = FieldTable::default();
+        let text = |text: &str| AMQPValue::LongString(LongString::from(text));
+        headers.insert("cloudEvents:specversion".into(), text("1.0"));
+        headers.insert("cloudEvents_type".into(), text("finding"));
+        headers.insert("cloudEvents:sequence".into(), AMQPValue::LongLongInt(-7));
+        headers.insert("urgent".into(), AMQPValue::Boolean(true));
+        headers.insert(
+            "broken".into(),
+            AMQPValue::LongString(vec![0xff_u8, 0x61].into()),
+        );
+        headers.insert(
+            "x-death".into(),
+            AMQPValue::FieldTable(FieldTable::default()),
+        );
+        let properties = BasicProperties::default()
+            .with_headers(headers)
+            .with_content_type(ShortString::from("application/json"))
+            .with_message_id(ShortString::from("m-1"));
+        let found: Vec<(String, String)> = of(&properties).into_iter().collect();
+        let wanted = [
+            ("broken", "\u{fffd}a"),
+            ("ce-sequence", "-7"),
+            ("ce-specversion", "1.0"),
+            ("ce-type", "finding"),
+            ("content-type", "application/json"),
+            ("message-id", "m-1"),
+            ("urgent", "true"),
+        ];
+        let wanted = wanted.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(found, wanted);
+    }
+}

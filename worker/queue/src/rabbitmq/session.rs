@@ -1,0 +1,280 @@
+//! One connection with one consumer, from its first word to its last.
+//!
+//! Every step that waits for the broker has an end: a silent network is noticed by heartbeats once a connection stands,
+//! and by these limits before. Connecting and making room must not be dropped midway, or a consumer would be left behind
+//! that nobody listens to: the source runs them as tasks of its own. Waiting for messages may be dropped at any time.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use futures_util::{FutureExt, StreamExt, TryStreamExt};
+use lapin::options::{
+    BasicCancelOptions, BasicConsumeOptions, BasicQosOptions, QueueDeclareOptions,
+};
+use lapin::protocol::{AMQPErrorKind, AMQPHardError, AMQPSoftError};
+use lapin::tcp::OwnedTLSConfig;
+use lapin::types::{AMQPValue, FieldTable};
+use lapin::{Channel, Connection, ConnectionProperties, Consumer, ErrorKind};
+use nightshift_pipeline::Message;
+use secrecy::ExposeSecret;
+use tokio::time::timeout;
+
+use super::config::Config;
+use super::message::message;
+use crate::pace::Failure;
+use crate::{LONG_POLL, Secrets};
+
+/// How long the broker may take for one answer.
+pub(super) const ANSWER_SECS: Duration = Duration::from_secs(10);
+
+/// How long a connection may take until it stands. Behind a network that swallows everything, this is the whole wait.
+const CONNECT_SECS: Duration = Duration::from_secs(5);
+
+/// Why there is no session, or no longer.
+#[derive(Debug)]
+pub(super) struct Trouble {
+    /// For people.
+    pub(super) what: String,
+    /// Whether anybody answers.
+    pub(super) failure: Failure,
+    /// Whether all is well but for the queue, which is not there.
+    missing: bool,
+}
+
+impl Trouble {
+    pub(super) fn away(what: &str) -> Self {
+        Self {
+            what: what.to_owned(),
+            failure: Failure::Away,
+            missing: false,
+        }
+    }
+
+    fn refused(what: String) -> Self {
+        Self {
+            what,
+            failure: Failure::Refused,
+            missing: false,
+        }
+    }
+
+    fn of(doing: &str, error: &lapin::Error) -> Self {
+        use AMQPErrorKind::{Hard, Soft};
+        let said = match error.kind() {
+            ErrorKind::ProtocolError(said) => Some(said.kind()),
+            _ => None,
+        };
+        let refused = matches!(
+            said,
+            Some(
+                Soft(AMQPSoftError::ACCESSREFUSED | AMQPSoftError::PRECONDITIONFAILED)
+                    | Hard(AMQPHardError::NOTALLOWED)
+            )
+        );
+        Self {
+            what: format!("{doing}: {error}"),
+            failure: if refused {
+                Failure::Refused
+            } else {
+                Failure::Away
+            },
+            missing: matches!(said, Some(Soft(AMQPSoftError::NOTFOUND))),
+        }
+    }
+}
+
+/// Waits for the broker, but not for ever.
+async fn asked<T>(
+    doing: &str,
+    limit: Duration,
+    answer: impl Future<Output = lapin::Result<T>>,
+) -> Result<T, Trouble> {
+    match timeout(limit, answer).await {
+        Ok(answer) => answer.map_err(|error| Trouble::of(doing, &error)),
+        Err(_) => Err(Trouble::away(&format!(
+            "{doing}: no answer within {limit:?}"
+        ))),
+    }
+}
+
+/// A connection, its channel, its consumer.
+pub(super) struct Session {
+    connection: Connection,
+    channel: Channel,
+    number: u64,
+    queue: String,
+    consumer: Option<Consumer>,
+    prefetch: u16,
+    /// Came, and is not handed over.
+    waiting: VecDeque<Message>,
+}
+
+impl Session {
+    /// Connects and sees to the queue. Nothing is consumed before [`Session::make_room`].
+    pub(super) async fn open(
+        config: Config,
+        secrets: Secrets,
+        number: u64,
+    ) -> Result<Self, Trouble> {
+        let connection = connect(&config, &secrets).await?;
+        let mut channel = asked("open a channel", ANSWER_SECS, connection.create_channel()).await?;
+        let is_there = passively(&channel, &config.queue).await;
+        match is_there {
+            Err(trouble) if config.declare && trouble.missing => {
+                // The refusal has closed the channel.
+                channel = asked("open a channel", ANSWER_SECS, connection.create_channel()).await?;
+                declare(&channel, &config.queue).await?;
+            }
+            other => other?,
+        }
+        Ok(Self {
+            connection,
+            channel,
+            number,
+            queue: config.queue.clone(),
+            consumer: None,
+            prefetch: 0,
+            waiting: VecDeque::new(),
+        })
+    }
+
+    pub(super) fn channel(&self) -> Channel {
+        self.channel.clone()
+    }
+
+    /// The number of the connection.
+    pub(super) const fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Whether the broker may hand out this many in all. A little too much room is not worth another consumer.
+    pub(super) const fn has_room(&self, wanted: u16) -> bool {
+        self.consumer.is_some() && self.prefetch / 2 <= wanted && wanted <= self.prefetch
+    }
+
+    /// Lets the broker hand out this many in all. A limit holds for a consumer that begins after it was set, so the
+    /// consumer is replaced; what had come for it is kept.
+    pub(super) async fn make_room(mut self, wanted: u16) -> Result<Self, Trouble> {
+        if let Some(mut consumer) = self.consumer.take() {
+            let cancelled = self
+                .channel
+                .basic_cancel(consumer.tag(), BasicCancelOptions::default());
+            asked("cancel the consumer", ANSWER_SECS, cancelled).await?;
+            let rest = async {
+                while let Some(delivery) = consumer.try_next().await? {
+                    self.waiting.push_back(message(self.number, delivery));
+                }
+                Ok(())
+            };
+            asked("end the consumer", ANSWER_SECS, rest).await?;
+        }
+        let limit = self.channel.basic_qos(wanted, BasicQosOptions::default());
+        asked("set the prefetch", ANSWER_SECS, limit).await?;
+        let consumer = self.channel.basic_consume(
+            self.queue.as_str().into(),
+            "".into(),
+            BasicConsumeOptions::default(),
+            FieldTable::default(),
+        );
+        self.consumer = Some(asked("consume", ANSWER_SECS, consumer).await?);
+        self.prefetch = wanted;
+        Ok(self)
+    }
+
+    /// Waits for a first message, and takes what came with it. The end of the stream is trouble: the broker has cancelled
+    /// the consumer, as it does when the queue is deleted. What had come is handed over before that is told.
+    pub(super) async fn next(&mut self, most: usize) -> Result<Vec<Message>, Trouble> {
+        let Some(consumer) = &mut self.consumer else {
+            return Err(Trouble::away("there is no consumer"));
+        };
+        let mut next = if self.waiting.is_empty() {
+            timeout(LONG_POLL, consumer.next()).await.ok()
+        } else {
+            consumer.next().now_or_never()
+        };
+        while let Some(came) = next {
+            match came {
+                Some(Ok(delivery)) => self.waiting.push_back(message(self.number, delivery)),
+                Some(Err(error)) => return Err(Trouble::of("receive", &error)),
+                None => {
+                    // Polled again, a stream that has ended would be silent for ever.
+                    self.consumer = None;
+                    break;
+                }
+            }
+            if self.waiting.len() >= most {
+                break;
+            }
+            next = consumer.next().now_or_never();
+        }
+        if self.consumer.is_none() && self.waiting.is_empty() {
+            let queue = &self.queue;
+            return Err(Trouble::away(&format!(
+                "the broker has cancelled the consumer: was the queue {queue:?} deleted?"
+            )));
+        }
+        let count = most.min(self.waiting.len());
+        Ok(self.waiting.drain(..count).collect())
+    }
+
+    /// Ends in order, so that the broker gives back at once what is not acknowledged.
+    pub(super) async fn close(self) {
+        let closed = self.connection.close(200, "done".into());
+        if let Err(trouble) = asked("close the connection", Duration::from_secs(2), closed).await {
+            tracing::debug!(why = trouble.what, "a connection did not end in order");
+        }
+    }
+}
+
+async fn connect(config: &Config, secrets: &Secrets) -> Result<Connection, Trouble> {
+    let secret = |text: &str| secrets(text).map_err(Trouble::refused);
+    let url = secret(config.url.expose_secret())?;
+    let mut uri = config.uri(url.expose_secret()).map_err(Trouble::refused)?;
+    if let Some(password) = &config.password {
+        let password = secret(password.expose_secret())?;
+        uri.authority.userinfo.password = password.expose_secret().trim_end().to_owned();
+    }
+    let cert_chain = match &config.ca_file {
+        None => None,
+        Some(file) => {
+            let file = file.clone();
+            let shown = file.display().to_string();
+            let read = tokio::task::spawn_blocking(move || std::fs::read_to_string(file)).await;
+            let read = read.map_err(|error| Trouble::refused(error.to_string()))?;
+            Some(read.map_err(|error| Trouble::refused(format!("ca_file {shown}: {error}")))?)
+        }
+    };
+    let tls = OwnedTLSConfig {
+        identity: None,
+        cert_chain,
+    };
+    let properties = ConnectionProperties::default()
+        .with_connection_name(format!("nightshift {}", config.name).into());
+    let runtime =
+        lapin::runtime::default_runtime().map_err(|error| Trouble::of("connect", &error))?;
+    let place = format!("connect to {}:{}", uri.authority.host, uri.authority.port);
+    let connected = Connection::connect_uri_with_config(uri, properties, tls, runtime);
+    // A future of the library's that is too large for the stack of its callers.
+    asked(&place, CONNECT_SECS, Box::pin(connected)).await
+}
+
+async fn passively(channel: &Channel, queue: &str) -> Result<(), Trouble> {
+    let options = QueueDeclareOptions {
+        passive: true,
+        ..QueueDeclareOptions::default()
+    };
+    let asked_for = channel.queue_declare(queue.into(), options, FieldTable::default());
+    asked("look for the queue", ANSWER_SECS, asked_for)
+        .await
+        .map(|_| ())
+}
+
+async fn declare(channel: &Channel, queue: &str) -> Result<(), Trouble> {
+    let mut arguments = FieldTable::default();
+    arguments.insert(
+        "x-queue-type".into(),
+        AMQPValue::LongString("quorum".into()),
+    );
+    let made = channel.queue_declare(queue.into(), QueueDeclareOptions::durable(), arguments);
+    asked("make the queue", ANSWER_SECS, made).await.map(|_| ())
+}

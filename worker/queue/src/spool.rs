@@ -1,0 +1,157 @@
+//! A directory: a file is a message.
+//!
+//! Whoever writes puts a file into `tmp/` and renames it into `new/`, so that half a file is never seen. A process takes
+//! one by renaming it into a folder of its own below `cur/`, so that two never have the same; what a process leaves behind
+//! that is gone is put back. Files settled are removed, or kept in `done/` and `failed/`. Nothing is asked of the file
+//! system but that `rename` is atomic and locks end with their process.
+
+mod claim;
+mod config;
+mod folder;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use nightshift_pipeline::{Fate, Message, Settled, Source, SourceError, Unsettled};
+use tokio::time::{Instant, sleep};
+
+pub use config::Config;
+use folder::Folder;
+
+use crate::LONG_POLL;
+use crate::health::Health;
+
+/// How often an empty directory is looked at.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// A spool directory.
+pub(crate) struct Spool {
+    name: String,
+    health: Health,
+    /// `None` once it is closed. Only touched on threads that may block.
+    folder: Arc<Mutex<Option<Folder>>>,
+    /// One after another: a listing serves several calls.
+    receiving: tokio::sync::Mutex<()>,
+}
+
+fn locked(folder: &Mutex<Option<Folder>>) -> MutexGuard<'_, Option<Folder>> {
+    folder.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Spool {
+    /// Opens a directory, and makes what is missing of it.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be made or written.
+    pub(crate) async fn open(config: Config) -> Result<Self, String> {
+        let name = config.name.clone();
+        let shown = config.dir.display().to_string();
+        let opened = blocking(move || Folder::open(&config.dir, config.keep)).await?;
+        let folder = opened.map_err(|error| format!("dir {shown}: {error}"))?;
+        let health = Health::new(&name);
+        health.up();
+        Ok(Self {
+            name,
+            health,
+            folder: Arc::new(Mutex::new(Some(folder))),
+            receiving: tokio::sync::Mutex::new(()),
+        })
+    }
+
+    /// Does something with the folder, where it may block. `None` once it is closed.
+    async fn with<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Folder) -> T + Send + 'static,
+    ) -> Result<Option<T>, String> {
+        let folder = Arc::clone(&self.folder);
+        blocking(move || locked(&folder).as_mut().map(work)).await
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, String> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| format!("a thread broke off: {error}"))
+}
+
+#[async_trait]
+impl Source for Spool {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn receive(&self, most: usize) -> Result<Option<Vec<Message>>, SourceError> {
+        let _turn = self.receiving.lock().await;
+        let until = Instant::now() + LONG_POLL;
+        let most = most.max(1);
+        loop {
+            // Taking and handing over are two steps: a call that is dropped between them loses nothing.
+            let taken = match self.with(move |folder| folder.take(most)).await {
+                Ok(Some(taken)) => taken.map_err(|error| error.to_string()),
+                Ok(None) => return Ok(None),
+                Err(why) => Err(why),
+            };
+            if let Err(why) = taken {
+                self.health.down(&why);
+                sleep(LOOK).await;
+                return Err(SourceError {
+                    source_name: self.name.clone(),
+                    cause: why.into(),
+                });
+            }
+            self.health.up();
+            let messages = match locked(&self.folder).as_mut() {
+                Some(folder) => folder.hand_over(most),
+                None => return Ok(None),
+            };
+            if !messages.is_empty() || Instant::now() >= until {
+                return Ok(Some(messages));
+            }
+            sleep(LOOK).await;
+        }
+    }
+
+    async fn settle(&self, settled: &[Settled]) -> Vec<Unsettled> {
+        let all: Vec<(String, Fate)> = settled
+            .iter()
+            .map(|one| (one.id.clone(), one.fate))
+            .collect();
+        let settled_ids: Vec<String> = all.iter().map(|(id, _)| id.clone()).collect();
+        let told = self.with(move |folder| folder.settle(&all)).await;
+        let failed = match told {
+            Ok(Some(failed)) => failed,
+            Ok(None) => settled_ids
+                .into_iter()
+                .map(|id| (id, "closed".to_owned()))
+                .collect(),
+            Err(why) => settled_ids
+                .into_iter()
+                .map(|id| (id, why.clone()))
+                .collect(),
+        };
+        failed
+            .into_iter()
+            .map(|(id, why)| Unsettled { id, why })
+            .collect()
+    }
+
+    fn ready(&self) -> Result<(), String> {
+        self.health.ready()
+    }
+
+    async fn close(&self) {
+        self.health.down("closed");
+        let folder = Arc::clone(&self.folder);
+        let closed = blocking(move || locked(&folder).take().map(Folder::close)).await;
+        if let Err(why) = closed {
+            tracing::debug!(
+                source = self.name,
+                why,
+                "a spool directory did not close in order"
+            );
+        }
+    }
+}

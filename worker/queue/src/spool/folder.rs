@@ -1,0 +1,238 @@
+//! The files of a spool directory: taken, read, settled. Blocking; the source calls it where that is allowed.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use nightshift_pipeline::{Fate, Message};
+
+use super::claim::{Claim, recover};
+use crate::MOST_BYTES;
+
+/// A spool directory, with what this process has taken of it.
+#[derive(Debug)]
+pub(super) struct Folder {
+    new: PathBuf,
+    cur: PathBuf,
+    done: PathBuf,
+    failed: PathBuf,
+    keep: bool,
+    claim: Claim,
+    /// Names in `new/`, oldest first, from the last time that it was listed.
+    listed: VecDeque<OsString>,
+    /// Taken and read, not handed over.
+    ready: VecDeque<Message>,
+    /// Taken, not settled.
+    taken: HashMap<String, Taken>,
+    count: u64,
+}
+
+#[derive(Debug)]
+struct Taken {
+    path: PathBuf,
+    /// Whether all of it was read.
+    whole: bool,
+}
+
+impl Folder {
+    /// Opens a directory, makes what is missing, and puts back what processes that are gone have left.
+    pub(super) fn open(dir: &Path, keep: bool) -> io::Result<Self> {
+        let [tmp, new, cur, done, failed] =
+            ["tmp", "new", "cur", "done", "failed"].map(|name| dir.join(name));
+        for path in [&tmp, &new, &cur, &done, &failed] {
+            fs::create_dir_all(path)?;
+        }
+        let claim = Claim::new(&cur)?;
+        let mut folder = Self {
+            new,
+            cur,
+            done,
+            failed,
+            keep,
+            claim,
+            listed: VecDeque::new(),
+            ready: VecDeque::new(),
+            taken: HashMap::new(),
+            count: 0,
+        };
+        folder.recover()?;
+        Ok(folder)
+    }
+
+    fn recover(&mut self) -> io::Result<()> {
+        let new = self.new.clone();
+        let found = recover(&self.cur, |path| move_into(path, &new))?;
+        if found > 0 {
+            tracing::info!(
+                files = found,
+                "files of a process that is gone were put back"
+            );
+        }
+        Ok(())
+    }
+
+    /// Our own folder may be gone, with whatever clears old folders away: nothing could be taken any more.
+    fn see_to_claim(&mut self) -> io::Result<()> {
+        if !self.claim.folder().is_dir() {
+            let new = Claim::new(&self.cur)?;
+            std::mem::replace(&mut self.claim, new).end();
+        }
+        Ok(())
+    }
+
+    /// Takes files until this many are ready, or there are no more.
+    pub(super) fn take(&mut self, most: usize) -> io::Result<()> {
+        let mut is_listed = false;
+        let mut trouble = Ok(());
+        while self.ready.len() < most {
+            let Some(name) = self.listed.pop_front() else {
+                if is_listed {
+                    // One that cannot be taken does not hold up the others.
+                    return if self.ready.is_empty() {
+                        trouble
+                    } else {
+                        Ok(())
+                    };
+                }
+                is_listed = true;
+                self.see_to_claim()?;
+                self.recover()?;
+                self.listed = list(&self.new)?;
+                continue;
+            };
+            let path = self.claim.folder().join(&name);
+            match fs::rename(self.new.join(&name), &path) {
+                Ok(()) => self.read(&name, path),
+                // Another process was faster.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    let what = format!("new/{}: {error}", name.to_string_lossy());
+                    trouble = Err(io::Error::new(error.kind(), what));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, name: &OsStr, path: PathBuf) {
+        self.count += 1;
+        let shown = name.to_string_lossy();
+        match head(&path) {
+            Ok(bytes) => {
+                let id = format!("{}/{shown}", self.count);
+                let whole = bytes.len() < MOST_BYTES;
+                self.taken.insert(id.clone(), Taken { path, whole });
+                self.ready.push_back(Message {
+                    id,
+                    bytes,
+                    attributes: BTreeMap::from([("file-name".to_owned(), shown.into_owned())]),
+                });
+            }
+            Err(error) => {
+                tracing::warn!(file = %shown, %error, "a file cannot be read; it is put into failed/");
+                if let Err(error) = move_into(&path, &self.failed) {
+                    tracing::warn!(file = %shown, %error, "it cannot be put there either");
+                }
+            }
+        }
+    }
+
+    /// What was taken, oldest first.
+    pub(super) fn hand_over(&mut self, most: usize) -> Vec<Message> {
+        let count = most.min(self.ready.len());
+        self.ready.drain(..count).collect()
+    }
+
+    /// Settles files, and returns those for which it failed, with why.
+    pub(super) fn settle(&mut self, settled: &[(String, Fate)]) -> Vec<(String, String)> {
+        let mut failed = Vec::new();
+        for (id, fate) in settled {
+            let Some(taken) = self.taken.get(id) else {
+                continue;
+            };
+            let path = &taken.path;
+            let moved = match fate {
+                Fate::Back => move_into(path, &self.new),
+                // The store keeps bytes of what could not be read, but not more than the head of a huge file.
+                Fate::Unreadable if self.keep || !taken.whole => move_into(path, &self.failed),
+                Fate::Committed if self.keep => move_into(path, &self.done),
+                Fate::Committed | Fate::Unreadable => fs::remove_file(path),
+            };
+            match moved {
+                Ok(()) => {
+                    self.taken.remove(id);
+                }
+                Err(error) => failed.push((id.clone(), error.to_string())),
+            }
+        }
+        failed
+    }
+
+    /// Puts back what is not settled.
+    pub(super) fn close(self) {
+        for taken in self.taken.values() {
+            if let Err(error) = move_into(&taken.path, &self.new) {
+                tracing::warn!(%error, "a file is not put back yet; the next process does it");
+            }
+        }
+        self.claim.end();
+    }
+}
+
+/// Names of `new/`, oldest first. Hidden files are somebody's work in progress, folders no messages.
+fn list(new: &Path) -> io::Result<VecDeque<OsString>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(new)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        // Taken by another process meanwhile: nothing of ours.
+        let Ok(facts) = entry.metadata() else {
+            continue;
+        };
+        if !facts.is_dir() && !name.as_encoded_bytes().starts_with(b".") {
+            found.push((facts.modified()?, name));
+        }
+    }
+    found.sort_unstable();
+    Ok(found.into_iter().map(|(_, name)| name).collect())
+}
+
+/// The bytes of a file, or its head. Links and devices are not followed: they lead out of the directory.
+fn head(path: &Path) -> io::Result<Vec<u8>> {
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Err(io::Error::other("it is no plain file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?
+        .take(MOST_BYTES as u64)
+        .read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Moves a file, under another name where its own is taken: `rename` alone would replace what lies there.
+fn move_into(path: &Path, folder: &Path) -> io::Result<()> {
+    let name = path.file_name().unwrap_or(OsStr::new("file"));
+    for number in 0..10_000_u32 {
+        let mut wanted = name.to_owned();
+        if number > 0 {
+            wanted.push(format!("~{number}"));
+        }
+        let target = folder.join(wanted);
+        match fs::hard_link(path, &target) {
+            Ok(()) => return fs::remove_file(path),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            // Not every file system has links, and none links a link everywhere.
+            Err(_) if fs::symlink_metadata(&target).is_err() => return fs::rename(path, &target),
+            Err(_) => {}
+        }
+    }
+    Err(io::Error::other(format!(
+        "{} is full of files of this name",
+        folder.display()
+    )))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,345 @@
+//! A queue of Amazon SQS, or of what answers like it.
+//!
+//! Long polls run as tasks that the source owns: whoever waits for them may give up waiting, and the next one gets what
+//! they brought. No more is asked for than there is room for; one poll waits at an idle queue, more run side by side when
+//! polls come back full. Messages are ours for `visibility_secs`, settled ten at a time, and named by their message id.
+
+mod batch;
+mod config;
+mod held;
+mod payload;
+mod poll;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use aws_config::timeout::TimeoutConfig;
+use aws_config::{BehaviorVersion, Region, SdkConfig};
+use nightshift_pipeline::{Message, Settled, Source, SourceError, Unsettled};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use batch::Action;
+pub use config::Config;
+use held::Held;
+use poll::{Failed, MOST_MESSAGES, Polled, Poller};
+
+use crate::LONG_POLL;
+use crate::health::Health;
+use crate::pace::{Failure, Pace};
+
+/// Most polls side by side.
+const MOST_POLLS: usize = 16;
+
+/// How long messages are given back at the end.
+const LAST_WORDS: Duration = Duration::from_secs(4);
+
+/// A queue of SQS.
+pub(crate) struct Sqs {
+    config: Config,
+    poller: Arc<Poller>,
+    health: Health,
+    /// Held by whoever receives; settling does not need it.
+    receiving: tokio::sync::Mutex<Receiving>,
+}
+
+struct Receiving {
+    polls: JoinSet<(usize, Result<Polled, Failed>)>,
+    /// How many messages the polls under way may bring.
+    asked: usize,
+    /// How many polls may run; grows with full ones.
+    width: usize,
+    /// Came, and is not handed over.
+    waiting: VecDeque<Message>,
+    pace: Pace,
+    /// Whether the last poll worked. One after a failure, and the first, do not wait for messages: they tell at once
+    /// whether the queue can be read.
+    works: bool,
+    closed: bool,
+}
+
+impl Sqs {
+    /// A source with the credentials and the region of the AWS environment, where the configuration names none.
+    ///
+    /// # Errors
+    ///
+    /// When no region is known, or a client cannot be made.
+    pub(crate) async fn new(config: Config) -> Result<Self, String> {
+        let timeouts = TimeoutConfig::builder()
+            // More than the longest wait of a poll.
+            .operation_attempt_timeout(LONG_POLL + Duration::from_secs(10))
+            .build();
+        let mut loader =
+            aws_config::defaults(BehaviorVersion::v2026_01_12()).timeout_config(timeouts);
+        if let Some(region) = config.region() {
+            loader = loader.region(Region::new(region));
+        }
+        Self::with(config, &loader.load().await)
+    }
+
+    /// A source over a configuration of the SDK.
+    pub(crate) fn with(config: Config, sdk: &SdkConfig) -> Result<Self, String> {
+        if sdk.region().is_none() {
+            return Err("region: neither the configuration, the queue's URL nor the AWS environment names one".to_owned());
+        }
+        let mut own = aws_sdk_sqs::config::Builder::from(sdk);
+        if let Some(endpoint) = &config.endpoint_url {
+            own = own.endpoint_url(endpoint);
+        }
+        let health = Health::new(&config.name);
+        let poller = Poller {
+            client: aws_sdk_sqs::Client::from_conf(own.build()),
+            queue_url: config.queue_url.clone(),
+            visibility_secs: config.visibility_secs,
+            is_fifo: config.is_fifo(),
+            payloads: payload::Payloads::new(&config, sdk)?,
+            held: Mutex::new(Held::default()),
+            away: Mutex::new(None),
+        };
+        Ok(Self {
+            config,
+            poller: Arc::new(poller),
+            health,
+            receiving: tokio::sync::Mutex::new(Receiving {
+                polls: JoinSet::new(),
+                asked: 0,
+                width: 1,
+                waiting: VecDeque::new(),
+                pace: Pace::default(),
+                works: false,
+                closed: false,
+            }),
+        })
+    }
+
+    fn visibility(&self) -> Duration {
+        Duration::from_secs(u64::from(self.config.visibility_secs))
+    }
+
+    async fn all(&self, action: Action, messages: Vec<(String, String)>) -> Vec<Unsettled> {
+        if messages.is_empty() {
+            return Vec::new();
+        }
+        batch::all(
+            &self.poller.client,
+            &self.config.queue_url,
+            action,
+            messages,
+        )
+        .await
+    }
+
+    /// Starts polls while there is room for what they may bring.
+    fn start(&self, receiving: &mut Receiving, most: usize) {
+        while receiving.polls.len() < receiving.width {
+            let room = most.saturating_sub(receiving.asked).min(MOST_MESSAGES);
+            if room == 0 {
+                return;
+            }
+            receiving.asked += room;
+            let poller = Arc::clone(&self.poller);
+            let wait = if receiving.works {
+                LONG_POLL
+            } else {
+                Duration::ZERO
+            };
+            receiving
+                .polls
+                .spawn(async move { (room, poller.poll(room, wait).await) });
+        }
+    }
+
+    /// Takes what waits, as long as it is ours for long enough to be committed: half of the time must be left when it
+    /// is extended first. The others are given back.
+    fn hand_over(&self, receiving: &mut Receiving, most: usize) -> Vec<Message> {
+        let oldest = self.visibility() * 2 / 5;
+        let mut fresh = Vec::new();
+        let mut stale = Vec::new();
+        {
+            let held = self.poller.held();
+            while fresh.len() < most {
+                let Some(message) = receiving.waiting.pop_front() else {
+                    break;
+                };
+                if held.age(&message.id).is_some_and(|age| age <= oldest) {
+                    fresh.push(message);
+                } else {
+                    stale.push(message.id);
+                }
+            }
+        }
+        if !stale.is_empty() {
+            // Best effort, and nothing to wait for: SQS gives them back by itself a little later.
+            let handles = self.poller.held().handles(&stale);
+            let (poller, count) = (Arc::clone(&self.poller), handles.len());
+            tracing::debug!(
+                source = self.config.name,
+                count,
+                "messages waited too long to be handed over"
+            );
+            receiving.polls.spawn(async move {
+                let _ =
+                    batch::all(&poller.client, &poller.queue_url, Action::Hold(0), handles).await;
+                (0, Ok(Polled::default()))
+            });
+        }
+        fresh
+    }
+
+    async fn take(&self, receiving: &mut Receiving, most: usize) -> Result<Vec<Message>, Failed> {
+        self.poller.held().forget_older_than(self.visibility() * 2);
+        let mut is_empty = false;
+        loop {
+            let fresh = self.hand_over(receiving, most);
+            if !fresh.is_empty() || is_empty {
+                return Ok(fresh);
+            }
+            receiving.pace.wait().await;
+            self.start(receiving, most);
+            let Some(joined) = receiving.polls.join_next().await else {
+                return Ok(Vec::new());
+            };
+            let mut next = Some(joined);
+            while let Some(joined) = next {
+                is_empty = self.absorb(receiving, joined)?;
+                next = receiving.polls.try_join_next();
+            }
+        }
+    }
+
+    /// Notes how a poll ended, and says whether it brought nothing.
+    fn absorb(
+        &self,
+        receiving: &mut Receiving,
+        joined: Result<(usize, Result<Polled, Failed>), tokio::task::JoinError>,
+    ) -> Result<bool, Failed> {
+        let (room, polled) = joined.unwrap_or_else(|error| {
+            let what = format!("a poll broke off: {error}");
+            (
+                MOST_MESSAGES,
+                Err(Failed {
+                    what,
+                    failure: Failure::Away,
+                }),
+            )
+        });
+        receiving.asked = receiving.asked.saturating_sub(room);
+        match polled {
+            Ok(_) if room == 0 => Ok(false),
+            Ok(Polled { messages, away }) => {
+                match away {
+                    None => self.health.up(),
+                    Some(why) => self.health.down(&why),
+                }
+                receiving.pace.succeeded();
+                receiving.works = true;
+                let is_full = messages.len() >= MOST_MESSAGES;
+                receiving.width = match messages.len() {
+                    0 => 1,
+                    _ if is_full => (receiving.width * 2).min(MOST_POLLS),
+                    _ => receiving.width,
+                };
+                let is_empty = messages.is_empty();
+                receiving.waiting.extend(messages);
+                Ok(is_empty)
+            }
+            Err(failed) => {
+                self.health.down(&failed.what);
+                receiving.pace.failed(failed.failure);
+                receiving.width = 1;
+                receiving.works = false;
+                Err(failed)
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Source for Sqs {
+    fn name(&self) -> &str {
+        &self.config.name
+    }
+
+    async fn receive(&self, most: usize) -> Result<Option<Vec<Message>>, SourceError> {
+        let mut receiving = self.receiving.lock().await;
+        if receiving.closed {
+            return Ok(None);
+        }
+        let taken = self.take(&mut receiving, most.max(1)).await;
+        taken.map(Some).map_err(|failed| SourceError {
+            source_name: self.config.name.clone(),
+            cause: failed.what.into(),
+        })
+    }
+
+    async fn settle(&self, settled: &[Settled]) -> Vec<Unsettled> {
+        let ((done, back), handles) = {
+            let held = self.poller.held();
+            let parted = held.parted(settled);
+            let handles = [held.handles(&parted.0), held.handles(&parted.1)];
+            (parted, handles)
+        };
+        let [delete, give_back] = handles;
+        let mut unsettled = self.all(Action::Delete, delete).await;
+        unsettled.extend(self.all(Action::Hold(0), give_back).await);
+        let mut held = self.poller.held();
+        for id in done.iter().chain(&back) {
+            held.remove(id);
+        }
+        unsettled
+    }
+
+    fn hold(&self) -> Option<Duration> {
+        Some(self.visibility())
+    }
+
+    async fn extend(&self, ids: &[String]) -> Vec<Unsettled> {
+        let handles = self.poller.held().handles(ids);
+        let asked: Vec<String> = handles.iter().map(|(id, _)| id.clone()).collect();
+        let failed = self
+            .all(Action::Hold(self.config.visibility_secs), handles)
+            .await;
+        let mut held = self.poller.held();
+        for id in asked
+            .iter()
+            .filter(|id| !failed.iter().any(|one| one.id == **id))
+        {
+            held.renewed(id);
+        }
+        failed
+    }
+
+    fn ready(&self) -> Result<(), String> {
+        self.health.ready()
+    }
+
+    async fn close(&self) {
+        let mut receiving = self.receiving.lock().await;
+        receiving.closed = true;
+        self.health.down("closed");
+        receiving.polls.shutdown().await;
+        receiving.waiting.clear();
+        let handles = {
+            let held = self.poller.held();
+            held.handles(&held.ids())
+        };
+        // They come again by themselves a little later: nothing to hold up an end for.
+        let given_back = timeout(LAST_WORDS, self.all(Action::Hold(0), handles)).await;
+        let failed = given_back.as_ref().map_or(0, Vec::len);
+        if given_back.is_err() || failed > 0 {
+            tracing::debug!(
+                source = self.config.name,
+                failed,
+                "messages were not given back"
+            );
+        }
+    }
+}
+
+impl Poller {
+    fn held(&self) -> std::sync::MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

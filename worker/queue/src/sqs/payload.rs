@@ -1,0 +1,198 @@
+//! Payloads that the extended client has put into S3.
+//!
+//! Whoever may write to the queue writes the pointer, so it is followed into listed buckets only, and no further than a
+//! message may be large (`ExtendedClientLibrary`: a message that is `[class, {"s3BucketName", "s3Key"}]`). Payloads are
+//! read, never removed: that is for the bucket's lifecycle.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use aws_config::SdkConfig;
+use aws_sdk_sqs::config::ProvideCredentials;
+use futures_util::TryStreamExt;
+use object_store::aws::{AmazonS3Builder, AwsCredential};
+use object_store::path::Path;
+use object_store::{CredentialProvider, GetOptions, ObjectStore, RetryConfig};
+use serde::Deserialize;
+
+use super::config::Config;
+use crate::MOST_BYTES;
+
+/// The client for Java since 2.0, and before.
+const CLASSES: [&str; 2] = [
+    "software.amazon.payloadoffloading.PayloadS3Pointer",
+    "com.amazon.sqs.javamessaging.MessageS3Pointer",
+];
+
+/// Where a payload lies.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Pointer {
+    s3_bucket_name: String,
+    s3_key: String,
+}
+
+/// The pointer that a body is, if it is one.
+pub(super) fn pointer(body: &str) -> Option<Pointer> {
+    if !body.trim_start().starts_with('[') {
+        return None;
+    }
+    let (class, pointer): (String, Pointer) = serde_json::from_str(body).ok()?;
+    CLASSES.contains(&class.as_str()).then_some(pointer)
+}
+
+/// Messages of the same poll wait meanwhile, so not for long: a message whose payload is away comes again.
+fn retry() -> RetryConfig {
+    RetryConfig {
+        max_retries: 2,
+        retry_timeout: Duration::from_secs(10),
+        ..RetryConfig::default()
+    }
+}
+
+/// What a pointer leads to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Payload {
+    /// The payload, or its head.
+    Bytes(Vec<u8>),
+    /// Nothing that we could ever read: the pointer itself is all there is.
+    Never(String),
+    /// Nothing at the moment.
+    Later(String),
+}
+
+/// The listed buckets.
+pub(super) struct Payloads {
+    buckets: BTreeMap<String, Arc<dyn ObjectStore>>,
+}
+
+impl Payloads {
+    /// Readers of the listed buckets, with the credentials of the queue.
+    ///
+    /// # Errors
+    ///
+    /// When a client cannot be made.
+    pub(super) fn new(config: &Config, sdk: &SdkConfig) -> Result<Self, String> {
+        let mut buckets = BTreeMap::new();
+        for name in &config.buckets {
+            let mut builder = AmazonS3Builder::new()
+                .with_bucket_name(name)
+                .with_retry(retry());
+            if let Some(region) = sdk.region() {
+                builder = builder.with_region(region.as_ref());
+            }
+            if let Some(endpoint) = &config.endpoint_url {
+                builder = builder
+                    .with_endpoint(endpoint)
+                    .with_allow_http(endpoint.starts_with("http:"));
+            }
+            if let Some(provider) = sdk.credentials_provider() {
+                builder = builder.with_credentials(Arc::new(Chain(provider)));
+            }
+            let store = builder
+                .build()
+                .map_err(|error| format!("buckets: {name}: {error}"))?;
+            buckets.insert(name.clone(), Arc::new(store) as Arc<dyn ObjectStore>);
+        }
+        Ok(Self { buckets })
+    }
+
+    /// Follows a pointer, if it leads into a listed bucket.
+    pub(super) async fn get(&self, pointer: &Pointer) -> Payload {
+        let Some(bucket) = self.buckets.get(&pointer.s3_bucket_name) else {
+            return Payload::Never("its bucket is not listed in `buckets`".to_owned());
+        };
+        let Ok(key) = Path::parse(&pointer.s3_key) else {
+            return Payload::Never("its key is none that can be read".to_owned());
+        };
+        match head(&**bucket, &key).await {
+            Ok(bytes) => Payload::Bytes(bytes),
+            Err(object_store::Error::NotFound { .. }) => {
+                Payload::Never("its payload is not there (any more)".to_owned())
+            }
+            Err(error) => Payload::Later(format!("s3://{}: {error}", pointer.s3_bucket_name)),
+        }
+    }
+}
+
+/// The bytes of an object, or its head. No range is asked for: S3 refuses one of an empty object.
+async fn head(bucket: &dyn ObjectStore, key: &Path) -> object_store::Result<Vec<u8>> {
+    let found = bucket.get_opts(key, GetOptions::default()).await?;
+    let mut stream = found.into_stream();
+    let mut bytes = Vec::new();
+    while let Some(some) = stream.try_next().await? {
+        let room = MOST_BYTES - bytes.len();
+        bytes.extend(some.iter().take(room));
+        if bytes.len() == MOST_BYTES {
+            break;
+        }
+    }
+    Ok(bytes)
+}
+
+/// The default chain of the AWS SDK, as the object store asks for credentials.
+#[derive(Debug)]
+struct Chain(aws_sdk_sqs::config::SharedCredentialsProvider);
+
+#[async_trait]
+impl CredentialProvider for Chain {
+    type Credential = AwsCredential;
+
+    async fn get_credential(&self) -> object_store::Result<Arc<AwsCredential>> {
+        let found = self.0.provide_credentials().await;
+        let found = found.map_err(|error| object_store::Error::Generic {
+            store: "S3",
+            source: Box::new(error),
+        })?;
+        Ok(Arc::new(AwsCredential {
+            key_id: found.access_key_id().to_owned(),
+            secret_key: found.secret_access_key().to_owned(),
+            token: found.session_token().map(str::to_owned),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_extended_client_s_shape_is_a_pointer() {
+        let body = |class: &str| {
+            format!(r#" ["{class}", {{"s3BucketName": "payloads", "s3Key": "a/b"}}]"#)
+        };
+        for class in CLASSES {
+            let found = pointer(&body(class)).unwrap();
+            assert_eq!(
+                (found.s3_bucket_name.as_str(), found.s3_key.as_str()),
+                ("payloads", "a/b")
+            );
+        }
+        for other in [
+            body("java.lang.Runtime").as_str(),
+            "[]",
+            r#"[{"s3BucketName": "payloads", "s3Key": "a"}]"#,
+            r#"{"s3BucketName": "payloads", "s3Key": "a"}"#,
+            r#"["software.amazon.payloadoffloading.PayloadS3Pointer", {"s3BucketName": "payloads"}]"#,
+        ] {
+            assert_eq!(pointer(other), None, "{other}");
+        }
+    }
+
+    /// `a07_`: no bucket is listed, so there is no client that could reach one.
+    #[tokio::test]
+    async fn a07_a_pointer_into_a_bucket_that_is_not_listed_is_not_followed() {
+        let payloads = Payloads {
+            buckets: BTreeMap::new(),
+        };
+        let found = payloads
+            .get(&Pointer {
+                s3_bucket_name: "elsewhere".into(),
+                s3_key: "a".into(),
+            })
+            .await;
+        assert!(matches!(found, Payload::Never(why) if why.contains("buckets")));
+    }
+}

@@ -1,0 +1,201 @@
+//! One long poll, and what it brings as messages.
+//!
+//! A payload that cannot be had at the moment keeps its message back, and in a FIFO queue those behind it: they come again
+//! when their time is over, in their order. A pointer that leads nowhere we may or could read is handed over as it
+//! stands: it cannot be read, so it ends as a dead letter that says so.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_sqs::operation::receive_message::ReceiveMessageError;
+use aws_sdk_sqs::types::{
+    Message as Sent, MessageAttributeValue, MessageSystemAttributeName as System,
+};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use futures_util::future::join_all;
+use nightshift_pipeline::Message;
+use tokio::time::Instant;
+
+use super::batch::told;
+use super::held::{Held, Holding};
+use super::payload::{Payload, Payloads, Pointer, pointer};
+use crate::attributes;
+use crate::pace::Failure;
+
+/// Most messages of one poll.
+pub(super) const MOST_MESSAGES: usize = 10;
+
+/// Why a poll brought nothing.
+#[derive(Debug)]
+pub(super) struct Failed {
+    /// For people.
+    pub(super) what: String,
+    /// Whether anybody answers.
+    pub(super) failure: Failure,
+}
+
+/// What a poll brought.
+#[derive(Debug, Default)]
+pub(super) struct Polled {
+    /// The messages.
+    pub(super) messages: Vec<Message>,
+    /// A bucket is away: why messages were kept back, by this poll or by one before.
+    pub(super) away: Option<String>,
+}
+
+/// What every poll needs.
+pub(super) struct Poller {
+    pub(super) client: Client,
+    pub(super) queue_url: String,
+    pub(super) visibility_secs: u32,
+    pub(super) is_fifo: bool,
+    pub(super) payloads: Payloads,
+    pub(super) held: Mutex<Held>,
+    /// The last pointer that could not be followed: it tells when its bucket is back.
+    pub(super) away: Mutex<Option<Pointer>>,
+}
+
+impl Poller {
+    /// Waits for up to this many messages, this long.
+    pub(super) async fn poll(&self, room: usize, wait: Duration) -> Result<Polled, Failed> {
+        let call = self
+            .client
+            .receive_message()
+            .queue_url(&self.queue_url)
+            .max_number_of_messages(i32::try_from(room.min(MOST_MESSAGES)).unwrap_or(1))
+            .wait_time_seconds(i32::try_from(wait.as_secs()).unwrap_or(20))
+            .visibility_timeout(i32::try_from(self.visibility_secs).unwrap_or(i32::MAX))
+            .message_system_attribute_names(System::SentTimestamp)
+            .message_attribute_names("All");
+        let call = if self.is_fifo {
+            call.message_system_attribute_names(System::MessageGroupId)
+        } else {
+            call
+        };
+        let answer = call.send().await.map_err(|error| failed(&error))?;
+        let since = Instant::now();
+        let sent = answer.messages.unwrap_or_default();
+        let bodies = join_all(
+            sent.iter()
+                .map(|one| self.body(one.body().unwrap_or_default())),
+        )
+        .await;
+        let mut away = None;
+        let mut blocked: Vec<String> = Vec::new();
+        let mut messages = Vec::new();
+        for (sent, body) in sent.into_iter().zip(bodies) {
+            let group = system(&sent, &System::MessageGroupId);
+            if group.as_ref().is_some_and(|group| blocked.contains(group)) {
+                continue;
+            }
+            match (body, sent.message_id(), sent.receipt_handle()) {
+                (Ok(bytes), Some(id), Some(handle)) => {
+                    let holding = Holding {
+                        handle: handle.to_owned(),
+                        group,
+                        since,
+                    };
+                    self.held().insert(id.to_owned(), holding);
+                    messages.push(message(&sent, id, bytes));
+                }
+                (Err(why), ..) => {
+                    away = Some(why);
+                    blocked.extend(group);
+                }
+                _ => tracing::warn!(
+                    "SQS sent a message without an id or a handle; it will come again"
+                ),
+            }
+        }
+        if away.is_none() {
+            away = self.still_away().await;
+        }
+        Ok(Polled { messages, away })
+    }
+
+    /// Why the pointer that could not be followed still cannot. Other messages say nothing of its bucket.
+    async fn still_away(&self) -> Option<String> {
+        let pointer = self.away().clone()?;
+        match self.payloads.get(&pointer).await {
+            Payload::Later(why) => Some(why),
+            Payload::Bytes(_) | Payload::Never(_) => {
+                *self.away() = None;
+                None
+            }
+        }
+    }
+
+    fn away(&self) -> std::sync::MutexGuard<'_, Option<Pointer>> {
+        self.away.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The body, or the payload that it points to.
+    async fn body(&self, body: &str) -> Result<Vec<u8>, String> {
+        let Some(pointer) = pointer(body) else {
+            return Ok(body.as_bytes().to_vec());
+        };
+        match self.payloads.get(&pointer).await {
+            Payload::Bytes(bytes) => Ok(bytes),
+            Payload::Never(why) => {
+                tracing::warn!(
+                    why,
+                    "a pointer to a payload is not followed: it will be a dead letter"
+                );
+                Ok(body.as_bytes().to_vec())
+            }
+            Payload::Later(why) => {
+                *self.away() = Some(pointer);
+                Err(why)
+            }
+        }
+    }
+}
+
+fn system(sent: &Sent, name: &System) -> Option<String> {
+    sent.attributes()?.get(name).cloned()
+}
+
+fn message(sent: &Sent, id: &str, bytes: Vec<u8>) -> Message {
+    let mut found = BTreeMap::new();
+    if let Some(at) = system(sent, &System::SentTimestamp) {
+        found.insert("sent-timestamp".to_owned(), at);
+    }
+    for (name, value) in sent.message_attributes().into_iter().flatten() {
+        if let Some(value) = attribute(value) {
+            found.insert(attributes::name(name), value);
+        }
+    }
+    Message {
+        id: id.to_owned(),
+        bytes,
+        attributes: found,
+    }
+}
+
+/// A number is its text, bytes are base64.
+fn attribute(value: &MessageAttributeValue) -> Option<String> {
+    let bytes = || value.binary_value().map(|bytes| STANDARD.encode(bytes));
+    value.string_value().map(str::to_owned).or_else(bytes)
+}
+
+fn failed(error: &SdkError<ReceiveMessageError>) -> Failed {
+    let refused = error
+        .raw_response()
+        .is_some_and(|response| response.status().is_client_error());
+    let is_missing = error
+        .as_service_error()
+        .is_some_and(ReceiveMessageError::is_queue_does_not_exist);
+    let expired = error.code() == Some("RequestExpired");
+    Failed {
+        what: told(error),
+        failure: if refused && !is_missing && !expired {
+            Failure::Refused
+        } else {
+            Failure::Away
+        },
+    }
+}

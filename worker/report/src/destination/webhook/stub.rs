@@ -1,0 +1,102 @@
+//! A receiver on this machine: it says what it is told, and remembers what it was sent, byte for byte.
+
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+/// A header of an answer after which the connection stays open.
+pub(super) const STAYS_OPEN: &str = "x-stays-open: 1\r\n";
+
+/// One post.
+#[derive(Debug, Clone)]
+pub(super) struct Post {
+    pub(super) line: String,
+    headers: Vec<(String, String)>,
+    pub(super) body: String,
+}
+
+impl Post {
+    pub(super) fn header(&self, name: &str) -> &str {
+        let found: Vec<_> = self.headers.iter().filter(|(own, _)| own == name).collect();
+        assert_eq!(found.len(), 1, "{name} in {:?}", self.headers);
+        &found[0].1
+    }
+}
+
+pub(super) struct Stub {
+    pub(super) url: String,
+    posts: Arc<Mutex<Vec<Post>>>,
+    _tasks: JoinSet<()>,
+}
+
+impl Stub {
+    /// Says one after the other, one to a connection; an empty one hangs up without a word. The last again and again.
+    pub(super) async fn start(says: Vec<String>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/hook?key=hush", listener.local_addr().unwrap());
+        let posts: Arc<Mutex<Vec<Post>>> = Arc::default();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(serve(listener, says, Arc::clone(&posts)));
+        Self {
+            url,
+            posts,
+            _tasks: tasks,
+        }
+    }
+
+    pub(super) fn posts(&self) -> Vec<Post> {
+        self.posts.lock().unwrap().clone()
+    }
+}
+
+/// An answer.
+pub(super) fn say(status: u16, headers: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "HTTP/1.1 {status} X\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    )
+}
+
+async fn serve(listener: TcpListener, says: Vec<String>, posts: Arc<Mutex<Vec<Post>>>) {
+    let mut open = Vec::new();
+    for turn in 0.. {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let post = read(&mut stream).await;
+        posts.lock().unwrap().push(post);
+        let say = &says[turn.min(says.len() - 1)];
+        let _ = stream.write_all(say.as_bytes()).await;
+        if say.contains(STAYS_OPEN) {
+            open.push(stream);
+        } else {
+            let _ = stream.shutdown().await;
+        }
+    }
+}
+
+async fn read(stream: &mut TcpStream) -> Post {
+    let mut bytes = Vec::new();
+    loop {
+        let count = stream.read_buf(&mut bytes).await.unwrap();
+        assert!(count > 0, "the post ended too early");
+        let text = String::from_utf8_lossy(&bytes);
+        let Some((head, body)) = text.split_once("\r\n\r\n") else {
+            continue;
+        };
+        let mut lines = head.lines();
+        let line = lines.next().unwrap().to_owned();
+        let headers: Vec<(String, String)> = lines
+            .map(|line| line.split_once(": ").unwrap())
+            .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
+            .collect();
+        let post = Post {
+            line,
+            headers,
+            body: body.to_owned(),
+        };
+        if body.len() >= post.header("content-length").parse::<usize>().unwrap() {
+            return post;
+        }
+    }
+}

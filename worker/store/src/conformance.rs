@@ -1,0 +1,221 @@
+//! One suite for all stores: nothing accepted is lost, one writer per case, what is shown is shown once.
+//!
+//! A test takes a [`Fixture`], a store that is empty, and is run on SQLite and on PostgreSQL. PostgreSQL's run where
+//! NIGHTSHIFT_TEST_POSTGRES says where one is (`tests/services` starts one), and say so where it does not.
+
+/// Runs tests on both stores: each an `async fn(Fixture)`.
+macro_rules! on_both_stores {
+    ($($test:ident)+) => {
+        mod on_sqlite {
+            $(#[tokio::test]
+            async fn $test() {
+                super::$test($crate::conformance::Fixture::sqlite().await).await;
+            })+
+        }
+        mod on_postgres {
+            $(#[tokio::test]
+            async fn $test() {
+                if let Some(fixture) = $crate::conformance::Fixture::postgres().await {
+                    super::$test(fixture).await;
+                }
+            })+
+        }
+    };
+}
+
+mod admission;
+mod backlog;
+mod cases;
+mod feedback;
+mod inbox;
+mod journals;
+mod leases;
+mod ledger;
+mod lists;
+mod models_down;
+mod mutes;
+mod outbox;
+mod people;
+mod reading;
+pub(crate) mod server;
+mod spending;
+mod unread;
+mod upkeep;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use nightshift_alert::Alert;
+use nightshift_engine::Verdict;
+use nightshift_pipeline::{
+    Accepted, Admission, AdmissionPolicy, Arrival, CaseFilter, CaseId, CaseStatus, Charge, Claimed,
+    DeliveryError, Lane, Lease, Seen, Sent, StoreError,
+};
+
+use crate::options::Options;
+use crate::{PostgresStore, SqliteOptions, SqliteStore, Store};
+pub(crate) use journals::{DNS, MINER, THEFT, arrivals, at, opened, whole_journal};
+use server::TestDatabase;
+
+/// Where the data of a store under test is.
+enum Ground {
+    Sqlite(tempfile::TempDir),
+    Postgres(TestDatabase),
+}
+
+/// A store under test, and the data under it.
+pub(crate) struct Fixture {
+    pub(crate) store: Arc<dyn Store>,
+    ground: Ground,
+}
+
+pub(crate) fn options() -> Options {
+    Options::new(Duration::from_secs(30), AdmissionPolicy::default())
+}
+
+impl Fixture {
+    pub(crate) async fn sqlite() -> Self {
+        Self::on(Ground::Sqlite(tempfile::tempdir().unwrap())).await
+    }
+
+    pub(crate) async fn postgres() -> Option<Self> {
+        let database = TestDatabase::new().await?;
+        Some(Self::on(Ground::Postgres(database)).await)
+    }
+
+    async fn on(ground: Ground) -> Self {
+        let store = open(&ground, options(), false).await;
+        Self { store, ground }
+    }
+
+    pub(crate) fn is_sqlite(&self) -> bool {
+        matches!(self.ground, Ground::Sqlite(_))
+    }
+
+    /// The store as a second worker has it, in a process of its own that is there for longer than this one.
+    pub(crate) async fn another(&self, options: Options) -> Arc<dyn Store> {
+        open(&self.ground, options, true).await
+    }
+
+    /// Runs statements behind the store's back, as another program does. `{raw}` is the table of messages.
+    pub(crate) async fn execute(&self, sql: &str) {
+        match &self.ground {
+            Ground::Sqlite(folder) => {
+                let sql = sql.replace("{raw}", "raw_messages");
+                sqlite(folder).execute_batch(&sql).unwrap();
+            }
+            Ground::Postgres(database) => {
+                let client = database.client().await;
+                let sql = sql.replace("{raw}", "raw_alerts");
+                client.batch_execute(&sql).await.unwrap();
+            }
+        }
+    }
+
+    /// What a statement answers, as text.
+    pub(crate) async fn texts(&self, sql: &str) -> Vec<Vec<String>> {
+        match &self.ground {
+            Ground::Sqlite(folder) => {
+                let connection = sqlite(folder);
+                let sql = sql.replace("{raw}", "raw_messages");
+                let mut statement = connection.prepare(&sql).unwrap();
+                let columns = statement.column_count();
+                let text = |row: &rusqlite::Row<'_>, column| match row.get_unwrap(column) {
+                    rusqlite::types::Value::Null => String::new(),
+                    rusqlite::types::Value::Integer(number) => number.to_string(),
+                    rusqlite::types::Value::Real(number) => number.to_string(),
+                    rusqlite::types::Value::Text(text) => text,
+                    rusqlite::types::Value::Blob(bytes) => format!("{bytes:?}"),
+                };
+                let rows = statement
+                    .query_map([], |row| Ok((0..columns).map(|at| text(row, at)).collect()))
+                    .unwrap();
+                rows.collect::<Result<_, _>>().unwrap()
+            }
+            Ground::Postgres(database) => {
+                let sql = sql.replace("{raw}", "raw_alerts");
+                database.texts(&sql).await
+            }
+        }
+    }
+
+    pub(crate) async fn count(&self, sql: &str) -> i64 {
+        self.texts(sql).await[0][0].parse().unwrap()
+    }
+
+    /// Lets the time of a lease pass.
+    pub(crate) async fn expire(&self, lease: &Lease) {
+        let past = if self.is_sqlite() {
+            "0"
+        } else {
+            "clock_timestamp() - interval '1 second'"
+        };
+        let id = &lease.case_id.0;
+        self.execute(&format!(
+            "UPDATE cases SET lease_until = {past} WHERE id = '{id}'"
+        ))
+        .await;
+    }
+
+    pub(crate) async fn accept(&self, bytes: &[u8]) -> Accepted {
+        self.store.accept(arrivals(bytes)).await.unwrap().remove(0)
+    }
+
+    pub(crate) async fn take(&self, arrival: Arrival) -> Accepted {
+        self.store.accept(vec![arrival]).await.unwrap().remove(0)
+    }
+
+    pub(crate) async fn claim(&self) -> Claimed {
+        self.store.claim(Lane::Any, 1).await.unwrap().remove(0)
+    }
+}
+
+async fn open(ground: &Ground, options: Options, another: bool) -> Arc<dyn Store> {
+    match ground {
+        Ground::Sqlite(folder) => {
+            let store = SqliteStore::open(&SqliteOptions {
+                path: path(folder),
+                lease: options.lease,
+                admission: options.admission,
+            })
+            .unwrap();
+            if another {
+                Arc::new(store.of_process(std::os::unix::process::parent_id()))
+            } else {
+                Arc::new(store)
+            }
+        }
+        Ground::Postgres(database) => {
+            Arc::new(PostgresStore::open(database.url(), options).await.unwrap())
+        }
+    }
+}
+
+fn path(folder: &tempfile::TempDir) -> std::path::PathBuf {
+    folder.path().join("deep/er/cases.db")
+}
+
+fn sqlite(folder: &tempfile::TempDir) -> rusqlite::Connection {
+    let connection = rusqlite::Connection::open(path(folder)).unwrap();
+    connection.busy_timeout(Duration::from_secs(10)).unwrap();
+    connection
+}
+
+pub(crate) fn case_of(accepted: &Accepted) -> CaseId {
+    accepted.case_id.clone().unwrap()
+}
+
+pub(crate) async fn conclude(store: &Arc<dyn Store>, claimed: &Claimed) {
+    conclude_as(store, claimed, Verdict::Inconclusive).await;
+}
+
+pub(crate) async fn conclude_as(store: &Arc<dyn Store>, claimed: &Claimed, verdict: Verdict) {
+    let (events, mut closing) = whole_journal(claimed);
+    closing.conclusion.verdict = verdict;
+    let lease = &claimed.lease;
+    store
+        .append(lease, &events, Charge::default())
+        .await
+        .unwrap();
+    store.conclude(lease, &closing).await.unwrap();
+}

@@ -1,0 +1,288 @@
+//! Alerts that come again: sightings, revisions now and later, what takes another's place, states at the feed, storms.
+
+use nightshift_alert::{Content, Indicator, IndicatorKind, Role, Severity};
+use nightshift_pipeline::{Change, SetAside};
+
+use super::*;
+
+on_both_stores! {
+    a23_a_concluded_case_is_triaged_again_when_somebody_else_acts
+    what_waits_is_replaced_until_its_triage_has_begun
+    what_runs_is_run_again_when_it_ends_and_only_the_latest_waits
+    three_revisions_a_day_and_every_rise_in_severity
+    what_is_older_never_wins
+    a_state_at_the_feed_is_noted_on_its_case_and_else_set_aside
+    a_storm_is_one_case_with_members
+    run_always_triages
+    a_report_tells_what_arrived_until_the_case_ended
+}
+
+/// A real finding of medium severity that came at this second, changed.
+pub(super) fn arrival(second: i64, change: impl FnOnce(&mut Alert)) -> Arrival {
+    let mut arrival = arrivals(DNS).remove(0);
+    arrival.at = at(second);
+    let alert = &mut arrival.alert;
+    alert.severity = Severity::Medium;
+    alert.state.sample = false;
+    alert.times.updated = None;
+    change(alert);
+    let addresses: Vec<_> = alert.with_role(Role::Actor).collect();
+    let state = &alert.state;
+    let content = format!("{} {} {state:?} {addresses:?}", alert.kind, alert.severity);
+    alert.content = Content(content);
+    arrival
+}
+
+/// Another actor.
+fn actor(last: u8) -> impl FnOnce(&mut Alert) {
+    move |alert| {
+        let address = format!("198.51.100.{last}");
+        let actor = Indicator::new(IndicatorKind::Ip, address, Role::Actor);
+        alert.indicators.push(actor);
+    }
+}
+
+impl Fixture {
+    /// A concluded case.
+    async fn concluded(&self) -> CaseId {
+        self.take(arrival(0, |_| {})).await;
+        let claimed = self.claim().await;
+        conclude_as(&self.store, &claimed, Verdict::TruePositive).await;
+        claimed.lease.case_id
+    }
+}
+
+async fn a23_a_concluded_case_is_triaged_again_when_somebody_else_acts(fixture: Fixture) {
+    let id = fixture.concluded().await;
+    let again = fixture.take(arrival(10, actor(7))).await;
+    assert_eq!(
+        again.admission,
+        Admission::Revision(id.clone(), Change::Actor)
+    );
+    let view = fixture.store.view(&id.0).await.unwrap();
+    assert_eq!(
+        (view.row.revision, view.row.status),
+        (2, CaseStatus::Queued)
+    );
+    let claimed = fixture.claim().await;
+    assert!(claimed.alert.knows(IndicatorKind::Ip, "198.51.100.7"));
+    assert_eq!((claimed.lease.revision, claimed.events.len()), (2, 0));
+    conclude_as(&fixture.store, &claimed, Verdict::TruePositive).await;
+    let same = fixture.take(arrival(20, actor(7))).await;
+    assert_eq!(same.admission, Admission::Sighting(id, Seen::Same));
+}
+
+async fn what_waits_is_replaced_until_its_triage_has_begun(fixture: Fixture) {
+    let first = fixture.take(arrival(0, |_| {})).await;
+    let id = case_of(&first);
+    let second = fixture.take(arrival(1, actor(7))).await;
+    assert_eq!(
+        second.admission,
+        Admission::Replaced(id.clone(), Change::Actor)
+    );
+    let claimed = fixture.claim().await;
+    assert!(claimed.alert.knows(IndicatorKind::Ip, "198.51.100.7"));
+    assert_eq!(claimed.lease.revision, 1);
+    // Given back after it was opened: its journal is about this alert, which must stay.
+    let event = opened(&claimed.alert, &id.0);
+    fixture
+        .store
+        .append(&claimed.lease, &[event], Charge::default())
+        .await
+        .unwrap();
+    fixture.store.release(&claimed.lease).await.unwrap();
+    let third = fixture.take(arrival(2, actor(8))).await;
+    assert_eq!(
+        third.admission,
+        Admission::Revision(id.clone(), Change::Actor)
+    );
+    let view = fixture.store.view(&id.0).await.unwrap();
+    assert_eq!((view.row.revision, view.events.len()), (1, 1));
+}
+
+async fn what_runs_is_run_again_when_it_ends_and_only_the_latest_waits(fixture: Fixture) {
+    fixture.take(arrival(0, |_| {})).await;
+    let claimed = fixture.claim().await;
+    let id = claimed.lease.case_id.clone();
+    let later = fixture.take(arrival(1, actor(7))).await;
+    assert_eq!(
+        later.admission,
+        Admission::Revision(id.clone(), Change::Actor)
+    );
+    let latest = fixture
+        .take(arrival(2, |alert| {
+            actor(8)(alert);
+            alert.severity = Severity::High;
+        }))
+        .await;
+    assert_eq!(
+        latest.admission,
+        Admission::Replaced(id.clone(), Change::Severity)
+    );
+    let milder = fixture.take(arrival(3, actor(9))).await;
+    assert_eq!(
+        milder.admission,
+        Admission::Revision(id.clone(), Change::Actor)
+    );
+    conclude(&fixture.store, &claimed).await;
+    let second = fixture.claim().await;
+    assert_eq!(
+        (second.lease.revision, second.alert.severity),
+        (2, Severity::High)
+    );
+    assert!(second.alert.knows(IndicatorKind::Ip, "198.51.100.8"));
+    conclude(&fixture.store, &second).await;
+    let third = fixture.claim().await;
+    assert!(third.alert.knows(IndicatorKind::Ip, "198.51.100.9"));
+    conclude(&fixture.store, &third).await;
+    assert!(fixture.store.claim(Lane::Any, 9).await.unwrap().is_empty());
+    let view = fixture.store.view(&id.0).await.unwrap();
+    assert_eq!(
+        (view.row.revision, view.row.status),
+        (3, CaseStatus::Concluded)
+    );
+}
+
+async fn three_revisions_a_day_and_every_rise_in_severity(fixture: Fixture) {
+    let id = fixture.concluded().await;
+    let again = async |arrival: Arrival| {
+        let accepted = fixture.take(arrival).await;
+        for claimed in fixture.store.claim(Lane::Any, 9).await.unwrap() {
+            conclude_as(&fixture.store, &claimed, Verdict::TruePositive).await;
+        }
+        accepted.admission
+    };
+    for last in 1..=3 {
+        let found = again(arrival(60 * i64::from(last), actor(last))).await;
+        assert_eq!(found, Admission::Revision(id.clone(), Change::Actor));
+    }
+    let found = again(arrival(300, actor(4))).await;
+    let too_often = Seen::TooOften(Change::Actor);
+    assert_eq!(found, Admission::Sighting(id.clone(), too_often));
+    let found = again(arrival(400, |alert| alert.severity = Severity::High)).await;
+    assert_eq!(found, Admission::Revision(id.clone(), Change::Severity));
+    let day_later = 86_400 + 500;
+    let found = again(arrival(day_later, |alert| {
+        alert.severity = Severity::High;
+        actor(5)(alert);
+    }))
+    .await;
+    assert_eq!(found, Admission::Revision(id.clone(), Change::Actor));
+    let view = fixture.store.view(&id.0).await.unwrap();
+    assert_eq!(view.sightings[0].note.as_deref(), Some("too_often:actor"));
+}
+
+async fn what_is_older_never_wins(fixture: Fixture) {
+    let updated = |second: i64, severity: Severity| {
+        arrival(0, move |alert| {
+            alert.times.updated = Some(at(second));
+            alert.severity = severity;
+        })
+    };
+    let first = fixture.take(updated(100, Severity::Medium)).await;
+    let older = fixture.take(updated(99, Severity::Critical)).await;
+    assert_eq!(
+        older.admission,
+        Admission::Sighting(case_of(&first), Seen::Older)
+    );
+    assert_eq!(fixture.claim().await.alert.severity, Severity::Medium);
+}
+
+async fn a_state_at_the_feed_is_noted_on_its_case_and_else_set_aside(fixture: Fixture) {
+    let archived = |alert: &mut Alert| alert.state.archived = true;
+    let alone = fixture
+        .take(arrival(0, |alert| {
+            archived(alert);
+            alert.key.id = "another".into();
+        }))
+        .await;
+    assert_eq!(alone.admission, Admission::SetAside(SetAside::Archived));
+    assert_eq!(alone.case_id, None);
+    let id = fixture.concluded().await;
+    let noted = fixture.take(arrival(10, archived)).await;
+    let at_feed = Seen::AtFeed(SetAside::Archived);
+    assert_eq!(noted.admission, Admission::Sighting(id.clone(), at_feed));
+    let active = fixture.take(arrival(20, |_| {})).await;
+    assert_eq!(
+        active.admission,
+        Admission::Revision(id.clone(), Change::State)
+    );
+    let active = fixture.take(arrival(30, |_| {})).await;
+    assert_eq!(active.admission, Admission::Sighting(id, Seen::Same));
+}
+
+async fn a_storm_is_one_case_with_members(fixture: Fixture) {
+    let nth = |second: i64, number: i64| {
+        arrival(second, |alert| alert.key.id = format!("finding {number}"))
+    };
+    let batch = (0..25).map(|number| nth(number, number)).collect();
+    let accepted = fixture.store.accept(batch).await.unwrap();
+    let first = case_of(&accepted[0]);
+    let news = accepted
+        .iter()
+        .filter(|one| one.admission == Admission::New);
+    assert_eq!(news.count(), 20);
+    let member = Admission::Member(first.clone());
+    assert!(accepted[20..].iter().all(|one| one.admission == member));
+    let view = fixture.store.view(&first.0).await.unwrap();
+    assert_eq!((view.row.members, view.members.len()), (5, 5));
+    assert!(
+        view.members[0].key.ends_with("finding 24"),
+        "{:?}",
+        view.members
+    );
+    let again = fixture.take(nth(30, 22)).await;
+    assert_eq!(again.admission, Admission::Sighting(first, Seen::Same));
+    let risen = fixture
+        .take(arrival(31, |alert| {
+            alert.key.id = "finding 22".into();
+            alert.severity = Severity::High;
+        }))
+        .await;
+    assert_eq!(risen.admission, Admission::New, "severe ones never drown");
+    let elsewhere = fixture
+        .take(arrival(32, |alert| {
+            alert.key.id = "finding 40".into();
+            alert.account = Some("999988887777".into());
+        }))
+        .await;
+    assert_eq!(elsewhere.admission, Admission::New);
+    assert_eq!(fixture.take(nth(900, 50)).await.admission, Admission::New);
+}
+
+async fn run_always_triages(fixture: Fixture) {
+    let asked = |second: i64| {
+        let mut arrival = arrival(second, |alert| alert.state.archived = true);
+        arrival.always = true;
+        arrival
+    };
+    let first = fixture.take(asked(0)).await;
+    assert_eq!(first.admission, Admission::New);
+    let id = case_of(&first);
+    assert_eq!(
+        fixture.take(asked(1)).await.admission,
+        Admission::GoOn(id.clone())
+    );
+    for second in 2..9 {
+        let claimed = fixture.claim().await;
+        conclude(&fixture.store, &claimed).await;
+        let again = fixture.take(asked(second)).await.admission;
+        assert_eq!(again, Admission::Revision(id.clone(), Change::Asked));
+    }
+}
+
+async fn a_report_tells_what_arrived_until_the_case_ended(fixture: Fixture) {
+    let id = case_of(&fixture.accept(DNS).await).0;
+    // In one batch with what is triaged or after it: both are told.
+    let mut batch = arrivals(DNS);
+    batch.extend(arrivals(DNS));
+    fixture.store.accept(batch).await.unwrap();
+    let claimed = fixture.claim().await;
+    fixture.accept(DNS).await;
+    conclude(&fixture.store, &claimed).await;
+    fixture.accept(DNS).await;
+    let view = fixture.store.view(&id).await.unwrap();
+    let report = view.report.unwrap();
+    assert_eq!((report.alert.sightings, report.alert.members), (3, 0));
+    assert_eq!(view.row.sightings, 4);
+}

@@ -1,0 +1,109 @@
+//! Messages of real products, and the journal of a case that was triaged.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use chrono::{DateTime, TimeZone, Utc};
+use nightshift_alert::{Alert, ReadOptions};
+use nightshift_engine::{
+    AnalystKind, Cost, Event, EventBody, JOURNAL_VERSION, Limits, Opened, Outcome, ToolOutput,
+};
+use nightshift_pipeline::{
+    Arrival, CaseStatus, Charge, Claimed, Closing, Message, Sender, build_report, read_message,
+};
+use serde_json::json;
+
+pub(crate) const DNS: &[u8] =
+    include_bytes!("../../../../tests/fixtures/alerts/guardduty-finding.json");
+pub(crate) const MINER: &[u8] =
+    include_bytes!("../../../../tests/fixtures/alerts/scc-crypto-miner.json");
+pub(crate) const THEFT: &[u8] = include_bytes!(
+    "../../../../tests/fixtures/alerts/guardduty-eventbridge-credential-exfiltration.json"
+);
+
+pub(crate) fn at(second: i64) -> DateTime<Utc> {
+    Utc.timestamp_opt(1_772_419_000 + second, 0).unwrap()
+}
+
+pub(crate) fn arrivals(bytes: &[u8]) -> Vec<Arrival> {
+    let message = Message {
+        id: "1".into(),
+        bytes: bytes.to_vec(),
+        attributes: BTreeMap::new(),
+    };
+    read_message("test", &message, &ReadOptions::default(), at(0))
+}
+
+pub(crate) fn opened(alert: &Alert, case_id: &str) -> Event {
+    Event::new(
+        at(1),
+        EventBody::Opened(Box::new(Opened {
+            version: JOURNAL_VERSION,
+            case_id: case_id.into(),
+            revision: 1,
+            alert: Arc::new(alert.clone()),
+            profile: "default".into(),
+            analyst: AnalystKind::Playbook,
+            models: Vec::new(),
+            limits: Limits::default(),
+            reserve: Cost::default(),
+            tools: Arc::new([]),
+            actions: Arc::new([]),
+            conduct: nightshift_engine::Conduct::default(),
+            delimiter: String::new(),
+            prompts: String::new(),
+        })),
+    )
+}
+
+/// The journal of a case that looked at earlier cases and ended in a plain conclusion.
+pub(crate) fn whole_journal(claimed: &Claimed) -> (Vec<Event>, Closing) {
+    let mut events = vec![
+        opened(&claimed.alert, &claimed.lease.case_id.0),
+        Event::new(
+            at(1),
+            EventBody::Claimed {
+                epoch: claimed.lease.epoch,
+            },
+        ),
+    ];
+    let mut started_and_finished = |id: nightshift_engine::CommandId, outcome| {
+        events.push(Event::new(
+            at(2),
+            EventBody::Started {
+                id: id.clone(),
+                attempt: 1,
+                reserved: Cost::default(),
+            },
+        ));
+        events.push(Event::new(
+            at(3),
+            EventBody::Finished {
+                id,
+                outcome: Box::new(outcome),
+                cost: Cost::default(),
+                degraded: None,
+                model: None,
+            },
+        ));
+    };
+    started_and_finished(
+        nightshift_engine::CommandId::past_cases(),
+        Outcome::Called(ToolOutput::of(json!({"cases": [], "found": 0}))),
+    );
+    let conclusion = nightshift_engine::conclusion(&nightshift_engine::fold(&events)).unwrap();
+    let last = Event::new(at(4), EventBody::Concluded(Box::new(conclusion.clone())));
+    let mut all = events.clone();
+    all.push(last.clone());
+    let report = build_report(&nightshift_engine::fold(&all), &Sender::default()).unwrap();
+    let closing = Closing {
+        events: vec![last],
+        charge: Charge::default(),
+        status: CaseStatus::Concluded,
+        conclusion,
+        report,
+        destinations: vec!["soc".into()],
+        wants_model: false,
+    };
+    (events, closing)
+}

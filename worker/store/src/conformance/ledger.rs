@@ -1,0 +1,207 @@
+//! The ledger: every accepted alert stands in it once, in one place, and the place is true.
+
+use nightshift_alert::Severity;
+use nightshift_pipeline::{Match, Mute};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+
+use super::admission::arrival;
+use super::*;
+
+on_both_stores! {
+    g2_every_accepted_alert_is_in_exactly_one_place
+}
+
+/// What may happen to a store.
+#[derive(Debug, Clone)]
+enum Happens {
+    Arrive(Vec<Came>),
+    Triage(usize),
+    Cancel,
+    Retry,
+}
+
+/// An alert that comes.
+#[derive(Debug, Clone)]
+struct Came {
+    key: u8,
+    severity: usize,
+    content: u8,
+    kind: u8,
+}
+
+fn came() -> impl Strategy<Value = Came> {
+    (0..12_u8, 0..5_usize, 0..4_u8, 0..12_u8).prop_map(|(key, severity, content, kind)| Came {
+        key,
+        severity,
+        content,
+        kind,
+    })
+}
+
+fn happens() -> impl Strategy<Value = Happens> {
+    prop_oneof![
+        3 => prop::collection::vec(came(), 1..8).prop_map(Happens::Arrive),
+        1 => (0..4_usize).prop_map(Happens::Triage),
+        1 => prop_oneof![Just(Happens::Cancel), Just(Happens::Retry)],
+    ]
+}
+
+fn to_arrival(came: &Came, second: i64) -> Arrival {
+    if came.kind == 0 {
+        return arrivals(b"nonsense").remove(0);
+    }
+    arrival(second, |alert| {
+        alert.key.id = format!("finding {}", came.key);
+        alert.severity = Severity::ALL[came.severity];
+        alert.action = Some(format!("action {}", came.content));
+        alert.state.archived = came.kind == 1;
+        alert.class = (came.kind == 2).then(|| "VULNERABILITY".to_owned());
+        alert.account = Some(if came.kind == 3 { "muted" } else { "other" }.to_owned());
+    })
+}
+
+fn policy() -> AdmissionPolicy {
+    let mute = Mute {
+        name: "noise".into(),
+        when: Match {
+            account: vec!["muted".into()],
+            ..Match::default()
+        },
+        severity: Severity::High,
+        until: at(1_000_000),
+        why: "a test".into(),
+        by: "us".into(),
+    };
+    AdmissionPolicy {
+        storm_cases: 3,
+        mutes: vec![mute],
+        ..AdmissionPolicy::default()
+    }
+}
+
+/// Counts over the tables themselves, each of which must be 0: what stands in no place, or in more than one.
+const WRONG: [(&str, &str); 8] = [
+    (
+        "a message without an arrival, or with two",
+        "SELECT count(*) FROM {raw} r WHERE (SELECT count(*) FROM arrivals a WHERE a.raw_id = r.id) <> 1",
+    ),
+    (
+        "arrivals and places",
+        "SELECT (SELECT count(*) FROM arrivals) - (SELECT count(*) FROM places)",
+    ),
+    (
+        "new ones and cases",
+        "SELECT (SELECT count(*) FROM arrivals WHERE outcome = 'new') - (SELECT count(*) FROM cases)",
+    ),
+    (
+        "sightings",
+        "SELECT count(*) FROM {raw} r JOIN arrivals a ON a.raw_id = r.id \
+         WHERE (a.outcome = 'sighting') <> EXISTS (SELECT 1 FROM sightings s WHERE s.raw_id = r.id AND s.case_id = a.case_id)",
+    ),
+    (
+        "members",
+        "SELECT count(*) FROM cases c WHERE c.members <> \
+         (SELECT count(*) FROM arrivals a WHERE a.case_id = c.id AND a.outcome = 'member')",
+    ),
+    (
+        "revisions, and what waits to be one",
+        "SELECT (SELECT count(*) FROM arrivals WHERE outcome = 'revision') \
+         - (SELECT count(*) FROM alerts WHERE revision > 1 AND why <> 'asked') - (SELECT count(*) FROM pending_revisions)",
+    ),
+    (
+        "what was called off",
+        "SELECT (SELECT count(*) FROM places WHERE place = 'cancelled' AND why = 'ana') - (SELECT count(*) FROM arrivals a \
+         JOIN cases c ON c.id = a.case_id WHERE c.status = 'cancelled' AND a.dead_letter_id IS NULL \
+         AND a.outcome NOT IN ('sighting', 'member'))",
+    ),
+    (
+        "dead letters",
+        "SELECT (SELECT count(*) FROM places WHERE place = 'dead_letter') - (SELECT count(*) FROM dead_letters)",
+    ),
+];
+
+async fn check(fixture: &Fixture, accepted: usize) {
+    for (what, sql) in WRONG {
+        assert_eq!(fixture.count(sql).await, 0, "{what}");
+    }
+    let total = fixture.count("SELECT count(*) FROM places").await;
+    assert_eq!(usize::try_from(total), Ok(accepted));
+}
+
+/// Some cases of this status.
+async fn listed(store: &Arc<dyn Store>, status: CaseStatus) -> Vec<nightshift_pipeline::CaseRow> {
+    let filter = CaseFilter {
+        status: Some(status),
+        limit: 2,
+        ..CaseFilter::default()
+    };
+    store.list(&filter).await.unwrap()
+}
+
+/// Plays a story on a store that knows other keys already, or none.
+async fn play(
+    fixture: &Fixture,
+    store: &Arc<dyn Store>,
+    round: usize,
+    story: Vec<Happens>,
+) -> usize {
+    let (mut second, mut total) = (0, 0);
+    for one in story {
+        second += 1;
+        match one {
+            Happens::Arrive(batch) => {
+                let mut batch: Vec<_> = batch.iter().map(|one| to_arrival(one, second)).collect();
+                for arrival in &mut batch {
+                    arrival.alert.key.account = format!("round {round}");
+                }
+                total += batch.len();
+                for accepted in store.accept(batch).await.unwrap() {
+                    let is_hidden = matches!(
+                        accepted.admission,
+                        Admission::Muted(_) | Admission::SetAside(_)
+                    );
+                    assert_eq!(accepted.case_id.is_none(), is_hidden, "{accepted:?}");
+                }
+            }
+            Happens::Cancel => {
+                for row in listed(store, CaseStatus::Queued).await {
+                    store.cancel(&row.id.0, "ana", at(second)).await.unwrap();
+                }
+            }
+            Happens::Retry => {
+                for row in listed(store, CaseStatus::Cancelled).await {
+                    store.retry(&row.id.0).await.unwrap();
+                }
+            }
+            Happens::Triage(most) => {
+                for claimed in store.claim(Lane::Any, most).await.unwrap() {
+                    conclude_as(store, &claimed, Verdict::TruePositive).await;
+                }
+            }
+        }
+    }
+    let places = fixture.store.places().await.unwrap();
+    let sum: u64 = places.iter().map(|place| place.alerts).sum();
+    assert_eq!(
+        i64::try_from(sum),
+        Ok(fixture.count("SELECT count(*) FROM arrivals").await)
+    );
+    total
+}
+
+/// Every story on the same store: they differ in their keys, and meet in their storms.
+async fn g2_every_accepted_alert_is_in_exactly_one_place(fixture: Fixture) {
+    let mut options = options();
+    options.admission = policy();
+    let store = fixture.another(options).await;
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::default());
+    let stories = prop::collection::vec(happens(), 1..14);
+    let mut total = 0;
+    for round in 0..32 {
+        let story = stories.new_tree(&mut runner).unwrap().current();
+        println!("{story:?}");
+        total += play(&fixture, &store, round, story).await;
+        check(&fixture, total).await;
+    }
+}

@@ -1,0 +1,153 @@
+//! What waits for a model while all are down, and what is triaged again when they are back (F21).
+
+use nightshift_alert::Severity;
+use nightshift_pipeline::Waited;
+
+use super::admission::arrival;
+use super::*;
+
+on_both_stores! {
+    f21_only_what_waited_long_enough_is_taken
+    f21_a_suspect_waits_as_long_as_the_others
+    f21_giving_back_burns_neither_attempt_nor_crash_nor_journal
+    f21_what_wanted_a_model_is_triaged_again_once_and_the_most_severe_first
+    f21_a_model_that_was_missing_is_no_revision_of_the_day
+}
+
+const WAITED: Waited = Waited {
+    urgent: Duration::from_secs(120),
+    others: Duration::from_secs(900),
+};
+
+impl Fixture {
+    async fn numbered(&self, number: i64, severity: Severity) -> CaseId {
+        let arrival = arrival(number, |alert| {
+            alert.key.id = format!("finding {number}");
+            alert.severity = severity;
+        });
+        case_of(&self.take(arrival).await)
+    }
+
+    async fn waited(&self, lane: Lane) -> Vec<CaseId> {
+        let claimed = self.store.claim_waited(lane, 9, WAITED).await.unwrap();
+        claimed.into_iter().map(|one| one.lease.case_id).collect()
+    }
+}
+
+/// Concludes a case as rules do that a model ought to look at.
+async fn conclude_without_model(fixture: &Fixture, claimed: &Claimed) {
+    let (events, mut closing) = whole_journal(claimed);
+    closing.wants_model = true;
+    let (store, lease) = (&fixture.store, &claimed.lease);
+    store
+        .append(lease, &events, Charge::default())
+        .await
+        .unwrap();
+    store.conclude(lease, &closing).await.unwrap();
+}
+
+async fn f21_only_what_waited_long_enough_is_taken(fixture: Fixture) {
+    let urgent = fixture.numbered(1, Severity::High).await;
+    let critical = fixture.numbered(2, Severity::Critical).await;
+    let medium = fixture.numbered(3, Severity::Medium).await;
+    let low = fixture.numbered(4, Severity::Low).await;
+    assert!(fixture.waited(Lane::Any).await.is_empty());
+    for (id, seconds) in [(&urgent, 130), (&critical, 60), (&medium, 600), (&low, 910)] {
+        fixture.let_wait(id, seconds).await;
+    }
+    assert_eq!(fixture.waited(Lane::Urgent).await, [urgent]);
+    assert_eq!(fixture.waited(Lane::Any).await, [low]);
+    let zero = Waited {
+        urgent: Duration::ZERO,
+        others: Duration::ZERO,
+    };
+    let rest = fixture.store.claim_waited(Lane::Any, 9, zero).await;
+    let rest = rest.unwrap().into_iter().map(|one| one.lease.case_id);
+    let rest: Vec<_> = rest.collect();
+    assert_eq!(rest, [critical, medium], "in the order of every claim");
+}
+
+async fn f21_a_suspect_waits_as_long_as_the_others(fixture: Fixture) {
+    let id = fixture.numbered(1, Severity::High).await;
+    fixture.execute("UPDATE cases SET crashes = 2").await;
+    assert!(fixture.waited(Lane::Any).await.is_empty());
+    fixture.let_wait(&id, 130).await;
+    assert_eq!(fixture.waited(Lane::Any).await, [id]);
+}
+
+async fn f21_giving_back_burns_neither_attempt_nor_crash_nor_journal(fixture: Fixture) {
+    let id = case_of(&fixture.accept(MINER).await);
+    let first = fixture.claim().await;
+    let events = [opened(&first.alert, &id.0)];
+    let store = &fixture.store;
+    store
+        .append(&first.lease, &events, Charge::default())
+        .await
+        .unwrap();
+    store.release(&first.lease).await.unwrap();
+    for _ in 0..9 {
+        fixture.let_wait(&id, 130).await;
+        let claimed = store.claim_waited(Lane::Any, 9, WAITED).await;
+        let claimed = claimed.unwrap().remove(0);
+        assert_eq!(claimed.crashes, 0);
+        assert_eq!(claimed.events, events);
+        store.release(&claimed.lease).await.unwrap();
+        assert!(fixture.waited(Lane::Any).await.is_empty(), "it waits anew");
+    }
+    let row = store.view(&id.0).await.unwrap().row;
+    assert_eq!((row.revision, row.status), (1, CaseStatus::Queued));
+}
+
+async fn f21_what_wanted_a_model_is_triaged_again_once_and_the_most_severe_first(fixture: Fixture) {
+    let store = &fixture.store;
+    let low = fixture.numbered(1, Severity::Low).await;
+    let critical = fixture.numbered(2, Severity::Critical).await;
+    let plain = fixture.numbered(3, Severity::Medium).await;
+    for claimed in store.claim(Lane::Any, 9).await.unwrap() {
+        if claimed.lease.case_id == plain {
+            conclude(store, &claimed).await;
+        } else {
+            conclude_without_model(&fixture, &claimed).await;
+        }
+    }
+    assert!(store.claim(Lane::Any, 9).await.unwrap().is_empty());
+    for id in [&critical, &low] {
+        assert_eq!(store.again_with_models(1).await.unwrap(), 1);
+        let claimed = fixture.claim().await;
+        assert_eq!(claimed.lease.case_id, *id);
+        assert_eq!((claimed.lease.revision, claimed.events.len()), (2, 0));
+        assert_eq!(claimed.crashes, 0);
+        conclude(store, &claimed).await;
+    }
+    assert_eq!(store.again_with_models(9).await.unwrap(), 0);
+    let due = store.due("soc", 9).await.unwrap();
+    let version = |id: &CaseId| {
+        let found = due.iter().find(|one| one.case_id == *id);
+        found.map(|one| one.version)
+    };
+    assert_eq!((version(&critical), version(&plain)), (Some(2), Some(1)));
+    let times = "SELECT count(DISTINCT received_at) FROM alerts";
+    assert_eq!(fixture.count(times).await, 3, "they came when they came");
+}
+
+async fn f21_a_model_that_was_missing_is_no_revision_of_the_day(fixture: Fixture) {
+    let id = fixture.numbered(1, Severity::Medium).await;
+    for _ in 0..5 {
+        let claimed = fixture.claim().await;
+        conclude_without_model(&fixture, &claimed).await;
+        assert_eq!(fixture.store.again_with_models(9).await.unwrap(), 1);
+    }
+    let claimed = fixture.claim().await;
+    conclude_without_model(&fixture, &claimed).await;
+    let changed = arrival(60, |alert| {
+        alert.key.id = "finding 1".into();
+        alert.kind = "Another:Type".into();
+    });
+    let accepted = fixture.take(changed).await;
+    assert!(
+        matches!(&accepted.admission, Admission::Revision(case, _) if *case == id),
+        "{accepted:?}"
+    );
+    let left = fixture.store.again_with_models(9).await.unwrap();
+    assert_eq!(left, 0, "the new revision has a model, if there is one");
+}

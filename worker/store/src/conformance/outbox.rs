@@ -1,0 +1,237 @@
+//! Deliveries: wished, tried, shown.
+
+use nightshift_pipeline::{DeliveryRow, Due};
+
+use super::*;
+
+on_both_stores! {
+    a_conclusion_wishes_deliveries_and_a_delivery_is_wished_once
+    one_process_at_a_time_serves_a_destination
+    f26_a_try_of_which_nothing_was_heard_leaves_its_report_in_doubt
+    f02_a_process_that_was_frozen_before_it_began_sends_nothing
+    f26_an_answer_that_was_lost_is_asked_for_later_and_stays_in_doubt
+    what_becomes_of_an_old_version_does_not_put_off_a_new_one
+    what_never_will_be_shown_is_seen_and_is_shown_elsewhere
+}
+
+fn never() -> DeliveryError {
+    DeliveryError::Never {
+        what: "channel_not_found".into(),
+    }
+}
+
+fn busy() -> DeliveryError {
+    DeliveryError::Later {
+        what: "busy".into(),
+        after_secs: None,
+    }
+}
+
+impl Fixture {
+    /// The report that is due.
+    async fn due(&self) -> Due {
+        let mut due = self.store.due("soc", 10).await.unwrap();
+        assert_eq!(due.len(), 1);
+        due.remove(0)
+    }
+
+    async fn concluded_case(&self) -> CaseId {
+        let accepted = self.accept(MINER).await;
+        conclude(&self.store, &self.claim().await).await;
+        case_of(&accepted)
+    }
+
+    /// A new version is wished: the case was triaged again.
+    async fn concluded_again(&self) {
+        let mut again = arrivals(MINER).remove(0);
+        again.always = true;
+        self.take(again).await;
+        conclude(&self.store, &self.claim().await).await;
+    }
+
+    async fn deliveries(&self, id: &CaseId) -> Vec<DeliveryRow> {
+        self.store.view(&id.0).await.unwrap().deliveries
+    }
+}
+
+async fn one_process_at_a_time_serves_a_destination(fixture: Fixture) {
+    let (store, lease) = (&fixture.store, Duration::from_secs(30));
+    let other = fixture.another(options()).await;
+    assert!(store.serve("soc", "one", lease).await.unwrap());
+    assert!(!other.serve("soc", "two", lease).await.unwrap());
+    assert!(other.serve("tickets", "two", lease).await.unwrap());
+    assert!(store.serve("soc", "one", lease).await.unwrap(), "it stays");
+    other.leave("soc", "two").await.unwrap();
+    assert!(!other.serve("soc", "two", lease).await.unwrap());
+    store.leave("soc", "one").await.unwrap();
+    assert!(other.serve("soc", "two", lease).await.unwrap());
+    assert!(!store.serve("soc", "one", lease).await.unwrap());
+    let past = if fixture.is_sqlite() {
+        "0"
+    } else {
+        "clock_timestamp() - interval '1 second'"
+    };
+    let sql = format!("UPDATE served_destinations SET lease_until = {past}");
+    fixture.execute(&sql).await;
+    assert!(
+        store.serve("soc", "one", lease).await.unwrap(),
+        "its time is over"
+    );
+    assert!(!other.serve("soc", "two", lease).await.unwrap());
+}
+
+async fn f26_a_try_of_which_nothing_was_heard_leaves_its_report_in_doubt(fixture: Fixture) {
+    fixture.concluded_case().await;
+    let due = fixture.due().await;
+    assert_eq!((due.in_doubt, due.begun_ago), (false, Duration::ZERO));
+    assert!(fixture.store.begin("soc", &due).await.unwrap());
+    // Its process dies here.
+    let due = fixture.due().await;
+    assert_eq!((due.in_doubt, due.attempts), (true, 1));
+    assert!(due.begun_ago < Duration::from_secs(60));
+    assert!(fixture.store.begin("soc", &due).await.unwrap());
+    fixture
+        .store
+        .failed("soc", &due, &busy(), Some(at(0)))
+        .await
+        .unwrap();
+    let due = fixture.due().await;
+    assert_eq!((due.in_doubt, due.attempts), (false, 2));
+    assert!(fixture.store.begin("soc", &due).await.unwrap());
+    // A new triage does not make certain what is not.
+    fixture.concluded_again().await;
+    let due = fixture.due().await;
+    assert_eq!((due.in_doubt, due.version, due.attempts), (true, 2, 0));
+    assert!(fixture.store.begin("soc", &due).await.unwrap());
+    fixture
+        .store
+        .sent("soc", &due, &Sent::default())
+        .await
+        .unwrap();
+    assert!(fixture.store.due("soc", 10).await.unwrap().is_empty());
+    fixture.concluded_again().await;
+    assert!(!fixture.due().await.in_doubt);
+}
+
+async fn f02_a_process_that_was_frozen_before_it_began_sends_nothing(fixture: Fixture) {
+    fixture.concluded_case().await;
+    let frozen = fixture.due().await;
+    let other = fixture.another(options()).await;
+    assert!(other.begin("soc", &frozen).await.unwrap());
+    let store = &fixture.store;
+    assert!(!store.begin("soc", &frozen).await.unwrap(), "it is tried");
+    other.sent("soc", &frozen, &Sent::default()).await.unwrap();
+    assert!(!store.begin("soc", &frozen).await.unwrap(), "it is shown");
+    fixture.concluded_again().await;
+    assert!(!store.begin("soc", &frozen).await.unwrap(), "it is old");
+    let due = fixture.due().await;
+    assert!(other.begin("soc", &due).await.unwrap());
+    other
+        .failed("soc", &due, &busy(), Some(at(0)))
+        .await
+        .unwrap();
+    let second = fixture.due().await;
+    assert!(other.begin("soc", &second).await.unwrap());
+    store
+        .failed("soc", &due, &busy(), Some(at(0)))
+        .await
+        .unwrap();
+    let due = fixture.due().await;
+    assert!(due.in_doubt, "the try of another is not ended by this one");
+    assert_eq!(due.attempts, 2);
+}
+
+async fn f26_an_answer_that_was_lost_is_asked_for_later_and_stays_in_doubt(fixture: Fixture) {
+    fixture.concluded_case().await;
+    let due = fixture.due().await;
+    let store = &fixture.store;
+    assert!(store.begin("soc", &due).await.unwrap());
+    let later = at(4_000_000_000);
+    store.unclear("soc", &due, &busy(), later).await.unwrap();
+    assert!(store.due("soc", 10).await.unwrap().is_empty());
+    store.unclear("soc", &due, &busy(), at(0)).await.unwrap();
+    let due = fixture.due().await;
+    assert_eq!((due.in_doubt, due.attempts), (true, 1));
+    let row = fixture.deliveries(&due.case_id).await.remove(0);
+    assert_eq!((row.in_doubt, row.given_up), (true, false));
+    assert_eq!(row.error.as_deref(), Some("busy"));
+}
+
+async fn what_becomes_of_an_old_version_does_not_put_off_a_new_one(fixture: Fixture) {
+    fixture.concluded_case().await;
+    let old = fixture.due().await;
+    assert!(fixture.store.begin("soc", &old).await.unwrap());
+    fixture.concluded_again().await;
+    fixture
+        .store
+        .failed("soc", &old, &never(), None)
+        .await
+        .unwrap();
+    let due = fixture.due().await;
+    assert_eq!((due.version, due.attempts, due.in_doubt), (2, 0, false));
+}
+
+async fn what_never_will_be_shown_is_seen_and_is_shown_elsewhere(fixture: Fixture) {
+    let id = fixture.concluded_case().await;
+    let due = fixture.due().await;
+    let store = &fixture.store;
+    assert!(store.begin("soc", &due).await.unwrap());
+    store.failed("soc", &due, &never(), None).await.unwrap();
+    assert!(store.due("soc", 10).await.unwrap().is_empty());
+    let row = fixture.deliveries(&id).await.remove(0);
+    assert_eq!((row.given_up, row.sent, row.attempts), (true, 0, 1));
+    assert_eq!(row.error.as_deref(), Some("channel_not_found"));
+    for _ in 0..2 {
+        store.also(&id, "mail").await.unwrap();
+        store.also(&id, "soc").await.unwrap();
+    }
+    let elsewhere = store.due("mail", 10).await.unwrap();
+    assert_eq!((elsewhere.len(), elsewhere[0].version), (1, 1));
+    assert!(store.due("soc", 10).await.unwrap().is_empty());
+    store
+        .sent("mail", &elsewhere[0], &Sent::default())
+        .await
+        .unwrap();
+    store.also(&id, "mail").await.unwrap();
+    assert!(store.due("mail", 10).await.unwrap().is_empty());
+    let nobody = CaseId("none".into());
+    store.also(&nobody, "mail").await.unwrap();
+    assert!(store.due("mail", 10).await.unwrap().is_empty());
+}
+
+async fn a_conclusion_wishes_deliveries_and_a_delivery_is_wished_once(fixture: Fixture) {
+    fixture.accept(MINER).await;
+    let claimed = fixture.claim().await;
+    conclude(&fixture.store, &claimed).await;
+    let due = fixture.store.due("soc", 10).await.unwrap();
+    assert_eq!(due.len(), 1);
+    assert_eq!(due[0].report.case_id, claimed.lease.case_id.0);
+    assert!(fixture.store.due("elsewhere", 10).await.unwrap().is_empty());
+    let busy = busy();
+    let retry = Some(at(4_000_000_000));
+    fixture
+        .store
+        .failed("soc", &due[0], &busy, retry)
+        .await
+        .unwrap();
+    assert!(
+        fixture.store.due("soc", 10).await.unwrap().is_empty(),
+        "not before its time"
+    );
+    let second = Due {
+        attempts: 1,
+        ..due[0].clone()
+    };
+    fixture
+        .store
+        .failed("soc", &second, &busy, Some(at(0)))
+        .await
+        .unwrap();
+    let due = fixture.store.due("soc", 10).await.unwrap();
+    assert_eq!(due[0].attempts, 2);
+    let sent = Sent {
+        remote_id: Some("r1".into()),
+    };
+    fixture.store.sent("soc", &due[0], &sent).await.unwrap();
+    assert!(fixture.store.due("soc", 10).await.unwrap().is_empty());
+}

@@ -1,0 +1,75 @@
+//! What cases cost, summed by case and by day while they run.
+
+use nightshift_pipeline::DaySpent;
+
+use super::*;
+
+on_both_stores! {
+    charges_add_up_by_case_and_day_while_the_case_runs
+    what_is_not_written_is_not_charged
+}
+
+fn day() -> chrono::NaiveDate {
+    at(0).date_naive()
+}
+
+fn charge(urgent: bool, usd: f64) -> Charge {
+    Charge {
+        day: day(),
+        urgent,
+        usd,
+    }
+}
+
+async fn charges_add_up_by_case_and_day_while_the_case_runs(fixture: Fixture) {
+    fixture.accept(DNS).await;
+    let first = fixture.claim().await;
+    fixture.accept(MINER).await;
+    let second = fixture.claim().await;
+    let store = &fixture.store;
+    let (events, mut closing) = whole_journal(&first);
+    for usd in [0.25, 0.0, 0.5] {
+        let event = opened(&second.alert, &second.lease.case_id.0);
+        let result = store
+            .append(&second.lease, &[event], charge(true, usd))
+            .await;
+        result.unwrap();
+    }
+    store
+        .append(&first.lease, &events, charge(false, 1.5))
+        .await
+        .unwrap();
+    let sum = DaySpent {
+        urgent_usd: 0.75,
+        other_usd: 1.5,
+    };
+    assert_eq!(store.spent_on(day()).await.unwrap(), sum);
+    closing.charge = charge(false, 0.5);
+    store.conclude(&first.lease, &closing).await.unwrap();
+    let other = fixture.another(options()).await;
+    let sum = DaySpent {
+        other_usd: 2.0,
+        ..sum
+    };
+    assert_eq!(other.spent_on(day()).await.unwrap(), sum);
+    let next = day().succ_opt().unwrap();
+    assert_eq!(other.spent_on(next).await.unwrap(), DaySpent::default());
+    let view = store.view(&first.lease.case_id.0).await.unwrap();
+    assert!((view.row.usd - 2.0).abs() < 1e-9, "{}", view.row.usd);
+}
+
+async fn what_is_not_written_is_not_charged(fixture: Fixture) {
+    fixture.accept(DNS).await;
+    let claimed = fixture.claim().await;
+    fixture.store.release(&claimed.lease).await.unwrap();
+    let (events, _) = whole_journal(&claimed);
+    let result = fixture
+        .store
+        .append(&claimed.lease, &events, charge(true, 3.0))
+        .await;
+    assert!(matches!(result, Err(StoreError::LeaseLost)));
+    assert_eq!(
+        fixture.store.spent_on(day()).await.unwrap(),
+        DaySpent::default()
+    );
+}

@@ -1,0 +1,121 @@
+//! What a store is opened with, and the secrets of its address.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use nightshift_pipeline::AdmissionPolicy;
+use secrecy::{ExposeSecret, SecretString};
+
+/// What a store is opened with, whatever its address.
+#[derive(Debug)]
+pub struct Options {
+    /// How long a lease holds without a renewal.
+    pub lease: Duration,
+    /// What admission is set to.
+    pub admission: AdmissionPolicy,
+    /// The password of a database server; else that of the address counts.
+    pub password: Option<Password>,
+    /// Certificates that a database server is checked with, in PEM; else those of the system, or `sslrootcert` of the
+    /// address.
+    pub ca_file: Option<PathBuf>,
+    /// How long a store waits for what.
+    pub waits: Waits,
+}
+
+impl Options {
+    /// Those of a store whose address says everything.
+    #[must_use]
+    pub fn new(lease: Duration, admission: AdmissionPolicy) -> Self {
+        Self {
+            lease,
+            admission,
+            password: None,
+            ca_file: None,
+            waits: Waits::default(),
+        }
+    }
+}
+
+/// How long a store on a server waits before it says that it failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waits {
+    /// For a connection to be made.
+    pub connect: Duration,
+    /// For a connection of the pool to be free.
+    pub pool: Duration,
+    /// For a lock.
+    pub lock: Duration,
+    /// For a statement, its locks included.
+    pub statement: Duration,
+    /// For a server that is away to be back, counted from the first failure. What a running case writes waits as long
+    /// as its lease instead.
+    pub patience: Duration,
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(5),
+            pool: Duration::from_secs(5),
+            lock: Duration::from_secs(5),
+            statement: Duration::from_secs(10),
+            patience: Duration::from_secs(10),
+        }
+    }
+}
+
+/// A password: as it is, or in a file that is read again for each new connection, so that a changed one counts at once.
+#[derive(Debug)]
+pub enum Password {
+    /// As it is.
+    Value(SecretString),
+    /// In this file; white space at its end does not count.
+    File(PasswordFile),
+}
+
+/// A file with a password.
+#[derive(Debug)]
+pub struct PasswordFile {
+    path: PathBuf,
+    last: Mutex<Option<SecretString>>,
+}
+
+impl Password {
+    /// The one in this file.
+    #[must_use]
+    pub fn file(path: impl Into<PathBuf>) -> Self {
+        Self::File(PasswordFile {
+            path: path.into(),
+            last: Mutex::new(None),
+        })
+    }
+
+    /// What it is now.
+    pub(crate) fn now(&self) -> Option<SecretString> {
+        match self {
+            Self::Value(password) => Some(password.clone()),
+            Self::File(file) => file.read(),
+        }
+    }
+}
+
+impl PasswordFile {
+    /// What the file holds, or held when it could last be read: it may be missing for a moment while it is replaced.
+    fn read(&self) -> Option<SecretString> {
+        let mut last = self.last.lock().ok()?;
+        match std::fs::read_to_string(&self.path) {
+            Ok(text) => *last = Some(text.trim_end().to_owned().into()),
+            Err(error) => tracing::error!(
+                path = %self.path.display(), %error,
+                "the password of the database cannot be read; the last one counts"
+            ),
+        }
+        last.clone()
+    }
+}
+
+/// The text of a secret, where a driver wants it.
+pub(crate) fn exposed(secret: &SecretString) -> &str {
+    secret.expose_secret()
+}

@@ -1,0 +1,217 @@
+//! The store on PostgreSQL: many processes on one database.
+//!
+//! The clock of the database decides over leases and claims, and every write of a case names the epoch of its claim. A
+//! request whose connection is lost is made again, and finds out first whether it was made before. Nothing here decides:
+//! admission is a pure function of the pipeline that is asked within the accepting transaction.
+
+mod again;
+mod backlog;
+mod cases;
+mod claim;
+mod connect;
+mod database;
+mod dead_letters;
+mod failure;
+mod feedback;
+mod inbox;
+mod journal;
+mod listener;
+mod migrate;
+mod mutes;
+mod outbox;
+mod past;
+mod people;
+mod places;
+mod read;
+mod row;
+mod spending;
+mod upkeep;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use nightshift_pipeline::{AdmissionPolicy, StoreError};
+
+use crate::bell::Bell;
+use crate::options::Options;
+use connect::Connector;
+use database::{Database, Session, Value};
+use failure::Failure;
+use listener::Listener;
+
+/// Most connections of a process: one of them listens.
+const MOST_CONNECTIONS: usize = 10;
+
+/// The database cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The address cannot be read.
+    #[error(
+        "the address of the database cannot be read; postgres://user@host:5432/database is one"
+    )]
+    Url(#[source] tokio_postgres::Error),
+    /// An unknown way to use TLS.
+    #[error(
+        "sslmode={0} is not known; there are disable, prefer, require, verify-ca and verify-full"
+    )]
+    SslMode(String),
+    /// The file of certificates cannot be read.
+    #[error(
+        "cannot read certificates from {path}; give a PEM file as sslrootcert or [store] ca_file"
+    )]
+    CaFile {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: Box<rustls::pki_types::pem::Error>,
+    },
+    /// TLS cannot be set up.
+    #[error("cannot set up TLS to the database")]
+    Tls(#[source] rustls::Error),
+    /// The pool cannot be made.
+    #[error("cannot make a pool of connections to the database")]
+    Pool(#[source] deadpool_postgres::BuildError),
+    /// No connection was made.
+    #[error("cannot connect to the database; check [store] url, and that the server is up")]
+    Connect(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// Its schema cannot be brought up to date.
+    #[error("cannot migrate the database")]
+    Migrate(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Cases, inbox, outbox and dead letters in one PostgreSQL database.
+#[derive(Debug, Clone)]
+pub struct PostgresStore {
+    database: Database,
+    connector: Connector,
+    listener: Listener,
+    bell: Bell,
+    /// Which worker has a lease: for people to read, the epoch decides.
+    holder: String,
+    lease: Duration,
+    lease_secs: f64,
+    admission: Arc<AdmissionPolicy>,
+}
+
+impl PostgresStore {
+    /// Connects, and brings the schema up to date where it is behind.
+    ///
+    /// # Errors
+    ///
+    /// When the address is wrong, the server cannot be reached, or the schema cannot be migrated.
+    pub async fn open(url: &str, mut options: Options) -> Result<Self, OpenError> {
+        let connector = Connector::new(url, &mut options)?;
+        let manager = Manager::from_connect(
+            connector.config(),
+            connector.clone(),
+            ManagerConfig {
+                recycling_method: RecyclingMethod::Fast,
+            },
+        );
+        let pool = Pool::builder(manager)
+            .max_size(MOST_CONNECTIONS - 1)
+            .runtime(Runtime::Tokio1)
+            .wait_timeout(Some(options.waits.pool))
+            .create_timeout(Some(options.waits.connect))
+            .recycle_timeout(Some(options.waits.connect))
+            .build()
+            .map_err(OpenError::Pool)?;
+        migrate::run(&pool).await?;
+        Ok(Self {
+            database: Database {
+                pool,
+                waits: options.waits,
+            },
+            connector,
+            listener: Listener::default(),
+            bell: Bell::new(),
+            holder: holder(),
+            lease: options.lease,
+            lease_secs: options.lease.as_secs_f64(),
+            admission: Arc::new(options.admission),
+        })
+    }
+
+    /// What tells one state of the migrations from another.
+    #[cfg(test)]
+    pub(crate) fn schema_checksum() -> u64 {
+        migrate::checksum()
+    }
+
+    /// Reads, again where the connection was lost.
+    async fn look<T, F>(
+        &self,
+        doing: &'static str,
+        work: impl Fn(Arc<Session>) -> F,
+    ) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, Failure>>,
+    {
+        let mut tries = self.database.tries(doing);
+        loop {
+            let one = async {
+                let session = Arc::new(self.database.session(&[]).await?);
+                let found = work(Arc::clone(&session)).await?;
+                if let Some(session) = Arc::into_inner(session) {
+                    session.done();
+                }
+                Ok(found)
+            };
+            match self.database.within(one).await {
+                Ok(found) => return Ok(found),
+                Err(failure) => tries.again(failure).await?,
+            }
+        }
+    }
+
+    /// The count that a statement gives, which may be run twice, again where the connection was lost.
+    async fn count<const N: usize>(
+        &self,
+        doing: &'static str,
+        sql: &str,
+        values: [Value<'_>; N],
+    ) -> Result<u64, StoreError> {
+        let values = &values;
+        self.look(doing, |session| async move {
+            let row = session.row(sql, *values).await?;
+            row.map_or(Ok(0), |row| row::count(&row, 0))
+        })
+        .await
+    }
+
+    /// Makes a change that may be made twice, again where the connection was lost; how many rows it changed.
+    async fn change<const N: usize>(
+        &self,
+        doing: &'static str,
+        sql: &str,
+        values: [Value<'_>; N],
+    ) -> Result<u64, StoreError> {
+        let mut tries = self.database.tries(doing);
+        loop {
+            let one = async {
+                let session = self.database.session(&[]).await?;
+                let changed = session.change(sql, values).await?;
+                session.done();
+                Ok(changed)
+            };
+            match self.database.within(one).await {
+                Ok(changed) => return Ok(changed),
+                Err(failure) => tries.again(failure).await?,
+            }
+        }
+    }
+}
+
+/// A name of this process that people can find: host, process, and what tells it from the one before.
+fn holder() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = uuid::Uuid::new_v4().simple().to_string();
+    let name = name.get(..8).unwrap_or_default();
+    format!("{}:{}:{name}", host.trim(), std::process::id())
+}

@@ -1,0 +1,31 @@
+//! Cases that are over and are triaged once more, with the alert that they have.
+
+use nightshift_pipeline::StoreError;
+
+use super::PostgresStore;
+use super::row::limit;
+
+/// The same alert once more: it came when it came, and it waits from now on.
+const WITH_MODELS: &str = "WITH chosen AS ( \
+         SELECT id FROM cases WHERE wants_model AND status IN ('concluded', 'failed') \
+         ORDER BY severity DESC, concluded_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED \
+     ), again AS ( \
+         UPDATE cases SET revision = revision + 1, status = 'queued', journal_seq = 0, crashes = 0, wants_model = false, \
+             touched_at = clock_timestamp(), waiting_since = clock_timestamp() \
+         FROM chosen WHERE cases.id = chosen.id RETURNING cases.id, cases.revision \
+     ), copied AS ( \
+         INSERT INTO alerts (case_id, revision, raw_id, source, received_at, why, alert) \
+         SELECT again.id, again.revision, raw_id, source, received_at, 'models_back', alert \
+         FROM again JOIN alerts ON case_id = again.id AND alerts.revision = again.revision - 1 \
+     ) \
+     SELECT count(*), CASE WHEN count(*) > 0 THEN pg_notify('nightshift-work', '')::text END FROM again";
+
+impl PostgresStore {
+    /// See [`nightshift_pipeline::Cases::again_with_models`].
+    pub(super) async fn queue_for_models(&self, most: usize) -> Result<u64, StoreError> {
+        let doing = "queue cases for models";
+        let queued = self.count(doing, WITH_MODELS, [&limit(most)]).await?;
+        self.bell.ring();
+        Ok(queued)
+    }
+}

@@ -1,0 +1,48 @@
+//! How much there is to do: counts over indexes, each of which holds only what is not done.
+
+use std::collections::BTreeMap;
+
+use nightshift_alert::Severity;
+use nightshift_pipeline::Backlog;
+
+use super::database::Session;
+use super::failure::Failure;
+use super::row::{count, get_severity};
+
+const WAITING: &str = "SELECT severity::text, count(*) FROM cases WHERE status IN ('queued', 'running') GROUP BY severity";
+const BACKLOG: &str = "SELECT cases.urgent, cases.others, cases.oldest_secs, \
+         (SELECT count(*) FROM cases WHERE status = 'running'), wished.open, wished.oldest_secs, \
+         (SELECT count(*) FROM dead_letters WHERE retried_at IS NULL) \
+     FROM ( \
+         SELECT count(*) FILTER (WHERE severity >= 'high') AS urgent, count(*) FILTER (WHERE severity < 'high') AS others, \
+             greatest(coalesce(extract(epoch FROM clock_timestamp() - min(waiting_since)), 0), 0)::double precision AS oldest_secs \
+         FROM cases WHERE status = 'queued' \
+     ) AS cases CROSS JOIN ( \
+         SELECT count(*) AS open, \
+             greatest(coalesce(extract(epoch FROM clock_timestamp() - min(wished_at)), 0), 0)::double precision AS oldest_secs \
+         FROM deliveries WHERE sent < wanted AND NOT given_up \
+     ) AS wished";
+
+/// How many cases wait or run.
+pub(super) async fn waiting(session: &Session) -> Result<BTreeMap<Severity, u64>, Failure> {
+    let rows = session.rows(WAITING, []).await?;
+    rows.iter()
+        .map(|row| Ok((get_severity(row, 0)?, count(row, 1)?)))
+        .collect()
+}
+
+/// How much there is to do.
+pub(super) async fn read(session: &Session) -> Result<Backlog, Failure> {
+    let row = session.row(BACKLOG, []).await?;
+    row.map_or(Ok(Backlog::default()), |row| {
+        Ok(Backlog {
+            urgent: count(&row, 0)?,
+            others: count(&row, 1)?,
+            oldest_secs: row.try_get(2)?,
+            running: count(&row, 3)?,
+            outbox: count(&row, 4)?,
+            outbox_oldest_secs: row.try_get(5)?,
+            dead_letters: count(&row, 6)?,
+        })
+    })
+}

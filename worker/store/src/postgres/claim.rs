@@ -1,0 +1,374 @@
+//! Claims and leases, by the clock of the database: no worker's clock counts.
+//!
+//! One round trip frees what is lost and takes what is most urgent; a second reads it; the third commits.
+
+use std::collections::BTreeMap;
+
+use nightshift_alert::{Alert, Severity};
+use nightshift_engine::{Event, JOURNAL_VERSION, read_event};
+use nightshift_pipeline::{CaseId, Claimed, Lane, Lease, StoreError, Waited};
+use tokio_postgres::Row;
+
+use super::PostgresStore;
+use super::database::Session;
+use super::failure::{Failure, Remedy};
+use super::row::{get_revision, limit, number, parse, revision};
+
+/// Whether this transaction may take a suspect: one claim at a time looks for them, and the next statement sees what the
+/// one before it took.
+const SUSPECTS: &str =
+    "SELECT set_config('nightshift.suspects', pg_try_advisory_xact_lock(7226001, 1)::text, true)";
+/// A running case whose lease has ended waits again. It has crashed, unless the database was restarted since the lease
+/// was last renewed: then no worker could renew it.
+const FREE: &str = "UPDATE cases SET status = 'queued', lease_holder = NULL, lease_until = NULL, \
+     waiting_since = clock_timestamp(), \
+     crashes = crashes + CASE WHEN leased_at < pg_postmaster_start_time() THEN 0 ELSE 1 END \
+     WHERE id IN (SELECT id FROM cases WHERE status = 'running' AND lease_until < clock_timestamp() \
+         ORDER BY id FOR UPDATE SKIP LOCKED)";
+/// Rank: severity plus one level per half hour of waiting, never into critical. The oldest of each severity are looked
+/// at, not all that wait; more than are wanted, because others may take them at the same time.
+const TAKE: &str = "WITH best AS MATERIALIZED ( \
+         SELECT id, touched_at, CASE severity WHEN 'critical' THEN 4.0 ELSE least(3.99, \
+             array_position(enum_range(NULL::severity), severity) - 1 \
+                 + extract(epoch FROM clock_timestamp() - touched_at) / 1800) END::double precision AS rank \
+         FROM ( \
+             SELECT one.* FROM unnest(enum_range($1::text::severity, NULL)) AS level (severity) \
+             CROSS JOIN LATERAL (SELECT id, severity, touched_at FROM cases \
+                 WHERE status = 'queued' AND cases.severity = level.severity AND crashes < 2 \
+                     AND NOT EXISTS (SELECT FROM unread_journals AS unread WHERE unread.case_id = cases.id \
+                         AND unread.revision = cases.revision AND unread.version >= $3) \
+                     AND ($6::double precision IS NULL OR waiting_since <= clock_timestamp() - make_interval(secs => \
+                         CASE WHEN cases.severity >= 'high' THEN $6 ELSE $7::double precision END)) \
+                 ORDER BY touched_at LIMIT 2 * $2::bigint + 16) AS one \
+             UNION ALL \
+             (SELECT id, severity, touched_at FROM cases \
+                 WHERE status = 'queued' AND crashes >= 2 AND severity >= $1::text::severity \
+                     AND current_setting('nightshift.suspects') = 'true' \
+                     AND NOT EXISTS (SELECT FROM cases AS other WHERE other.status = 'running' AND other.crashes >= 2) \
+                     AND NOT EXISTS (SELECT FROM unread_journals AS unread WHERE unread.case_id = cases.id \
+                         AND unread.revision = cases.revision AND unread.version >= $3) \
+                     AND ($6::double precision IS NULL OR waiting_since <= clock_timestamp() - make_interval(secs => \
+                         CASE WHEN cases.severity >= 'high' THEN $6 ELSE $7::double precision END)) \
+                 ORDER BY severity DESC, touched_at LIMIT 1) \
+         ) AS waiting \
+     ), locked AS ( \
+         SELECT cases.id, best.rank, best.touched_at FROM best JOIN cases ON cases.id = best.id WHERE cases.status = 'queued' \
+         ORDER BY best.rank DESC, best.touched_at LIMIT $2::bigint FOR UPDATE OF cases SKIP LOCKED \
+     ) \
+     UPDATE cases SET status = 'running', epoch = epoch + 1, lease_holder = $4, leased_at = clock_timestamp(), \
+         lease_until = clock_timestamp() + make_interval(secs => $5) \
+     FROM locked WHERE cases.id = locked.id \
+     RETURNING cases.id, revision, epoch, crashes, journal_seq, locked.rank, locked.touched_at";
+const TAKE_ONE: &str = "UPDATE cases SET status = 'running', epoch = epoch + 1, lease_holder = $2, \
+         leased_at = clock_timestamp(), lease_until = clock_timestamp() + make_interval(secs => $3) \
+     WHERE id = $1 AND status = 'queued' RETURNING id, revision, epoch, crashes, journal_seq";
+const ALERTS: &str = "SELECT case_id, alert::text FROM alerts \
+     JOIN unnest($1::text[], $2::integer[]) AS taken (id, taken_revision) ON case_id = taken.id AND revision = taken_revision";
+const JOURNALS: &str = "SELECT case_id, seq, event::text FROM journal \
+     JOIN unnest($1::text[], $2::integer[]) AS taken (id, taken_revision) ON case_id = taken.id AND revision = taken_revision \
+     ORDER BY case_id, seq";
+/// A look that came to nothing is no claim.
+const PUT_BACK: &str = "UPDATE cases SET status = 'queued', epoch = epoch - 1, lease_holder = NULL, lease_until = NULL \
+     WHERE id = $1";
+const NOTE_UNREAD: &str = "INSERT INTO unread_journals (case_id, revision, version, error) VALUES ($1, $2, $3, $4) \
+     ON CONFLICT (case_id, revision) DO UPDATE SET version = greatest(unread_journals.version, excluded.version), \
+     error = excluded.error, noted_at = excluded.noted_at";
+/// Waits for a claim whose answer was lost, if it still goes on.
+const CONFIRM: &str = "SELECT cases.id FROM cases JOIN unnest($1::text[], $2::bigint[]) AS taken (id, taken_epoch) \
+         ON cases.id = taken.id AND epoch = taken_epoch \
+     WHERE status = 'running' AND lease_holder = $3 ORDER BY cases.id FOR NO KEY UPDATE OF cases";
+/// All rows are locked in the same order by everybody who locks several.
+const RENEW: &str = "WITH ours AS ( \
+         SELECT cases.id FROM cases JOIN unnest($1::text[], $2::bigint[]) AS lease (id, leased_epoch) \
+             ON cases.id = lease.id AND epoch = leased_epoch \
+         WHERE status = 'running' AND lease_until > clock_timestamp() ORDER BY cases.id FOR NO KEY UPDATE OF cases \
+     ) \
+     UPDATE cases SET leased_at = clock_timestamp(), lease_until = clock_timestamp() + make_interval(secs => $3) \
+     FROM ours WHERE cases.id = ours.id";
+const RELEASE: &str = "UPDATE cases SET status = 'queued', lease_holder = NULL, lease_until = NULL, \
+         waiting_since = clock_timestamp() \
+     WHERE id = $1 AND epoch = $2 AND status = 'running'";
+
+/// The version of journals that this program folds, as a column holds it.
+fn journal_version() -> i32 {
+    revision(JOURNAL_VERSION)
+}
+
+/// Which cases a claim may take.
+struct Wanted {
+    least: Severity,
+    /// How long they have waited; none: it does not matter.
+    urgent_secs: Option<f64>,
+    other_secs: Option<f64>,
+}
+
+impl Wanted {
+    fn new(lane: Lane, waited: Option<Waited>) -> Self {
+        Self {
+            least: match lane {
+                Lane::Urgent => Severity::High,
+                Lane::Any => Severity::Informational,
+            },
+            urgent_secs: waited.map(|waited| waited.urgent.as_secs_f64()),
+            other_secs: waited.map(|waited| waited.others.as_secs_f64()),
+        }
+    }
+}
+
+/// A case that was taken, before it was read.
+struct Taken {
+    lease: Lease,
+    crashes: u32,
+    is_begun: bool,
+}
+
+impl Taken {
+    fn of(row: &Row) -> Result<Self, Failure> {
+        let (epoch, crashes): (i64, i32) = (row.try_get(2)?, row.try_get(3)?);
+        Ok(Self {
+            lease: Lease {
+                case_id: CaseId(row.try_get(0)?),
+                revision: get_revision(row, 1)?,
+                epoch: u64::try_from(epoch).unwrap_or_default(),
+            },
+            crashes: u32::try_from(crashes).unwrap_or_default(),
+            is_begun: row.try_get::<_, i32>(4)? > 0,
+        })
+    }
+}
+
+impl PostgresStore {
+    /// See [`nightshift_pipeline::Cases::claim`].
+    pub(super) async fn claim_best(
+        &self,
+        lane: Lane,
+        most: usize,
+        waited: Option<Waited>,
+    ) -> Result<Vec<Claimed>, StoreError> {
+        let wanted = Wanted::new(lane, waited);
+        let mut tries = self.database.tries("claim cases");
+        loop {
+            match self.database.within(self.try_claim(&wanted, most)).await {
+                Ok(claimed) => return Ok(claimed),
+                Err(failure) => tries.again(failure).await?,
+            }
+        }
+    }
+
+    async fn try_claim(&self, wanted: &Wanted, most: usize) -> Result<Vec<Claimed>, Failure> {
+        let session = self.database.session(&[SUSPECTS, FREE, TAKE]).await?;
+        let first = limit(most);
+        let (_, _, freed, rows) = tokio::try_join!(
+            biased;
+            session.say("BEGIN"),
+            session.row(SUSPECTS, []),
+            session.change(FREE, []),
+            self.take(&session, wanted, first),
+        )?;
+        if freed > 0 {
+            tracing::warn!(cases = freed, "leases had ended; their cases go on");
+        }
+        let mut claimed = Vec::new();
+        let mut rows = rows;
+        // Those that cannot be read are noted at the first look, and leave their place to others.
+        while !rows.is_empty() {
+            let taken = rows.iter().map(Taken::of).collect::<Result<Vec<_>, _>>()?;
+            for one in read(&session, taken).await? {
+                match one {
+                    Ok(one) => claimed.push(one),
+                    Err((lease, why)) => leave(&session, &lease, &why).await?,
+                }
+            }
+            rows = if claimed.len() < most && claimed.len() < rows.len() {
+                let rest = limit(most - claimed.len());
+                self.take(&session, wanted, rest).await?
+            } else {
+                Vec::new()
+            };
+        }
+        self.commit(session, claimed).await
+    }
+
+    async fn take(
+        &self,
+        session: &Session,
+        wanted: &Wanted,
+        most: i64,
+    ) -> Result<Vec<Row>, Failure> {
+        let mut rows = session
+            .rows(
+                TAKE,
+                [
+                    &wanted.least.as_str(),
+                    &most,
+                    &journal_version(),
+                    &self.holder,
+                    &self.lease_secs,
+                    &wanted.urgent_secs,
+                    &wanted.other_secs,
+                ],
+            )
+            .await?;
+        let rank = |row: &Row| row.try_get::<_, f64>(5).unwrap_or_default();
+        rows.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
+        Ok(rows)
+    }
+
+    /// Commits a claim; where the answer is lost, asks for it.
+    async fn commit(
+        &self,
+        session: Session,
+        claimed: Vec<Claimed>,
+    ) -> Result<Vec<Claimed>, Failure> {
+        match session.say("COMMIT").await {
+            Ok(()) => session.done(),
+            Err(failure) if failure.remedy() == Remedy::Again && !claimed.is_empty() => {
+                drop(session);
+                let (ids, epochs) = columns(claimed.iter().map(|one| &one.lease));
+                let session = self.database.session(&[CONFIRM]).await?;
+                let found = session.rows(CONFIRM, [&ids, &epochs, &self.holder]);
+                if found.await?.len() != claimed.len() {
+                    return Err(failure);
+                }
+                session.done();
+            }
+            Err(failure) => return Err(failure),
+        }
+        Ok(claimed)
+    }
+
+    /// See [`nightshift_pipeline::Cases::claim_one`].
+    pub(super) async fn claim_this(&self, id: &CaseId) -> Result<Option<Claimed>, StoreError> {
+        let mut tries = self.database.tries("claim a case");
+        loop {
+            match self.database.within(self.try_claim_this(id)).await {
+                Ok(Ok(claimed)) => return Ok(claimed),
+                Ok(Err(why)) => return Err(why.told("claim a case")),
+                Err(failure) => tries.again(failure).await?,
+            }
+        }
+    }
+
+    async fn try_claim_this(
+        &self,
+        id: &CaseId,
+    ) -> Result<Result<Option<Claimed>, Failure>, Failure> {
+        let session = self.database.session(&[FREE, TAKE_ONE]).await?;
+        let (_, _, row) = tokio::try_join!(
+            biased;
+            session.say("BEGIN"),
+            session.change(FREE, []),
+            session.row(TAKE_ONE, [&id.0, &self.holder, &self.lease_secs]),
+        )?;
+        let taken = row.iter().map(Taken::of).collect::<Result<Vec<_>, _>>()?;
+        match read(&session, taken).await?.pop() {
+            Some(Err((lease, why))) => {
+                leave(&session, &lease, &why).await?;
+                session.say("COMMIT").await?;
+                session.done();
+                Ok(Err(why))
+            }
+            Some(Ok(one)) => Ok(Ok(self.commit(session, vec![one]).await?.pop())),
+            None => {
+                self.commit(session, Vec::new()).await?;
+                Ok(Ok(None))
+            }
+        }
+    }
+
+    /// See [`nightshift_pipeline::Cases::renew`].
+    pub(super) async fn renew_all(&self, leases: &[Lease]) -> Result<(), StoreError> {
+        let (ids, epochs) = columns(leases.iter());
+        self.change("renew leases", RENEW, [&ids, &epochs, &self.lease_secs])
+            .await?;
+        Ok(())
+    }
+
+    /// See [`nightshift_pipeline::Cases::release`].
+    pub(super) async fn give_back(&self, lease: &Lease) -> Result<(), StoreError> {
+        let (id, epoch) = (&lease.case_id.0, number(lease.epoch));
+        self.change("release a case", RELEASE, [id, &epoch]).await?;
+        self.bell.ring();
+        Ok(())
+    }
+}
+
+fn columns<'a>(leases: impl Iterator<Item = &'a Lease>) -> (Vec<&'a str>, Vec<i64>) {
+    leases
+        .map(|lease| (lease.case_id.0.as_str(), number(lease.epoch)))
+        .unzip()
+}
+
+type Read = Result<Claimed, (Lease, Failure)>;
+
+/// Reads the alerts and journals of cases that were taken, in their order.
+async fn read(session: &Session, taken: Vec<Taken>) -> Result<Vec<Read>, Failure> {
+    if taken.is_empty() {
+        return Ok(Vec::new());
+    }
+    let of = |one: &Taken| (one.lease.case_id.0.clone(), revision(one.lease.revision));
+    let (ids, revisions): (Vec<_>, Vec<_>) = taken.iter().map(of).unzip();
+    let (begun, begun_revisions): (Vec<_>, Vec<_>) =
+        taken.iter().filter(|one| one.is_begun).map(of).unzip();
+    let mut alerts = BTreeMap::new();
+    for row in session.rows(ALERTS, [&ids, &revisions]).await? {
+        let (id, text): (String, &str) = (row.try_get(0)?, row.try_get(1)?);
+        alerts.insert(id.clone(), parse::<Alert>(&id, text));
+    }
+    let mut journals: BTreeMap<String, Result<Vec<Event>, Failure>> = BTreeMap::new();
+    if !begun.is_empty() {
+        for row in session.rows(JOURNALS, [&begun, &begun_revisions]).await? {
+            let (id, seq, text): (String, i32, &str) =
+                (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+            let journal = journals.entry(id.clone()).or_insert_with(|| Ok(Vec::new()));
+            add(journal, id, seq, text);
+        }
+    }
+    let claimed = taken.into_iter().map(|one| {
+        let id = &one.lease.case_id.0;
+        let none = || Err(Failure::NoSuchCase(id.clone()));
+        let alert = alerts.remove(id).unwrap_or_else(none);
+        let events = journals.remove(id).unwrap_or_else(|| Ok(Vec::new()));
+        match (alert, events) {
+            (Ok(alert), Ok(events)) => Ok(Claimed {
+                lease: one.lease,
+                alert,
+                events,
+                crashes: one.crashes,
+            }),
+            (Err(why), _) | (_, Err(why)) => Err((one.lease, why)),
+        }
+    });
+    Ok(claimed.collect())
+}
+
+/// Up to the first event that this version cannot read.
+fn add(journal: &mut Result<Vec<Event>, Failure>, case_id: String, seq: i32, text: &str) {
+    if let Ok(events) = journal {
+        match read_event(text) {
+            Ok(event) => events.push(event),
+            Err(cause) => {
+                *journal = Err(Failure::Journal {
+                    case_id,
+                    seq: i64::from(seq),
+                    cause,
+                });
+            }
+        }
+    }
+}
+
+async fn leave(session: &Session, lease: &Lease, why: &Failure) -> Result<(), Failure> {
+    tracing::warn!(
+        case = %lease.case_id, error = why as &dyn std::error::Error, "a case waits for a newer worker"
+    );
+    let (id, revision) = (&lease.case_id.0, revision(lease.revision));
+    session.change(PUT_BACK, [id]).await?;
+    session
+        .change(
+            NOTE_UNREAD,
+            [id, &revision, &journal_version(), &why.to_string()],
+        )
+        .await?;
+    Ok(())
+}

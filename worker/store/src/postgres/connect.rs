@@ -1,0 +1,228 @@
+//! How connections are made: the address, TLS, the password as it is now, and the limits of a session.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use deadpool_postgres::Connect;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+use tokio::task::JoinHandle;
+use tokio_postgres::config::SslMode;
+use tokio_postgres::{Client, Config, Connection, Error, Socket};
+use tokio_postgres_rustls::MakeRustlsConnect;
+use url::form_urlencoded;
+
+use super::OpenError;
+use crate::options::{Options, Password, Waits, exposed};
+
+/// A connection that somebody has to drive.
+pub(super) type Driven =
+    Connection<Socket, <MakeRustlsConnect as tokio_postgres::tls::MakeTlsConnect<Socket>>::Stream>;
+
+/// Makes connections.
+#[derive(Clone)]
+pub(super) struct Connector {
+    config: Config,
+    tls: MakeRustlsConnect,
+    password: Arc<Option<Password>>,
+    /// What is said first on each connection.
+    greeting: String,
+}
+
+impl Connector {
+    /// By the address and the options.
+    pub(super) fn new(url: &str, options: &mut Options) -> Result<Self, OpenError> {
+        let (url, asked) = split(url)?;
+        let mut config: Config = url.parse().map_err(OpenError::Url)?;
+        let waits = options.waits;
+        config
+            .ssl_mode(asked.mode)
+            .application_name("nightshift")
+            .connect_timeout(waits.connect)
+            // A server that is gone without a word is noticed.
+            .keepalives_idle(waits.statement)
+            .tcp_user_timeout(waits.statement + waits.lock);
+        let ca_file = options.ca_file.clone().or(asked.root_cert.map(Into::into));
+        Ok(Self {
+            tls: MakeRustlsConnect::new(tls(asked.mode, ca_file.as_deref())?),
+            config,
+            password: Arc::new(options.password.take()),
+            greeting: greeting(waits),
+        })
+    }
+
+    /// What the pool is told; the rest is said by [`Connect`].
+    pub(super) fn config(&self) -> Config {
+        self.config.clone()
+    }
+
+    /// A connection that its caller drives.
+    pub(super) async fn open(&self) -> Result<(Client, Driven), Error> {
+        let mut config = self.config.clone();
+        if let Some(password) = self.password.as_ref().as_ref().and_then(Password::now) {
+            config.password(exposed(&password));
+        }
+        config.connect(self.tls.clone()).await
+    }
+}
+
+impl std::fmt::Debug for Connector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connector")
+            .field("hosts", &self.config.get_hosts())
+            .field("dbname", &self.config.get_dbname())
+            .finish_non_exhaustive()
+    }
+}
+
+type Connecting<'a> =
+    Pin<Box<dyn Future<Output = Result<(Client, JoinHandle<()>), Error>> + Send + 'a>>;
+
+impl Connect for Connector {
+    fn connect(&self, _: &Config) -> Connecting<'_> {
+        Box::pin(async move {
+            let (client, connection) = self.open().await?;
+            // The pool owns the task, and ends it with its connection.
+            let task = tokio::runtime::Handle::current().spawn(async move {
+                if let Err(error) = connection.await {
+                    tracing::debug!(%error, "a connection to the database has ended");
+                }
+            });
+            match client.batch_execute(&self.greeting).await {
+                Ok(()) => Ok((client, task)),
+                Err(error) => {
+                    task.abort();
+                    Err(error)
+                }
+            }
+        })
+    }
+}
+
+/// The limits of a session. Said, not sent as startup options: poolers in front of a server refuse those.
+fn greeting(waits: Waits) -> String {
+    format!(
+        "SET statement_timeout = {}; SET lock_timeout = {}; SET idle_in_transaction_session_timeout = {}; \
+         SET timezone = 'UTC'",
+        waits.statement.as_millis(),
+        waits.lock.as_millis(),
+        // A worker that is frozen within a transaction holds up nobody for longer.
+        waits.statement.as_millis()
+    )
+}
+
+/// What an address says of TLS.
+#[derive(Debug, PartialEq, Eq)]
+struct Asked {
+    mode: SslMode,
+    root_cert: Option<String>,
+}
+
+/// Takes what the driver does not know from the address: it has no word for the checks of `verify-ca` and `verify-full`,
+/// which are always made, and for `sslrootcert`.
+fn split(url: &str) -> Result<(String, Asked), OpenError> {
+    let mut asked = Asked {
+        mode: SslMode::Prefer,
+        root_cert: None,
+    };
+    let Some((head, query)) = url.split_once('?') else {
+        return Ok((url.to_owned(), asked));
+    };
+    let mut rest = form_urlencoded::Serializer::new(String::new());
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        match (name.as_ref(), value.as_ref()) {
+            ("sslmode", "disable") => asked.mode = SslMode::Disable,
+            ("sslmode", "allow" | "prefer") => asked.mode = SslMode::Prefer,
+            ("sslmode", "require" | "verify-ca" | "verify-full") => asked.mode = SslMode::Require,
+            ("sslmode", other) => return Err(OpenError::SslMode(other.to_owned())),
+            ("sslrootcert", "system") => {}
+            ("sslrootcert", path) => asked.root_cert = Some(path.to_owned()),
+            _ => {
+                rest.append_pair(&name, &value);
+            }
+        }
+    }
+    let rest = rest.finish();
+    let sign = if rest.is_empty() { "" } else { "?" };
+    // The driver reads `+` as it stands.
+    Ok((format!("{head}{sign}{}", rest.replace('+', "%20")), asked))
+}
+
+/// Certificates are always checked, the name included; only without TLS there is nothing to check.
+fn tls(mode: SslMode, ca_file: Option<&std::path::Path>) -> Result<ClientConfig, OpenError> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(OpenError::Tls)?;
+    if let Some(path) = ca_file {
+        let unread = |cause: rustls::pki_types::pem::Error| OpenError::CaFile {
+            path: path.to_owned(),
+            cause: Box::new(cause),
+        };
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_file_iter(path).map_err(unread)? {
+            roots
+                .add(certificate.map_err(unread)?)
+                .map_err(OpenError::Tls)?;
+        }
+        if roots.is_empty() {
+            return Err(unread(rustls::pki_types::pem::Error::NoItemsFound));
+        }
+        return Ok(builder.with_root_certificates(roots).with_no_client_auth());
+    }
+    if mode == SslMode::Disable {
+        let nobody = RootCertStore::empty();
+        return Ok(builder.with_root_certificates(nobody).with_no_client_auth());
+    }
+    match rustls_platform_verifier::Verifier::new(provider) {
+        Ok(verifier) => Ok(builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier))
+            .with_no_client_auth()),
+        // A system without certificates can still talk to a server without TLS, which is what `prefer` allows.
+        Err(error) if mode == SslMode::Prefer => {
+            tracing::warn!(%error, "this system has no certificates to check a database with");
+            let nobody = RootCertStore::empty();
+            Ok(builder.with_root_certificates(nobody).with_no_client_auth())
+        }
+        Err(error) => Err(OpenError::Tls(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(url: &str) -> (String, SslMode, Option<String>) {
+        let (url, asked) = split(url).unwrap();
+        url.parse::<Config>().unwrap();
+        (url, asked.mode, asked.root_cert)
+    }
+
+    #[test]
+    fn what_an_address_says_of_tls_is_taken_from_it() {
+        let plain = "postgres://ana:p%40ss@db.example.com:5433/cases".to_owned();
+        let with = |query: &str| asked(&format!("{plain}{query}"));
+        assert_eq!(with(""), (plain.clone(), SslMode::Prefer, None));
+        let found = with("?sslmode=verify-full&sslrootcert=%2Fetc%2Fca.pem");
+        let ca = Some("/etc/ca.pem".to_owned());
+        assert_eq!(found, (plain.clone(), SslMode::Require, ca));
+        let found = with("?options=-c%20search_path%3Dours&sslmode=disable");
+        assert_eq!(found.1, SslMode::Disable);
+        assert!(found.0.ends_with("?options=-c%20search_path%3Dours"));
+        let two = "postgres://one:5432,two:5432/cases?target_session_attrs=read-write";
+        assert_eq!(asked(two).0, two);
+        assert!(matches!(
+            split("postgres://h/d?sslmode=maybe"),
+            Err(OpenError::SslMode(_))
+        ));
+    }
+
+    #[test]
+    fn a_file_without_a_certificate_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let error = tls(SslMode::Require, Some(file.path())).unwrap_err();
+        assert!(matches!(error, OpenError::CaFile { .. }), "{error}");
+    }
+}

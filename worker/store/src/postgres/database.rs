@@ -1,0 +1,163 @@
+//! Connections, each used by one request at a time and given back only when the request came to its end: what was
+//! cut off in the middle takes its connection with it, and so leaves no open transaction and no answer of another.
+
+use std::time::Duration;
+
+use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
+use deadpool_postgres::{Client, ClientWrapper, Object, Pool};
+use futures_util::future::try_join_all;
+use nightshift_pipeline::StoreError;
+use tokio::time::Instant;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use super::failure::{Failure, Remedy};
+use crate::options::Waits;
+
+/// Shortest and longest wait between two tries.
+const SHORTEST_WAIT: Duration = Duration::from_millis(20);
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+/// How much longer than the server's own limits a client waits for its answer.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// The database: a pool of connections, and how long to wait for what.
+#[derive(Debug, Clone)]
+pub(super) struct Database {
+    pub(super) pool: Pool,
+    pub(super) waits: Waits,
+}
+
+/// A value of a statement. Values are handed over, so that several statements can be sent before one is answered.
+pub(super) type Value<'a> = &'a (dyn ToSql + Sync);
+
+impl Database {
+    /// A connection of the pool, with these statements ready on it: those that are sent together must be, or they would
+    /// not arrive in their order.
+    pub(super) async fn session(&self, statements: &[&str]) -> Result<Session, Failure> {
+        let session = Session {
+            client: Some(self.pool.get().await?),
+        };
+        let client = session.client()?;
+        try_join_all(statements.iter().map(|sql| client.prepare_cached(sql))).await?;
+        Ok(session)
+    }
+
+    /// Runs one try, which a server that falls silent cannot hold up.
+    pub(super) async fn within<T>(
+        &self,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        let most = self.waits.statement + self.waits.pool + self.waits.connect + GRACE;
+        tokio::time::timeout(most, work)
+            .await
+            .unwrap_or(Err(Failure::Silent(most)))
+    }
+
+    /// The tries of one request.
+    pub(super) fn tries(&self, doing: &'static str) -> Tries {
+        Tries::new(doing, self.waits.patience)
+    }
+}
+
+/// The tries of one request, and when there are no more.
+#[derive(Debug)]
+pub(super) struct Tries {
+    doing: &'static str,
+    patience: Duration,
+    give_up_at: Option<Instant>,
+    waits: ExponentialBackoff,
+}
+
+impl Tries {
+    /// As many as there is patience for.
+    pub(super) fn new(doing: &'static str, patience: Duration) -> Self {
+        Self {
+            doing,
+            patience,
+            give_up_at: None,
+            waits: ExponentialBuilder::new()
+                .with_min_delay(SHORTEST_WAIT)
+                .with_max_delay(LONGEST_WAIT)
+                .with_jitter()
+                .without_max_times()
+                .build(),
+        }
+    }
+
+    /// Waits for the time of the next try after this failure.
+    pub(super) async fn again(&mut self, failure: Failure) -> Result<(), StoreError> {
+        let now = Instant::now();
+        let give_up_at = *self.give_up_at.get_or_insert(now + self.patience);
+        if failure.remedy() != Remedy::Again || now >= give_up_at {
+            return Err(failure.told(self.doing));
+        }
+        let wait = self.waits.next().unwrap_or(LONGEST_WAIT);
+        tracing::debug!(doing = self.doing, error = %failure, ?wait, "the store tries again");
+        tokio::time::sleep(wait).await;
+        Ok(())
+    }
+}
+
+/// A connection for one request.
+#[derive(Debug)]
+pub(super) struct Session {
+    client: Option<Client>,
+}
+
+impl Session {
+    /// Gives the connection back: everything that was asked on it is answered, and no transaction is open.
+    pub(super) fn done(mut self) {
+        drop(self.client.take());
+    }
+
+    /// Rows of a statement that is prepared once for each connection.
+    pub(super) async fn rows<const N: usize>(
+        &self,
+        sql: &str,
+        values: [Value<'_>; N],
+    ) -> Result<Vec<Row>, Failure> {
+        let client = self.client()?;
+        let statement = client.prepare_cached(sql).await?;
+        Ok(client.query(&statement, &values).await?)
+    }
+
+    /// The row of a statement, if there is one.
+    pub(super) async fn row<const N: usize>(
+        &self,
+        sql: &str,
+        values: [Value<'_>; N],
+    ) -> Result<Option<Row>, Failure> {
+        let client = self.client()?;
+        let statement = client.prepare_cached(sql).await?;
+        Ok(client.query_opt(&statement, &values).await?)
+    }
+
+    /// How many rows a statement changed.
+    pub(super) async fn change<const N: usize>(
+        &self,
+        sql: &str,
+        values: [Value<'_>; N],
+    ) -> Result<u64, Failure> {
+        let client = self.client()?;
+        let statement = client.prepare_cached(sql).await?;
+        Ok(client.execute(&statement, &values).await?)
+    }
+
+    /// `BEGIN` and the like.
+    pub(super) async fn say(&self, sql: &str) -> Result<(), Failure> {
+        Ok(self.client()?.batch_execute(sql).await?)
+    }
+
+    fn client(&self) -> Result<&ClientWrapper, Failure> {
+        self.client.as_deref().ok_or(Failure::Closed)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if let Some(client) = self.client.take() {
+            // Out of the pool, and closed: the server rolls back what was open.
+            drop(Object::take(client));
+        }
+    }
+}

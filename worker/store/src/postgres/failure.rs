@@ -1,0 +1,135 @@
+//! Why a request did nothing: told apart by what may be done about it, never by the words of an error.
+
+use deadpool_postgres::PoolError;
+use nightshift_engine::UnreadableEvent;
+use nightshift_pipeline::{CaseStatus, StoreError};
+use tokio_postgres::error::SqlState;
+
+/// Why a request did nothing.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    /// The lease is gone.
+    #[error("the lease on the case is lost")]
+    LeaseLost,
+    /// There is no such case.
+    #[error("there is no case {0:?}")]
+    NoSuchCase(String),
+    /// The case has no verdict.
+    #[error("case {0} has no verdict yet")]
+    NoVerdict(String),
+    /// The case goes on by itself.
+    #[error("case {0} is not over")]
+    NotOver(String, CaseStatus),
+    /// The case is over.
+    #[error("case {0} is over already")]
+    AlreadyOver(String, CaseStatus),
+    /// What is stored cannot be read by this version.
+    #[error("case {0} cannot be read")]
+    Unreadable(String, #[source] serde_json::Error),
+    /// An event of its journal cannot be read by this version.
+    #[error("event {seq} of the journal of case {case_id} cannot be read")]
+    Journal {
+        /// The case.
+        case_id: String,
+        /// The number of the event within its revision.
+        seq: i64,
+        /// Why.
+        #[source]
+        cause: UnreadableEvent,
+    },
+    /// No connection to be had.
+    #[error("there is no connection to the database")]
+    Pool(#[from] PoolError),
+    /// The session was given back before.
+    #[error("the connection was given back")]
+    Closed,
+    /// The server did not answer.
+    #[error("the database did not answer for {0:?}")]
+    Silent(std::time::Duration),
+    /// The server.
+    #[error(transparent)]
+    Postgres(#[from] tokio_postgres::Error),
+}
+
+/// What may be done about a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Remedy {
+    /// Another try on another connection, now or when the server is back.
+    Again,
+    /// The server is there and cannot: later, by whoever asked.
+    Later,
+    /// Something in what was to be written: the rest of it may be written without.
+    Split,
+    /// Nothing.
+    None,
+}
+
+impl Failure {
+    /// What may be done about it.
+    pub(super) fn remedy(&self) -> Remedy {
+        match self {
+            Self::Pool(PoolError::Backend(error)) | Self::Postgres(error) => of_server(error),
+            Self::Silent(_) => Remedy::Again,
+            Self::Pool(_) => Remedy::Later,
+            Self::Unreadable(..) => Remedy::Split,
+            Self::Closed
+            | Self::LeaseLost
+            | Self::NoSuchCase(_)
+            | Self::NoVerdict(_)
+            | Self::NotOver(..)
+            | Self::AlreadyOver(..)
+            | Self::Journal { .. } => Remedy::None,
+        }
+    }
+
+    /// As those outside the store see it.
+    pub(super) fn told(self, doing: &'static str) -> StoreError {
+        match self {
+            Self::LeaseLost => StoreError::LeaseLost,
+            Self::NoSuchCase(id) => StoreError::NoSuchCase(id),
+            Self::NoVerdict(id) => StoreError::NoVerdict(id),
+            Self::NotOver(id, status) => StoreError::NotOver(id, status),
+            Self::AlreadyOver(id, status) => StoreError::AlreadyOver(id, status),
+            Self::Unreadable(id, cause) => StoreError::Unreadable(id, Box::new(cause)),
+            Self::Journal { ref case_id, .. } => {
+                StoreError::Unreadable(case_id.clone(), Box::new(self))
+            }
+            other => StoreError::Database {
+                doing,
+                cause: Box::new(other),
+            },
+        }
+    }
+}
+
+/// By class of the error: <https://www.postgresql.org/docs/current/errcodes-appendix.html>.
+fn of_server(error: &tokio_postgres::Error) -> Remedy {
+    let Some(code) = error.code() else {
+        // It did not come from the server: the connection is closed, refused, reset, or was never made.
+        return Remedy::Again;
+    };
+    if [
+        SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::T_R_DEADLOCK_DETECTED,
+        SqlState::ADMIN_SHUTDOWN,
+        SqlState::CRASH_SHUTDOWN,
+        SqlState::CANNOT_CONNECT_NOW,
+        SqlState::TOO_MANY_CONNECTIONS,
+        SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+        // A password that was just changed: the file is read again.
+        SqlState::INVALID_PASSWORD,
+        SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+    ]
+    .contains(code)
+    {
+        return Remedy::Again;
+    }
+    match code.code().get(..2) {
+        Some("08") => Remedy::Again,
+        // Data, constraints, limits of the program, what a trigger refuses.
+        Some("22" | "23" | "54" | "P0") => Remedy::Split,
+        // Resources and interventions: a lock that was not got, a statement that took too long, a full disk.
+        Some("53" | "55" | "57" | "58") => Remedy::Later,
+        _ => Remedy::None,
+    }
+}

@@ -1,0 +1,153 @@
+//! The inbox: a batch is accepted whole, in one transaction, or not at all.
+//!
+//! What becomes of each alert is for `admit` to say, over what `ground` reads of all of them at once; `wave` asks it, and
+//! `write` writes what it said, at once too. Two round trips for a batch of alerts with different keys, however many.
+//! Batches that share a key or a storm wait for one another: two that come together cannot both be the first.
+
+mod columns;
+mod ground;
+mod turn;
+mod wave;
+mod write;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use nightshift_pipeline::{Accepted, Arrival, Inbox, Mute, StoreError};
+use uuid::Uuid;
+
+use super::database::Session;
+use super::failure::{Failure, Remedy};
+use super::{PostgresStore, mutes};
+use crate::split::{self, Refusal};
+use ground::{Facts, Wanted};
+use wave::{Ids, Wave};
+
+const DOING: &str = "accept a batch";
+
+/// Keys and storms, by a number that all workers give them, always in the same order. A thousand numbers: the table of
+/// locks of a server has room for them, whatever comes.
+const LOCK: &str = "SELECT pg_advisory_xact_lock(7226003, number) \
+     FROM (SELECT DISTINCT hashtext(name) & 1023 AS number FROM unnest($1::text[]) AS name ORDER BY 1) AS numbers";
+/// Whether this batch was committed by a try whose answer was lost.
+const IS_ACCEPTED: &str = "SELECT FROM batches WHERE id = $1";
+const NEW_IDS: &str =
+    "SELECT nextval(pg_get_serial_sequence('raw_alerts', 'id')) FROM generate_series(1, $1)";
+const NEW_LETTERS: &str =
+    "SELECT nextval(pg_get_serial_sequence('dead_letters', 'id')) FROM generate_series(1, $1)";
+
+#[async_trait]
+impl Inbox for PostgresStore {
+    async fn accept(&self, batch: Vec<Arrival>) -> Result<Vec<Accepted>, StoreError> {
+        if batch.is_empty() {
+            return Ok(Vec::new());
+        }
+        split::accept(batch, |part: Arc<Vec<Arrival>>| async move {
+            self.accept_whole(&part).await
+        })
+        .await
+    }
+}
+
+impl PostgresStore {
+    async fn accept_whole(&self, batch: &[Arrival]) -> Result<Vec<Accepted>, Refusal> {
+        let name = Uuid::new_v4();
+        let mut tries = self.database.tries(DOING);
+        let mut decided = Vec::new();
+        loop {
+            // On the heap: it holds a dozen statements that are sent together.
+            let one = Box::pin(self.try_accept(batch, name, &mut decided));
+            match self.database.within(one).await {
+                Ok(()) => {
+                    self.bell.ring();
+                    return Ok(decided);
+                }
+                Err(failure) if failure.remedy() == Remedy::Split => {
+                    return Err(Refusal::Batch(failure.told(DOING)));
+                }
+                Err(failure) => tries.again(failure).await.map_err(Refusal::Store)?,
+            }
+        }
+    }
+
+    /// One try. `decided` is what an earlier try had decided when it was cut off: it counts if that one was committed.
+    async fn try_accept(
+        &self,
+        batch: &[Arrival],
+        name: Uuid,
+        decided: &mut Vec<Accepted>,
+    ) -> Result<(), Failure> {
+        let statements = [
+            &ground::STATEMENTS[..],
+            &write::STATEMENTS,
+            &turn::STATEMENTS,
+        ]
+        .concat();
+        let session = self.database.session(&statements).await?;
+        let wanted = Wanted::of(batch, &self.admission);
+        let (start, facts) = tokio::try_join!(
+            biased;
+            self.start(&session, batch, &wanted, name),
+            Facts::read(&session, &wanted),
+        )?;
+        if start.is_accepted {
+            session.say("ROLLBACK").await?;
+            session.done();
+            return Ok(());
+        }
+        let (mut ids, mut facts, mut rest) = (start.ids, facts, batch);
+        decided.clear();
+        loop {
+            let wave = Wave::decide(rest, &mut facts, &start.mutes, &self.admission, &mut ids)?;
+            rest = rest.get(wave.accepted.len()..).unwrap_or_default();
+            decided.extend(wave.accepted);
+            if rest.is_empty() {
+                let last = write::Last {
+                    name,
+                    alerts: batch.len(),
+                };
+                wave.writes.send(&session, Some(last)).await?;
+                session.done();
+                return Ok(());
+            }
+            wave.writes.send(&session, None).await?;
+            let wanted = Wanted::of(rest, &self.admission);
+            facts = Facts::read(&session, &wanted).await?;
+        }
+    }
+
+    /// The transaction, its locks, and what does not depend on single alerts.
+    async fn start(
+        &self,
+        session: &Session,
+        batch: &[Arrival],
+        wanted: &Wanted,
+        name: Uuid,
+    ) -> Result<Start, Failure> {
+        let locks = wanted.locks();
+        let most = i32::try_from(batch.len()).unwrap_or(i32::MAX);
+        let letters = batch.iter().filter(|one| one.unreadable.is_some()).count();
+        let letters = i32::try_from(letters).unwrap_or(i32::MAX);
+        let (_, _, accepted, added, raw, letters) = tokio::try_join!(
+            biased;
+            session.say("BEGIN"),
+            session.rows(LOCK, [&locks]),
+            session.row(IS_ACCEPTED, [&name]),
+            session.rows(mutes::LIST, []),
+            session.rows(NEW_IDS, [&most]),
+            session.rows(NEW_LETTERS, [&letters]),
+        )?;
+        Ok(Start {
+            is_accepted: accepted.is_some(),
+            mutes: mutes::in_force(&self.admission, &added)?,
+            ids: Ids::of(&raw, &letters)?,
+        })
+    }
+}
+
+/// What a transaction begins with.
+struct Start {
+    is_accepted: bool,
+    mutes: Vec<Mute>,
+    ids: Ids,
+}

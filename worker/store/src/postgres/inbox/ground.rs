@@ -1,0 +1,283 @@
+//! What is known where alerts arrive, read for all of them at once: their cases, the storms that they are members of,
+//! the cases like them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, Duration, Utc};
+use nightshift_alert::{Alert, FeedState};
+use nightshift_engine::Verdict;
+use nightshift_pipeline::{
+    AdmissionPolicy, Arrival, CaseId, CaseStatus, Ground, Known, Mute, Stage, Window,
+};
+use tokio_postgres::Row;
+
+use crate::postgres::database::Session;
+use crate::postgres::failure::Failure;
+use crate::postgres::row::{count, get_status, parse, text, to_verdict};
+
+/// Nobody claims, concludes or writes these cases until the batch is committed: what is read of them stays true.
+const HOLD: &str = "SELECT FROM cases WHERE id IN ( \
+         SELECT latest.id FROM unnest($1::text[]) AS wanted (key) \
+         CROSS JOIN LATERAL (SELECT id FROM cases WHERE cases.key = wanted.key ORDER BY opened_at DESC, number DESC LIMIT 1) \
+             AS latest) \
+     ORDER BY id FOR NO KEY UPDATE";
+/// The latest case of each key. What somebody asked for, or a model was missing for, is no revision of
+/// the day; what waits is.
+const KNOWN: &str = "SELECT wanted.key, c.id, c.status, coalesce(c.concluded_at, c.touched_at), c.verdict, \
+         c.feed_state::text, c.updated_at, c.journal_seq > 0, waiting.alert IS NOT NULL, \
+         coalesce(waiting.alert, a.alert)::text, \
+         (SELECT count(*) FROM alerts r WHERE r.case_id = c.id AND r.revision > 1 \
+             AND r.received_at > wanted.day_ago AND coalesce(r.why, '') NOT IN ('asked', 'models_back')) \
+         + (SELECT count(*) FROM pending_revisions p WHERE p.case_id = c.id), \
+         (SELECT v.verdict FROM person_verdicts v WHERE v.case_id = c.id ORDER BY v.id DESC LIMIT 1) \
+     FROM unnest($1::text[], $2::timestamptz[]) AS wanted (key, day_ago) \
+     CROSS JOIN LATERAL ( \
+         SELECT * FROM cases WHERE cases.key = wanted.key ORDER BY opened_at DESC, number DESC LIMIT 1) AS c \
+     JOIN alerts a ON a.case_id = c.id AND a.revision = c.revision \
+     LEFT JOIN LATERAL ( \
+         SELECT p.alert FROM pending_revisions p WHERE p.case_id = c.id ORDER BY p.seq DESC LIMIT 1) AS waiting ON true";
+const MEMBERS: &str = "SELECT DISTINCT ON (a.key) a.key, a.case_id, a.alert::text, a.received_at, c.verdict, \
+         (SELECT v.verdict FROM person_verdicts v WHERE v.case_id = c.id ORDER BY v.id DESC LIMIT 1) \
+     FROM arrivals a JOIN cases c ON c.id = a.case_id \
+     WHERE a.key = ANY($1) AND a.outcome = 'member' ORDER BY a.key, a.id DESC";
+/// Counts no further than to the size of a storm.
+const WINDOWS: &str = "SELECT (wanted.number - 1)::integer, \
+         (SELECT count(*) FROM (SELECT FROM cases c WHERE c.feed = wanted.feed AND c.type = wanted.type \
+             AND coalesce(c.account, '') = wanted.account AND c.opened_at > wanted.since LIMIT $5) AS few), \
+         (SELECT c.id FROM cases c WHERE c.feed = wanted.feed AND c.type = wanted.type \
+             AND coalesce(c.account, '') = wanted.account AND c.opened_at > wanted.since \
+             ORDER BY c.opened_at, c.number LIMIT 1) \
+     FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[]) \
+         WITH ORDINALITY AS wanted (feed, type, account, since, number)";
+
+/// All of them.
+pub(super) const STATEMENTS: [&str; 9] = [
+    super::LOCK,
+    super::IS_ACCEPTED,
+    super::NEW_IDS,
+    super::NEW_LETTERS,
+    crate::postgres::mutes::LIST,
+    HOLD,
+    KNOWN,
+    MEMBERS,
+    WINDOWS,
+];
+
+/// What a storm is counted by, and since when.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Storm {
+    feed: String,
+    kind: String,
+    account: String,
+    since: DateTime<Utc>,
+}
+
+impl Storm {
+    /// That of an alert which may be one too many.
+    fn of(arrival: &Arrival, policy: &AdmissionPolicy) -> Option<Self> {
+        let alert = &arrival.alert;
+        let counts = !arrival.always && !alert.severity.is_urgent();
+        counts.then(|| Self::like(alert, arrival.at - policy.storm_window))
+    }
+
+    fn like(alert: &Alert, since: DateTime<Utc>) -> Self {
+        Self {
+            feed: text(&alert.feed).into_owned(),
+            kind: text(&alert.kind).into_owned(),
+            account: text(alert.account.as_deref().unwrap_or_default()).into_owned(),
+            since,
+        }
+    }
+}
+
+/// What has to be read for some arrivals.
+pub(super) struct Wanted {
+    keys: BTreeMap<String, DateTime<Utc>>,
+    storms: BTreeSet<Storm>,
+    /// Every case counts in its storm, also one that cannot become a member.
+    groups: BTreeSet<String>,
+    storm_cases: i64,
+}
+
+impl Wanted {
+    /// As much as admission may need.
+    pub(super) fn of(arrivals: &[Arrival], policy: &AdmissionPolicy) -> Self {
+        let key = |one: &Arrival| (key(one), one.at - Duration::hours(24));
+        let group = |one: &Arrival| {
+            let storm = Storm::like(&one.alert, one.at);
+            format!("{}\n{}\n{}", storm.feed, storm.kind, storm.account)
+        };
+        Self {
+            keys: arrivals.iter().rev().map(key).collect(),
+            storms: arrivals
+                .iter()
+                .filter_map(|one| Storm::of(one, policy))
+                .collect(),
+            groups: arrivals.iter().map(group).collect(),
+            storm_cases: i64::from(policy.storm_cases),
+        }
+    }
+
+    /// What no other batch may touch at the same time.
+    pub(super) fn locks(&self) -> Vec<&str> {
+        let names = self.keys.keys().chain(&self.groups);
+        names.map(String::as_str).collect()
+    }
+}
+
+/// The key of an alert, as it stands in the database.
+pub(super) fn key(arrival: &Arrival) -> String {
+    text(&arrival.alert.key.to_string()).into_owned()
+}
+
+/// What was read.
+pub(super) struct Facts {
+    known: BTreeMap<String, Known>,
+    members: BTreeMap<String, Known>,
+    windows: BTreeMap<Storm, Option<Window>>,
+}
+
+impl Facts {
+    /// Reads all of it in one round trip, behind what was sent before.
+    pub(super) async fn read(session: &Session, wanted: &Wanted) -> Result<Self, Failure> {
+        let keys: Vec<&String> = wanted.keys.keys().collect();
+        let days: Vec<_> = wanted.keys.values().collect();
+        let storms: Vec<&Storm> = wanted.storms.iter().collect();
+        let feeds: Vec<&str> = storms.iter().map(|one| one.feed.as_str()).collect();
+        let kinds: Vec<&str> = storms.iter().map(|one| one.kind.as_str()).collect();
+        let accounts: Vec<&str> = storms.iter().map(|one| one.account.as_str()).collect();
+        let since: Vec<_> = storms.iter().map(|one| one.since).collect();
+        let (_, known, members, windows) = tokio::try_join!(
+            biased;
+            session.rows(HOLD, [&keys]),
+            session.rows(KNOWN, [&keys, &days]),
+            session.rows(MEMBERS, [&keys]),
+            session.rows(WINDOWS, [&feeds, &kinds, &accounts, &since, &wanted.storm_cases]),
+        )?;
+        let window = |(storm, row): (&&Storm, &Row)| Ok(((*storm).clone(), to_window(row)?));
+        Ok(Self {
+            known: known.iter().map(to_known).collect::<Result<_, _>>()?,
+            members: members.iter().map(to_member).collect::<Result<_, _>>()?,
+            windows: storms
+                .iter()
+                .zip(&sorted(windows)?)
+                .map(window)
+                .collect::<Result<_, Failure>>()?,
+        })
+    }
+
+    /// As admission wants it.
+    pub(super) fn ground<'a>(
+        &'a self,
+        arrival: &Arrival,
+        key: &str,
+        mutes: &'a [Mute],
+        policy: &AdmissionPolicy,
+    ) -> Ground<'a> {
+        let known = self.known.get(key);
+        let is_new = known.is_none() && !arrival.always;
+        let storm = Storm::of(arrival, policy).filter(|_| is_new);
+        let window = storm.and_then(|storm| self.windows.get(&storm));
+        Ground {
+            known,
+            member: self.members.get(key).filter(|_| is_new),
+            window: window.and_then(Option::as_ref),
+            mutes,
+        }
+    }
+
+    /// What is known after this arrival became a case of its own.
+    pub(super) fn opened(&mut self, arrival: &Arrival, key: String, id: &CaseId) {
+        let alert = &arrival.alert;
+        self.known.insert(
+            key,
+            Known {
+                id: id.clone(),
+                stage: Stage::Waiting,
+                verdict: None,
+                disputed: false,
+                alert: alert.clone(),
+                state: alert.state,
+                updated: alert.times.updated,
+                touched_at: arrival.at,
+                revisions_today: 0,
+            },
+        );
+        let since = |time| Storm::like(alert, time);
+        let like = since(DateTime::<Utc>::MIN_UTC)..=since(DateTime::<Utc>::MAX_UTC);
+        for (storm, window) in self.windows.range_mut(like) {
+            if arrival.at > storm.since {
+                let first = id.clone();
+                window.get_or_insert(Window { cases: 0, first }).cases += 1;
+            }
+        }
+    }
+}
+
+/// A statement over ordered values may answer in another order.
+fn sorted(mut rows: Vec<Row>) -> Result<Vec<Row>, Failure> {
+    rows.sort_by_key(|row| row.try_get::<_, i32>(0).unwrap_or_default());
+    Ok(rows)
+}
+
+fn to_known(row: &Row) -> Result<(String, Known), Failure> {
+    let id: String = row.try_get(1)?;
+    let status = get_status(row, 2)?;
+    let (is_begun, is_waiting): (bool, bool) = (row.try_get(7)?, row.try_get(8)?);
+    let alert: Alert = parse(&id, row.try_get(9)?)?;
+    let state: Option<&str> = row.try_get(5)?;
+    let state = state.map_or(Ok(alert.state), |text| parse::<FeedState>(&id, text))?;
+    let updated: Option<DateTime<Utc>> = row.try_get(6)?;
+    let verdict = to_verdict(row.try_get(4)?).filter(|_| status != CaseStatus::Failed);
+    let known = Known {
+        stage: match status {
+            _ if is_waiting => Stage::Waiting,
+            CaseStatus::Running => Stage::Begun,
+            CaseStatus::Queued if is_begun => Stage::Begun,
+            CaseStatus::Queued => Stage::Waiting,
+            CaseStatus::Concluded | CaseStatus::Failed | CaseStatus::Cancelled => Stage::Over,
+        },
+        disputed: is_disputed(row, 11, verdict)?,
+        verdict,
+        state,
+        updated: updated.or(alert.times.updated),
+        alert: Box::new(alert),
+        touched_at: row.try_get(3)?,
+        revisions_today: u32::try_from(count(row, 10)?).unwrap_or(u32::MAX),
+        id: CaseId(id),
+    };
+    Ok((row.try_get(0)?, known))
+}
+
+/// Whether the newest verdict of a person over the case, in this column, is another one than ours.
+fn is_disputed(row: &Row, column: usize, ours: Option<Verdict>) -> Result<bool, Failure> {
+    let theirs = to_verdict(row.try_get(column)?);
+    Ok(theirs.is_some() && theirs != ours)
+}
+
+fn to_member(row: &Row) -> Result<(String, Known), Failure> {
+    let id: String = row.try_get(1)?;
+    let alert: Alert = parse(&id, row.try_get(2)?)?;
+    let verdict = to_verdict(row.try_get(4)?);
+    let known = Known {
+        id: CaseId(id),
+        stage: Stage::Over,
+        disputed: is_disputed(row, 5, verdict)?,
+        verdict,
+        state: alert.state,
+        updated: alert.times.updated,
+        alert: Box::new(alert),
+        touched_at: row.try_get(3)?,
+        revisions_today: 0,
+    };
+    Ok((row.try_get(0)?, known))
+}
+
+fn to_window(row: &Row) -> Result<Option<Window>, Failure> {
+    let first: Option<String> = row.try_get(2)?;
+    let cases = u32::try_from(count(row, 1)?).unwrap_or(u32::MAX);
+    Ok(first.map(|first| Window {
+        cases,
+        first: CaseId(first),
+    }))
+}

@@ -1,0 +1,161 @@
+//! As many arrivals as can be decided over what was read once. One that depends on what another of them changes waits
+//! for the next wave, but for the usual cases: the first of a key, and a sighting, change nothing that is not known.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use nightshift_pipeline::{
+    Accepted, Admission, AdmissionPolicy, Arrival, CaseId, Change, Mute, Seen, admit,
+};
+use tokio_postgres::Row;
+
+use super::ground::{self, Facts};
+use super::write::{Coming, Place, Turn, Writes};
+use crate::postgres::failure::Failure;
+
+/// Most changes of a wave that are sent one by one.
+const MOST_TURNS: usize = 8;
+
+/// Numbers of messages and dead letters, drawn before they are needed.
+pub(super) struct Ids {
+    raw: VecDeque<i64>,
+    letters: VecDeque<i64>,
+}
+
+impl Ids {
+    /// Those that were drawn.
+    pub(super) fn of(raw: &[Row], letters: &[Row]) -> Result<Self, Failure> {
+        let ids = |rows: &[Row]| {
+            rows.iter()
+                .map(|row| row.try_get(0))
+                .collect::<Result<_, _>>()
+        };
+        Ok(Self {
+            raw: ids(raw)?,
+            letters: ids(letters)?,
+        })
+    }
+}
+
+/// What was decided, and what is to be written.
+pub(super) struct Wave<'a> {
+    pub(super) accepted: Vec<Accepted>,
+    pub(super) writes: Writes<'a>,
+    /// Keys of which more is to be read before another alert of theirs is decided.
+    stale: BTreeSet<String>,
+    last_raw: Option<(&'a Arc<[u8]>, i64)>,
+}
+
+impl<'a> Wave<'a> {
+    /// Decides over arrivals in their order, up to the first that has to wait.
+    pub(super) fn decide(
+        arrivals: &'a [Arrival],
+        facts: &mut Facts,
+        mutes: &[Mute],
+        policy: &AdmissionPolicy,
+        ids: &mut Ids,
+    ) -> Result<Self, Failure> {
+        let mut wave = Self {
+            accepted: Vec::with_capacity(arrivals.len()),
+            writes: Writes::default(),
+            stale: BTreeSet::new(),
+            last_raw: None,
+        };
+        for arrival in arrivals {
+            let key = ground::key(arrival);
+            if wave.stale.contains(&key) || wave.writes.turns.len() >= MOST_TURNS {
+                break;
+            }
+            let admission = admit(arrival, &facts.ground(arrival, &key, mutes, policy), policy);
+            let raw_id = wave.raw(arrival, ids);
+            let case_id = wave.note(arrival, &key, raw_id, &admission, facts)?;
+            let dead_letter = arrival.unreadable.as_ref().map(|why| {
+                let id = ids.letters.pop_front().unwrap_or_default();
+                wave.writes
+                    .dead_letter(id, arrival, why, raw_id, case_id.as_ref());
+                id
+            });
+            let place = Place {
+                raw_id,
+                key: key.clone(),
+                dead_letter,
+                case_id: case_id.clone(),
+            };
+            wave.writes.arrival(arrival, place, &admission)?;
+            wave.accepted.push(Accepted {
+                case_id,
+                key,
+                title: arrival.alert.title.clone(),
+                feed: arrival.alert.feed.clone(),
+                admission,
+                dead_letter,
+            });
+        }
+        Ok(wave)
+    }
+
+    /// The number of the message; alerts of one message share it.
+    fn raw(&mut self, arrival: &'a Arrival, ids: &mut Ids) -> i64 {
+        match self.last_raw {
+            Some((bytes, id)) if Arc::ptr_eq(bytes, &arrival.raw) => id,
+            _ => {
+                let id = ids.raw.pop_front().unwrap_or_default();
+                self.writes.raw_message(id, arrival);
+                self.last_raw = Some((&arrival.raw, id));
+                id
+            }
+        }
+    }
+
+    /// Notes what is to be written; the case that the alert belongs to, where there is one.
+    fn note(
+        &mut self,
+        arrival: &'a Arrival,
+        key: &str,
+        raw_id: i64,
+        admission: &Admission,
+        facts: &mut Facts,
+    ) -> Result<Option<CaseId>, Failure> {
+        let coming = |change: &Change| Coming {
+            arrival,
+            raw_id,
+            why: change.as_str(),
+        };
+        match admission {
+            Admission::New => {
+                let id = CaseId::from_random(uuid::Uuid::new_v4().as_u64_pair().1);
+                self.writes.case(&id, arrival, key, raw_id)?;
+                facts.opened(arrival, key.to_owned(), &id);
+                return Ok(Some(id));
+            }
+            Admission::Revision(id, change) => {
+                let turn = Turn::again(id, coming(change))?;
+                self.turn(key, turn);
+            }
+            Admission::Replaced(id, change) => {
+                let turn = Turn::replace(id, coming(change))?;
+                self.turn(key, turn);
+            }
+            Admission::Sighting(id, seen) => {
+                self.writes
+                    .sighting(id, arrival, raw_id, Some(seen.to_string()));
+                if matches!(seen, Seen::AtFeed(_)) {
+                    let turn = Turn::state(id, key, &arrival.alert)?;
+                    self.turn(key, turn);
+                }
+            }
+            Admission::GoOn(id) => self.writes.sighting(id, arrival, raw_id, None),
+            Admission::Member(id) => {
+                self.writes.member(id);
+                self.stale.insert(key.to_owned());
+            }
+            Admission::Muted(_) | Admission::SetAside(_) => {}
+        }
+        Ok(admission.case().cloned())
+    }
+
+    fn turn(&mut self, key: &str, turn: Turn) {
+        self.writes.turns.push(turn);
+        self.stale.insert(key.to_owned());
+    }
+}

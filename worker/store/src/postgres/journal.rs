@@ -1,0 +1,245 @@
+//! What a worker writes: events and conclusions, each under its epoch, and found again where the answer was lost.
+//!
+//! A piece of a journal is one statement and one round trip: it checks the lease, adds the events, and charges them.
+
+use nightshift_engine::Event;
+use nightshift_pipeline::{Charge, Closing, Lease, StoreError};
+use uuid::Uuid;
+
+use super::PostgresStore;
+use super::database::{Session, Tries, Value};
+use super::failure::Failure;
+use super::row::{json, number, revision, text};
+
+/// `clock_timestamp` and not `now`: a statement that waited for a lock is judged by when it got it.
+const APPEND: &str = "WITH held AS ( \
+         UPDATE cases SET journal_seq = journal_seq + cardinality($5::timestamptz[]), last_write = $4, usd = usd + $9 \
+         WHERE id = $1 AND revision = $2 AND epoch = $3 AND status = 'running' AND lease_until > clock_timestamp() \
+             AND last_write IS DISTINCT FROM $4 \
+         RETURNING id, journal_seq \
+     ), written AS ( \
+         INSERT INTO journal (case_id, revision, seq, epoch, at, kind, command, event) \
+         SELECT $1, $2, held.journal_seq - cardinality($5::timestamptz[]) + news.number, $3, news.at, news.kind, news.command, \
+             news.event::jsonb \
+         FROM held CROSS JOIN unnest($5::timestamptz[], $6::text[], $7::text[], $8::text[]) \
+             WITH ORDINALITY AS news (at, kind, command, event, number) \
+     ), charged AS ( \
+         INSERT INTO spending (day, case_id, urgent, usd) SELECT $10::date, id, $11::boolean, $9 FROM held WHERE $9 <> 0 \
+         ON CONFLICT (day, case_id, urgent) DO UPDATE SET usd = spending.usd + excluded.usd \
+     ) \
+     SELECT count(*) FROM held";
+/// Whether a write whose answer was lost was made. The try after it waited for it, if it still went on.
+const IS_WRITTEN: &str = "SELECT FROM cases WHERE id = $1 AND last_write = $2";
+/// The report tells how often its alert has arrived by now: the first statement holds the row.
+const ADD_CONCLUSION: &str = "INSERT INTO conclusions \
+     (case_id, revision, epoch, concluded_at, status, verdict, leaning, reason, confidence, assessed_severity, report) \
+     SELECT id, revision, epoch, $5, $6, $7, $8, $9, $10, $11::text::severity, \
+         jsonb_set(jsonb_set($12::text::jsonb, '{alert,sightings}', to_jsonb(sightings)), '{alert,members}', to_jsonb(members)) \
+     FROM cases \
+     WHERE id = $1 AND revision = $2 AND epoch = $3 AND status = 'running' AND last_write = $4";
+const WISH: &str = "INSERT INTO deliveries (case_id, destination, wanted, wished_at) \
+     SELECT id, destination, 1, $5 FROM cases CROSS JOIN unnest($6::text[]) AS destination \
+     WHERE id = $1 AND revision = $2 AND epoch = $3 AND status = 'running' AND last_write = $4 \
+     ON CONFLICT (case_id, destination) DO UPDATE \
+     SET wanted = deliveries.wanted + 1, wished_at = $5, attempts = 0, retry_at = NULL, given_up = false, error = NULL";
+/// Ends the triage; where another alert of the case waits for that, the case waits for its triage.
+const END: &str = "WITH next AS ( \
+         DELETE FROM pending_revisions WHERE (case_id, seq) = \
+             (SELECT id, min(seq) FROM cases JOIN pending_revisions ON case_id = id \
+              WHERE id = $1 AND cases.revision = $2 AND epoch = $3 AND status = 'running' AND last_write = $4 GROUP BY id) \
+         RETURNING * \
+     ), ended AS ( \
+         UPDATE cases SET verdict = $7, leaning = $8, assessed_severity = $9::text::severity, concluded_at = $5, \
+             lease_holder = NULL, lease_until = NULL, crashes = 0, wants_model = $10 AND next.case_id IS NULL, \
+             status = CASE WHEN next.case_id IS NULL THEN $6 ELSE 'queued' END, \
+             revision = revision + CASE WHEN next.case_id IS NULL THEN 0 ELSE 1 END, \
+             journal_seq = CASE WHEN next.case_id IS NULL THEN journal_seq ELSE 0 END, \
+             severity = coalesce(next.severity, cases.severity), content = coalesce(next.content, cases.content), \
+             title = coalesce(next.title, cases.title), type = coalesce(next.type, cases.type), \
+             touched_at = coalesce(next.received_at, touched_at), waiting_since = clock_timestamp() \
+         FROM (VALUES (1)) AS one LEFT JOIN next ON true \
+         WHERE cases.id = $1 AND cases.revision = $2 AND epoch = $3 AND status = 'running' AND last_write = $4 \
+         RETURNING cases.id, cases.revision \
+     ) \
+     INSERT INTO alerts (case_id, revision, raw_id, source, received_at, why, alert) \
+     SELECT ended.id, ended.revision, next.raw_id, next.source, next.received_at, next.why, next.alert \
+     FROM ended JOIN next ON true";
+/// Whether the conclusion is there, by this try or by one before it.
+const IS_CONCLUDED: &str =
+    "SELECT FROM conclusions WHERE case_id = $1 AND revision = $2 AND epoch = $3";
+
+/// Events as columns.
+struct Columns<'a> {
+    at: Vec<chrono::DateTime<chrono::Utc>>,
+    kinds: Vec<&'static str>,
+    commands: Vec<Option<&'a str>>,
+    texts: Vec<String>,
+}
+
+impl<'a> Columns<'a> {
+    fn of(lease: &Lease, events: &'a [Event]) -> Result<Self, Failure> {
+        let texts = events.iter().map(|event| json(&lease.case_id.0, event));
+        Ok(Self {
+            at: events.iter().map(|event| event.at).collect(),
+            kinds: events.iter().map(|event| event.body.kind()).collect(),
+            commands: events
+                .iter()
+                .map(|event| event.body.command().map(|id| id.0.as_str()))
+                .collect(),
+            texts: texts.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+/// What a write is known by: case, revision, epoch, and its own name.
+struct Write<'a> {
+    id: &'a str,
+    revision: i32,
+    epoch: i64,
+    name: Uuid,
+    charge: Charge,
+}
+
+impl<'a> Write<'a> {
+    fn new(lease: &'a Lease, charge: Charge) -> Self {
+        Self {
+            id: &lease.case_id.0,
+            revision: revision(lease.revision),
+            epoch: number(lease.epoch),
+            name: Uuid::new_v4(),
+            charge,
+        }
+    }
+
+    /// Adds the events, if the lease holds; whether it did.
+    async fn append(&self, session: &Session, news: &Columns<'_>) -> Result<bool, Failure> {
+        let row = session
+            .row(
+                APPEND,
+                [
+                    &self.id,
+                    &self.revision,
+                    &self.epoch,
+                    &self.name,
+                    &news.at,
+                    &news.kinds,
+                    &news.commands,
+                    &news.texts,
+                    &self.charge.usd,
+                    &self.charge.day,
+                    &self.charge.urgent,
+                ],
+            )
+            .await?;
+        let held: i64 = row.map_or(Ok(0), |row| row.try_get(0))?;
+        Ok(held > 0)
+    }
+}
+
+impl PostgresStore {
+    /// See [`nightshift_pipeline::Cases::append`].
+    pub(super) async fn write(
+        &self,
+        lease: &Lease,
+        events: &[Event],
+        charge: Charge,
+    ) -> Result<(), StoreError> {
+        let told = |failure: Failure| failure.told("write a journal");
+        let news = Columns::of(lease, events).map_err(told)?;
+        let write = Write::new(lease, charge);
+        // A case that runs has nobody else to try again: it waits as long as its lease may hold.
+        let mut tries = Tries::new("write a journal", self.lease);
+        loop {
+            match self.database.within(self.try_write(&write, &news)).await {
+                Ok(()) => return Ok(()),
+                Err(failure) => tries.again(failure).await?,
+            }
+        }
+    }
+
+    async fn try_write(&self, write: &Write<'_>, news: &Columns<'_>) -> Result<(), Failure> {
+        let session = self.database.session(&[APPEND]).await?;
+        let is_written = write.append(&session, news).await?
+            || session
+                .row(IS_WRITTEN, [&write.id, &write.name])
+                .await?
+                .is_some();
+        session.done();
+        if is_written {
+            Ok(())
+        } else {
+            Err(Failure::LeaseLost)
+        }
+    }
+
+    /// See [`nightshift_pipeline::Cases::conclude`].
+    pub(super) async fn end(&self, lease: &Lease, closing: &Closing) -> Result<(), StoreError> {
+        let told = |failure: Failure| failure.told("conclude a case");
+        let news = Columns::of(lease, &closing.events).map_err(told)?;
+        let report = json(&lease.case_id.0, &closing.report).map_err(told)?;
+        let write = Write::new(lease, closing.charge);
+        let mut tries = Tries::new("conclude a case", self.lease);
+        loop {
+            // On the heap: it holds all statements that are sent together.
+            let one = Box::pin(self.try_end(&write, &news, closing, &report));
+            match self.database.within(one).await {
+                Ok(()) => {
+                    self.bell.ring();
+                    return Ok(());
+                }
+                Err(failure) => tries.again(failure).await?,
+            }
+        }
+    }
+
+    /// All of it is sent at once. What follows the first statement does nothing unless that one held the lease.
+    async fn try_end(
+        &self,
+        write: &Write<'_>,
+        news: &Columns<'_>,
+        closing: &Closing,
+        report: &str,
+    ) -> Result<(), Failure> {
+        let statements = [APPEND, ADD_CONCLUSION, WISH, END, IS_CONCLUDED];
+        let session = self.database.session(&statements).await?;
+        let (id, revision, epoch, name) = (&write.id, &write.revision, &write.epoch, &write.name);
+        let (at, status) = (&closing.report.concluded_at, &closing.status.as_str());
+        let conclusion = &closing.conclusion;
+        let (verdict, leaning) = (&conclusion.verdict.as_str(), &conclusion.leaning.as_str());
+        let (reason, confidence) = (&conclusion.reason.as_str(), &conclusion.confidence.as_str());
+        let assessed = &conclusion.assessed_severity.as_str();
+        let destinations: Vec<_> = closing.destinations.iter().map(|name| text(name)).collect();
+        let ended: [Value<'_>; 10] = [
+            id,
+            revision,
+            epoch,
+            name,
+            at,
+            status,
+            verdict,
+            leaning,
+            assessed,
+            &closing.wants_model,
+        ];
+        let concluded: [Value<'_>; 12] = [
+            id, revision, epoch, name, at, status, verdict, leaning, reason, confidence, assessed,
+            &report,
+        ];
+        let (_, _, _, _, _, is_concluded, _) = tokio::try_join!(
+            biased;
+            session.say("BEGIN"),
+            write.append(&session, news),
+            session.change(ADD_CONCLUSION, concluded),
+            session.change(WISH, [id, revision, epoch, name, at, &destinations]),
+            session.change(END, ended),
+            session.row(IS_CONCLUDED, [id, revision, epoch]),
+            session.say("COMMIT"),
+        )?;
+        session.done();
+        if is_concluded.is_some() {
+            Ok(())
+        } else {
+            Err(Failure::LeaseLost)
+        }
+    }
+}

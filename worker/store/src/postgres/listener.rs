@@ -1,0 +1,98 @@
+//! Listens for the rings of other workers, on a connection of its own that is made again whenever it ends.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
+use nightshift_pipeline::Wake;
+use tokio::task::JoinSet;
+use tokio_postgres::AsyncMessage;
+
+use super::PostgresStore;
+use super::connect::{Connector, Driven};
+use crate::bell::Bell;
+
+/// Said once for each batch that made work, in its transaction.
+pub(super) const NOTIFY: &str = "SELECT pg_notify('nightshift-work', '')";
+const LISTEN: &str = "LISTEN \"nightshift-work\"";
+const SHORTEST_WAIT: Duration = Duration::from_millis(200);
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// The task that listens, once somebody waits; it ends with the store.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Listener {
+    task: Arc<Mutex<JoinSet<()>>>,
+}
+
+impl Listener {
+    fn start(&self, connector: &Connector, bell: &Bell) {
+        let Ok(mut task) = self.task.lock() else {
+            return;
+        };
+        if task.is_empty() {
+            task.spawn(listen(connector.clone(), bell.clone()));
+        }
+    }
+}
+
+#[async_trait]
+impl Wake for PostgresStore {
+    async fn wait_for_work(&self, heard: u64) -> u64 {
+        self.listener.start(&self.connector, &self.bell);
+        self.bell.wait(heard).await
+    }
+}
+
+async fn listen(connector: Connector, bell: Bell) {
+    let mut waits = backoff();
+    loop {
+        match connector.open().await {
+            Ok((client, connection)) => {
+                let heard = hear(client, connection, &bell).await;
+                if heard > 0 {
+                    waits = backoff();
+                }
+            }
+            Err(error) => tracing::warn!(%error, "cannot listen for work of other processes"),
+        }
+        tokio::time::sleep(waits.next().unwrap_or(LONGEST_WAIT)).await;
+    }
+}
+
+/// Until the connection ends; how many messages came.
+async fn hear(client: tokio_postgres::Client, mut connection: Driven, bell: &Bell) -> u64 {
+    let mut heard = 0;
+    let listening = async {
+        let listening = client.batch_execute(LISTEN).await;
+        // What was said before is not heard any more: look once.
+        bell.ring();
+        if listening.is_ok() {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::pin!(listening);
+    loop {
+        let message = std::future::poll_fn(|context| connection.poll_message(context));
+        tokio::select! {
+            () = &mut listening => return heard,
+            message = message => match message {
+                Some(Ok(AsyncMessage::Notification(_))) => {
+                    heard += 1;
+                    bell.ring();
+                }
+                Some(Ok(_)) => {}
+                Some(Err(_)) | None => return heard,
+            },
+        }
+    }
+}
+
+fn backoff() -> ExponentialBackoff {
+    ExponentialBuilder::new()
+        .with_min_delay(SHORTEST_WAIT)
+        .with_max_delay(LONGEST_WAIT)
+        .with_jitter()
+        .without_max_times()
+        .build()
+}

@@ -1,0 +1,86 @@
+//! The schema, brought up to date by one process at a time.
+
+use deadpool_postgres::{Object, Pool};
+use tokio_postgres::error::SqlState;
+
+use super::OpenError;
+use super::database::Session;
+use super::failure::Failure;
+
+mod embedded {
+    refinery::embed_migrations!("../../migrations/postgres");
+}
+
+const APPLIED: &str =
+    "SELECT 'V' || version || '__' || name FROM refinery_schema_history ORDER BY version";
+const LATEST: &str = "SELECT max(version)::bigint FROM refinery_schema_history";
+/// Held by the session: the connection is closed afterwards.
+const LOCK: &str =
+    "SET statement_timeout = 0; SET lock_timeout = 0; SELECT pg_advisory_lock(7226002)";
+
+/// Runs what is missing. A database that is ahead of this program is left as it is: migrations first only add.
+pub(super) async fn run(pool: &Pool) -> Result<(), OpenError> {
+    let failed = |error: Box<dyn std::error::Error + Send + Sync>| OpenError::Migrate(error);
+    let client = pool
+        .get()
+        .await
+        .map_err(|error| OpenError::Connect(Box::new(error)))?;
+    // A worker whose role may not change the schema can be started once a migration was run by another.
+    if is_done(&client)
+        .await
+        .map_err(|error| failed(error.into()))?
+    {
+        return Ok(());
+    }
+    let mut client = Object::take(client);
+    client
+        .batch_execute(LOCK)
+        .await
+        .map_err(|error| failed(error.into()))?;
+    runner()
+        .run_async(&mut *client)
+        .await
+        .map_err(|error| failed(error.into()))?;
+    Ok(())
+}
+
+/// A program of an earlier version does not mind migrations that it does not know.
+fn runner() -> refinery::Runner {
+    embedded::migrations::runner().set_abort_missing(false)
+}
+
+async fn is_done(client: &tokio_postgres::Client) -> Result<bool, tokio_postgres::Error> {
+    let ours = runner()
+        .get_migrations()
+        .iter()
+        .map(refinery::Migration::version)
+        .max();
+    match client.query_one(LATEST, &[]).await {
+        Ok(row) => {
+            let latest: Option<i64> = row.try_get(0)?;
+            Ok(latest >= ours.map(i64::from))
+        }
+        Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// What tells one state of the migrations from another.
+#[cfg(test)]
+pub(super) fn checksum() -> u64 {
+    let sum = |sum: u64, one: &refinery::Migration| sum.rotate_left(7) ^ one.checksum();
+    runner().get_migrations().iter().fold(0, sum)
+}
+
+/// Brings an empty database to the schema of an earlier version.
+#[cfg(test)]
+pub(super) async fn up_to(client: &mut tokio_postgres::Client, version: i32) {
+    let target = refinery::Target::Version(version);
+    runner().set_target(target).run_async(client).await.unwrap();
+}
+
+/// Names of the migrations that are applied, oldest first.
+pub(super) async fn applied(session: &Session) -> Result<Vec<String>, Failure> {
+    let rows = session.rows(APPLIED, []).await?;
+    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+}

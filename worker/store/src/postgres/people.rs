@@ -1,0 +1,167 @@
+//! What people do with triages: run one again, call one off. Each is known by a name of its own, by which a try whose
+//! answer was lost is found again.
+
+use chrono::{DateTime, Utc};
+use nightshift_engine::{Event, EventBody};
+use nightshift_pipeline::{CalledOff, CaseId, CaseStatus, StoreError};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::PostgresStore;
+use super::database::Session;
+use super::failure::Failure;
+use super::read;
+use super::row::{get_revision, get_status, json, text};
+
+/// Nobody claims, concludes or writes it until this is committed.
+const HOLD: &str = "SELECT status, revision, last_write IS NOT DISTINCT FROM $2 FROM cases WHERE id = $1 \
+     FOR NO KEY UPDATE";
+/// The same alert once more: it came when it came, and it waits from now on.
+const AGAIN: &str = "WITH again AS ( \
+         UPDATE cases SET revision = revision + 1, status = 'queued', journal_seq = 0, crashes = 0, wants_model = false, \
+             last_write = $2, touched_at = clock_timestamp(), waiting_since = clock_timestamp() \
+         WHERE id = $1 RETURNING id, revision \
+     ), copied AS ( \
+         INSERT INTO alerts (case_id, revision, raw_id, source, received_at, why, alert) \
+         SELECT again.id, again.revision, raw_id, source, received_at, 'asked', alert \
+         FROM again JOIN alerts ON case_id = again.id AND alerts.revision = again.revision - 1 \
+     ) \
+     SELECT pg_notify('nightshift-work', '')::text FROM again";
+/// The epoch grows, so that whoever runs the case has lost it. A journal that was begun is ended; one that was not stays
+/// empty: its first event says what is triaged. What waits behind it comes next.
+const CANCEL: &str = "WITH held AS ( \
+         SELECT id, revision, journal_seq, epoch FROM cases WHERE id = $1 \
+     ), noted AS ( \
+         UPDATE alerts SET cancelled_by = $2 FROM held WHERE case_id = held.id AND alerts.revision = held.revision \
+     ), told AS ( \
+         INSERT INTO journal (case_id, revision, seq, epoch, at, kind, event) \
+         SELECT id, revision, journal_seq + 1, epoch + 1, $3, 'cancelled', $4::text::jsonb FROM held WHERE journal_seq > 0 \
+     ), next AS ( \
+         DELETE FROM pending_revisions WHERE (case_id, seq) = \
+             (SELECT case_id, min(seq) FROM pending_revisions WHERE case_id = $1 GROUP BY case_id) RETURNING * \
+     ), ended AS ( \
+         UPDATE cases SET epoch = cases.epoch + 1, last_write = $5, lease_holder = NULL, lease_until = NULL, crashes = 0, \
+             wants_model = false, concluded_at = $3, waiting_since = clock_timestamp(), \
+             status = CASE WHEN next.case_id IS NULL THEN 'cancelled' ELSE 'queued' END, \
+             revision = held.revision + CASE WHEN next.case_id IS NULL THEN 0 ELSE 1 END, \
+             journal_seq = CASE WHEN next.case_id IS NOT NULL OR held.journal_seq = 0 THEN 0 ELSE held.journal_seq + 1 END, \
+             severity = coalesce(next.severity, cases.severity), content = coalesce(next.content, cases.content), \
+             title = coalesce(next.title, cases.title), type = coalesce(next.type, cases.type), \
+             touched_at = coalesce(next.received_at, touched_at) \
+         FROM held LEFT JOIN next ON true WHERE cases.id = held.id RETURNING cases.id, cases.revision \
+     ), added AS ( \
+         INSERT INTO alerts (case_id, revision, raw_id, source, received_at, why, alert) \
+         SELECT ended.id, ended.revision, next.raw_id, next.source, next.received_at, next.why, next.alert \
+         FROM ended JOIN next ON true \
+     ) \
+     SELECT pg_notify('nightshift-work', '')::text FROM ended";
+
+/// A case as somebody found it, held until the end of the transaction.
+struct Held {
+    id: CaseId,
+    status: CaseStatus,
+    revision: u32,
+    /// An earlier try did it already, and its answer was lost.
+    is_done: bool,
+}
+
+impl Held {
+    async fn find(session: &Session, id: &str, name: Uuid) -> Result<Self, Failure> {
+        let id = read::find(session, id).await?.id;
+        Self::of(session, id, name).await
+    }
+
+    async fn of(session: &Session, id: CaseId, name: Uuid) -> Result<Self, Failure> {
+        let none = || Failure::NoSuchCase(id.0.clone());
+        let row: Row = session.row(HOLD, [&id.0, &name]).await?.ok_or_else(none)?;
+        Ok(Self {
+            status: get_status(&row, 0)?,
+            revision: get_revision(&row, 1)?,
+            is_done: row.try_get(2)?,
+            id,
+        })
+    }
+}
+
+impl PostgresStore {
+    /// See [`nightshift_pipeline::Cases::retry`].
+    pub(super) async fn run_again(&self, id: &str) -> Result<CaseId, StoreError> {
+        let name = Uuid::new_v4();
+        let mut tries = self.database.tries("run a case again");
+        loop {
+            match self.database.within(self.try_again(id, name)).await {
+                Ok(id) => {
+                    self.bell.ring();
+                    return Ok(id);
+                }
+                Err(failure) => tries.again(failure).await?,
+            }
+        }
+    }
+
+    async fn try_again(&self, id: &str, name: Uuid) -> Result<CaseId, Failure> {
+        let session = self.database.session(&[]).await?;
+        session.say("BEGIN").await?;
+        let held = Held::find(&session, id, name).await?;
+        if !held.is_done {
+            if !held.status.is_over() {
+                return Err(Failure::NotOver(held.id.0, held.status));
+            }
+            session.row(AGAIN, [&held.id.0, &name]).await?;
+        }
+        session.say("COMMIT").await?;
+        session.done();
+        Ok(held.id)
+    }
+
+    /// See [`nightshift_pipeline::Cases::cancel`].
+    pub(super) async fn call_off(
+        &self,
+        id: &str,
+        who: &str,
+        at: DateTime<Utc>,
+    ) -> Result<CalledOff, StoreError> {
+        let doing = "cancel a case";
+        let (name, by) = (Uuid::new_v4(), text(who).into_owned());
+        let event = Event::new(at, EventBody::Cancelled { by: by.clone() });
+        let event = json(id, &event).map_err(|failure| failure.told(doing))?;
+        let mut tries = self.database.tries(doing);
+        loop {
+            let one = self.try_call_off(id, (&by, at), &event, name);
+            match self.database.within(one).await {
+                Ok(called_off) => {
+                    self.bell.ring();
+                    return Ok(called_off);
+                }
+                Err(failure) => tries.again(failure).await?,
+            }
+        }
+    }
+
+    async fn try_call_off(
+        &self,
+        id: &str,
+        (by, at): (&str, DateTime<Utc>),
+        event: &str,
+        name: Uuid,
+    ) -> Result<CalledOff, Failure> {
+        let session = self.database.session(&[]).await?;
+        session.say("BEGIN").await?;
+        let held = Held::find(&session, id, name).await?;
+        if !held.is_done {
+            if held.status.is_over() {
+                return Err(Failure::AlreadyOver(held.id.0, held.status));
+            }
+            session
+                .row(CANCEL, [&held.id.0, &by, &at, &event, &name])
+                .await?;
+        }
+        let now = Held::of(&session, held.id, name).await?;
+        session.say("COMMIT").await?;
+        session.done();
+        Ok(CalledOff {
+            next: (now.status == CaseStatus::Queued).then_some(now.revision),
+            case_id: now.id,
+        })
+    }
+}

@@ -1,0 +1,28 @@
+//! Where accepted alerts are: counts over the ledger of arrivals.
+
+use async_trait::async_trait;
+use nightshift_pipeline::{PlaceCount, Places, StoreError};
+
+use super::PostgresStore;
+use super::row::count;
+
+const PLACES: &str = "SELECT place, why, count(*) FROM places GROUP BY place, why ORDER BY place COLLATE \"C\", why COLLATE \"C\"";
+
+#[async_trait]
+impl Places for PostgresStore {
+    async fn places(&self) -> Result<Vec<PlaceCount>, StoreError> {
+        self.look("count where alerts are", |session| async move {
+            let rows = session.rows(PLACES, []).await?;
+            rows.iter()
+                .map(|row| {
+                    Ok(PlaceCount {
+                        place: row.try_get(0)?,
+                        why: row.try_get(1)?,
+                        alerts: count(row, 2)?,
+                    })
+                })
+                .collect()
+        })
+        .await
+    }
+}

@@ -1,0 +1,200 @@
+//! Reading cases: lists, one whole case, its journal.
+
+use nightshift_alert::{Alert, Severity};
+use nightshift_engine::{Event, read_event};
+use nightshift_pipeline::{
+    CaseFilter, CaseId, CaseRow, CaseView, DeliveryRow, JournalLine, Member, Report, Sighting,
+};
+use tokio_postgres::Row;
+
+use super::database::Session;
+use super::failure::Failure;
+use super::feedback;
+use super::row::{self, CASE_COLUMNS, count, get_revision, get_severity, limit, parse, text};
+
+/// Most sightings of a case that are read.
+const MOST_SIGHTINGS: i64 = 100;
+/// Most members of a storm that are read.
+const MOST_MEMBERS: i64 = 100;
+/// Shortest beginning of an id that names a case.
+const SHORTEST_ID: usize = 4;
+
+const EVENTS: &str =
+    "SELECT event::text, seq FROM journal WHERE case_id = $1 AND revision = $2 ORDER BY seq";
+const LINES: &str = "SELECT revision, seq, epoch, event::text FROM journal \
+     WHERE case_id = $1 AND ($2::integer IS NULL OR revision = $2) ORDER BY revision, seq";
+const ALERT: &str = "SELECT alert::text FROM alerts WHERE case_id = $1 AND revision = $2";
+const CANCELLED_BY: &str = "SELECT cancelled_by FROM alerts WHERE case_id = $1 AND revision = $2";
+const REPORT: &str =
+    "SELECT report::text FROM conclusions WHERE case_id = $1 ORDER BY revision DESC LIMIT 1";
+const SIGHTINGS: &str = "SELECT received_at, source, count, note FROM sightings WHERE case_id = $1 ORDER BY id DESC LIMIT $2";
+const MEMBERS: &str = "SELECT received_at, source, key, severity::text, title FROM arrivals \
+     WHERE case_id = $1 AND outcome = 'member' ORDER BY id DESC LIMIT $2";
+const DELIVERIES: &str = "SELECT destination, wanted, sent, attempts, error, given_up, begun_at IS NOT NULL FROM deliveries \
+     WHERE case_id = $1 ORDER BY destination";
+
+/// Cases that fit the filter, the newest first. Letters are folded as those of SQLite are, those of ASCII alone.
+pub(super) async fn list(session: &Session, filter: &CaseFilter) -> Result<Vec<CaseRow>, Failure> {
+    let sql = format!(
+        "SELECT {CASE_COLUMNS} FROM cases \
+         WHERE ($1::text IS NULL OR status = $1) AND ($2::text IS NULL OR verdict = $2) \
+         AND ($3::text IS NULL OR severity >= $3::text::severity) AND ($4::text IS NULL OR feed = $4) \
+         AND ($6::text IS NULL OR account = $6) \
+         AND ($7::text IS NULL OR strpos(lower(concat_ws(E'\\n', title, type, key, id) COLLATE \"C\"), lower($7 COLLATE \"C\")) > 0) \
+         AND ($8::text IS NULL OR opened_at <= (SELECT opened_at FROM cases WHERE id = $8)) \
+         AND ($8::text IS NULL OR opened_at < (SELECT opened_at FROM cases WHERE id = $8) OR id > $8) \
+         ORDER BY opened_at DESC, id LIMIT $5"
+    );
+    let letters = |filter: &Option<String>| filter.as_deref().map(|it| text(it).into_owned());
+    let rows = session
+        .rows(
+            &sql,
+            [
+                &filter.status.map(|status| status.as_str()),
+                &filter.verdict.map(|verdict| verdict.as_str()),
+                &filter.severity_at_least.map(Severity::as_str),
+                &letters(&filter.feed),
+                &limit(filter.limit),
+                &letters(&filter.account),
+                &letters(&filter.text),
+                &filter.after.as_ref().map(|id| text(&id.0).into_owned()),
+            ],
+        )
+        .await?;
+    rows.iter().map(row::case).collect()
+}
+
+/// Everything about one case, by its id or a beginning of it.
+pub(super) async fn view(session: &Session, id: &str) -> Result<CaseView, Failure> {
+    let found = find(session, id).await?;
+    let id = found.id.0.as_str();
+    let revision = row::revision(found.revision);
+    let report = session.row(REPORT, [&id]).await?;
+    let report = report
+        .map(|row| parse::<Report>(id, row.try_get(0)?))
+        .transpose()?;
+    let mut events = Vec::new();
+    let rows = session.rows(EVENTS, [&id, &revision]).await?;
+    let unreadable = match read_events(id, &rows, &mut events) {
+        Err(Failure::Journal { seq, cause, .. }) => Some(format!("event {seq}: {cause}")),
+        read => read.map(|()| None)?,
+    };
+    let cancelled_by = session.row(CANCELLED_BY, [&id, &revision]).await?;
+    let cancelled_by = cancelled_by.map_or(Ok(None), |row| row.try_get(0))?;
+    Ok(CaseView {
+        alert: alert(session, id, revision).await?,
+        events,
+        unreadable,
+        cancelled_by,
+        report,
+        sightings: sightings(session, id).await?,
+        members: members(session, id).await?,
+        person_verdicts: feedback::of_case(session, id).await?,
+        deliveries: deliveries(session, id).await?,
+        row: found,
+    })
+}
+
+/// The one case that the text names. Identifiers are compared byte by byte, and `~` is greater than all of theirs.
+pub(super) async fn find(session: &Session, id: &str) -> Result<CaseRow, Failure> {
+    let none = || Failure::NoSuchCase(id.to_owned());
+    if id.chars().count() < SHORTEST_ID || id.contains('\0') {
+        return Err(none());
+    }
+    let sql = format!(
+        "SELECT {CASE_COLUMNS} FROM cases WHERE id >= $1 AND id < $1 || '~' AND left(id, length($1)) = $1 LIMIT 2"
+    );
+    let rows = session.rows(&sql, [&id.to_lowercase()]).await?;
+    match rows.as_slice() {
+        [one] => row::case(one),
+        _ => Err(none()),
+    }
+}
+
+async fn alert(session: &Session, id: &str, revision: i32) -> Result<Alert, Failure> {
+    let row = session.row(ALERT, [&id, &revision]).await?;
+    let row = row.ok_or_else(|| Failure::NoSuchCase(id.to_owned()))?;
+    parse(id, row.try_get(0)?)
+}
+
+/// Reads the journal of a revision up to its end, or to the first event that this version cannot read.
+fn read_events(id: &str, rows: &[Row], events: &mut Vec<Event>) -> Result<(), Failure> {
+    for row in rows {
+        let (text, seq): (&str, i32) = (row.try_get(0)?, row.try_get(1)?);
+        events.push(read_event(text).map_err(|cause| Failure::Journal {
+            case_id: id.to_owned(),
+            seq: i64::from(seq),
+            cause,
+        })?);
+    }
+    Ok(())
+}
+
+/// The events of a case as they were written.
+pub(super) async fn journal(
+    session: &Session,
+    id: &CaseId,
+    revision: Option<u32>,
+) -> Result<Vec<JournalLine>, Failure> {
+    let rows = session
+        .rows(LINES, [&id.0, &revision.map(row::revision)])
+        .await?;
+    rows.iter()
+        .map(|row| {
+            let (seq, epoch): (i32, i64) = (row.try_get(1)?, row.try_get(2)?);
+            Ok(JournalLine {
+                revision: get_revision(row, 0)?,
+                seq: u64::try_from(seq).unwrap_or_default(),
+                epoch: u64::try_from(epoch).unwrap_or_default(),
+                event: row.try_get(3)?,
+            })
+        })
+        .collect()
+}
+
+async fn sightings(session: &Session, id: &str) -> Result<Vec<Sighting>, Failure> {
+    let rows = session.rows(SIGHTINGS, [&id, &MOST_SIGHTINGS]).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(Sighting {
+                at: row.try_get(0)?,
+                source: row.try_get(1)?,
+                count: count(row, 2)?,
+                note: row.try_get(3)?,
+            })
+        })
+        .collect()
+}
+
+async fn members(session: &Session, id: &str) -> Result<Vec<Member>, Failure> {
+    let rows = session.rows(MEMBERS, [&id, &MOST_MEMBERS]).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(Member {
+                at: row.try_get(0)?,
+                source: row.try_get(1)?,
+                key: row.try_get(2)?,
+                severity: get_severity(row, 3)?,
+                title: row.try_get(4)?,
+            })
+        })
+        .collect()
+}
+
+async fn deliveries(session: &Session, id: &str) -> Result<Vec<DeliveryRow>, Failure> {
+    let rows = session.rows(DELIVERIES, [&id]).await?;
+    rows.iter()
+        .map(|row| {
+            let attempts: i32 = row.try_get(3)?;
+            Ok(DeliveryRow {
+                destination: row.try_get(0)?,
+                wanted: count(row, 1)?,
+                sent: count(row, 2)?,
+                attempts: u32::try_from(attempts).unwrap_or_default(),
+                error: row.try_get(4)?,
+                given_up: row.try_get(5)?,
+                in_doubt: row.try_get(6)?,
+            })
+        })
+        .collect()
+}

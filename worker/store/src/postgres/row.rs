@@ -1,0 +1,172 @@
+//! Values of our words in columns, and back.
+
+use std::borrow::Cow;
+
+use nightshift_alert::Severity;
+use nightshift_engine::{Leaning, Verdict};
+use nightshift_pipeline::{CaseId, CaseRow, CaseStatus};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio_postgres::Row;
+
+use super::failure::Failure;
+
+/// Columns of a case in a list, in the order in which [`case`] reads them.
+pub(super) const CASE_COLUMNS: &str = "id, revision, status, feed, key, type, title, account, severity::text, \
+     assessed_severity::text, verdict, leaning, opened_at, concluded_at, sightings, usd, members";
+
+/// A text as PostgreSQL takes it: without NUL.
+pub(super) fn text(text: &str) -> Cow<'_, str> {
+    if text.contains('\0') {
+        Cow::Owned(text.replace('\0', "\u{fffd}"))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// A value as JSON that PostgreSQL takes: `jsonb` holds no NUL.
+pub(super) fn json<T: Serialize>(id: &str, value: &T) -> Result<String, Failure> {
+    let text =
+        serde_json::to_string(value).map_err(|cause| Failure::Unreadable(id.to_owned(), cause))?;
+    Ok(without_nul(text))
+}
+
+/// Replaces the escape of NUL, and not a backslash before `u0000`.
+fn without_nul(json: String) -> String {
+    const NUL: &str = "\\u0000";
+    if !json.contains(NUL) {
+        return json;
+    }
+    let mut clean = String::with_capacity(json.len());
+    let mut rest = json.as_str();
+    while let Some((before, after)) = rest.split_once('\\') {
+        clean.push_str(before);
+        let (escape, behind) = match after.strip_prefix("u0000") {
+            Some(behind) => ("\\ufffd", behind),
+            None => {
+                clean.push('\\');
+                let mut chars = after.chars();
+                clean.extend(chars.next());
+                ("", chars.as_str())
+            }
+        };
+        clean.push_str(escape);
+        rest = behind;
+    }
+    clean.push_str(rest);
+    clean
+}
+
+/// What stands in a column of JSON.
+pub(super) fn parse<T: DeserializeOwned>(id: &str, text: &str) -> Result<T, Failure> {
+    serde_json::from_str(text).map_err(|cause| Failure::Unreadable(id.to_owned(), cause))
+}
+
+/// A count in a column.
+pub(super) fn count(row: &Row, column: usize) -> Result<u64, Failure> {
+    let count: i64 = row.try_get(column)?;
+    Ok(u64::try_from(count).unwrap_or_default())
+}
+
+/// A count as a column holds it.
+pub(super) fn number(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// A number of rows as a column holds it.
+pub(super) fn limit(most: usize) -> i64 {
+    i64::try_from(most).unwrap_or(i64::MAX)
+}
+
+/// A revision as a column holds it.
+pub(super) fn revision(revision: u32) -> i32 {
+    i32::try_from(revision).unwrap_or(i32::MAX)
+}
+
+/// The revision in this column.
+pub(super) fn get_revision(row: &Row, column: usize) -> Result<u32, Failure> {
+    let number: i32 = row.try_get(column)?;
+    Ok(u32::try_from(number).unwrap_or_default())
+}
+
+/// The severity in this column, which is of the type `severity`, read as text.
+pub(super) fn get_severity(row: &Row, column: usize) -> Result<Severity, Failure> {
+    let word: &str = row.try_get(column)?;
+    to_severity(word).ok_or_else(|| unknown(word))
+}
+
+fn to_severity(word: &str) -> Option<Severity> {
+    Severity::ALL.into_iter().find(|one| one.as_str() == word)
+}
+
+/// The status in this column.
+pub(super) fn get_status(row: &Row, column: usize) -> Result<CaseStatus, Failure> {
+    let word: &str = row.try_get(column)?;
+    CaseStatus::parse(word).ok_or_else(|| unknown(word))
+}
+
+/// A word of a newer version.
+fn unknown(word: &str) -> Failure {
+    let what = format!("{word:?} is not known to this version");
+    Failure::Unreadable(word.to_owned(), serde::de::Error::custom(what))
+}
+
+/// The verdict of this word, if it is one.
+pub(super) fn to_verdict(word: Option<&str>) -> Option<Verdict> {
+    Verdict::ALL
+        .into_iter()
+        .find(|verdict| Some(verdict.as_str()) == word)
+}
+
+/// The verdict in this column.
+pub(super) fn get_verdict(row: &Row, column: usize) -> Result<Verdict, Failure> {
+    let word: &str = row.try_get(column)?;
+    to_verdict(Some(word)).ok_or_else(|| unknown(word))
+}
+
+fn to_leaning(word: Option<&str>) -> Option<Leaning> {
+    [Leaning::Malicious, Leaning::Benign, Leaning::None]
+        .into_iter()
+        .find(|leaning| Some(leaning.as_str()) == word)
+}
+
+/// A case in a list.
+pub(super) fn case(row: &Row) -> Result<CaseRow, Failure> {
+    let assessed: Option<&str> = row.try_get(9)?;
+    Ok(CaseRow {
+        id: CaseId(row.try_get(0)?),
+        revision: get_revision(row, 1)?,
+        status: get_status(row, 2)?,
+        feed: row.try_get(3)?,
+        key: row.try_get(4)?,
+        kind: row.try_get(5)?,
+        title: row.try_get(6)?,
+        account: row.try_get(7)?,
+        severity: get_severity(row, 8)?,
+        assessed_severity: assessed.and_then(to_severity),
+        verdict: to_verdict(row.try_get(10)?),
+        leaning: to_leaning(row.try_get(11)?),
+        opened_at: row.try_get(12)?,
+        concluded_at: row.try_get(13)?,
+        sightings: count(row, 14)?,
+        usd: row.try_get(15)?,
+        members: count(row, 16)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn nul_becomes_a_replacement_character_and_all_else_stays(words in prop::collection::vec("[\\\\\0u0-9a\"\n]{0,8}", 0..6)) {
+            let clean = json("a", &words).unwrap();
+            let back: Vec<String> = serde_json::from_str(&clean).unwrap();
+            let wanted: Vec<_> = words.iter().map(|word| text(word).into_owned()).collect();
+            prop_assert_eq!(back, wanted);
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! What only a store on a server promises: that it outlives its server, its connections, and its password.
+
+mod cluster;
+mod proxy;
+
+use std::time::Duration;
+
+use nightshift_pipeline::{
+    Accepted, Admission, Arrival, CaseStatus, Cases, Charge, Inbox, Lane, Places, StoreError, Wake,
+};
+
+use super::*;
+use crate::conformance::server::{TestDatabase, connect, texts};
+use crate::conformance::{DNS, MINER, arrivals, at, opened, options, whole_journal};
+use crate::options::Password;
+use cluster::Cluster;
+use proxy::Proxy;
+
+const OTHERS: &str = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+     WHERE datname = current_database() AND pid <> pg_backend_pid()";
+
+async fn store(database: &TestDatabase) -> PostgresStore {
+    PostgresStore::open(database.url(), options())
+        .await
+        .unwrap()
+}
+
+fn numbered(number: usize) -> Vec<Arrival> {
+    let mut arrival = arrivals(MINER).remove(0);
+    arrival.alert.key.id = format!("finding {number}");
+    vec![arrival]
+}
+
+async fn accept(store: &PostgresStore, batch: Vec<Arrival>) -> Accepted {
+    store.accept(batch).await.unwrap().remove(0)
+}
+
+async fn number(database: &TestDatabase, sql: &str) -> i64 {
+    database.texts(sql).await[0][0].parse().unwrap()
+}
+
+#[tokio::test]
+async fn f14_postgres_killed_while_alerts_come_loses_none_and_takes_none_twice() {
+    let Some(cluster) = Cluster::start() else {
+        return;
+    };
+    let mut patient = options();
+    patient.waits.patience = Duration::from_secs(120);
+    let store = PostgresStore::open(&cluster.url(), patient).await.unwrap();
+    let (sender, mut begun) = tokio::sync::watch::channel(0);
+    let killing = async {
+        begun.wait_for(|number| *number == 5).await.unwrap();
+        let cluster = cluster.clone();
+        tokio::task::spawn_blocking(move || {
+            cluster.kill();
+            cluster.go_on();
+        })
+        .await
+        .unwrap();
+    };
+    let coming = async {
+        for number in 0..60 {
+            accept(&store, numbered(number)).await;
+            sender.send_replace(number);
+        }
+    };
+    tokio::join!(killing, coming);
+    let client = connect(&cluster.url()).await;
+    let sql = "SELECT count(*), count(DISTINCT key), count(*) FILTER (WHERE outcome = 'new') FROM arrivals";
+    assert_eq!(texts(&client, sql).await, [["60", "60", "60"]]);
+}
+
+#[tokio::test]
+async fn f14_postgres_killed_is_told_and_leaves_leases_without_a_crash() {
+    let Some(cluster) = Cluster::start() else {
+        return;
+    };
+    let mut hasty = options();
+    hasty.waits.patience = Duration::ZERO;
+    let store = PostgresStore::open(&cluster.url(), hasty).await.unwrap();
+    accept(&store, numbered(0)).await;
+    let claimed = store.claim(Lane::Any, 1).await.unwrap().remove(0);
+    cluster.kill();
+    let refused = store.accept(numbered(1)).await;
+    assert!(
+        matches!(refused, Err(StoreError::Database { .. })),
+        "{refused:?}"
+    );
+    cluster.go_on();
+    // Connections that were lost are found out one by one; the store needs none of them.
+    let mut tries = 0;
+    while store.accept(numbered(1)).await.is_err() {
+        tries += 1;
+        assert!(tries < 20, "it does not go on");
+    }
+    let client = connect(&cluster.url()).await;
+    let sql = "UPDATE cases SET lease_until = clock_timestamp() - interval '1 second' WHERE status = 'running'";
+    client.batch_execute(sql).await.unwrap();
+    let again = store
+        .claim_one(&claimed.lease.case_id)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        (again.crashes, again.lease.epoch),
+        (0, 2),
+        "no worker crashed"
+    );
+}
+
+#[tokio::test]
+async fn f16_connection_cut_after_commit_is_found_out_by_key() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let proxy = Proxy::before(database.url()).await;
+    let store = PostgresStore::open(&proxy.url, options()).await.unwrap();
+    // Warm: what is cut off is the answer to what is asked, not to its preparation.
+    accept(&store, arrivals(DNS)).await;
+    let dns = store.claim(Lane::Any, 1).await.unwrap().remove(0);
+    let event = opened(&dns.alert, "x");
+    store
+        .append(&dns.lease, &[event], Charge::default())
+        .await
+        .unwrap();
+
+    proxy.cut_at("COMMIT\0");
+    let accepted = accept(&store, arrivals(MINER)).await;
+    assert_eq!((accepted.admission, proxy.cuts()), (Admission::New, 1));
+    assert_eq!(number(&database, "SELECT count(*) FROM arrivals").await, 2);
+    proxy.cut_at("COMMIT\0");
+    let claimed = store.claim(Lane::Any, 1).await.unwrap().remove(0);
+    assert_eq!((claimed.lease.epoch, proxy.cuts()), (1, 2));
+    let (events, closing) = whole_journal(&claimed);
+    store
+        .append(&dns.lease, &[], Charge::default())
+        .await
+        .unwrap();
+    proxy.cut_at("SELECT 1\0");
+    store
+        .append(&claimed.lease, &events, Charge::default())
+        .await
+        .unwrap();
+    assert_eq!(proxy.cuts(), 3);
+    proxy.cut_at("COMMIT\0");
+    store.conclude(&claimed.lease, &closing).await.unwrap();
+    assert_eq!(proxy.cuts(), 4);
+    let id = &claimed.lease.case_id.0;
+    let sql = format!("SELECT count(*) FROM journal WHERE case_id = '{id}'");
+    assert_eq!(number(&database, &sql).await, 5);
+    assert_eq!(
+        number(&database, "SELECT sum(wanted) FROM deliveries").await,
+        1
+    );
+}
+
+#[tokio::test]
+async fn f16_what_people_asked_for_is_done_once_when_the_answer_is_lost() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let proxy = Proxy::before(database.url()).await;
+    let store = PostgresStore::open(&proxy.url, options()).await.unwrap();
+    let id = accept(&store, arrivals(MINER)).await.case_id.unwrap();
+    proxy.cut_at("COMMIT\0");
+    let called_off = store.cancel(&id.0, "ana", at(9)).await;
+    assert_eq!((called_off.unwrap().next, proxy.cuts()), (None, 1));
+    proxy.cut_at("COMMIT\0");
+    assert_eq!(store.retry(&id.0).await.unwrap(), id);
+    assert_eq!(proxy.cuts(), 2);
+    let row = store.view(&id.0).await.unwrap().row;
+    assert_eq!((row.revision, row.status), (2, CaseStatus::Queued));
+}
+
+#[tokio::test]
+async fn f17_a_locked_table_ends_in_a_timeout_and_then_all_goes_on() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let mut hasty = options();
+    hasty.waits.lock = Duration::from_millis(100);
+    let store = PostgresStore::open(database.url(), hasty).await.unwrap();
+    let other = database.client().await;
+    other
+        .batch_execute("BEGIN; LOCK TABLE cases IN ACCESS EXCLUSIVE MODE")
+        .await
+        .unwrap();
+    let refused = store.accept(arrivals(MINER)).await;
+    assert!(
+        matches!(refused, Err(StoreError::Database { .. })),
+        "{refused:?}"
+    );
+    assert!(store.claim(Lane::Any, 1).await.is_err());
+    other.batch_execute("ROLLBACK").await.unwrap();
+    let accepted = accept(&store, arrivals(MINER)).await;
+    assert_eq!(accepted.admission, Admission::New);
+    assert_eq!(store.claim(Lane::Any, 1).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn f18_backends_terminated_are_replaced_and_nobody_notices() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let store = store(&database).await;
+    let heard = store.wait_for_work(0).await;
+    for round in 0..5 {
+        let batch = (0..4).map(|one| store.accept(numbered(10 * round + one)));
+        futures_util::future::try_join_all(batch).await.unwrap();
+        assert!(number(&database, OTHERS).await > 0);
+    }
+    assert_eq!(number(&database, "SELECT count(*) FROM cases").await, 20);
+    assert!(store.wait_for_work(heard).await > heard, "it listens again");
+}
+
+#[tokio::test]
+async fn f33_a_password_that_changed_is_read_again() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let admin = database.client().await;
+    let role = format!("r{}", uuid::Uuid::new_v4().simple());
+    let say = async |sql: String| admin.batch_execute(&sql).await.unwrap();
+    say(format!(
+        "CREATE ROLE {role} LOGIN PASSWORD 'one'; GRANT pg_read_all_data, pg_write_all_data TO {role}"
+    ))
+    .await;
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "one\n").unwrap();
+    let mut url = url::Url::parse(database.url()).unwrap();
+    url.set_username(&role).unwrap();
+    url.set_password(None).unwrap();
+    let mut options = options();
+    options.password = Some(Password::file(file.path()));
+    // This role may change nothing in the schema: the migrations are run by another.
+    let store = PostgresStore::open(url.as_str(), options).await.unwrap();
+    accept(&store, numbered(0)).await;
+    say(format!("ALTER ROLE {role} PASSWORD 'two'")).await;
+    accept(&store, numbered(1)).await;
+    std::fs::write(file.path(), "two\n").unwrap();
+    say(OTHERS.to_owned()).await;
+    accept(&store, numbered(2)).await;
+    assert_eq!(number(&database, "SELECT count(*) FROM cases").await, 3);
+    drop(store);
+    say(format!("DROP OWNED BY {role}; DROP ROLE {role}")).await;
+}
+
+#[tokio::test]
+async fn f32_a_migration_is_run_over_the_data_of_the_version_before_and_by_one_of_many() {
+    let Some(database) = TestDatabase::empty().await else {
+        return;
+    };
+    let mut client = database.client().await;
+    migrate::up_to(&mut client, 1).await;
+    let sql = "INSERT INTO cases (id, key, feed, type, title, severity, content, status, revision, opened_at, touched_at)
+             VALUES ('a', 'k', 'guardduty', 't', 'title', 'medium', 'c', 'queued', 2, now(), now());
+         INSERT INTO alerts (case_id, revision, source, received_at, alert) VALUES ('a', 2, 's', now(), '{}');
+         INSERT INTO arrivals (source, received_at, key, feed, type, title, severity, outcome, case_id)
+             VALUES ('s', now(), 'k', 'guardduty', 't', 'title', 'medium', 'new', 'a');
+         INSERT INTO journal (case_id, revision, seq, epoch, at, kind, command, event) VALUES ('a', 2, 1, 1, now(),
+             'finished', 'plan', '{\"outcome\": {\"kind\": \"planned\", \"value\": {\"steps\": [{\"description\": \"look\"}]}}}')";
+    client.batch_execute(sql).await.unwrap();
+    let stores = (0..4).map(|_| PostgresStore::open(database.url(), options()));
+    let stores = futures_util::future::try_join_all(stores).await.unwrap();
+    let places = stores[3].places().await.unwrap();
+    assert_eq!((places[0].place.as_str(), places[0].alerts), ("case", 1));
+    let steps = database
+        .texts("SELECT step, description, status FROM steps")
+        .await;
+    assert_eq!(steps, [["s1", "look", "open"]]);
+    // A program of this version does not mind a migration of a later one.
+    client
+        .batch_execute(
+            "INSERT INTO refinery_schema_history VALUES (99, 'later', '2026-11-20T00:00:00Z', '1')",
+        )
+        .await
+        .unwrap();
+    PostgresStore::open(database.url(), options())
+        .await
+        .unwrap();
+}

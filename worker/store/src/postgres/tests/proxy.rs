@@ -1,0 +1,93 @@
+//! Stands between a store and its server, and cuts a connection when the server says a certain word: what it means is
+//! done, and nobody is told.
+
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+/// A proxy; its connections end with it.
+pub(super) struct Proxy {
+    pub(super) url: String,
+    state: Arc<Mutex<State>>,
+    _tasks: JoinSet<()>,
+}
+
+#[derive(Default)]
+struct State {
+    word: Option<String>,
+    cuts: usize,
+}
+
+impl Proxy {
+    /// One before the server of this address.
+    pub(super) async fn before(url: &str) -> Self {
+        let mut url = url::Url::parse(url).unwrap();
+        let server = format!("{}:{}", url.host_str().unwrap(), url.port().unwrap());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        url.set_port(Some(port)).unwrap();
+        url.set_host(Some("127.0.0.1")).unwrap();
+        let state = Arc::new(Mutex::new(State::default()));
+        let mut tasks = JoinSet::new();
+        let shared = Arc::clone(&state);
+        tasks.spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((client, _)) = listener.accept().await {
+                let server = TcpStream::connect(&server).await.unwrap();
+                connections.spawn(pass(client, server, Arc::clone(&shared)));
+            }
+        });
+        Self {
+            url: url.into(),
+            state,
+            _tasks: tasks,
+        }
+    }
+
+    /// Cuts the next connection on which the server says this, once.
+    pub(super) fn cut_at(&self, word: &str) {
+        self.state.lock().unwrap().word = Some(word.to_owned());
+    }
+
+    /// How many were cut.
+    pub(super) fn cuts(&self) -> usize {
+        self.state.lock().unwrap().cuts
+    }
+}
+
+async fn pass(mut client: TcpStream, mut server: TcpStream, state: Arc<Mutex<State>>) {
+    let (mut from_client, mut to_client) = client.split();
+    let (mut from_server, mut to_server) = server.split();
+    let asking = tokio::io::copy(&mut from_client, &mut to_server);
+    let answering = async {
+        let mut bytes = vec![0; 1 << 16];
+        loop {
+            let Ok(length @ 1..) = from_server.read(&mut bytes).await else {
+                return;
+            };
+            if state.lock().unwrap().is_cut(&bytes[..length])
+                || to_client.write_all(&bytes[..length]).await.is_err()
+            {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        _ = asking => {}
+        () = answering => {}
+    }
+}
+
+impl State {
+    fn is_cut(&mut self, said: &[u8]) -> bool {
+        let is_said = |word: &String| said.windows(word.len()).any(|some| some == word.as_bytes());
+        let is_cut = self.word.as_ref().is_some_and(is_said);
+        if is_cut {
+            self.word = None;
+            self.cuts += 1;
+        }
+        is_cut
+    }
+}

@@ -1,0 +1,92 @@
+//! What grew old, removed in small batches, and what somebody has to have removed.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use nightshift_pipeline::{Kept, Purge, StoreError, Upkeep};
+
+use super::row::{limit, text};
+use super::{PostgresStore, migrate};
+
+const RAW: &str = "DELETE FROM raw_alerts WHERE id IN (SELECT id FROM raw_alerts AS raw WHERE received_at < $1 \
+     AND NOT EXISTS (SELECT FROM dead_letters WHERE raw_id = raw.id) ORDER BY received_at LIMIT $2)";
+/// Whole journals only: what is left of a journal could not be folded.
+const JOURNALS: &str = "DELETE FROM journal USING (SELECT id FROM cases \
+         WHERE status IN ('concluded', 'failed', 'cancelled') AND concluded_at < $1 \
+             AND EXISTS (SELECT FROM journal WHERE case_id = cases.id) ORDER BY concluded_at LIMIT $2) AS old \
+     WHERE case_id = old.id";
+const CASES: &str = "WITH gone AS (DELETE FROM cases WHERE id IN (SELECT id FROM cases \
+         WHERE status IN ('concluded', 'failed', 'cancelled') AND concluded_at < $1 ORDER BY concluded_at LIMIT $2) \
+         RETURNING id), \
+     indicated AS (DELETE FROM indicators WHERE case_id IN (SELECT id FROM gone)) \
+     SELECT count(*) FROM gone";
+const DEAD_LETTERS: &str = "WITH gone AS (DELETE FROM dead_letters WHERE id IN \
+         (SELECT id FROM dead_letters WHERE received_at < $1 ORDER BY id LIMIT $2) RETURNING raw_id), \
+     bytes AS (DELETE FROM raw_alerts WHERE id IN (SELECT raw_id FROM gone)) \
+     SELECT count(*) FROM gone";
+const HIDDEN: &str = "DELETE FROM arrivals WHERE id IN \
+     (SELECT id FROM arrivals WHERE case_id IS NULL AND received_at < $1 ORDER BY received_at LIMIT $2)";
+/// Batches older than this are asked for by nobody any more.
+const BATCHES: &str = "DELETE FROM batches WHERE accepted_at < now() - interval '1 day'";
+/// Cases first, with all that refers to them; then what has no case. A message that holds alerts of several accounts goes
+/// with the first of them.
+const PURGE: &str = "WITH chosen AS ( \
+         SELECT id, raw_id, case_id, dead_letter_id FROM arrivals \
+         WHERE received_at < coalesce($1::timestamptz, 'infinity') AND ($2::text IS NULL OR account = $2) \
+             AND ($1::timestamptz IS NOT NULL OR $2::text IS NOT NULL) \
+         LIMIT $3 \
+     ), of_cases AS ( \
+         SELECT id, raw_id, dead_letter_id FROM arrivals WHERE case_id IN (SELECT case_id FROM chosen) \
+     ), ledger AS ( \
+         DELETE FROM arrivals WHERE id IN (SELECT id FROM chosen UNION SELECT id FROM of_cases) RETURNING id \
+     ), letters AS ( \
+         DELETE FROM dead_letters \
+         WHERE id IN (SELECT dead_letter_id FROM chosen UNION SELECT dead_letter_id FROM of_cases) \
+     ), raw AS ( \
+         DELETE FROM raw_alerts WHERE id IN (SELECT raw_id FROM chosen UNION SELECT raw_id FROM of_cases) \
+     ), gone AS ( \
+         DELETE FROM cases WHERE id IN (SELECT case_id FROM chosen) \
+     ), indicated AS ( \
+         DELETE FROM indicators WHERE case_id IN (SELECT case_id FROM chosen) \
+     ) \
+     SELECT count(*) FROM ledger";
+
+#[async_trait]
+impl Upkeep for PostgresStore {
+    async fn migrations(&self) -> Result<Vec<String>, StoreError> {
+        self.look("read the migrations", |session| async move {
+            migrate::applied(&session).await
+        })
+        .await
+    }
+
+    async fn expire(
+        &self,
+        kind: Kept,
+        before: DateTime<Utc>,
+        most: usize,
+    ) -> Result<u64, StoreError> {
+        let doing = "remove what grew old";
+        let most = limit(most);
+        let sql = match kind {
+            Kept::Raw => {
+                self.change(doing, BATCHES, []).await?;
+                RAW
+            }
+            Kept::Journals => JOURNALS,
+            Kept::Hidden => HIDDEN,
+            Kept::Cases => return self.count(doing, CASES, [&before, &most]).await,
+            Kept::DeadLetters => return self.count(doing, DEAD_LETTERS, [&before, &most]).await,
+        };
+        self.change(doing, sql, [&before, &most]).await
+    }
+
+    async fn purge(&self, what: &Purge, most: usize) -> Result<u64, StoreError> {
+        let account = what.account.as_deref().map(text);
+        self.count(
+            "remove what somebody wants to have removed",
+            PURGE,
+            [&what.before, &account, &limit(most)],
+        )
+        .await
+    }
+}

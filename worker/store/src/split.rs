@@ -1,0 +1,69 @@
+//! A batch is one transaction. One that fails for something in it is split, down to the single alert, so that one alert
+//! that cannot be stored keeps no other waiting: it becomes a dead letter with its bytes, which is announced.
+
+use std::sync::Arc;
+
+use nightshift_pipeline::{Accepted, Arrival, StoreError, unreadable_alert};
+
+/// Why nothing of a batch was committed.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// Something in it; parts of it may be accepted.
+    Batch(StoreError),
+    /// The store: it would accept nothing else either.
+    Store(StoreError),
+}
+
+/// Accepts a batch with `whole`, which commits what it is given or nothing of it.
+///
+/// # Errors
+///
+/// When the store is away; parts before may have been accepted then, and are sightings when they come again. When
+/// somebody asked for a triage of what cannot be stored.
+pub(crate) async fn accept<F>(
+    batch: Vec<Arrival>,
+    whole: impl Fn(Arc<Vec<Arrival>>) -> F,
+) -> Result<Vec<Accepted>, StoreError>
+where
+    F: Future<Output = Result<Vec<Accepted>, Refusal>>,
+{
+    let mut accepted = Vec::with_capacity(batch.len());
+    let mut parts = vec![Arc::new(batch)];
+    while let Some(part) = parts.pop() {
+        match whole(Arc::clone(&part)).await {
+            Ok(mut some) => accepted.append(&mut some),
+            Err(Refusal::Store(error)) => return Err(error),
+            Err(Refusal::Batch(error)) => {
+                let mut first = Arc::unwrap_or_clone(part);
+                if let [one] = first.as_slice() {
+                    let letter = dead_letter(one, &error).ok_or(error)?;
+                    parts.push(Arc::new(vec![letter]));
+                } else {
+                    let second = first.split_off(first.len() / 2);
+                    parts.extend([Arc::new(second), Arc::new(first)]);
+                }
+            }
+        }
+    }
+    Ok(accepted)
+}
+
+/// What is stored instead of an alert that cannot be; nothing where somebody waits for its triage, or where it is one.
+fn dead_letter(arrival: &Arrival, error: &StoreError) -> Option<Arrival> {
+    if arrival.always || arrival.unreadable.is_some() {
+        return None;
+    }
+    let mut why = format!("it cannot be stored: {error}");
+    let mut cause = std::error::Error::source(error);
+    while let Some(one) = cause {
+        why = format!("{why}: {one}");
+        cause = one.source();
+    }
+    tracing::error!(source = arrival.source, key = %arrival.alert.key, why, "an alert becomes a dead letter");
+    let alert = unreadable_alert(&arrival.source, &arrival.raw, &why, arrival.at);
+    Some(Arrival {
+        alert: Box::new(alert),
+        unreadable: Some(why),
+        ..arrival.clone()
+    })
+}

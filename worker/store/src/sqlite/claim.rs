@@ -1,0 +1,234 @@
+//! Claims and leases. A lease ends by the clock of the host that nobody can set, or with the process that has it.
+
+use nightshift_alert::Severity;
+use nightshift_engine::JOURNAL_VERSION;
+use nightshift_pipeline::{CaseId, Claimed, Lane, Lease, StoreError, Waited};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::host::{Holder, uptime_secs};
+use super::row::severity;
+use super::thread::{Failure, store_error};
+use super::{SqliteStore, read};
+
+const HOLDERS: &str = "SELECT DISTINCT lease_holder FROM cases WHERE status = 'running'";
+/// A running case whose worker is gone, or whose lease has ended, waits again.
+const FREE: &str = "UPDATE cases SET status = 'queued', crashes = crashes + 1, lease_holder = NULL, lease_until = NULL, \
+         waiting_since = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
+     WHERE status = 'running' AND (lease_holder IS ?1 OR lease_until < ?2)";
+/// Rank: severity plus one level per half hour of waiting, never into critical. Of those that crashed twice one runs at
+/// a time: the most severe one, once no other of them runs.
+const NEXT: &str = "SELECT id FROM cases WHERE status = 'queued' AND severity >= ?1 \
+     AND NOT EXISTS (SELECT 1 FROM unread_journals AS unread WHERE unread.case_id = cases.id \
+         AND unread.revision = cases.revision AND unread.version >= ?3) \
+     AND (crashes < 2 OR id = (SELECT id FROM cases AS suspect \
+         WHERE status = 'queued' AND crashes >= 2 AND severity >= ?1 \
+             AND NOT EXISTS (SELECT 1 FROM cases AS other WHERE other.status = 'running' AND other.crashes >= 2) \
+             AND NOT EXISTS (SELECT 1 FROM unread_journals AS unread WHERE unread.case_id = suspect.id \
+                 AND unread.revision = suspect.revision AND unread.version >= ?3) \
+             AND (?4 IS NULL OR unixepoch('now', 'subsec') - unixepoch(coalesce(waiting_since, touched_at), 'subsec') \
+                 >= CASE WHEN severity >= 3 THEN ?4 ELSE ?5 END) \
+         ORDER BY severity DESC, touched_at LIMIT 1)) \
+     AND (?4 IS NULL OR unixepoch('now', 'subsec') - unixepoch(coalesce(waiting_since, touched_at), 'subsec') \
+         >= CASE WHEN severity >= 3 THEN ?4 ELSE ?5 END) \
+     ORDER BY CASE severity WHEN 4 THEN 4.0 \
+         ELSE min(severity + (unixepoch('now') - unixepoch(touched_at)) / 1800.0, 3.99) END DESC, touched_at \
+     LIMIT ?2";
+const QUEUED: &str = "SELECT revision FROM cases WHERE id = ?1 AND status = 'queued'";
+const NOTE_UNREAD: &str = "INSERT INTO unread_journals (case_id, revision, version, error, noted_at) \
+     VALUES (?1, ?2, ?3, ?4, strftime('%Y-%m-%dT%H:%M:%fZ', 'now')) ON CONFLICT (case_id, revision) DO UPDATE \
+     SET version = max(version, excluded.version), error = excluded.error, noted_at = excluded.noted_at";
+const TAKE: &str = "UPDATE cases SET status = 'running', epoch = epoch + 1, lease_holder = ?2, lease_until = ?3 \
+     WHERE id = ?1 AND status = 'queued' RETURNING epoch, crashes";
+const RENEW: &str = "UPDATE cases SET lease_until = ?4 \
+     WHERE id = ?1 AND epoch = ?2 AND lease_holder = ?3 AND status = 'running' AND lease_until >= ?5";
+const RELEASE: &str = "UPDATE cases SET status = 'queued', lease_holder = NULL, lease_until = NULL, \
+         waiting_since = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
+     WHERE id = ?1 AND epoch = ?2 AND lease_holder = ?3 AND status = 'running'";
+
+impl SqliteStore {
+    /// See [`nightshift_pipeline::Cases::claim`].
+    pub(super) async fn claim_best(
+        &self,
+        lane: Lane,
+        most: usize,
+        waited: Option<Waited>,
+    ) -> Result<Vec<Claimed>, StoreError> {
+        let least = match lane {
+            Lane::Urgent => severity(Severity::High),
+            Lane::Any => severity(Severity::Informational),
+        };
+        let (holder, lease_secs) = (self.holder.clone(), self.lease_secs);
+        self.thread
+            .run("claim cases", move |connection| {
+                free(connection)?;
+                let mut claimed = Vec::new();
+                // Those that cannot be read are noted at the first look, and leave their place to others.
+                loop {
+                    let ids = next(connection, least, most - claimed.len(), waited)?;
+                    if ids.is_empty() {
+                        return Ok(claimed);
+                    }
+                    for id in ids {
+                        match take(connection, &id, &holder, lease_secs)? {
+                            Ok(taken) => claimed.extend(taken),
+                            Err(why) => tracing::warn!(
+                                case = %id, error = &why as &dyn std::error::Error,
+                                "a case waits for a newer worker"
+                            ),
+                        }
+                    }
+                }
+            })
+            .await
+    }
+
+    /// See [`nightshift_pipeline::Cases::claim_one`].
+    pub(super) async fn claim_this(&self, id: &CaseId) -> Result<Option<Claimed>, StoreError> {
+        let (id, holder, lease_secs) = (id.clone(), self.holder.clone(), self.lease_secs);
+        self.thread
+            .run("claim a case", move |connection| {
+                free(connection)?;
+                take(connection, &id, &holder, lease_secs)
+            })
+            .await?
+            .map_err(|why| store_error("claim a case", why))
+    }
+
+    /// See [`nightshift_pipeline::Cases::renew`].
+    pub(super) async fn renew_all(&self, leases: &[Lease]) -> Result<(), StoreError> {
+        let leases = leases.to_vec();
+        let (holder, lease_secs) = (self.holder.clone(), self.lease_secs);
+        self.thread
+            .run("renew leases", move |connection| {
+                let now = uptime_secs();
+                let mut statement = connection.prepare_cached(RENEW)?;
+                for lease in &leases {
+                    statement.execute(params![
+                        lease.case_id.0,
+                        epoch(lease),
+                        holder.0,
+                        now + lease_secs,
+                        now
+                    ])?;
+                }
+                Ok(())
+            })
+            .await
+    }
+
+    /// See [`nightshift_pipeline::Cases::release`].
+    pub(super) async fn give_back(&self, lease: &Lease) -> Result<(), StoreError> {
+        let (lease, holder) = (lease.clone(), self.holder.clone());
+        self.thread
+            .run("release a case", move |connection| {
+                connection.prepare_cached(RELEASE)?.execute(params![
+                    lease.case_id.0,
+                    epoch(&lease),
+                    holder.0
+                ])?;
+                Ok(())
+            })
+            .await?;
+        self.bell.ring();
+        Ok(())
+    }
+}
+
+/// The epoch of a lease, as a column holds it.
+pub(super) fn epoch(lease: &Lease) -> i64 {
+    i64::try_from(lease.epoch).unwrap_or(i64::MAX)
+}
+
+/// Gives back what dead processes hold, and what no one has renewed.
+fn free(connection: &Connection) -> Result<(), Failure> {
+    let holders: Vec<Option<String>> = connection
+        .prepare_cached(HOLDERS)?
+        .query_map([], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    let now = uptime_secs();
+    let mut statement = connection.prepare_cached(FREE)?;
+    for holder in holders {
+        let gone = holder
+            .as_ref()
+            .is_none_or(|holder| Holder(holder.clone()).is_gone());
+        let dead = if gone { holder } else { Some(String::new()) };
+        statement.execute(params![dead, now])?;
+    }
+    Ok(())
+}
+
+fn next(
+    connection: &Connection,
+    least: i64,
+    most: usize,
+    waited: Option<Waited>,
+) -> Result<Vec<CaseId>, Failure> {
+    let limit = i64::try_from(most).unwrap_or(i64::MAX);
+    let mut statement = connection.prepare_cached(NEXT)?;
+    let urgent = waited.map(|waited| waited.urgent.as_secs_f64());
+    let others = waited.map(|waited| waited.others.as_secs_f64());
+    let values = params![least, limit, JOURNAL_VERSION, urgent, others];
+    let ids = statement.query_map(values, |row| Ok(CaseId(row.get(0)?)))?;
+    Ok(ids.collect::<Result<_, _>>()?)
+}
+
+/// Takes a case that waits. What cannot be folded is told, noted, and left as it is.
+fn take(
+    connection: &Connection,
+    id: &CaseId,
+    holder: &Holder,
+    lease_secs: f64,
+) -> Result<Result<Option<Claimed>, Failure>, Failure> {
+    let queued = connection
+        .prepare_cached(QUEUED)?
+        .query_row([&id.0], |row| row.get(0));
+    let Some(revision): Option<u32> = queued.optional()? else {
+        return Ok(Ok(None));
+    };
+    let read = || -> Result<_, Failure> {
+        Ok((
+            read::alert(connection, &id.0, revision)?,
+            read::events(connection, &id.0, revision)?,
+        ))
+    };
+    let (alert, events) = match read() {
+        Ok(read) => read,
+        Err(why @ (Failure::Unreadable(..) | Failure::Journal { .. })) => {
+            note_unread(connection, id, revision, &why)?;
+            return Ok(Err(why));
+        }
+        Err(other) => return Err(other),
+    };
+    let until = uptime_secs() + lease_secs;
+    let taken: Option<(i64, u32)> = connection
+        .prepare_cached(TAKE)?
+        .query_row(params![id.0, holder.0, until], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .optional()?;
+    Ok(Ok(taken.map(|(epoch, crashes)| Claimed {
+        alert,
+        events,
+        lease: Lease {
+            case_id: id.clone(),
+            revision,
+            epoch: u64::try_from(epoch).unwrap_or_default(),
+        },
+        crashes,
+    })))
+}
+
+fn note_unread(
+    connection: &Connection,
+    id: &CaseId,
+    revision: u32,
+    why: &Failure,
+) -> Result<(), Failure> {
+    connection.prepare_cached(NOTE_UNREAD)?.execute(params![
+        id.0,
+        revision,
+        JOURNAL_VERSION,
+        why.to_string()
+    ])?;
+    Ok(())
+}

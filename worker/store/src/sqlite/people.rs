@@ -1,0 +1,80 @@
+//! What people do with triages: run one again, call one off.
+
+use chrono::{DateTime, Utc};
+use nightshift_engine::{Event, EventBody};
+use nightshift_pipeline::{CalledOff, CaseId, CaseRow, CaseStatus, Lease};
+use rusqlite::{Connection, params};
+
+use super::row::{get_status, time};
+use super::thread::Failure;
+use super::{cases, read, revisions};
+
+const CANCEL: &str = "UPDATE cases SET status = 'cancelled', epoch = epoch + 1, lease_holder = NULL, lease_until = NULL, \
+     crashes = 0, wants_model = 0, concluded_at = ?2 WHERE id = ?1 RETURNING epoch";
+const BY_WHOM: &str = "UPDATE alerts SET cancelled_by = ?3 WHERE case_id = ?1 AND revision = ?2";
+const IS_BEGUN: &str = "SELECT 1 FROM journal WHERE case_id = ?1 AND revision = ?2 LIMIT 1";
+const LATEST: &str = "SELECT status, revision FROM cases WHERE id = ?1";
+
+/// Triages a case that is over once more.
+pub(super) fn retry(connection: &Connection, id: &str) -> Result<CaseId, Failure> {
+    let case = read::find(connection, id)?;
+    if !case.status.is_over() {
+        return Err(Failure::NotOver(case.id.0, case.status));
+    }
+    revisions::repeat(connection, &case.id, "asked")?;
+    Ok(case.id)
+}
+
+/// Calls a triage off. Its epoch grows, so that whoever runs it has lost it; what waits behind it comes next.
+pub(super) fn cancel(
+    connection: &Connection,
+    id: &str,
+    who: String,
+    at: DateTime<Utc>,
+) -> Result<CalledOff, Failure> {
+    let case = read::find(connection, id)?;
+    if case.status.is_over() {
+        return Err(Failure::AlreadyOver(case.id.0, case.status));
+    }
+    let epoch: i64 = connection
+        .prepare_cached(CANCEL)?
+        .query_row(params![case.id.0, time(at)], |row| row.get(0))?;
+    connection
+        .prepare_cached(BY_WHOM)?
+        .execute(params![case.id.0, case.revision, who])?;
+    tell(connection, &case, epoch, who, at)?;
+    revisions::go_on(connection, &case.id)?;
+    let (status, revision) = connection
+        .prepare_cached(LATEST)?
+        .query_row([&case.id.0], |row| Ok((get_status(row, 0)?, row.get(1)?)))?;
+    Ok(CalledOff {
+        case_id: case.id,
+        next: (status == CaseStatus::Queued).then_some(revision),
+    })
+}
+
+/// Ends a journal that was begun. One that was not stays empty: its first event says what is triaged.
+fn tell(
+    connection: &Connection,
+    case: &CaseRow,
+    epoch: i64,
+    by: String,
+    at: DateTime<Utc>,
+) -> Result<(), Failure> {
+    let is_begun = connection
+        .prepare_cached(IS_BEGUN)?
+        .exists(params![case.id.0, case.revision])?;
+    if !is_begun {
+        return Ok(());
+    }
+    let lease = Lease {
+        case_id: case.id.clone(),
+        revision: case.revision,
+        epoch: u64::try_from(epoch).unwrap_or_default(),
+    };
+    cases::add_events(
+        connection,
+        &lease,
+        &[Event::new(at, EventBody::Cancelled { by })],
+    )
+}

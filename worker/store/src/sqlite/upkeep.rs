@@ -1,0 +1,147 @@
+//! What grew old, removed in small batches, and what somebody has to have removed.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use nightshift_pipeline::{Kept, Purge, StoreError, Upkeep};
+use rusqlite::{Connection, params};
+
+use super::SqliteStore;
+use super::row::time;
+use super::thread::Failure;
+
+const MIGRATIONS: &str =
+    "SELECT 'V' || version || '__' || name FROM refinery_schema_history ORDER BY version";
+const RAW: &str = "DELETE FROM raw_messages WHERE id IN (SELECT id FROM raw_messages AS raw WHERE received_at < ?1 \
+     AND NOT EXISTS (SELECT 1 FROM dead_letters WHERE raw_id = raw.id) ORDER BY received_at LIMIT ?2)";
+/// Whole journals only: what is left of a journal could not be folded.
+const JOURNALS: &str = "DELETE FROM journal WHERE case_id IN (SELECT id FROM cases \
+     WHERE status IN ('concluded', 'failed', 'cancelled') AND concluded_at < ?1 \
+         AND EXISTS (SELECT 1 FROM journal WHERE case_id = cases.id) ORDER BY concluded_at LIMIT ?2)";
+const CASES: &str = "DELETE FROM cases WHERE id IN (SELECT id FROM cases \
+     WHERE status IN ('concluded', 'failed', 'cancelled') AND concluded_at < ?1 ORDER BY concluded_at LIMIT ?2)";
+const OLD_LETTERS: &str =
+    "SELECT id, raw_id FROM dead_letters WHERE received_at < ?1 ORDER BY id LIMIT ?2";
+const HIDDEN: &str = "DELETE FROM arrivals WHERE id IN \
+     (SELECT id FROM arrivals WHERE case_id IS NULL AND received_at < ?1 ORDER BY received_at LIMIT ?2)";
+const CHOSEN: &str = "SELECT case_id, raw_id, dead_letter_id, id FROM arrivals \
+     WHERE (?1 IS NULL OR received_at < ?1) AND (?2 IS NULL OR account = ?2) AND (?1 IS NOT NULL OR ?2 IS NOT NULL) \
+     LIMIT ?3";
+const OF_CASE: &str = "SELECT case_id, raw_id, dead_letter_id, id FROM arrivals WHERE case_id = ?1";
+const DROP_ARRIVAL: &str = "DELETE FROM arrivals WHERE id = ?1";
+const DROP_LETTER: &str = "DELETE FROM dead_letters WHERE id = ?1";
+const DROP_RAW: &str = "DELETE FROM raw_messages WHERE id = ?1";
+const DROP_CASE: &str = "DELETE FROM cases WHERE id = ?1";
+
+#[async_trait]
+impl Upkeep for SqliteStore {
+    async fn migrations(&self) -> Result<Vec<String>, StoreError> {
+        self.thread
+            .run("read the migrations", |connection| {
+                let mut statement = connection.prepare_cached(MIGRATIONS)?;
+                let names = statement.query_map([], |row| row.get(0))?;
+                Ok(names.collect::<Result<_, _>>()?)
+            })
+            .await
+    }
+
+    async fn expire(
+        &self,
+        kind: Kept,
+        before: DateTime<Utc>,
+        most: usize,
+    ) -> Result<u64, StoreError> {
+        let (before, most) = (time(before), i64::try_from(most).unwrap_or(i64::MAX));
+        self.thread
+            .run("remove what grew old", move |connection| {
+                let sql = match kind {
+                    Kept::Raw => RAW,
+                    Kept::Journals => JOURNALS,
+                    Kept::Cases => CASES,
+                    Kept::Hidden => HIDDEN,
+                    Kept::DeadLetters => return drop_letters(connection, &before, most),
+                };
+                let gone = connection
+                    .prepare_cached(sql)?
+                    .execute(params![before, most])?;
+                Ok(u64::try_from(gone).unwrap_or_default())
+            })
+            .await
+    }
+
+    async fn purge(&self, what: &Purge, most: usize) -> Result<u64, StoreError> {
+        let (before, account) = (what.before.map(time), what.account.clone());
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        self.thread
+            .run(
+                "remove what somebody wants to have removed",
+                move |connection| {
+                    let mut chosen = arrivals(connection, CHOSEN, params![before, account, most])?;
+                    let cases: std::collections::BTreeSet<_> = chosen
+                        .iter()
+                        .filter_map(|one| one.case_id.clone())
+                        .collect();
+                    for id in &cases {
+                        chosen.extend(arrivals(connection, OF_CASE, params![id])?);
+                    }
+                    drop_all(connection, &chosen, &cases)
+                },
+            )
+            .await
+    }
+}
+
+/// A line of the ledger, and what it refers to.
+struct Chosen {
+    case_id: Option<String>,
+    raw_id: Option<i64>,
+    letter: Option<i64>,
+    id: i64,
+}
+
+fn arrivals(
+    connection: &Connection,
+    sql: &str,
+    values: &[&dyn rusqlite::ToSql],
+) -> Result<Vec<Chosen>, Failure> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map(values, |row| {
+        Ok(Chosen {
+            case_id: row.get(0)?,
+            raw_id: row.get(1)?,
+            letter: row.get(2)?,
+            id: row.get(3)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn drop_all(
+    connection: &Connection,
+    chosen: &[Chosen],
+    cases: &std::collections::BTreeSet<String>,
+) -> Result<u64, Failure> {
+    let mut gone = 0;
+    for one in chosen {
+        gone += connection.prepare_cached(DROP_ARRIVAL)?.execute([one.id])?;
+        connection
+            .prepare_cached(DROP_LETTER)?
+            .execute([one.letter])?;
+        connection.prepare_cached(DROP_RAW)?.execute([one.raw_id])?;
+    }
+    for id in cases {
+        connection.prepare_cached(DROP_CASE)?.execute([id])?;
+    }
+    Ok(u64::try_from(gone).unwrap_or_default())
+}
+
+fn drop_letters(connection: &Connection, before: &str, most: i64) -> Result<u64, Failure> {
+    let mut statement = connection.prepare_cached(OLD_LETTERS)?;
+    let old: Vec<(i64, Option<i64>)> = statement
+        .query_map(params![before, most], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<Result<_, _>>()?;
+    for (id, raw_id) in &old {
+        connection.prepare_cached(DROP_LETTER)?.execute([id])?;
+        connection.prepare_cached(DROP_RAW)?.execute([raw_id])?;
+    }
+    Ok(u64::try_from(old.len()).unwrap_or_default())
+}
