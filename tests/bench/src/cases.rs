@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::ensure;
 use nightshift_engine::{End, State};
-use nightshift_pipeline::{Cases, Lane};
+use nightshift_pipeline::Lane;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use nightshift_engine::{End, State};
 use nightshift_models::Provider;
-use nightshift_pipeline::{Cases, Lane};
+use nightshift_pipeline::Lane;
+use nightshift_store::Options;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -16,7 +17,8 @@ use crate::model::fake::Fake;
 use crate::model::script::Shape;
 use crate::process::cpu;
 use crate::registers::registers;
-use crate::world::{MINER, Modelled, World, folder};
+use crate::worker::{Database, service};
+use crate::world::{LEASE, MINER, Modelled, World, folder, no_storms};
 
 /// Cases that arrive.
 const CASES: u32 = 100;
@@ -30,16 +32,24 @@ const LATENCY: Duration = Duration::from_millis(500);
 /// The case of three steps, and that of twelve model calls.
 pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
     let mut figures = Vec::new();
-    for (shape, calls) in [(Shape::Independent, 8), (Shape::Twelve, 12)] {
-        let ran = Ran::of(shape, calls)?;
+    let mut measured = vec![
+        (Shape::Independent, 8, None, "SQLite"),
+        (Shape::Twelve, 12, None, "SQLite"),
+    ];
+    match service("POSTGRES") {
+        Some(server) => measured.push((Shape::Twelve, 12, Some(server), "PostgreSQL")),
+        None => eprintln!("latency: not measured on PostgreSQL; tests/services starts one"),
+    }
+    for (shape, calls, server, store) in measured {
+        let ran = Ran::of(shape, calls, server.as_deref())?;
         let path = f64::from(shape.critical_path()) * LATENCY.as_secs_f64();
         let ratios: Vec<f64> = ran.walls.iter().map(|secs| secs / path).collect();
-        let name = |what: &str| format!("{calls} calls, {what}");
+        let name = |what: &str| format!("{calls} calls, {store}, {what}");
         let per_case = Figure::new(name("CPU"), ran.cpu_ms, "ms/case");
         figures.extend([
             Figure::new(name("wall / model, median"), median(ratios.clone()), "x").at_most(1.10),
             Figure::new(name("wall / model, p95"), quantile(ratios, 0.95), "x").at_most(1.25),
-            if calls == 12 {
+            if store == "PostgreSQL" {
                 per_case.at_most(5.0)
             } else {
                 per_case
@@ -58,7 +68,7 @@ struct Ran {
 }
 
 impl Ran {
-    fn of(shape: Shape, calls: u32) -> anyhow::Result<Self> {
+    fn of(shape: Shape, calls: u32, server: Option<&str>) -> anyhow::Result<Self> {
         let mut fake = Fake::start(shape, LATENCY, Duration::ZERO)?;
         let folder = folder()?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -66,7 +76,18 @@ impl Ran {
             .build()?;
         let ran = runtime.block_on(async {
             let modelled = Modelled::new(&fake.config(Provider::Anthropic))?;
-            let world = World::new(folder.path(), registers(folder.path())?, Some(modelled))?;
+            let registers = registers(folder.path())?;
+            let mut databases = Vec::new();
+            let world = match server {
+                None => World::new(folder.path(), registers, Some(modelled))?,
+                Some(server) => {
+                    let database = Database::new(server).await?;
+                    let options = Options::new(LEASE, no_storms());
+                    let store = nightshift_store::open(&database.url, options).await?;
+                    databases.push(database);
+                    World::over(store, folder.path(), registers, Some(modelled))?
+                }
+            };
             let messages = MINER.messages(CASES)?;
             let before = cpu()?.own_secs;
             let walls = arrive(&world, &messages).await?;

@@ -15,6 +15,7 @@ mod process;
 mod program;
 mod registers;
 mod scripted;
+mod worker;
 mod world;
 
 use anyhow::bail;
@@ -24,7 +25,7 @@ use crate::figure::Figure;
 /// Measures one group of figures.
 type Measure = fn() -> anyhow::Result<Vec<Figure>>;
 
-const GROUPS: [(&str, Measure); 7] = [
+const GROUPS: [(&str, Measure); 8] = [
     ("cases", cases::measure),
     ("parse", parse::measure),
     ("engine", engine::measure),
@@ -32,6 +33,7 @@ const GROUPS: [(&str, Measure); 7] = [
     ("model", model::measure),
     ("latency", latency::measure),
     ("open", open::measure),
+    ("worker", worker::measure),
 ];
 
 fn main() -> anyhow::Result<()> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use nightshift_models::Provider;
-use nightshift_pipeline::{Cases, Lane};
+use nightshift_pipeline::Lane;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 

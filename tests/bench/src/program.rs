@@ -40,7 +40,7 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
 }
 
 /// Builds the program in the profile of this one, and says where it is.
-fn build() -> anyhow::Result<PathBuf> {
+pub(crate) fn build() -> anyhow::Result<PathBuf> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "--locked", "-p", "nightshift-cli"]);
     if !cfg!(debug_assertions) {

@@ -15,10 +15,8 @@ use nightshift_engine::{
     Analyst, AnalystKind, Clock, Conduct, Cost, Limits, Meter, NoMeter, PastCases,
 };
 use nightshift_models::{KeyPlace, KeySource, ModelConfig, Models};
-use nightshift_pipeline::{
-    AdmissionPolicy, Arrival, Inbox, Profile, Profiles, Routes, Sender, Triage,
-};
-use nightshift_store::{SqliteOptions, SqliteStore};
+use nightshift_pipeline::{AdmissionPolicy, Arrival, Profile, Profiles, Routes, Sender, Triage};
+use nightshift_store::{SqliteOptions, SqliteStore, Store};
 use nightshift_tools::{ToolConfig, Tools};
 use serde_json::json;
 use tempfile::TempDir;
@@ -79,9 +77,20 @@ pub(crate) fn folder() -> anyhow::Result<TempDir> {
     Ok(tempfile::tempdir_in(beside)?)
 }
 
+/// How long a lease holds.
+pub(crate) const LEASE: Duration = Duration::from_secs(30);
+
+/// A storm of one type is what is measured here: every alert has its own case.
+pub(crate) fn no_storms() -> AdmissionPolicy {
+    AdmissionPolicy {
+        storm_cases: u32::MAX,
+        ..AdmissionPolicy::default()
+    }
+}
+
 /// A store, and the triage of its cases.
 pub(crate) struct World {
-    pub(crate) store: SqliteStore,
+    pub(crate) store: Arc<dyn Store>,
     pub(crate) triage: Triage,
 }
 
@@ -89,22 +98,28 @@ impl World {
     /// In this folder, with the tools that need no configuration and these. Playbooks think where there is no analyst.
     pub(crate) fn new(
         folder: &Path,
-        mut configs: Vec<ToolConfig>,
+        configs: Vec<ToolConfig>,
         modelled: Option<Modelled>,
     ) -> anyhow::Result<Self> {
         let store = SqliteStore::open(&SqliteOptions {
             path: folder.join("nightshift.db"),
-            lease: Duration::from_secs(30),
-            // A storm of one type is what is measured here: every alert has its own case.
-            admission: AdmissionPolicy {
-                storm_cases: u32::MAX,
-                ..AdmissionPolicy::default()
-            },
+            lease: LEASE,
+            admission: no_storms(),
         })?;
+        Self::over(Arc::new(store), folder, configs, modelled)
+    }
+
+    /// The same over another store.
+    pub(crate) fn over(
+        store: Arc<dyn Store>,
+        folder: &Path,
+        mut configs: Vec<ToolConfig>,
+        modelled: Option<Modelled>,
+    ) -> anyhow::Result<Self> {
         for kind in ["indicator_facts", "watchlist", "past_cases"] {
             configs.push(serde_json::from_value(json!({"kind": kind, "name": kind}))?);
         }
-        let past: Arc<dyn PastCases> = Arc::new(store.clone());
+        let past: Arc<dyn PastCases> = store.clone();
         let playbooks = Arc::new(Playbooks::load(None)?);
         let playbook = Arc::new(PlaybookAnalyst::new(Arc::clone(&playbooks)));
         let mut profile = Profile {
@@ -129,7 +144,7 @@ impl World {
             profile.reserve = modelled.reserve;
         }
         let triage = Triage {
-            cases: Arc::new(store.clone()),
+            cases: store.clone(),
             profiles: Profiles::new([profile]).context("the profile is the default one")?,
             routes: Arc::new(Routes::default()),
             clock: Arc::new(HostClock),

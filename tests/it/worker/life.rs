@@ -103,3 +103,50 @@ fn parts_can_run_apart() {
     delivery.until("report shown");
     assert_eq!(reports(&place).len(), 1);
 }
+
+#[test]
+fn a_dead_letter_is_read_again_once_its_feed_is_known() {
+    let place = place("");
+    let message = r#"{"vendor": {"id": "e-1", "rule": "Execution:Host/Miner", "title": "A miner", "level": "high"}}"#;
+    place.file("spool/tmp/m.json", message).unwrap();
+    std::fs::create_dir_all(place.path().join("spool/new")).unwrap();
+    let spool = |folder: &str| place.path().join("spool").join(folder).join("m.json");
+    std::fs::rename(spool("tmp"), spool("new")).unwrap();
+    let mut worker = place.start(&["worker"]).unwrap();
+    let told = worker.until("report shown");
+    assert!(told.contains("files"), "{told}");
+    worker.signal("TERM");
+    assert_eq!(worker.ended().0.code(), Some(0));
+    let still = place.run(&["dead-letters", "retry", "--all"]).unwrap();
+    assert_eq!(still.code, Some(1), "{still:?}");
+    assert!(
+        still.stderr.contains("0 read again, 1 still cannot"),
+        "{still:?}"
+    );
+
+    let config = std::fs::read_to_string(place.path().join("nightshift.toml")).unwrap();
+    let feed = "[[feed]]\nname = \"edr\"\nmatch = \"/vendor\"\nfields = { id = \"/vendor/id\", type = \"/vendor/rule\", \
+                title = \"/vendor/title\", severity = \"/vendor/level\" }\n";
+    place
+        .file("nightshift.toml", format!("{config}\n{feed}"))
+        .unwrap();
+    let read = place.run(&["dead-letters", "retry", "--all"]).unwrap();
+    assert_eq!(read.code, Some(0), "{read:?}");
+    assert!(
+        read.stderr.contains("1 read again, 0 still cannot"),
+        "{read:?}"
+    );
+    let nothing = place.run(&["dead-letters", "retry", "--all"]).unwrap();
+    assert!(
+        nothing.stderr.contains("0 read again, 0 still cannot"),
+        "{nothing:?}"
+    );
+    let again = place.run(&["dead-letters", "retry", "1"]).unwrap();
+    assert!(again.stderr.contains("was read before"), "{again:?}");
+    let waiting: Vec<_> = cases(&place)
+        .into_iter()
+        .filter(|case| case["feed"] == "edr")
+        .collect();
+    assert_eq!(waiting.len(), 1, "{waiting:#?}");
+    assert_eq!(waiting[0]["status"], "queued");
+}

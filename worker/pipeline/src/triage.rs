@@ -19,6 +19,9 @@ use crate::{
 /// Seconds between two renewals of a lease.
 const RENEW_SECS: u64 = 10;
 
+/// How long a case that cannot go on is held before it is given back.
+const HOLD_BACK: std::time::Duration = std::time::Duration::from_secs(3);
+
 /// How many workers may be lost with a case before nobody tries again by itself (F5).
 const MOST_CRASHES: u32 = 3;
 
@@ -103,11 +106,18 @@ impl Triage {
         let result = self.drive(claimed, release).await;
         match &result {
             Ok(End::Concluded(state)) => told(&lease, state),
-            Ok(End::Released(_) | End::Cancelled(_)) => self.cases.release(&lease).await?,
+            Ok(End::Released(_) | End::Cancelled(_)) => {
+                // Held a little, so that what cannot go on now is not claimed again and again.
+                hold_back(release).await;
+                self.cases.release(&lease).await?;
+            }
             Err(TriageError::Drive(DriveError::Journal(JournalError::LeaseLost))) => {
                 self.meter.count(&Measure::LeaseLost);
             }
+            // A fault of ours: its lease ends and counts as a crash, and the third one ends in a report.
+            Err(TriageError::Drive(DriveError::Stuck(_))) => {}
             Err(_) => {
+                hold_back(release).await;
                 if let Err(error) = self.cases.release(&lease).await {
                     tracing::warn!(case = %lease.case_id, %error, "a case could not be given back");
                 }
@@ -326,6 +336,11 @@ impl Journal for CaseJournal {
         self.triage.count(end, conclusion, status);
         Ok(())
     }
+}
+
+/// Waits before a case is given back, but not when the process is to stop.
+async fn hold_back(release: &CancellationToken) {
+    drop(tokio::time::timeout(HOLD_BACK, release.cancelled()).await);
 }
 
 /// One line per outcome.

@@ -13,7 +13,6 @@ use nightshift_alert::{Alert, ReadOptions, read};
 use nightshift_analyst::chat::{ChatModel, ChatRequest, Part};
 use nightshift_engine::Analyst;
 use nightshift_models::Provider;
-use nightshift_pipeline::Inbox;
 use serde_json::json;
 
 use super::fake::Fake;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use nightshift_pipeline::InboxRoom;
+use nightshift_pipeline::{InboxRoom, Match};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -26,6 +26,10 @@ pub(super) async fn run(app: &App, options: &Worker) -> Result<(), Exit> {
     } else {
         Vec::new()
     };
+    let triaging = match options.does(Part::Triage) {
+        true => Some(app.triaging()?),
+        false => None,
+    };
     let stop = super::stop_on_signal();
     let mut parts = JoinSet::new();
     let room = Arc::new(InboxRoom::new(app.config.worker.inbox_max));
@@ -36,8 +40,9 @@ pub(super) async fn run(app: &App, options: &Worker) -> Result<(), Exit> {
     for (source, feeds) in &sources {
         spawn(&mut parts, app.taking(source, feeds.clone(), &room), &stop);
     }
-    if options.does(Part::Triage) {
-        spawn(&mut parts, app.triaging()?, &stop);
+    if let Some(triaging) = triaging {
+        say_what_goes_nowhere(app);
+        spawn(&mut parts, triaging, &stop);
     }
     if options.does(Part::Delivery) {
         for one in app.delivering() {
@@ -84,6 +89,22 @@ async fn serve(
         served.context("[web]").map_err(Exit::Failed)
     });
     Ok(())
+}
+
+/// An alert that no rule sends anywhere has its report on the pages alone: somebody may not have meant that.
+fn say_what_goes_nowhere(app: &App) {
+    let sends_all = app.config.routes.iter().any(|route| {
+        let goes_somewhere = route
+            .destinations
+            .as_ref()
+            .is_some_and(|all| !all.is_empty());
+        goes_somewhere && route.when == Match::default()
+    });
+    if !sends_all {
+        say(
+            "note: alerts that no [[route]] with destinations fits are told of by `cases list` and the pages alone",
+        );
+    }
 }
 
 fn describe(options: &Worker, sources: &Sources) -> String {

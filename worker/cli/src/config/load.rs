@@ -183,7 +183,7 @@ fn check_routes(config: &Config) -> anyhow::Result<()> {
         .chain(["default"])
         .collect();
     for (index, route) in config.routes.iter().enumerate() {
-        let destinations = route.destinations.iter().flatten();
+        let destinations = route.destinations.iter().chain(&route.otherwise).flatten();
         let wanted = destinations.map(|name| (name, "destination", &names));
         let profile = route
             .profile

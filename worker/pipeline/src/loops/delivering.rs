@@ -13,8 +13,8 @@ use super::{PAUSE, pause, told};
 use crate::delivery::wait;
 use crate::{Cases, DeliveryError, Destination, Due, Outbox, Routes, Sent, StoreError, Wake};
 
-/// How long a process serves a destination without renewal, which comes before each send.
-const LEASE: Duration = Duration::from_secs(30);
+/// How long a process serves a destination without renewal, which comes before each send: longer than one takes.
+const LEASE: Duration = Duration::from_secs(45);
 /// Reports of one round.
 const MOST: usize = 20;
 
@@ -88,15 +88,19 @@ impl Delivering {
             if !serves {
                 return Ok(false);
             }
-            self.show(one).await?;
+            if !self.show(one).await? {
+                // Something more severe may have come while it was tried.
+                return Ok(any);
+            }
         }
         Ok(any)
     }
 
-    async fn show(&self, due: Due) -> Result<(), StoreError> {
+    /// Shows one report; whether that went well.
+    async fn show(&self, due: Due) -> Result<bool, StoreError> {
         let name = self.destination.name();
         let Some(result) = self.send(&due).await? else {
-            return Ok(());
+            return Ok(false);
         };
         self.meter.count(&Measure::Delivery {
             destination: name.to_owned(),
@@ -106,7 +110,7 @@ impl Delivering {
             Ok(sent) => {
                 self.outbox.sent(name, &due, &sent).await?;
                 tracing::info!(destination = name, case = %due.case_id, version = due.version, "report shown");
-                return Ok(());
+                return Ok(true);
             }
             Err(error) => error,
         };
@@ -121,7 +125,8 @@ impl Delivering {
                 self.fall_back(&due).await?;
                 self.outbox.failed(name, &due, &error, None).await
             }
-        }
+        }?;
+        Ok(false)
     }
 
     /// Sends a report, unless the destination shows it already; none where it is no longer as it was read.
@@ -130,7 +135,11 @@ impl Delivering {
             match self.destination.find(&due.report, due.begun_ago).await {
                 Ok(None) => {}
                 Ok(Some(sent)) => return Ok(Some(Ok(sent))),
-                Err(error) => return Ok(Some(Err(error))),
+                // It stays in doubt, whatever the look-up said.
+                Err(error) => {
+                    let what = error.to_string();
+                    return Ok(Some(Err(DeliveryError::Unclear { what })));
+                }
             }
         }
         if !self.outbox.begin(self.destination.name(), due).await? {
@@ -147,6 +156,6 @@ impl Delivering {
             return Ok(());
         };
         tracing::warn!(case = %due.case_id, destination = next, "the next destination of the route takes the report");
-        self.outbox.also(&due.case_id, next).await
+        self.outbox.also(&due.case_id, next, due.version).await
     }
 }

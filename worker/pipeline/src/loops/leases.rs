@@ -20,8 +20,12 @@ impl Leases {
         self.held().insert(lease.case_id.clone(), lease.clone());
     }
 
-    pub(super) fn remove(&self, id: &CaseId) {
-        self.held().remove(id);
+    /// Only this one: the case may have been given back and claimed again since.
+    pub(super) fn remove(&self, lease: &Lease) {
+        let mut held = self.held();
+        if held.get(&lease.case_id) == Some(lease) {
+            held.remove(&lease.case_id);
+        }
     }
 
     /// Renews all of them, for ever. A renewal that fails is tried at the next turn; a lease that ended meanwhile refuses

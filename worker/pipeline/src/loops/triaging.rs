@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::leases::Leases;
 use super::{Outage, PAUSE, pause, told};
-use crate::{CaseId, Claimed, Lane, StoreError, Triage, TriageError, Wake};
+use crate::{Claimed, Lane, Lease, StoreError, Triage, TriageError, Wake};
 
 /// How long cases have to be given back when the loop is told to stop.
 const GRACE: Duration = Duration::from_secs(7);
@@ -39,7 +39,7 @@ pub struct Triaging {
 #[derive(Default)]
 struct Running {
     tasks: JoinSet<Result<(), TriageError>>,
-    cases: HashMap<Id, (CaseId, bool)>,
+    cases: HashMap<Id, (Lease, bool)>,
     leases: Arc<Leases>,
     probe: JoinSet<()>,
 }
@@ -51,16 +51,17 @@ impl Triaging {
         let mut renewal = JoinSet::new();
         renewal.spawn(self.renewal(&running.leases));
         let mut heard = 0;
-        let mut were_down = false;
+        // After a start, too: an outage may have ended while no worker ran.
+        let mut owed = self.outage.is_some();
         while !stop.is_cancelled() {
             let are_down = self
                 .outage
                 .as_ref()
-                .is_some_and(|outage| outage.health.are_down());
-            if were_down && !are_down {
-                self.again().await;
+                .is_some_and(|one| one.health.are_down());
+            owed |= are_down;
+            if owed && !are_down && running.tasks.len() < self.max_cases {
+                owed = self.again().await;
             }
-            were_down = are_down;
             if let Err(error) = self.fill(&mut running, stop).await {
                 tracing::warn!(error = told(&error), "no case could be claimed");
                 pause(PAUSE, stop).await;
@@ -85,7 +86,7 @@ impl Triaging {
         async move { leases.renew(cases.as_ref(), every).await }
     }
 
-    /// Claims as many cases as there are slots for: the urgent ones first, then any that leave the kept slots free.
+    /// Claims as many cases as there are slots for: by rank into those that any may have, urgent ones into the rest.
     async fn fill(
         &self,
         running: &mut Running,
@@ -98,13 +99,12 @@ impl Triaging {
         if let Some(outage) = self.outage.as_ref().filter(|one| one.health.are_down()) {
             return self.fill_without_models(running, outage, stop).await;
         }
-        let urgent = self.triage.cases.claim(Lane::Urgent, free).await?;
+        let cases = &self.triage.cases;
+        let any = cases.claim(Lane::Any, self.free_for_any(running)).await?;
+        running.start_all(&self.triage, any, stop);
+        let free = self.max_cases.saturating_sub(running.tasks.len());
+        let urgent = cases.claim(Lane::Urgent, free).await?;
         running.start_all(&self.triage, urgent, stop);
-        let free = self.free_for_any(running);
-        if free > 0 {
-            let any = self.triage.cases.claim(Lane::Any, free).await?;
-            running.start_all(&self.triage, any, stop);
-        }
         Ok(())
     }
 
@@ -117,12 +117,13 @@ impl Triaging {
     ) -> Result<(), StoreError> {
         let cases = &self.triage.cases;
         running.probe(outage);
+        let any = cases
+            .claim_waited(Lane::Any, self.free_for_any(running), outage.waits)
+            .await?;
+        running.start_all(&outage.overdue, any, stop);
         let free = self.max_cases.saturating_sub(running.tasks.len());
         let urgent = cases.claim_waited(Lane::Urgent, free, outage.waits).await?;
         running.start_all(&outage.overdue, urgent, stop);
-        let free = self.free_for_any(running);
-        let any = cases.claim_waited(Lane::Any, free, outage.waits).await?;
-        running.start_all(&outage.overdue, any, stop);
         Ok(())
     }
 
@@ -140,15 +141,21 @@ impl Triaging {
         free.min((self.max_cases - kept).saturating_sub(others))
     }
 
-    /// Has everything triaged again that was concluded without models because they were down.
-    async fn again(&self) {
+    /// Has cases triaged again that were concluded without models because those were down; whether there may be more.
+    async fn again(&self) -> bool {
         match self.triage.cases.again_with_models(AGAIN).await {
-            Ok(0) => {}
-            Ok(cases) => tracing::info!(
-                cases,
-                "the models are back: cases are triaged again with them"
-            ),
-            Err(error) => tracing::warn!(error = told(&error), "cases could not be triaged again"),
+            Ok(0) => false,
+            Ok(cases) => {
+                tracing::info!(
+                    cases,
+                    "the models are back: cases are triaged again with them"
+                );
+                true
+            }
+            Err(error) => {
+                tracing::warn!(error = told(&error), "cases could not be triaged again");
+                true
+            }
         }
     }
 }
@@ -165,16 +172,13 @@ impl Running {
 
     fn start_all(&mut self, triage: &Triage, claimed: Vec<Claimed>, stop: &CancellationToken) {
         for one in claimed {
-            let (id, is_urgent) = (
-                one.lease.case_id.clone(),
-                one.alert.severity >= Severity::High,
-            );
-            self.leases.add(&one.lease);
+            let (lease, is_urgent) = (one.lease.clone(), one.alert.severity >= Severity::High);
+            self.leases.add(&lease);
             let (triage, stop) = (triage.clone(), stop.clone());
             let task = self
                 .tasks
                 .spawn(async move { triage.run_held(one, &stop).await.map(drop) });
-            self.cases.insert(task.id(), (id, is_urgent));
+            self.cases.insert(task.id(), (lease, is_urgent));
         }
     }
 
@@ -183,12 +187,12 @@ impl Running {
             Ok((task, result)) => (task, result.map_err(|error| told(&error))),
             Err(error) => (error.id(), Err(format!("it panicked: {error}"))),
         };
-        let Some((id, _)) = self.cases.remove(&task) else {
+        let Some((lease, _)) = self.cases.remove(&task) else {
             return;
         };
-        self.leases.remove(&id);
+        self.leases.remove(&lease);
         if let Err(error) = result {
-            tracing::error!(case = %id, error, "a case could not go on; it is taken up again");
+            tracing::error!(case = %lease.case_id, error, "a case could not go on; it is taken up again");
         }
     }
 

@@ -105,13 +105,18 @@ pub trait Outbox: Send + Sync {
         retry_at: DateTime<Utc>,
     ) -> Result<(), StoreError>;
 
-    /// Wishes that a case be shown at one more destination, for example because another never will show it. Where that is
-    /// wished already, nothing changes.
+    /// Wishes that this version of a case be shown at one more destination, for example because another never will show it.
+    /// Where that is wished already, or a later one, nothing changes.
     ///
     /// # Errors
     ///
     /// When the store cannot be written.
-    async fn also(&self, case_id: &CaseId, destination: &str) -> Result<(), StoreError>;
+    async fn also(
+        &self,
+        case_id: &CaseId,
+        destination: &str,
+        version: u64,
+    ) -> Result<(), StoreError>;
 }
 
 /// A destination shows a report.

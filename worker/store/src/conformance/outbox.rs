@@ -182,8 +182,8 @@ async fn what_never_will_be_shown_is_seen_and_is_shown_elsewhere(fixture: Fixtur
     assert_eq!((row.given_up, row.sent, row.attempts), (true, 0, 1));
     assert_eq!(row.error.as_deref(), Some("channel_not_found"));
     for _ in 0..2 {
-        store.also(&id, "mail").await.unwrap();
-        store.also(&id, "soc").await.unwrap();
+        store.also(&id, "mail", 1).await.unwrap();
+        store.also(&id, "soc", 1).await.unwrap();
     }
     let elsewhere = store.due("mail", 10).await.unwrap();
     assert_eq!((elsewhere.len(), elsewhere[0].version), (1, 1));
@@ -192,11 +192,17 @@ async fn what_never_will_be_shown_is_seen_and_is_shown_elsewhere(fixture: Fixtur
         .sent("mail", &elsewhere[0], &Sent::default())
         .await
         .unwrap();
-    store.also(&id, "mail").await.unwrap();
+    store.also(&id, "mail", 1).await.unwrap();
     assert!(store.due("mail", 10).await.unwrap().is_empty());
     let nobody = CaseId("none".into());
-    store.also(&nobody, "mail").await.unwrap();
+    store.also(&nobody, "mail", 1).await.unwrap();
     assert!(store.due("mail", 10).await.unwrap().is_empty());
+    // The next version that is refused goes there, too, and once.
+    for _ in 0..2 {
+        store.also(&id, "mail", 2).await.unwrap();
+    }
+    let second = store.due("mail", 10).await.unwrap();
+    assert_eq!((second.len(), second[0].version), (1, 2));
 }
 
 async fn a_conclusion_wishes_deliveries_and_a_delivery_is_wished_once(fixture: Fixture) {

@@ -40,7 +40,9 @@ const UNCLEAR: &str = "UPDATE deliveries SET error = $5, begun_at = coalesce(beg
          retry_at = CASE WHEN wanted = $3 THEN $6 ELSE retry_at END \
      WHERE case_id = $1 AND destination = $2 AND attempts <= $4";
 const ALSO: &str = "INSERT INTO deliveries (case_id, destination, wanted, wished_at) \
-     SELECT id, $2, 1, clock_timestamp() FROM cases WHERE id = $1 ON CONFLICT (case_id, destination) DO NOTHING";
+     SELECT id, $2, $3, clock_timestamp() FROM cases WHERE id = $1 ON CONFLICT (case_id, destination) DO UPDATE \
+     SET wanted = excluded.wanted, wished_at = excluded.wished_at, attempts = 0, retry_at = NULL, given_up = false \
+     WHERE deliveries.wanted < excluded.wanted";
 
 #[async_trait]
 impl Outbox for PostgresStore {
@@ -123,8 +125,14 @@ impl Outbox for PostgresStore {
             .await
     }
 
-    async fn also(&self, case_id: &CaseId, destination: &str) -> Result<(), StoreError> {
-        self.change("wish a delivery", ALSO, [&case_id.0, &text(destination)])
+    async fn also(
+        &self,
+        case_id: &CaseId,
+        destination: &str,
+        version: u64,
+    ) -> Result<(), StoreError> {
+        let (name, version) = (text(destination), number(version));
+        self.change("wish a delivery", ALSO, [&case_id.0, &name, &version])
             .await?;
         self.bell.ring();
         Ok(())

@@ -44,8 +44,10 @@ const UNCLEAR: &str = "UPDATE deliveries SET error = ?5, \
          retry_at = CASE WHEN wanted = ?3 THEN ?6 ELSE retry_at END \
      WHERE case_id = ?1 AND destination = ?2 AND attempts <= ?4";
 const ALSO: &str = "INSERT INTO deliveries (case_id, destination, wanted, wished_at) \
-     SELECT id, ?2, 1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') FROM cases WHERE id = ?1 \
-     ON CONFLICT (case_id, destination) DO NOTHING";
+     SELECT id, ?2, ?3, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') FROM cases WHERE id = ?1 \
+     ON CONFLICT (case_id, destination) DO UPDATE \
+     SET wanted = excluded.wanted, wished_at = excluded.wished_at, attempts = 0, retry_at = NULL, given_up = 0 \
+     WHERE deliveries.wanted < excluded.wanted";
 
 #[async_trait]
 impl Outbox for SqliteStore {
@@ -136,8 +138,14 @@ impl Outbox for SqliteStore {
         Ok(())
     }
 
-    async fn also(&self, case_id: &CaseId, destination: &str) -> Result<(), StoreError> {
-        let values = (case_id.0.clone(), destination.to_owned());
+    async fn also(
+        &self,
+        case_id: &CaseId,
+        destination: &str,
+        version: u64,
+    ) -> Result<(), StoreError> {
+        let version = i64::try_from(version).unwrap_or(i64::MAX);
+        let values = (case_id.0.clone(), destination.to_owned(), version);
         self.write("wish a delivery", ALSO, values).await?;
         self.bell.ring();
         Ok(())

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use nightshift_pipeline::{Message, read_message};
+use nightshift_queue::SourceConfig;
 
 use crate::exit::Exit;
 use crate::output::say;
@@ -16,14 +17,21 @@ pub(super) async fn run(app: &App, id: Option<i64>, per_second: u32) -> Result<(
     let (mut read, mut unreadable) = (0_u64, 0_u64);
     let mut turns = tokio::time::interval(Duration::from_secs(1) / per_second);
     let mut after = None;
+    // What becomes a dead letter again while this runs is not read yet another time.
+    let newest = app
+        .store
+        .letters(1)
+        .await?
+        .first()
+        .map_or(0, |letter| letter.id);
     loop {
         let ids = match id {
             Some(id) => vec![id],
             None => app.store.unread(after, MOST).await?,
         };
         after = ids.last().copied();
-        let is_last = id.is_some() || ids.len() < MOST;
-        for id in ids {
+        let is_last = id.is_some() || ids.len() < MOST || after.is_some_and(|id| id >= newest);
+        for id in ids.into_iter().filter(|one| id.is_some() || *one <= newest) {
             turns.tick().await;
             if one(app, id).await? {
                 read += 1;
@@ -57,18 +65,26 @@ async fn one(app: &App, id: i64) -> Result<bool, Exit> {
         bytes,
         attributes: BTreeMap::new(),
     };
-    let arrivals = read_message(
-        &letter.source,
-        &message,
-        &app.read_options(),
-        app.clock.now(),
-    );
+    let mut options = app.read_options();
+    let source = app
+        .config
+        .sources
+        .iter()
+        .find(|one| one.name() == letter.source);
+    options.feeds = source.and_then(SourceConfig::feeds);
+    let arrivals = read_message(&letter.source, &message, &options, app.clock.now());
     if let Some(why) = arrivals.iter().find_map(|one| one.unreadable.as_ref()) {
         say(&format!("dead letter {id}: {why}"));
         return Ok(false);
     }
     let alerts = arrivals.len();
-    app.store.accept(arrivals).await?;
+    let accepted = app.store.accept(arrivals).await?;
+    if let Some(again) = accepted.iter().find_map(|one| one.dead_letter) {
+        say(&format!(
+            "dead letter {id}: it could not be stored and is now dead letter {again}"
+        ));
+        return Ok(false);
+    }
     if app.store.settle_letter(id, app.clock.now()).await? {
         say(&format!("dead letter {id}: {alerts} alerts accepted"));
     } else {

@@ -1,0 +1,260 @@
+//! The worker as a process on PostgreSQL, with RabbitMQ in front: how fast it takes alerts in, how soon a critical one
+//! that came behind many others is claimed, and what it holds while it has nothing to do.
+//!
+//! Servers are those of `tests/services`, which `NIGHTSHIFT_TEST_POSTGRES` and `NIGHTSHIFT_TEST_RABBITMQ` name; without
+//! them nothing is measured. They run on the same machine and take their part of it.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use lapin::options::{BasicPublishOptions, ConfirmSelectOptions, QueueDeclareOptions};
+use lapin::types::{AMQPValue, FieldTable};
+use lapin::{BasicProperties, Connection, ConnectionProperties};
+use nightshift_alert::{ReadOptions, Severity, read};
+use nightshift_pipeline::Arrival;
+use nightshift_store::Options;
+use tokio::task::JoinSet;
+use tokio_postgres::{Client, NoTls};
+
+use crate::figure::Figure;
+use crate::process::status_kib;
+use crate::program::build;
+use crate::world::{LEASE, MINER, folder, no_storms};
+
+/// Alerts that are taken in.
+const ALERTS: u32 = 20_000;
+/// Alerts that wait before the critical one.
+const BEHIND: u32 = 10_000;
+/// Alerts of one transaction of ours.
+const BATCH: usize = 500;
+/// Between two looks at the database.
+const LOOK: Duration = Duration::from_millis(10);
+/// How long a worker settles before its memory is read.
+const SETTLES: Duration = Duration::from_secs(5);
+
+/// Intake, priority, memory.
+pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
+    let (Some(postgres), Some(rabbitmq)) = (service("POSTGRES"), service("RABBITMQ")) else {
+        eprintln!(
+            "worker: not measured; tests/services starts PostgreSQL and RabbitMQ and says how to name them"
+        );
+        return Ok(Vec::new());
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        Ok(vec![
+            intake(&postgres, &rabbitmq).await?,
+            critical(&postgres, &rabbitmq).await?,
+            idle(&postgres, &rabbitmq).await?,
+        ])
+    })
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the environment says where servers for tests are"
+)]
+pub(crate) fn service(name: &str) -> Option<String> {
+    std::env::var(format!("NIGHTSHIFT_TEST_{name}")).ok()
+}
+
+/// A database of its own, and a connection to look at it.
+pub(crate) struct Database {
+    pub(crate) url: String,
+    client: Client,
+    _connections: JoinSet<Result<(), tokio_postgres::Error>>,
+}
+
+impl Database {
+    pub(crate) async fn new(server: &str) -> anyhow::Result<Self> {
+        let mut connections = JoinSet::new();
+        let (client, connection) = tokio_postgres::connect(server, NoTls).await?;
+        connections.spawn(connection);
+        let name = format!("bench_{}", uuid::Uuid::new_v4().simple());
+        client
+            .batch_execute(&format!("CREATE DATABASE {name}"))
+            .await?;
+        let url = server.replacen("/postgres?", &format!("/{name}?"), 1);
+        let (client, connection) = tokio_postgres::connect(&url, NoTls).await?;
+        connections.spawn(connection);
+        Ok(Self {
+            url,
+            client,
+            _connections: connections,
+        })
+    }
+
+    /// Waits until this many rows are found; when that was.
+    async fn until(&self, sql: &str, many: i64) -> anyhow::Result<Instant> {
+        let mut looks = tokio::time::interval(LOOK);
+        loop {
+            looks.tick().await;
+            // The tables are made by the worker.
+            let found = self.client.query_one(sql, &[]).await;
+            if found.is_ok_and(|row| row.get::<_, i64>(0) >= many) {
+                return Ok(Instant::now());
+            }
+        }
+    }
+}
+
+/// A worker; killed at the end.
+struct Worker(Child);
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+fn start(
+    folder: &Path,
+    parts: &str,
+    database: &Database,
+    rabbitmq: &str,
+    queue: &str,
+) -> anyhow::Result<Worker> {
+    let config = format!(
+        "store = {{ url = \"{}\" }}\n[limits]\nstorm_cases = 1000000\n\
+         [[source]]\nname = \"mq\"\nkind = \"rabbitmq\"\nurl = \"{rabbitmq}\"\nqueue = \"{queue}\"\ndeclare = true\n",
+        database.url,
+    );
+    std::fs::write(folder.join("nightshift.toml"), config)?;
+    let child = Command::new(build()?)
+        .args(["worker", "--only", parts])
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    Ok(Worker(child))
+}
+
+/// Alerts a second from a full queue into the database, from the first commit to the last.
+async fn intake(postgres: &str, rabbitmq: &str) -> anyhow::Result<Figure> {
+    let (folder, database) = (folder()?, Database::new(postgres).await?);
+    let queue = format!("bench-{}", uuid::Uuid::new_v4().simple());
+    publish(rabbitmq, &queue, &MINER.messages(ALERTS)?).await?;
+    let _worker = start(folder.path(), "intake", &database, rabbitmq, &queue)?;
+    let count = "SELECT count(*) FROM cases";
+    let began = database.until(count, 1).await?;
+    let row = database.client.query_one(count, &[]).await?;
+    let already: i64 = row.get(0);
+    let ended = database.until(count, i64::from(ALERTS)).await?;
+    #[expect(clippy::cast_precision_loss, reason = "a few thousand alerts")]
+    let rest = f64::from(ALERTS) - already as f64;
+    let rate = rest / ended.duration_since(began).as_secs_f64();
+    Ok(Figure::new("intake, RabbitMQ to PostgreSQL", rate, "alerts/s").at_least(2_000.0))
+}
+
+/// Seconds from the commit of a critical alert behind many low ones to its claim.
+async fn critical(postgres: &str, rabbitmq: &str) -> anyhow::Result<Figure> {
+    let (folder, database) = (folder()?, Database::new(postgres).await?);
+    let policy = AdmissionPolicy {
+        storm_cases: u32::MAX,
+        ..AdmissionPolicy::default()
+    };
+    let store =
+        nightshift_store::open(&database.url, Options::new(Duration::from_secs(30), policy))
+            .await?;
+    let messages = MINER.messages(BEHIND + 1)?;
+    let (last, low) = messages.split_last().context("there are messages")?;
+    for batch in low.chunks(BATCH) {
+        let arrivals = batch.iter().map(|message| arrival(message, Severity::Low));
+        store
+            .accept(arrivals.collect::<anyhow::Result<_>>()?)
+            .await?;
+    }
+    let _worker = start(folder.path(), "triage", &database, rabbitmq, "none")?;
+    let concluded = "SELECT count(*) FROM cases WHERE status = 'concluded'";
+    database.until(concluded, 100).await?;
+    store
+        .accept(vec![arrival(last, Severity::Critical)?])
+        .await?;
+    let committed = Instant::now();
+    let claimed = "SELECT count(*) FROM cases WHERE severity = 'critical' AND status <> 'queued'";
+    let after = database.until(claimed, 1).await?.duration_since(committed);
+    Ok(Figure::new(
+        "critical behind 10,000 low, claimed after",
+        after.as_secs_f64(),
+        "s",
+    )
+    .at_most(2.0))
+}
+
+/// Memory of a worker that has nothing to do.
+async fn idle(postgres: &str, rabbitmq: &str) -> anyhow::Result<Figure> {
+    let (folder, database) = (folder()?, Database::new(postgres).await?);
+    let queue = format!("bench-{}", uuid::Uuid::new_v4().simple());
+    let worker = start(
+        folder.path(),
+        "intake,triage,delivery",
+        &database,
+        rabbitmq,
+        &queue,
+    )?;
+    database.until("SELECT count(*) + 1 FROM cases", 1).await?;
+    tokio::time::sleep(SETTLES).await;
+    let mib = status_kib(&worker.0.id().to_string(), "VmRSS")? / 1024.0;
+    Ok(Figure::new("RSS of an idle worker", mib, "MiB").at_most(40.0))
+}
+
+fn arrival(message: &[u8], severity: Severity) -> anyhow::Result<Arrival> {
+    let mut alerts = read(message, &ReadOptions::default())?.alerts;
+    let mut alert = alerts.pop().context("the sample holds an alert")?;
+    alert.severity = severity;
+    Ok(Arrival {
+        source: "bench".to_owned(),
+        at: alert
+            .times
+            .last_seen
+            .or(alert.times.created)
+            .unwrap_or_default(),
+        alert: Box::new(alert),
+        raw: message.into(),
+        unreadable: None,
+        always: false,
+    })
+}
+
+/// Puts messages into a durable queue, and waits until the broker has all of them.
+async fn publish(url: &str, queue: &str, messages: &[Vec<u8>]) -> anyhow::Result<()> {
+    let connection = Connection::connect(url, ConnectionProperties::default()).await?;
+    let channel = connection.create_channel().await?;
+    channel
+        .confirm_select(ConfirmSelectOptions::default())
+        .await?;
+    let mut arguments = FieldTable::default();
+    arguments.insert(
+        "x-queue-type".into(),
+        AMQPValue::LongString("quorum".into()),
+    );
+    let options = QueueDeclareOptions {
+        durable: true,
+        ..QueueDeclareOptions::default()
+    };
+    channel
+        .queue_declare(queue.into(), options, arguments)
+        .await?;
+    for batch in messages.chunks(BATCH) {
+        let mut confirmations = Vec::new();
+        for message in batch {
+            let persistent = BasicProperties::default().with_delivery_mode(2);
+            let options = BasicPublishOptions::default();
+            confirmations.push(
+                channel
+                    .basic_publish("".into(), queue.into(), options, message, persistent)
+                    .await?,
+            );
+        }
+        for confirmation in confirmations {
+            confirmation.await?;
+        }
+    }
+    Ok(())
+}
