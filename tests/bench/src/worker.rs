@@ -155,13 +155,7 @@ async fn intake(postgres: &str, rabbitmq: &str) -> anyhow::Result<Figure> {
 /// Seconds from the commit of a critical alert behind many low ones to its claim.
 async fn critical(postgres: &str, rabbitmq: &str) -> anyhow::Result<Figure> {
     let (folder, database) = (folder()?, Database::new(postgres).await?);
-    let policy = AdmissionPolicy {
-        storm_cases: u32::MAX,
-        ..AdmissionPolicy::default()
-    };
-    let store =
-        nightshift_store::open(&database.url, Options::new(Duration::from_secs(30), policy))
-            .await?;
+    let store = nightshift_store::open(&database.url, Options::new(LEASE, no_storms())).await?;
     let messages = MINER.messages(BEHIND + 1)?;
     let (last, low) = messages.split_last().context("there are messages")?;
     for batch in low.chunks(BATCH) {
