@@ -233,7 +233,7 @@ fn about_nothing() -> ChatRequest {
     ChatRequest {
         asked: Asked::Turn,
         urgent: true,
-        system: "".into(),
+        system: "Somebody wants to know whether you can be reached.".into(),
         messages: vec![ChatMessage {
             role: Role::User,
             parts: vec![Part::text("Answer with the word OK.")],
