@@ -12,8 +12,12 @@ mod progress;
 mod wiring;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
+
+/// How long the process waits for its own threads when it ends.
+const LINGER: Duration = Duration::from_millis(300);
 
 /// Runs the command of this process's arguments.
 #[must_use]
@@ -27,8 +31,9 @@ pub fn main() -> ExitCode {
         Err(error) => return exit::Exit::Failed(error.into()).report(),
     };
     let result = runtime.block_on(Box::pin(command::run(args)));
-    // A read of standard input or a name look-up may hang for ever; nothing that matters is left to wait for.
-    runtime.shutdown_background();
+    // A read of standard input or a name look-up may hang for ever; nothing that matters is left to wait for. All other
+    // threads are waited for: to detach one that is just ending can crash in the C library (glibc, bug 19951).
+    runtime.shutdown_timeout(LINGER);
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(exit) => exit.report(),
