@@ -24,9 +24,10 @@ use values::Kind;
 /// Hex digits of a token.
 const DIGITS: usize = 12;
 
-/// Tokens as a model may write them.
+/// Tokens as a model may write them. What stands around one does not matter: it may have been cut out between underscores,
+/// which are no part of a word here but are to `\b`, and only a token that was given is replaced.
 static TOKENS: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"\b(?:account|principal|host|address|name)-[0-9a-f]{12}\b").ok());
+    LazyLock::new(|| Regex::new(r"(?:account|principal|host|address|name)-[0-9a-f]{12}").ok());
 
 /// Mail addresses, hidden wherever they stand and whole, though a name within one is hidden too.
 const MAIL: &str = r"(?P<mail>[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})+)";

@@ -132,6 +132,16 @@ fn the_engine_sees_no_token_and_the_model_no_value() {
     }
 }
 
+#[test]
+fn a_value_between_underscores_is_put_back() {
+    let mask = mask(&["corp.example"]);
+    for text in ["A@A.A_", "_10.0.0.1_", "__bob@a.example__"] {
+        let hidden = mask.hide(text).into_owned();
+        assert_ne!(hidden, text, "it is hidden");
+        assert_eq!(mask.show(&hidden, true), text);
+    }
+}
+
 proptest! {
     #[test]
     fn hiding_and_showing_is_the_identity_on_evidence(
