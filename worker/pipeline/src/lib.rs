@@ -7,6 +7,8 @@ mod admission;
 mod budget;
 mod case;
 mod delivery;
+mod desk;
+mod digest;
 mod export;
 mod feedback;
 mod intake;
@@ -17,6 +19,7 @@ mod profile;
 mod replay;
 mod report;
 mod route;
+mod showing;
 mod triage;
 mod upkeep;
 
@@ -29,6 +32,8 @@ pub use case::{
     Lane, Lease, Member, Sighting, Waited,
 };
 pub use delivery::{Delivery, deliver_due};
+pub use desk::{ACT_NAME_CHARS, ACT_NOTE_CHARS, Act, ActKind, Desk, DeskStatus};
+pub use digest::{DIGEST_ROWS, Digest, DigestMute, FeedDay, OpenCase};
 pub use export::{
     ExportError, JOURNAL_SCHEMA, JournalHeader, JournalLine, VerifiedExport, VerifiedRevision,
     export, verify_export,
@@ -49,5 +54,6 @@ pub use report::{
     StepEntry, TimelineEntry, build as build_report,
 };
 pub use route::{Match, Route, Routes, Samples};
+pub use showing::{Showing, Shown};
 pub use triage::{Triage, TriageError, Watcher};
 pub use upkeep::{Kept, Purge, Upkeep};

@@ -152,7 +152,6 @@ async fn deliver(app: &App) -> Result<(), Exit> {
     let delivery = Delivery {
         outbox: app.store.clone(),
         destinations: app.destinations.clone(),
-        clock: Arc::clone(&app.clock),
         meter: app.metrics.clone(),
     };
     loop {

@@ -133,7 +133,6 @@ async fn deliver(app: &App) -> Result<(), Exit> {
     let delivery = Delivery {
         outbox: app.store.clone(),
         destinations: app.destinations.clone(),
-        clock: Arc::clone(&app.clock),
         meter: app.metrics.clone(),
     };
     let (_, failed) = deliver_due(&delivery, MOST_DELIVERIES).await?;

@@ -133,7 +133,6 @@ impl App {
             destination: Arc::clone(destination),
             routes: Arc::clone(&routes),
             wake: self.store.clone(),
-            clock: Arc::clone(&self.clock),
             meter: self.metrics.clone(),
             holder: holder.clone(),
         });

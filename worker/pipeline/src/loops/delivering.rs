@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use nightshift_engine::{Clock, Measure, Meter};
+use nightshift_engine::{Measure, Meter};
 use tokio_util::sync::CancellationToken;
 
 use super::{PAUSE, pause, told};
@@ -15,8 +15,13 @@ use crate::{Cases, DeliveryError, Destination, Due, Outbox, Routes, Sent, StoreE
 
 /// How long a process serves a destination without renewal, which comes before each send: longer than one takes.
 const LEASE: Duration = Duration::from_secs(45);
+/// How long until what was refused is tried again where nobody else could be found for it.
+const REFUSED_WAIT: Duration = Duration::from_secs(60);
 /// Reports of one round.
 const MOST: usize = 20;
+
+/// What was tried, and how that ended.
+type Tried = (Due, Result<Sent, DeliveryError>);
 
 /// Shows reports at one destination until it is told to stop.
 pub struct Delivering {
@@ -30,8 +35,6 @@ pub struct Delivering {
     pub routes: Arc<Routes>,
     /// Rings when there may be work.
     pub wake: Arc<dyn Wake>,
-    /// What time it is.
-    pub clock: Arc<dyn Clock>,
     /// Where measurements go.
     pub meter: Arc<dyn Meter>,
     /// The name of this process, unlike that of any other.
@@ -88,7 +91,12 @@ impl Delivering {
             if !serves {
                 return Ok(false);
             }
-            if !self.show(one).await? {
+            let is_wanted = self.destination.wants(&one.showing);
+            let is_shown = self.show(one).await?;
+            if is_wanted {
+                pause(self.destination.pace(), stop).await;
+            }
+            if !is_shown {
                 // Something more severe may have come while it was tried.
                 return Ok(any);
             }
@@ -99,9 +107,14 @@ impl Delivering {
     /// Shows one report; whether that went well.
     async fn show(&self, due: Due) -> Result<bool, StoreError> {
         let name = self.destination.name();
-        let Some(result) = self.send(&due).await? else {
+        if !self.destination.wants(&due.showing) {
+            self.outbox.sent(name, &due, &Sent::default()).await?;
+            return Ok(true);
+        }
+        let Some(result) = self.send(due).await? else {
             return Ok(false);
         };
+        let (due, result) = result;
         self.meter.count(&Measure::Delivery {
             destination: name.to_owned(),
             outcome: if result.is_ok() { "sent" } else { "failed" },
@@ -109,44 +122,51 @@ impl Delivering {
         let error = match result {
             Ok(sent) => {
                 self.outbox.sent(name, &due, &sent).await?;
-                tracing::info!(destination = name, case = %due.case_id, version = due.version, "report shown");
+                tracing::info!(destination = name, case = %due.case_id, version = due.showing.version, "report shown");
                 return Ok(true);
             }
             Err(error) => error,
         };
         tracing::warn!(destination = name, case = %due.case_id, %error, "a report was not delivered");
-        let retry_at = wait(&error, due.attempts).map(|wait| self.clock.now() + wait);
-        match (&error, retry_at) {
-            (DeliveryError::Unclear { .. }, Some(at)) => {
-                self.outbox.unclear(name, &due, &error, at).await
+        match (&error, wait(&error, due.attempts)) {
+            (DeliveryError::Unclear { .. }, Some(wait)) => {
+                self.outbox.unclear(name, &due, &error, wait).await
             }
-            (_, Some(_)) => self.outbox.failed(name, &due, &error, retry_at).await,
-            (_, None) => {
-                self.fall_back(&due).await?;
-                self.outbox.failed(name, &due, &error, None).await
-            }
+            (_, Some(wait)) => self.outbox.failed(name, &due, &error, Some(wait)).await,
+            (_, None) => self.refused(&due, &error).await,
         }?;
         Ok(false)
     }
 
-    /// Sends a report, unless the destination shows it already; none where it is no longer as it was read.
-    async fn send(&self, due: &Due) -> Result<Option<Result<Sent, DeliveryError>>, StoreError> {
-        if due.in_doubt {
-            match self.destination.find(&due.report, due.begun_ago).await {
-                Ok(None) => {}
-                Ok(Some(sent)) => return Ok(Some(Ok(sent))),
+    /// Sends it, as an edit where the destination shows the case already; none where it is no longer as it was read.
+    async fn send(&self, mut due: Due) -> Result<Option<Tried>, StoreError> {
+        if due.in_doubt && due.showing.remote_id.is_none() {
+            match self.destination.find(&due.showing, due.begun_ago).await {
+                Ok(found) => due.showing.remote_id = found,
                 // It stays in doubt, whatever the look-up said.
                 Err(error) => {
                     let what = error.to_string();
-                    return Ok(Some(Err(DeliveryError::Unclear { what })));
+                    return Ok(Some((due, Err(DeliveryError::Unclear { what }))));
                 }
             }
         }
-        if !self.outbox.begin(self.destination.name(), due).await? {
+        if !self.outbox.begin(self.destination.name(), &due).await? {
             return Ok(None);
         }
-        let remote_id = due.remote_id.as_deref();
-        Ok(Some(self.destination.deliver(&due.report, remote_id).await))
+        let result = self.destination.deliver(&due.showing).await;
+        Ok(Some((due, result)))
+    }
+
+    /// It never will be shown here: the next destination of the route takes it. Where that cannot be wished now, it is
+    /// tried here again, so that the refusal is heard again.
+    async fn refused(&self, due: &Due, error: &DeliveryError) -> Result<(), StoreError> {
+        let name = self.destination.name();
+        if let Err(problem) = self.fall_back(due).await {
+            let wait = Some(REFUSED_WAIT);
+            self.outbox.failed(name, due, error, wait).await?;
+            return Err(problem);
+        }
+        self.outbox.failed(name, due, error, None).await
     }
 
     /// Wishes the report at the next destination of the route.
@@ -156,6 +176,8 @@ impl Delivering {
             return Ok(());
         };
         tracing::warn!(case = %due.case_id, destination = next, "the next destination of the route takes the report");
-        self.outbox.also(&due.case_id, next, due.version).await
+        self.outbox
+            .also(&due.case_id, next, due.showing.version)
+            .await
     }
 }

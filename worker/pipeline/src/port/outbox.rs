@@ -6,19 +6,14 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use chrono::{DateTime, Utc};
 
-use crate::{CaseId, Report, StoreError};
+use crate::{CaseId, Digest, Showing, StoreError};
 
-/// A report that a destination does not show yet.
+/// Something that a destination does not show yet.
 #[derive(Debug, Clone)]
 pub struct Due {
     /// The case.
     pub case_id: CaseId,
-    /// The version that should be shown.
-    pub version: u64,
-    /// What the destination called it when it was shown last.
-    pub remote_id: Option<String>,
     /// Tries so far.
     pub attempts: u32,
     /// A try began, and nobody noted how it ended: it may be shown, so the destination is asked before it is sent again.
@@ -26,8 +21,8 @@ pub struct Due {
     /// How long ago that try began, by the store's clock; zero where nothing is in doubt. A destination whose look-up
     /// lags cannot be believed to not have it before that is over.
     pub begun_ago: Duration,
-    /// The report.
-    pub report: Report,
+    /// What is to be shown.
+    pub showing: Showing,
 }
 
 /// The deliveries that are not yet fulfilled.
@@ -54,7 +49,9 @@ pub trait Outbox: Send + Sync {
     /// When the store cannot be written; the lease then ends by itself.
     async fn leave(&self, destination: &str, holder: &str) -> Result<(), StoreError>;
 
-    /// What this destination should show and does not: the most severe first, then the longest wished.
+    /// What this destination should show and does not: what says something new before what only counts, then the most
+    /// severe first, then the longest wished. What cannot be read by this version is noted as never shown, and holds up
+    /// nothing else.
     ///
     /// # Errors
     ///
@@ -77,7 +74,8 @@ pub trait Outbox: Send + Sync {
     /// When the store cannot be written; the version will be sent again.
     async fn sent(&self, destination: &str, due: &Due, sent: &Sent) -> Result<(), StoreError>;
 
-    /// Notes that a try failed for certain, and when to try again; none: never, until a new version is wished. It is not
+    /// Notes that a try failed for certain, and how long to wait before the next, by the store's clock; none: there is
+    /// none until a new version is wished. It is not
     /// noted for a version that was replaced meanwhile, nor where another process has begun a try since.
     ///
     /// # Errors
@@ -88,11 +86,11 @@ pub trait Outbox: Send + Sync {
         destination: &str,
         due: &Due,
         error: &DeliveryError,
-        retry_at: Option<DateTime<Utc>>,
+        retry_in: Option<Duration>,
     ) -> Result<(), StoreError>;
 
-    /// Notes that nobody knows how a try ended, for example because its answer was lost, and when to ask: it stays in
-    /// doubt.
+    /// Notes that nobody knows how a try ended, for example because its answer was lost, and how long to wait before
+    /// asking: it stays in doubt.
     ///
     /// # Errors
     ///
@@ -102,7 +100,7 @@ pub trait Outbox: Send + Sync {
         destination: &str,
         due: &Due,
         error: &DeliveryError,
-        retry_at: DateTime<Utc>,
+        retry_in: Duration,
     ) -> Result<(), StoreError>;
 
     /// Wishes that this version of a case be shown at one more destination, for example because another never will show it.
@@ -137,6 +135,16 @@ pub enum DeliveryError {
         /// Not before this many seconds.
         after_secs: Option<u64>,
     },
+    /// It shows some of it, for example a post without what belongs below it: the rest is delivered later, as an edit.
+    #[error("{what}")]
+    Partly {
+        /// What it said.
+        what: String,
+        /// What it calls what it shows.
+        remote_id: String,
+        /// Not before this many seconds.
+        after_secs: Option<u64>,
+    },
     /// Nobody knows whether it did: the answer was lost. It is looked up before it is sent again.
     #[error("{what}")]
     Unclear {
@@ -157,30 +165,50 @@ pub trait Destination: Send + Sync {
     /// Its name in configuration and metrics.
     fn name(&self) -> &str;
 
-    /// What it calls a report that it shows already, after a try whose end nobody heard: looked up by the key that the
-    /// report carries, when what it lags behind is waited out. `None` where it does not show it, or where the same report
-    /// twice shows once by itself.
+    /// Whether this is for it. What it does not want counts as shown. As it stands, a destination is told each report
+    /// once, and neither that a case is looked into nor that only counts changed.
+    fn wants(&self, showing: &Showing) -> bool {
+        !showing.is_early() && !showing.minor
+    }
+
+    /// Shortest time between two sends, so that its rate limit is kept: one process serves it at a time.
+    fn pace(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// What it calls a case that it shows already, after a first try whose end nobody heard: looked up by the key that
+    /// the post carries, when what it lags behind is waited out. What is to be shown then is delivered as an edit of
+    /// that. `None` where it does not show it, or where the same twice shows once by itself.
     ///
     /// # Errors
     ///
     /// When that cannot be told yet; nothing is sent then.
     async fn find(
         &self,
-        report: &Report,
+        showing: &Showing,
         begun_ago: Duration,
-    ) -> Result<Option<Sent>, DeliveryError> {
-        let _ = (report, begun_ago);
+    ) -> Result<Option<String>, DeliveryError> {
+        let _ = (showing, begun_ago);
         Ok(None)
     }
 
-    /// Shows a report: posts it, or edits what `remote_id` names. The same report twice shows once.
+    /// Shows it: posts it, or edits what `remote_id` names. Where there is a `remote_id`, doing it twice shows it once: what
+    /// belongs below a post (replies, comments) is looked up before it is added.
     ///
     /// # Errors
     ///
-    /// When it is not shown.
-    async fn deliver(
-        &self,
-        report: &Report,
-        remote_id: Option<&str>,
-    ) -> Result<Sent, DeliveryError>;
+    /// When it is not shown, or not all of it.
+    async fn deliver(&self, showing: &Showing) -> Result<Sent, DeliveryError>;
+
+    /// Posts the digest of a day, unless it shows that already: it is looked up by its day first where it is in doubt.
+    ///
+    /// # Errors
+    ///
+    /// When it is not shown; [`DeliveryError::Never`] where this destination shows no digests.
+    async fn post_digest(&self, digest: &Digest, in_doubt: bool) -> Result<(), DeliveryError> {
+        let _ = (digest, in_doubt);
+        Err(DeliveryError::Never {
+            what: format!("the destination {:?} shows no digests", self.name()),
+        })
+    }
 }

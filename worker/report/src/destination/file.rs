@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
-use nightshift_pipeline::{DeliveryError, Destination, Report, Sent};
+use nightshift_pipeline::{DeliveryError, Destination, Report, Sent, Showing};
 
 use super::case_id;
 use crate::{TextOptions, json, markdown, text};
@@ -56,11 +56,8 @@ impl Destination for FileDestination {
         &self.name
     }
 
-    async fn deliver(
-        &self,
-        report: &Report,
-        _remote_id: Option<&str>,
-    ) -> Result<Sent, DeliveryError> {
+    async fn deliver(&self, showing: &Showing) -> Result<Sent, DeliveryError> {
+        let report = &showing.report;
         let file = file_name(report, self.format)?;
         let content = content(report, self.format);
         let dir = self.dir.clone();
@@ -160,14 +157,17 @@ mod tests {
         let dir = home.path().join("a/b");
         let mut report = fixture::true_positive();
         let to = destination(&dir, Format::Markdown);
-        let first = to.deliver(&report, None).await.unwrap();
+        let first = to.deliver(&Showing::first(report.clone())).await.unwrap();
         let again = to
-            .deliver(&report, first.remote_id.as_deref())
+            .deliver(&Showing {
+                remote_id: first.remote_id.clone(),
+                ..Showing::first(report.clone())
+            })
             .await
             .unwrap();
         assert_eq!(first, again);
         report.revision = 2;
-        to.deliver(&report, None).await.unwrap();
+        to.deliver(&Showing::first(report.clone())).await.unwrap();
         assert_eq!(
             names(&dir),
             ["k3f9-x2mq-7d1w.r1.md", "k3f9-x2mq-7d1w.r2.md"]
@@ -186,7 +186,7 @@ mod tests {
         let report = fixture::true_positive();
         for format in [Format::Text, Format::Json] {
             let to = destination(home.path(), format);
-            to.deliver(&report, None).await.unwrap();
+            to.deliver(&Showing::first(report.clone())).await.unwrap();
         }
         assert_eq!(
             names(home.path()),
@@ -203,7 +203,7 @@ mod tests {
         fs::write(&blocked, "").unwrap();
         let to = destination(&blocked, Format::Text);
         let error = to
-            .deliver(&fixture::true_positive(), None)
+            .deliver(&Showing::first(fixture::true_positive()))
             .await
             .unwrap_err();
         let DeliveryError::Later { what, .. } = error else {
@@ -235,7 +235,7 @@ mod tests {
         for id in ["../../etc/x", "", "a/b", "a\0b", ".hidden"] {
             report.case_id = id.into();
             let error = destination(home.path(), Format::Text)
-                .deliver(&report, None)
+                .deliver(&Showing::first(report.clone()))
                 .await
                 .unwrap_err();
             assert!(matches!(error, DeliveryError::Never { .. }), "{id:?}");

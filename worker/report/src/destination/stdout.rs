@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use nightshift_engine::Clock;
-use nightshift_pipeline::{DeliveryError, Destination, Report, Sent};
+use nightshift_pipeline::{DeliveryError, Destination, Sent, Showing};
 
 use crate::text::{TextOptions, text};
 
@@ -41,16 +41,12 @@ impl Destination for StdoutDestination {
         &self.name
     }
 
-    async fn deliver(
-        &self,
-        report: &Report,
-        _remote_id: Option<&str>,
-    ) -> Result<Sent, DeliveryError> {
+    async fn deliver(&self, showing: &Showing) -> Result<Sent, DeliveryError> {
         let options = TextOptions {
             now: self.clock.now(),
             ..self.options
         };
-        let shown = text(report, &options) + "\n";
+        let shown = text(&showing.report, &options) + "\n";
         let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
         to.write_all(shown.as_bytes())
             .and_then(|()| to.flush())
@@ -99,7 +95,10 @@ mod tests {
         let shown: Arc<Mutex<Vec<u8>>> = Arc::default();
         let to: Arc<Mutex<dyn Write + Send>> = shown.clone();
         let report = fixture::true_positive();
-        destination(to).deliver(&report, None).await.unwrap();
+        destination(to)
+            .deliver(&Showing::first(report.clone()))
+            .await
+            .unwrap();
         let shown = String::from_utf8(shown.lock().unwrap().clone()).unwrap();
         assert!(shown.starts_with("▲ Act now"));
         assert!(shown.contains("last seen 5 h ago"), "{shown}");
@@ -109,7 +108,7 @@ mod tests {
     async fn a_closed_output_is_an_error_and_tried_again() {
         let report = fixture::true_positive();
         let error = destination(Arc::new(Mutex::new(Closed)))
-            .deliver(&report, None)
+            .deliver(&Showing::first(report.clone()))
             .await
             .unwrap_err();
         assert!(matches!(error, DeliveryError::Later { .. }));

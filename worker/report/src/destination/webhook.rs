@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use nightshift_engine::Clock;
-use nightshift_pipeline::{DeliveryError, Destination, Report, Sent};
+use nightshift_pipeline::{DeliveryError, Destination, Sent, Showing};
 use reqwest::Client;
 use reqwest::header::CONTENT_TYPE;
 use secrecy::SecretString;
@@ -93,12 +93,8 @@ impl Destination for WebhookDestination {
     }
 
     /// A report that is shown already is posted again, with the same id: a receiver knows it for a double.
-    async fn deliver(
-        &self,
-        report: &Report,
-        _remote_id: Option<&str>,
-    ) -> Result<Sent, DeliveryError> {
-        let (id, body) = event::event(report)?;
+    async fn deliver(&self, showing: &Showing) -> Result<Sent, DeliveryError> {
+        let (id, body) = event::event(&showing.report)?;
         // A secret is mended by people, while the report waits.
         let keys = self.keys().map_err(|error| DeliveryError::Later {
             what: error.to_string(),

@@ -123,7 +123,7 @@ async fn f21_what_wanted_a_model_is_triaged_again_once_and_the_most_severe_first
     let due = store.due("soc", 9).await.unwrap();
     let version = |id: &CaseId| {
         let found = due.iter().find(|one| one.case_id == *id);
-        found.map(|one| one.version)
+        found.map(|one| one.showing.version)
     };
     assert_eq!((version(&critical), version(&plain)), (Some(2), Some(1)));
     let times = "SELECT count(DISTINCT received_at) FROM alerts";

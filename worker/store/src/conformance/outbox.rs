@@ -92,7 +92,7 @@ async fn f26_a_try_of_which_nothing_was_heard_leaves_its_report_in_doubt(fixture
     assert!(fixture.store.begin("soc", &due).await.unwrap());
     fixture
         .store
-        .failed("soc", &due, &busy(), Some(at(0)))
+        .failed("soc", &due, &busy(), Some(Duration::ZERO))
         .await
         .unwrap();
     let due = fixture.due().await;
@@ -101,7 +101,10 @@ async fn f26_a_try_of_which_nothing_was_heard_leaves_its_report_in_doubt(fixture
     // A new triage does not make certain what is not.
     fixture.concluded_again().await;
     let due = fixture.due().await;
-    assert_eq!((due.in_doubt, due.version, due.attempts), (true, 2, 0));
+    assert_eq!(
+        (due.in_doubt, due.showing.version, due.attempts),
+        (true, 2, 0)
+    );
     assert!(fixture.store.begin("soc", &due).await.unwrap());
     fixture
         .store
@@ -127,13 +130,13 @@ async fn f02_a_process_that_was_frozen_before_it_began_sends_nothing(fixture: Fi
     let due = fixture.due().await;
     assert!(other.begin("soc", &due).await.unwrap());
     other
-        .failed("soc", &due, &busy(), Some(at(0)))
+        .failed("soc", &due, &busy(), Some(Duration::ZERO))
         .await
         .unwrap();
     let second = fixture.due().await;
     assert!(other.begin("soc", &second).await.unwrap());
     store
-        .failed("soc", &due, &busy(), Some(at(0)))
+        .failed("soc", &due, &busy(), Some(Duration::ZERO))
         .await
         .unwrap();
     let due = fixture.due().await;
@@ -146,10 +149,13 @@ async fn f26_an_answer_that_was_lost_is_asked_for_later_and_stays_in_doubt(fixtu
     let due = fixture.due().await;
     let store = &fixture.store;
     assert!(store.begin("soc", &due).await.unwrap());
-    let later = at(4_000_000_000);
+    let later = Duration::from_secs(3_600);
     store.unclear("soc", &due, &busy(), later).await.unwrap();
     assert!(store.due("soc", 10).await.unwrap().is_empty());
-    store.unclear("soc", &due, &busy(), at(0)).await.unwrap();
+    store
+        .unclear("soc", &due, &busy(), Duration::ZERO)
+        .await
+        .unwrap();
     let due = fixture.due().await;
     assert_eq!((due.in_doubt, due.attempts), (true, 1));
     let row = fixture.deliveries(&due.case_id).await.remove(0);
@@ -168,7 +174,10 @@ async fn what_becomes_of_an_old_version_does_not_put_off_a_new_one(fixture: Fixt
         .await
         .unwrap();
     let due = fixture.due().await;
-    assert_eq!((due.version, due.attempts, due.in_doubt), (2, 0, false));
+    assert_eq!(
+        (due.showing.version, due.attempts, due.in_doubt),
+        (2, 0, false)
+    );
 }
 
 async fn what_never_will_be_shown_is_seen_and_is_shown_elsewhere(fixture: Fixture) {
@@ -186,7 +195,7 @@ async fn what_never_will_be_shown_is_seen_and_is_shown_elsewhere(fixture: Fixtur
         store.also(&id, "soc", 1).await.unwrap();
     }
     let elsewhere = store.due("mail", 10).await.unwrap();
-    assert_eq!((elsewhere.len(), elsewhere[0].version), (1, 1));
+    assert_eq!((elsewhere.len(), elsewhere[0].showing.version), (1, 1));
     assert!(store.due("soc", 10).await.unwrap().is_empty());
     store
         .sent("mail", &elsewhere[0], &Sent::default())
@@ -202,7 +211,7 @@ async fn what_never_will_be_shown_is_seen_and_is_shown_elsewhere(fixture: Fixtur
         store.also(&id, "mail", 2).await.unwrap();
     }
     let second = store.due("mail", 10).await.unwrap();
-    assert_eq!((second.len(), second[0].version), (1, 2));
+    assert_eq!((second.len(), second[0].showing.version), (1, 2));
 }
 
 async fn a_conclusion_wishes_deliveries_and_a_delivery_is_wished_once(fixture: Fixture) {
@@ -211,10 +220,10 @@ async fn a_conclusion_wishes_deliveries_and_a_delivery_is_wished_once(fixture: F
     conclude(&fixture.store, &claimed).await;
     let due = fixture.store.due("soc", 10).await.unwrap();
     assert_eq!(due.len(), 1);
-    assert_eq!(due[0].report.case_id, claimed.lease.case_id.0);
+    assert_eq!(due[0].showing.report.case_id, claimed.lease.case_id.0);
     assert!(fixture.store.due("elsewhere", 10).await.unwrap().is_empty());
     let busy = busy();
-    let retry = Some(at(4_000_000_000));
+    let retry = Some(Duration::from_secs(3_600));
     fixture
         .store
         .failed("soc", &due[0], &busy, retry)
@@ -230,7 +239,7 @@ async fn a_conclusion_wishes_deliveries_and_a_delivery_is_wished_once(fixture: F
     };
     fixture
         .store
-        .failed("soc", &second, &busy, Some(at(0)))
+        .failed("soc", &second, &busy, Some(Duration::ZERO))
         .await
         .unwrap();
     let due = fixture.store.due("soc", 10).await.unwrap();

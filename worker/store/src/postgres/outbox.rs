@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use chrono::{DateTime, Utc};
-use nightshift_pipeline::{CaseId, DeliveryError, Due, Outbox, Sent, StoreError};
+use nightshift_pipeline::{CaseId, DeliveryError, Desk, Due, Outbox, Sent, Showing, StoreError};
 
 use super::PostgresStore;
 use super::database::Session;
@@ -30,14 +29,15 @@ const BEGIN: &str = "UPDATE deliveries SET attempts = attempts + 1, begun_at = c
 const SENT: &str = "UPDATE deliveries SET sent = greatest(sent, $3), remote_id = coalesce($4, remote_id), attempts = 0, \
      retry_at = NULL, begun_at = NULL, error = NULL WHERE case_id = $1 AND destination = $2";
 /// What is wished since is not put off by what became of the version before it.
-const FAILED: &str = "UPDATE deliveries SET error = $5, begun_at = NULL, \
+const FAILED: &str = "UPDATE deliveries SET error = $5, begun_at = NULL, remote_id = coalesce($7, remote_id), \
          attempts = CASE WHEN wanted = $3 THEN $4 ELSE attempts END, \
-         retry_at = CASE WHEN wanted = $3 THEN $6 ELSE retry_at END, \
+         retry_at = CASE WHEN wanted = $3 THEN clock_timestamp() + make_interval(secs => $6) ELSE retry_at END, \
          given_up = CASE WHEN wanted = $3 THEN $6 IS NULL ELSE given_up END \
      WHERE case_id = $1 AND destination = $2 AND attempts <= $4";
-const UNCLEAR: &str = "UPDATE deliveries SET error = $5, begun_at = coalesce(begun_at, clock_timestamp()), \
+const UNCLEAR: &str = "UPDATE deliveries SET error = $5, remote_id = coalesce($7, remote_id), \
+         begun_at = coalesce(begun_at, clock_timestamp()), \
          attempts = CASE WHEN wanted = $3 THEN $4 ELSE attempts END, \
-         retry_at = CASE WHEN wanted = $3 THEN $6 ELSE retry_at END \
+         retry_at = CASE WHEN wanted = $3 THEN clock_timestamp() + make_interval(secs => $6) ELSE retry_at END \
      WHERE case_id = $1 AND destination = $2 AND attempts <= $4";
 const ALSO: &str = "INSERT INTO deliveries (case_id, destination, wanted, wished_at) \
      SELECT id, $2, $3, clock_timestamp() FROM cases WHERE id = $1 ON CONFLICT (case_id, destination) DO UPDATE \
@@ -73,7 +73,7 @@ impl Outbox for PostgresStore {
     }
 
     async fn begin(&self, destination: &str, due: &Due) -> Result<bool, StoreError> {
-        let (id, version) = (&due.case_id.0, number(due.version));
+        let (id, version) = (&due.case_id.0, number(due.showing.version));
         let begun = self
             .change(
                 "begin a delivery",
@@ -85,7 +85,7 @@ impl Outbox for PostgresStore {
     }
 
     async fn sent(&self, destination: &str, due: &Due, sent: &Sent) -> Result<(), StoreError> {
-        let (id, version) = (&due.case_id.0, number(due.version));
+        let (id, version) = (&due.case_id.0, number(due.showing.version));
         let remote_id = sent.remote_id.as_deref().map(text);
         self.change(
             "note a delivery",
@@ -101,14 +101,14 @@ impl Outbox for PostgresStore {
         destination: &str,
         due: &Due,
         error: &DeliveryError,
-        retry_at: Option<DateTime<Utc>>,
+        retry_in: Option<Duration>,
     ) -> Result<(), StoreError> {
         self.note(
             "note a failed delivery",
             FAILED,
             (destination, due),
             error,
-            retry_at,
+            retry_in,
         )
         .await
     }
@@ -118,10 +118,10 @@ impl Outbox for PostgresStore {
         destination: &str,
         due: &Due,
         error: &DeliveryError,
-        retry_at: DateTime<Utc>,
+        retry_in: Duration,
     ) -> Result<(), StoreError> {
         let doing = "note a delivery that is in doubt";
-        self.note(doing, UNCLEAR, (destination, due), error, Some(retry_at))
+        self.note(doing, UNCLEAR, (destination, due), error, Some(retry_in))
             .await
     }
 
@@ -147,14 +147,27 @@ impl PostgresStore {
         sql: &str,
         (destination, due): (&str, &Due),
         error: &DeliveryError,
-        retry_at: Option<DateTime<Utc>>,
+        retry_in: Option<Duration>,
     ) -> Result<(), StoreError> {
-        let (id, version) = (&due.case_id.0, number(due.version));
+        let (id, version) = (&due.case_id.0, number(due.showing.version));
+        let retry_secs = retry_in.map(|wait| wait.as_secs_f64());
+        let named = match error {
+            DeliveryError::Partly { remote_id, .. } => Some(text(remote_id)),
+            _ => None,
+        };
         let (error, tries) = (error.to_string(), tries(due) + 1);
         self.change(
             doing,
             sql,
-            [id, &destination, &version, &tries, &text(&error), &retry_at],
+            [
+                id,
+                &destination,
+                &version,
+                &tries,
+                &text(&error),
+                &retry_secs,
+                &named,
+            ],
         )
         .await?;
         Ok(())
@@ -176,10 +189,15 @@ async fn due(session: &Session, destination: &str, most: usize) -> Result<Vec<Du
             Ok(Due {
                 in_doubt: begun.is_some(),
                 begun_ago: Duration::try_from_secs_f64(begun.unwrap_or(0.0)).unwrap_or_default(),
-                report: parse(&id, row.try_get(4)?)?,
+                showing: Showing {
+                    version: count(row, 1)?,
+                    remote_id: row.try_get(2)?,
+                    report: parse(&id, row.try_get(4)?)?,
+                    shown: None,
+                    desk: Desk::default(),
+                    minor: false,
+                },
                 case_id: CaseId(id),
-                version: count(row, 1)?,
-                remote_id: row.try_get(2)?,
                 attempts: u32::try_from(attempts).unwrap_or_default(),
             })
         })

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use chrono::{DateTime, Utc};
-use nightshift_pipeline::{CaseId, DeliveryError, Due, Outbox, Report, Sent, StoreError};
+use nightshift_pipeline::{
+    CaseId, DeliveryError, Desk, Due, Outbox, Report, Sent, Showing, StoreError,
+};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::SqliteStore;
 use super::host::{Holder, uptime_secs};
-use super::row::time;
 use super::thread::Failure;
 
 const DUE: &str = "SELECT d.case_id, d.wanted, d.remote_id, d.attempts, c.report, \
@@ -33,15 +33,15 @@ const BEGIN: &str = "UPDATE deliveries SET attempts = attempts + 1, \
 const SENT: &str = "UPDATE deliveries SET sent = max(sent, ?3), remote_id = coalesce(?4, remote_id), attempts = 0, \
      retry_at = NULL, begun_at = NULL, error = NULL WHERE case_id = ?1 AND destination = ?2";
 /// What is wished since is not put off by what became of the version before it.
-const FAILED: &str = "UPDATE deliveries SET error = ?5, begun_at = NULL, \
+const FAILED: &str = "UPDATE deliveries SET error = ?5, begun_at = NULL, remote_id = coalesce(?7, remote_id), \
          attempts = CASE WHEN wanted = ?3 THEN ?4 ELSE attempts END, \
-         retry_at = CASE WHEN wanted = ?3 THEN ?6 ELSE retry_at END, \
+         retry_at = CASE WHEN wanted = ?3 THEN strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', ?6) ELSE retry_at END, \
          given_up = CASE WHEN wanted = ?3 THEN ?6 IS NULL ELSE given_up END \
      WHERE case_id = ?1 AND destination = ?2 AND attempts <= ?4";
-const UNCLEAR: &str = "UPDATE deliveries SET error = ?5, \
+const UNCLEAR: &str = "UPDATE deliveries SET error = ?5, remote_id = coalesce(?7, remote_id), \
          begun_at = coalesce(begun_at, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), \
          attempts = CASE WHEN wanted = ?3 THEN ?4 ELSE attempts END, \
-         retry_at = CASE WHEN wanted = ?3 THEN ?6 ELSE retry_at END \
+         retry_at = CASE WHEN wanted = ?3 THEN strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', ?6) ELSE retry_at END \
      WHERE case_id = ?1 AND destination = ?2 AND attempts <= ?4";
 const ALSO: &str = "INSERT INTO deliveries (case_id, destination, wanted, wished_at) \
      SELECT id, ?2, ?3, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') FROM cases WHERE id = ?1 \
@@ -118,9 +118,9 @@ impl Outbox for SqliteStore {
         destination: &str,
         due: &Due,
         error: &DeliveryError,
-        retry_at: Option<DateTime<Utc>>,
+        retry_in: Option<Duration>,
     ) -> Result<(), StoreError> {
-        let values = ended(destination, due, error, retry_at);
+        let values = ended(destination, due, error, retry_in);
         self.write("note a failed delivery", FAILED, values).await?;
         Ok(())
     }
@@ -130,9 +130,9 @@ impl Outbox for SqliteStore {
         destination: &str,
         due: &Due,
         error: &DeliveryError,
-        retry_at: DateTime<Utc>,
+        retry_in: Duration,
     ) -> Result<(), StoreError> {
-        let values = ended(destination, due, error, Some(retry_at));
+        let values = ended(destination, due, error, Some(retry_in));
         self.write("note a delivery that is in doubt", UNCLEAR, values)
             .await?;
         Ok(())
@@ -195,12 +195,17 @@ fn to_due(row: &Row<'_>) -> Result<Due, Failure> {
     let begun: Option<f64> = row.get(5)?;
     Ok(Due {
         case_id: CaseId(id),
-        version: u64::try_from(version).unwrap_or_default(),
-        remote_id: row.get(2)?,
         attempts: row.get(3)?,
         in_doubt: begun.is_some(),
         begun_ago: Duration::try_from_secs_f64(begun.unwrap_or(0.0)).unwrap_or_default(),
-        report,
+        showing: Showing {
+            version: u64::try_from(version).unwrap_or_default(),
+            remote_id: row.get(2)?,
+            report,
+            shown: None,
+            desk: Desk::default(),
+            minor: false,
+        },
     })
 }
 
@@ -209,18 +214,23 @@ fn ended(
     destination: &str,
     due: &Due,
     error: &DeliveryError,
-    retry_at: Option<DateTime<Utc>>,
+    retry_in: Option<Duration>,
 ) -> impl rusqlite::Params + Send + 'static {
+    let named = match error {
+        DeliveryError::Partly { remote_id, .. } => Some(remote_id.clone()),
+        _ => None,
+    };
     (
         due.case_id.0.clone(),
         destination.to_owned(),
         version(due),
         due.attempts.saturating_add(1),
         error.to_string(),
-        retry_at.map(time),
+        retry_in.map(|wait| format!("+{:.3} seconds", wait.as_secs_f64())),
+        named,
     )
 }
 
 fn version(due: &Due) -> i64 {
-    i64::try_from(due.version).unwrap_or(i64::MAX)
+    i64::try_from(due.showing.version).unwrap_or(i64::MAX)
 }

@@ -56,7 +56,10 @@ async fn error_of(answer: String) -> (DeliveryError, String) {
     let stub = Stub::start(vec![answer]).await;
     let report = fixture::true_positive();
     let to = to(&stub.url, secret());
-    let error = to.deliver(&report, None).await.unwrap_err();
+    let error = to
+        .deliver(&Showing::first(report.clone()))
+        .await
+        .unwrap_err();
     let what = error.to_string();
     assert!(!what.contains("hush") && !what.contains("whsec"), "{what}");
     (error, what)
@@ -67,7 +70,7 @@ async fn a_post_is_a_signed_cloud_event() {
     let stub = Stub::start(vec![say(202, "", "")]).await;
     let report = fixture::true_positive();
     let sent = to(&stub.url, secret())
-        .deliver(&report, None)
+        .deliver(&Showing::first(report.clone()))
         .await
         .unwrap();
     assert_eq!(sent.remote_id.as_deref(), Some("k3f9-x2mq-7d1w.r1"));
@@ -101,10 +104,13 @@ async fn f26_a_receiver_that_hung_up_knows_the_second_post_for_the_same() {
     let stub = Stub::start(vec![String::new(), say(200, "", "")]).await;
     let to = to(&stub.url, secret());
     let report = fixture::true_positive();
-    let error = to.deliver(&report, None).await.unwrap_err();
+    let error = to
+        .deliver(&Showing::first(report.clone()))
+        .await
+        .unwrap_err();
     assert!(matches!(error, DeliveryError::Later { .. }), "{error:?}");
     assert!(!error.to_string().contains("hush"), "{error}");
-    to.deliver(&report, None).await.unwrap();
+    to.deliver(&Showing::first(report.clone())).await.unwrap();
     let [first, second] = stub.posts().try_into().unwrap();
     assert_eq!(first.header("webhook-id"), second.header("webhook-id"));
     assert_eq!(first.body, second.body);
@@ -130,7 +136,10 @@ async fn f33_a_changed_secret_signs_the_next_post_and_a_bad_one_waits_for_people
         (Ok("hush"), "does not begin with whsec_"),
     ] {
         *now.lock().unwrap() = secret;
-        let error = to.deliver(&report, None).await.unwrap_err();
+        let error = to
+            .deliver(&Showing::first(report.clone()))
+            .await
+            .unwrap_err();
         assert!(matches!(error, DeliveryError::Later { .. }), "{error:?}");
         let what = error.to_string();
         assert!(
@@ -143,7 +152,7 @@ async fn f33_a_changed_secret_signs_the_next_post_and_a_bad_one_waits_for_people
     assert!(stub.posts().is_empty());
     *now.lock().unwrap() = Ok(SECRET);
     to.check_secret().unwrap();
-    to.deliver(&report, None).await.unwrap();
+    to.deliver(&Showing::first(report.clone())).await.unwrap();
     assert_eq!(stub.posts().len(), 1);
 }
 
@@ -229,7 +238,7 @@ async fn an_answer_without_end_is_not_read_to_its_end() {
 async fn nobody_there_is_tried_again() {
     // Nobody listens on port 1.
     let error = to("http://127.0.0.1:1/hush", secret())
-        .deliver(&fixture::true_positive(), None)
+        .deliver(&Showing::first(fixture::true_positive()))
         .await
         .unwrap_err();
     assert!(matches!(error, DeliveryError::Later { .. }), "{error:?}");

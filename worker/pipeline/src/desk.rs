@@ -1,0 +1,125 @@
+//! What people did with a case: took it, agreed, disagreed, had it run again, muted its like, closed it. The acts are
+//! kept as they were made; where the case stands is their fold. Who may act is decided above.
+
+use chrono::{DateTime, Utc};
+use nightshift_engine::Verdict;
+use serde::{Deserialize, Serialize};
+
+/// Most characters of a person's name and of their note.
+pub const ACT_NAME_CHARS: usize = 100;
+/// Most characters of a note.
+pub const ACT_NOTE_CHARS: usize = 1_000;
+
+/// What a person did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "act", rename_all = "snake_case")]
+pub enum ActKind {
+    /// They have it.
+    Acknowledged,
+    /// They gave it to somebody.
+    Assigned {
+        /// Whom.
+        to: String,
+    },
+    /// They agree with the verdict.
+    Agreed,
+    /// They have another verdict.
+    Disagreed {
+        /// Theirs.
+        verdict: Verdict,
+    },
+    /// They had it triaged again.
+    AskedAgain,
+    /// They muted its like.
+    Muted {
+        /// The mute's name.
+        name: String,
+        /// When it ends.
+        until: DateTime<Utc>,
+    },
+    /// They closed it: nothing is left to do.
+    Closed,
+}
+
+/// Something that a person did with a case.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Act {
+    /// When.
+    pub at: DateTime<Utc>,
+    /// Who.
+    pub by: String,
+    /// What.
+    #[serde(flatten)]
+    pub kind: ActKind,
+    /// Why, in their words; may be empty.
+    #[serde(default)]
+    pub note: String,
+}
+
+/// Where a case stands with people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeskStatus {
+    /// Nobody has it.
+    #[default]
+    Open,
+    /// Somebody has it.
+    Acknowledged,
+    /// It is done.
+    Closed,
+}
+
+impl DeskStatus {
+    /// As it is stored and shown.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Acknowledged => "acknowledged",
+            Self::Closed => "closed",
+        }
+    }
+}
+
+/// What people made of a case.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Desk {
+    /// Where it stands.
+    pub status: DeskStatus,
+    /// Who has it.
+    pub owner: Option<String>,
+    /// The verdict of the last one who gave one, if it was another than the case's.
+    pub verdict: Option<Verdict>,
+    /// All that was done, the oldest first.
+    pub acts: Vec<Act>,
+}
+
+impl Desk {
+    /// Where a case stands after these acts, the oldest first.
+    #[must_use]
+    pub fn of(acts: Vec<Act>) -> Self {
+        let mut desk = Self::default();
+        for act in &acts {
+            match &act.kind {
+                ActKind::Acknowledged => desk.taken_by(&act.by),
+                ActKind::Assigned { to } => desk.taken_by(to),
+                ActKind::Agreed => desk.verdict = None,
+                ActKind::Disagreed { verdict } => desk.verdict = Some(*verdict),
+                ActKind::Closed => desk.status = DeskStatus::Closed,
+                ActKind::AskedAgain | ActKind::Muted { .. } => {}
+            }
+        }
+        Self { acts, ..desk }
+    }
+
+    fn taken_by(&mut self, who: &str) {
+        self.status = DeskStatus::Acknowledged;
+        self.owner = Some(who.to_owned());
+    }
+
+    /// Whether people are done with it: closed, or called a wrong detection. A page about it ends then.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.status == DeskStatus::Closed || self.verdict == Some(Verdict::FalsePositive)
+    }
+}
