@@ -8,7 +8,7 @@ use nightshift_alert::{Alert, Severity};
 use nightshift_engine::{Leaning, Verdict};
 use serde::{Deserialize, Serialize};
 
-use crate::{PersonVerdict, Report};
+use crate::{Desk, DeskStatus, PersonVerdict, Report};
 
 /// Name of a case, short enough to be read out over a telephone: `k3f9-x2mq-7d1w`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -186,6 +186,10 @@ pub struct CaseRow {
     pub members: u64,
     /// What it cost in US dollars.
     pub usd: f64,
+    /// Where it stands with people.
+    pub desk: DeskStatus,
+    /// Who has it.
+    pub owner: Option<String>,
 }
 
 /// Which cases to list.
@@ -195,6 +199,8 @@ pub struct CaseFilter {
     pub status: Option<CaseStatus>,
     /// Only this verdict.
     pub verdict: Option<Verdict>,
+    /// Only what stands so with people.
+    pub desk: Option<DeskStatus>,
     /// Only this severity or above, as sent.
     pub severity_at_least: Option<Severity>,
     /// Only this feed.
@@ -268,6 +274,8 @@ pub struct CaseView {
     pub members: Vec<Member>,
     /// What people said of it, the newest first.
     pub person_verdicts: Vec<PersonVerdict>,
+    /// What people did with it.
+    pub desk: Desk,
     /// Where reports went, or are to go.
     pub deliveries: Vec<DeliveryRow>,
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use backon::{BackoffBuilder, ExponentialBuilder};
 use nightshift_engine::{Measure, Meter};
 
-use crate::{DeliveryError, Destination, Outbox, Sent, StoreError};
+use crate::{DeliveryError, Destination, Outbox, StoreError};
 
 /// Shortest and longest wait between two tries.
 const SHORTEST_WAIT: Duration = Duration::from_secs(1);
@@ -34,7 +34,7 @@ pub async fn deliver_due(delivery: &Delivery, most: usize) -> Result<(usize, usi
         let name = destination.name();
         for due in delivery.outbox.due(name, most).await? {
             if !destination.wants(&due.showing) {
-                delivery.outbox.sent(name, &due, &Sent::default()).await?;
+                delivery.outbox.sent(name, &due, None).await?;
                 continue;
             }
             let result = destination.deliver(&due.showing).await;
@@ -45,7 +45,7 @@ pub async fn deliver_due(delivery: &Delivery, most: usize) -> Result<(usize, usi
             });
             match result {
                 Ok(shown) => {
-                    delivery.outbox.sent(name, &due, &shown).await?;
+                    delivery.outbox.sent(name, &due, Some(&shown)).await?;
                     sent += 1;
                 }
                 Err(error) => {

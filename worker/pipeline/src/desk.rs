@@ -70,6 +70,15 @@ pub enum DeskStatus {
 }
 
 impl DeskStatus {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Open, Self::Acknowledged, Self::Closed];
+
+    /// What stands there as a word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == word)
+    }
+
     /// As it is stored and shown.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -38,7 +38,7 @@ pub use export::{
     ExportError, JOURNAL_SCHEMA, JournalHeader, JournalLine, VerifiedExport, VerifiedRevision,
     export, verify_export,
 };
-pub use feedback::{NewPersonVerdict, PersonVerdict};
+pub use feedback::{Decided, NewPersonVerdict, PersonVerdict};
 pub use intake::{Arrival, Intake, IntakeError, Received, read_message, unreadable_alert};
 pub use loops::{Delivering, InboxRoom, ModelHealth, Outage, Taking, Triaging};
 pub use muted::{MutePreview, MuteRow, NewMute, PlaceCount};
@@ -50,8 +50,8 @@ pub use port::{
 pub use profile::{Profile, Profiles};
 pub use replay::{Difference, ReplayError, Replayed, Side, StepLine, compare, replay};
 pub use report::{
-    AlertFacts, Call, EvidenceEntry, FindingEntry, REPORT_SCHEMA, Reach, Report, Sender, Signal,
-    StepEntry, TimelineEntry, build as build_report,
+    AlertFacts, Call, Early, EvidenceEntry, FindingEntry, REPORT_SCHEMA, Reach, Report, Sender,
+    Signal, StepEntry, TimelineEntry, build as build_report, early_report,
 };
 pub use route::{Match, Route, Routes, Samples};
 pub use showing::{Showing, Shown};

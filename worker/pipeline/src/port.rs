@@ -11,9 +11,9 @@ use nightshift_alert::{Alert, Severity};
 use nightshift_engine::{Conclusion, Event};
 
 use crate::{
-    Admission, Arrival, Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView,
-    Charge, DaySpent, DeadLetter, JournalLine, Lane, Lease, Mute, MutePreview, MuteRow, NewMute,
-    NewPersonVerdict, PersonVerdict, PlaceCount, Report, Waited,
+    Act, Admission, Arrival, Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView,
+    Charge, DaySpent, DeadLetter, Decided, Desk, JournalLine, Lane, Lease, Mute, MutePreview,
+    MuteRow, NewMute, NewPersonVerdict, PersonVerdict, PlaceCount, Report, Waited,
 };
 
 pub use outbox::{DeliveryError, Destination, Due, Outbox, Sent};
@@ -314,6 +314,21 @@ pub trait Feedback: Send + Sync {
         id: &str,
         new: NewPersonVerdict,
     ) -> Result<PersonVerdict, StoreError>;
+
+    /// Notes what else a person did with a case, by its id or a beginning of it that fits no other; where it stands then.
+    /// Verdicts are noted by [`Self::add_verdict`].
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NoSuchCase`], or when the store cannot be written.
+    async fn act(&self, id: &str, act: Act) -> Result<(CaseId, Desk), StoreError>;
+
+    /// What people decided, the oldest first: up to this many after this number.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    async fn verdicts_after(&self, after: i64, most: usize) -> Result<Vec<Decided>, StoreError>;
 }
 
 /// Mutes: those of the configuration and those that people added.

@@ -2,6 +2,7 @@
 //! `--format json` is this as it stands. Text in it comes from alerts, tools and analysts, and is data to a renderer.
 
 mod build;
+mod early;
 mod reach;
 mod timeline;
 
@@ -18,6 +19,7 @@ use serde_json::{Map, Value};
 use crate::CaseStatus;
 
 pub use build::build;
+pub use early::{Early, early_report};
 
 /// Name of this shape of report; it changes when a field changes its meaning or goes.
 pub const REPORT_SCHEMA: &str = "nightshift.report/1";

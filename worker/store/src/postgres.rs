@@ -11,6 +11,7 @@ mod claim;
 mod connect;
 mod database;
 mod dead_letters;
+mod desk;
 mod failure;
 mod feedback;
 mod inbox;

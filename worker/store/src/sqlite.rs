@@ -7,6 +7,7 @@ mod backlog;
 mod cases;
 mod claim;
 mod dead_letters;
+mod desk;
 mod feedback;
 mod host;
 mod inbox;

@@ -5,7 +5,7 @@ use std::str::FromStr as _;
 use nightshift_alert::Severity;
 use nightshift_alert::text::plain;
 use nightshift_engine::Verdict;
-use nightshift_pipeline::{CaseFilter, CaseId, CaseStatus};
+use nightshift_pipeline::{CaseFilter, CaseId, CaseStatus, DeskStatus};
 use serde::Deserialize;
 use url::form_urlencoded::Serializer;
 
@@ -24,6 +24,7 @@ pub(crate) struct ListQuery {
     pub(crate) verdict: String,
     pub(crate) severity: String,
     pub(crate) feed: String,
+    pub(crate) desk: String,
     pub(crate) account: String,
     pub(crate) q: String,
     pub(crate) after: String,
@@ -59,6 +60,9 @@ impl ListQuery {
                 || Severity::ALL.map(Severity::as_str).join(", "),
             )?,
             feed: text(&self.feed),
+            desk: word("desk", &self.desk, DeskStatus::parse, || {
+                DeskStatus::ALL.map(DeskStatus::as_str).join(", ")
+            })?,
             account: text(&self.account),
             text: text(&self.q),
             after: text(&self.after).map(CaseId),
@@ -93,13 +97,14 @@ impl ListQuery {
         query.finish()
     }
 
-    fn named(&self) -> [(&'static str, &str); 7] {
+    fn named(&self) -> [(&'static str, &str); 8] {
         [
             ("status", &self.status),
             ("verdict", &self.verdict),
             ("severity", &self.severity),
             ("feed", &self.feed),
             ("account", &self.account),
+            ("desk", &self.desk),
             ("q", &self.q),
             ("after", &self.after),
         ]

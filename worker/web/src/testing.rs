@@ -15,8 +15,8 @@ use nightshift_alert::{ReadOptions, Severity};
 use nightshift_engine::{Clock, Event};
 use nightshift_pipeline::{
     Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, Cases, Charge, Claimed,
-    Closing, DeliveryRow, JournalLine, Lane, Lease, Member, Message, PlaceCount, Places, Report,
-    Sender, Sighting, StoreError, Waited, read_message,
+    Closing, DeliveryRow, Desk, DeskStatus, JournalLine, Lane, Lease, Member, Message, PlaceCount,
+    Places, Report, Sender, Sighting, StoreError, Waited, read_message,
 };
 use tower::ServiceExt as _;
 
@@ -80,6 +80,7 @@ pub(crate) fn view(report: Option<Report>) -> CaseView {
     let alert = *arrival.alert;
     CaseView {
         person_verdicts: Vec::new(),
+        desk: Desk::default(),
         row: CaseRow {
             id: CaseId(ID.into()),
             revision: report.as_ref().map_or(1, |report| report.revision),
@@ -102,6 +103,8 @@ pub(crate) fn view(report: Option<Report>) -> CaseView {
             sightings: 1,
             members: 2,
             usd: 0.03,
+            desk: DeskStatus::Open,
+            owner: None,
         },
         alert,
         events: Vec::new(),

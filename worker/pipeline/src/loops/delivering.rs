@@ -108,7 +108,7 @@ impl Delivering {
     async fn show(&self, due: Due) -> Result<bool, StoreError> {
         let name = self.destination.name();
         if !self.destination.wants(&due.showing) {
-            self.outbox.sent(name, &due, &Sent::default()).await?;
+            self.outbox.sent(name, &due, None).await?;
             return Ok(true);
         }
         let Some(result) = self.send(due).await? else {
@@ -121,7 +121,7 @@ impl Delivering {
         });
         let error = match result {
             Ok(sent) => {
-                self.outbox.sent(name, &due, &sent).await?;
+                self.outbox.sent(name, &due, Some(&sent)).await?;
                 tracing::info!(destination = name, case = %due.case_id, version = due.showing.version, "report shown");
                 return Ok(true);
             }
@@ -176,8 +176,6 @@ impl Delivering {
             return Ok(());
         };
         tracing::warn!(case = %due.case_id, destination = next, "the next destination of the route takes the report");
-        self.outbox
-            .also(&due.case_id, next, due.showing.version)
-            .await
+        self.outbox.also(&due.case_id, next).await
     }
 }

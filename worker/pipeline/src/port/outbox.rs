@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use chrono::NaiveDate;
 
 use crate::{CaseId, Digest, Showing, StoreError};
 
@@ -67,12 +68,17 @@ pub trait Outbox: Send + Sync {
     /// When the store cannot be written; nothing may be sent then.
     async fn begin(&self, destination: &str, due: &Due) -> Result<bool, StoreError>;
 
-    /// Notes that a version is shown.
+    /// Notes that a version is shown; none: the destination does not want it, and shows what it did.
     ///
     /// # Errors
     ///
     /// When the store cannot be written; the version will be sent again.
-    async fn sent(&self, destination: &str, due: &Due, sent: &Sent) -> Result<(), StoreError>;
+    async fn sent(
+        &self,
+        destination: &str,
+        due: &Due,
+        sent: Option<&Sent>,
+    ) -> Result<(), StoreError>;
 
     /// Notes that a try failed for certain, and how long to wait before the next, by the store's clock; none: there is
     /// none until a new version is wished. It is not
@@ -103,18 +109,40 @@ pub trait Outbox: Send + Sync {
         retry_in: Duration,
     ) -> Result<(), StoreError>;
 
-    /// Wishes that this version of a case be shown at one more destination, for example because another never will show it.
-    /// Where that is wished already, or a later one, nothing changes.
+    /// Wishes that a case be shown at one more destination as it stands, because another never will show it. Where it is
+    /// wished there already, or its latest report is shown there, nothing changes.
     ///
     /// # Errors
     ///
     /// When the store cannot be written.
-    async fn also(
+    async fn also(&self, case_id: &CaseId, destination: &str) -> Result<(), StoreError>;
+
+    /// Wishes that a case which has no report yet be shown at these destinations, so that people know that it is looked
+    /// into. Where it is shown already, nothing changes.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be written.
+    async fn announce(&self, case_id: &CaseId, destinations: &[String]) -> Result<(), StoreError>;
+
+    /// Begins, or tries again, the digest of a day at a destination; none where it is posted. `true`: an earlier try
+    /// began, and nobody knows how it ended. Only the process that serves the destination asks.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be written; nothing may be sent then.
+    async fn begin_digest(
         &self,
-        case_id: &CaseId,
         destination: &str,
-        version: u64,
-    ) -> Result<(), StoreError>;
+        day: NaiveDate,
+    ) -> Result<Option<bool>, StoreError>;
+
+    /// Notes that a digest is posted, or never will be.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be written; it is looked up before it is posted again.
+    async fn digest_posted(&self, destination: &str, day: NaiveDate) -> Result<(), StoreError>;
 }
 
 /// A destination shows a report.

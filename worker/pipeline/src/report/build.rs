@@ -16,7 +16,7 @@ use crate::CaseStatus;
 const MOST_SIGNALS: usize = 16;
 const MOST_SIGNAL_CHARS: usize = 240;
 /// Most indicators that a report lists.
-const MOST_INDICATORS: usize = 64;
+pub(super) const MOST_INDICATORS: usize = 64;
 
 /// The report of a case; none before it is concluded.
 #[must_use]
@@ -83,7 +83,7 @@ pub fn build(state: &State, sender: &Sender) -> Option<Report> {
 }
 
 /// The alert's own title, with its subject where it does not name it.
-fn title(alert: &Alert) -> String {
+pub(super) fn title(alert: &Alert) -> String {
     let what = nightshift_alert::text::single_line(&alert.title).into_owned();
     let what = what.trim_end_matches('.');
     match alert.subject() {
@@ -92,7 +92,7 @@ fn title(alert: &Alert) -> String {
     }
 }
 
-fn facts(alert: &Alert) -> AlertFacts {
+pub(super) fn facts(alert: &Alert) -> AlertFacts {
     AlertFacts {
         feed: alert.feed.clone(),
         key: alert.key.to_string(),

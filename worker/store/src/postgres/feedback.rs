@@ -3,13 +3,16 @@
 use async_trait::async_trait;
 use nightshift_alert::{Alert, Role};
 use nightshift_engine::PersonDecision;
-use nightshift_pipeline::{CaseStatus, Feedback, NewPersonVerdict, PersonVerdict, StoreError};
+use nightshift_pipeline::{
+    Act, ActKind, CaseId, CaseStatus, Decided, Desk, Feedback, NewPersonVerdict, PersonVerdict,
+    StoreError,
+};
 
-use super::PostgresStore;
 use super::database::Session;
 use super::failure::Failure;
 use super::read;
 use super::row::{get_revision, get_verdict, parse, text};
+use super::{PostgresStore, desk};
 
 /// Most decisions that are looked at, the newest ones.
 const MOST_DECISIONS: i64 = 500;
@@ -36,6 +39,21 @@ impl Feedback for PostgresStore {
         // Said again where the answer was lost: the newest counts, and the two are the same.
         self.look("note a person's verdict", |session| async move {
             add(&session, id, new).await
+        })
+        .await
+    }
+
+    async fn act(&self, id: &str, act: Act) -> Result<(CaseId, Desk), StoreError> {
+        let act = &act;
+        self.look("note what a person did", |session| async move {
+            desk::add(&session, id, act).await
+        })
+        .await
+    }
+
+    async fn verdicts_after(&self, after: i64, most: usize) -> Result<Vec<Decided>, StoreError> {
+        self.look("read what people decided", |session| async move {
+            desk::decided(&session, after, most).await
         })
         .await
     }
@@ -70,6 +88,18 @@ async fn add(
             ],
         )
         .await?;
+    let kind = if agreed {
+        ActKind::Agreed
+    } else {
+        ActKind::Disagreed { verdict }
+    };
+    let act = Act {
+        at: new.at,
+        by: new.by.clone(),
+        kind,
+        note: new.note.clone(),
+    };
+    desk::note(session, &case.id.0, &act).await?;
     Ok(PersonVerdict {
         at: new.at,
         by: by.into_owned(),

@@ -37,11 +37,11 @@ const ADD_CONCLUSION: &str = "INSERT INTO conclusions \
          jsonb_set(jsonb_set($12::text::jsonb, '{alert,sightings}', to_jsonb(sightings)), '{alert,members}', to_jsonb(members)) \
      FROM cases \
      WHERE id = $1 AND revision = $2 AND epoch = $3 AND status = 'running' AND last_write = $4";
-const WISH: &str = "INSERT INTO deliveries (case_id, destination, wanted, wished_at) \
-     SELECT id, destination, 1, $5 FROM cases CROSS JOIN unnest($6::text[]) AS destination \
+const WISH: &str = "INSERT INTO deliveries (case_id, destination, wanted, major, wished_at) \
+     SELECT id, destination, 1, 1, $5 FROM cases CROSS JOIN unnest($6::text[]) AS destination \
      WHERE id = $1 AND revision = $2 AND epoch = $3 AND status = 'running' AND last_write = $4 \
      ON CONFLICT (case_id, destination) DO UPDATE \
-     SET wanted = deliveries.wanted + 1, wished_at = $5, attempts = 0, retry_at = NULL, given_up = false, error = NULL";
+     SET wanted = deliveries.wanted + 1, major = deliveries.wanted + 1, wished_at = $5, attempts = 0, retry_at = NULL, given_up = false, error = NULL";
 /// Ends the triage; where another alert of the case waits for that, the case waits for its triage.
 const END: &str = "WITH next AS ( \
          DELETE FROM pending_revisions WHERE (case_id, seq) = \

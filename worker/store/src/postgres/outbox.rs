@@ -3,46 +3,63 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use nightshift_pipeline::{CaseId, DeliveryError, Desk, Due, Outbox, Sent, Showing, StoreError};
+use chrono::NaiveDate;
+use nightshift_pipeline::{
+    CaseId, DeliveryError, Desk, Due, Early, Outbox, Sent, Showing, Shown, StoreError, early_report,
+};
 
-use super::PostgresStore;
+use super::{PostgresStore, desk};
+use tokio_postgres::Row;
+
 use super::database::Session;
 use super::failure::Failure;
-use super::row::{count, limit, number, parse, text};
+use super::row::{count, get_revision, get_status, json, limit, number, parse, text};
 
 const DUE: &str = "SELECT d.case_id, d.wanted, d.remote_id, d.attempts, c.report::text, \
-         extract(epoch FROM clock_timestamp() - d.begun_at)::double precision \
+         extract(epoch FROM clock_timestamp() - d.begun_at)::double precision, d.sent >= d.major, d.shown::text, \
+         s.sightings, s.members, s.revision, s.status, s.opened_at, \
+         CASE WHEN c.report IS NULL THEN a.alert::text END, a.cancelled_by \
      FROM deliveries d \
      JOIN cases s ON s.id = d.case_id \
-     JOIN LATERAL (SELECT report FROM conclusions WHERE case_id = d.case_id ORDER BY revision DESC LIMIT 1) AS c ON true \
+     JOIN alerts a ON a.case_id = s.id AND a.revision = s.revision \
+     LEFT JOIN LATERAL \
+         (SELECT report FROM conclusions WHERE case_id = d.case_id ORDER BY revision DESC LIMIT 1) AS c ON true \
      WHERE d.destination = $1 AND d.sent < d.wanted AND NOT d.given_up AND (d.retry_at IS NULL OR d.retry_at <= now()) \
-     ORDER BY coalesce(s.assessed_severity, s.severity) DESC, d.wished_at, d.case_id LIMIT $2";
+     ORDER BY d.sent >= d.major, coalesce(s.assessed_severity, s.severity) DESC, d.wished_at, d.case_id LIMIT $2";
 const SERVE: &str = "INSERT INTO served_destinations (destination, holder, lease_until) \
      VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3)) ON CONFLICT (destination) DO UPDATE \
      SET holder = excluded.holder, lease_until = clock_timestamp() + make_interval(secs => $3) \
      WHERE served_destinations.holder = excluded.holder OR served_destinations.lease_until < clock_timestamp()";
 const LEAVE: &str = "DELETE FROM served_destinations WHERE destination = $1 AND holder = $2";
-/// Only as it was read: whoever was frozen since then sends nothing.
+/// Only as it was read: whoever was frozen since then sends nothing. What was only counted since goes along later.
 const BEGIN: &str = "UPDATE deliveries SET attempts = attempts + 1, begun_at = clock_timestamp() \
-     WHERE case_id = $1 AND destination = $2 AND wanted = $3 AND sent < $3 AND NOT given_up AND attempts = $4 \
+     WHERE case_id = $1 AND destination = $2 AND wanted >= $3 AND major <= $3 AND sent < $3 AND NOT given_up AND attempts = $4 \
          AND (begun_at IS NOT NULL) = $5";
 const SENT: &str = "UPDATE deliveries SET sent = greatest(sent, $3), remote_id = coalesce($4, remote_id), attempts = 0, \
-     retry_at = NULL, begun_at = NULL, error = NULL WHERE case_id = $1 AND destination = $2";
+     shown = coalesce($5::text::jsonb, shown), sent_at = clock_timestamp(), begun_at = NULL, error = NULL, \
+     retry_at = CASE WHEN wanted > $3 AND major <= $3 THEN clock_timestamp() + interval '60 seconds' END WHERE case_id = $1 AND destination = $2";
 /// What is wished since is not put off by what became of the version before it.
 const FAILED: &str = "UPDATE deliveries SET error = $5, begun_at = NULL, remote_id = coalesce($7, remote_id), \
-         attempts = CASE WHEN wanted = $3 THEN $4 ELSE attempts END, \
-         retry_at = CASE WHEN wanted = $3 THEN clock_timestamp() + make_interval(secs => $6) ELSE retry_at END, \
-         given_up = CASE WHEN wanted = $3 THEN $6 IS NULL ELSE given_up END \
+         attempts = CASE WHEN major <= $3 THEN $4 ELSE attempts END, \
+         retry_at = CASE WHEN major <= $3 THEN clock_timestamp() + make_interval(secs => $6) ELSE retry_at END, \
+         given_up = CASE WHEN major <= $3 THEN $6 IS NULL ELSE given_up END \
      WHERE case_id = $1 AND destination = $2 AND attempts <= $4";
 const UNCLEAR: &str = "UPDATE deliveries SET error = $5, remote_id = coalesce($7, remote_id), \
          begun_at = coalesce(begun_at, clock_timestamp()), \
-         attempts = CASE WHEN wanted = $3 THEN $4 ELSE attempts END, \
-         retry_at = CASE WHEN wanted = $3 THEN clock_timestamp() + make_interval(secs => $6) ELSE retry_at END \
+         attempts = CASE WHEN major <= $3 THEN $4 ELSE attempts END, \
+         retry_at = CASE WHEN major <= $3 THEN clock_timestamp() + make_interval(secs => $6) ELSE retry_at END \
      WHERE case_id = $1 AND destination = $2 AND attempts <= $4";
-const ALSO: &str = "INSERT INTO deliveries (case_id, destination, wanted, wished_at) \
-     SELECT id, $2, $3, clock_timestamp() FROM cases WHERE id = $1 ON CONFLICT (case_id, destination) DO UPDATE \
-     SET wanted = excluded.wanted, wished_at = excluded.wished_at, attempts = 0, retry_at = NULL, given_up = false \
-     WHERE deliveries.wanted < excluded.wanted";
+const ALSO: &str = "INSERT INTO deliveries (case_id, destination, wanted, major, wished_at) \
+     SELECT id, $2, 1, 1, clock_timestamp() FROM cases WHERE id = $1 ON CONFLICT (case_id, destination) DO UPDATE \
+     SET wanted = deliveries.wanted + 1, major = deliveries.wanted + 1, wished_at = excluded.wished_at, attempts = 0, \
+         retry_at = NULL, given_up = false \
+     WHERE deliveries.sent >= deliveries.major AND coalesce((deliveries.shown ->> 'revision')::bigint < \
+         (SELECT max(revision) FROM conclusions WHERE case_id = $1), true)";
+const ANNOUNCE: &str = "INSERT INTO deliveries (case_id, destination, wanted, major, wished_at) \
+     SELECT id, destination, 1, 1, clock_timestamp() FROM cases CROSS JOIN unnest($2::text[]) AS destination \
+     WHERE id = $1 ON CONFLICT DO NOTHING";
+const UNREADABLE: &str =
+    "UPDATE deliveries SET given_up = true, error = $3 WHERE case_id = $1 AND destination = $2";
 
 #[async_trait]
 impl Outbox for PostgresStore {
@@ -84,13 +101,23 @@ impl Outbox for PostgresStore {
         Ok(begun > 0)
     }
 
-    async fn sent(&self, destination: &str, due: &Due, sent: &Sent) -> Result<(), StoreError> {
+    async fn sent(
+        &self,
+        destination: &str,
+        due: &Due,
+        sent: Option<&Sent>,
+    ) -> Result<(), StoreError> {
         let (id, version) = (&due.case_id.0, number(due.showing.version));
-        let remote_id = sent.remote_id.as_deref().map(text);
+        let remote_id = sent.and_then(|sent| sent.remote_id.as_deref()).map(text);
+        let shown = sent.map(|_| Shown::of(&due.showing.report));
+        let shown = shown
+            .map(|shown| json(id, &shown))
+            .transpose()
+            .map_err(|failure| failure.told("note a delivery"))?;
         self.change(
             "note a delivery",
             SENT,
-            [id, &destination, &version, &remote_id],
+            [id, &destination, &version, &remote_id, &shown],
         )
         .await?;
         Ok(())
@@ -125,16 +152,37 @@ impl Outbox for PostgresStore {
             .await
     }
 
-    async fn also(
-        &self,
-        case_id: &CaseId,
-        destination: &str,
-        version: u64,
-    ) -> Result<(), StoreError> {
-        let (name, version) = (text(destination), number(version));
-        self.change("wish a delivery", ALSO, [&case_id.0, &name, &version])
+    async fn also(&self, case_id: &CaseId, destination: &str) -> Result<(), StoreError> {
+        let name = text(destination);
+        self.change("wish a delivery", ALSO, [&case_id.0, &name])
             .await?;
         self.bell.ring();
+        Ok(())
+    }
+
+    async fn announce(&self, case_id: &CaseId, destinations: &[String]) -> Result<(), StoreError> {
+        let names: Vec<_> = destinations.iter().map(|name| text(name)).collect();
+        self.change("announce a case", ANNOUNCE, [&case_id.0, &names])
+            .await?;
+        self.bell.ring();
+        Ok(())
+    }
+
+    async fn begin_digest(
+        &self,
+        destination: &str,
+        day: NaiveDate,
+    ) -> Result<Option<bool>, StoreError> {
+        self.look("begin a digest", |session| async move {
+            desk::begin_digest(&session, destination, day).await
+        })
+        .await
+    }
+
+    async fn digest_posted(&self, destination: &str, day: NaiveDate) -> Result<(), StoreError> {
+        let name = text(destination);
+        self.change("note a digest", desk::DIGEST_POSTED, [&name, &day])
+            .await?;
         Ok(())
     }
 }
@@ -181,25 +229,62 @@ fn tries(due: &Due) -> i32 {
 
 async fn due(session: &Session, destination: &str, most: usize) -> Result<Vec<Due>, Failure> {
     let rows = session.rows(DUE, [&destination, &limit(most)]).await?;
-    rows.iter()
-        .map(|row| {
-            let id: String = row.try_get(0)?;
-            let attempts: i32 = row.try_get(3)?;
-            let begun: Option<f64> = row.try_get(5)?;
-            Ok(Due {
-                in_doubt: begun.is_some(),
-                begun_ago: Duration::try_from_secs_f64(begun.unwrap_or(0.0)).unwrap_or_default(),
-                showing: Showing {
-                    version: count(row, 1)?,
-                    remote_id: row.try_get(2)?,
-                    report: parse(&id, row.try_get(4)?)?,
-                    shown: None,
-                    desk: Desk::default(),
-                    minor: false,
-                },
-                case_id: CaseId(id),
-                attempts: u32::try_from(attempts).unwrap_or_default(),
-            })
-        })
-        .collect()
+    let mut all = Vec::with_capacity(rows.len());
+    for row in &rows {
+        match one(row) {
+            Ok(due) => all.push(due),
+            // It cannot be shown by this version; what is due with it can.
+            Err(Failure::Unreadable(id, cause)) => {
+                let error = format!("it cannot be read by this version: {cause}");
+                session
+                    .change(UNREADABLE, [&id, &destination, &text(&error)])
+                    .await?;
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    let ids: Vec<&str> = all.iter().map(|due| due.case_id.0.as_str()).collect();
+    let desks = desk::of(session, &ids).await?;
+    for (id, acts) in desks {
+        for due in all.iter_mut().filter(|due| due.case_id.0 == id) {
+            due.showing.desk = Desk::of(acts.clone());
+        }
+    }
+    Ok(all)
+}
+
+fn one(row: &Row) -> Result<Due, Failure> {
+    let id: String = row.try_get(0)?;
+    let attempts: i32 = row.try_get(3)?;
+    let begun: Option<f64> = row.try_get(5)?;
+    let (written, shown): (Option<&str>, Option<&str>) = (row.try_get(4)?, row.try_get(7)?);
+    let mut report = match written {
+        Some(text) => parse(&id, text)?,
+        None => early_report(
+            &parse(&id, row.try_get(13)?)?,
+            Early {
+                case_id: CaseId(id.clone()),
+                revision: get_revision(row, 10)?,
+                status: get_status(row, 11)?,
+                opened_at: row.try_get(12)?,
+                cancelled_by: row.try_get(14)?,
+            },
+        ),
+    };
+    report.alert.sightings = count(row, 8)?;
+    report.alert.members = count(row, 9)?;
+    Ok(Due {
+        in_doubt: begun.is_some(),
+        begun_ago: Duration::try_from_secs_f64(begun.unwrap_or(0.0)).unwrap_or_default(),
+        showing: Showing {
+            version: count(row, 1)?,
+            remote_id: row.try_get(2)?,
+            report,
+            shown: shown.and_then(|text| serde_json::from_str(text).ok()),
+            desk: Desk::default(),
+            minor: row.try_get(6)?,
+        },
+        case_id: CaseId(id),
+        attempts: u32::try_from(attempts).unwrap_or_default(),
+    })
 }

@@ -56,6 +56,12 @@ const CANCEL: &str = "WITH held AS ( \
      ) \
      SELECT pg_notify('nightshift-work', '')::text FROM ended";
 
+/// Who read that it is looked into is told that it is not any more; a report that is shown stands.
+const TELL: &str = "UPDATE deliveries SET wanted = wanted + 1, major = wanted + 1, wished_at = clock_timestamp(), \
+         attempts = 0, retry_at = NULL \
+     FROM cases WHERE cases.id = $1 AND cases.status = 'cancelled' AND case_id = $1 AND NOT given_up \
+         AND NOT EXISTS (SELECT FROM conclusions WHERE conclusions.case_id = $1)";
+
 /// A case as somebody found it, held until the end of the transaction.
 struct Held {
     id: CaseId,
@@ -155,6 +161,7 @@ impl PostgresStore {
             session
                 .row(CANCEL, [&held.id.0, &by, &at, &event, &name])
                 .await?;
+            session.change(TELL, [&held.id.0]).await?;
         }
         let now = Held::of(&session, held.id, name).await?;
         session.say("COMMIT").await?;

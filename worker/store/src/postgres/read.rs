@@ -9,8 +9,8 @@ use tokio_postgres::Row;
 
 use super::database::Session;
 use super::failure::Failure;
-use super::feedback;
 use super::row::{self, CASE_COLUMNS, count, get_revision, get_severity, limit, parse, text};
+use super::{desk, feedback};
 
 /// Most sightings of a case that are read.
 const MOST_SIGHTINGS: i64 = 100;
@@ -39,7 +39,7 @@ pub(super) async fn list(session: &Session, filter: &CaseFilter) -> Result<Vec<C
         "SELECT {CASE_COLUMNS} FROM cases \
          WHERE ($1::text IS NULL OR status = $1) AND ($2::text IS NULL OR verdict = $2) \
          AND ($3::text IS NULL OR severity >= $3::text::severity) AND ($4::text IS NULL OR feed = $4) \
-         AND ($6::text IS NULL OR account = $6) \
+         AND ($6::text IS NULL OR account = $6) AND ($9::text IS NULL OR desk = $9) \
          AND ($7::text IS NULL OR strpos(lower(concat_ws(E'\\n', title, type, key, id) COLLATE \"C\"), lower($7 COLLATE \"C\")) > 0) \
          AND ($8::text IS NULL OR opened_at <= (SELECT opened_at FROM cases WHERE id = $8)) \
          AND ($8::text IS NULL OR opened_at < (SELECT opened_at FROM cases WHERE id = $8) OR id > $8) \
@@ -58,6 +58,7 @@ pub(super) async fn list(session: &Session, filter: &CaseFilter) -> Result<Vec<C
                 &letters(&filter.account),
                 &letters(&filter.text),
                 &filter.after.as_ref().map(|id| text(&id.0).into_owned()),
+                &filter.desk.map(|desk| desk.as_str()),
             ],
         )
         .await?;
@@ -90,6 +91,7 @@ pub(super) async fn view(session: &Session, id: &str) -> Result<CaseView, Failur
         sightings: sightings(session, id).await?,
         members: members(session, id).await?,
         person_verdicts: feedback::of_case(session, id).await?,
+        desk: desk::one(session, id).await?,
         deliveries: deliveries(session, id).await?,
         row: found,
     })

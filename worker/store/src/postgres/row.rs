@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use nightshift_alert::Severity;
 use nightshift_engine::{Leaning, Verdict};
-use nightshift_pipeline::{CaseId, CaseRow, CaseStatus};
+use nightshift_pipeline::{CaseId, CaseRow, CaseStatus, DeskStatus};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio_postgres::Row;
@@ -13,7 +13,7 @@ use super::failure::Failure;
 
 /// Columns of a case in a list, in the order in which [`case`] reads them.
 pub(super) const CASE_COLUMNS: &str = "id, revision, status, feed, key, type, title, account, severity::text, \
-     assessed_severity::text, verdict, leaning, opened_at, concluded_at, sightings, usd, members";
+     assessed_severity::text, verdict, leaning, opened_at, concluded_at, sightings, usd, members, desk, owner";
 
 /// A text as PostgreSQL takes it: without NUL.
 pub(super) fn text(text: &str) -> Cow<'_, str> {
@@ -151,6 +151,8 @@ pub(super) fn case(row: &Row) -> Result<CaseRow, Failure> {
         sightings: count(row, 14)?,
         usd: row.try_get(15)?,
         members: count(row, 16)?,
+        desk: DeskStatus::parse(row.try_get(17)?).unwrap_or_default(),
+        owner: row.try_get(18)?,
     })
 }
 

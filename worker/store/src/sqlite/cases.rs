@@ -30,9 +30,9 @@ const ADD_CONCLUSION: &str = "INSERT INTO conclusions \
 const END: &str = "UPDATE cases SET status = ?2, verdict = ?3, leaning = ?4, assessed_severity = ?5, concluded_at = ?6, \
      wants_model = ?7, crashes = 0, lease_holder = NULL, lease_until = NULL WHERE id = ?1";
 const ARRIVED: &str = "SELECT sightings, members FROM cases WHERE id = ?1";
-const WISH: &str = "INSERT INTO deliveries (case_id, destination, wanted, wished_at) VALUES (?1, ?2, 1, ?3) \
+const WISH: &str = "INSERT INTO deliveries (case_id, destination, wanted, major, wished_at) VALUES (?1, ?2, 1, 1, ?3) \
      ON CONFLICT (case_id, destination) DO UPDATE \
-     SET wanted = wanted + 1, wished_at = ?3, attempts = 0, retry_at = NULL, given_up = 0, error = NULL";
+     SET wanted = wanted + 1, major = wanted + 1, wished_at = ?3, attempts = 0, retry_at = NULL, given_up = 0, error = NULL";
 #[async_trait]
 impl Cases for SqliteStore {
     async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<Claimed>, StoreError> {

@@ -3,13 +3,16 @@
 use async_trait::async_trait;
 use nightshift_alert::{Alert, Role};
 use nightshift_engine::{PersonDecision, Verdict};
-use nightshift_pipeline::{CaseStatus, Feedback, NewPersonVerdict, PersonVerdict, StoreError};
+use nightshift_pipeline::{
+    Act, ActKind, CaseId, CaseStatus, Decided, Desk, Feedback, NewPersonVerdict, PersonVerdict,
+    StoreError,
+};
 use rusqlite::{Connection, Error, Row, params};
 
 use super::SqliteStore;
-use super::read;
 use super::row::{get_time, get_verdict, time, to_verdict};
 use super::thread::Failure;
+use super::{desk, read};
 
 /// Most decisions that are looked at, the newest ones.
 const MOST_DECISIONS: i64 = 500;
@@ -41,6 +44,26 @@ impl Feedback for SqliteStore {
             })
             .await
     }
+
+    async fn act(&self, id: &str, act: Act) -> Result<(CaseId, Desk), StoreError> {
+        let id = id.to_owned();
+        let noted = self
+            .thread
+            .run("note what a person did", move |connection| {
+                desk::add(connection, &id, &act)
+            })
+            .await?;
+        self.bell.ring();
+        Ok(noted)
+    }
+
+    async fn verdicts_after(&self, after: i64, most: usize) -> Result<Vec<Decided>, StoreError> {
+        self.thread
+            .run("read what people decided", move |connection| {
+                desk::decided(connection, after, most)
+            })
+            .await
+    }
 }
 
 fn add(connection: &Connection, id: &str, new: NewPersonVerdict) -> Result<PersonVerdict, Failure> {
@@ -66,6 +89,18 @@ fn add(connection: &Connection, id: &str, new: NewPersonVerdict) -> Result<Perso
         agreed,
         new.note
     ])?;
+    let kind = if agreed {
+        ActKind::Agreed
+    } else {
+        ActKind::Disagreed { verdict }
+    };
+    let act = Act {
+        at: new.at,
+        by: new.by.clone(),
+        kind,
+        note: new.note.clone(),
+    };
+    desk::note(connection, &case.id.0, &act)?;
     Ok(PersonVerdict {
         at: new.at,
         by: new.by,

@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 use super::revisions::{self, Coming};
 use super::row::{severity, time};
 use super::thread::{Failure, Undone, store_error};
-use super::{SqliteStore, mutes};
+use super::{SqliteStore, desk, mutes};
 use crate::split::{self, Refusal};
 use ground::Facts;
 
@@ -169,6 +169,7 @@ fn write(
         Admission::GoOn(id) => add_sighting(connection, id, arrival, raw_id, None)?,
         Admission::Member(id) => {
             connection.prepare_cached(COUNT_MEMBER)?.execute([&id.0])?;
+            desk::touch(connection, &id.0)?;
         }
         Admission::Muted(_) | Admission::SetAside(_) => {}
     }
@@ -265,7 +266,7 @@ fn add_sighting(
     connection
         .prepare_cached(COUNT_SIGHTING)?
         .execute([&id.0])?;
-    Ok(())
+    desk::touch(connection, &id.0)
 }
 
 fn size(arrival: &Arrival) -> i64 {

@@ -3,51 +3,64 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use chrono::NaiveDate;
 use nightshift_pipeline::{
-    CaseId, DeliveryError, Desk, Due, Outbox, Report, Sent, Showing, StoreError,
+    CaseId, DeliveryError, Desk, Due, Early, Outbox, Report, Sent, Showing, Shown, StoreError,
+    early_report,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::SqliteStore;
 use super::host::{Holder, uptime_secs};
+use super::row::{get_status, get_time};
 use super::thread::Failure;
+use super::{SqliteStore, desk};
 
 const DUE: &str = "SELECT d.case_id, d.wanted, d.remote_id, d.attempts, c.report, \
-         unixepoch('now', 'subsec') - unixepoch(d.begun_at, 'subsec') FROM deliveries d \
-     JOIN cases s ON s.id = d.case_id JOIN conclusions c ON c.case_id = d.case_id \
+         unixepoch('now', 'subsec') - unixepoch(d.begun_at, 'subsec'), d.sent >= d.major, d.shown, s.sightings, s.members, \
+         s.revision, s.status, s.opened_at, CASE WHEN c.report IS NULL THEN a.alert END, a.cancelled_by FROM deliveries d \
+     JOIN cases s ON s.id = d.case_id JOIN alerts a ON a.case_id = s.id AND a.revision = s.revision \
+     LEFT JOIN conclusions c ON c.case_id = d.case_id \
          AND c.revision = (SELECT max(revision) FROM conclusions WHERE case_id = d.case_id) \
      WHERE d.destination = ?1 AND d.sent < d.wanted AND d.given_up = 0 \
          AND (d.retry_at IS NULL OR d.retry_at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now')) \
-     ORDER BY coalesce(s.assessed_severity, s.severity) DESC, d.wished_at, d.case_id LIMIT ?2";
+     ORDER BY d.sent >= d.major, coalesce(s.assessed_severity, s.severity) DESC, d.wished_at, d.case_id LIMIT ?2";
 const SERVER: &str =
     "SELECT holder, process, lease_until FROM served_destinations WHERE destination = ?1";
 const SERVE: &str = "INSERT INTO served_destinations (destination, holder, process, lease_until) \
      VALUES (?1, ?2, ?3, ?4) ON CONFLICT (destination) DO UPDATE \
      SET holder = excluded.holder, process = excluded.process, lease_until = excluded.lease_until";
 const LEAVE: &str = "DELETE FROM served_destinations WHERE destination = ?1 AND holder = ?2";
-/// Only as it was read: whoever was frozen since then sends nothing.
+/// Only as it was read: whoever was frozen since then sends nothing. What was only counted since goes along later.
 const BEGIN: &str = "UPDATE deliveries SET attempts = attempts + 1, \
          begun_at = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
-     WHERE case_id = ?1 AND destination = ?2 AND wanted = ?3 AND sent < ?3 AND given_up = 0 AND attempts = ?4 \
+     WHERE case_id = ?1 AND destination = ?2 AND wanted >= ?3 AND major <= ?3 AND sent < ?3 AND given_up = 0 AND attempts = ?4 \
          AND (begun_at IS NOT NULL) = ?5";
 const SENT: &str = "UPDATE deliveries SET sent = max(sent, ?3), remote_id = coalesce(?4, remote_id), attempts = 0, \
-     retry_at = NULL, begun_at = NULL, error = NULL WHERE case_id = ?1 AND destination = ?2";
+     shown = coalesce(?5, shown), sent_at = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'), begun_at = NULL, error = NULL, \
+     retry_at = CASE WHEN wanted > ?3 AND major <= ?3 \
+         THEN strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', '+60 seconds') END WHERE case_id = ?1 AND destination = ?2";
 /// What is wished since is not put off by what became of the version before it.
 const FAILED: &str = "UPDATE deliveries SET error = ?5, begun_at = NULL, remote_id = coalesce(?7, remote_id), \
-         attempts = CASE WHEN wanted = ?3 THEN ?4 ELSE attempts END, \
-         retry_at = CASE WHEN wanted = ?3 THEN strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', ?6) ELSE retry_at END, \
-         given_up = CASE WHEN wanted = ?3 THEN ?6 IS NULL ELSE given_up END \
+         attempts = CASE WHEN major <= ?3 THEN ?4 ELSE attempts END, \
+         retry_at = CASE WHEN major <= ?3 THEN strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', ?6) ELSE retry_at END, \
+         given_up = CASE WHEN major <= ?3 THEN ?6 IS NULL ELSE given_up END \
      WHERE case_id = ?1 AND destination = ?2 AND attempts <= ?4";
 const UNCLEAR: &str = "UPDATE deliveries SET error = ?5, remote_id = coalesce(?7, remote_id), \
          begun_at = coalesce(begun_at, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), \
-         attempts = CASE WHEN wanted = ?3 THEN ?4 ELSE attempts END, \
-         retry_at = CASE WHEN wanted = ?3 THEN strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', ?6) ELSE retry_at END \
+         attempts = CASE WHEN major <= ?3 THEN ?4 ELSE attempts END, \
+         retry_at = CASE WHEN major <= ?3 THEN strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', ?6) ELSE retry_at END \
      WHERE case_id = ?1 AND destination = ?2 AND attempts <= ?4";
-const ALSO: &str = "INSERT INTO deliveries (case_id, destination, wanted, wished_at) \
-     SELECT id, ?2, ?3, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') FROM cases WHERE id = ?1 \
+const ALSO: &str = "INSERT INTO deliveries (case_id, destination, wanted, major, wished_at) \
+     SELECT id, ?2, 1, 1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') FROM cases WHERE id = ?1 \
      ON CONFLICT (case_id, destination) DO UPDATE \
-     SET wanted = excluded.wanted, wished_at = excluded.wished_at, attempts = 0, retry_at = NULL, given_up = 0 \
-     WHERE deliveries.wanted < excluded.wanted";
+     SET wanted = wanted + 1, major = wanted + 1, wished_at = excluded.wished_at, attempts = 0, retry_at = NULL, \
+         given_up = 0 WHERE deliveries.sent >= deliveries.major \
+         AND coalesce(json_extract(deliveries.shown, '$.revision') < \
+             (SELECT max(revision) FROM conclusions WHERE case_id = ?1), 1)";
+const ANNOUNCE: &str = "INSERT OR IGNORE INTO deliveries (case_id, destination, wanted, major, wished_at) \
+     SELECT id, ?2, 1, 1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') FROM cases WHERE id = ?1";
+const UNREADABLE: &str =
+    "UPDATE deliveries SET given_up = 1, error = ?3 WHERE case_id = ?1 AND destination = ?2";
 
 #[async_trait]
 impl Outbox for SqliteStore {
@@ -92,8 +105,22 @@ impl Outbox for SqliteStore {
                 let limit = i64::try_from(most).unwrap_or(i64::MAX);
                 let mut rows = statement.query(params![destination, limit])?;
                 let mut due = Vec::new();
+                let mut unreadable = Vec::new();
                 while let Some(row) = rows.next()? {
-                    due.push(to_due(row)?);
+                    match to_due(row) {
+                        Ok(one) => due.push(one),
+                        // It cannot be shown by this version; what is due with it can.
+                        Err(Failure::Unreadable(id, cause)) => unreadable.push((id, cause)),
+                        Err(failure) => return Err(failure),
+                    }
+                }
+                for (id, cause) in unreadable {
+                    let error = format!("it cannot be read by this version: {cause}");
+                    let values = params![id, destination, error];
+                    connection.prepare_cached(UNREADABLE)?.execute(values)?;
+                }
+                for one in &mut due {
+                    one.showing.desk = Desk::of(desk::of(connection, &one.case_id.0)?);
                 }
                 Ok(due)
             })
@@ -106,9 +133,20 @@ impl Outbox for SqliteStore {
         Ok(self.write("begin a delivery", BEGIN, values).await? > 0)
     }
 
-    async fn sent(&self, destination: &str, due: &Due, sent: &Sent) -> Result<(), StoreError> {
+    async fn sent(
+        &self,
+        destination: &str,
+        due: &Due,
+        sent: Option<&Sent>,
+    ) -> Result<(), StoreError> {
         let (id, destination) = (due.case_id.0.clone(), destination.to_owned());
-        let values = (id, destination, version(due), sent.remote_id.clone());
+        let remote_id = sent.and_then(|sent| sent.remote_id.clone());
+        let shown = sent.map(|_| Shown::of(&due.showing.report));
+        let shown = shown
+            .map(|shown| serde_json::to_string(&shown))
+            .transpose()
+            .map_err(|cause| StoreError::Unreadable(id.clone(), Box::new(cause)))?;
+        let values = (id, destination, version(due), remote_id, shown);
         self.write("note a delivery", SENT, values).await?;
         Ok(())
     }
@@ -138,16 +176,45 @@ impl Outbox for SqliteStore {
         Ok(())
     }
 
-    async fn also(
-        &self,
-        case_id: &CaseId,
-        destination: &str,
-        version: u64,
-    ) -> Result<(), StoreError> {
-        let version = i64::try_from(version).unwrap_or(i64::MAX);
-        let values = (case_id.0.clone(), destination.to_owned(), version);
+    async fn also(&self, case_id: &CaseId, destination: &str) -> Result<(), StoreError> {
+        let values = (case_id.0.clone(), destination.to_owned());
         self.write("wish a delivery", ALSO, values).await?;
         self.bell.ring();
+        Ok(())
+    }
+
+    async fn announce(&self, case_id: &CaseId, destinations: &[String]) -> Result<(), StoreError> {
+        let (id, names) = (case_id.0.clone(), destinations.to_vec());
+        self.thread
+            .run("announce a case", move |connection| {
+                let mut statement = connection.prepare_cached(ANNOUNCE)?;
+                for name in &names {
+                    statement.execute([&id, name])?;
+                }
+                Ok(())
+            })
+            .await?;
+        self.bell.ring();
+        Ok(())
+    }
+
+    async fn begin_digest(
+        &self,
+        destination: &str,
+        day: NaiveDate,
+    ) -> Result<Option<bool>, StoreError> {
+        let destination = destination.to_owned();
+        self.thread
+            .run("begin a digest", move |connection| {
+                desk::begin_digest(connection, &destination, day)
+            })
+            .await
+    }
+
+    async fn digest_posted(&self, destination: &str, day: NaiveDate) -> Result<(), StoreError> {
+        let values = (destination.to_owned(), day.to_string());
+        self.write("note a digest", desk::DIGEST_POSTED, values)
+            .await?;
         Ok(())
     }
 }
@@ -188,13 +255,26 @@ fn is_free(
 
 fn to_due(row: &Row<'_>) -> Result<Due, Failure> {
     let id: String = row.get(0)?;
-    let version: i64 = row.get(1)?;
-    let text = row.get_ref(4)?.as_str().map_err(rusqlite::Error::from)?;
-    let report: Report =
-        serde_json::from_str(text).map_err(|cause| Failure::Unreadable(id.clone(), cause))?;
+    let (version, sightings, members): (i64, i64, i64) = (row.get(1)?, row.get(8)?, row.get(9)?);
+    let (written, shown): (Option<String>, Option<String>) = (row.get(4)?, row.get(7)?);
+    let unreadable = |cause| Failure::Unreadable(id.clone(), cause);
+    let mut report: Report = match written {
+        Some(text) => serde_json::from_str(&text).map_err(unreadable)?,
+        None => early_report(
+            &serde_json::from_str(&row.get::<_, String>(13)?).map_err(unreadable)?,
+            Early {
+                case_id: CaseId(id.clone()),
+                revision: row.get(10)?,
+                status: get_status(row, 11)?,
+                opened_at: get_time(row, 12)?,
+                cancelled_by: row.get(14)?,
+            },
+        ),
+    };
+    report.alert.sightings = u64::try_from(sightings).unwrap_or_default();
+    report.alert.members = u64::try_from(members).unwrap_or_default();
     let begun: Option<f64> = row.get(5)?;
     Ok(Due {
-        case_id: CaseId(id),
         attempts: row.get(3)?,
         in_doubt: begun.is_some(),
         begun_ago: Duration::try_from_secs_f64(begun.unwrap_or(0.0)).unwrap_or_default(),
@@ -202,10 +282,11 @@ fn to_due(row: &Row<'_>) -> Result<Due, Failure> {
             version: u64::try_from(version).unwrap_or_default(),
             remote_id: row.get(2)?,
             report,
-            shown: None,
+            shown: shown.and_then(|text| serde_json::from_str(&text).ok()),
             desk: Desk::default(),
-            minor: false,
+            minor: row.get(6)?,
         },
+        case_id: CaseId(id),
     })
 }
 

@@ -7,7 +7,7 @@ use rusqlite::{Connection, params};
 
 use super::row::{get_status, time};
 use super::thread::Failure;
-use super::{cases, read, revisions};
+use super::{cases, desk, read, revisions};
 
 const CANCEL: &str = "UPDATE cases SET status = 'cancelled', epoch = epoch + 1, lease_holder = NULL, lease_until = NULL, \
      crashes = 0, wants_model = 0, concluded_at = ?2 WHERE id = ?1 RETURNING epoch";
@@ -44,6 +44,7 @@ pub(super) fn cancel(
         .execute(params![case.id.0, case.revision, who])?;
     tell(connection, &case, epoch, who, at)?;
     revisions::go_on(connection, &case.id)?;
+    desk::tell(connection, &case.id.0)?;
     let (status, revision) = connection
         .prepare_cached(LATEST)?
         .query_row([&case.id.0], |row| Ok((get_status(row, 0)?, row.get(1)?)))?;

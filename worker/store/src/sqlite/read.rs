@@ -3,13 +3,13 @@
 use nightshift_alert::Alert;
 use nightshift_engine::{Event, read_event};
 use nightshift_pipeline::{
-    CaseFilter, CaseId, CaseRow, CaseView, DeliveryRow, JournalLine, Member, Report, Sighting,
+    CaseFilter, CaseId, CaseRow, CaseView, DeliveryRow, Desk, JournalLine, Member, Report, Sighting,
 };
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::feedback;
 use super::row::{CASE_COLUMNS, case, get_severity, get_time, severity};
 use super::thread::Failure;
+use super::{desk, feedback};
 
 /// Most sightings of a case that are read.
 const MOST_SIGHTINGS: i64 = 100;
@@ -38,6 +38,7 @@ pub(super) fn list(connection: &Connection, filter: &CaseFilter) -> Result<Vec<C
         "SELECT {CASE_COLUMNS} FROM cases \
          WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR verdict = ?2) \
          AND (?3 IS NULL OR severity >= ?3) AND (?4 IS NULL OR feed = ?4) AND (?6 IS NULL OR account = ?6) \
+         AND (?9 IS NULL OR desk = ?9) \
          AND (?7 IS NULL OR instr(lower(title || char(10) || type || char(10) || key || char(10) || id), lower(?7))) \
          AND (?8 IS NULL OR opened_at < (SELECT opened_at FROM cases WHERE id = ?8) \
              OR (opened_at = (SELECT opened_at FROM cases WHERE id = ?8) AND id > ?8)) \
@@ -54,6 +55,7 @@ pub(super) fn list(connection: &Connection, filter: &CaseFilter) -> Result<Vec<C
             filter.account,
             filter.text,
             filter.after.as_ref().map(|id| id.0.as_str()),
+            filter.desk.map(|desk| desk.as_str()),
         ],
         case,
     )?;
@@ -88,6 +90,7 @@ pub(super) fn view(connection: &Connection, id: &str) -> Result<CaseView, Failur
         sightings: sightings(connection, &id)?,
         members: members(connection, &id)?,
         person_verdicts: feedback::of_case(connection, &id)?,
+        desk: Desk::of(desk::of(connection, &id)?),
         deliveries: deliveries(connection, &id)?,
         row,
     })

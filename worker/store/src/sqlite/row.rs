@@ -3,7 +3,7 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use nightshift_alert::Severity;
 use nightshift_engine::{Leaning, Verdict};
-use nightshift_pipeline::{CaseId, CaseRow, CaseStatus};
+use nightshift_pipeline::{CaseId, CaseRow, CaseStatus, DeskStatus};
 use rusqlite::types::Type;
 use rusqlite::{Error, Row};
 
@@ -85,7 +85,7 @@ fn to_leaning(word: Option<&str>) -> Option<Leaning> {
 
 /// Columns of a case in a list, in the order in which [`case`] reads them.
 pub(super) const CASE_COLUMNS: &str = "id, revision, status, feed, key, type, title, account, severity, \
-     assessed_severity, verdict, leaning, opened_at, concluded_at, sightings, usd, members";
+     assessed_severity, verdict, leaning, opened_at, concluded_at, sightings, usd, members, desk, owner";
 
 /// A case in a list.
 pub(super) fn case(row: &Row<'_>) -> Result<CaseRow, Error> {
@@ -111,5 +111,7 @@ pub(super) fn case(row: &Row<'_>) -> Result<CaseRow, Error> {
         sightings: u64::try_from(sightings).unwrap_or_default(),
         members: u64::try_from(members).unwrap_or_default(),
         usd: row.get(15)?,
+        desk: DeskStatus::parse(&row.get::<_, String>(17)?).unwrap_or_default(),
+        owner: row.get(18)?,
     })
 }

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::columns::{Alerts, Arrivals, Cases, Indicators, Letters, Raw, Sightings};
 use crate::postgres::database::{Session, Value};
+use crate::postgres::desk::TOUCH;
 use crate::postgres::failure::Failure;
 use crate::postgres::listener::NOTIFY;
 use crate::postgres::row::{json, number, text};
@@ -52,7 +53,7 @@ const ADD_ARRIVALS: &str = "INSERT INTO arrivals (raw_id, source, received_at, k
 const ADD_BATCH: &str = "INSERT INTO batches (id, alerts) VALUES ($1, $2)";
 
 /// All of them: they are sent together, so each has to be ready.
-pub(super) const STATEMENTS: [&str; 11] = [
+pub(super) const STATEMENTS: [&str; 12] = [
     ADD_RAW,
     ADD_CASES,
     ADD_ALERTS,
@@ -60,6 +61,7 @@ pub(super) const STATEMENTS: [&str; 11] = [
     ADD_SIGHTINGS,
     COUNT_SIGHTINGS,
     COUNT_MEMBERS,
+    TOUCH,
     ADD_LETTERS,
     ADD_ARRIVALS,
     ADD_BATCH,
@@ -329,6 +331,8 @@ impl<'a> Writes<'a> {
             sightings,
             unless(s.ids.is_empty(), session, COUNT_SIGHTINGS, [&s.ids]),
             unless(members.is_empty(), session, COUNT_MEMBERS, [members]),
+            unless(s.ids.is_empty(), session, TOUCH, [&s.ids]),
+            unless(members.is_empty(), session, TOUCH, [members]),
             letters,
         )?;
         Ok(())

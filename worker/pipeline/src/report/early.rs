@@ -1,0 +1,82 @@
+//! What can be told of a case that has no report: its alert, and how far it is. Nothing in it is a verdict.
+
+use chrono::{DateTime, Utc};
+use nightshift_alert::Alert;
+use nightshift_engine::{
+    AnalystKind, Confidence, Cost, Coverage, Leaning, Reason, Urgency, Verdict,
+};
+
+use super::{REPORT_SCHEMA, Reach, Report, Sender, build};
+use crate::{CaseId, CaseStatus};
+
+/// Where a case stands that has no report.
+#[derive(Debug, Clone)]
+pub struct Early {
+    /// The case.
+    pub case_id: CaseId,
+    /// Which triage of it.
+    pub revision: u32,
+    /// Where it stands.
+    pub status: CaseStatus,
+    /// When it was opened.
+    pub opened_at: DateTime<Utc>,
+    /// Who called it off, if somebody did.
+    pub cancelled_by: Option<String>,
+}
+
+/// What is known of a case that has no report. Its verdict is the one that says nothing, and `failed` tells who called it
+/// off.
+#[must_use]
+pub fn early_report(alert: &Alert, early: Early) -> Report {
+    let cancelled_by = early.cancelled_by.as_deref();
+    Report {
+        schema: REPORT_SCHEMA.to_owned(),
+        case_id: early.case_id.0,
+        revision: early.revision,
+        status: early.status,
+        alert: build::facts(alert),
+        verdict: Verdict::Inconclusive,
+        leaning: Leaning::None,
+        reason: Reason::MissingData,
+        confidence: Confidence::Low,
+        severity: alert.severity,
+        assessed_severity: alert.severity,
+        urgency: Urgency::ThisShift,
+        title: build::title(alert),
+        summary: String::new(),
+        meaning: String::new(),
+        findings: Vec::new(),
+        gaps: Vec::new(),
+        would_decide: Vec::new(),
+        actions: Vec::new(),
+        steps: Vec::new(),
+        insights: Vec::new(),
+        updates: Vec::new(),
+        timeline: Vec::new(),
+        indicators: alert
+            .indicators
+            .iter()
+            .take(build::MOST_INDICATORS)
+            .cloned()
+            .collect(),
+        techniques: Vec::new(),
+        exonerations: Vec::new(),
+        cost: Cost::default(),
+        analyst: AnalystKind::Model,
+        models: Vec::new(),
+        source: String::new(),
+        degraded: false,
+        stopped_by: None,
+        failed: cancelled_by.map(|who| format!("called off by {who}")),
+        overridden: Vec::new(),
+        manipulation: false,
+        signals: Vec::new(),
+        coverage: Coverage::default(),
+        reach: Reach::default(),
+        evidence: Vec::new(),
+        opened_at: early.opened_at,
+        concluded_at: early.opened_at,
+        took_ms: 0,
+        sender: Sender::default(),
+    }
+}

@@ -1,0 +1,250 @@
+//! What people do with cases, what their posts show then, and which digests are posted.
+
+use chrono::NaiveDate;
+use nightshift_pipeline::{Act, ActKind, CaseFilter, DeskStatus, Due, NewPersonVerdict};
+
+use super::*;
+
+on_both_stores! {
+    what_people_did_stands_beside_the_case_and_is_shown
+    a_verdict_of_a_person_is_an_act_and_is_exported
+    f26_counts_are_an_edit_of_what_is_shown_a_minute_later
+    what_is_only_counted_does_not_hold_up_a_report
+    a_case_that_is_looked_into_is_told_and_so_is_its_end
+    a_digest_is_posted_once_and_a_lost_answer_is_known
+    what_cannot_be_read_holds_up_nothing_else
+}
+
+fn does(kind: ActKind, second: i64) -> Act {
+    Act {
+        at: at(second),
+        by: "ana".into(),
+        kind,
+        note: "on it".into(),
+    }
+}
+
+async fn due(fixture: &Fixture) -> Due {
+    let mut due = fixture.store.due("soc", 10).await.unwrap();
+    assert_eq!(due.len(), 1);
+    due.remove(0)
+}
+
+async fn show(fixture: &Fixture) -> Due {
+    let due = due(fixture).await;
+    assert!(fixture.store.begin("soc", &due).await.unwrap());
+    let sent = Sent {
+        remote_id: Some("C1/1.0".into()),
+    };
+    fixture.store.sent("soc", &due, Some(&sent)).await.unwrap();
+    due
+}
+
+async fn what_people_did_stands_beside_the_case_and_is_shown(fixture: Fixture) {
+    let store = &fixture.store;
+    let id = case_of(&fixture.accept(MINER).await);
+    conclude(store, &fixture.claim().await).await;
+    let first = show(&fixture).await;
+    assert!(first.showing.shown.is_none() && !first.showing.minor);
+    let (found, desk) = store
+        .act(id.0.get(..6).unwrap(), does(ActKind::Acknowledged, 5))
+        .await
+        .unwrap();
+    assert_eq!((&found, desk.owner.as_deref()), (&id, Some("ana")));
+    // Said again because the answer was lost: it is one act.
+    let again = store
+        .act(&id.0, does(ActKind::Acknowledged, 5))
+        .await
+        .unwrap();
+    assert_eq!(again.1.acts.len(), 1);
+    let edit = due(&fixture).await;
+    assert!(edit.showing.minor, "nothing new is said");
+    assert_eq!(edit.showing.remote_id.as_deref(), Some("C1/1.0"));
+    assert_eq!(edit.showing.desk, again.1);
+    let shown = edit.showing.shown.as_ref().unwrap();
+    assert_eq!(shown.verdict, edit.showing.report.verdict);
+    assert!(shown.is_report());
+    let to = ActKind::Assigned { to: "bo".into() };
+    store.act(&id.0, does(to, 6)).await.unwrap();
+    store.act(&id.0, does(ActKind::Closed, 7)).await.unwrap();
+    let view = store.view(&id.0).await.unwrap();
+    assert_eq!(view.desk.status, DeskStatus::Closed);
+    assert_eq!(
+        (view.row.desk, view.row.owner.as_deref()),
+        (DeskStatus::Closed, Some("bo"))
+    );
+    assert_eq!(view.desk.acts.len(), 3);
+    let open = CaseFilter {
+        desk: Some(DeskStatus::Open),
+        limit: 10,
+        ..CaseFilter::default()
+    };
+    assert!(store.list(&open).await.unwrap().is_empty());
+    let none = store.act("nonesuch", does(ActKind::Closed, 8)).await;
+    assert!(matches!(none, Err(StoreError::NoSuchCase(_))), "{none:?}");
+}
+
+async fn a_verdict_of_a_person_is_an_act_and_is_exported(fixture: Fixture) {
+    let store = &fixture.store;
+    let id = case_of(&fixture.accept(MINER).await);
+    conclude_as(store, &fixture.claim().await, Verdict::TruePositive).await;
+    let says = |verdict, second| NewPersonVerdict {
+        verdict,
+        by: "ana".into(),
+        at: at(second),
+        note: "known scanner".into(),
+    };
+    store.add_verdict(&id.0, says(None, 2)).await.unwrap();
+    let false_positive = Some(Verdict::FalsePositive);
+    store
+        .add_verdict(&id.0, says(false_positive, 3))
+        .await
+        .unwrap();
+    let desk = store.view(&id.0).await.unwrap().desk;
+    assert_eq!(desk.verdict, false_positive);
+    assert!(desk.is_settled());
+    let kinds: Vec<_> = desk.acts.into_iter().map(|act| act.kind).collect();
+    let disagreed = ActKind::Disagreed {
+        verdict: Verdict::FalsePositive,
+    };
+    assert_eq!(kinds, [ActKind::Agreed, disagreed]);
+    let all = store.verdicts_after(0, 10).await.unwrap();
+    assert_eq!(all.len(), 2);
+    assert_eq!(all[1].case_verdict, Some(Verdict::TruePositive));
+    assert_eq!(
+        (all[1].person.verdict, all[1].person.agreed),
+        (Verdict::FalsePositive, false)
+    );
+    let rest = store.verdicts_after(all[0].id, 10).await.unwrap();
+    assert_eq!(rest, all[1..]);
+}
+
+async fn f26_counts_are_an_edit_of_what_is_shown_a_minute_later(fixture: Fixture) {
+    let store = &fixture.store;
+    fixture.accept(MINER).await;
+    conclude(store, &fixture.claim().await).await;
+    show(&fixture).await;
+    fixture.accept(MINER).await;
+    fixture.accept(MINER).await;
+    assert!(
+        store.due("soc", 10).await.unwrap().is_empty(),
+        "not within the minute"
+    );
+    fixture
+        .execute("UPDATE deliveries SET retry_at = wished_at")
+        .await;
+    let edit = due(&fixture).await;
+    assert!(edit.showing.minor);
+    assert_eq!(edit.showing.report.alert.sightings, 2, "both in one edit");
+    // One more while it is sent is the next edit, and does not undo this one.
+    fixture.accept(MINER).await;
+    assert!(store.begin("soc", &edit).await.unwrap());
+    store
+        .sent("soc", &edit, Some(&Sent::default()))
+        .await
+        .unwrap();
+    assert!(
+        store.due("soc", 10).await.unwrap().is_empty(),
+        "not within the minute"
+    );
+    let delivery = store
+        .view(&edit.case_id.0)
+        .await
+        .unwrap()
+        .deliveries
+        .remove(0);
+    assert!(delivery.sent < delivery.wanted, "but then");
+}
+
+async fn what_is_only_counted_does_not_hold_up_a_report(fixture: Fixture) {
+    let store = &fixture.store;
+    fixture.accept(MINER).await;
+    conclude(store, &fixture.claim().await).await;
+    show(&fixture).await;
+    fixture.accept(MINER).await;
+    fixture
+        .execute("UPDATE deliveries SET retry_at = wished_at")
+        .await;
+    fixture.accept(DNS).await;
+    conclude(store, &fixture.claim().await).await;
+    let due = store.due("soc", 10).await.unwrap();
+    let minor: Vec<bool> = due.iter().map(|one| one.showing.minor).collect();
+    assert_eq!(minor, [false, true]);
+    let busy = DeliveryError::Later {
+        what: "busy".into(),
+        after_secs: None,
+    };
+    assert!(store.begin("soc", &due[0]).await.unwrap());
+    let hour = Some(Duration::from_secs(3_600));
+    store.failed("soc", &due[0], &busy, hour).await.unwrap();
+    fixture.accept(DNS).await;
+    let left = store.due("soc", 10).await.unwrap();
+    assert_eq!(
+        left.len(),
+        1,
+        "a sighting does not make a busy destination be tried at once"
+    );
+}
+
+async fn a_case_that_is_looked_into_is_told_and_so_is_its_end(fixture: Fixture) {
+    let store = &fixture.store;
+    let id = case_of(&fixture.accept(MINER).await);
+    let names = ["soc".to_owned()];
+    store.announce(&id, &names).await.unwrap();
+    let early = show(&fixture).await;
+    assert!(early.showing.is_early() && !early.showing.minor);
+    assert_eq!(early.showing.report.status, CaseStatus::Queued);
+    assert!(!early.showing.report.title.is_empty());
+    store.announce(&id, &names).await.unwrap();
+    assert!(store.due("soc", 10).await.unwrap().is_empty(), "once");
+    store.cancel(&id.0, "ana", at(9)).await.unwrap();
+    let end = due(&fixture).await;
+    assert!(end.showing.is_early() && !end.showing.minor);
+    assert_eq!(
+        end.showing.report.failed.as_deref(),
+        Some("called off by ana")
+    );
+    store.retry(&id.0).await.unwrap();
+    conclude(store, &fixture.claim().await).await;
+    let report = due(&fixture).await;
+    assert!(!report.showing.is_early());
+    assert_eq!(report.showing.remote_id.as_deref(), Some("C1/1.0"));
+    assert!(
+        report.showing.earlier().is_none(),
+        "what is shown was no report"
+    );
+    // What a destination does not want changes nothing of what it shows.
+    assert!(store.begin("soc", &report).await.unwrap());
+    store.sent("soc", &report, None).await.unwrap();
+    store.act(&id.0, does(ActKind::Closed, 10)).await.unwrap();
+    let edit = due(&fixture).await;
+    assert!(edit.showing.earlier().is_none());
+}
+
+async fn a_digest_is_posted_once_and_a_lost_answer_is_known(fixture: Fixture) {
+    let store = &fixture.store;
+    let day = NaiveDate::from_ymd_opt(2026, 11, 20).unwrap();
+    assert_eq!(store.begin_digest("soc", day).await.unwrap(), Some(false));
+    assert_eq!(store.begin_digest("soc", day).await.unwrap(), Some(true));
+    store.digest_posted("soc", day).await.unwrap();
+    assert_eq!(store.begin_digest("soc", day).await.unwrap(), None);
+    let next = day.succ_opt().unwrap();
+    assert_eq!(store.begin_digest("soc", next).await.unwrap(), Some(false));
+}
+
+async fn what_cannot_be_read_holds_up_nothing_else(fixture: Fixture) {
+    let store = &fixture.store;
+    let id = case_of(&fixture.accept(MINER).await);
+    conclude(store, &fixture.claim().await).await;
+    fixture
+        .execute("UPDATE conclusions SET report = '{\"schema\": \"of a later version\"}'")
+        .await;
+    fixture.accept(DNS).await;
+    conclude(store, &fixture.claim().await).await;
+    let due = due(&fixture).await;
+    assert_ne!(due.case_id, id);
+    assert!(
+        fixture.store.view(&id.0).await.is_err(),
+        "it still says why"
+    );
+}

@@ -1,0 +1,153 @@
+//! What people do with cases, and which digests are posted.
+
+use chrono::{DateTime, NaiveDate, Utc};
+use nightshift_pipeline::{Act, CaseId, Decided, Desk, PersonVerdict};
+use tokio_postgres::Row;
+
+use super::database::Session;
+use super::failure::Failure;
+use super::read;
+use super::row::{get_revision, get_severity, get_verdict, limit, text, to_verdict};
+use crate::acts::{ActRow, kind};
+
+/// Counts and acts say nothing new: the post is edited, counts at the most once a minute. What waits already goes along.
+pub(super) const TOUCH: &str = "UPDATE deliveries SET wanted = wanted + 1, \
+         wished_at = CASE WHEN sent < wanted THEN wished_at ELSE clock_timestamp() END, \
+         retry_at = CASE WHEN sent < wanted THEN retry_at ELSE sent_at + interval '60 seconds' END \
+     WHERE case_id = ANY($1) AND NOT given_up";
+/// The same act said again, because an answer was lost, is one.
+const ACT: &str = "WITH added AS ( \
+         INSERT INTO acts (case_id, at, by_whom, act, about, until, note) VALUES ($1, $2, $3, $4, $5, $6, $7) \
+         ON CONFLICT DO NOTHING \
+     ), stands AS ( \
+         UPDATE cases SET desk = coalesce($8, desk), owner = coalesce($9, owner) WHERE id = $1 \
+     ), touched AS ( \
+         UPDATE deliveries SET wanted = wanted + 1, \
+             wished_at = CASE WHEN sent < wanted THEN wished_at ELSE clock_timestamp() END, \
+             retry_at = CASE WHEN attempts > 0 OR sent < major THEN retry_at END \
+         WHERE case_id = $1 AND NOT given_up \
+     ) \
+     SELECT pg_notify('nightshift-work', '')::text";
+const ACTS: &str = "SELECT case_id, at, by_whom, act, about, until, note FROM acts WHERE case_id = ANY($1) ORDER BY id";
+const DECIDED: &str = "SELECT v.id, v.case_id, s.key, s.feed, s.type, s.account, s.severity::text, c.verdict, c.status, \
+         v.decided_at, v.decided_by, v.revision, v.verdict, v.agreed, v.note \
+     FROM person_verdicts v JOIN cases s ON s.id = v.case_id \
+     LEFT JOIN conclusions c ON c.case_id = v.case_id AND c.revision = v.revision \
+     WHERE v.id > $1 ORDER BY v.id LIMIT $2";
+/// None: it is posted. False: it begins. True: it began before.
+const BEGIN_DIGEST: &str = "INSERT INTO digests AS d (destination, day, begun_at) VALUES ($1, $2, clock_timestamp()) \
+     ON CONFLICT (destination, day) DO UPDATE SET begun_at = d.begun_at WHERE d.sent_at IS NULL RETURNING xmax <> 0";
+pub(super) const DIGEST_POSTED: &str =
+    "UPDATE digests SET sent_at = clock_timestamp() WHERE destination = $1 AND day = $2";
+
+/// Notes an act.
+pub(super) async fn add(session: &Session, id: &str, act: &Act) -> Result<(CaseId, Desk), Failure> {
+    let case = read::find(session, id).await?;
+    note(session, &case.id.0, act).await?;
+    let desk = one(session, &case.id.0).await?;
+    Ok((case.id, desk))
+}
+
+/// Adds the row of an act, and has the posts of its case show it.
+pub(super) async fn note(session: &Session, id: &str, act: &Act) -> Result<(), Failure> {
+    let row = ActRow::of(act);
+    let about = row.about.as_deref().map(text);
+    let owner = row.owner.as_deref().map(text);
+    let desk = row.desk.map(|status| status.as_str());
+    session
+        .row(
+            ACT,
+            [
+                &id,
+                &act.at,
+                &text(&act.by),
+                &row.act,
+                &about,
+                &row.until,
+                &text(&act.note),
+                &desk,
+                &owner,
+            ],
+        )
+        .await?;
+    Ok(())
+}
+
+/// What people did with a case.
+pub(super) async fn one(session: &Session, id: &str) -> Result<Desk, Failure> {
+    let mut acts = of(session, &[id]).await?;
+    Ok(Desk::of(
+        acts.pop().map(|(_, acts)| acts).unwrap_or_default(),
+    ))
+}
+
+/// What people did with these cases, the oldest first.
+pub(super) async fn of(
+    session: &Session,
+    ids: &[&str],
+) -> Result<Vec<(String, Vec<Act>)>, Failure> {
+    let mut found: Vec<(String, Vec<Act>)> = Vec::new();
+    for row in session.rows(ACTS, [&ids]).await? {
+        let id: String = row.try_get(0)?;
+        let until: Option<DateTime<Utc>> = row.try_get(5)?;
+        let Some(kind) = kind(row.try_get(3)?, row.try_get(4)?, until) else {
+            continue;
+        };
+        let act = Act {
+            at: row.try_get(1)?,
+            by: row.try_get(2)?,
+            kind,
+            note: row.try_get(6)?,
+        };
+        match found.iter_mut().find(|(one, _)| *one == id) {
+            Some((_, acts)) => acts.push(act),
+            None => found.push((id, vec![act])),
+        }
+    }
+    Ok(found)
+}
+
+/// What people decided, the oldest first.
+pub(super) async fn decided(
+    session: &Session,
+    after: i64,
+    most: usize,
+) -> Result<Vec<Decided>, Failure> {
+    let rows = session.rows(DECIDED, [&after, &limit(most)]).await?;
+    rows.iter().map(to_decided).collect()
+}
+
+fn to_decided(row: &Row) -> Result<Decided, Failure> {
+    let status: Option<&str> = row.try_get(8)?;
+    let verdict: Option<&str> = row.try_get(7)?;
+    Ok(Decided {
+        id: row.try_get(0)?,
+        case_id: row.try_get(1)?,
+        key: row.try_get(2)?,
+        feed: row.try_get(3)?,
+        kind: row.try_get(4)?,
+        account: row.try_get(5)?,
+        severity: get_severity(row, 6)?,
+        case_verdict: to_verdict(verdict.filter(|_| status != Some("failed"))),
+        person: PersonVerdict {
+            at: row.try_get(9)?,
+            by: row.try_get(10)?,
+            revision: get_revision(row, 11)?,
+            verdict: get_verdict(row, 12)?,
+            agreed: row.try_get(13)?,
+            note: row.try_get(14)?,
+        },
+    })
+}
+
+/// Begins the digest of a day.
+pub(super) async fn begin_digest(
+    session: &Session,
+    destination: &str,
+    day: NaiveDate,
+) -> Result<Option<bool>, Failure> {
+    let row = session
+        .row(BEGIN_DIGEST, [&text(destination), &day])
+        .await?;
+    Ok(row.map(|row| row.try_get(0)).transpose()?)
+}

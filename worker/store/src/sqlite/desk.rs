@@ -1,0 +1,159 @@
+//! What people do with cases, and which digests are posted.
+
+use chrono::NaiveDate;
+use nightshift_pipeline::{Act, CaseId, Decided, Desk, PersonVerdict};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::read;
+use super::row::{get_severity, get_time, get_time_or_none, get_verdict, time, to_verdict};
+use super::thread::Failure;
+use crate::acts::{ActRow, kind};
+
+/// Counts say nothing new: the post is edited, at the most once a minute. What waits already goes along.
+const TOUCH: &str = "UPDATE deliveries SET wanted = wanted + 1, \
+         wished_at = CASE WHEN sent < wanted THEN wished_at ELSE strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') END, \
+         retry_at = CASE WHEN sent < wanted THEN retry_at ELSE strftime('%Y-%m-%dT%H:%M:%f000Z', sent_at, '+60 seconds') END \
+     WHERE case_id = ?1 AND given_up = 0";
+const TOUCH_NOW: &str = "UPDATE deliveries SET wanted = wanted + 1, \
+         wished_at = CASE WHEN sent < wanted THEN wished_at ELSE strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') END, \
+         retry_at = CASE WHEN attempts > 0 OR sent < major THEN retry_at END \
+     WHERE case_id = ?1 AND given_up = 0";
+/// The same act said again is one.
+const ACT: &str = "INSERT OR IGNORE INTO acts (case_id, at, by_whom, act, about, until, note) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+const STANDS: &str =
+    "UPDATE cases SET desk = coalesce(?2, desk), owner = coalesce(?3, owner) WHERE id = ?1";
+const ACTS: &str =
+    "SELECT at, by_whom, act, about, until, note FROM acts WHERE case_id = ?1 ORDER BY id";
+const DECIDED: &str = "SELECT v.id, v.case_id, s.key, s.feed, s.type, s.account, s.severity, c.verdict, \
+         json_extract(c.report, '$.status'), v.decided_at, v.decided_by, v.revision, v.verdict, v.agreed, v.note \
+     FROM person_verdicts v JOIN cases s ON s.id = v.case_id \
+     LEFT JOIN conclusions c ON c.case_id = v.case_id AND c.revision = v.revision \
+     WHERE v.id > ?1 ORDER BY v.id LIMIT ?2";
+const DIGEST: &str = "SELECT sent_at IS NOT NULL FROM digests WHERE destination = ?1 AND day = ?2";
+const BEGIN_DIGEST: &str = "INSERT INTO digests (destination, day, begun_at) \
+     VALUES (?1, ?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))";
+pub(super) const DIGEST_POSTED: &str = "UPDATE digests SET sent_at = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
+     WHERE destination = ?1 AND day = ?2";
+/// Who read that it is looked into is told that it is not any more; a report that is shown stands.
+const TELL: &str = "UPDATE deliveries SET wanted = wanted + 1, major = wanted + 1, attempts = 0, retry_at = NULL, \
+         wished_at = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
+     WHERE case_id = ?1 AND given_up = 0 \
+         AND (SELECT status FROM cases WHERE id = ?1) = 'cancelled' \
+         AND NOT EXISTS (SELECT 1 FROM conclusions WHERE case_id = ?1)";
+
+/// Notes an act.
+pub(super) fn add(connection: &Connection, id: &str, act: &Act) -> Result<(CaseId, Desk), Failure> {
+    let case = read::find(connection, id)?;
+    note(connection, &case.id.0, act)?;
+    let desk = Desk::of(of(connection, &case.id.0)?);
+    Ok((case.id, desk))
+}
+
+/// Adds the row of an act, and has the posts of its case show it.
+pub(super) fn note(connection: &Connection, id: &str, act: &Act) -> Result<(), Failure> {
+    let row = ActRow::of(act);
+    connection.prepare_cached(ACT)?.execute(params![
+        id,
+        time(act.at),
+        act.by,
+        row.act,
+        row.about,
+        row.until.map(time),
+        act.note
+    ])?;
+    let desk = row.desk.map(|status| status.as_str());
+    connection
+        .prepare_cached(STANDS)?
+        .execute(params![id, desk, row.owner])?;
+    connection.prepare_cached(TOUCH_NOW)?.execute([id])?;
+    Ok(())
+}
+
+/// The counts of a case have grown.
+pub(super) fn touch(connection: &Connection, id: &str) -> Result<(), Failure> {
+    connection.prepare_cached(TOUCH)?.execute([id])?;
+    Ok(())
+}
+
+/// A case was called off.
+pub(super) fn tell(connection: &Connection, id: &str) -> Result<(), Failure> {
+    connection.prepare_cached(TELL)?.execute([id])?;
+    Ok(())
+}
+
+/// What people did with a case, the oldest first.
+pub(super) fn of(connection: &Connection, id: &str) -> Result<Vec<Act>, Failure> {
+    let mut statement = connection.prepare_cached(ACTS)?;
+    let mut rows = statement.query([id])?;
+    let mut acts = Vec::new();
+    while let Some(row) = rows.next()? {
+        let act: String = row.get(2)?;
+        let Some(kind) = kind(&act, row.get(3)?, get_time_or_none(row, 4)?) else {
+            continue;
+        };
+        acts.push(Act {
+            at: get_time(row, 0)?,
+            by: row.get(1)?,
+            kind,
+            note: row.get(5)?,
+        });
+    }
+    Ok(acts)
+}
+
+/// What people decided, the oldest first.
+pub(super) fn decided(
+    connection: &Connection,
+    after: i64,
+    most: usize,
+) -> Result<Vec<Decided>, Failure> {
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let mut statement = connection.prepare_cached(DECIDED)?;
+    let rows = statement.query_map(params![after, most], to_decided)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn to_decided(row: &Row<'_>) -> Result<Decided, rusqlite::Error> {
+    let (verdict, status): (Option<String>, Option<String>) = (row.get(7)?, row.get(8)?);
+    let verdict = verdict.filter(|_| status.as_deref() != Some("failed"));
+    Ok(Decided {
+        id: row.get(0)?,
+        case_id: row.get(1)?,
+        key: row.get(2)?,
+        feed: row.get(3)?,
+        kind: row.get(4)?,
+        account: row.get(5)?,
+        severity: get_severity(row, 6)?,
+        case_verdict: to_verdict(verdict.as_deref()),
+        person: PersonVerdict {
+            at: get_time(row, 9)?,
+            by: row.get(10)?,
+            revision: row.get(11)?,
+            verdict: get_verdict(row, 12)?,
+            agreed: row.get(13)?,
+            note: row.get(14)?,
+        },
+    })
+}
+
+/// Begins the digest of a day; none where it is posted, true where it began before.
+pub(super) fn begin_digest(
+    connection: &Connection,
+    destination: &str,
+    day: NaiveDate,
+) -> Result<Option<bool>, Failure> {
+    let key = params![destination, day.to_string()];
+    let posted: Option<bool> = connection
+        .prepare_cached(DIGEST)?
+        .query_row(key, |row| row.get(0))
+        .optional()?;
+    if posted.is_none() {
+        connection.prepare_cached(BEGIN_DIGEST)?.execute(key)?;
+    }
+    Ok(match posted {
+        Some(true) => None,
+        Some(false) => Some(true),
+        None => Some(false),
+    })
+}
