@@ -154,6 +154,7 @@ impl World {
             sender: Sender {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
             },
+            announcer: None,
             without_models: false,
         };
         Ok(Self { store, triage })

@@ -24,6 +24,8 @@ fn the_help_of_the_program() {
       cases         List and show cases
       replay        Triage a recorded case again with its stored tool results, and show what differs
       dead-letters  List and show messages that could not be read
+      destinations  Try destinations: send a sample, or see what would be sent
+      feedback      What people said of verdicts, for others to learn from
       mutes         List, add, try and remove mutes
       playbooks     List playbooks, check your own, explain which one an alert gets
       tools         List tools, check their registers, call one

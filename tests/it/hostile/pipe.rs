@@ -137,6 +137,7 @@ impl Pipe {
             purse,
             watcher: None,
             sender: Sender::default(),
+            announcer: None,
             without_models: false,
         };
         Self {

@@ -4,6 +4,8 @@ mod cases;
 mod config;
 mod dead_letters;
 mod demo;
+mod destinations;
+mod feedback;
 mod input;
 mod migrate;
 mod mutes;
@@ -35,6 +37,12 @@ pub(crate) async fn run(args: Args) -> Result<(), Exit> {
         Command::Replay(options) => replay::run(&App::build(&loaded, None).await?, &options).await,
         Command::DeadLetters(command) => {
             dead_letters::run(&App::build(&loaded, None).await?, &command).await
+        }
+        Command::Destinations(command) => {
+            destinations::run(&App::build(&loaded, None).await?, &command).await
+        }
+        Command::Feedback(command) => {
+            feedback::run(&App::build(&loaded, None).await?, &command).await
         }
         Command::Mutes(command) => mutes::run(&App::build(&loaded, None).await?, &command).await,
         Command::Tools(command) => tools::run(&loaded, &command).await,

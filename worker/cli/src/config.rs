@@ -4,6 +4,7 @@
 //! it does; nothing here opens a database or a register.
 
 mod destination;
+mod digest;
 mod environment;
 mod load;
 mod mute;
@@ -86,6 +87,9 @@ pub(crate) struct Config {
     /// Which alerts go where. The first that fits counts, for profile and destinations each.
     #[serde(default, rename = "route")]
     pub(crate) routes: Vec<Route>,
+    /// One post a day: what came, what it was, what is open.
+    #[serde(default)]
+    pub(crate) digest: Option<digest::Digest>,
     /// Alerts that are stored and counted, not triaged; never critical ones.
     #[serde(default, rename = "mute")]
     pub(crate) mutes: Vec<mute::Mute>,

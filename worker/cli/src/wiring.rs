@@ -155,6 +155,7 @@ impl App {
             purse: self.purse(),
             watcher,
             sender: sender(),
+            announcer: None,
             without_models: false,
         }
     }

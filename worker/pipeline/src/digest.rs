@@ -6,6 +6,8 @@ use nightshift_alert::Severity;
 use nightshift_engine::Verdict;
 use serde::{Deserialize, Serialize};
 
+use crate::MuteRow;
+
 /// Most cases and mutes that a digest names; how many more there are is told.
 pub const DIGEST_ROWS: usize = 10;
 
@@ -42,6 +44,31 @@ pub struct Digest {
     pub silent: Vec<(String, DateTime<Utc>)>,
     /// What the models cost, in USD.
     pub cost_usd: f64,
+}
+
+impl Digest {
+    /// Puts the verdicts into the order in which people read them.
+    pub fn in_order(&mut self) {
+        let place = |verdict: &Verdict| Verdict::ALL.iter().position(|one| one == verdict);
+        self.verdicts.sort_by_key(|(verdict, _)| place(verdict));
+    }
+
+    /// The mutes that hold at its end.
+    pub fn set_mutes(&mut self, rows: &[MuteRow]) {
+        let holds = |row: &&MuteRow| row.removed_at.is_none() && row.mute.until > self.until;
+        let mutes: Vec<DigestMute> = rows
+            .iter()
+            .filter(holds)
+            .map(|row| DigestMute {
+                name: row.mute.name.clone(),
+                why: row.mute.why.clone(),
+                until: row.mute.until,
+                hid: row.hits,
+            })
+            .collect();
+        self.mutes_total = u64::try_from(mutes.len()).unwrap_or(u64::MAX);
+        self.mutes = mutes.into_iter().take(DIGEST_ROWS).collect();
+    }
 }
 
 /// What came from a feed.
@@ -85,8 +112,8 @@ pub struct DigestMute {
     pub name: String,
     /// Why.
     pub why: String,
-    /// When it ends; none for one of the configuration that never does.
-    pub until: Option<DateTime<Utc>>,
-    /// How many alerts it hid on that day.
+    /// When it ends.
+    pub until: DateTime<Utc>,
+    /// How many alerts it has hidden.
     pub hid: u64,
 }

@@ -40,10 +40,10 @@ pub use export::{
 };
 pub use feedback::{Decided, NewPersonVerdict, PersonVerdict};
 pub use intake::{Arrival, Intake, IntakeError, Received, read_message, unreadable_alert};
-pub use loops::{Delivering, InboxRoom, ModelHealth, Outage, Taking, Triaging};
+pub use loops::{Delivering, DigestPlan, InboxRoom, ModelHealth, Outage, Taking, Triaging};
 pub use muted::{MutePreview, MuteRow, NewMute, PlaceCount};
 pub use port::{
-    Accepted, Cases, Claimed, Closing, DeadLetters, DeliveryError, Destination, Due, Fate,
+    Accepted, Cases, Claimed, Closing, DeadLetters, DeliveryError, Destination, Digests, Due, Fate,
     Feedback, Inbox, Message, Mutes, Outbox, Places, Sent, Settled, Source, SourceError, Spending,
     StoreError, Unsettled, Wake,
 };
@@ -51,7 +51,7 @@ pub use profile::{Profile, Profiles};
 pub use replay::{Difference, ReplayError, Replayed, Side, StepLine, compare, replay};
 pub use report::{
     AlertFacts, Call, Early, EvidenceEntry, FindingEntry, REPORT_SCHEMA, Reach, Report, Sender,
-    Signal, StepEntry, TimelineEntry, build as build_report, early_report,
+    Signal, StepEntry, TimelineEntry, build as build_report, early_report, sample_report,
 };
 pub use route::{Match, Route, Routes, Samples};
 pub use showing::{Showing, Shown};

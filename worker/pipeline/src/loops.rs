@@ -4,6 +4,7 @@
 //! share the store and nothing else, so that they run in one process or in several.
 
 mod delivering;
+mod digesting;
 mod inbox_room;
 mod leases;
 mod outage;
@@ -15,6 +16,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 pub use delivering::Delivering;
+pub use digesting::DigestPlan;
 pub use inbox_room::InboxRoom;
 pub use outage::{ModelHealth, Outage};
 pub use taking::Taking;

@@ -12,8 +12,8 @@ use nightshift_engine::{Conclusion, Event};
 
 use crate::{
     Act, Admission, Arrival, Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView,
-    Charge, DaySpent, DeadLetter, Decided, Desk, JournalLine, Lane, Lease, Mute, MutePreview,
-    MuteRow, NewMute, NewPersonVerdict, PersonVerdict, PlaceCount, Report, Waited,
+    Charge, DaySpent, DeadLetter, Decided, Desk, Digest, JournalLine, Lane, Lease, Mute,
+    MutePreview, MuteRow, NewMute, NewPersonVerdict, PersonVerdict, PlaceCount, Report, Waited,
 };
 
 pub use outbox::{DeliveryError, Destination, Due, Outbox, Sent};
@@ -365,6 +365,21 @@ pub trait Mutes: Send + Sync {
         mute: &NewMute,
         since: DateTime<Utc>,
     ) -> Result<MutePreview, StoreError>;
+}
+
+/// What a day brought.
+#[async_trait]
+pub trait Digests: Send + Sync {
+    /// Everything of a digest that the store knows: all but its day, its time zone and the mutes.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    async fn brought(
+        &self,
+        since: DateTime<Utc>,
+        until: DateTime<Utc>,
+    ) -> Result<Digest, StoreError>;
 }
 
 /// Where accepted alerts ended: each in exactly one place.

@@ -4,6 +4,7 @@
 mod build;
 mod early;
 mod reach;
+mod sample;
 mod timeline;
 
 use chrono::{DateTime, Utc};
@@ -20,6 +21,7 @@ use crate::CaseStatus;
 
 pub use build::build;
 pub use early::{Early, early_report};
+pub use sample::sample_report;
 
 /// Name of this shape of report; it changes when a field changes its meaning or goes.
 pub const REPORT_SCHEMA: &str = "nightshift.report/1";

@@ -1,7 +1,9 @@
 //! Routes: which profile triages an alert, and where its report goes. Pure.
 
+use std::collections::BTreeMap;
+
 use nightshift_alert::{Alert, Severity};
-use nightshift_engine::type_matches;
+use nightshift_engine::{Verdict, type_matches};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +29,13 @@ pub struct Match {
     /// One of these classes of Security Command Center; case does not matter.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub class: Vec<String>,
+    /// One of these verdicts, once there is one: picks destinations only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<String>")]
+    pub verdict: Vec<Verdict>,
+    /// Tags or labels that one of its resources has, with these values as globs: picks destinations only.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub label: BTreeMap<String, String>,
 }
 
 impl Match {
@@ -41,9 +50,23 @@ impl Match {
             && self.account.is_empty()
             && self.region.is_empty()
             && self.class.is_empty()
+            && self.label.is_empty()
     }
 
-    /// Whether the alert fits.
+    /// Whether it says what only destinations may be picked by.
+    #[must_use]
+    pub fn is_of_the_report(&self) -> bool {
+        !self.verdict.is_empty() || !self.label.is_empty()
+    }
+
+    /// Whether the alert fits, and the verdict of its case; none: it has none yet, so that nothing fits which asks for one.
+    #[must_use]
+    pub fn fits_verdict(&self, alert: &Alert, verdict: Option<Verdict>) -> bool {
+        let is_wanted = |verdict| self.verdict.contains(&verdict);
+        self.fits(alert) && (self.verdict.is_empty() || verdict.is_some_and(is_wanted))
+    }
+
+    /// Whether the alert fits, whatever its verdict.
     #[must_use]
     pub fn fits(&self, alert: &Alert) -> bool {
         let among = |list: &[String], value: Option<&String>| {
@@ -60,6 +83,10 @@ impl Match {
             && among(&self.account, alert.account.as_ref())
             && among(&self.region, alert.region.as_ref())
             && (self.class.is_empty() || self.names_class_of(alert))
+            && self.label.iter().all(|(name, glob)| {
+                let values = alert.resources.iter().filter_map(|one| one.tags.get(name));
+                values.into_iter().any(|value| type_matches(glob, value))
+            })
     }
 
     fn names_class_of(&self, alert: &Alert) -> bool {
@@ -112,15 +139,20 @@ impl Routes {
         let for_samples = self.samples.profile.as_deref();
         for_samples
             .filter(|_| alert.is_sample())
-            .or_else(|| self.first(alert, |route| route.profile.as_deref()))
+            .or_else(|| {
+                let fits =
+                    |route: &&Route| !route.when.is_of_the_report() && route.when.fits(alert);
+                let rules = self.rules.iter().filter(fits);
+                rules.into_iter().find_map(|route| route.profile.as_deref())
+            })
             .unwrap_or("default")
     }
 
-    /// The destinations for this alert.
+    /// The destinations for this alert and the verdict of its case, if it has one.
     #[must_use]
-    pub fn destinations(&self, alert: &Alert) -> Vec<String> {
+    pub fn destinations(&self, alert: &Alert, verdict: Option<Verdict>) -> Vec<String> {
         let mut names = self
-            .first(alert, |route| route.destinations.as_deref())
+            .first(alert, verdict, |route| route.destinations.as_deref())
             .unwrap_or(&self.destinations)
             .to_vec();
         if alert.is_sample() {
@@ -131,8 +163,8 @@ impl Routes {
 
     /// The destination that takes a report of this alert which `refused` does not; none where nobody is left.
     #[must_use]
-    pub fn after(&self, alert: &Alert, refused: &str) -> Option<&str> {
-        let chain = self.first(alert, |route| route.otherwise.as_deref())?;
+    pub fn after(&self, alert: &Alert, verdict: Option<Verdict>, refused: &str) -> Option<&str> {
+        let chain = self.first(alert, verdict, |route| route.otherwise.as_deref())?;
         let next = chain
             .iter()
             .position(|name| name == refused)
@@ -156,11 +188,12 @@ impl Routes {
     fn first<'a, T: ?Sized>(
         &'a self,
         alert: &Alert,
+        verdict: Option<Verdict>,
         says: impl Fn(&'a Route) -> Option<&'a T>,
     ) -> Option<&'a T> {
         self.rules
             .iter()
-            .filter(|route| route.when.fits(alert))
+            .filter(|route| route.when.fits_verdict(alert, verdict))
             .find_map(says)
     }
 }
@@ -195,10 +228,10 @@ mod tests {
             ..Routes::default()
         };
         let alert = alert();
-        assert_eq!(routes.after(&alert, "soc"), Some("mail"));
-        assert_eq!(routes.after(&alert, "mail"), Some("file"));
-        assert_eq!(routes.after(&alert, "file"), None);
-        assert_eq!(Routes::default().after(&alert, "soc"), None);
+        assert_eq!(routes.after(&alert, None, "soc"), Some("mail"));
+        assert_eq!(routes.after(&alert, None, "mail"), Some("file"));
+        assert_eq!(routes.after(&alert, None, "file"), None);
+        assert_eq!(Routes::default().after(&alert, None, "soc"), None);
     }
 
     #[test]
@@ -223,7 +256,7 @@ mod tests {
             samples: Samples::default(),
         };
         assert_eq!(routes.profile(&alert()), "dns");
-        assert_eq!(routes.destinations(&alert()), ["soc"]);
+        assert_eq!(routes.destinations(&alert(), None), ["soc"]);
         assert_eq!(Routes::default().profile(&alert()), "default");
     }
 
@@ -244,10 +277,39 @@ mod tests {
         let mut alert = alert();
         alert.state.sample = false;
         assert_eq!(routes.profile(&alert), "model");
-        assert_eq!(routes.destinations(&alert), ["soc", "jira"]);
+        assert_eq!(routes.destinations(&alert, None), ["soc", "jira"]);
         alert.state.sample = true;
         assert_eq!(routes.profile(&alert), "playbook");
-        assert_eq!(routes.destinations(&alert), ["soc"]);
+        assert_eq!(routes.destinations(&alert, None), ["soc"]);
+    }
+
+    #[test]
+    fn verdicts_and_labels_pick_destinations_and_no_profile() {
+        let when = Match {
+            verdict: vec![Verdict::TruePositive],
+            label: BTreeMap::from([("env".into(), "prod*".into())]),
+            ..Match::default()
+        };
+        let routes = Routes {
+            rules: vec![
+                rule(when, Some("special"), Some(&["soc", "jira"])),
+                rule(Match::default(), Some("rest"), Some(&["soc"])),
+            ],
+            ..Routes::default()
+        };
+        let mut alert = alert();
+        alert.state.sample = false;
+        alert.resources.truncate(1);
+        let proven = Some(Verdict::TruePositive);
+        assert_eq!(routes.destinations(&alert, proven), ["soc"], "no label");
+        alert.resources[0]
+            .tags
+            .insert("env".into(), "production".into());
+        assert_eq!(routes.destinations(&alert, proven), ["soc", "jira"]);
+        assert_eq!(routes.destinations(&alert, None), ["soc"], "no verdict yet");
+        let cleared = Some(Verdict::FalsePositive);
+        assert_eq!(routes.destinations(&alert, cleared), ["soc"]);
+        assert_eq!(routes.profile(&alert), "rest");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use nightshift_alert::Severity;
+use nightshift_alert::{Alert, Severity};
 use nightshift_engine::{
     Analyst, AnalystKind, Cap, Clock, Conclusion, DriveError, End, Event, EventBody, Journal,
     JournalError, Measure, Meter, PlanUpdate, Ports, State, drive, fold,
@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::budget::{Guard, Tab};
 use crate::{
-    CaseStatus, Cases, Charge, Claimed, Closing, Lease, Profile, Profiles, Purse, Routes, Sender,
-    StoreError, build_report,
+    CaseStatus, Cases, Charge, Claimed, Closing, Lease, Outbox, Profile, Profiles, Purse, Routes,
+    Sender, StoreError, build_report, is_urgent,
 };
 
 /// Seconds between two renewals of a lease.
@@ -53,6 +53,8 @@ pub struct Triage {
     pub watcher: Option<Arc<dyn Watcher>>,
     /// What a report says of the program that made it.
     pub sender: Sender,
+    /// Where it is told that a case is looked into which cannot wait; none where nobody waits for that.
+    pub announcer: Option<Arc<dyn Outbox>>,
     /// Whether cases get here only because the models are down: what is concluded without them is triaged again later.
     pub without_models: bool,
 }
@@ -142,7 +144,8 @@ impl Triage {
         let mut events = claimed.events;
         let mut news = Vec::new();
         let before = fold(&events);
-        let severity = claimed.alert.severity;
+        let alert = claimed.alert;
+        let severity = alert.severity;
         let profile = match &before.opened {
             Some(opened) => {
                 self.meter.count(&Measure::Resumed);
@@ -152,9 +155,9 @@ impl Triage {
                 self.profiles.named(&opened.profile)
             }
             None => {
-                let profile = self.profiles.named(self.routes.profile(&claimed.alert));
+                let profile = self.profiles.named(self.routes.profile(&alert));
                 let lease = &claimed.lease;
-                let opened = profile.open(&lease.case_id, lease.revision, claimed.alert.clone());
+                let opened = profile.open(&lease.case_id, lease.revision, alert.clone());
                 news.push(Event::new(now, EventBody::Opened(Box::new(opened))));
                 profile
             }
@@ -165,9 +168,11 @@ impl Triage {
             triage: self.clone(),
             tab: Mutex::new(Tab::new(severity, &before)),
             lease: claimed.lease,
-            destinations: self.routes.destinations(&claimed.alert),
         };
         journal.append(&news).await.map_err(DriveError::from)?;
+        if events.is_empty() && journal.lease.revision == 1 {
+            self.announce(&journal.lease, &alert).await;
+        }
         events.append(&mut news);
         if crashes >= MOST_CRASHES {
             return self.give_up(&journal, events, crashes).await;
@@ -182,6 +187,21 @@ impl Triage {
             meter: Arc::clone(&self.meter),
         };
         Ok(drive(&ports, fold(&events), release).await?)
+    }
+
+    /// Tells where its report will go that a high or critical case is looked into. Nothing waits for that.
+    async fn announce(&self, lease: &Lease, alert: &Alert) {
+        let Some(outbox) = self
+            .announcer
+            .as_ref()
+            .filter(|_| is_urgent(alert.severity))
+        else {
+            return;
+        };
+        let destinations = self.routes.destinations(alert, None);
+        if let Err(error) = outbox.announce(&lease.case_id, &destinations).await {
+            tracing::warn!(case = %lease.case_id, %error, "nobody is told that a case is looked into");
+        }
     }
 
     /// Ends a case that workers were lost with, as failed and with a report: the next one is not to be lost with it too.
@@ -285,7 +305,6 @@ struct CaseJournal {
     /// What the events cost.
     tab: Mutex<Tab>,
     lease: Lease,
-    destinations: Vec<String>,
 }
 
 impl CaseJournal {
@@ -308,9 +327,11 @@ impl Journal for CaseJournal {
     }
 
     async fn conclude(&self, events: &[Event], end: &State) -> Result<(), JournalError> {
-        let (Some(conclusion), Some(report)) =
-            (&end.conclusion, build_report(end, &self.triage.sender))
-        else {
+        let (Some(opened), Some(conclusion), Some(report)) = (
+            &end.opened,
+            &end.conclusion,
+            build_report(end, &self.triage.sender),
+        ) else {
             return self.append(events).await;
         };
         let status = if conclusion.failed.is_some() {
@@ -324,7 +345,10 @@ impl Journal for CaseJournal {
             status,
             conclusion: conclusion.clone(),
             report,
-            destinations: self.destinations.clone(),
+            destinations: self.triage.routes.destinations(
+                &opened.alert,
+                Some(conclusion.verdict).filter(|_| conclusion.failed.is_none()),
+            ),
             wants_model: self.triage.without_models && !end.degraded.is_empty(),
         };
         self.triage

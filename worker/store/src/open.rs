@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use nightshift_engine::PastCases;
 use nightshift_pipeline::{
-    Cases, DeadLetters, Feedback, Inbox, Mutes, Outbox, Places, Spending, Upkeep, Wake,
+    Cases, DeadLetters, Digests, Feedback, Inbox, Mutes, Outbox, Places, Spending, Upkeep, Wake,
 };
 
 use crate::options::Options;
@@ -19,6 +19,7 @@ pub trait Store:
     + Feedback
     + Mutes
     + Places
+    + Digests
     + Outbox
     + Spending
     + PastCases
@@ -34,6 +35,7 @@ impl<T> Store for T where
         + Feedback
         + Mutes
         + Places
+        + Digests
         + Outbox
         + Spending
         + PastCases

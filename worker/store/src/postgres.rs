@@ -12,6 +12,7 @@ mod connect;
 mod database;
 mod dead_letters;
 mod desk;
+mod digest;
 mod failure;
 mod feedback;
 mod inbox;

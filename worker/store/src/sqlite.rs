@@ -8,6 +8,7 @@ mod cases;
 mod claim;
 mod dead_letters;
 mod desk;
+mod digest;
 mod feedback;
 mod host;
 mod inbox;

@@ -2,6 +2,7 @@
 //! that can be checked.
 
 mod again;
+mod desk;
 mod events;
 mod export;
 mod feedback;
@@ -10,7 +11,9 @@ pub(super) mod verify;
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use nightshift_alert::Severity;
-use nightshift_pipeline::{CaseFilter, CaseRow, CaseStatus, CaseView, PersonVerdict, Report};
+use nightshift_pipeline::{
+    ActKind, CaseFilter, CaseRow, CaseStatus, CaseView, Desk, PersonVerdict, Report,
+};
 use serde::Serialize;
 
 use super::run::text_options;
@@ -27,6 +30,9 @@ pub(super) async fn run(app: &App, command: &Cases) -> Result<(), Exit> {
         Cases::Show(options) => show(app, options).await,
         Cases::Agree(options) => feedback::agree(app, options).await,
         Cases::Disagree(options) => feedback::disagree(app, options).await,
+        Cases::Ack(options) => desk::acknowledge(app, options).await,
+        Cases::Assign(options) => desk::assign(app, options).await,
+        Cases::Close(options) => desk::close(app, options).await,
         Cases::Retry(options) => again::retry(app, options).await,
         Cases::Cancel(options) => again::cancel(app, options).await,
         Cases::Purge(options) => purge::run(app, options).await,
@@ -145,6 +151,7 @@ struct Shown<'a> {
     sightings: &'a [nightshift_pipeline::Sighting],
     members: &'a [nightshift_pipeline::Member],
     person_verdicts: &'a [PersonVerdict],
+    desk: &'a Desk,
     deliveries: &'a [nightshift_pipeline::DeliveryRow],
     events: usize,
     unreadable: &'a Option<String>,
@@ -159,6 +166,7 @@ async fn show(app: &App, options: &CasesShow) -> Result<(), Exit> {
             sightings: &view.sightings,
             members: &view.members,
             person_verdicts: &view.person_verdicts,
+            desk: &view.desk,
             deliveries: &view.deliveries,
             events: view.events.len(),
             unreadable: &view.unreadable,
@@ -228,6 +236,13 @@ fn trace(view: &CaseView) -> String {
         ));
     }
     lines.extend(view.person_verdicts.iter().map(feedback::line));
+    // Their verdicts stand above, with the revision that they are about.
+    let others = view
+        .desk
+        .acts
+        .iter()
+        .filter(|act| !matches!(act.kind, ActKind::Agreed | ActKind::Disagreed { .. }));
+    lines.extend(others.map(desk::line));
     for delivery in &view.deliveries {
         let how = match &delivery.error {
             _ if delivery.sent >= delivery.wanted => "shown".to_owned(),

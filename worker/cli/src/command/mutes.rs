@@ -48,6 +48,7 @@ fn mute(rule: &MuteRule, until: DateTime<Utc>, why: &str, by: &str) -> Result<Ne
             account: rule.account.clone(),
             region: rule.region.clone(),
             class: rule.class.clone(),
+            ..Match::default()
         },
         severity: rule.severity,
         until,

@@ -153,6 +153,10 @@ fn check(config: &Config) -> anyhow::Result<()> {
     for destination in &config.destinations {
         destination.check()?;
     }
+    let names: Vec<&str> = config.destinations.iter().map(|one| one.name()).collect();
+    if let Some(digest) = &config.digest {
+        digest.check(&names).map_err(|problem| anyhow!(problem))?;
+    }
     check_mutes(config)?;
     check_routes(config)
 }
@@ -189,6 +193,13 @@ fn check_routes(config: &Config) -> anyhow::Result<()> {
             .profile
             .iter()
             .map(|name| (name, "profile", &profiles));
+        refuse(
+            route.profile.is_some() && route.when.is_of_the_report(),
+            format!(
+                "[[route]] {}: `verdict` and `label` pick destinations only; name its profile in a route without them",
+                index + 1
+            ),
+        )?;
         for (name, kind, known) in wanted.chain(profile) {
             refuse(
                 !known.contains(&name.as_str()),

@@ -62,6 +62,11 @@ impl Mute {
             by: self.by.clone(),
         }
         .named(name.clone());
+        if !self.when.verdict.is_empty() {
+            return Err(fault(
+                "`verdict`: what a mute hides is not triaged, and has no verdict",
+            ));
+        }
         match mute.faults().first() {
             Some(what) => Err(fault(what)),
             None => Ok(mute),

@@ -1,13 +1,15 @@
 //! What the worker runs: sources, loops, the health of models, gauges, retention.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
 use anyhow::anyhow;
 use nightshift_engine::Clock;
 use nightshift_models::KeyRef;
 use nightshift_pipeline::{
-    Cases, Delivering, InboxRoom, Intake, Outage, Source, Taking, Triaging, Upkeep, Waited,
+    Cases, Delivering, DigestPlan, InboxRoom, Intake, Outage, Source, Taking, Triaging, Upkeep,
+    Waited,
 };
 use nightshift_queue::connect;
 use nightshift_web::{Server, SourceReady};
@@ -98,7 +100,8 @@ impl App {
         };
         let models = self.connect(&patient)?;
         let profiles = self.profiles_of(&patient, &models)?;
-        let triage = self.triage_with(profiles, self.routes.clone(), None);
+        let mut triage = self.triage_with(profiles, self.routes.clone(), None);
+        triage.announcer = Some(self.store.clone());
         let mut overdue = triage.clone();
         overdue.profiles = self.profiles_of(&Overrides::default(), &models)?;
         overdue.without_models = true;
@@ -135,8 +138,22 @@ impl App {
             wake: self.store.clone(),
             meter: self.metrics.clone(),
             holder: holder.clone(),
+            digest: self.digest_at(destination.name()),
         });
         each.collect()
+    }
+
+    /// The daily digest, if it is posted at this destination.
+    fn digest_at(&self, destination: &str) -> Option<DigestPlan> {
+        let digest = self.config.digest.as_ref()?;
+        (digest.destination == destination).then(|| DigestPlan {
+            at: digest.at(),
+            zone: digest.zone(),
+            digests: self.store.clone(),
+            mutes: self.store.clone(),
+            clock: Arc::clone(&self.clock),
+            next: AtomicI64::new(0),
+        })
     }
 
     /// How much waits, read again and again: for metrics, and for the room of the inbox.

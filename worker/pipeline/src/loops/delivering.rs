@@ -9,7 +9,7 @@ use std::time::Duration;
 use nightshift_engine::{Measure, Meter};
 use tokio_util::sync::CancellationToken;
 
-use super::{PAUSE, pause, told};
+use super::{DigestPlan, PAUSE, pause, told};
 use crate::delivery::wait;
 use crate::{Cases, DeliveryError, Destination, Due, Outbox, Routes, Sent, StoreError, Wake};
 
@@ -39,6 +39,8 @@ pub struct Delivering {
     pub meter: Arc<dyn Meter>,
     /// The name of this process, unlike that of any other.
     pub holder: String,
+    /// The daily digest, where it is posted here.
+    pub digest: Option<DigestPlan>,
 }
 
 impl Delivering {
@@ -82,6 +84,12 @@ impl Delivering {
         let name = self.destination.name();
         if !self.outbox.serve(name, &self.holder, LEASE).await? {
             return Ok(false);
+        }
+        if let Some(digest) = &self.digest {
+            let (outbox, meter) = (self.outbox.as_ref(), self.meter.as_ref());
+            digest
+                .round(outbox, self.destination.as_ref(), meter)
+                .await?;
         }
         let due = self.outbox.due(name, MOST).await?;
         let any = !due.is_empty();
@@ -172,7 +180,10 @@ impl Delivering {
     /// Wishes the report at the next destination of the route.
     async fn fall_back(&self, due: &Due) -> Result<(), StoreError> {
         let view = self.cases.view(&due.case_id.0).await?;
-        let Some(next) = self.routes.after(&view.alert, self.destination.name()) else {
+        let report = view.report.filter(|report| report.failed.is_none());
+        let verdict = report.map(|report| report.verdict);
+        let refused = self.destination.name();
+        let Some(next) = self.routes.after(&view.alert, verdict, refused) else {
             return Ok(());
         };
         tracing::warn!(case = %due.case_id, destination = next, "the next destination of the route takes the report");

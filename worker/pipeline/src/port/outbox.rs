@@ -228,6 +228,12 @@ pub trait Destination: Send + Sync {
     /// When it is not shown, or not all of it.
     async fn deliver(&self, showing: &Showing) -> Result<Sent, DeliveryError>;
 
+    /// What would be sent, as the destination would get it; none where it takes reports as they stand.
+    fn preview(&self, showing: &Showing) -> Option<serde_json::Value> {
+        let _ = showing;
+        None
+    }
+
     /// Posts the digest of a day, unless it shows that already: it is looked up by its day first where it is in doubt.
     ///
     /// # Errors

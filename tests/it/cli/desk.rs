@@ -1,0 +1,139 @@
+//! What people do with cases on the command line, what is exported of it, and destinations that are tried.
+
+use nightshift_tests::Place;
+use serde_json::Value;
+
+const CONFIG: &str = "[[destination]]\nname = \"archive\"\nkind = \"file\"\npath = \"reports\"\n\
+    [[route]]\ndestinations = [\"archive\"]\n";
+
+/// A place with a configuration and the id of a triaged case.
+fn triaged() -> (Place, String) {
+    let place = Place::new().unwrap();
+    place.file("nightshift.toml", CONFIG).unwrap();
+    let finding = include_bytes!("../../fixtures/alerts/guardduty-finding.json");
+    let ran = place
+        .feed(&["run", "-", "--quiet", "--format", "json"], finding)
+        .unwrap();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let id = report["case_id"].as_str().unwrap().to_owned();
+    (place, id)
+}
+
+#[test]
+fn a_case_is_taken_given_and_closed_and_that_is_shown() {
+    let (place, id) = triaged();
+    let ran = place.run(&["cases", "ack", &id, "--by", "ana"]).unwrap();
+    assert_eq!(
+        ran.stdout,
+        format!("case {id}: acknowledged, ana has it\n"),
+        "{ran:?}"
+    );
+    let assign = [
+        "cases",
+        "assign",
+        &id,
+        "--to",
+        "bo",
+        "--by",
+        "ana",
+        "--note",
+        "your host",
+    ];
+    let ran = place.run(&assign).unwrap();
+    assert_eq!(
+        ran.stdout,
+        format!("case {id}: acknowledged, bo has it\n"),
+        "{ran:?}"
+    );
+    let close = [
+        "cases",
+        "close",
+        &id,
+        "--by",
+        "bo",
+        "--note",
+        "rebuilt \u{1b}[31m",
+        "--json",
+    ];
+    let desk: Value = serde_json::from_str(&place.run(&close).unwrap().stdout).unwrap();
+    assert_eq!(desk["status"], "closed");
+    assert_eq!(desk["acts"].as_array().unwrap().len(), 3);
+    let shown = place.run(&["cases", "show", &id]).unwrap().stdout;
+    assert!(shown.contains("ana gave it to bo: your host"), "{shown}");
+    assert!(shown.contains("bo closed it: rebuilt"), "{shown}");
+    assert!(!shown.contains('\u{1b}'), "{shown}");
+    let nobody = place.run(&["cases", "close", "zzzz"]).unwrap();
+    assert_eq!(nobody.code, Some(2), "{nobody:?}");
+}
+
+#[test]
+fn what_people_said_is_exported_a_line_each() {
+    let (place, id) = triaged();
+    let none = place.run(&["feedback", "export"]).unwrap();
+    assert_eq!((none.code, none.stdout.as_str()), (Some(0), ""), "{none:?}");
+    let disagree = [
+        "cases",
+        "disagree",
+        &id,
+        "--verdict",
+        "benign_true_positive",
+        "--note",
+        "the pen test",
+        "--by",
+        "ana",
+    ];
+    assert_eq!(place.run(&disagree).unwrap().code, Some(0));
+    let ran = place
+        .run(&["feedback", "export", "--out", "said.jsonl"])
+        .unwrap();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let text = std::fs::read_to_string(place.path().join("said.jsonl")).unwrap();
+    let line: Value = serde_json::from_str(text.trim_end()).unwrap();
+    assert_eq!(line["case_id"], id.as_str());
+    assert_eq!(line["verdict"], "benign_true_positive");
+    assert_eq!(
+        (&line["agreed"], &line["by"]),
+        (&false.into(), &"ana".into())
+    );
+    assert_eq!(line["note"], "the pen test");
+    assert_ne!(line["case_verdict"], line["verdict"]);
+    assert!(line["type"].as_str().unwrap().contains(':'));
+}
+
+#[test]
+fn a_destination_is_tried_with_a_sample_that_says_so() {
+    let (place, id) = triaged();
+    let ran = place.run(&["destinations", "test", "archive"]).unwrap();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(
+        ran.stdout
+            .starts_with("archive took the sample report test-"),
+        "{ran:?}"
+    );
+    let written = std::fs::read_dir(place.path().join("reports")).unwrap();
+    let sample = written
+        .map(|entry| entry.unwrap().path())
+        .find(|path| {
+            path.file_name()
+                .unwrap()
+                .to_string_lossy()
+                .starts_with("test-")
+        })
+        .unwrap();
+    let text = std::fs::read_to_string(sample).unwrap();
+    assert!(
+        text.contains("[SAMPLE]") && text.contains("nothing happened"),
+        "{text}"
+    );
+    let listed = place.run(&["cases", "list"]).unwrap().stdout;
+    assert!(!listed.contains("test-"), "a sample is no case");
+    let wrong = place.run(&["destinations", "test", "sock"]).unwrap();
+    assert_eq!(wrong.code, Some(2));
+    assert!(wrong.stderr.contains("there are: archive"), "{wrong:?}");
+    let none = place
+        .run(&["destinations", "preview", "archive", &id])
+        .unwrap();
+    assert_eq!(none.code, Some(2));
+    assert!(none.stderr.contains("has no preview"), "{none:?}");
+}

@@ -1,0 +1,234 @@
+//! `nightshift cases` on the command line.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use nightshift_alert::Severity;
+use nightshift_engine::Verdict;
+use nightshift_pipeline::CaseStatus;
+
+use super::Json;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Cases {
+    /// The newest cases
+    #[command(after_help = "Examples:\n  \
+        nightshift cases list --verdict true_positive\n  \
+        nightshift cases list --status queued --json")]
+    List(CasesList),
+    /// The report of a case, its trace and where it went
+    #[command(after_help = "Examples:\n  \
+        nightshift cases show k3f9             the beginning of an id is enough\n  \
+        nightshift cases show k3f9 --json | jq .report.findings\n  \
+        nightshift cases show k3f9 --events    what happened, in order")]
+    Show(CasesShow),
+    /// Say that the verdict of a case is right
+    #[command(after_help = "Example:\n  nightshift cases agree k3f9 --by ana@example.com")]
+    Agree(CasesAgree),
+    /// Say which verdict would have been right
+    #[command(after_help = "Example:\n  \
+        nightshift cases disagree k3f9 --verdict benign_true_positive --note 'the yearly pen test'\n\n\
+        The newest verdict of a person over a case counts. A benign one clears findings of the same type by the same\n\
+        actors in the same account for 90 days; another verdict of a person takes that back.")]
+    Disagree(CasesDisagree),
+    /// Say that you have a case, so that others know
+    #[command(after_help = "Example:\n  nightshift cases ack k3f9 --by ana@example.com")]
+    Ack(CasesAct),
+    /// Give a case to somebody
+    #[command(
+        after_help = "Example:\n  nightshift cases assign k3f9 --to bo@example.com --note 'your team owns the host'"
+    )]
+    Assign(CasesAssign),
+    /// Say that nothing is left to do about a case
+    #[command(
+        after_help = "Example:\n  nightshift cases close k3f9 --note 'the instance was rebuilt'\n\n\
+        Messages and tickets about it show that; a page about it is resolved."
+    )]
+    Close(CasesAct),
+    /// Triage a case again: one that failed, was called off, or whose verdict is doubted
+    #[command(
+        after_help = "Example:\n  nightshift cases retry k3f9      a worker triages it as a new revision"
+    )]
+    Retry(CasesRetry),
+    /// Call off the triage of a case that waits or runs
+    #[command(
+        after_help = "Example:\n  nightshift cases cancel k3f9 --by ana@example.com\n\n\
+        A worker that runs it stops at its next write. `nightshift cases retry` triages it all the same."
+    )]
+    Cancel(CasesCancel),
+    /// Remove cases and everything that is known of them, such as personal data
+    #[command(after_help = "Examples:\n  \
+        nightshift cases purge --account 444455556666\n  \
+        nightshift cases purge --before 2026-01-01 --yes\n\n\
+        Cases with their journals, reports and deliveries, also those that run, and the messages that they came in. What\n\
+        destinations show is not taken back. Both conditions together: only what fits both.")]
+    Purge(CasesPurge),
+    /// Write the journal of a case to a file that can be checked on any machine
+    #[command(after_help = "Examples:\n  \
+        nightshift cases export k3f9 --out k3f9.jsonl\n  \
+        nightshift cases export k3f9 | nightshift cases verify -\n\n\
+        A line per event, each chained to the one before by its hash; secrets were redacted before anything was\n\
+        written, and raw messages are never in it. All revisions, or the one that is named.")]
+    Export(CasesExport),
+    /// Check an exported journal: its chain, its verdict, every quote and exoneration
+    #[command(after_help = "Examples:\n  \
+        nightshift cases verify k3f9.jsonl\n  \
+        nightshift cases verify k3f9.jsonl --json | jq '.revisions[].violations'\n\n\
+        Needs the file and nothing else: no store, no network, no model.\n\
+        Exit codes: 0 sound, 1 something is wrong with it, 2 it cannot be read.")]
+    Verify(CasesVerify),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CasesList {
+    /// Only this status
+    #[arg(long, value_parser = status, value_name = "STATUS")]
+    pub(crate) status: Option<CaseStatus>,
+    /// Only this verdict
+    #[arg(long, value_parser = verdict, value_name = "VERDICT")]
+    pub(crate) verdict: Option<Verdict>,
+    /// Only this severity and above, as sent
+    #[arg(long, value_name = "SEVERITY")]
+    pub(crate) severity: Option<Severity>,
+    /// Only this feed
+    #[arg(long)]
+    pub(crate) feed: Option<String>,
+    /// How many at the most
+    #[arg(long, default_value_t = 50)]
+    pub(crate) limit: usize,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CasesShow {
+    /// The case's id, or a beginning of it
+    pub(crate) id: String,
+    /// The journal instead of the report, a line per event; with --json the events as they are kept
+    #[arg(long)]
+    pub(crate) events: bool,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CasesAgree {
+    /// The case's id, or a beginning of it
+    pub(crate) id: String,
+    /// Why
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pub(crate) note: String,
+    /// Who says so [default: the user of the operating system]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CasesAct {
+    /// The case's id, or a beginning of it
+    pub(crate) id: String,
+    /// Why
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pub(crate) note: String,
+    /// Who does so [default: the user of the operating system]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CasesAssign {
+    /// Who gets it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) to: String,
+    #[command(flatten)]
+    pub(crate) act: CasesAct,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CasesDisagree {
+    /// The case's id, or a beginning of it
+    pub(crate) id: String,
+    /// The right verdict
+    #[arg(long, value_parser = verdict, value_name = "VERDICT")]
+    pub(crate) verdict: Verdict,
+    /// Why
+    #[arg(long)]
+    pub(crate) note: String,
+    /// Who says so [default: the user of the operating system]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CasesRetry {
+    /// The case's id, or a beginning of it
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CasesCancel {
+    /// The case's id, or a beginning of it
+    pub(crate) id: String,
+    /// Who calls it off [default: the user of the operating system]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(group(clap::ArgGroup::new("what").required(true).multiple(true)))]
+pub(crate) struct CasesPurge {
+    /// What came before this day
+    #[arg(long, group = "what", value_name = "YYYY-MM-DD")]
+    pub(crate) before: Option<chrono::NaiveDate>,
+    /// What is about this account or project
+    #[arg(long, group = "what", value_name = "ID")]
+    pub(crate) account: Option<String>,
+    /// Do not ask
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CasesExport {
+    /// The case's id, or a beginning of it
+    pub(crate) id: String,
+    /// Only this triage of it, counted from 1
+    #[arg(long, value_name = "N")]
+    pub(crate) revision: Option<u32>,
+    /// Write to this file instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CasesVerify {
+    /// An exported journal, or `-` for standard input
+    #[arg(value_name = "FILE|-")]
+    pub(crate) file: String,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+fn status(word: &str) -> Result<CaseStatus, String> {
+    CaseStatus::parse(word)
+        .ok_or_else(|| "use queued, running, concluded, failed or cancelled".to_owned())
+}
+
+fn verdict(word: &str) -> Result<Verdict, String> {
+    Verdict::ALL
+        .into_iter()
+        .find(|verdict| verdict.as_str() == word)
+        .ok_or_else(|| {
+            "use true_positive, benign_true_positive, false_positive or inconclusive".to_owned()
+        })
+}

@@ -1,0 +1,163 @@
+//! The daily digest: when it is due, and how it is made. The delivery loop of its destination posts it, so that one
+//! process does.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use chrono::{DateTime, Days, NaiveDate, NaiveTime, TimeZone as _, Utc};
+use chrono_tz::Tz;
+use nightshift_engine::{Clock, Measure, Meter};
+
+use crate::{DeliveryError, Destination, Digest, Digests, Mutes, Outbox, StoreError};
+
+/// Between two tries of a digest that could not be posted.
+const AGAIN: Duration = Duration::from_secs(120);
+
+/// When a digest is posted, and what it is made of.
+pub struct DigestPlan {
+    /// At which hour of the day.
+    pub at: NaiveTime,
+    /// In which time zone.
+    pub zone: Tz,
+    /// What days brought.
+    pub digests: Arc<dyn Digests>,
+    /// Mutes.
+    pub mutes: Arc<dyn Mutes>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// When to look again, in seconds since 1970: nothing is asked of the store before.
+    pub next: AtomicI64,
+}
+
+/// A day between two digests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Day {
+    date: NaiveDate,
+    since: DateTime<Utc>,
+    until: DateTime<Utc>,
+    next: DateTime<Utc>,
+}
+
+impl DigestPlan {
+    /// Posts the digest of the last day, if that was not done yet. The caller serves the destination.
+    pub(super) async fn round(
+        &self,
+        outbox: &dyn Outbox,
+        destination: &dyn Destination,
+        meter: &dyn Meter,
+    ) -> Result<(), StoreError> {
+        let now = self.clock.now();
+        if now.timestamp() < self.next.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let (name, day) = (destination.name(), last(now, self.at, self.zone));
+        let Some(in_doubt) = outbox.begin_digest(name, day.date).await? else {
+            self.next.store(day.next.timestamp(), Ordering::Relaxed);
+            return Ok(());
+        };
+        let digest = self.digest(day).await?;
+        let result = destination.post_digest(&digest, in_doubt).await;
+        meter.count(&Measure::Delivery {
+            destination: name.to_owned(),
+            outcome: if result.is_ok() { "sent" } else { "failed" },
+        });
+        match result {
+            Ok(()) => tracing::info!(destination = name, day = %day.date, "the digest is posted"),
+            Err(error @ DeliveryError::Never { .. }) => {
+                tracing::error!(destination = name, day = %day.date, %error, "the digest was refused");
+            }
+            Err(error) => {
+                let again = now + AGAIN;
+                self.next.store(again.timestamp(), Ordering::Relaxed);
+                tracing::warn!(destination = name, day = %day.date, %error, "the digest was not posted");
+                return Ok(());
+            }
+        }
+        outbox.digest_posted(name, day.date).await?;
+        self.next.store(day.next.timestamp(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn digest(&self, day: Day) -> Result<Digest, StoreError> {
+        let mut digest = self.digests.brought(day.since, day.until).await?;
+        digest.set_mutes(&self.mutes.mutes().await?);
+        digest.day = day.date;
+        self.zone.name().clone_into(&mut digest.timezone);
+        Ok(digest)
+    }
+}
+
+/// The last day that is over at this time.
+fn last(now: DateTime<Utc>, at: NaiveTime, zone: Tz) -> Day {
+    let today = now.with_timezone(&zone).date_naive();
+    let is_over = moment(today, at, zone) <= now;
+    let date = if is_over { today } else { before(today) };
+    let next = date.checked_add_days(Days::new(1)).unwrap_or(date);
+    Day {
+        date,
+        since: moment(before(date), at, zone),
+        until: moment(date, at, zone),
+        next: moment(next, at, zone),
+    }
+}
+
+fn before(date: NaiveDate) -> NaiveDate {
+    date.checked_sub_days(Days::new(1)).unwrap_or(date)
+}
+
+/// This hour on this day: the first of two where clocks go back, an hour later where they go forward over it.
+fn moment(date: NaiveDate, at: NaiveTime, zone: Tz) -> DateTime<Utc> {
+    let local = date.and_time(at);
+    let later = local + chrono::Duration::hours(1);
+    let found = zone.from_local_datetime(&local).earliest();
+    found
+        .or_else(|| zone.from_local_datetime(&later).earliest())
+        .map_or_else(|| local.and_utc(), |moment| moment.to_utc())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn utc(text: &str) -> DateTime<Utc> {
+        text.parse().unwrap()
+    }
+
+    fn hour(hour: u32) -> NaiveTime {
+        NaiveTime::from_hms_opt(hour, 0, 0).unwrap()
+    }
+
+    #[test]
+    fn a_day_ends_at_its_hour_in_its_zone() {
+        let madrid = chrono_tz::Europe::Madrid;
+        let day = last(utc("2026-11-20T07:59:59Z"), hour(9), madrid);
+        assert_eq!(day.date.to_string(), "2026-11-19");
+        assert_eq!(day.until, utc("2026-11-19T08:00:00Z"));
+        let day = last(utc("2026-11-20T08:00:00Z"), hour(9), madrid);
+        assert_eq!(day.date.to_string(), "2026-11-20");
+        assert_eq!(
+            (day.since, day.next),
+            (utc("2026-11-19T08:00:00Z"), utc("2026-11-21T08:00:00Z"))
+        );
+    }
+
+    #[test]
+    fn days_on_which_clocks_change_have_23_and_25_hours() {
+        let madrid = chrono_tz::Europe::Madrid;
+        // 2026-03-29: 02:00 is 03:00. 2026-10-25: 03:00 is 02:00 again.
+        let spring = last(utc("2026-03-29T12:00:00Z"), hour(2), madrid);
+        assert_eq!(
+            (spring.since, spring.until),
+            (utc("2026-03-28T01:00:00Z"), utc("2026-03-29T01:00:00Z"))
+        );
+        let autumn = last(utc("2026-10-25T12:00:00Z"), hour(9), madrid);
+        assert_eq!(autumn.until - autumn.since, chrono::Duration::hours(25));
+        let twice = last(utc("2026-10-25T12:00:00Z"), hour(2), madrid);
+        assert_eq!(
+            twice.until,
+            utc("2026-10-25T00:00:00Z"),
+            "the first of the two"
+        );
+    }
+}

@@ -1,0 +1,100 @@
+//! What a day brought, for the digest.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use nightshift_pipeline::{DIGEST_ROWS, Digest, Digests, FeedDay, OpenCase, StoreError};
+
+use super::PostgresStore;
+use super::database::Session;
+use super::failure::Failure;
+use super::row::{count, get_severity, get_verdict, limit, to_verdict};
+
+const ARRIVED: &str = "SELECT feed, count(*), \
+         count(*) FILTER (WHERE outcome IN ('new', 'revision', 'replaced', 'resumed')), \
+         count(*) FILTER (WHERE outcome IN ('sighting', 'member')), \
+         count(*) FILTER (WHERE outcome = 'muted'), count(*) FILTER (WHERE outcome = 'set_aside') \
+     FROM arrivals WHERE received_at >= $1 AND received_at < $2 GROUP BY feed ORDER BY 2 DESC, 1";
+const VERDICTS: &str = "SELECT verdict, count(*) FROM conclusions \
+     WHERE concluded_at >= $1 AND concluded_at < $2 AND status = 'concluded' GROUP BY verdict";
+/// Failed cases, dead letters, and what the models cost.
+const SUMS: &str = "SELECT count(*) FILTER (WHERE status = 'failed'), \
+         (SELECT count(*) FROM dead_letters WHERE received_at >= $1 AND received_at < $2), \
+         coalesce(sum((report #>> '{cost,usd}')::double precision), 0) \
+     FROM conclusions WHERE concluded_at >= $1 AND concluded_at < $2";
+const OPEN: &str = "SELECT id, title, verdict, status, coalesce(assessed_severity, severity)::text, opened_at, owner, \
+         count(*) OVER () FROM cases \
+     WHERE desk <> 'closed' \
+         AND (status = 'failed' OR (status = 'concluded' AND verdict IN ('true_positive', 'inconclusive'))) \
+     ORDER BY coalesce(assessed_severity, severity) DESC, opened_at LIMIT $1";
+const UNDELIVERED: &str = "SELECT destination, count(*) FROM deliveries \
+     WHERE given_up AND wished_at >= $1 AND wished_at < $2 GROUP BY destination ORDER BY destination";
+/// Sources that brought something in the week before, and nothing since.
+const SILENT: &str = "SELECT source, max(received_at) FROM arrivals \
+     WHERE received_at >= $1::timestamptz - interval '7 days' AND received_at < $2 \
+     GROUP BY source HAVING max(received_at) < $1::timestamptz ORDER BY source";
+
+#[async_trait]
+impl Digests for PostgresStore {
+    async fn brought(
+        &self,
+        since: DateTime<Utc>,
+        until: DateTime<Utc>,
+    ) -> Result<Digest, StoreError> {
+        self.look("read what a day brought", |session| async move {
+            brought(&session, since, until).await
+        })
+        .await
+    }
+}
+
+async fn brought(
+    session: &Session,
+    since: DateTime<Utc>,
+    until: DateTime<Utc>,
+) -> Result<Digest, Failure> {
+    let mut digest = Digest {
+        since,
+        until,
+        ..Digest::default()
+    };
+    for row in session.rows(ARRIVED, [&since, &until]).await? {
+        digest.arrived.push(FeedDay {
+            feed: row.try_get(0)?,
+            alerts: count(&row, 1)?,
+            triaged: count(&row, 2)?,
+            repeated: count(&row, 3)?,
+            muted: count(&row, 4)?,
+            set_aside: count(&row, 5)?,
+        });
+    }
+    for row in session.rows(VERDICTS, [&since, &until]).await? {
+        digest
+            .verdicts
+            .push((get_verdict(&row, 0)?, count(&row, 1)?));
+    }
+    digest.in_order();
+    if let Some(row) = session.row(SUMS, [&since, &until]).await? {
+        digest.failed = count(&row, 0)?;
+        digest.dead_letters = count(&row, 1)?;
+        digest.cost_usd = row.try_get(2)?;
+    }
+    for row in session.rows(OPEN, [&limit(DIGEST_ROWS)]).await? {
+        let status: &str = row.try_get(3)?;
+        digest.open_total = count(&row, 7)?;
+        digest.open.push(OpenCase {
+            case_id: row.try_get(0)?,
+            title: row.try_get(1)?,
+            verdict: to_verdict(row.try_get(2)?).filter(|_| status != "failed"),
+            severity: get_severity(&row, 4)?,
+            since: row.try_get(5)?,
+            owner: row.try_get(6)?,
+        });
+    }
+    for row in session.rows(UNDELIVERED, [&since, &until]).await? {
+        digest.undelivered.push((row.try_get(0)?, count(&row, 1)?));
+    }
+    for row in session.rows(SILENT, [&since, &until]).await? {
+        digest.silent.push((row.try_get(0)?, row.try_get(1)?));
+    }
+    Ok(digest)
+}

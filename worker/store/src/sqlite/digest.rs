@@ -1,0 +1,122 @@
+//! What a day brought, for the digest.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Duration, Utc};
+use nightshift_pipeline::{DIGEST_ROWS, Digest, Digests, FeedDay, OpenCase, StoreError};
+use rusqlite::{Connection, Row, params};
+
+use super::SqliteStore;
+use super::row::{get_severity, get_time, get_verdict, time, to_verdict};
+use super::thread::Failure;
+
+const ARRIVED: &str = "SELECT feed, count(*), sum(outcome IN ('new', 'revision', 'replaced', 'resumed')), \
+         sum(outcome IN ('sighting', 'member')), sum(outcome = 'muted'), sum(outcome = 'set_aside') \
+     FROM arrivals WHERE received_at >= ?1 AND received_at < ?2 GROUP BY feed ORDER BY 2 DESC, 1";
+const VERDICTS: &str = "SELECT verdict, count(*) FROM conclusions WHERE concluded_at >= ?1 AND concluded_at < ?2 \
+         AND json_extract(report, '$.status') = 'concluded' GROUP BY verdict";
+/// Failed cases, dead letters, and what the models cost.
+const SUMS: &str = "SELECT coalesce(sum(json_extract(report, '$.status') = 'failed'), 0), \
+         (SELECT count(*) FROM dead_letters WHERE received_at >= ?1 AND received_at < ?2), \
+         coalesce(sum(json_extract(report, '$.cost.usd')), 0.0) \
+     FROM conclusions WHERE concluded_at >= ?1 AND concluded_at < ?2";
+const OPEN: &str = "SELECT id, title, verdict, status, coalesce(assessed_severity, severity), opened_at, owner, \
+         count(*) OVER () FROM cases \
+     WHERE desk <> 'closed' \
+         AND (status = 'failed' OR (status = 'concluded' AND verdict IN ('true_positive', 'inconclusive'))) \
+     ORDER BY coalesce(assessed_severity, severity) DESC, opened_at LIMIT ?1";
+const UNDELIVERED: &str = "SELECT destination, count(*) FROM deliveries \
+     WHERE given_up = 1 AND wished_at >= ?1 AND wished_at < ?2 GROUP BY destination ORDER BY destination";
+/// Sources that brought something in the week before, and nothing since.
+const SILENT: &str = "SELECT source, max(received_at) FROM arrivals WHERE received_at >= ?3 AND received_at < ?2 \
+     GROUP BY source HAVING max(received_at) < ?1 ORDER BY source";
+
+#[async_trait]
+impl Digests for SqliteStore {
+    async fn brought(
+        &self,
+        since: DateTime<Utc>,
+        until: DateTime<Utc>,
+    ) -> Result<Digest, StoreError> {
+        self.thread
+            .run("read what a day brought", move |connection| {
+                brought(connection, since, until)
+            })
+            .await
+    }
+}
+
+fn brought(
+    connection: &Connection,
+    since: DateTime<Utc>,
+    until: DateTime<Utc>,
+) -> Result<Digest, Failure> {
+    let (from, to) = (time(since), time(until));
+    let mut digest = Digest {
+        since,
+        until,
+        ..Digest::default()
+    };
+    digest.arrived = connection
+        .prepare_cached(ARRIVED)?
+        .query_map([&from, &to], feed_day)?
+        .collect::<Result<_, _>>()?;
+    digest.verdicts = connection
+        .prepare_cached(VERDICTS)?
+        .query_map([&from, &to], |row| {
+            Ok((get_verdict(row, 0)?, number(row, 1)?))
+        })?
+        .collect::<Result<_, _>>()?;
+    digest.in_order();
+    (digest.failed, digest.dead_letters, digest.cost_usd) = connection
+        .prepare_cached(SUMS)?
+        .query_row([&from, &to], |row| {
+            Ok((number(row, 0)?, number(row, 1)?, row.get(2)?))
+        })?;
+    let most = i64::try_from(DIGEST_ROWS).unwrap_or(i64::MAX);
+    let mut statement = connection.prepare_cached(OPEN)?;
+    let mut rows = statement.query([most])?;
+    while let Some(row) = rows.next()? {
+        digest.open_total = number(row, 7)?;
+        digest.open.push(open_case(row)?);
+    }
+    digest.undelivered = connection
+        .prepare_cached(UNDELIVERED)?
+        .query_map([&from, &to], |row| Ok((row.get(0)?, number(row, 1)?)))?
+        .collect::<Result<_, _>>()?;
+    let week = time(since - Duration::days(7));
+    digest.silent = connection
+        .prepare_cached(SILENT)?
+        .query_map(params![from, to, week], |row| {
+            Ok((row.get(0)?, get_time(row, 1)?))
+        })?
+        .collect::<Result<_, _>>()?;
+    Ok(digest)
+}
+
+fn number(row: &Row<'_>, column: usize) -> Result<u64, rusqlite::Error> {
+    let number: i64 = row.get(column)?;
+    Ok(u64::try_from(number).unwrap_or_default())
+}
+
+fn feed_day(row: &Row<'_>) -> Result<FeedDay, rusqlite::Error> {
+    Ok(FeedDay {
+        feed: row.get(0)?,
+        alerts: number(row, 1)?,
+        triaged: number(row, 2)?,
+        repeated: number(row, 3)?,
+        muted: number(row, 4)?,
+        set_aside: number(row, 5)?,
+    })
+}
+
+fn open_case(row: &Row<'_>) -> Result<OpenCase, rusqlite::Error> {
+    let (verdict, status): (Option<String>, String) = (row.get(2)?, row.get(3)?);
+    Ok(OpenCase {
+        case_id: row.get(0)?,
+        title: row.get(1)?,
+        verdict: to_verdict(verdict.as_deref()).filter(|_| status != "failed"),
+        severity: get_severity(row, 4)?,
+        since: get_time(row, 5)?,
+        owner: row.get(6)?,
+    })
+}
