@@ -1,11 +1,17 @@
-//! The Helm chart, rendered by Helm itself with every set of values in `helm/nightshift/ci`.
+//! What it is run with: the Helm chart, rendered by Helm itself with every set of values in `helm/nightshift/ci`, alert rules
+//! and dashboards, and the files of `deploy/`.
 //!
-//! `tests/services` installs Helm and the schemas of Kubernetes; where they are not these tests are ignored. No cluster
-//! is asked: what Kubernetes takes is what its published schemas take.
+//! `tests/services` installs Helm, the schemas of Kubernetes, Prometheus and the other programs that judge here; where one is
+//! not, its tests are ignored. No cluster is asked: what Kubernetes takes is what its published schemas take.
 
 mod chart;
+mod dashboards;
+mod declared;
+mod live;
 mod pods;
+mod promql;
 mod refused;
+mod rules;
 mod secrets;
 
 use std::io::Write as _;
@@ -21,7 +27,7 @@ use serde_json::Value;
 )]
 fn named(variable: &str) -> PathBuf {
     let path = std::env::var_os(variable).filter(|path| !path.is_empty());
-    path.unwrap_or_else(|| panic!("{variable} is not set; tests/services installs Helm"))
+    path.unwrap_or_else(|| panic!("{variable} is not set; tests/services sets it"))
         .into()
 }
 
