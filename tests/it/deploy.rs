@@ -8,10 +8,13 @@ mod chart;
 mod dashboards;
 mod declared;
 mod live;
+mod network;
+mod operators;
 mod pods;
 mod promql;
 mod refused;
 mod rules;
+mod scaling;
 mod secrets;
 
 use std::io::Write as _;
@@ -46,7 +49,7 @@ fn sets() -> Vec<(String, PathBuf)> {
         })
         .collect();
     sets.sort();
-    assert!(sets.len() >= 3, "{sets:?}");
+    assert!(sets.len() >= 6, "{sets:?}");
     sets
 }
 
@@ -63,13 +66,19 @@ fn helm(command: &[&str], options: &[&str]) -> Output {
         .unwrap()
 }
 
-/// What Helm makes with these options: objects that Kubernetes would take.
+/// What Helm makes with these options.
 fn rendered(options: &[&str]) -> Vec<Value> {
+    read(options, &[])
+}
+
+/// The same, checked against the schemas of these versions of Kubernetes.
+fn read(options: &[&str], versions: &[&str]) -> Vec<Value> {
     let made = helm(&["template", "night", "--namespace", "security"], options);
     assert!(made.status.success(), "{options:?}: {made:?}");
     let script = nightshift_tests::root().join("tests/support/kubernetes/objects.py");
     let mut check = Command::new(named("NIGHTSHIFT_TEST_HELM_PYTHON"))
         .arg(script)
+        .args(versions)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -98,6 +107,13 @@ fn of_set(name: &str) -> Vec<Value> {
 /// All objects of a kind.
 fn kind<'a>(objects: &'a [Value], kind: &str) -> Vec<&'a Value> {
     objects.iter().filter(|one| one["kind"] == kind).collect()
+}
+
+/// The configuration that the chart makes, where it makes one.
+fn configuration(objects: &[Value]) -> Option<&str> {
+    let maps = kind(objects, "ConfigMap");
+    let mut texts = maps.iter().map(|map| &map["data"]["nightshift.toml"]);
+    texts.find_map(Value::as_str)
 }
 
 /// Everything that runs: the pods of the workers and of the migration.

@@ -12,6 +12,7 @@ use tokio_postgres::NoTls;
 
 use super::declared::declared;
 use super::promql::undeclared;
+use super::scaling::queries;
 use super::{folder, list, named};
 
 /// The dashboards by the names of their files.
@@ -184,4 +185,19 @@ async fn the_database_takes_every_query() {
         }
     }
     assert!(ran >= 10, "{ran}");
+}
+
+#[cfg_attr(
+    not(all(has_services, has_helm)),
+    ignore = "needs PostgreSQL, RabbitMQ and Helm: run tests/services"
+)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_database_takes_what_keda_asks() {
+    let (client, _connections) = migrated().await;
+    let queries = queries();
+    assert!(!queries.is_empty());
+    for query in queries {
+        let row = client.query_one(&*query, &[]).await.unwrap();
+        assert_eq!(row.get::<_, i64>(0), 0);
+    }
 }
