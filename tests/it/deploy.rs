@@ -7,6 +7,7 @@
 mod chart;
 mod dashboards;
 mod declared;
+mod files;
 mod live;
 mod network;
 mod operators;
@@ -14,6 +15,7 @@ mod pods;
 mod promql;
 mod refused;
 mod rules;
+mod samples;
 mod scaling;
 mod secrets;
 
