@@ -12,8 +12,8 @@ done
 while [ "$sent" -lt "$MANY" ]; do
     for file in "$folder"/*.json; do
         [ "$sent" -lt "$MANY" ] || break
-        # Ids of findings are long and hexadecimal; what is in base64 (Pub/Sub) stays as it is, and is a sighting.
-        payload=$(sed -E "s/\"([iI]d|uid)\": *\"([^\"]*[0-9a-f-]{30})\"/\"\1\": \"\2-$sent\"/g" "$file" | base64 | tr -d '\n')
+        # Ids and names of findings end in long hexadecimal numbers; what is in base64 (Pub/Sub) stays as it is, and is a sighting.
+        payload=$(sed -E "s/\"([iI]d|uid|[aA]rn)\": *\"([^\"]*[0-9a-f-]{30})\"/\"\1\": \"\2-$sent\"/g" "$file" | base64 | tr -d '\n')
         curl --silent --show-error --fail --output /dev/null \
             --header 'content-type: application/json' \
             --data "{\"properties\":{\"delivery_mode\":2},\"routing_key\":\"$QUEUE\",\"payload_encoding\":\"base64\",\"payload\":\"$payload\"}" \

@@ -91,12 +91,12 @@ fn panels_have_ids_of_their_own_and_do_not_lie_on_one_another() {
 
 #[test]
 fn datasources_are_chosen_by_variables() {
+    let uid = Regex::new(r#""uid":"([^"]*)""#).unwrap();
     for (name, dashboard) in dashboards() {
         let variables: Vec<_> = list(&dashboard["templating"]["list"])
             .iter()
             .map(|one| format!("${{{}}}", one["name"].as_str().unwrap()))
             .collect();
-        let uid = Regex::new(r#""uid":"([^"]*)""#).unwrap();
         for found in uid.captures_iter(&dashboard["panels"].to_string()) {
             assert!(
                 variables.contains(&found[1].to_owned()),

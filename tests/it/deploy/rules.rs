@@ -33,8 +33,8 @@ fn rules() -> BTreeMap<String, String> {
 fn query(rule: &str) -> String {
     let (_, rest) = rule.split_once("expr: ").unwrap();
     let end = Regex::new(r"\n        (?:for|labels):").unwrap();
-    let end = end.find(rest).unwrap().start();
-    rest[..end].trim_start_matches("|-\n").to_owned()
+    let query = end.split(rest).next().unwrap();
+    query.trim_start_matches("|-\n").to_owned()
 }
 
 /// The sections of the runbook that are about an alert.
@@ -99,13 +99,13 @@ fn every_rule_has_its_section_in_the_runbook_and_every_section_its_rule() {
         rules.keys().collect::<BTreeSet<_>>(),
         sections.keys().collect::<BTreeSet<_>>()
     );
+    let severity = Regex::new(r"severity: (page|ticket)\n").unwrap();
     for (name, rule) in &rules {
         let url = format!(
             "runbook_url: docs/runbook.md#{}\n",
             name.to_ascii_lowercase()
         );
         assert!(rule.contains(&url), "{name}: {rule}");
-        let severity = Regex::new(r"severity: (page|ticket)\n").unwrap();
         let severity = &severity.captures(rule).unwrap()[1];
         let section = &sections[name];
         assert!(section.starts_with(&format!("`{severity}`. ")), "{name}");
