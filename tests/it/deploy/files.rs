@@ -226,3 +226,57 @@ fn the_unit_gives_the_worker_time_to_drain() {
     let compose = text("deploy/compose.yaml");
     assert!(compose.contains("stop_grace_period: 20s"));
 }
+
+#[test]
+fn terraform_finds_its_files_formatted_where_it_is_installed() {
+    let run = Command::new("terraform")
+        .args(["fmt", "-check", "-diff", "deploy/gcp"])
+        .current_dir(root())
+        .output();
+    let Ok(run) = run else {
+        println!("skipped: terraform is not installed");
+        return;
+    };
+    assert!(run.status.success(), "{run:?}");
+}
+
+#[test]
+fn the_script_for_google_cloud_makes_what_terraform_makes() {
+    let endpoint = "https://nightshift.example.com/v1/alerts/pubsub";
+    let ran = Command::new("bash")
+        .arg(root().join("deploy/gcp/scc.sh"))
+        .args(["123456789012", "security-tools", endpoint])
+        .env("DRY_RUN", "1")
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    let said = String::from_utf8(ran.stdout).unwrap();
+    for what in [
+        "topics create nightshift-scc ",
+        "topics create nightshift-scc-dead-letters ",
+        "subscriptions create nightshift-scc ",
+        "--max-delivery-attempts 10",
+        &format!("--push-auth-token-audience {endpoint}"),
+        "scc notifications create nightshift ",
+        "--role roles/pubsub.publisher",
+        "--role roles/pubsub.subscriber",
+    ] {
+        assert!(said.contains(what), "{what}: {said}");
+    }
+    let filter = |text: &str, begin: &str| {
+        let (_, rest) = text.split_once(begin).unwrap();
+        rest.lines()
+            .next()
+            .unwrap()
+            .replace(['\\', '\'', '"', '='], "")
+    };
+    let ours = filter(&text("deploy/gcp/scc.sh"), "FILTER=");
+    let terraform = filter(&text("deploy/gcp/scc.tf"), "default     = \"state");
+    assert_eq!(ours, format!("state{terraform}"));
+    let refused = Command::new("bash")
+        .arg(root().join("deploy/gcp/scc.sh"))
+        .args(["organizations/1", "p"])
+        .output()
+        .unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+}
