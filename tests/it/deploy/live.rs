@@ -78,7 +78,7 @@ impl Prometheus {
         let place = tempfile::tempdir().unwrap();
         let config = place.path().join("prometheus.yml");
         let text = format!(
-            "global: {{scrape_interval: 250ms, scrape_timeout: 250ms, evaluation_interval: 500ms}}\n\
+            "global: {{scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 500ms}}\n\
              rule_files: ['{}']\n\
              scrape_configs: [{{job_name: nightshift, static_configs: [{{targets: ['{target}']}}]}}]\n",
             folder().join("files/alerts.yaml").display()
