@@ -1,4 +1,4 @@
-//! Tells the tests at compile time whether the model providers' SDKs, Helm, PostgreSQL and RabbitMQ are there: tests that
+//! Tells the tests at compile time which of the programs and services that `tests/services` installs are there: tests that
 //! need them are ignored where they are not, and so are counted as skipped and not as passed.
 
 #[expect(
@@ -16,6 +16,13 @@ fn main() {
             &["NIGHTSHIFT_TEST_POSTGRES", "NIGHTSHIFT_TEST_RABBITMQ"],
             "has_services",
         ),
+        (
+            &["NIGHTSHIFT_TEST_PROMETHEUS", "NIGHTSHIFT_TEST_PROMTOOL"],
+            "has_prometheus",
+        ),
+        (&["NIGHTSHIFT_TEST_GRAFANA_PYTHON"], "has_grafana"),
+        (&["NIGHTSHIFT_TEST_CFN_LINT"], "has_cfn_lint"),
+        (&["NIGHTSHIFT_TEST_CHECK_JSONSCHEMA"], "has_schemas"),
     ] {
         println!("cargo::rustc-check-cfg=cfg({name})");
         for variable in variables {

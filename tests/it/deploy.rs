@@ -1,11 +1,22 @@
-//! The Helm chart, rendered by Helm itself with every set of values in `helm/nightshift/ci`.
+//! What it is run with: the Helm chart, rendered by Helm itself with every set of values in `helm/nightshift/ci`, alert rules
+//! and dashboards, and the files of `deploy/`.
 //!
-//! `tests/services` installs Helm and the schemas of Kubernetes; where they are not these tests are ignored. No cluster
-//! is asked: what Kubernetes takes is what its published schemas take.
+//! `tests/services` installs Helm, the schemas of Kubernetes, Prometheus and the other programs that judge here; where one is
+//! not, its tests are ignored. No cluster is asked: what Kubernetes takes is what its published schemas take.
 
 mod chart;
+mod dashboards;
+mod declared;
+mod files;
+mod live;
+mod network;
+mod operators;
 mod pods;
+mod promql;
 mod refused;
+mod rules;
+mod samples;
+mod scaling;
 mod secrets;
 
 use std::io::Write as _;
@@ -21,7 +32,7 @@ use serde_json::Value;
 )]
 fn named(variable: &str) -> PathBuf {
     let path = std::env::var_os(variable).filter(|path| !path.is_empty());
-    path.unwrap_or_else(|| panic!("{variable} is not set; tests/services installs Helm"))
+    path.unwrap_or_else(|| panic!("{variable} is not set; tests/services sets it"))
         .into()
 }
 
@@ -40,7 +51,7 @@ fn sets() -> Vec<(String, PathBuf)> {
         })
         .collect();
     sets.sort();
-    assert!(sets.len() >= 3, "{sets:?}");
+    assert!(sets.len() >= 6, "{sets:?}");
     sets
 }
 
@@ -57,13 +68,19 @@ fn helm(command: &[&str], options: &[&str]) -> Output {
         .unwrap()
 }
 
-/// What Helm makes with these options: objects that Kubernetes would take.
+/// What Helm makes with these options.
 fn rendered(options: &[&str]) -> Vec<Value> {
+    read(options, &[])
+}
+
+/// The same, checked against the schemas of these versions of Kubernetes.
+fn read(options: &[&str], versions: &[&str]) -> Vec<Value> {
     let made = helm(&["template", "night", "--namespace", "security"], options);
     assert!(made.status.success(), "{options:?}: {made:?}");
     let script = nightshift_tests::root().join("tests/support/kubernetes/objects.py");
     let mut check = Command::new(named("NIGHTSHIFT_TEST_HELM_PYTHON"))
         .arg(script)
+        .args(versions)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -92,6 +109,13 @@ fn of_set(name: &str) -> Vec<Value> {
 /// All objects of a kind.
 fn kind<'a>(objects: &'a [Value], kind: &str) -> Vec<&'a Value> {
     objects.iter().filter(|one| one["kind"] == kind).collect()
+}
+
+/// The configuration that the chart makes, where it makes one.
+fn configuration(objects: &[Value]) -> Option<&str> {
+    let maps = kind(objects, "ConfigMap");
+    let mut texts = maps.iter().map(|map| &map["data"]["nightshift.toml"]);
+    texts.find_map(Value::as_str)
 }
 
 /// Everything that runs: the pods of the workers and of the migration.

@@ -25,6 +25,49 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{ include "nightshift.selector" . }}
 {{- end -}}
 
+{{- /* What finds the pods of the workers, whatever part they do, and not that of the migration. */ -}}
+{{- define "nightshift.workers" -}}
+{{ include "nightshift.selector" . }}
+nightshift/role: worker
+{{- end -}}
+
+{{- /* The Deployments, as JSON: {"all": [{name, component, only, replicas, resources, pages}]}. Every process does `web` too:
+without it nobody would answer probes and Prometheus. */ -}}
+{{- define "nightshift.deployments" -}}
+{{- $name := include "nightshift.fullname" . -}}
+{{- $all := list -}}
+{{- if eq .Values.mode "together" -}}
+{{- $only := list -}}
+{{- if .Values.only -}}
+{{- $only = append .Values.only "web" -}}
+{{- end -}}
+{{- $all = append $all (dict "name" $name "component" "worker" "only" $only "replicas" .Values.replicas "resources" .Values.resources "pages" .Values.web.exposed) -}}
+{{- else -}}
+{{- if .Values.only -}}
+{{- fail "only: with mode apart, say which of components are enabled" -}}
+{{- end -}}
+{{- range $part := list "intake" "triage" "delivery" "web" -}}
+{{- $own := get $.Values.components $part -}}
+{{- if $own.enabled -}}
+{{- $is_web := eq $part "web" -}}
+{{- $all = append $all (dict "name" (printf "%s-%s" $name $part) "component" $part "only" (ternary (list "web") (list $part "web") $is_web) "replicas" $own.replicas "resources" (default $.Values.resources $own.resources) "pages" (and $is_web $.Values.web.exposed)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- dict "all" $all | toJson -}}
+{{- end -}}
+
+{{- /* Whether the number of a Deployment's pods is left to something else: "true" or nothing. Call with root and component. */ -}}
+{{- define "nightshift.isScaled" -}}
+{{- $scaling := .root.Values.autoscaling -}}
+{{- $takes := or $scaling.keda.sqs $scaling.keda.rabbitmq -}}
+{{- if eq $scaling.kind "hpa" -}}
+{{- if has .component (list "worker" "triage") -}}true{{- end -}}
+{{- else if eq $scaling.kind "keda" -}}
+{{- if or (has .component (list "worker" "triage")) (and (eq .component "intake") $takes) -}}true{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "nightshift.serviceAccount" -}}
 {{- if .Values.serviceAccount.create -}}
 {{- default (include "nightshift.fullname" .) .Values.serviceAccount.name -}}
@@ -62,6 +105,9 @@ securityContext:
   fsGroup: 10001
   seccompProfile:
     type: RuntimeDefault
+{{- with .root.Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
 {{- with .root.Values.nodeSelector }}
 nodeSelector:
   {{- toYaml . | nindent 2 }}
@@ -100,9 +146,13 @@ volumes:
   - name: tmp
     emptyDir:
       sizeLimit: 256Mi
+  {{- with .root.Values.extraVolumes }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
 {{- end -}}
 
-{{- /* Everything of a container but its name, arguments, ports and probes. */ -}}
+{{- /* Everything of a container but its name, arguments, ports and probes. Call with root, secret, resources, and pages:
+whether the pages are for others than the pod itself. */ -}}
 {{- define "nightshift.container" -}}
 image: {{ printf "%s:%s" .root.Values.image.repository (default .root.Chart.AppVersion .root.Values.image.tag) }}
 imagePullPolicy: {{ .root.Values.image.pullPolicy }}
@@ -128,7 +178,7 @@ env:
   - name: NIGHTSHIFT__WEB__METRICS_LISTEN
     value: 0.0.0.0:{{ .root.Values.web.metricsPort }}
   - name: NIGHTSHIFT__WEB__LISTEN
-    value: {{ ternary "0.0.0.0" "127.0.0.1" .root.Values.web.exposed }}:{{ .root.Values.web.port }}
+    value: {{ ternary "0.0.0.0" "127.0.0.1" .pages }}:{{ .root.Values.web.port }}
   {{- with .root.Values.env }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
@@ -150,6 +200,14 @@ volumeMounts:
     mountPath: /var/lib/nightshift
   - name: tmp
     mountPath: /tmp
+  {{- range .root.Values.extraVolumeMounts }}
+  - name: {{ .name }}
+    mountPath: {{ .mountPath }}
+    {{- with .subPath }}
+    subPath: {{ . }}
+    {{- end }}
+    readOnly: true
+  {{- end }}
 resources:
-  {{- toYaml .root.Values.resources | nindent 2 }}
+  {{- toYaml .resources | nindent 2 }}
 {{- end -}}

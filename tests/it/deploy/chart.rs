@@ -1,8 +1,9 @@
 //! The chart as a whole: Helm's own check, versions, the migration before the workers, and a configuration that the program takes.
 
 use nightshift_tests::Place;
+use regex::Regex;
 
-use super::{all, folder, helm, kind, list, of_set, sets};
+use super::{all, configuration, folder, helm, kind, list, of_set, read, sets};
 
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
@@ -13,6 +14,21 @@ fn helm_finds_nothing_to_complain_of() {
         let said = String::from_utf8_lossy(&linted.stdout);
         assert!(linted.status.success(), "{name}: {said}");
         assert!(!said.contains("[WARNING]"), "{name}: {said}");
+    }
+}
+
+/// The oldest version of Kubernetes that the chart says it works with, the newest there is a schema of, and one between.
+const KUBERNETES: [&str; 3] = ["1.25", "1.31", "1.37"];
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn kubernetes_takes_what_is_made() {
+    let chart = std::fs::read_to_string(folder().join("Chart.yaml")).unwrap();
+    let oldest = format!("kubeVersion: \">={}.0-0\"", KUBERNETES[0]);
+    assert!(chart.contains(&oldest), "{chart}");
+    for (name, path) in sets() {
+        let objects = read(&["--values", path.to_str().unwrap()], &KUBERNETES);
+        assert!(objects.len() >= 4, "{name}");
     }
 }
 
@@ -41,7 +57,9 @@ fn the_schema_is_brought_up_to_date_before_workers_start() {
                 .starts_with("postgres://")
         });
         let jobs = kind(&objects, "Job");
-        assert_eq!(jobs.len(), usize::from(on_postgres), "{name}");
+        // Elsewhere another release on the same database migrates it.
+        let is_ours = on_postgres && name != "own-configuration";
+        assert_eq!(jobs.len(), usize::from(is_ours), "{name}");
         for job in jobs {
             let hooks = &job["metadata"]["annotations"]["helm.sh/hook"];
             assert_eq!(hooks, "pre-install,pre-upgrade", "{name}");
@@ -68,32 +86,103 @@ fn the_schema_is_brought_up_to_date_before_workers_start() {
 
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
-fn the_role_of_aws_is_the_service_accounts() {
-    let objects = of_set("postgres-sqs");
-    let account = kind(&objects, "ServiceAccount")[0];
-    assert_eq!(
-        account["metadata"]["annotations"]["eks.amazonaws.com/role-arn"],
-        "arn:aws:iam::111122223333:role/nightshift"
-    );
-    let pod = &kind(&objects, "Deployment")[0]["spec"]["template"]["spec"];
-    assert_eq!(pod["serviceAccountName"], account["metadata"]["name"]);
+fn the_identity_at_a_cloud_is_the_service_accounts() {
+    for (set, key, identity) in [
+        (
+            "postgres-sqs",
+            "eks.amazonaws.com/role-arn",
+            "arn:aws:iam::111122223333:role/nightshift",
+        ),
+        (
+            "own-configuration",
+            "iam.gke.io/gcp-service-account",
+            "nightshift@example-project.iam.gserviceaccount.com",
+        ),
+    ] {
+        let objects = of_set(set);
+        let account = kind(&objects, "ServiceAccount")[0];
+        assert_eq!(account["metadata"]["annotations"][key], identity);
+        for deployment in kind(&objects, "Deployment") {
+            let pod = &deployment["spec"]["template"]["spec"];
+            assert_eq!(pod["serviceAccountName"], account["metadata"]["name"]);
+        }
+    }
 }
 
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
-fn the_program_takes_the_configuration_and_the_variables_of_the_chart() {
-    for set in ["defaults", "trial"] {
+fn parts_are_together_or_apart_and_nothing_is_left_out() {
+    for (set, wanted) in [
+        ("defaults", &["night-nightshift: "][..]),
+        ("own-configuration", &["night-nightshift: intake,web"]),
+        (
+            "postgres-sqs",
+            &[
+                "night-nightshift-delivery: delivery,web",
+                "night-nightshift-intake: intake,web",
+                "night-nightshift-triage: triage,web",
+                "night-nightshift-web: web",
+            ],
+        ),
+        (
+            "apart-hpa",
+            &[
+                "night-nightshift-intake: intake,web",
+                "night-nightshift-triage: triage,web",
+                "night-nightshift-web: web",
+            ],
+        ),
+    ] {
         let objects = of_set(set);
-        let mut place = Place::new().unwrap();
-        let text = kind(&objects, "ConfigMap")[0]["data"]["nightshift.toml"].as_str();
-        let file = place.file("etc/nightshift.toml", text.unwrap()).unwrap();
-        let pod = &kind(&objects, "Deployment")[0]["spec"]["template"]["spec"];
-        for variable in list(&pod["containers"][0]["env"]) {
-            let value = variable["value"].as_str().unwrap();
-            place.set(variable["name"].as_str().unwrap(), value);
+        let mut made: Vec<String> = kind(&objects, "Deployment")
+            .into_iter()
+            .map(|one| {
+                let arguments = list(&one["spec"]["template"]["spec"]["containers"][0]["args"]);
+                let only = arguments.iter().position(|one| *one == "--only");
+                let only = only.map_or("", |at| arguments[at + 1].as_str().unwrap());
+                format!("{}: {only}", one["metadata"]["name"].as_str().unwrap())
+            })
+            .collect();
+        made.sort();
+        assert_eq!(made, wanted, "{set}");
+    }
+}
+
+/// Where the chart mounts secrets.
+const SECRETS: &str = "/run/secrets/nightshift/";
+
+/// A folder with all secrets that a text names as files, and the text with that folder.
+fn with_secrets(place: &Place, text: &str) -> String {
+    let name = Regex::new(r"file:/run/secrets/nightshift/([-._a-zA-Z0-9]+)").unwrap();
+    for found in name.captures_iter(text) {
+        let secret = "whsec_c2VjcmV0IG9mIHRoZSB0ZXN0cyBhbG9uZQ==";
+        place
+            .file(&format!("secrets/{}", &found[1]), secret)
+            .unwrap();
+    }
+    text.replace(SECRETS, &format!("{}/secrets/", place.path().display()))
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn the_program_takes_the_configuration_and_the_variables_of_every_set() {
+    for (set, objects) in all() {
+        // Without one it is made by others: what the chart says in variables must be right all the same.
+        let text = configuration(&objects).unwrap_or_default();
+        assert_eq!(text.is_empty(), set == "own-configuration", "{set}");
+        for deployment in kind(&objects, "Deployment") {
+            let mut place = Place::new().unwrap();
+            let text = with_secrets(&place, text);
+            let file = place.file("etc/nightshift.toml", text).unwrap();
+            let pod = &deployment["spec"]["template"]["spec"];
+            for variable in list(&pod["containers"][0]["env"]) {
+                let value = with_secrets(&place, variable["value"].as_str().unwrap());
+                place.set(variable["name"].as_str().unwrap(), &value);
+            }
+            place.set("ANTHROPIC_API_KEY", "only-a-test");
+            let file = file.to_str().unwrap();
+            let ran = place.run(&["--config", file, "config", "check"]).unwrap();
+            assert_eq!(ran.code, Some(0), "{set}: {ran:?}");
         }
-        let file = file.to_str().unwrap();
-        let ran = place.run(&["--config", file, "config", "check"]).unwrap();
-        assert_eq!(ran.code, Some(0), "{set}: {ran:?}");
     }
 }

@@ -1,8 +1,8 @@
 //! What a pod may do and how it is looked after.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{all, kind, list, of_set, pods};
+use super::{all, kind, list, pods};
 
 /// Seconds that the worker takes to drain.
 const DRAIN_SECS: u64 = 10;
@@ -57,46 +57,104 @@ fn the_image_is_that_of_this_version() {
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
 fn workers_are_asked_for_health_where_they_listen_and_have_time_to_drain() {
     for (name, objects) in all() {
-        let pod = &kind(&objects, "Deployment")[0]["spec"]["template"]["spec"];
-        let grace = pod["terminationGracePeriodSeconds"].as_u64().unwrap();
-        assert!(grace > DRAIN_SECS, "{name}: {grace}");
-        let container = &pod["containers"][0];
-        for (probe, path) in [("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")] {
-            let asked = json!({"path": path, "port": "metrics"});
-            assert_eq!(container[probe]["httpGet"], asked, "{name}");
+        for deployment in kind(&objects, "Deployment") {
+            let pod = &deployment["spec"]["template"]["spec"];
+            let grace = pod["terminationGracePeriodSeconds"].as_u64().unwrap();
+            assert!(grace > DRAIN_SECS, "{name}: {grace}");
+            let container = &pod["containers"][0];
+            for (probe, path) in [("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")] {
+                let asked = json!({"path": path, "port": "metrics"});
+                assert_eq!(container[probe]["httpGet"], asked, "{name}");
+            }
+            let ports = list(&container["ports"]);
+            let port = ports.iter().find(|port| port["name"] == "metrics").unwrap();
+            let listen = format!("0.0.0.0:{}", port["containerPort"]);
+            let variable = json!({"name": "NIGHTSHIFT__WEB__METRICS_LISTEN", "value": listen});
+            assert!(list(&container["env"]).contains(&variable), "{name}");
+            // Without the part `web` nobody would answer the probes.
+            let arguments: Vec<_> = list(&container["args"]).iter().collect();
+            if let Some(only) = arguments.iter().position(|one| *one == "--only") {
+                let parts = arguments[only + 1].as_str().unwrap();
+                assert!(parts.split(',').any(|part| part == "web"), "{name}");
+            }
         }
-        let ports = list(&container["ports"]);
-        let port = ports.iter().find(|port| port["name"] == "metrics").unwrap();
-        let listen = format!("0.0.0.0:{}", port["containerPort"]);
-        let variable = json!({"name": "NIGHTSHIFT__WEB__METRICS_LISTEN", "value": listen});
-        assert!(list(&container["env"]).contains(&variable), "{name}");
-        // Without the part `web` nobody would answer the probes.
-        let arguments: Vec<_> = list(&container["args"]).iter().collect();
-        if let Some(only) = arguments.iter().position(|one| *one == "--only") {
-            assert_eq!(arguments[only + 1], "intake,triage,web", "{name}");
+    }
+}
+
+/// Whether a selector finds the pods of a Deployment or a Job.
+fn finds(selector: &Value, maker: &Value) -> bool {
+    let labels = &maker["spec"]["template"]["metadata"]["labels"];
+    let selector = selector.as_object().unwrap();
+    selector.iter().all(|(key, value)| labels[key] == *value)
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn services_find_the_workers_that_listen_and_not_the_migration() {
+    for (name, objects) in all() {
+        let mut with_pages = 0;
+        for service in kind(&objects, "Service") {
+            let selector = &service["spec"]["selector"];
+            assert!(
+                !kind(&objects, "Job")
+                    .into_iter()
+                    .any(|job| finds(selector, job))
+            );
+            let port = list(&service["spec"]["ports"])[0].clone();
+            let found: Vec<_> = kind(&objects, "Deployment")
+                .into_iter()
+                .filter(|one| finds(selector, one))
+                .collect();
+            for one in &found {
+                let container = &one["spec"]["template"]["spec"]["containers"][0];
+                let mut ports = list(&container["ports"]).iter();
+                assert!(ports.any(|own| own["name"] == port["targetPort"]), "{name}");
+            }
+            if port["name"] == "metrics" {
+                assert_eq!(found.len(), kind(&objects, "Deployment").len(), "{name}");
+            } else {
+                assert_eq!(found.len(), 1, "{name}");
+                with_pages += 1;
+            }
+        }
+        let is_exposed = ["postgres-rabbitmq", "apart-hpa"].contains(&name.as_str());
+        assert_eq!(with_pages, usize::from(is_exposed), "{name}");
+    }
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn pages_are_for_others_only_where_they_are_exposed() {
+    for (name, objects) in all() {
+        for deployment in kind(&objects, "Deployment") {
+            let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+            let is_open = list(&container["ports"])
+                .iter()
+                .any(|one| one["name"] == "web");
+            let listen = list(&container["env"])
+                .iter()
+                .find(|one| one["name"] == "NIGHTSHIFT__WEB__LISTEN")
+                .unwrap();
+            let address = if is_open {
+                "0.0.0.0:8080"
+            } else {
+                "127.0.0.1:8080"
+            };
+            assert_eq!(listen["value"], address, "{name}");
         }
     }
 }
 
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
-fn the_service_finds_the_workers_and_not_the_migration() {
+fn selectors_of_deployments_find_their_own_pods_alone() {
     for (name, objects) in all() {
-        let service = &kind(&objects, "Service")[0]["spec"];
-        let selector = service["selector"].as_object().unwrap();
-        let is_found = |one: &serde_json::Value| {
-            let labels = &one["spec"]["template"]["metadata"]["labels"];
-            selector.iter().all(|(key, value)| labels[key] == *value)
-        };
-        let deployment = kind(&objects, "Deployment")[0];
-        assert!(is_found(deployment), "{name}");
-        assert!(!kind(&objects, "Job").into_iter().any(is_found), "{name}");
-        let own = list(&deployment["spec"]["template"]["spec"]["containers"][0]["ports"]);
-        for port in list(&service["ports"]) {
-            let target = &port["targetPort"];
-            assert!(own.iter().any(|one| one["name"] == *target), "{name}");
+        let deployments = kind(&objects, "Deployment");
+        for one in &deployments {
+            let selector = &one["spec"]["selector"]["matchLabels"];
+            let found = deployments.iter().filter(|other| finds(selector, other));
+            assert_eq!(found.count(), 1, "{name}");
+            assert!(finds(selector, one), "{name}");
         }
     }
-    let service = &kind(&of_set("postgres-rabbitmq"), "Service")[0]["spec"].clone();
-    assert_eq!(list(&service["ports"])[1]["port"], 8080);
 }

@@ -11,6 +11,9 @@ fn refused(options: &[&str]) -> String {
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
 fn what_cannot_work_is_refused() {
+    let store = "store.url=postgres://u@h/d";
+    let queue = "autoscaling.keda.rabbitmq[0].queue=q,autoscaling.keda.rabbitmq[0].messagesPerReplica=1,\
+                 autoscaling.keda.rabbitmq[0].hostKey=k";
     for (options, says) in [
         (
             &["--set", "replicas=2"][..],
@@ -30,6 +33,33 @@ fn what_cannot_work_is_refused() {
             "terminationGracePeriodSeconds",
         ),
         (&["--set", "web.port=80"], "web.port"),
+        (
+            &["--set", "mode=apart"],
+            "set store.url to a PostgreSQL database",
+        ),
+        (
+            &["--set", "autoscaling.kind=hpa"],
+            "set store.url to a PostgreSQL database",
+        ),
+        (
+            &["--set", &format!("{store},mode=apart,only={{intake}}")],
+            "which of components are enabled",
+        ),
+        (
+            &["--set", &format!("{store},networkPolicy.enabled=true")],
+            "networkPolicy.egress: workers would reach neither",
+        ),
+        (
+            &["--set", &format!("{store},autoscaling.kind=keda,{queue}")],
+            "autoscaling.keda: there is no Secret",
+        ),
+        (
+            &[
+                "--set",
+                "prometheusRule.enabled=true,prometheusRule.without={NightshiftAbsnt}",
+            ],
+            "there is no alert NightshiftAbsnt",
+        ),
     ] {
         let said = refused(options);
         assert!(said.contains(says), "{options:?}: {said}");

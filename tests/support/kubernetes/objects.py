@@ -1,13 +1,38 @@
-"""Reads the objects that Helm made, checks each against the schema of Kubernetes, and prints them as one JSON list.
+"""Reads the objects that Helm made, and prints them as one JSON list. Keys that stand twice are errors.
 
-Keys that the schema does not know and keys that stand twice are errors: Kubernetes drops the former in silence.
+With versions of Kubernetes as arguments each object is checked against the schemas of all of them; keys that a schema does
+not know are errors then, for Kubernetes drops them in silence. Objects of operators have no schema there: CUSTOM says
+which keys those may have that the chart makes.
 """
 
 import json
 import sys
 
-import kubernetes_validate
 import yaml
+
+TRIGGER = {"type": str, "metadata": {str: str}, "authenticationRef": {"name": str}}
+SECRET = {"parameter": str, "name": str, "key": str}
+RULE = {"alert": str, "expr": str, "for": str, "labels": {str: str}, "annotations": {str: str}}
+# Of each kind the keys of `spec` that the operator knows, as far as they are used: a type, [what a list holds], or a mapping.
+CUSTOM = {
+    ("keda.sh/v1alpha1", "ScaledObject"): {
+        "scaleTargetRef": {"name": str},
+        "minReplicaCount": int,
+        "maxReplicaCount": int,
+        "pollingInterval": int,
+        "fallback": {"failureThreshold": int, "replicas": int},
+        "triggers": [TRIGGER],
+    },
+    ("keda.sh/v1alpha1", "TriggerAuthentication"): {
+        "secretTargetRef": [SECRET],
+        "podIdentity": {"provider": str, "identityOwner": str},
+    },
+    ("monitoring.coreos.com/v1", "ServiceMonitor"): {
+        "selector": {"matchLabels": {str: str}},
+        "endpoints": [{"port": str, "path": str, "interval": str}],
+    },
+    ("monitoring.coreos.com/v1", "PrometheusRule"): {"groups": [{"name": str, "rules": [RULE]}]},
+}
 
 
 class Strict(yaml.SafeLoader):
@@ -21,7 +46,36 @@ class Strict(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+def fits(value, shape, path):
+    """Ends the program where a value has not the shape."""
+    if isinstance(shape, list):
+        assert isinstance(value, list) and value, f"{path} is no list of anything: {value!r}"
+        for number, one in enumerate(value):
+            fits(one, shape[0], f"{path}/{number}")
+    elif isinstance(shape, dict):
+        assert isinstance(value, dict) and value, f"{path} holds nothing: {value!r}"
+        for key, one in value.items():
+            assert key in shape or str in shape, f"{path} knows no {key}"
+            fits(one, shape.get(key, shape.get(str)), f"{path}/{key}")
+    else:
+        assert type(value) is shape, f"{path} is no {shape.__name__}: {value!r}"
+
+
+def check(it, versions):
+    """Ends the program where Kubernetes or an operator would not take an object."""
+    import kubernetes_validate  # takes its time
+
+    kind = (it["apiVersion"], it["kind"])
+    if kind in CUSTOM:
+        assert set(it) == {"apiVersion", "kind", "metadata", "spec"}, f"{kind}: {sorted(it)}"
+        fits(it["spec"], CUSTOM[kind], f"{it['kind']} {it['metadata']['name']}")
+        return
+    for version in versions:
+        kubernetes_validate.validate(it, version, strict=True)
+
+
 objects = [it for it in yaml.load_all(sys.stdin, Strict) if it is not None]
-for it in objects:
-    kubernetes_validate.validate(it, kubernetes_validate.latest_version(), strict=True)
+if sys.argv[1:]:
+    for it in objects:
+        check(it, sys.argv[1:])
 json.dump(objects, sys.stdout)

@@ -1,0 +1,24 @@
+#!/bin/sh
+# Puts sample alerts into a queue of RabbitMQ by its management interface: the files of /alerts, over and over, each time
+# under another id, so that they are alerts of their own.
+#
+# RABBITMQ  http://USER:PASSWORD@HOST:15672      QUEUE  its name      MANY  how many      ALERTS  the folder with the files
+set -eu
+folder=${ALERTS:-/alerts}
+sent=0
+until curl --silent --fail --output /dev/null "$RABBITMQ/api/queues/%2F/$QUEUE"; do
+    sleep 1
+done
+while [ "$sent" -lt "$MANY" ]; do
+    for file in "$folder"/*.json; do
+        [ "$sent" -lt "$MANY" ] || break
+        # Ids and names of findings end in long hexadecimal numbers; what is in base64 (Pub/Sub) stays as it is, and is a sighting.
+        payload=$(sed -E "s/\"([iI]d|uid|[aA]rn)\": *\"([^\"]*[0-9a-f-]{30})\"/\"\1\": \"\2-$sent\"/g" "$file" | base64 | tr -d '\n')
+        curl --silent --show-error --fail --output /dev/null \
+            --header 'content-type: application/json' \
+            --data "{\"properties\":{\"delivery_mode\":2},\"routing_key\":\"$QUEUE\",\"payload_encoding\":\"base64\",\"payload\":\"$payload\"}" \
+            "$RABBITMQ/api/exchanges/%2F/amq.default/publish"
+        sent=$((sent + 1))
+    done
+done
+echo "$sent sample alerts are in the queue $QUEUE"

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Findings of Security Command Center -> Pub/Sub -> intake, as deploy/gcp/scc.tf has it, with gcloud alone.
+#
+#   deploy/gcp/scc.sh ORGANIZATION PROJECT [https://nightshift.example.com/v1/alerts/pubsub]
+#
+# Without an address the subscription waits to be pulled from. What is there already is left as it is, so that it can be run
+# again. DRY_RUN=1 only prints what it would run.
+set -euo pipefail
+
+readonly FILTER='state = "ACTIVE" AND NOT mute = "MUTED" AND (finding_class = "THREAT" OR finding_class = "TOXIC_COMBINATION")'
+readonly TOPIC=nightshift-scc DEAD=nightshift-scc-dead-letters CONFIG=nightshift
+
+main() {
+    if [[ $# -lt 2 || $# -gt 3 || ! $1 =~ ^[0-9]+$ || (${3:-} != "" && $3 != https://*) ]]; then
+        sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0" >&2
+        exit 2
+    fi
+    local organization=$1 project=$2 endpoint=${3:-}
+    local number agent scc
+    number=$(ask gcloud projects describe "$project" --format 'value(projectNumber)')
+    agent=serviceAccount:service-$number@gcp-sa-pubsub.iam.gserviceaccount.com
+
+    for topic in "$TOPIC" "$DEAD"; do
+        there gcloud pubsub topics describe "$topic" --project "$project" ||
+            run gcloud pubsub topics create "$topic" --project "$project"
+    done
+    there gcloud pubsub subscriptions describe "$DEAD" --project "$project" ||
+        run gcloud pubsub subscriptions create "$DEAD" --project "$project" --topic "$DEAD" \
+            --message-retention-duration 7d --expiration-period never
+
+    local push=()
+    if [[ -n $endpoint ]]; then
+        local account=nightshift-push@$project.iam.gserviceaccount.com
+        there gcloud iam service-accounts describe "$account" --project "$project" ||
+            run gcloud iam service-accounts create nightshift-push --project "$project" \
+                --display-name "Pub/Sub pushes findings to Nightshift"
+        push=(--push-endpoint "$endpoint" --push-auth-service-account "$account" --push-auth-token-audience "$endpoint")
+    fi
+    there gcloud pubsub subscriptions describe "$TOPIC" --project "$project" ||
+        run gcloud pubsub subscriptions create "$TOPIC" --project "$project" --topic "$TOPIC" --ack-deadline 60 \
+            --message-retention-duration 7d --expiration-period never --min-retry-delay 1s --max-retry-delay 600s \
+            --dead-letter-topic "$DEAD" --max-delivery-attempts 10 "${push[@]}"
+
+    # Pub/Sub itself moves what nobody takes.
+    run gcloud pubsub topics add-iam-policy-binding "$DEAD" --project "$project" \
+        --member "$agent" --role roles/pubsub.publisher
+    run gcloud pubsub subscriptions add-iam-policy-binding "$TOPIC" --project "$project" \
+        --member "$agent" --role roles/pubsub.subscriber
+
+    there gcloud scc notifications describe "$CONFIG" --organization "$organization" --location global ||
+        run gcloud scc notifications create "$CONFIG" --organization "$organization" --location global \
+            --pubsub-topic "projects/$project/topics/$TOPIC" --filter "$FILTER"
+    scc=$(ask gcloud scc notifications describe "$CONFIG" --organization "$organization" --location global \
+        --format 'value(serviceAccount)')
+    run gcloud pubsub topics add-iam-policy-binding "$TOPIC" --project "$project" \
+        --member "serviceAccount:$scc" --role roles/pubsub.publisher
+    echo "findings come to the subscription projects/$project/subscriptions/$TOPIC"
+}
+
+run() {
+    if [[ -n ${DRY_RUN:-} ]]; then
+        printf '%q ' "$@" && echo
+    else
+        "$@" >/dev/null
+    fi
+}
+
+there() { [[ -z ${DRY_RUN:-} ]] && "$@" >/dev/null 2>&1; }
+
+ask() {
+    if [[ -n ${DRY_RUN:-} ]]; then
+        echo UNKNOWN
+    else
+        "$@"
+    fi
+}
+
+main "$@"

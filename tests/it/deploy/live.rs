@@ -1,0 +1,203 @@
+//! A worker that has done some work, scraped by a real Prometheus that has our rules: everything that is declared is there,
+//! with its type, and everything that dashboards and rules ask has an answer.
+
+use std::net::TcpListener;
+use std::process::Stdio;
+use std::time::Duration;
+
+use nightshift_tests::{Place, Running, root};
+use reqwest::Url;
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+
+use super::dashboards::{asked, dashboards};
+use super::declared::declared;
+use super::promql::selectors;
+use super::{folder, list, named};
+
+/// How long what was asked for may take to be scraped twice.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What no run brings about as it should be: values that series have only when something is broken.
+const ONLY_WHEN_BROKEN: [(&str, &str); 2] = [
+    ("nightshift_cases_total", "failed"),
+    ("nightshift_tool_calls_total", "error|timeout"),
+];
+
+/// A worker with the registers of the demo, a destination that works and one that does not, and a model that nobody asks.
+fn configuration(secret: &str) -> String {
+    let demo = std::fs::read_to_string(root().join("deploy/demo/nightshift.toml")).unwrap();
+    let here = format!("path = \"{}/deploy/demo/", root().display());
+    format!(
+        "log = {{ level = \"warn,nightshift_pipeline=info\", format = \"text\" }}\n\
+         web = {{ listen = \"127.0.0.1:0\" }}\n\
+         [[source]]\nname = \"drop\"\nkind = \"spool\"\ndir = \"spool\"\n\
+         [[destination]]\nname = \"files\"\nkind = \"file\"\npath = \"reports\"\nformat = \"json\"\n\
+         [[destination]]\nname = \"away\"\nkind = \"webhook\"\nurl = \"http://127.0.0.1:1/\"\nsecret = \"file:{secret}\"\n\
+         [[model]]\nname = \"main\"\nprovider = \"openai\"\nmodel = \"gpt-5\"\nbase_url = \"http://127.0.0.1:1/v1\"\n\
+         api_key = \"none\"\n\
+         [[profile]]\nname = \"default\"\nanalyst = \"playbook\"\n\
+         [[route]]\ndestinations = [\"files\", \"away\"]\n{}",
+        demo.replace("path = \"", &here)
+    )
+}
+
+/// The worker after the night of the demo, and where it can be scraped.
+fn worker(place: &mut Place) -> (Running, String) {
+    let secret = place.file("secret", "whsec_c2VjcmV0IG9mIHRoZSB0ZXN0cyBhbG9uZQ==");
+    let config = configuration(secret.unwrap().to_str().unwrap());
+    place.file("nightshift.toml", config).unwrap();
+    let mut messages = 0;
+    for alert in std::fs::read_dir(root().join("deploy/demo/alerts")).unwrap() {
+        let alert = alert.unwrap();
+        let name = format!("spool/new/{}", alert.file_name().to_str().unwrap());
+        let bytes = std::fs::read(alert.path()).unwrap();
+        place.file(&name, bytes).unwrap();
+        messages += 1;
+    }
+    let mut worker = place.start(&["worker"]).unwrap();
+    let line = worker.until("the cases are on http://");
+    let (_, address) = line.split_once("http://").unwrap();
+    let address = address.trim_end_matches('/').to_owned();
+    worker.until_many("report shown", messages);
+    (worker, address)
+}
+
+/// A Prometheus of this test's own.
+struct Prometheus {
+    address: String,
+    /// Killed when it is dropped.
+    _child: Child,
+    _folder: TempDir,
+}
+
+impl Prometheus {
+    async fn scraping(target: &str) -> Self {
+        let place = tempfile::tempdir().unwrap();
+        let config = place.path().join("prometheus.yml");
+        let text = format!(
+            "global: {{scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 500ms}}\n\
+             rule_files: ['{}']\n\
+             scrape_configs: [{{job_name: nightshift, static_configs: [{{targets: ['{target}']}}]}}]\n",
+            folder().join("files/alerts.yaml").display()
+        );
+        std::fs::write(&config, text).unwrap();
+        // It cannot be told to take a free one: somebody else may take this one meanwhile, and then this test fails by name.
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = free.local_addr().unwrap().to_string();
+        drop(free);
+        let mut child = Command::new(named("NIGHTSHIFT_TEST_PROMETHEUS"))
+            .arg(format!("--config.file={}", config.display()))
+            .arg(format!("--storage.tsdb.path={}", place.path().display()))
+            .arg(format!("--web.listen-address={address}"))
+            .stderr(Stdio::piped())
+            .stdout(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut said = Vec::new();
+        loop {
+            let line = lines.next_line().await.unwrap();
+            let line = line.unwrap_or_else(|| panic!("it does not start: {said:#?}"));
+            if line.contains("Server is ready to receive web requests") {
+                break;
+            }
+            said.push(line);
+        }
+        Self {
+            address,
+            _child: child,
+            _folder: place,
+        }
+    }
+
+    async fn get(&self, path: &str, parameters: &[(&str, &str)]) -> Value {
+        let url = format!("http://{}/api/v1/{path}", self.address);
+        let url = Url::parse_with_params(&url, parameters).unwrap();
+        let answer = reqwest::get(url).await.unwrap().text().await.unwrap();
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(answer["status"], "success", "{parameters:?}: {answer}");
+        answer["data"].clone()
+    }
+
+    /// Waits until a query has an answer.
+    async fn answers(&self, query: &str) -> bool {
+        let asking = async {
+            let mut looks = tokio::time::interval(Duration::from_millis(100));
+            loop {
+                looks.tick().await;
+                let found = self.get("query", &[("query", query)]).await;
+                if !list(&found["result"]).is_empty() {
+                    return;
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, asking).await.is_ok()
+    }
+}
+
+#[cfg_attr(not(has_prometheus), ignore = "tests/services installs prometheus")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_prometheus_has_all_metrics_and_an_answer_to_each_question() {
+    let mut place = Place::new().unwrap();
+    let (_worker, address) = worker(&mut place);
+    let prometheus = Prometheus::scraping(&address).await;
+    assert!(prometheus.answers("count_over_time(up[1m]) >= 3").await);
+
+    for (name, metric) in declared() {
+        let known = prometheus.get("metadata", &[("metric", &name)]).await;
+        let sort = &known[&name][0]["type"];
+        assert_eq!(sort, metric.sort, "{name}: {known}");
+        assert_ne!(known[&name][0]["help"], "", "{name}");
+        let ending = if metric.sort == "histogram" {
+            "_bucket"
+        } else {
+            ""
+        };
+        let series = format!("{name}{ending}");
+        assert!(prometheus.answers(&series).await, "no {series}");
+    }
+
+    for (name, dashboard) in dashboards() {
+        for (panel, query, _) in asked(&dashboard, "expr") {
+            let query = query
+                .replace("$job", ".*")
+                .replace("$__rate_interval", "1m")
+                .replace("$__range", "1h");
+            assert!(!query.contains('$'), "{query}");
+            assert!(prometheus.answers(&query).await, "{name}, {panel}: {query}");
+        }
+    }
+
+    let groups = prometheus.get("rules", &[]).await;
+    let rules = list(&groups["groups"])
+        .iter()
+        .flat_map(|one| list(&one["rules"]));
+    let mut checked = 0;
+    for rule in rules {
+        assert_ne!(rule["health"], "err", "{rule}");
+        for (series, matchers) in selectors(rule["query"].as_str().unwrap()) {
+            let is_rare = |(_, value): &(String, String)| {
+                ONLY_WHEN_BROKEN.contains(&(series.as_str(), value.as_str()))
+            };
+            if matchers.iter().any(is_rare) {
+                continue;
+            }
+            let matchers: Vec<_> = matchers
+                .iter()
+                .map(|(label, value)| format!("{label}=~\"{value}\""))
+                .collect();
+            let query = format!("{series}{{{}}}", matchers.join(","));
+            assert!(
+                prometheus.answers(&query).await,
+                "{}: {query}",
+                rule["name"]
+            );
+            checked += 1;
+        }
+    }
+    assert!(checked > 15, "{checked}");
+}

@@ -1,0 +1,141 @@
+//! The alert rules: each is tried by `promtool`, asks what is declared, and has its section in the runbook.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use nightshift_tests::{Place, root};
+use regex::Regex;
+
+use super::declared::declared;
+use super::promql::undeclared;
+use super::{folder, named};
+
+fn text(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap()
+}
+
+/// The rules as they stand in the file, by name.
+fn rules() -> BTreeMap<String, String> {
+    let file = text("helm/nightshift/files/alerts.yaml");
+    let rules: BTreeMap<_, _> = file
+        .split("- alert: ")
+        .skip(1)
+        .map(|rule| {
+            let (name, rest) = rule.split_once('\n').unwrap();
+            (name.to_owned(), rest.to_owned())
+        })
+        .collect();
+    assert!(rules.len() > 10, "the search is broken: {rules:?}");
+    rules
+}
+
+/// The query of a rule, on one line or on several.
+fn query(rule: &str) -> String {
+    let (_, rest) = rule.split_once("expr: ").unwrap();
+    let end = Regex::new(r"\n        (?:for|labels):").unwrap();
+    let query = end.split(rest).next().unwrap();
+    query.trim_start_matches("|-\n").to_owned()
+}
+
+/// The sections of the runbook that are about an alert.
+fn sections() -> BTreeMap<String, String> {
+    let runbook = text("docs/runbook.md");
+    let sections = runbook.split("\n## ").skip(1);
+    sections
+        .map(|section| {
+            let (name, rest) = section.split_once('\n').unwrap();
+            (name.to_owned(), rest.trim_start().to_owned())
+        })
+        .collect()
+}
+
+#[test]
+#[cfg_attr(not(has_prometheus), ignore = "tests/services installs prometheus")]
+fn promtool_takes_the_rules_and_each_fires_when_it_should() {
+    let files = folder().join("files");
+    for arguments in [
+        ["check", "rules", "alerts.yaml"],
+        ["test", "rules", "alerts.test.yaml"],
+    ] {
+        let ran = Command::new(named("NIGHTSHIFT_TEST_PROMTOOL"))
+            .args(arguments)
+            .current_dir(&files)
+            .output()
+            .unwrap();
+        assert!(
+            ran.status.success(),
+            "{arguments:?}: {}{}",
+            String::from_utf8_lossy(&ran.stdout),
+            String::from_utf8_lossy(&ran.stderr)
+        );
+    }
+}
+
+#[test]
+fn every_rule_is_seen_to_fire() {
+    let tests = text("helm/nightshift/files/alerts.test.yaml");
+    let fires = |name: &String| tests.contains(&format!("alertname=\"{name}\""));
+    let never: Vec<_> = rules().into_keys().filter(|name| !fires(name)).collect();
+    assert_eq!(never, Vec::<String>::new());
+}
+
+#[test]
+fn rules_ask_only_what_is_declared() {
+    let declared = declared();
+    let wrong: Vec<_> = rules()
+        .iter()
+        .flat_map(|(name, rule)| {
+            let wrong = undeclared(&query(rule), rule, &declared);
+            wrong.into_iter().map(move |what| format!("{name}: {what}"))
+        })
+        .collect();
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+#[test]
+fn every_rule_has_its_section_in_the_runbook_and_every_section_its_rule() {
+    let (rules, sections) = (rules(), sections());
+    assert_eq!(
+        rules.keys().collect::<BTreeSet<_>>(),
+        sections.keys().collect::<BTreeSet<_>>()
+    );
+    let severity = Regex::new(r"severity: (page|ticket)\n").unwrap();
+    for (name, rule) in &rules {
+        let url = format!(
+            "runbook_url: docs/runbook.md#{}\n",
+            name.to_ascii_lowercase()
+        );
+        assert!(rule.contains(&url), "{name}: {rule}");
+        let severity = &severity.captures(rule).unwrap()[1];
+        let section = &sections[name];
+        assert!(section.starts_with(&format!("`{severity}`. ")), "{name}");
+        for part in ["**Look**", "**Mend**"] {
+            let is_there = section.contains(part) || section.contains(&part.to_lowercase());
+            assert!(is_there, "{name}: {part}");
+        }
+    }
+}
+
+#[test]
+fn the_commands_of_the_runbook_are_those_of_the_program() {
+    let place = Place::new().unwrap();
+    let runbook = text("docs/runbook.md");
+    let command = Regex::new(r"(?:`|\n)nightshift ([a-z][^`\n|]*)").unwrap();
+    let mut tried = 0;
+    for found in command.captures_iter(&runbook) {
+        // N stands for a number. What `--help` comes after is read first, and refused where it is none of the program's.
+        let arguments = found[1].split_whitespace().collect::<Vec<_>>();
+        let told = arguments.iter().filter(|one| **one != "--help");
+        let mut asked: Vec<&str> = told
+            .map(|one| if *one == "N" { "1" } else { one })
+            .collect();
+        asked.push("--help");
+        let ran = place.run(&asked).unwrap();
+        assert_eq!(ran.code, Some(0), "{arguments:?}: {ran:?}");
+        for flag in asked.iter().filter(|one| one.starts_with("--")) {
+            assert!(ran.stdout.contains(*flag), "{arguments:?}: {flag}");
+        }
+        tried += 1;
+    }
+    assert!(tried > 10, "the search is broken: {tried}");
+}

@@ -1,0 +1,76 @@
+//! The script that puts sample alerts into the queue of compose, against something that answers as RabbitMQ's management
+//! interface does.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::extract::{Json, State};
+use axum::http::StatusCode;
+use axum::routing::{get, post};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use nightshift_tests::root;
+use serde_json::{Value, json};
+use tokio::process::Command;
+use tokio::task::JoinSet;
+
+#[derive(Clone, Default)]
+struct Broker {
+    asked: Arc<Mutex<u32>>,
+    sent: Arc<Mutex<Vec<Value>>>,
+}
+
+/// The queue is there when it is asked for the second time: until then the worker has not made it.
+async fn queue(State(broker): State<Broker>) -> StatusCode {
+    let mut asked = broker.asked.lock().unwrap();
+    *asked += 1;
+    if *asked > 1 {
+        StatusCode::OK
+    } else {
+        StatusCode::NOT_FOUND
+    }
+}
+
+async fn publish(State(broker): State<Broker>, Json(message): Json<Value>) -> Json<Value> {
+    broker.sent.lock().unwrap().push(message);
+    Json(json!({"routed": true}))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn as_many_samples_as_were_asked_for_come_and_most_are_alerts_of_their_own() {
+    let broker = Broker::default();
+    let routes = Router::new()
+        .route("/api/queues/%2F/alerts", get(queue))
+        .route("/api/exchanges/%2F/amq.default/publish", post(publish))
+        .with_state(broker.clone());
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move { axum::serve(listener, routes).await });
+    let ran = Command::new("sh")
+        .arg(root().join("deploy/compose/send.sh"))
+        .env("RABBITMQ", format!("http://nightshift:pw@{address}"))
+        .env("QUEUE", "alerts")
+        .env("MANY", "25")
+        .env("ALERTS", root().join("deploy/demo/alerts"))
+        .output()
+        .await
+        .unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    let sent = broker.sent.lock().unwrap();
+    assert_eq!(sent.len(), 25);
+    let mut bodies = BTreeSet::new();
+    for message in &*sent {
+        assert_eq!(message["routing_key"], "alerts");
+        assert_eq!(message["payload_encoding"], "base64");
+        let payload = message["payload"].as_str().unwrap();
+        bodies.insert(STANDARD.decode(payload).unwrap());
+    }
+    assert!(bodies.len() >= 18, "{}", bodies.len());
+    // But for the one that is cut on purpose all are still JSON.
+    let broken = bodies
+        .iter()
+        .filter(|body| serde_json::from_slice::<Value>(body).is_err());
+    assert!(broken.count() <= 3);
+}

@@ -1,0 +1,155 @@
+//! How many workers there are, and what happens to them when nodes are drained.
+
+use serde_json::Value;
+
+use super::{all, kind, list, of_set};
+
+/// Names of the Deployments that an object of this kind scales.
+fn scaled(objects: &[Value], scaler: &str) -> Vec<String> {
+    let names = kind(objects, scaler).into_iter();
+    let mut names: Vec<_> = names
+        .map(|one| {
+            one["spec"]["scaleTargetRef"]["name"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        })
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn one_thing_alone_says_how_many_pods_there_are() {
+    for (set, scaler, wanted) in [
+        ("defaults", "ScaledObject", &[][..]),
+        ("postgres-rabbitmq", "ScaledObject", &["night-nightshift"]),
+        (
+            "postgres-sqs",
+            "ScaledObject",
+            &["night-nightshift-intake", "night-nightshift-triage"],
+        ),
+        (
+            "apart-hpa",
+            "HorizontalPodAutoscaler",
+            &["night-nightshift-triage"],
+        ),
+    ] {
+        let objects = of_set(set);
+        assert_eq!(scaled(&objects, scaler), wanted, "{set}");
+        for deployment in kind(&objects, "Deployment") {
+            let name = deployment["metadata"]["name"].as_str().unwrap();
+            let is_scaled = wanted.contains(&name);
+            assert_eq!(
+                deployment["spec"]["replicas"].is_null(),
+                is_scaled,
+                "{set}: {name}"
+            );
+        }
+    }
+}
+
+/// Types of the triggers of each ScaledObject, and what they prove themselves with.
+fn triggers(objects: &[Value]) -> Vec<(String, String)> {
+    let scaled = kind(objects, "ScaledObject").into_iter();
+    scaled
+        .flat_map(|one| list(&one["spec"]["triggers"]))
+        .map(|trigger| {
+            let word = |value: &Value| value.as_str().unwrap().to_owned();
+            (
+                word(&trigger["type"]),
+                word(&trigger["authenticationRef"]["name"]),
+            )
+        })
+        .collect()
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn keda_asks_the_database_and_the_brokers_with_credentials_that_are_there() {
+    for (set, wanted) in [
+        (
+            "postgres-rabbitmq",
+            &[
+                ("postgresql", "night-nightshift-database"),
+                ("rabbitmq", "night-nightshift-rabbitmq-rabbitmq-management"),
+                ("rabbitmq", "night-nightshift-rabbitmq-rabbitmq-management"),
+            ][..],
+        ),
+        (
+            "postgres-sqs",
+            &[
+                ("aws-sqs-queue", "night-nightshift-aws"),
+                ("postgresql", "night-nightshift-database"),
+            ],
+        ),
+    ] {
+        let objects = of_set(set);
+        let made = triggers(&objects);
+        let made: Vec<_> = made
+            .iter()
+            .map(|(kind, auth)| (kind.as_str(), auth.as_str()))
+            .collect();
+        assert_eq!(made, wanted, "{set}");
+        let known = kind(&objects, "TriggerAuthentication");
+        let mut known: Vec<_> = known
+            .iter()
+            .map(|one| one["metadata"]["name"].as_str().unwrap())
+            .collect();
+        known.sort_unstable();
+        let mut used: Vec<_> = made.iter().map(|(_, auth)| *auth).collect();
+        used.sort_unstable();
+        used.dedup();
+        assert_eq!(known, used, "{set}");
+    }
+}
+
+/// What KEDA asks the database, of each set.
+pub(super) fn queries() -> Vec<String> {
+    let sets = all();
+    let scaled = sets
+        .iter()
+        .flat_map(|(_, objects)| kind(objects, "ScaledObject"));
+    let triggers = scaled.flat_map(|one| list(&one["spec"]["triggers"]));
+    triggers
+        .filter_map(|trigger| trigger["metadata"]["query"].as_str().map(str::to_owned))
+        .collect()
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn drained_nodes_take_one_worker_at_a_time_and_workers_are_spread() {
+    for (name, objects) in all() {
+        let deployments = kind(&objects, "Deployment");
+        let budgets = kind(&objects, "PodDisruptionBudget");
+        assert_eq!(budgets.len(), deployments.len(), "{name}");
+        for deployment in deployments {
+            let selector = &deployment["spec"]["selector"];
+            let has_budget = |budget: &&&Value| budget["spec"]["selector"] == *selector;
+            let budget = budgets.iter().find(has_budget).unwrap();
+            assert_eq!(budget["spec"]["maxUnavailable"], 1, "{name}");
+            let spread = list(&deployment["spec"]["template"]["spec"]["topologySpreadConstraints"]);
+            assert_eq!(spread.len(), 2, "{name}");
+            assert!(
+                spread.iter().all(|one| one["labelSelector"] == *selector),
+                "{name}"
+            );
+        }
+    }
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn a_new_worker_is_ready_before_an_old_one_drains_where_two_can_work() {
+    for (name, objects) in all() {
+        for deployment in kind(&objects, "Deployment") {
+            let strategy = &deployment["spec"]["strategy"];
+            if name == "defaults" {
+                assert_eq!(strategy["type"], "Recreate");
+            } else {
+                assert_eq!(strategy["rollingUpdate"]["maxUnavailable"], 0, "{name}");
+            }
+        }
+    }
+}
