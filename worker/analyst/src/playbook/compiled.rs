@@ -35,7 +35,8 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
 });
 
 type Compiled = Arc<Expression<'static, 'static>>;
-type Names = Arc<HashSet<String>>;
+/// Names that a text wants from outside.
+pub(super) type Names = Arc<HashSet<String>>;
 
 static EXPRESSIONS: LazyLock<Mutex<HashMap<String, Compiled>>> = LazyLock::new(Mutex::default);
 static TEMPLATES: LazyLock<RwLock<Environment<'static>>> =
