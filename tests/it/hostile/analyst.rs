@@ -30,6 +30,8 @@ pub(super) enum Way {
     Endless,
     /// It quotes what is not there, and cuts what is.
     Forge,
+    /// It asks for what stands in other cases.
+    Pry,
 }
 
 /// An analyst that is fully taken over.
@@ -51,6 +53,28 @@ fn call(tool: &str, indicator: &str) -> ToolCall {
         .into_iter()
         .collect();
     ToolCall::new(tool, arguments)
+}
+
+/// Every other case that it was told of, asked for in every way there is.
+fn pried(question: &PlanQuestion) -> Vec<ToolCall> {
+    let past = question.past.as_ref().map(|past| &past.body["cases"]);
+    let cases = past.and_then(serde_json::Value::as_array).into_iter();
+    cases
+        .flatten()
+        .filter_map(|case| case["case_id"].as_str())
+        .take(3)
+        .flat_map(|case| {
+            let with = |tool: &str, name: &str, value: String| {
+                ToolCall::new(tool, Map::from_iter([(name.to_owned(), json!(value))]))
+            };
+            [
+                with("evidence_read", "id", format!("{case}/E0")),
+                with("past_cases", "case_id", case.to_owned()),
+                with("lists", "indicator", case.to_owned()),
+                with("facts", "indicator", format!("{case} E0")),
+            ]
+        })
+        .collect()
 }
 
 fn step(id: &str, calls: Vec<ToolCall>) -> StepDraft {
@@ -101,6 +125,7 @@ impl Analyst for Hostile {
                     })
                     .collect(),
             )],
+            Way::Pry => vec![step("p", pried(question))],
             _ => vec![step("a", looks)],
         };
         Ok(Answer::free(PlanAnswer {

@@ -26,7 +26,7 @@ fn renamed(prefix: &str) -> Vec<Alert> {
 
 #[tokio::test]
 async fn a20_no_word_of_another_case_crosses() {
-    let pipe = Pipe::new(benign(), 0.0);
+    let pipe = Pipe::new(Hostile(Way::Pry), 0.0);
     let mut first = renamed("a");
     for alert in &mut first {
         alert.title = format!("{CANARY} {}", alert.title);
@@ -59,8 +59,11 @@ async fn a20_no_word_of_another_case_crosses() {
     );
     pipe.heard.lock().unwrap().clear();
     pipe.accept(renamed("b"), true).await;
-    let mut found = 0;
+    let (mut found, mut refused) = (0, 0);
     for state in pipe.work().await {
+        let views = state.step_views();
+        let calls = views.iter().flat_map(|view| &view.calls);
+        refused += calls.filter(|call| call.refused.is_some()).count();
         let past = state.evidence_of(EvidenceId(1)).unwrap();
         found += usize::from(past.body["found"].as_u64() > Some(0));
         let text = format!("{state:?}");
@@ -70,6 +73,10 @@ async fn a20_no_word_of_another_case_crosses() {
         assert!(!report.contains(CANARY), "{report}");
     }
     assert!(found >= 30, "{found} cases saw an earlier one");
+    assert!(
+        refused >= 30,
+        "{refused} calls for another case were refused"
+    );
     for text in pipe.heard.lock().unwrap().iter() {
         assert!(!text.contains(CANARY), "{text}");
     }

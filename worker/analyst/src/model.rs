@@ -1,12 +1,13 @@
 //! The model analyst: the engine's five questions put to a language model.
 //!
 //! A file per rule: what each question shows and how its answer is read (`plan`, `turn`, `decide`, `reflect`,
-//! `conclude`); how prompts are made (`prompts`, `render`, `fence`, `excerpt`, `tools`, `frame`); how a step's conversation
+//! `conclude`); how prompts are made (`prompts`, `render`, `fence`, `excerpt`, `tools`, `frame`, `blocks`); how a step's conversation
 //! is kept (`conversation`, `compaction`, `tokens`); how answers are read and mended (`schema`, `wire`, `parse`, `repair`,
 //! `ask`); what the model is not told (`pseudonyms`). It proposes; the engine decides. Nothing here names a vendor, does
 //! IO beyond the port [`crate::chat::ChatModel`], or reads a file after the start.
 
 mod ask;
+mod blocks;
 mod compaction;
 mod conclude;
 mod conversation;
@@ -41,6 +42,7 @@ use nightshift_engine::{
 
 use crate::chat::ChatModel;
 use crate::playbook::Playbooks;
+use blocks::KeptBlocks;
 use frame::Desk;
 pub use prompts::{PromptError, Prompts};
 pub use settings::{PerQuestion, PseudonymSettings, Settings};
@@ -55,12 +57,14 @@ pub struct ModelAnalyst {
     playbooks: Option<Arc<Playbooks>>,
     /// What the requests of all cases with the same tools share.
     desks: Mutex<Vec<Arc<Desk>>>,
+    /// What the requests of a case begin with.
+    blocks: KeptBlocks,
 }
 
 impl ModelAnalyst {
     /// An analyst with a model per question; `playbooks` are shown to the planner as hints.
     #[must_use]
-    pub const fn new(
+    pub fn new(
         models: PerQuestion<Arc<dyn ChatModel>>,
         settings: Settings,
         playbooks: Option<Arc<Playbooks>>,
@@ -69,7 +73,8 @@ impl ModelAnalyst {
             models,
             settings,
             playbooks,
-            desks: Mutex::new(Vec::new()),
+            desks: Mutex::default(),
+            blocks: KeptBlocks::default(),
         }
     }
 

@@ -9,6 +9,7 @@ mod analyst;
 mod calls;
 mod catalogue;
 mod check;
+mod compiled;
 mod conclude;
 mod decide;
 mod exonerate;

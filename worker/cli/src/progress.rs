@@ -136,7 +136,7 @@ fn lines(before: &State, state: &State, body: &EventBody) -> Vec<String> {
             all.extend(steps_ended(before, state));
             all
         }
-        EventBody::Withdrawn { id } => vec![format!("{id} waits: nobody can answer now")],
+        EventBody::Withdrawn { id, .. } => vec![format!("{id} waits: nobody can answer now")],
         EventBody::TimeUp => vec!["the active time is used up".to_owned()],
         EventBody::Cancelled { by } => vec![format!("called off by {}", plain(by, 60))],
         EventBody::Concluded(conclusion) => vec![format!(

@@ -12,6 +12,7 @@ use chrono::{DateTime, Utc};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio_util::sync::CancellationToken;
 
+use crate::allowance::Begun;
 use crate::{
     Allowance, Analyst, AskError, CallContext, Clock, Command, CommandId, Cost, Event, EventBody,
     Exonerator, Journal, JournalError, Measure, Meter, Outcome, State, ToolCall, ToolError,
@@ -62,6 +63,7 @@ pub enum DriveError {
 struct Done {
     id: CommandId,
     came: Came,
+    begun: Option<Begun>,
 }
 
 /// What came of a command.
@@ -74,8 +76,8 @@ enum Came {
         /// The model that answered.
         model: Option<String>,
     },
-    /// Nothing: it was not run, and is taken back.
-    Withdrawn,
+    /// Nothing, for reasons that are not the case's: it is taken back, at this cost.
+    Withdrawn(Cost),
 }
 
 /// Runs a case from this state to its end, or until `release` is cancelled.
@@ -112,12 +114,8 @@ pub async fn drive(
             ports.journal.conclude(&news, &state).await?;
             return Ok(End::Concluded(Box::new(state)));
         }
-        for command in &commands {
-            if let Some(event) = start(&state, command, ports.clock.now()) {
-                apply(&mut state, &event);
-                news.push(event);
-            }
-        }
+        let now = ports.clock.now();
+        let begun = begin(&mut state, &mut news, commands, &allowance, &running, now);
         if !news.is_empty() {
             ports.journal.append(&news).await?;
             news.clear();
@@ -126,8 +124,8 @@ pub async fn drive(
             return Ok(End::Cancelled(Box::new(state)));
         }
         let shared = Arc::new(state.clone());
-        let run = |command| run(ports.clone(), shared.clone(), allowance.clone(), command);
-        running.extend(commands.into_iter().map(run));
+        let run = |(command, begun)| run(ports.clone(), shared.clone(), command, begun);
+        running.extend(begun.into_iter().map(run));
         if running.is_empty() && down {
             return Ok(End::Released(Box::new(state)));
         }
@@ -164,24 +162,58 @@ fn time_left(state: &State) -> Duration {
     Duration::from_secs(minutes.saturating_mul(60)).saturating_sub(state.active())
 }
 
-fn start(state: &State, command: &Command, now: DateTime<Utc>) -> Option<Event> {
-    let id = command.id()?.clone();
-    let reserved = match command {
-        Command::Ask { .. } => state.opened.as_ref()?.reserve,
-        _ => Cost::default(),
-    };
-    let attempt = state.attempts.get(&id).copied().unwrap_or(0) + 1;
-    Some(Event::new(
-        now,
-        EventBody::Started {
-            id,
-            attempt,
-            reserved,
-        },
-    ))
+/// Starts commands. A question that does not fit beside those in flight is begun when one of them has ended.
+fn begin<T>(
+    state: &mut State,
+    news: &mut Vec<Event>,
+    commands: Vec<Command>,
+    allowance: &Allowance,
+    running: &FuturesUnordered<T>,
+    now: DateTime<Utc>,
+) -> Vec<(Command, Option<Begun>)> {
+    let mut begun = Vec::new();
+    for command in commands {
+        let reserved = reserved(state, &command);
+        let is_first = running.is_empty() && begun.is_empty();
+        let is_asked = matches!(command, Command::Ask { .. });
+        if is_asked && !is_first && !allowance.has_room(reserved) {
+            continue;
+        }
+        if let Some(id) = command.id().cloned() {
+            let attempt = state.attempts.get(&id).copied().unwrap_or(0) + 1;
+            let body = EventBody::Started {
+                id,
+                attempt,
+                reserved,
+            };
+            let event = Event::new(now, body);
+            apply(state, &event);
+            news.push(event);
+        }
+        let question = is_asked.then(|| allowance.begin(reserved));
+        begun.push((command, question));
+    }
+    begun
+}
+
+/// What is charged for a command until it ends. Nothing where the cap is spent: no request goes out for it then.
+fn reserved(state: &State, command: &Command) -> Cost {
+    let nothing = Cost::default();
+    match (command, &state.opened) {
+        (Command::Ask { .. }, Some(opened)) if opened.limits.spent(state.charged()).is_none() => {
+            opened.reserve
+        }
+        _ => nothing,
+    }
 }
 
 fn ended(done: Done, now: DateTime<Utc>) -> Event {
+    if let Some(question) = done.begun {
+        let cost = match &done.came {
+            Came::Finished { cost, .. } | Came::Withdrawn(cost) => *cost,
+        };
+        question.end(cost);
+    }
     let body = match done.came {
         Came::Finished {
             outcome,
@@ -195,12 +227,12 @@ fn ended(done: Done, now: DateTime<Utc>) -> Event {
             degraded,
             model,
         },
-        Came::Withdrawn => EventBody::Withdrawn { id: done.id },
+        Came::Withdrawn(cost) => EventBody::Withdrawn { id: done.id, cost },
     };
     Event::new(now, body)
 }
 
-async fn run(ports: Ports, state: Arc<State>, allowance: Allowance, command: Command) -> Done {
+async fn run(ports: Ports, state: Arc<State>, command: Command, begun: Option<Begun>) -> Done {
     let free = |outcome| Came::Finished {
         outcome: Box::new(outcome),
         cost: Cost::default(),
@@ -209,7 +241,10 @@ async fn run(ports: Ports, state: Arc<State>, allowance: Allowance, command: Com
     };
     let (id, came) = match command {
         Command::Ask { id, question } => {
-            let came = ask::ask(&ports, &state, &allowance, &question).await;
+            let came = match &begun {
+                Some(begun) => ask::ask(&ports, &state, begun.allowance(), &question).await,
+                None => Came::Withdrawn(Cost::default()),
+            };
             (id, came)
         }
         Command::Call { id, call } => (id, free(make(&ports, &state, &call).await)),
@@ -220,9 +255,9 @@ async fn run(ports: Ports, state: Arc<State>, allowance: Allowance, command: Com
                 .unwrap_or_default();
             (id, free(Outcome::Exonerated(facts)))
         }
-        Command::Conclude(_) => (CommandId::conclude(), Came::Withdrawn),
+        Command::Conclude(_) => (CommandId::conclude(), Came::Withdrawn(Cost::default())),
     };
-    Done { id, came }
+    Done { id, came, begun }
 }
 
 async fn make(ports: &Ports, state: &State, call: &ToolCall) -> Outcome {
@@ -278,6 +313,8 @@ mod latency;
 mod properties;
 #[cfg(test)]
 mod scripted;
+#[cfg(test)]
+mod spend;
 #[cfg(test)]
 mod strategies;
 #[cfg(test)]

@@ -203,10 +203,13 @@ pub enum EventBody {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
     },
-    /// A command was not run after all: nothing is charged for it, and it will be started again.
+    /// A command came to nothing, through no fault of the case: it will be started again.
     Withdrawn {
         /// Which one.
         id: CommandId,
+        /// What it cost all the same.
+        #[serde(default, skip_serializing_if = "Cost::is_nothing")]
+        cost: Cost,
     },
     /// The active time is used up; what was started and did not finish is lost and stays charged.
     TimeUp,
@@ -251,7 +254,7 @@ impl EventBody {
     #[must_use]
     pub const fn command(&self) -> Option<&CommandId> {
         match self {
-            Self::Started { id, .. } | Self::Finished { id, .. } | Self::Withdrawn { id } => {
+            Self::Started { id, .. } | Self::Finished { id, .. } | Self::Withdrawn { id, .. } => {
                 Some(id)
             }
             _ => None,

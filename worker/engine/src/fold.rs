@@ -58,8 +58,10 @@ pub fn apply(state: &mut State, event: &Event) {
                 finished(state, id, outcome, event);
             }
         }
-        EventBody::Withdrawn { id } => {
-            state.in_flight.remove(id);
+        EventBody::Withdrawn { id, cost } => {
+            if state.in_flight.remove(id).is_some() {
+                state.spent += *cost;
+            }
         }
         EventBody::TimeUp => {
             state.stop.get_or_insert(Stop::Cap(crate::Cap::Minutes));

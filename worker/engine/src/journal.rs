@@ -125,7 +125,7 @@ mod tests {
                 attempt: 1,
                 reserved: cost,
             },
-            EventBody::Withdrawn { id },
+            EventBody::Withdrawn { id, cost },
             EventBody::TimeUp,
             EventBody::Cancelled { by: "ana".into() },
         ]);

@@ -77,6 +77,26 @@ impl std::ops::AddAssign for Cost {
     }
 }
 
+impl Cost {
+    /// Whether it is none at all.
+    #[must_use]
+    pub(crate) fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Of each part the greater one.
+    #[must_use]
+    pub(crate) fn at_least(self, other: Self) -> Self {
+        Self {
+            usd: self.usd.max(other.usd),
+            input_tokens: self.input_tokens.max(other.input_tokens),
+            cached_tokens: self.cached_tokens.max(other.cached_tokens),
+            output_tokens: self.output_tokens.max(other.output_tokens),
+            model_calls: self.model_calls.max(other.model_calls),
+        }
+    }
+}
+
 /// A cap that was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -169,7 +169,7 @@ fn order(before: &State, seq: usize, event: &Event, found: &mut Vec<Violation>) 
             epoch: *epoch,
             before: before.epoch,
         }),
-        EventBody::Finished { id, .. } | EventBody::Withdrawn { id } if !runs(before, id) => {
+        EventBody::Finished { id, .. } | EventBody::Withdrawn { id, .. } if !runs(before, id) => {
             found.push(Violation::NotRunning {
                 seq,
                 command: id.to_string(),

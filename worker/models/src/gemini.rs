@@ -1,11 +1,12 @@
 //! `generateContent` of Gemini, by API key or on Vertex by access token.
 //!
 //! Facts: the official SDK (google-genai 3.4: `models.py` for what is sent, `types.py`, `_api_client.py` for addresses and
-//! headers). Answers are not streamed: nothing of one is of use before its end, and its time bounds it.
+//! headers). Answers are streamed, so that a connection that stands still is given up long before its time is over.
 
 mod failure;
 mod request;
 mod response;
+mod stream;
 
 use async_trait::async_trait;
 use nightshift_analyst::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Part};
@@ -35,7 +36,7 @@ impl Gemini {
         let quirks = Quirks::of(config);
         Ok(Self {
             wire: Wire::new(config, key, &quirks)?,
-            url: url(config, quirks.api_version.as_deref().unwrap_or("v1beta"))?,
+            url: url(config, &quirks)?,
             traits: quirks.traits(config),
             ways: Ways::new(config, quirks.schema),
             quirks,
@@ -50,8 +51,15 @@ impl Gemini {
         if !reply.status.is_success() {
             return Err(failure::of(&mut reply).await);
         }
+        let calls = calls_so_far(request);
+        if reply.is_events() {
+            let mut events = reply.events(stream::IDLE);
+            let response = stream::read(&mut events).await?;
+            return response::answer(response, events.errors(), calls, wanted);
+        }
         let bytes = reply.whole().await?;
-        response::answer(&bytes, &reply.errors, calls_so_far(request), wanted)
+        let response = response::parse(&bytes, &reply.errors)?;
+        response::answer(response, &reply.errors, calls, wanted)
     }
 }
 
@@ -73,7 +81,13 @@ fn calls_so_far(request: &ChatRequest) -> usize {
 }
 
 /// Where content is asked for. An address with a path (Vertex) holds its version already.
-fn url(config: &ModelConfig, version: &str) -> Result<Url, ModelError> {
+fn url(config: &ModelConfig, quirks: &Quirks) -> Result<Url, ModelError> {
+    let version = quirks.api_version.as_deref().unwrap_or("v1beta");
+    let method = if quirks.stream {
+        "streamGenerateContent?alt=sse"
+    } else {
+        "generateContent"
+    };
     let base = config
         .base_url
         .as_deref()
@@ -94,7 +108,7 @@ fn url(config: &ModelConfig, version: &str) -> Result<Url, ModelError> {
         "models/"
     };
     Url::parse(&format!(
-        "{base}{version}/{models}{}:generateContent",
+        "{base}{version}/{models}{}:{method}",
         config.model
     ))
     .map_err(|error| config.bad("base_url", error.to_string()))

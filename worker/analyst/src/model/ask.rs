@@ -1,7 +1,8 @@
 //! Asking a model: one question, its repair, its truncation, its errors, and what all of it cost.
 //!
 //! Retries, rates and fallbacks are the model's own (decorators in `models`); here only what concerns the content is
-//! asked again: once with more room and once for less where an answer was cut off, once where it could not be read.
+//! asked again: once with more room and once for less where an answer was cut off, once with less of the data where the
+//! prompt was too long, once where it could not be read.
 
 use nightshift_engine::{Allowance, Answer, AskError, Cost, Leave, NoAnswer};
 use tokio::time::Instant;
@@ -75,7 +76,8 @@ impl Asking<'_> {
             })
     }
 
-    /// An answer that was not cut off: with twice the room if it was, then with the wish for less.
+    /// An answer that was not cut off: with twice the room if it was, then with the wish for less. A prompt that was too
+    /// long is shortened once, for our count of its tokens is a guess.
     async fn whole(
         &self,
         request: &mut ChatRequest,
@@ -84,6 +86,7 @@ impl Asking<'_> {
         let most = self.model.traits().max_output_tokens;
         let mut may_ask_for_less = true;
         let mut may_raise = request.max_output_tokens < most;
+        let mut may_shrink = true;
         loop {
             let leave = self.leave(request).await?;
             let (result, one) = self.once(request).await;
@@ -93,6 +96,12 @@ impl Asking<'_> {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
+            if error.failure == Failure::ContextTooLong && may_shrink {
+                may_shrink = false;
+                if compaction::shrink(request) {
+                    continue;
+                }
+            }
             if error.failure != Failure::Truncated {
                 return Err(ask_error(&error));
             }

@@ -14,12 +14,13 @@ use nightshift_engine::{
 use tokio::time::Instant;
 
 use super::ask::{Asking, Read};
+use super::blocks::KeptBlocks;
 use super::fence::Fence;
 use super::prompts::Prompt;
 use super::pseudonyms::Mask;
 use super::schema::Shape;
 use super::tools::Tools;
-use super::{ModelAnalyst, Settings, compaction, render};
+use super::{ModelAnalyst, Settings, compaction};
 use crate::chat::{Asked, ChatMessage, ChatModel, ChatRequest, Part, Role};
 
 /// Most tokens of one result (with at most 15 % of the window).
@@ -66,7 +67,7 @@ impl Desk {
 /// What a question is about, beside its own parts.
 pub(super) struct About<'a> {
     pub(super) setting: &'a Setting,
-    pub(super) alert: &'a Alert,
+    pub(super) alert: &'a Arc<Alert>,
     pub(super) past: Option<&'a Arc<Evidence>>,
     pub(super) steps: &'a [StepView],
     /// The step of a turn, with its calls.
@@ -91,7 +92,8 @@ pub(super) struct Frame<'a> {
     mask: Option<Mask>,
     allowance: Allowance,
     asked: Asked,
-    alert: &'a Alert,
+    alert: &'a Arc<Alert>,
+    blocks: &'a KeptBlocks,
     max_output_tokens: u32,
     deadline: Instant,
 }
@@ -126,6 +128,7 @@ impl<'a> Frame<'a> {
             allowance: about.setting.allowance.clone(),
             asked,
             alert: about.alert,
+            blocks: &analyst.blocks,
             max_output_tokens,
             deadline: Instant::now() + Duration::from_secs(about.setting.question_secs),
         })
@@ -147,13 +150,12 @@ impl<'a> Frame<'a> {
     /// finding as it was sent.
     pub(super) fn opening(&self, with_raw: bool) -> Vec<Part> {
         let key = self.fence.key();
-        let facts = render::facts(self.alert);
-        let block = self.fence.block("E0", &facts);
+        let blocks = self.blocks.of(self.alert, &self.fence, self.most_result);
+        let block = &blocks.facts;
         let text = format!("The KEY of this case is {key}.\n\nThe alert in typed fields:\n{block}");
         let mut parts = vec![kept(text, !with_raw || self.asked == Asked::Plan)];
         if with_raw {
-            let raw = render::raw(self.alert, &facts, self.most_result);
-            let block = self.fence.block("E0 raw", &raw);
+            let block = &blocks.raw;
             let text = format!("\nThe same as its product sent it:\n{block}");
             parts.push(kept(text, self.asked != Asked::Turn));
         }

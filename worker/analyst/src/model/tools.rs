@@ -85,7 +85,7 @@ impl Tools {
             .iter()
             .map(|spec| ChatTool {
                 name: names.model(&spec.name).to_owned(),
-                description: line(&spec.description, DESCRIPTION),
+                description: first_sentence(&line(&spec.description, DESCRIPTION)),
                 schema: schema(spec),
             })
             .collect();
@@ -114,6 +114,14 @@ impl Tools {
                 }
             })
             .collect()
+    }
+}
+
+/// What a tool is for. The rest stands in the prompt, which all models read; told twice it would only cost.
+fn first_sentence(text: &str) -> String {
+    match text.split_once(". ") {
+        Some((first, _)) => format!("{first}."),
+        None => text.to_owned(),
     }
 }
 
@@ -158,11 +166,8 @@ fn schema(spec: &ToolSpec) -> Value {
 
 fn property(argument: &Argument) -> Value {
     let (kind, note) = match &argument.kind {
-        ArgumentKind::Indicator { types } => {
-            let names: Vec<&str> = types.iter().map(|kind| kind.as_str()).collect();
-            ("string", names.join("|"))
-        }
-        ArgumentKind::Enum { .. } => ("string", String::new()),
+        // The prompt lists the types that fit.
+        ArgumentKind::Indicator { .. } | ArgumentKind::Enum { .. } => ("string", String::new()),
         ArgumentKind::Time => ("string", "RFC 3339".to_owned()),
         ArgumentKind::Number { min, max } => ("integer", format!("{min} to {max}")),
         ArgumentKind::Text { max_chars } => ("string", format!("at most {max_chars} characters")),

@@ -8,7 +8,8 @@ use nightshift_alert::Alert;
 use nightshift_engine::{ArgumentKind, ToolCall, ToolSpec};
 use serde_json::{Map, Value as Json};
 
-use super::expression::{Broken, Scope, environment};
+use super::compiled;
+use super::expression::{Broken, Scope};
 use super::form::{ArgumentForm, CallForm, Playbook, StepForm};
 use super::vocabulary::NEEDS_RESULTS;
 
@@ -202,12 +203,8 @@ fn is_late(text: &str, sort: Sort, late: &[&str]) -> bool {
         return false;
     }
     let names = match sort {
-        Sort::Expression => environment()
-            .compile_expression(text)
-            .map(|compiled| compiled.undeclared_variables(false)),
-        Sort::Template => environment()
-            .template_from_str(text)
-            .map(|compiled| compiled.undeclared_variables(false)),
+        Sort::Expression => compiled::names(text),
+        Sort::Template => compiled::names_of_template(text),
     };
     names.is_ok_and(|names| late.iter().any(|name| names.contains(*name)))
 }

@@ -1,64 +1,18 @@
-//! Expressions and templates: minijinja, strict, with a fuel limit, without files.
+//! Expressions and templates, evaluated over what a case knows.
 //!
 //! A value is rendered once and never again, so text of an alert stays text whatever it looks like. Every failure names
 //! the expression, and none panics.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
+use minijinja::Value;
 use minijinja::value::ValueKind;
-use minijinja::{Environment, Expression, UndefinedBehavior, Value};
 
-use super::vocabulary;
-
-/// Steps that one expression may take.
-const FUEL: u64 = 200_000;
+use super::compiled;
 
 /// Items that a list expression may give.
 const MAX_ITEMS: usize = 256;
-
-static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_fuel(Some(FUEL));
-    environment.set_debug(true);
-    environment.set_formatter(|out, state, value| {
-        if value.is_none() {
-            Ok(())
-        } else {
-            minijinja::escape_formatter(out, state, value)
-        }
-    });
-    vocabulary::add(&mut environment);
-    environment
-});
-
-/// The one environment, for the check of expressions.
-pub(super) fn environment() -> &'static Environment<'static> {
-    &ENVIRONMENT
-}
-
-/// Expressions that were compiled before. They come from playbooks and the profile alone, so there are few; beyond the
-/// bound the cache begins anew.
-static COMPILED: LazyLock<Mutex<HashMap<String, Compiled>>> = LazyLock::new(Mutex::default);
-
-type Compiled = Arc<Expression<'static, 'static>>;
-
-/// Most expressions that are kept.
-const MAX_COMPILED: usize = 4_096;
-
-fn compiled(expression: &str) -> Result<Compiled, minijinja::Error> {
-    let mut kept = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = kept.get(expression) {
-        return Ok(Arc::clone(known));
-    }
-    let new = Arc::new(ENVIRONMENT.compile_expression_owned(expression.to_owned())?);
-    if kept.len() >= MAX_COMPILED {
-        kept.clear();
-    }
-    kept.insert(expression.to_owned(), Arc::clone(&new));
-    Ok(new)
-}
 
 /// An expression or template that could not be evaluated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -91,12 +45,15 @@ impl Broken {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Scope {
     variables: BTreeMap<String, Value>,
+    /// The same as one value, made when it is first asked for.
+    context: OnceLock<Value>,
 }
 
 impl Scope {
     /// Sets a variable.
     pub(super) fn set(&mut self, name: &str, value: Value) {
         self.variables.insert(name.to_owned(), value);
+        self.context = OnceLock::new();
     }
 
     /// Names the value of an expression. One that cannot be evaluated stays unnamed: what uses it then says so.
@@ -117,16 +74,16 @@ impl Scope {
 
     /// The variables as minijinja wants them.
     pub(super) fn context(&self) -> Value {
-        Value::from_pairs(
-            self.variables
-                .iter()
-                .map(|(name, value)| (name.clone(), value.clone())),
-        )
+        let pairs = || {
+            let all = self.variables.iter();
+            Value::from_pairs(all.map(|(name, value)| (name.clone(), value.clone())))
+        };
+        self.context.get_or_init(pairs).clone()
     }
 
     fn value(&self, expression: &str) -> Result<Value, Broken> {
         let broken = |error| Broken::new(expression, &error);
-        let compiled = compiled(expression).map_err(broken)?;
+        let compiled = compiled::expression(expression).map_err(broken)?;
         let value = compiled.eval(self.context()).map_err(broken)?;
         if value.is_undefined() {
             return Err(Broken::because(expression, "it gives no value"));
@@ -164,9 +121,7 @@ impl Scope {
 
     /// The rendered template.
     pub(super) fn text(&self, template: &str) -> Result<String, Broken> {
-        ENVIRONMENT
-            .render_str(template, self.context())
-            .map_err(|error| Broken::new(template, &error))
+        compiled::render(template, self.context()).map_err(|error| Broken::new(template, &error))
     }
 
     /// The rendered template on one line, bounded: for people.

@@ -3,7 +3,7 @@
 //! Everything comes from a question of the engine; nothing is looked up here. JSON is turned into values once per
 //! question and then shared.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use minijinja::Value;
@@ -29,6 +29,8 @@ pub(super) struct Seen<'a> {
     pub(super) source: &'a str,
     pub(super) exonerations: &'a [Exoneration],
     pub(super) cleared: bool,
+    /// The named expressions that are used; none where all may be.
+    pub(super) names: Option<&'a BTreeSet<&'a str>>,
 }
 
 /// One call of a step with its result.
@@ -105,7 +107,7 @@ impl Facts {
             "subject",
             Value::from(alert.subject().unwrap_or("the resource")),
         );
-        name_lets(playbook, &mut scope);
+        name_lets(playbook, &mut scope, seen.names);
         (facts, scope)
     }
 
@@ -125,7 +127,7 @@ impl Facts {
         });
         let mut scope = facts.scope(results, &Seen::default());
         scope.set("subject", Value::from(""));
-        name_lets(playbook, &mut scope);
+        name_lets(playbook, &mut scope, None);
         scope
     }
 
@@ -173,9 +175,11 @@ fn blank_alert() -> Json {
 /// The variable that holds the facts; functions read it, expressions have no use for it.
 pub(super) const FACTS: &str = "_facts";
 
-fn name_lets(playbook: &Playbook, scope: &mut Scope) {
+fn name_lets(playbook: &Playbook, scope: &mut Scope, wanted: Option<&BTreeSet<&str>>) {
     for (name, expression) in playbook.lets() {
-        scope.name(name, expression.get_ref());
+        if wanted.is_none_or(|names| names.contains(name.as_str())) {
+            scope.name(name, expression.get_ref());
+        }
     }
 }
 

@@ -62,6 +62,53 @@ async fn each_cap_is_told_by_its_name() {
     }
 }
 
+#[tokio::test]
+async fn the_reserves_of_questions_in_flight_count() {
+    let allowance = Allowance::new(limits(60, 100, 1.0), Cost::default());
+    let first = allowance.begin(tokens(30));
+    let second = allowance.begin(tokens(30));
+    assert!(allowance.has_room(tokens(40)) && !allowance.has_room(tokens(41)));
+    // It fits beside the other's reserve, its own is not counted twice.
+    let leave = first.allowance().leave(tokens(70)).await.unwrap();
+    leave.settle(tokens(70));
+    // Nothing is left beside the reserve of the other, which may go out yet.
+    let again = first.allowance().leave(tokens(1));
+    tokio::pin!(again);
+    assert!(futures_util::poll!(again.as_mut()).is_pending());
+    let leave = second.allowance().leave(tokens(30)).await.unwrap();
+    leave.settle(tokens(10));
+    second.end(tokens(10));
+    assert!(again.await.is_ok());
+}
+
+#[tokio::test]
+async fn of_questions_that_wait_for_one_another_the_last_is_told_that_nothing_is_left() {
+    let allowance = Allowance::new(limits(60, 100, 1.0), tokens(70));
+    let (first, second) = (allowance.begin(tokens(20)), allowance.begin(tokens(20)));
+    for question in [&first, &second] {
+        let leave = question.allowance().leave(tokens(12)).await.unwrap();
+        leave.settle(tokens(12));
+    }
+    let waits = first.allowance().leave(tokens(1));
+    tokio::pin!(waits);
+    assert!(futures_util::poll!(waits.as_mut()).is_pending());
+    let refused = second.allowance().leave(tokens(1)).await;
+    assert_eq!(refused.unwrap_err(), Cap::Tokens);
+    second.end(tokens(12));
+    assert!(waits.await.is_ok(), "what that one kept is free");
+}
+
+#[tokio::test]
+async fn a_question_that_is_lost_counts_with_the_greater_of_reserve_and_cost() {
+    let allowance = Allowance::new(limits(60, 100, 1.0), Cost::default());
+    drop(allowance.begin(tokens(30)));
+    let dear = allowance.begin(tokens(10));
+    let running = dear.allowance().leave(tokens(50)).await.unwrap();
+    drop(dear);
+    drop(running);
+    assert!(allowance.has_room(tokens(20)) && !allowance.has_room(tokens(21)));
+}
+
 /// What one question does: requests with the most that each may cost, and the share of it that it does cost.
 fn questions() -> impl Strategy<Value = Vec<Vec<(u64, u64)>>> {
     let request = (1u64..400, 0u64..=8);

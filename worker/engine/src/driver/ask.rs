@@ -30,7 +30,9 @@ pub(super) async fn ask(
             )
             .await;
             match (first, lesser) {
-                (Err(none), _) if matches!(none.error, AskError::Down { .. }) => Came::Withdrawn,
+                (Err(none), _) if matches!(none.error, AskError::Down { .. }) => {
+                    Came::Withdrawn(none.cost)
+                }
                 (Err(none), Some(lesser)) => {
                     let second =
                         put(lesser.as_ref(), state, allowance, question, History::Full).await;

@@ -117,10 +117,7 @@ impl<'a> Machine<'a> {
             if let Command::Call { call, .. } = &command {
                 self.is_new_call(&id, call);
             }
-            let reserved = match command {
-                Command::Ask { .. } => self.world.reserve,
-                _ => Cost::default(),
-            };
+            let reserved = super::reserved(&self.state, &command);
             let attempt = self.state.attempts.get(&id).copied().unwrap_or(0) + 1;
             self.running.insert(id.clone(), command);
             self.write(EventBody::Started {
@@ -201,7 +198,8 @@ impl<'a> Machine<'a> {
                     .find(|(_, one)| matches!(one, Command::Ask { .. }));
                 if let Some(id) = ask.map(|(id, _)| id.clone()) {
                     self.running.remove(&id);
-                    self.write(EventBody::Withdrawn { id });
+                    let cost = Cost::default();
+                    self.write(EventBody::Withdrawn { id, cost });
                 }
             }
             3 if byte > 0xc0 && self.state.stop.is_none() => {

@@ -11,45 +11,45 @@ use crate::SchemaMode;
 use crate::answer::{Read, arguments_of, failed};
 use crate::http::Errors;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
-struct Response {
+pub(super) struct Response {
     #[serde(default)]
-    candidates: Vec<Candidate>,
-    prompt_feedback: Option<Feedback>,
+    pub(super) candidates: Vec<Candidate>,
+    pub(super) prompt_feedback: Option<Feedback>,
     #[serde(default)]
-    usage_metadata: Tokens,
-    response_id: Option<String>,
-    error: Option<Value>,
+    pub(super) usage_metadata: Tokens,
+    pub(super) response_id: Option<String>,
+    pub(super) error: Option<Value>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
-struct Candidate {
+pub(super) struct Candidate {
     #[serde(default)]
-    content: Content,
-    finish_reason: Option<String>,
-    finish_message: Option<String>,
+    pub(super) content: Content,
+    pub(super) finish_reason: Option<String>,
+    pub(super) finish_message: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
-struct Content {
+pub(super) struct Content {
     #[serde(default)]
-    parts: Vec<Piece>,
+    pub(super) parts: Vec<Piece>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Piece {
-    text: Option<String>,
+pub(super) struct Piece {
+    pub(super) text: Option<String>,
     #[serde(default)]
-    thought: bool,
-    thought_signature: Option<String>,
-    function_call: Option<FunctionCall>,
+    pub(super) thought: bool,
+    pub(super) thought_signature: Option<String>,
+    pub(super) function_call: Option<FunctionCall>,
 }
 
 #[derive(Deserialize)]
-struct FunctionCall {
+pub(super) struct FunctionCall {
     id: Option<String>,
     #[serde(default)]
     name: String,
@@ -59,14 +59,14 @@ struct FunctionCall {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Feedback {
+pub(super) struct Feedback {
     block_reason: Option<String>,
     block_reason_message: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct Tokens {
+pub(super) struct Tokens {
     prompt_token_count: u64,
     tool_use_prompt_token_count: u64,
     cached_content_token_count: u64,
@@ -75,7 +75,24 @@ struct Tokens {
 }
 
 impl Tokens {
-    const fn usage(&self) -> Usage {
+    /// Takes what a later event says: of each number the greater one, for some events leave some of them out.
+    pub(super) fn update(&mut self, later: Self) {
+        *self = Self {
+            prompt_token_count: self.prompt_token_count.max(later.prompt_token_count),
+            tool_use_prompt_token_count: self
+                .tool_use_prompt_token_count
+                .max(later.tool_use_prompt_token_count),
+            cached_content_token_count: self
+                .cached_content_token_count
+                .max(later.cached_content_token_count),
+            candidates_token_count: self
+                .candidates_token_count
+                .max(later.candidates_token_count),
+            thoughts_token_count: self.thoughts_token_count.max(later.thoughts_token_count),
+        };
+    }
+
+    pub(super) const fn usage(&self) -> Usage {
         Usage {
             input_tokens: self.prompt_token_count + self.tool_use_prompt_token_count,
             cached_tokens: self.cached_content_token_count,
@@ -86,18 +103,21 @@ impl Tokens {
     }
 }
 
-pub(super) fn answer(
-    bytes: &[u8],
-    errors: &Errors,
-    calls_so_far: usize,
-    wanted: Option<(SchemaMode, &OutputSchema)>,
-) -> Result<ChatAnswer, ChatError> {
-    let response: Response = serde_json::from_slice(bytes).map_err(|error| {
+pub(super) fn parse(bytes: &[u8], errors: &Errors) -> Result<Response, ChatError> {
+    serde_json::from_slice(bytes).map_err(|error| {
         errors.make(
             Failure::Malformed,
             &format!("the answer is no content: {error}"),
         )
-    })?;
+    })
+}
+
+pub(super) fn answer(
+    response: Response,
+    errors: &Errors,
+    calls_so_far: usize,
+    wanted: Option<(SchemaMode, &OutputSchema)>,
+) -> Result<ChatAnswer, ChatError> {
     let usage = response.usage_metadata.usage();
     if let Some(error) = response.error.filter(|error| !error.is_null()) {
         return Err(super::failure::of_error(&error, errors));

@@ -1,5 +1,7 @@
 //! What is sent, what is read, and what errors mean.
 
+use std::time::Duration;
+
 use nightshift_analyst::chat::{
     ChatAnswer, ChatError, ChatMessage, ChatRequest, Failure, Role, StopReason,
 };
@@ -35,7 +37,11 @@ async fn sent(config: &ModelConfig, request: &ChatRequest) -> Value {
 }
 
 async fn answered(request: &ChatRequest, body: &Value) -> Result<ChatAnswer, ChatError> {
-    let stub = Stub::start(vec![Say::json(200, &[], body)]).await;
+    said(request, Say::json(200, &[], body)).await
+}
+
+async fn said(request: &ChatRequest, say: Say) -> Result<ChatAnswer, ChatError> {
+    let stub = Stub::start(vec![say]).await;
     let config = ModelConfig {
         base_url: Some(stub.url.clone()),
         ..config(MODEL)
@@ -116,12 +122,12 @@ async fn addresses_and_keys() {
     for (base, path, header) in [
         (
             "",
-            "/v1beta/models/m:generateContent",
+            "/v1beta/models/m:streamGenerateContent?alt=sse",
             format!("x-goog-api-key: {KEY}"),
         ),
         (
             "/v1/projects/p/locations/l/publishers/google",
-            "/v1/projects/p/locations/l/publishers/google/models/m:generateContent",
+            "/v1/projects/p/locations/l/publishers/google/models/m:streamGenerateContent?alt=sse",
             format!("authorization: Bearer {KEY}"),
         ),
     ] {
@@ -207,6 +213,91 @@ async fn ends_that_are_no_answers() {
         answered(&question(), &empty).await.unwrap_err().failure,
         Failure::Malformed
     );
+}
+
+/// A stream as the provider sends one.
+fn stream(parts: &[Value]) -> String {
+    let event = |value: &Value| format!("data: {value}\r\n\r\n");
+    let mut events: String = parts
+        .iter()
+        .map(|part| {
+            event(
+                &json!({"responseId": "r1", "candidates": [{"content": {"role": "model", "parts": [part]}}],
+                "usageMetadata": {"promptTokenCount": 100, "totalTokenCount": 100}}),
+            )
+        })
+        .collect();
+    events.push_str(&event(&json!({"responseId": "r1", "candidates": [{"content": {"role": "model", "parts": [{"text": ""}]}, "finishReason": "STOP"}],
+        "usageMetadata": {"promptTokenCount": 100, "cachedContentTokenCount": 60, "candidatesTokenCount": 7, "thoughtsTokenCount": 30}})));
+    events
+}
+
+#[tokio::test]
+async fn a_streamed_answer_is_put_together() {
+    let request = turn("x", json!({}), None);
+    let text = stream(&[
+        json!({"text": "I must ", "thought": true}),
+        json!({"text": "look.", "thought": true}),
+        json!({"text": "I lo"}),
+        json!({"text": "ok."}),
+        json!({"text": "", "thoughtSignature": "dGV4dA=="}),
+        json!({"functionCall": {"name": "asset_lookup", "args": {"indicator": "i-1"}}, "thoughtSignature": "Y2FsbA=="}),
+        json!({"functionCall": {"id": "theirs", "name": "asset_lookup", "args": {"indicator": "i-2"}}}),
+    ]);
+    let answer = said(&request, Say::events(&text)).await.unwrap();
+    assert_eq!(answer.text(), "I look.");
+    insta::assert_snapshot!(told(&json!(answer.parts)), @r#"
+    [0] {"keep":false,"part":"text","text":"I look."}
+    [1] {"keep":false,"part":"text","text":""}
+    [2] {"part":"opaque","provider":"gemini/gemini-3.8-flash","value":{"thoughtSignature":"dGV4dA=="}}
+    [3] {"arguments":{"object":{"indicator":"i-1"}},"id":"nightshift_3","name":"asset_lookup","opaque":{"provider":"gemini/gemini-3.8-flash","value":{"thoughtSignature":"Y2FsbA=="}},"part":"call"}
+    [4] {"arguments":{"object":{"indicator":"i-2"}},"id":"theirs","name":"asset_lookup","part":"call"}
+    "#);
+    insta::assert_snapshot!(format!("{:?} {:?} {:?}", answer.stop, answer.usage, answer.id), @r#"Calls Usage { input_tokens: 100, cached_tokens: 60, cache_write_tokens: 0, output_tokens: 37, reasoning_tokens: 30 } Some("r1")"#);
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_off_is_no_answer() {
+    let whole = stream(&[json!({"text": "I look."})]);
+    let cut = whole.split("data: ").nth(1).unwrap();
+    let error = |body: Value| format!("data: {cut}data: {}\r\n\r\n", json!({ "error": body }));
+    for (text, failure) in [
+        (format!("data: {cut}"), Failure::Unreachable),
+        (String::new(), Failure::Unreachable),
+        ("data: {oops\r\n\r\n".to_owned(), Failure::Malformed),
+        (
+            error(json!({"code": 503, "status": "UNAVAILABLE", "message": "x"})),
+            Failure::Overloaded { after: None },
+        ),
+        (
+            "data: {\"promptFeedback\": {\"blockReason\": \"SAFETY\"}}\r\n\r\n".to_owned(),
+            Failure::Filtered,
+        ),
+    ] {
+        let got = said(&question(), Say::events(&text)).await.unwrap_err();
+        assert_eq!(got.failure, failure, "{got}");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_stands_still_is_given_up() {
+    let stub = Stub::start(vec![
+        Say::events("data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"I\"}]}}]}\n\n")
+            .then_hang(),
+    ])
+    .await;
+    let model = connect(&ModelConfig {
+        base_url: Some(stub.url.clone()),
+        ..config(MODEL)
+    });
+    let mut request = question();
+    request.deadline += Duration::from_secs(3600);
+    let freeze = async {
+        stub.said.notified().await;
+        tokio::time::pause();
+    };
+    let (answer, ()) = tokio::join!(model.chat(&request), freeze);
+    assert_eq!(answer.unwrap_err().failure, Failure::Timeout);
 }
 
 const ERRORS: &str = r#"

@@ -40,8 +40,10 @@ impl Tab {
                     self.running.remove(id);
                     usd += cost.usd;
                 }
-                EventBody::Withdrawn { id } => {
-                    self.running.remove(id);
+                EventBody::Withdrawn { id, cost } => {
+                    if self.running.remove(id).is_some() {
+                        usd += cost.usd;
+                    }
                 }
                 // What ran then is dropped, and nobody will hear what it cost.
                 EventBody::TimeUp => {

@@ -274,11 +274,17 @@ fn finished(id: &CommandId, usd: f64) -> Event {
 fn the_tab_is_what_the_engine_counts_as_spent() {
     let (plan, turn) = (CommandId::plan(), CommandId::reflect(1));
     let claimed = |epoch| event(EventBody::Claimed { epoch });
-    let withdrawn = event(EventBody::Withdrawn { id: plan.clone() });
+    let withdrawn = event(EventBody::Withdrawn {
+        id: plan.clone(),
+        cost: Cost {
+            usd: 0.125,
+            ..Cost::default()
+        },
+    });
     for (events, spent) in [
         (vec![started(&plan, 0.5)], 0.0),
         (vec![started(&plan, 0.5), finished(&plan, 0.75)], 0.75),
-        (vec![started(&plan, 0.5), withdrawn], 0.0),
+        (vec![started(&plan, 0.5), withdrawn], 0.125),
         (
             vec![
                 started(&plan, 0.5),

@@ -14,7 +14,7 @@ fn mask(names: &[&str]) -> Mask {
     let setting: Setting = question.setting.clone();
     let about = About {
         setting: &setting,
-        alert: &alert,
+        alert: &std::sync::Arc::new(alert),
         past: None,
         steps: &[],
         step: None,

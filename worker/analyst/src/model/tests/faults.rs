@@ -134,7 +134,6 @@ async fn every_failure_has_its_error_and_its_cost() {
         (Failure::Auth, "unavailable"),
         (Failure::Quota, "unavailable"),
         (Failure::BadRequest, "unavailable"),
-        (Failure::ContextTooLong, "unavailable"),
     ] {
         let error = ChatError {
             usd: 0.5,

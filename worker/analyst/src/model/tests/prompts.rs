@@ -235,8 +235,7 @@ fn reflect() {
       description; `cancel_step` for a pending step that cannot help any more. An empty list if the plan still fits: most do.
 
     A step that found nothing is a reason to look from another side (another source, other values, another time), never to ask
-    the same again. After three sources without a hit, give the trail up. Finished and cancelled steps stay as they are; never add
-    one of them again. At most 17 steps may be added.
+    the same again. Finished and cancelled steps stay as they are. At most 17 steps may be added.
 
     Answer with one JSON object and nothing else:
     {"achieved": false, "insights": ["…"], "plan_updates": [{"type": "add_step", "reason": "…", "id": null, "step": {"id": "n1", "description": "…", "expected": "…", "tools": ["watchlist"], "calls": [{"tool": "watchlist", "arguments": [{"name": "indicator", "value": "203.0.113.9"}]}], "depends_on": [], "key": false}}]}

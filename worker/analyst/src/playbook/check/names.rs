@@ -5,7 +5,8 @@ use toml::Spanned;
 
 use super::place::{Report, unknown};
 use super::scan::{self, Token};
-use crate::playbook::expression::{Scope, environment};
+use crate::playbook::compiled::environment;
+use crate::playbook::expression::Scope;
 use crate::playbook::facts::{FACTS, Facts};
 use crate::playbook::form::{ArgumentForm, Playbook, Text, VerdictForm, action_parts};
 use crate::playbook::vocabulary::FUNCTIONS;

@@ -1,0 +1,385 @@
+//! What a case is charged with, whatever its requests cost and whatever becomes of its workers: the driver with its
+//! allowance, killed, frozen and thawed at any instant, out of time, away from its models, with questions of several
+//! requests that cost more than was kept for them.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use proptest::prelude::{any, prop, proptest};
+use proptest::strategy::Strategy;
+use tokio::time::{Instant, sleep};
+
+use super::generate::{Dice, World};
+use super::scripted::NoRules;
+use super::worlds::worlds;
+use super::*;
+use crate::fixture::{at, cases, tools};
+use crate::*;
+
+/// What all workers of a case share: its journal, and what is watched.
+struct Case {
+    world: World,
+    begun: Instant,
+    epoch: AtomicU64,
+    /// Questions so far: asked again one costs something else.
+    asked: AtomicU64,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    journal: Vec<Event>,
+    state: State,
+    /// The dearest request, as far as each cap is concerned.
+    dearest: Cost,
+    /// What all requests cost.
+    spent: Cost,
+    /// Whether something was lost, so that nobody knows what it cost.
+    lost: bool,
+}
+
+impl Case {
+    fn now(&self) -> DateTime<Utc> {
+        at(101) + chrono::Duration::from_std(self.begun.elapsed()).unwrap()
+    }
+
+    /// Adds an event, and holds what is charged then against the caps.
+    fn write(&self, event: &Event) {
+        let mut kept = self.kept.lock().unwrap();
+        apply(&mut kept.state, event);
+        kept.journal.push(event.clone());
+        kept.lost |= matches!(event.body, EventBody::TimeUp);
+        let (limits, most) = (&self.world.limits, kept.dearest);
+        let one = most.at_least(self.world.reserve);
+        is_within(limits, kept.state.charged(), one);
+    }
+
+    fn claim(&self) -> (u64, State) {
+        let epoch = self.epoch.fetch_add(1, Ordering::Relaxed) + 1;
+        self.write(&Event::new(self.now(), EventBody::Claimed { epoch }));
+        (epoch, self.kept.lock().unwrap().state.clone())
+    }
+}
+
+/// The caps, passed by one call at the most.
+fn is_within(limits: &Limits, sum: Cost, one: Cost) {
+    let tokens = sum.input_tokens + sum.output_tokens;
+    assert!(sum.model_calls <= limits.calls, "calls: {sum:?}");
+    assert!(
+        tokens <= limits.tokens + one.input_tokens + one.output_tokens,
+        "tokens: {sum:?}"
+    );
+    assert!(sum.usd <= limits.usd + one.usd + 1e-9, "usd: {sum:?}");
+}
+
+/// An analyst that pays for its answers in up to four requests, each of which asks first; or rules, which cost nothing.
+struct Asked {
+    case: Arc<Case>,
+    pays: bool,
+}
+
+impl Asked {
+    async fn ask(
+        &self,
+        id: CommandId,
+        question: Question,
+        setting: &Setting,
+    ) -> Result<Answer<Outcome>, NoAnswer> {
+        let case = &self.case;
+        let number = case.asked.fetch_add(1, Ordering::Relaxed);
+        let mut dice = Dice::of(case.world.seed, &format!("{id} {number}"));
+        let mut cost = Cost::default();
+        let requests = if self.pays { 1 + dice.below(4) } else { 0 };
+        for _ in 0..requests {
+            let most = dear(&case.world.reserve, 1 + dice.below(24));
+            let Ok(leave) = setting.allowance.leave(most).await else {
+                let what = "the case has spent its cap".into();
+                let error = AskError::Unavailable { what };
+                return Err(NoAnswer { error, cost });
+            };
+            // Most come near the most that they may cost.
+            let one = dear(&most, 8 - dice.below(9) / 2);
+            {
+                let mut kept = case.kept.lock().unwrap();
+                kept.dearest = kept.dearest.at_least(one);
+                kept.spent += one;
+            }
+            sleep(Duration::from_millis(dice.below(9_000) as u64)).await;
+            leave.settle(one);
+            cost += one;
+        }
+        if self.pays && dice.below(60) == 0 {
+            let what = "nobody answers".into();
+            let error = AskError::Down { what };
+            return Err(NoAnswer { error, cost });
+        }
+        let EventBody::Finished { outcome, .. } = case.world.answer(&Command::Ask { id, question })
+        else {
+            unreachable!("it ends")
+        };
+        match *outcome {
+            Outcome::AskFailed(error) => Err(NoAnswer { error, cost }),
+            value => Ok(Answer {
+                value,
+                cost,
+                model: None,
+            }),
+        }
+    }
+}
+
+/// So many eighths of a cost, by one call.
+fn dear(one: &Cost, eighths: usize) -> Cost {
+    let many = eighths as u64;
+    Cost {
+        usd: one.usd * eighths as f64 / 8.0,
+        input_tokens: one.input_tokens * many / 8,
+        output_tokens: one.output_tokens * many / 8,
+        cached_tokens: 0,
+        model_calls: 1,
+    }
+}
+
+macro_rules! read {
+    ($answer:expr, $kind:path) => {
+        match $answer.await {
+            Ok(answer) => Ok(answer.map(|outcome| match outcome {
+                $kind(value) => value,
+                other => unreachable!("{other:?}"),
+            })),
+            Err(none) => Err(none),
+        }
+    };
+}
+
+#[async_trait]
+impl Analyst for Asked {
+    async fn plan(&self, question: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
+        let asked = self.ask(CommandId::plan(), Question::Plan, &question.setting);
+        read!(asked, Outcome::Planned)
+    }
+    async fn turn(&self, question: &TurnQuestion) -> Result<Answer<TurnAnswer>, NoAnswer> {
+        let (step, turn) = (question.step.step.id.clone(), question.turn);
+        let id = CommandId::turn(&step, turn);
+        let asked = self.ask(id, Question::Turn { step, turn }, &question.setting);
+        read!(asked, Outcome::Turned)
+    }
+    async fn decide(&self, question: &DecideQuestion) -> Result<Answer<Decision>, NoAnswer> {
+        let id = CommandId::decide(question.steps.len());
+        let asked = self.ask(id, Question::Decide, &question.setting);
+        read!(asked, Outcome::Decided)
+    }
+    async fn reflect(&self, question: &ReflectQuestion) -> Result<Answer<Reflection>, NoAnswer> {
+        let id = CommandId::reflect(question.wave);
+        let asked = self.ask(id, Question::Reflect, &question.setting);
+        read!(asked, Outcome::Reflected)
+    }
+    async fn conclude(
+        &self,
+        question: &ConcludeQuestion,
+    ) -> Result<Answer<ConclusionDraft>, NoAnswer> {
+        let id = if question.problems.is_empty() {
+            CommandId::conclude()
+        } else {
+            CommandId::mend()
+        };
+        let asked = self.ask(id, Question::Conclude, &question.setting);
+        read!(asked, Outcome::Drafted).map(|answer| answer.map(|draft| *draft))
+    }
+}
+
+/// Everything else that a worker has, at its epoch.
+struct Worker {
+    case: Arc<Case>,
+    epoch: u64,
+}
+
+#[async_trait]
+impl Toolbox for Worker {
+    fn specs(&self) -> Vec<ToolSpec> {
+        tools()
+    }
+    async fn call(&self, call: &ToolCall, _: &CallContext) -> Result<ToolOutput, ToolError> {
+        let mut dice = Dice::of(self.case.world.seed, &call.identity());
+        sleep(Duration::from_millis(dice.below(3_000) as u64)).await;
+        Ok(ToolOutput::of(serde_json::json!({"listed": true})))
+    }
+}
+
+#[async_trait]
+impl Journal for Worker {
+    /// One may die before the write and after it, and who has lost the case writes nothing.
+    async fn append(&self, events: &[Event]) -> Result<(), JournalError> {
+        sleep(Duration::from_millis(5)).await;
+        if self.epoch != self.case.epoch.load(Ordering::Relaxed) {
+            return Err(JournalError::LeaseLost);
+        }
+        events.iter().for_each(|event| self.case.write(event));
+        sleep(Duration::from_millis(5)).await;
+        Ok(())
+    }
+    async fn conclude(&self, events: &[Event], _: &State) -> Result<(), JournalError> {
+        self.append(events).await
+    }
+}
+
+impl Clock for Worker {
+    fn now(&self) -> DateTime<Utc> {
+        self.case.now()
+    }
+}
+
+fn asked(case: &Arc<Case>, pays: bool) -> Arc<dyn Analyst> {
+    let case = Arc::clone(case);
+    Arc::new(Asked { case, pays })
+}
+
+/// All that the worker of an epoch has.
+fn ports(case: &Arc<Case>, epoch: u64, lesser: bool) -> Ports {
+    let worker = Arc::new(Worker {
+        case: Arc::clone(case),
+        epoch,
+    });
+    Ports {
+        analyst: asked(case, true),
+        fallback: lesser.then(|| asked(case, false)),
+        toolbox: worker.clone(),
+        exonerator: Arc::new(NoRules),
+        journal: worker.clone(),
+        clock: worker,
+        meter: Arc::new(NoMeter),
+    }
+}
+
+/// What happens to a worker: when it is killed, and whether it only sleeps and wakes so much later.
+type Fate = (u16, Option<u16>);
+
+/// Runs a case through these fates and then undisturbed to its end.
+async fn run(world: World, fates: Vec<Fate>, lesser: bool) -> Arc<Case> {
+    let case = Arc::new(Case {
+        begun: Instant::now(),
+        epoch: AtomicU64::new(0),
+        asked: AtomicU64::new(0),
+        kept: Mutex::default(),
+        world,
+    });
+    case.write(&case.world.opening()[0]);
+    let mut fates = fates.into_iter();
+    let mut asleep = Vec::new();
+    for _ in 0..200 {
+        if case.kept.lock().unwrap().state.is_over() {
+            // Its worker was killed with the end in the journal.
+            return case;
+        }
+        let (epoch, state) = case.claim();
+        let ports = ports(&case, epoch, lesser);
+        let mut work = Box::pin(async move {
+            let release = CancellationToken::new();
+            drive(&ports, state, &release).await
+        });
+        let (killed, wakes) = fates.next().unwrap_or((u16::MAX, None));
+        let killed = match killed {
+            u16::MAX => Duration::MAX,
+            millis => Duration::from_millis(u64::from(millis)),
+        };
+        let sleepers = futures_util::future::join_all(asleep.drain(..));
+        tokio::select! {
+            biased;
+            end = &mut work => match end {
+                Ok(End::Concluded(_)) => return case,
+                Ok(End::Released(_)) => continue,
+                other => panic!("{other:?}"),
+            },
+            () = async { sleepers.await; std::future::pending().await } => {}
+            () = sleep(killed) => {}
+        }
+        case.kept.lock().unwrap().lost = true;
+        if let Some(wakes) = wakes {
+            asleep.push(Box::pin(async move {
+                sleep(Duration::from_millis(u64::from(wakes))).await;
+                let end = work.await;
+                assert!(
+                    !matches!(end, Ok(End::Concluded(_))),
+                    "it had lost the case"
+                );
+            }));
+        }
+    }
+    panic!("no end")
+}
+
+fn fates() -> impl Strategy<Value = Vec<Fate>> {
+    let killed = 0..u16::MAX / 2;
+    let wakes = prop::option::of(0..u16::MAX / 4);
+    prop::collection::vec((killed, wakes), 1..6)
+}
+
+/// Worlds with a few questions at once, whose caps on steps and turns are seldom what ends them.
+fn dear_worlds(minutes: impl Strategy<Value = u64>) -> impl Strategy<Value = World> {
+    let caps = (3..40_u64, 150..900_u64, 2..20_u32, 2..5_usize);
+    (worlds(), caps, minutes).prop_map(|(world, caps, minutes)| World {
+        limits: Limits {
+            calls: caps.0,
+            tokens: caps.1 * 10,
+            usd: f64::from(caps.2) / 4.0,
+            parallel: caps.3,
+            minutes,
+            steps: world.limits.steps + 4,
+            first_plan_steps: world.limits.first_plan_steps + 4,
+            turns: world.limits.turns + 2,
+            ..world.limits
+        },
+        ..world
+    })
+}
+
+fn in_time<T>(run: impl Future<Output = T>) -> T {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(run)
+}
+
+/// Runs a case, which holds its charges against its caps at each event, and looks at its end.
+fn holds(world: World, fates: Vec<Fate>, lesser: bool) {
+    let case = in_time(run(world, fates, lesser));
+    let kept = case.kept.lock().unwrap();
+    let ends = kept
+        .journal
+        .iter()
+        .filter(|event| matches!(event.body, EventBody::Concluded(_)));
+    assert_eq!(ends.count(), 1);
+    assert_eq!(&fold(&kept.journal), &kept.state);
+    if kept.lost {
+        return;
+    }
+    let (charged, spent) = (kept.state.spent, kept.spent);
+    let tokens = |cost: Cost| cost.input_tokens + cost.output_tokens;
+    assert_eq!(charged.model_calls, spent.model_calls, "it is all charged");
+    assert_eq!(tokens(charged), tokens(spent), "it is all charged");
+    assert!((charged.usd - spent.usd).abs() < 1e-9, "it is all charged");
+}
+
+proptest! {
+    #![proptest_config(cases(25_000))]
+
+    #[test]
+    fn a_case_is_charged_with_one_call_beyond_its_caps_at_the_most(world in worlds(), fates in fates(), lesser in any::<bool>()) {
+        holds(world, fates, lesser);
+    }
+
+    #[test]
+    fn so_it_is_where_nothing_is_lost(world in dear_worlds(60..61_u64), lesser in any::<bool>()) {
+        holds(world, Vec::new(), lesser);
+    }
+
+    #[test]
+    fn so_it_is_where_workers_are_killed_and_thawed(world in dear_worlds(60..61_u64), fates in fates(), lesser in any::<bool>()) {
+        holds(world, fates, lesser);
+    }
+
+    #[test]
+    fn so_it_is_where_time_is_short(world in dear_worlds(0..3_u64), fates in fates(), lesser in any::<bool>()) {
+        holds(world, fates, lesser);
+    }
+}
