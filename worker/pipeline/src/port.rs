@@ -4,6 +4,7 @@ mod outbox;
 mod source;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, NaiveDate, Utc};
@@ -85,7 +86,7 @@ pub trait Inbox: Send + Sync {
     /// # Errors
     ///
     /// When nothing was committed; nothing may be acked then.
-    async fn accept(&self, batch: Vec<Arrival>) -> Result<Vec<Accepted>, StoreError>;
+    async fn accept(&self, batch: Arc<[Arrival]>) -> Result<Vec<Accepted>, StoreError>;
 }
 
 /// A case that a worker has taken.
