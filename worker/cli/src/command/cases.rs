@@ -148,6 +148,7 @@ struct Shown<'a> {
     deliveries: &'a [nightshift_pipeline::DeliveryRow],
     events: usize,
     unreadable: &'a Option<String>,
+    cancelled_by: &'a Option<String>,
 }
 
 async fn show(app: &App, options: &CasesShow) -> Result<(), Exit> {
@@ -162,6 +163,7 @@ async fn show(app: &App, options: &CasesShow) -> Result<(), Exit> {
             deliveries: &view.deliveries,
             events: view.events.len(),
             unreadable: &view.unreadable,
+            cancelled_by: &view.cancelled_by,
         });
     }
     let mut text = match &view.report {
@@ -226,6 +228,9 @@ fn trace(view: &CaseView) -> String {
             plain(&member.key, 100),
             plain(&member.title, 100)
         ));
+    }
+    if let Some(by) = &view.cancelled_by {
+        lines.push(format!("called off by {}", plain(by, 60)));
     }
     lines.extend(view.person_verdicts.iter().map(feedback::line));
     for delivery in &view.deliveries {
