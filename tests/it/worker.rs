@@ -1,6 +1,7 @@
 //! The worker, as a process: alerts go into a source, reports come out, and whatever happens to it between loses nothing.
 
 mod desk;
+mod killed;
 mod life;
 mod outage;
 mod production;

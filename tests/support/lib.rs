@@ -5,10 +5,14 @@
 pub mod model;
 mod process;
 mod program;
+mod rabbitmq;
 mod running;
+mod sample;
 mod tree;
 
 pub use process::{NoRun, Place, Ran};
 pub use program::{NoProgram, program};
+pub use rabbitmq::{NotPublished, Publisher};
 pub use running::Running;
+pub use sample::finding;
 pub use tree::{files, root};

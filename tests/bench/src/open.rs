@@ -18,10 +18,11 @@ use crate::world::{MINER, Modelled, World, folder};
 
 /// The argument that makes this program the process that is measured.
 pub(crate) const ARGUMENT: &str = "open-cases";
-/// Longer than any measurement; what waits is dropped then.
-const LAST: Duration = Duration::from_secs(100);
+/// Longer than all cases may take until they wait, and shorter than a request may take: none is answered or given up
+/// before. A busy machine needs minutes for a thousand cases.
+const LAST: Duration = Duration::from_secs(290);
 /// How long all cases may take until they wait.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(270);
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -79,20 +80,22 @@ pub(crate) fn serve(arguments: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits until every case has its last request under way: two turns for each of three steps, the plan, and that one.
+/// Waits until every case has its last request under way: two turns for each of three steps, the plan, and that one. A
+/// request whose connection was refused, because thousands come at once, is made again: there may be more.
 async fn wait(fake: &mut Fake, cases: u32) -> anyhow::Result<()> {
     let began = tokio::time::Instant::now();
     let mut looks = tokio::time::interval(LOOK);
     loop {
         looks.tick().await;
         let counted = fake.counted()?;
-        if counted.in_flight == cases && counted.accepted == cases * 8 {
+        if counted.in_flight == cases && counted.accepted >= cases * 8 {
             return Ok(());
         }
         ensure!(
             began.elapsed() < PATIENCE,
-            "after {PATIENCE:?} only {} of {cases} cases wait",
-            counted.in_flight
+            "after {PATIENCE:?} only {} of {cases} cases wait; {} requests came",
+            counted.in_flight,
+            counted.accepted
         );
     }
 }

@@ -168,7 +168,7 @@ impl World {
                 let alerts = read(message, &ReadOptions::default())?.alerts;
                 arrivals.extend(alerts.into_iter().map(|alert| self.arrival(alert, message)));
             }
-            self.store.accept(arrivals).await?;
+            self.store.accept(arrivals.into()).await?;
         }
         Ok(())
     }

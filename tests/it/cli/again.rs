@@ -44,6 +44,10 @@ fn a_case_that_is_over_is_queued_again_and_can_be_called_off() {
     assert_eq!(case(&place)["status"], "cancelled");
     let shown = place.run(&["cases", "show", &id]).unwrap();
     assert_eq!(shown.code, Some(0), "{shown:?}");
+    assert!(shown.stdout.contains("called off by ana"), "{shown:?}");
+    let shown = place.run(&["cases", "show", &id, "--json"]).unwrap();
+    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    assert_eq!(shown["cancelled_by"], "ana");
     let twice = place.run(&["cases", "cancel", &id, "--by", "ana"]).unwrap();
     assert!(twice.stderr.contains("cancelled already"), "{twice:?}");
 }

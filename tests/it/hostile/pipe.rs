@@ -120,13 +120,8 @@ impl Pipe {
             prompts: String::new(),
         };
         let purse = DayBudget::new(day_usd).map(|budget| {
-            let spending = Arc::new(store.clone());
-            Arc::new(Purse::new(
-                budget,
-                spending,
-                Arc::new(Noon),
-                Arc::new(NoMeter),
-            ))
+            let (spending, clock) = (Arc::new(store.clone()), Arc::new(Noon));
+            Arc::new(Purse::new(budget, spending, clock, Arc::new(NoMeter)))
         });
         let triage = Triage {
             cases: Arc::new(store.clone()),

@@ -52,14 +52,14 @@ pub(crate) struct Setup {
 }
 
 /// The real tools, and what reaches them.
-pub(super) struct Watched {
+pub(crate) struct Watched {
     tools: Tools,
     seen: Mutex<Outcome>,
 }
 
 impl Watched {
     /// The tools over these earlier cases.
-    pub(super) fn new(past: Arc<dyn PastCases>) -> Self {
+    pub(crate) fn new(past: Arc<dyn PastCases>) -> Self {
         Self::with(past, "")
     }
 
@@ -103,7 +103,7 @@ impl PastCases for NoPast {
 }
 
 /// No rules that clear.
-pub(super) struct NoRules;
+pub(crate) struct NoRules;
 impl Exonerator for NoRules {
     fn exonerate(&self, _: &ConcludeQuestion) -> Vec<Exoneration> {
         Vec::new()
@@ -122,7 +122,7 @@ impl Journal for Nowhere {
 }
 
 /// A clock that stands.
-pub(super) struct Noon;
+pub(crate) struct Noon;
 impl Clock for Noon {
     fn now(&self) -> DateTime<Utc> {
         DateTime::from_timestamp(1_790_000_000, 0).unwrap()

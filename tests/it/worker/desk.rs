@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use nightshift_tests::{Place, root};
+use nightshift_tests::{Place, finding};
 use serde_json::Value;
 
 /// A worker that takes files from `spool/`, and writes reports into `reports/`.
@@ -28,7 +28,7 @@ pub(super) fn place_with(more: impl FnOnce(&Place) -> String) -> Place {
 
 /// Puts a sample into the source, under another id; the way that `docs/sources.md` says.
 pub(super) fn put(place: &Place, sample: &str, id: &str) {
-    let finding = finding(sample, id);
+    let finding = finding(sample, id).unwrap();
     let name = format!("{}.json", id.replace(['/', ':'], "-"));
     let written = place
         .file(&format!("spool/tmp/{name}"), finding.to_string())
@@ -36,26 +36,6 @@ pub(super) fn put(place: &Place, sample: &str, id: &str) {
     let new = place.path().join("spool/new");
     std::fs::create_dir_all(&new).unwrap();
     std::fs::rename(written, new.join(name)).unwrap();
-}
-
-/// A sample under another id.
-pub(super) fn finding(sample: &str, id: &str) -> Value {
-    let path = root().join(format!("tests/fixtures/alerts/{sample}.json"));
-    let text = std::fs::read_to_string(path).unwrap();
-    let mut finding: Value = serde_json::from_str(&text).unwrap();
-    set_id(&mut finding, id);
-    finding
-}
-
-fn set_id(finding: &mut Value, id: &str) {
-    match finding.pointer_mut("/finding/name") {
-        Some(name) => *name = format!("organizations/1/sources/2/findings/{id}").into(),
-        None => {
-            finding["Id"] = id.into();
-            finding["Arn"] =
-                format!("arn:aws:guardduty:eu-west-1:444455556666:detector/d/finding/{id}").into();
-        }
-    }
 }
 
 /// The reports that the destination shows.

@@ -1,6 +1,6 @@
 //! Start, work, end.
 
-use super::desk::{cases, place, put, reports};
+use super::desk::{cases, place, place_with, put, reports};
 
 const GUARDDUTY: &str = "guardduty-finding";
 const SCC: &str = "scc-crypto-miner";
@@ -64,6 +64,51 @@ fn f03_a_worker_that_is_told_to_stop_under_load_ends_well_and_the_next_goes_on()
         cases.iter().all(|case| case["status"] == "concluded"),
         "{cases:#?}"
     );
+}
+
+#[test]
+fn f03_told_a_second_time_a_worker_ends_at_once_whatever_it_waits_for() {
+    // A receiver that takes a connection and never says a word.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/hook", silent.local_addr().unwrap());
+    let mut place = place_with(|_| {
+        format!(
+            "[[destination]]\nname = \"soar\"\nkind = \"webhook\"\nurl = \"{url}\"\nsecret = \"env:HOOK_SECRET\"\n"
+        )
+    });
+    let config = std::fs::read_to_string(place.path().join("nightshift.toml")).unwrap();
+    let config = config
+        .replace("nightshift_pipeline=info", "info")
+        .replace("destinations = [\"files\"]", "destinations = [\"soar\"]");
+    place.file("nightshift.toml", config).unwrap();
+    place.set("HOOK_SECRET", "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX");
+    put(&place, SCC, "s1");
+    let mut worker = place.start(&["worker"]).unwrap();
+    let (_connection, _) = silent.accept().unwrap();
+    worker.signal("TERM");
+    worker.until("told to stop");
+    worker.signal("TERM");
+    let (status, _, lines) = worker.ended();
+    // Told once, it would have waited for the receiver and ended with 0.
+    assert_eq!(status.code(), Some(1), "{lines:#?}");
+    let cases = cases(&place);
+    assert_eq!(cases[0]["status"], "concluded", "{cases:#?}");
+}
+
+#[test]
+fn a_destination_without_its_secret_is_told_of_at_the_start() {
+    let mut place = place(
+        "[[destination]]\nname = \"soar\"\nkind = \"webhook\"\nurl = \"https://soar.example.com/\"\nsecret = \"env:HOOK_SECRET\"\n",
+    );
+    let ran = place.run(&["worker"]).unwrap();
+    assert_eq!(ran.code, Some(64), "{ran:?}");
+    assert!(ran.stderr.contains("\"soar\": `secret`"), "{ran:?}");
+    place.set("HOOK_SECRET", "hush");
+    let ran = place.run(&["worker"]).unwrap();
+    assert_eq!(ran.code, Some(64), "{ran:?}");
+    assert!(!ran.stderr.contains("hush"), "{ran:?}");
+    // Who lists cases needs none.
+    assert_eq!(cases(&place).len(), 0);
 }
 
 #[test]

@@ -1,13 +1,10 @@
 //! Several workers on PostgreSQL with RabbitMQ in front, as in production.
 
-use lapin::options::{BasicPublishOptions, ConfirmSelectOptions, QueueDeclareOptions};
-use lapin::types::FieldTable;
-use lapin::{BasicProperties, Connection, ConnectionProperties};
-use nightshift_tests::Place;
+use nightshift_tests::{Place, Publisher, finding};
 use tokio::task::JoinSet;
 use tokio_postgres::NoTls;
 
-use super::desk::{cases, finding, reports};
+use super::desk::{cases, reports};
 
 /// A service that `tests/services` starts.
 #[expect(
@@ -19,7 +16,7 @@ fn service(name: &str) -> String {
 }
 
 /// A database of this test's own.
-async fn database() -> String {
+pub(super) async fn database() -> String {
     let url = service("POSTGRES");
     let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
     let mut tasks = JoinSet::new();
@@ -30,40 +27,6 @@ async fn database() -> String {
         .await
         .unwrap();
     url.replacen("/postgres?", &format!("/{name}?"), 1)
-}
-
-async fn publish(queue: &str, bodies: impl Iterator<Item = String>) {
-    let connection = Connection::connect(&service("RABBITMQ"), ConnectionProperties::default())
-        .await
-        .unwrap();
-    let channel = connection.create_channel().await.unwrap();
-    channel
-        .confirm_select(ConfirmSelectOptions::default())
-        .await
-        .unwrap();
-    let mut arguments = FieldTable::default();
-    arguments.insert(
-        "x-queue-type".into(),
-        lapin::types::AMQPValue::LongString("quorum".into()),
-    );
-    let durable = QueueDeclareOptions {
-        durable: true,
-        ..QueueDeclareOptions::default()
-    };
-    channel
-        .queue_declare(queue.into(), durable, arguments)
-        .await
-        .unwrap();
-    for body in bodies {
-        let sent = channel.basic_publish(
-            "".into(),
-            queue.into(),
-            BasicPublishOptions::default(),
-            body.as_bytes(),
-            BasicProperties::default().with_delivery_mode(2),
-        );
-        assert!(sent.await.unwrap().await.unwrap().is_ack());
-    }
 }
 
 #[cfg_attr(
@@ -86,8 +49,14 @@ async fn f01_workers_on_postgresql_and_rabbitmq_lose_nothing_when_one_is_killed(
         service("RABBITMQ"),
     );
     place.file("nightshift.toml", config).unwrap();
-    let alerts = (0..ALERTS).map(|n| finding("scc-crypto-miner", &format!("p{n}")).to_string());
-    publish(&queue, alerts).await;
+    let alert = |n| {
+        finding("scc-crypto-miner", &format!("p{n}"))
+            .unwrap()
+            .to_string()
+    };
+    let alerts: Vec<String> = (0..ALERTS).map(alert).collect();
+    let publisher = Publisher::connect(&service("RABBITMQ"), &queue).await;
+    publisher.unwrap().publish(&alerts).await.unwrap();
     let mut dies = place.start(&["worker", "--only", "intake,triage"]).unwrap();
     dies.until_many("case ended", 3);
     dies.kill();

@@ -94,3 +94,42 @@ async fn f02_a_frozen_worker_writes_nothing_after_its_lease_and_no_report_is_sho
         .unwrap();
     assert_eq!(verified.code, Some(0), "{verified:?}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_case_that_is_called_off_while_it_runs_is_told_and_counted_as_such() {
+    let (told, hears) = channel();
+    let fake = Arc::new(FakeModel::start(hanging(told)).await.unwrap());
+    let place = with_model(&fake);
+    put(&place, "scc-crypto-miner", "s1");
+    let mut worker = place.start(&["worker"]).unwrap();
+    let listening = worker.until("the cases are on ");
+    let url = listening.rsplit(' ').next().unwrap().to_owned();
+    worker.until("messages accepted");
+    hears.recv_timeout(HANGS).unwrap();
+    let id = cases(&place)[0]["id"].as_str().unwrap().to_owned();
+    let off = place.run(&["cases", "cancel", &id, "--by", "ana"]).unwrap();
+    assert_eq!(off.code, Some(0), "{off:?}");
+    fake.release();
+    let line = worker.until("case called off");
+    assert!(line.contains("ana"), "{line}");
+    let metrics = reqwest::get(format!("{url}metrics")).await.unwrap();
+    let metrics = metrics.text().await.unwrap();
+    let counted = metrics.lines().any(|line| {
+        line.starts_with("nightshift_cases_total{")
+            && line.contains("\"cancelled\"")
+            && line.ends_with(" 1")
+    });
+    assert!(counted, "{metrics}");
+    assert!(
+        metrics.contains("nightshift_lease_lost_total 0"),
+        "{metrics}"
+    );
+    worker.signal("TERM");
+    let (status, _, lines) = worker.ended();
+    assert_eq!(status.code(), Some(0));
+    assert!(
+        !lines.iter().any(|line| line.contains("taken up again")),
+        "{lines:#?}"
+    );
+    assert!(reports(&place).is_empty());
+}

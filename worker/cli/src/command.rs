@@ -57,9 +57,12 @@ fn stop_on_signal() -> CancellationToken {
     let stop = CancellationToken::new();
     let told = stop.clone();
     drop(TASKS.spawn(async move {
-        wait_for_signal().await;
+        // Both are there from the start: one that comes between is not missed.
+        let mut signals = Signals::new();
+        signals.next().await;
+        tracing::info!("told to stop; told once more, the process ends at once");
         told.cancel();
-        wait_for_signal().await;
+        signals.next().await;
         std::process::exit(1);
     }));
     stop
@@ -69,19 +72,40 @@ fn stop_on_signal() -> CancellationToken {
 static TASKS: std::sync::LazyLock<tokio_util::task::TaskTracker> =
     std::sync::LazyLock::new(tokio_util::task::TaskTracker::new);
 
-async fn wait_for_signal() {
+/// What tells a process to stop: Ctrl-C, and SIGTERM where there is one.
+struct Signals {
     #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+    both: Option<[tokio::signal::unix::Signal; 2]>,
+}
+
+impl Signals {
+    fn new() -> Self {
+        #[cfg(unix)]
+        {
+            use tokio::signal::unix::{SignalKind, signal};
+            let both = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+            let both = match both {
+                [Ok(interrupt), Ok(terminate)] => Some([interrupt, terminate]),
+                _ => None,
+            };
+            Self { both }
+        }
+        #[cfg(not(unix))]
+        Self {}
+    }
+
+    /// Waits for the next one.
+    async fn next(&mut self) {
+        #[cfg(unix)]
+        if let Some([interrupt, terminate]) = &mut self.both {
             tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
+                _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
             }
             return;
         }
+        drop(tokio::signal::ctrl_c().await);
     }
-    drop(tokio::signal::ctrl_c().await);
 }
 
 /// Log lines go to standard error; reports and progress are no log lines.

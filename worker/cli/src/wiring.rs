@@ -2,6 +2,7 @@
 
 mod impatient;
 mod models;
+mod samples;
 mod selected;
 mod web;
 mod worker;
@@ -29,7 +30,7 @@ use serde_json::json;
 
 use crate::clock::SystemClock;
 use crate::config::{
-    Config, Destination as DestinationConfig, Loaded, Profile as ProfileConfig, secret_at,
+    Config, Destination as DestinationConfig, Loaded, Profile as ProfileConfig, Webhook, secret_at,
 };
 use crate::exit::Exit;
 use crate::metrics::Metrics;
@@ -101,10 +102,7 @@ impl App {
             .collect::<Result<_, _>>()
             .map_err(|error| Exit::Config(error.into()))?;
         Ok(Self {
-            routes: Routes {
-                rules: config.routes.clone(),
-                ..Routes::default()
-            },
+            routes: samples::routes(&config),
             destinations,
             config,
             base: loaded.base().to_owned(),
@@ -135,6 +133,7 @@ impl App {
                 ..Route::default()
             };
             routes.rules.insert(0, everything);
+            routes.samples.profile = None;
         }
         let models = self.connect(overrides)?;
         Ok(self.triage_with(self.profiles_of(overrides, &models)?, routes, watcher))
@@ -200,11 +199,7 @@ impl App {
     }
 
     fn profiles_of(&self, overrides: &Overrides<'_>, models: &Connected) -> Result<Profiles, Exit> {
-        let mut configured = self.config.profiles.clone();
-        if !configured.iter().any(|one| one.name == "default") {
-            configured.push(ProfileConfig::default());
-        }
-        let profiles = configured
+        let profiles = samples::profiles(&self.config)
             .iter()
             .map(|config| self.profile(config, models, overrides))
             .collect::<anyhow::Result<Vec<_>>>()
@@ -356,12 +351,10 @@ pub(crate) fn tools_alone(loaded: &Loaded) -> Result<Tools, Exit> {
 
 /// The tools that the profile of this alert's route may use, of those that are configured.
 pub(crate) fn specs_for(loaded: &Loaded, tools: &Arc<Tools>, alert: &Alert) -> Vec<ToolSpec> {
-    let routes = Routes {
-        rules: loaded.config.routes.clone(),
-        ..Routes::default()
-    };
+    let routes = samples::routes(&loaded.config);
     let name = routes.profile(alert);
-    let profile = loaded.config.profiles.iter().find(|one| one.name == name);
+    let profiles = samples::profiles(&loaded.config);
+    let profile = profiles.iter().find(|one| one.name == name);
     let everything = ["*".to_owned()];
     let globs = profile.map_or(everything.as_slice(), |one| one.tools.as_slice());
     Selected::new(tools.clone(), globs).specs()
@@ -386,12 +379,29 @@ fn destination(
                 format,
             })
         }
-        DestinationConfig::Webhook(webhook) => Arc::new(WebhookDestination::new(
-            webhook.to_config(),
-            secret_at(webhook.secret.place(), base),
-            Arc::clone(clock),
-        )?),
+        DestinationConfig::Webhook(config) => Arc::new(webhook(config, base, clock)?),
     })
+}
+
+fn webhook(
+    config: &Webhook,
+    base: &Path,
+    clock: &Arc<dyn Clock>,
+) -> Result<WebhookDestination, WebhookError> {
+    let secret = secret_at(config.secret.place(), base);
+    WebhookDestination::new(config.to_config(), secret, Arc::clone(clock))
+}
+
+/// Whether a destination has its secret: who delivers wants to know at once.
+fn check_secret(
+    config: &DestinationConfig,
+    base: &Path,
+    clock: &Arc<dyn Clock>,
+) -> Result<(), WebhookError> {
+    match config {
+        DestinationConfig::File { .. } => Ok(()),
+        DestinationConfig::Webhook(config) => webhook(config, base, clock)?.check_secret(),
+    }
 }
 
 #[cfg(test)]

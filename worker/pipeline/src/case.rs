@@ -128,7 +128,7 @@ pub struct Backlog {
     pub urgent: u64,
     /// All others that wait for one.
     pub others: u64,
-    /// Seconds since the oldest of them was accepted, or last given back; 0 where none waits.
+    /// Seconds since the oldest of them was accepted, or first given back; 0 where none waits.
     pub oldest_secs: f64,
     /// Cases that run.
     pub running: u64,

@@ -7,18 +7,23 @@
 #[cfg(test)]
 mod tests;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBuilder};
 use chrono::{DateTime, SecondsFormat, Utc};
 use nightshift_alert::{
-    Alert, Content, FeedState, Key, Provider, ReadOptions, Resource, Severity, Times,
+    Alert, Content, FeedState, Key, Provider, ReadError, ReadOptions, Resource, Severity, Times,
 };
 use nightshift_engine::{Clock, Measure, Meter};
 use sha2::{Digest, Sha256};
 
 use crate::{Accepted, Fate, Inbox, Message, Settled, Source, StoreError};
+
+/// Most bytes of messages that are committed together, unless one alone has more: what they become in memory and on the
+/// wire is several times as much.
+const BATCH_BYTES: usize = 8 << 20;
 
 /// One thing that a message held.
 #[derive(Debug, Clone)]
@@ -76,12 +81,13 @@ pub enum IntakeError {
 }
 
 impl Intake {
-    /// One round: receive, commit, settle. When the store does not commit within [`Intake::patience`], everything is
-    /// given back. May be dropped at any await: what is not settled then comes again.
+    /// One round: receive, commit, settle; in several parts where the messages are large. When the store does not commit
+    /// within [`Intake::patience`], everything else is given back. May be dropped at any await: what is not settled then
+    /// comes again.
     ///
     /// # Errors
     ///
-    /// When the source or the store fails; nothing is committed then.
+    /// When the source or the store fails; what was not settled before is not committed then.
     pub async fn round(&self, source: &dyn Source, most: usize) -> Result<Received, IntakeError> {
         let Some(messages) = source.receive(most).await? else {
             return Ok(Received {
@@ -92,16 +98,39 @@ impl Intake {
         if messages.is_empty() {
             return Ok(Received::default());
         }
-        let ids: Vec<String> = messages.iter().map(|message| message.id.clone()).collect();
-        let (batch, fates) = self.read(source.name(), &messages);
-        let committed = hold(source, &ids, self.commit(batch)).await;
-        let settled: Vec<Settled> = ids
+        let mut received = Received::default();
+        let mut rest = messages.as_slice();
+        while !rest.is_empty() {
+            let (batch, others) = rest.split_at(one_batch(rest));
+            let done = self.take(source, batch, others).await?;
+            received.messages += done.messages;
+            received.accepted.extend(done.accepted);
+            received.unsettled += done.unsettled;
+            rest = others;
+        }
+        Ok(received)
+    }
+
+    /// Commits and settles these messages, and keeps the others ours meanwhile. Where that fails, all are given back.
+    async fn take(
+        &self,
+        source: &dyn Source,
+        messages: &[Message],
+        others: &[Message],
+    ) -> Result<Received, IntakeError> {
+        let ids = |messages: &[Message]| -> Vec<String> {
+            messages.iter().map(|message| message.id.clone()).collect()
+        };
+        let held = [ids(messages), ids(others)].concat();
+        let (batch, mut fates) = self.read(source.name(), messages);
+        let committed = hold(source, &held, self.commit(batch)).await;
+        if committed.is_err() {
+            fates = vec![Fate::Back; held.len()];
+        }
+        let settled: Vec<Settled> = held
             .into_iter()
             .zip(&fates)
-            .map(|(id, fate)| Settled {
-                id,
-                fate: committed.as_ref().map_or(Fate::Back, |_| *fate),
-            })
+            .map(|(id, fate)| Settled { id, fate: *fate })
             .collect();
         let unsettled = source.settle(&settled).await;
         if let Some(one) = unsettled.first() {
@@ -129,7 +158,7 @@ impl Intake {
     }
 
     /// What the messages hold, and what becomes of each once that is committed.
-    fn read(&self, source: &str, messages: &[Message]) -> (Vec<Arrival>, Vec<Fate>) {
+    fn read(&self, source: &str, messages: &[Message]) -> (Arc<[Arrival]>, Vec<Fate>) {
         let now = self.clock.now();
         let mut batch = Vec::new();
         let mut fates = Vec::with_capacity(messages.len());
@@ -144,11 +173,11 @@ impl Intake {
             });
             batch.extend(arrivals);
         }
-        (batch, fates)
+        (batch.into(), fates)
     }
 
     /// Commits a batch, again and again while the store is away.
-    async fn commit(&self, batch: Vec<Arrival>) -> Result<Vec<Accepted>, StoreError> {
+    async fn commit(&self, batch: Arc<[Arrival]>) -> Result<Vec<Accepted>, StoreError> {
         if batch.is_empty() {
             return Ok(Vec::new());
         }
@@ -160,7 +189,7 @@ impl Intake {
             .with_total_delay(Some(self.patience))
             .build();
         loop {
-            match self.inbox.accept(batch.clone()).await {
+            match self.inbox.accept(Arc::clone(&batch)).await {
                 Err(error @ StoreError::Database { .. }) => match pauses.next() {
                     Some(pause) if !self.patience.is_zero() => {
                         tracing::warn!(%error, cause = cause(&error), "a batch is not committed yet");
@@ -190,6 +219,16 @@ impl Intake {
             });
         }
     }
+}
+
+/// How many of these messages are committed together: as many as fit, at least one.
+fn one_batch(messages: &[Message]) -> usize {
+    let mut bytes = 0usize;
+    let fits = messages.iter().take_while(|message| {
+        bytes = bytes.saturating_add(message.bytes.len());
+        bytes <= BATCH_BYTES
+    });
+    fits.count().max(1)
 }
 
 /// Waits for `work` and keeps the messages ours meanwhile: extends at half the time that they are.
@@ -233,6 +272,17 @@ pub fn read_message(
     options: &ReadOptions,
     now: DateTime<Utc>,
 ) -> Vec<Arrival> {
+    read_with(nightshift_alert::read, source, message, options, now)
+}
+
+/// The same with this reader, whose panic is contained: it is a fault of ours over one message, and the others go on.
+fn read_with(
+    reader: impl Fn(&[u8], &ReadOptions) -> Result<nightshift_alert::Batch, ReadError>,
+    source: &str,
+    message: &Message,
+    options: &ReadOptions,
+    now: DateTime<Utc>,
+) -> Vec<Arrival> {
     let whole: Arc<[u8]> = message.bytes.as_slice().into();
     let arrival = |alert, raw, unreadable| Arrival {
         source: source.to_owned(),
@@ -242,18 +292,28 @@ pub fn read_message(
         unreadable,
         always: false,
     };
-    let unread = |bytes: &[u8], error: &nightshift_alert::ReadError| {
-        let why = error.to_string();
+    let unread = |bytes: &[u8], why: String| {
         let alert = unreadable_alert(source, bytes, &why, now);
         arrival(alert, bytes.into(), Some(why))
     };
-    match nightshift_alert::read(&message.bytes, options) {
-        Err(error) => vec![unread(&message.bytes, &error)],
+    // Nothing that it could have left half done outlives it.
+    let read = catch_unwind(AssertUnwindSafe(|| reader(&message.bytes, options)));
+    let read = read.map_err(|_| {
+        tracing::error!(
+            source,
+            message = message.id,
+            "a reader panicked over a message"
+        );
+        "a fault of this program: its reader panicked over this message; please report it"
+            .to_owned()
+    });
+    match read.and_then(|read| read.map_err(|error| error.to_string())) {
+        Err(why) => vec![unread(&message.bytes, why)],
         Ok(batch) => {
             let rejected: Vec<_> = batch
                 .rejected
                 .iter()
-                .map(|one| unread(&one.bytes, &one.error))
+                .map(|one| unread(&one.bytes, one.error.to_string()))
                 .collect();
             let read = batch
                 .alerts

@@ -4,6 +4,7 @@ mod outbox;
 mod source;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, NaiveDate, Utc};
@@ -85,7 +86,7 @@ pub trait Inbox: Send + Sync {
     /// # Errors
     ///
     /// When nothing was committed; nothing may be acked then.
-    async fn accept(&self, batch: Vec<Arrival>) -> Result<Vec<Accepted>, StoreError>;
+    async fn accept(&self, batch: Arc<[Arrival]>) -> Result<Vec<Accepted>, StoreError>;
 }
 
 /// A case that a worker has taken.
@@ -131,7 +132,7 @@ pub trait Cases: Send + Sync {
     /// When the store cannot be read or written.
     async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<Claimed>, StoreError>;
 
-    /// The same, of cases that have waited so long, by the store's clock, since they were accepted or last given back.
+    /// The same, of cases that have waited so long, by the store's clock, since they were accepted or first given back.
     ///
     /// # Errors
     ///
@@ -166,7 +167,8 @@ pub trait Cases: Send + Sync {
     /// When the store cannot be written.
     async fn renew(&self, leases: &[Lease]) -> Result<(), StoreError>;
 
-    /// Gives a case back, so that it goes on elsewhere or later. That is neither an attempt nor a crash of it.
+    /// Gives a case back, so that it goes on elsewhere or later. That is neither an attempt nor a crash of it: where the
+    /// lease was lost before, because the store was away or the worker frozen, the crash that was counted is taken back.
     ///
     /// # Errors
     ///

@@ -1,12 +1,14 @@
 //! Triage: a claimed case is driven from where its journal stands to its conclusion.
 
+mod count;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use nightshift_alert::{Alert, Severity};
 use nightshift_engine::{
-    Analyst, AnalystKind, Cap, Clock, Conclusion, DriveError, End, Event, EventBody, Journal,
-    JournalError, Measure, Meter, PlanUpdate, Ports, State, drive, fold,
+    Analyst, AnalystKind, Clock, DriveError, End, Event, EventBody, Journal, JournalError, Measure,
+    Meter, Ports, State, Stop, drive, fold, read_event,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -111,21 +113,54 @@ impl Triage {
             Ok(End::Released(_) | End::Cancelled(_)) => {
                 // Held a little, so that what cannot go on now is not claimed again and again.
                 hold_back(release).await;
-                self.cases.release(&lease).await?;
+                self.give_back(&lease, release).await;
             }
             Err(TriageError::Drive(DriveError::Journal(JournalError::LeaseLost))) => {
+                if let Some(state) = self.called_off(&lease).await {
+                    return Ok(End::Cancelled(Box::new(state)));
+                }
                 self.meter.count(&Measure::LeaseLost);
+                // This process lives: that the lease ended is no crash of the case.
+                self.give_back(&lease, release).await;
             }
             // A fault of ours: its lease ends and counts as a crash, and the third one ends in a report.
             Err(TriageError::Drive(DriveError::Stuck(_))) => {}
             Err(_) => {
                 hold_back(release).await;
-                if let Err(error) = self.cases.release(&lease).await {
-                    tracing::warn!(case = %lease.case_id, %error, "a case could not be given back");
-                }
+                self.give_back(&lease, release).await;
             }
         }
         result
+    }
+
+    /// Gives a case back, again and again while the store is away: a lease that just ends counts as a crash of the case.
+    /// A process that is to stop tries once.
+    async fn give_back(&self, lease: &Lease, release: &CancellationToken) {
+        while let Err(error) = self.cases.release(lease).await {
+            let again = !release.is_cancelled();
+            tracing::warn!(case = %lease.case_id, %error, again, "a case could not be given back");
+            if !again {
+                return;
+            }
+            hold_back(release).await;
+        }
+    }
+
+    /// How a case stood whose lease is gone because somebody called it off; none where it went otherwise.
+    async fn called_off(&self, lease: &Lease) -> Option<State> {
+        let revision = Some(lease.revision);
+        let lines = self.cases.journal(&lease.case_id, revision).await.ok()?;
+        let events: Vec<Event> = lines
+            .iter()
+            .filter_map(|line| read_event(&line.event).ok())
+            .collect();
+        let state = fold(&events);
+        let Some(Stop::Cancelled(by)) = &state.stop else {
+            return None;
+        };
+        tracing::info!(case = %lease.case_id, revision = lease.revision, by, "case called off");
+        self.count_called_off(&state);
+        Some(state)
     }
 
     /// A renewal that fails is tried again at the next tick; a lease that ended meanwhile refuses the next write.
@@ -248,54 +283,6 @@ impl Triage {
         if let Some(watcher) = &self.watcher {
             watcher.saw(&lease.case_id.0, events);
         }
-    }
-
-    fn count(&self, state: &State, conclusion: &Conclusion, status: CaseStatus) {
-        let Some(opened) = &state.opened else {
-            return;
-        };
-        for step in state.steps() {
-            self.meter.count(&Measure::Step {
-                status: step.status,
-                outcome: step.outcome,
-            });
-        }
-        for record in &state.updates {
-            self.meter.count(&Measure::PlanUpdate {
-                kind: PlanUpdate::as_str(&record.update),
-                refused: record.refused.is_some(),
-            });
-        }
-        for finding in &conclusion.findings {
-            self.meter.count(&Measure::Claim {
-                supported: finding.supported,
-            });
-        }
-        for rule in &conclusion.overridden {
-            self.meter.count(&Measure::Overridden {
-                rule: rule.rule.clone(),
-            });
-        }
-        if conclusion.manipulation {
-            self.meter.count(&Measure::Manipulation);
-        }
-        if let Some(cap) = conclusion.stopped_by {
-            self.meter.count(&Measure::Exhausted { cap });
-        }
-        if state.day_spent && conclusion.stopped_by != Some(Cap::DayUsd) {
-            let cap = Cap::DayUsd;
-            self.meter.count(&Measure::Exhausted { cap });
-        }
-        self.meter.count(&Measure::Case {
-            feed: opened.alert.feed.clone(),
-            status: status.as_str(),
-            verdict: Some(conclusion.verdict),
-            severity: conclusion.assessed_severity,
-            analyst: opened.analyst,
-            took: state.active(),
-            steps: state.steps().len(),
-            model_calls: state.spent.model_calls,
-        });
     }
 }
 

@@ -159,11 +159,19 @@ impl Fixture {
     }
 
     pub(crate) async fn accept(&self, bytes: &[u8]) -> Accepted {
-        self.store.accept(arrivals(bytes)).await.unwrap().remove(0)
+        self.store
+            .accept(arrivals(bytes).into())
+            .await
+            .unwrap()
+            .remove(0)
     }
 
     pub(crate) async fn take(&self, arrival: Arrival) -> Accepted {
-        self.store.accept(vec![arrival]).await.unwrap().remove(0)
+        self.store
+            .accept(Arc::new([arrival]))
+            .await
+            .unwrap()
+            .remove(0)
     }
 
     pub(crate) async fn claim(&self) -> Claimed {

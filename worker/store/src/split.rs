@@ -21,26 +21,25 @@ pub(crate) enum Refusal {
 /// When the store is away; parts before may have been accepted then, and are sightings when they come again. When
 /// somebody asked for a triage of what cannot be stored.
 pub(crate) async fn accept<F>(
-    batch: Vec<Arrival>,
-    whole: impl Fn(Arc<Vec<Arrival>>) -> F,
+    batch: Arc<[Arrival]>,
+    whole: impl Fn(Arc<[Arrival]>) -> F,
 ) -> Result<Vec<Accepted>, StoreError>
 where
     F: Future<Output = Result<Vec<Accepted>, Refusal>>,
 {
     let mut accepted = Vec::with_capacity(batch.len());
-    let mut parts = vec![Arc::new(batch)];
+    let mut parts = vec![batch];
     while let Some(part) = parts.pop() {
         match whole(Arc::clone(&part)).await {
             Ok(mut some) => accepted.append(&mut some),
             Err(Refusal::Store(error)) => return Err(error),
             Err(Refusal::Batch(error)) => {
-                let mut first = Arc::unwrap_or_clone(part);
-                if let [one] = first.as_slice() {
+                if let [one] = part.as_ref() {
                     let letter = dead_letter(one, &error).ok_or(error)?;
-                    parts.push(Arc::new(vec![letter]));
+                    parts.push(Arc::new([letter]));
                 } else {
-                    let second = first.split_off(first.len() / 2);
-                    parts.extend([Arc::new(second), Arc::new(first)]);
+                    let (first, second) = part.split_at(part.len() / 2);
+                    parts.extend([second.into(), first.into()]);
                 }
             }
         }

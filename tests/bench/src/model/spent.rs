@@ -73,7 +73,7 @@ async fn overheard(fake: &Fake) -> anyhow::Result<Vec<Question>> {
     let alert = long(batch.alerts.pop().context("the sample holds an alert")?);
     world
         .store
-        .accept(vec![world.arrival(alert, message)])
+        .accept([world.arrival(alert, message)].into())
         .await?;
     let states = conclude_all(&world, 1).await?;
     ensure!(states.len() == 1, "the case was not concluded");

@@ -187,7 +187,7 @@ pub(crate) struct CasesCancel {
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("what").required(true).multiple(true)))]
 pub(crate) struct CasesPurge {
-    /// What came before this day
+    /// What came before this day; with --account only where both hold
     #[arg(long, group = "what", value_name = "YYYY-MM-DD")]
     pub(crate) before: Option<chrono::NaiveDate>,
     /// What is about this account or project

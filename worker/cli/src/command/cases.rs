@@ -12,7 +12,7 @@ pub(super) mod verify;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use nightshift_alert::Severity;
 use nightshift_pipeline::{
-    ActKind, CaseFilter, CaseRow, CaseStatus, CaseView, Desk, PersonVerdict, Report,
+    ActKind, CaseFilter, CaseRow, CaseStatus, CaseView, DeliveryRow, Desk, PersonVerdict, Report,
 };
 use serde::Serialize;
 
@@ -155,6 +155,7 @@ struct Shown<'a> {
     deliveries: &'a [nightshift_pipeline::DeliveryRow],
     events: usize,
     unreadable: &'a Option<String>,
+    cancelled_by: &'a Option<String>,
 }
 
 async fn show(app: &App, options: &CasesShow) -> Result<(), Exit> {
@@ -170,6 +171,7 @@ async fn show(app: &App, options: &CasesShow) -> Result<(), Exit> {
             deliveries: &view.deliveries,
             events: view.events.len(),
             unreadable: &view.unreadable,
+            cancelled_by: &view.cancelled_by,
         });
     }
     let mut text = match &view.report {
@@ -235,6 +237,9 @@ fn trace(view: &CaseView) -> String {
             plain(&member.title, 100)
         ));
     }
+    if let Some(by) = &view.cancelled_by {
+        lines.push(format!("called off by {}", plain(by, 60)));
+    }
     lines.extend(view.person_verdicts.iter().map(feedback::line));
     // Their verdicts stand above, with the revision that they are about.
     let others = view
@@ -243,18 +248,7 @@ fn trace(view: &CaseView) -> String {
         .iter()
         .filter(|act| !matches!(act.kind, ActKind::Agreed | ActKind::Disagreed { .. }));
     lines.extend(others.map(desk::line));
-    for delivery in &view.deliveries {
-        let how = match &delivery.error {
-            _ if delivery.sent >= delivery.wanted => "shown".to_owned(),
-            Some(error) => format!(
-                "not shown after {} tries: {}",
-                delivery.attempts,
-                plain(error, 200)
-            ),
-            None => "not shown yet".to_owned(),
-        };
-        lines.push(format!("destination {}: {how}", delivery.destination));
-    }
+    lines.extend(view.deliveries.iter().map(delivered));
     lines.push(format!(
         "journal: {} events of revision {}",
         view.events.len(),
@@ -267,4 +261,18 @@ fn trace(view: &CaseView) -> String {
         ));
     }
     format!("\n{}\n", lines.join("\n"))
+}
+
+/// Where a report is shown, or why it is not.
+fn delivered(delivery: &DeliveryRow) -> String {
+    let how = match &delivery.error {
+        _ if delivery.sent >= delivery.wanted => "shown".to_owned(),
+        Some(error) => format!(
+            "not shown after {} tries: {}",
+            delivery.attempts,
+            plain(error, 200)
+        ),
+        None => "not shown yet".to_owned(),
+    };
+    format!("destination {}: {how}", delivery.destination)
 }

@@ -26,6 +26,9 @@ pub(super) async fn run(app: &App, options: &Worker) -> Result<(), Exit> {
     } else {
         Vec::new()
     };
+    if options.does(Part::Delivery) {
+        app.check_destinations()?;
+    }
     let triaging = match options.does(Part::Triage) {
         true => Some(app.triaging()?),
         false => None,

@@ -55,6 +55,13 @@ impl Destination {
         }
     }
 
+    /// Whether a report there opens a ticket or pages somebody: generated samples never go there. Each kind says so itself.
+    pub(crate) const fn opens_tickets(&self) -> bool {
+        match self {
+            Self::File { .. } | Self::Webhook(_) => false,
+        }
+    }
+
     /// What no type can say.
     pub(crate) fn check(&self) -> Result<(), WebhookError> {
         match self {

@@ -15,7 +15,7 @@ use nightshift_queue::connect;
 use nightshift_web::{Server, SourceReady};
 use tokio_util::sync::CancellationToken;
 
-use super::{App, Overrides};
+use super::{App, Overrides, check_secret};
 use crate::config::{Retention, secret_at};
 use crate::exit::Exit;
 use crate::metrics::Metrics;
@@ -124,6 +124,15 @@ impl App {
             lease: Duration::from_secs(self.config.worker.lease_secs),
             outage,
         })
+    }
+
+    /// Whether each destination has the secret that it needs. It is read again whenever something is sent.
+    pub(crate) fn check_destinations(&self) -> Result<(), Exit> {
+        for one in &self.config.destinations {
+            check_secret(one, &self.base, &self.clock)
+                .map_err(|error| Exit::Config(error.into()))?;
+        }
+        Ok(())
     }
 
     /// The delivery loops, one per destination.

@@ -86,6 +86,8 @@ impl Source for FakeSource {
 #[derive(Default)]
 struct FakeInbox {
     failures: Mutex<u32>,
+    /// The try that fails beside.
+    fails_at: Option<u32>,
     tries: Mutex<u32>,
     takes: Duration,
     gate: Option<Notify>,
@@ -94,15 +96,19 @@ struct FakeInbox {
 
 #[async_trait]
 impl Inbox for FakeInbox {
-    async fn accept(&self, batch: Vec<Arrival>) -> Result<Vec<Accepted>, StoreError> {
-        *self.tries.lock().unwrap() += 1;
+    async fn accept(&self, batch: Arc<[Arrival]>) -> Result<Vec<Accepted>, StoreError> {
+        let number = {
+            let mut tries = self.tries.lock().unwrap();
+            *tries += 1;
+            *tries
+        };
         tokio::time::sleep(self.takes).await;
         if let Some(gate) = &self.gate {
             gate.notified().await;
         }
         let mut failures = self.failures.lock().unwrap();
-        if *failures > 0 {
-            *failures -= 1;
+        if *failures > 0 || self.fails_at == Some(number) {
+            *failures = failures.saturating_sub(1);
             return Err(StoreError::Database {
                 doing: "accept a batch",
                 cause: "connection refused".into(),
@@ -223,6 +229,63 @@ async fn what_cannot_be_read_is_told_to_the_source_and_its_neighbours_are_not_hu
         source.fates(),
         [Fate::Committed, Fate::Unreadable, Fate::Committed]
     );
+}
+
+#[test]
+fn f05_a_panic_over_a_message_makes_it_a_dead_letter_with_its_bytes() {
+    let message = Message {
+        id: "1".to_owned(),
+        bytes: b"poison".to_vec(),
+        attributes: BTreeMap::new(),
+    };
+    let options = ReadOptions::default();
+    let reader = |_: &[u8], _: &ReadOptions| panic!("a fault of a feed");
+    let arrivals = read_with(reader, "fake", &message, &options, Noon.now());
+    let [arrival] = arrivals.as_slice() else {
+        panic!("{arrivals:?}")
+    };
+    assert_eq!(arrival.raw.as_ref(), b"poison");
+    assert_eq!(arrival.alert.title, "Unreadable message from fake");
+    assert_eq!(arrival.alert.severity, Severity::High);
+    let why = arrival.unreadable.as_deref().unwrap();
+    assert!(why.contains("panicked"), "{why}");
+}
+
+/// Messages of which nine fit into one batch.
+fn large(many: u32) -> Vec<String> {
+    let padding = " ".repeat(BATCH_BYTES / 9 - 1_000);
+    (0..many)
+        .map(|number| guardduty(number) + &padding)
+        .collect()
+}
+
+#[tokio::test]
+async fn large_messages_are_committed_in_parts_each_settled_after_its_own_commit() {
+    let bodies = large(20);
+    let bodies: Vec<&str> = bodies.iter().map(String::as_str).collect();
+    let source = FakeSource::with(&bodies);
+    let inbox = Arc::new(FakeInbox::default());
+    let round = intake(&inbox, Duration::ZERO).round(&source, 500).await;
+    let round = round.unwrap();
+    assert_eq!((round.messages, round.accepted.len()), (20, 20));
+    assert_eq!(*inbox.batches.lock().unwrap(), [9, 9, 2]);
+    assert_eq!(source.fates(), [Fate::Committed; 20]);
+}
+
+#[tokio::test]
+async fn what_comes_after_a_part_that_is_not_committed_is_given_back_with_it() {
+    let bodies = large(20);
+    let bodies: Vec<&str> = bodies.iter().map(String::as_str).collect();
+    let source = FakeSource::with(&bodies);
+    let inbox = Arc::new(FakeInbox {
+        fails_at: Some(2),
+        ..FakeInbox::default()
+    });
+    let failed = intake(&inbox, Duration::ZERO).round(&source, 500).await;
+    assert!(matches!(failed, Err(IntakeError::Store(_))), "{failed:?}");
+    let fates = source.fates();
+    assert_eq!(fates[..9], [Fate::Committed; 9]);
+    assert_eq!(fates[9..], [Fate::Back; 11]);
 }
 
 #[tokio::test]

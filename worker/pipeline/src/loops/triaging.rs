@@ -70,6 +70,12 @@ impl Triaging {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => {}
+                Some(ended) = renewal.join_next() => {
+                    let why = ended.err().map(|error| error.to_string());
+                    tracing::error!(why, "the renewal of leases has ended; it is begun again");
+                    pause(PAUSE, stop).await;
+                    renewal.spawn(self.renewal(&running.leases));
+                }
                 Some(ended) = running.tasks.join_next_with_id() => running.ended(ended),
                 number = self.wake.wait_for_work(heard), if has_room => heard = number,
             }

@@ -276,7 +276,7 @@ async fn a_report_tells_what_arrived_until_the_case_ended(fixture: Fixture) {
     // In one batch with what is triaged or after it: both are told.
     let mut batch = arrivals(DNS);
     batch.extend(arrivals(DNS));
-    fixture.store.accept(batch).await.unwrap();
+    fixture.store.accept(batch.into()).await.unwrap();
     let claimed = fixture.claim().await;
     fixture.accept(DNS).await;
     conclude(&fixture.store, &claimed).await;

@@ -57,7 +57,7 @@ async fn a_batch_is_split_down_to_the_alert_that_cannot_be_stored(fixture: Fixtu
         })
         .collect();
     let raw = batch[5].raw.to_vec();
-    let accepted = fixture.store.accept(batch.clone()).await.unwrap();
+    let accepted = fixture.store.accept(batch.clone().into()).await.unwrap();
     let ids: Vec<_> = accepted.iter().map(|one| one.key.clone()).collect();
     assert_eq!(ids.len(), 9);
     assert!(ids[8].ends_with("finding 8"), "in their order: {ids:?}");
@@ -70,7 +70,7 @@ async fn a_batch_is_split_down_to_the_alert_that_cannot_be_stored(fixture: Fixtu
     assert_eq!(fixture.count("SELECT count(*) FROM cases").await, 9);
     let mut asked = batch[5].clone();
     asked.always = true;
-    let error = fixture.store.accept(vec![asked]).await.unwrap_err();
+    let error = fixture.store.accept(Arc::new([asked])).await.unwrap_err();
     assert!(matches!(error, StoreError::Database { .. }), "{error}");
 }
 
@@ -105,7 +105,7 @@ async fn a_batch_with_all_that_may_happen_is_as_if_they_came_one_by_one(fixture:
         };
         accepted.iter().map(word).collect()
     };
-    let together = words(&fixture.store.accept(batch.clone()).await.unwrap());
+    let together = words(&fixture.store.accept(batch.clone().into()).await.unwrap());
     assert_eq!(
         together,
         [
@@ -144,11 +144,12 @@ async fn workers_that_take_the_same_alert_at_once_open_one_case(fixture: Fixture
         } else {
             &other
         };
-        store.accept(if number % 3 == 0 {
+        let batch = if number % 3 == 0 {
             back.clone()
         } else {
             batch()
-        })
+        };
+        store.accept(batch.into())
     });
     let accepted = futures_util::future::try_join_all(accepts).await.unwrap();
     let new = accepted.iter().flatten();

@@ -7,6 +7,8 @@ on_both_stores! {
     f02_a_worker_whose_lease_is_gone_writes_nothing
     f05_suspects_run_one_at_a_time_and_others_beside_them
     f05_crashes_are_counted_by_triage_and_apart_from_what_is_given_back
+    f14_a_lease_that_was_lost_while_its_worker_lives_is_no_crash
+    f14_a_worker_takes_back_only_its_own_crash_of_the_same_triage
     f29_a_clock_that_jumps_moves_no_lease
     renewals_go_together_and_only_for_what_is_held
 }
@@ -105,6 +107,57 @@ async fn f05_crashes_are_counted_by_triage_and_apart_from_what_is_given_back(fix
     again.always = true;
     assert_eq!(fixture.take(again).await.case_id, accepted.case_id);
     assert_eq!(fixture.claim().await.crashes, 0, "another triage");
+}
+
+async fn f14_a_lease_that_was_lost_while_its_worker_lives_is_no_crash(fixture: Fixture) {
+    fixture.accept(MINER).await;
+    let cut_off = fixture.another(options()).await;
+    // Longer than any case may crash.
+    for round in 1..=4 {
+        let lost = cut_off.claim(Lane::Any, 1).await.unwrap().remove(0);
+        assert_eq!((lost.crashes, lost.lease.epoch), (0, round));
+        fixture.expire(&lost.lease).await;
+        if round % 2 == 0 {
+            // It is heard of before anybody else took the case, and says so twice: an answer was lost.
+            assert!(
+                fixture
+                    .store
+                    .claim(Lane::Urgent, 0)
+                    .await
+                    .unwrap()
+                    .is_empty()
+            );
+        }
+        cut_off.release(&lost.lease).await.unwrap();
+        cut_off.release(&lost.lease).await.unwrap();
+    }
+    // Or after: the one that runs it since knows of a crash that was none.
+    let lost = cut_off.claim(Lane::Any, 1).await.unwrap().remove(0);
+    fixture.expire(&lost.lease).await;
+    let taken = fixture.claim().await;
+    assert_eq!(taken.crashes, 1);
+    cut_off.release(&lost.lease).await.unwrap();
+    fixture.store.release(&taken.lease).await.unwrap();
+    assert_eq!(fixture.claim().await.crashes, 0);
+}
+
+async fn f14_a_worker_takes_back_only_its_own_crash_of_the_same_triage(fixture: Fixture) {
+    fixture.accept(MINER).await;
+    let frozen = fixture.another(options()).await;
+    let old = frozen.claim(Lane::Any, 1).await.unwrap().remove(0);
+    fixture.expire(&old.lease).await;
+    let dead = fixture.claim().await;
+    fixture.expire(&dead.lease).await;
+    assert_eq!(fixture.claim().await.crashes, 2);
+    frozen.release(&old.lease).await.unwrap();
+    frozen.release(&old.lease).await.unwrap();
+    assert_eq!(fixture.count("SELECT crashes FROM cases").await, 1);
+    fixture.execute("UPDATE cases SET lease_until = NULL").await;
+    fixture
+        .execute("UPDATE cases SET revision = revision + 1, crashes = 1")
+        .await;
+    frozen.release(&dead.lease).await.unwrap();
+    assert_eq!(fixture.count("SELECT crashes FROM cases").await, 1);
 }
 
 async fn f29_a_clock_that_jumps_moves_no_lease(fixture: Fixture) {

@@ -156,7 +156,7 @@ async fn play(
                     arrival.alert.key.account = format!("round {round}");
                 }
                 total += batch.len();
-                for accepted in store.accept(batch).await.unwrap() {
+                for accepted in store.accept(batch.into()).await.unwrap() {
                     let is_hidden = matches!(
                         accepted.admission,
                         Admission::Muted(_) | Admission::SetAside(_)

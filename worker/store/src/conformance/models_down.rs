@@ -9,6 +9,7 @@ use super::*;
 on_both_stores! {
     f21_only_what_waited_long_enough_is_taken
     f21_a_suspect_waits_as_long_as_the_others
+    f21_a_case_whose_models_come_and_go_waits_since_the_first_time
     f21_giving_back_burns_neither_attempt_nor_crash_nor_journal
     f21_what_wanted_a_model_is_triaged_again_once_and_the_most_severe_first
     f21_a_model_that_was_missing_is_no_revision_of_the_day
@@ -75,6 +76,28 @@ async fn f21_a_suspect_waits_as_long_as_the_others(fixture: Fixture) {
     assert_eq!(fixture.waited(Lane::Any).await, [id]);
 }
 
+async fn f21_a_case_whose_models_come_and_go_waits_since_the_first_time(fixture: Fixture) {
+    let id = fixture.numbered(1, Severity::High).await;
+    fixture.let_wait(&id, 130).await;
+    // It ran while there were models: it waits for them from now on.
+    let store = &fixture.store;
+    store.release(&fixture.claim().await.lease).await.unwrap();
+    assert!(fixture.waited(Lane::Any).await.is_empty());
+    fixture.let_wait(&id, 130).await;
+    // They were back for a moment.
+    store.release(&fixture.claim().await.lease).await.unwrap();
+    let claimed = store.claim_waited(Lane::Any, 9, WAITED).await.unwrap();
+    assert_eq!(claimed.len(), 1);
+    conclude(store, &claimed[0]).await;
+    store.retry(&id.0).await.unwrap();
+    fixture.let_wait(&id, 130).await;
+    store.release(&fixture.claim().await.lease).await.unwrap();
+    assert!(
+        fixture.waited(Lane::Any).await.is_empty(),
+        "another triage waits anew"
+    );
+}
+
 async fn f21_giving_back_burns_neither_attempt_nor_crash_nor_journal(fixture: Fixture) {
     let id = case_of(&fixture.accept(MINER).await);
     let first = fixture.claim().await;
@@ -92,7 +115,6 @@ async fn f21_giving_back_burns_neither_attempt_nor_crash_nor_journal(fixture: Fi
         assert_eq!(claimed.crashes, 0);
         assert_eq!(claimed.events, events);
         store.release(&claimed.lease).await.unwrap();
-        assert!(fixture.waited(Lane::Any).await.is_empty(), "it waits anew");
     }
     let row = store.view(&id.0).await.unwrap().row;
     assert_eq!((row.revision, row.status), (1, CaseStatus::Queued));

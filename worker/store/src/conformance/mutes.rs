@@ -58,7 +58,12 @@ async fn a_mute_of_the_configuration_holds_until_its_end(fixture: Fixture) {
     let store = fixture.another(options).await;
     let accept = async |second| {
         let batch = vec![arrival(second, |_| {})];
-        store.accept(batch).await.unwrap().remove(0).admission
+        store
+            .accept(batch.into())
+            .await
+            .unwrap()
+            .remove(0)
+            .admission
     };
     assert_eq!(accept(999).await, Admission::Muted("resolver".into()));
     assert_eq!(accept(1_000).await, Admission::New);

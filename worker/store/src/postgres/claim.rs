@@ -2,7 +2,7 @@
 //!
 //! One round trip frees what is lost and takes what is most urgent; a second reads it; the third commits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use nightshift_alert::{Alert, Severity};
 use nightshift_engine::{Event, JOURNAL_VERSION, read_event};
@@ -19,12 +19,19 @@ use super::row::{get_revision, limit, number, parse, revision};
 const SUSPECTS: &str =
     "SELECT set_config('nightshift.suspects', pg_try_advisory_xact_lock(7226001, 1)::text, true)";
 /// A running case whose lease has ended waits again. It has crashed, unless the database was restarted since the lease
-/// was last renewed: then no worker could renew it.
-const FREE: &str = "UPDATE cases SET status = 'queued', lease_holder = NULL, lease_until = NULL, \
-     waiting_since = clock_timestamp(), \
-     crashes = crashes + CASE WHEN leased_at < pg_postmaster_start_time() THEN 0 ELSE 1 END \
-     WHERE id IN (SELECT id FROM cases WHERE status = 'running' AND lease_until < clock_timestamp() \
-         ORDER BY id FOR UPDATE SKIP LOCKED)";
+/// was last renewed: then no worker could renew it. Its worker takes that back when it is heard of again.
+const FREE: &str = "WITH ended AS ( \
+         UPDATE cases SET status = 'queued', lease_holder = NULL, lease_until = NULL, \
+             waiting_since = clock_timestamp(), \
+             crashes = crashes + CASE WHEN leased_at < pg_postmaster_start_time() THEN 0 ELSE 1 END \
+         WHERE id IN (SELECT id FROM cases WHERE status = 'running' AND lease_until < clock_timestamp() \
+             ORDER BY id FOR UPDATE SKIP LOCKED) \
+         RETURNING id, revision, epoch, (leased_at < pg_postmaster_start_time()) IS NOT TRUE AS has_crashed \
+     ), noted AS ( \
+         INSERT INTO lost_leases (case_id, epoch, revision) SELECT id, epoch, revision FROM ended WHERE has_crashed \
+         ON CONFLICT DO NOTHING \
+     ) \
+     SELECT FROM ended";
 /// Rank: severity plus one level per half hour of waiting, never into critical. The oldest of each severity are looked
 /// at, not all that wait; more than are wanted, because others may take them at the same time.
 const TAKE: &str = "WITH best AS MATERIALIZED ( \
@@ -85,9 +92,16 @@ const RENEW: &str = "WITH ours AS ( \
      ) \
      UPDATE cases SET leased_at = clock_timestamp(), lease_until = clock_timestamp() + make_interval(secs => $3) \
      FROM ours WHERE cases.id = ours.id";
-const RELEASE: &str = "UPDATE cases SET status = 'queued', lease_holder = NULL, lease_until = NULL, \
-         waiting_since = clock_timestamp() \
+/// A case that is given back again and again, because its models come and go, waits since the first time.
+const RELEASE: &str = "UPDATE cases SET status = 'queued', lease_holder = NULL, lease_until = NULL, given_back = revision, \
+         waiting_since = CASE WHEN given_back = revision THEN waiting_since ELSE clock_timestamp() END \
      WHERE id = $1 AND epoch = $2 AND status = 'running'";
+/// The worker of a lease that was lost is heard of: it has not crashed.
+const NO_CRASH: &str = "WITH alive AS ( \
+         DELETE FROM lost_leases WHERE case_id = $1 AND epoch = $2 RETURNING case_id, revision \
+     ) \
+     UPDATE cases SET crashes = greatest(crashes - 1, 0) \
+     FROM alive WHERE cases.id = alive.case_id AND cases.revision = alive.revision";
 
 /// The version of journals that this program folds, as a column holds it.
 fn journal_version() -> i32 {
@@ -226,11 +240,20 @@ impl PostgresStore {
                 drop(session);
                 let (ids, epochs) = columns(claimed.iter().map(|one| &one.lease));
                 let session = self.database.session(&[CONFIRM]).await?;
-                let found = session.rows(CONFIRM, [&ids, &epochs, &self.holder]);
-                if found.await?.len() != claimed.len() {
+                let found = session.rows(CONFIRM, [&ids, &epochs, &self.holder]).await?;
+                let found: BTreeSet<String> = found
+                    .iter()
+                    .map(|row| row.try_get(0))
+                    .collect::<Result<_, _>>()?;
+                session.done();
+                if found.is_empty() {
                     return Err(failure);
                 }
-                session.done();
+                // It was committed; the others were called off since.
+                return Ok(claimed
+                    .into_iter()
+                    .filter(|one| found.contains(&one.lease.case_id.0))
+                    .collect());
             }
             Err(failure) => return Err(failure),
         }
@@ -287,7 +310,11 @@ impl PostgresStore {
     /// See [`nightshift_pipeline::Cases::release`].
     pub(super) async fn give_back(&self, lease: &Lease) -> Result<(), StoreError> {
         let (id, epoch) = (&lease.case_id.0, number(lease.epoch));
-        self.change("release a case", RELEASE, [id, &epoch]).await?;
+        let doing = "release a case";
+        if self.change(doing, RELEASE, [id, &epoch]).await? == 0 {
+            // By a statement of its own: one that waited for whoever took the lease does not see what that one noted.
+            self.change(doing, NO_CRASH, [id, &epoch]).await?;
+        }
         self.bell.ring();
         Ok(())
     }

@@ -82,6 +82,11 @@ impl Failure {
         }
     }
 
+    /// Whether the server gave up because it took too long: less may be done in time.
+    pub(super) fn is_too_slow(&self) -> bool {
+        matches!(self, Self::Postgres(error) if error.code() == Some(&SqlState::QUERY_CANCELED))
+    }
+
     /// As those outside the store see it.
     pub(super) fn told(self, doing: &'static str) -> StoreError {
         match self {

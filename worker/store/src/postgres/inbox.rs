@@ -38,11 +38,11 @@ const NEW_LETTERS: &str =
 
 #[async_trait]
 impl Inbox for PostgresStore {
-    async fn accept(&self, batch: Vec<Arrival>) -> Result<Vec<Accepted>, StoreError> {
+    async fn accept(&self, batch: Arc<[Arrival]>) -> Result<Vec<Accepted>, StoreError> {
         if batch.is_empty() {
             return Ok(Vec::new());
         }
-        split::accept(batch, |part: Arc<Vec<Arrival>>| async move {
+        split::accept(batch, |part: Arc<[Arrival]>| async move {
             self.accept_whole(&part).await
         })
         .await
@@ -62,7 +62,11 @@ impl PostgresStore {
                     self.bell.ring();
                     return Ok(decided);
                 }
-                Err(failure) if failure.remedy() == Remedy::Split => {
+                // What takes too long may go in parts. One alert that does waits for a faster database: it is no fault of it.
+                Err(failure)
+                    if failure.remedy() == Remedy::Split
+                        || (failure.is_too_slow() && batch.len() > 1) =>
+                {
                     return Err(Refusal::Batch(failure.told(DOING)));
                 }
                 Err(failure) => tries.again(failure).await.map_err(Refusal::Store)?,

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod proxy;
+mod tls;
 
 use std::time::Duration;
 
@@ -32,7 +33,7 @@ fn numbered(number: usize) -> Vec<Arrival> {
 }
 
 async fn accept(store: &PostgresStore, batch: Vec<Arrival>) -> Accepted {
-    store.accept(batch).await.unwrap().remove(0)
+    store.accept(batch.into()).await.unwrap().remove(0)
 }
 
 async fn number(database: &TestDatabase, sql: &str) -> i64 {
@@ -81,7 +82,7 @@ async fn f14_postgres_killed_is_told_and_leaves_leases_without_a_crash() {
     accept(&store, numbered(0)).await;
     let claimed = store.claim(Lane::Any, 1).await.unwrap().remove(0);
     cluster.kill();
-    let refused = store.accept(numbered(1)).await;
+    let refused = store.accept(numbered(1).into()).await;
     assert!(
         matches!(refused, Err(StoreError::Database { .. })),
         "{refused:?}"
@@ -89,7 +90,7 @@ async fn f14_postgres_killed_is_told_and_leaves_leases_without_a_crash() {
     cluster.go_on();
     // Connections that were lost are found out one by one; the store needs none of them.
     let mut tries = 0;
-    while store.accept(numbered(1)).await.is_err() {
+    while store.accept(numbered(1).into()).await.is_err() {
         tries += 1;
         assert!(tries < 20, "it does not go on");
     }
@@ -185,7 +186,7 @@ async fn f17_a_locked_table_ends_in_a_timeout_and_then_all_goes_on() {
         .batch_execute("BEGIN; LOCK TABLE cases IN ACCESS EXCLUSIVE MODE")
         .await
         .unwrap();
-    let refused = store.accept(arrivals(MINER)).await;
+    let refused = store.accept(arrivals(MINER).into()).await;
     assert!(
         matches!(refused, Err(StoreError::Database { .. })),
         "{refused:?}"
@@ -198,6 +199,75 @@ async fn f17_a_locked_table_ends_in_a_timeout_and_then_all_goes_on() {
 }
 
 #[tokio::test]
+async fn f17_a_batch_that_takes_too_long_goes_in_parts() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let mut hasty = options();
+    hasty.waits.statement = Duration::from_secs(1);
+    hasty.waits.patience = Duration::ZERO;
+    let store = PostgresStore::open(database.url(), hasty).await.unwrap();
+    // More than five at once take for ever.
+    let slow = "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+             IF (SELECT count(*) FROM news) > 5 THEN PERFORM pg_sleep(60); END IF; RETURN NULL; END $$; \
+         CREATE TRIGGER slow AFTER INSERT ON arrivals REFERENCING NEW TABLE AS news \
+             FOR EACH STATEMENT EXECUTE FUNCTION slow()";
+    database.client().await.batch_execute(slow).await.unwrap();
+    let batch: Vec<_> = (0..10).flat_map(numbered).collect();
+    let accepted = store.accept(batch.into()).await.unwrap();
+    assert_eq!(accepted.len(), 10);
+    let new = accepted.iter().all(|one| one.admission == Admission::New);
+    assert!(new, "{accepted:?}");
+    // One alone that takes too long is no fault of the alert: it is told, and comes again.
+    let slower = "CREATE OR REPLACE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+             PERFORM pg_sleep(60); RETURN NULL; END $$";
+    database.client().await.batch_execute(slower).await.unwrap();
+    let refused = store.accept(numbered(99).into()).await;
+    assert!(
+        matches!(refused, Err(StoreError::Database { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(
+        number(&database, "SELECT count(*) FROM dead_letters").await,
+        0
+    );
+}
+
+#[tokio::test]
+async fn f16_what_was_called_off_while_the_answer_to_a_claim_was_lost_spoils_no_other_case() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let proxy = Proxy::before(database.url()).await;
+    let store = PostgresStore::open(&proxy.url, options()).await.unwrap();
+    let ids: Vec<_> = [0, 1, 2].map(numbered).into_iter().flatten().collect();
+    let ids = store.accept(ids.into()).await.unwrap();
+    let gone = ids[1].case_id.clone().unwrap();
+    // Within the commit of the claim, as if somebody did it just after.
+    let cancel = format!(
+        "CREATE FUNCTION gone() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+             UPDATE cases SET status = 'cancelled' WHERE id = '{gone}' AND status = 'running'; RETURN NULL; END $$; \
+         CREATE CONSTRAINT TRIGGER gone AFTER UPDATE ON cases DEFERRABLE INITIALLY DEFERRED \
+             FOR EACH ROW EXECUTE FUNCTION gone()"
+    );
+    database
+        .client()
+        .await
+        .batch_execute(&cancel)
+        .await
+        .unwrap();
+    // Warm: what is cut off is the answer to what is asked.
+    assert!(store.claim(Lane::Any, 0).await.unwrap().is_empty());
+    proxy.cut_at("COMMIT\0");
+    let claimed = store.claim(Lane::Any, 3).await.unwrap();
+    let claimed: Vec<_> = claimed.iter().map(|one| &one.lease.case_id).collect();
+    assert_eq!((claimed.len(), proxy.cuts()), (2, 1), "{claimed:?}");
+    assert!(!claimed.contains(&&gone));
+    let running = "SELECT count(*) FROM cases WHERE status = 'running'";
+    assert_eq!(number(&database, running).await, 2);
+}
+
+#[tokio::test]
 async fn f18_backends_terminated_are_replaced_and_nobody_notices() {
     let Some(database) = TestDatabase::new().await else {
         return;
@@ -205,7 +275,7 @@ async fn f18_backends_terminated_are_replaced_and_nobody_notices() {
     let store = store(&database).await;
     let heard = store.wait_for_work(0).await;
     for round in 0..5 {
-        let batch = (0..4).map(|one| store.accept(numbered(10 * round + one)));
+        let batch = (0..4).map(|one| store.accept(numbered(10 * round + one).into()));
         futures_util::future::try_join_all(batch).await.unwrap();
         assert!(number(&database, OTHERS).await > 0);
     }

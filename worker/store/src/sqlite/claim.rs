@@ -15,6 +15,9 @@ const HOLDERS: &str = "SELECT DISTINCT lease_holder FROM cases WHERE status = 'r
 const FREE: &str = "UPDATE cases SET status = 'queued', crashes = crashes + 1, lease_holder = NULL, lease_until = NULL, \
          waiting_since = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
      WHERE status = 'running' AND (lease_holder IS ?1 OR lease_until < ?2)";
+/// Each is a crash of its case, until the process that had it is heard of again.
+const NOTE_LOST: &str = "INSERT OR IGNORE INTO lost_leases (case_id, epoch, revision) \
+     SELECT id, epoch, revision FROM cases WHERE status = 'running' AND (lease_holder IS ?1 OR lease_until < ?2)";
 /// Rank: severity plus one level per half hour of waiting, never into critical. Of those that crashed twice one runs at
 /// a time: the most severe one, once no other of them runs.
 const NEXT: &str = "SELECT id FROM cases WHERE status = 'queued' AND severity >= ?1 \
@@ -41,9 +44,14 @@ const TAKE: &str = "UPDATE cases SET status = 'running', epoch = epoch + 1, leas
      WHERE id = ?1 AND status = 'queued' RETURNING epoch, crashes";
 const RENEW: &str = "UPDATE cases SET lease_until = ?4 \
      WHERE id = ?1 AND epoch = ?2 AND lease_holder = ?3 AND status = 'running' AND lease_until >= ?5";
-const RELEASE: &str = "UPDATE cases SET status = 'queued', lease_holder = NULL, lease_until = NULL, \
-         waiting_since = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
+/// A case that is given back again and again, because its models come and go, waits since the first time.
+const RELEASE: &str = "UPDATE cases SET status = 'queued', lease_holder = NULL, lease_until = NULL, given_back = revision, \
+         waiting_since = CASE WHEN given_back = revision THEN waiting_since ELSE strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') END \
      WHERE id = ?1 AND epoch = ?2 AND lease_holder = ?3 AND status = 'running'";
+const HEARD_OF: &str =
+    "DELETE FROM lost_leases WHERE case_id = ?1 AND epoch = ?2 RETURNING revision";
+const NO_CRASH: &str =
+    "UPDATE cases SET crashes = max(crashes - 1, 0) WHERE id = ?1 AND revision = ?2";
 
 impl SqliteStore {
     /// See [`nightshift_pipeline::Cases::claim`].
@@ -121,11 +129,11 @@ impl SqliteStore {
         let (lease, holder) = (lease.clone(), self.holder.clone());
         self.thread
             .run("release a case", move |connection| {
-                connection.prepare_cached(RELEASE)?.execute(params![
-                    lease.case_id.0,
-                    epoch(&lease),
-                    holder.0
-                ])?;
+                let (id, epoch) = (&lease.case_id.0, epoch(&lease));
+                let mut statement = connection.prepare_cached(RELEASE)?;
+                if statement.execute(params![id, epoch, holder.0])? == 0 {
+                    take_back(connection, id, epoch)?;
+                }
                 Ok(())
             })
             .await?;
@@ -146,13 +154,29 @@ fn free(connection: &Connection) -> Result<(), Failure> {
         .query_map([], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
     let now = uptime_secs();
+    let mut note = connection.prepare_cached(NOTE_LOST)?;
     let mut statement = connection.prepare_cached(FREE)?;
     for holder in holders {
         let gone = holder
             .as_ref()
             .is_none_or(|holder| Holder(holder.clone()).is_gone());
         let dead = if gone { holder } else { Some(String::new()) };
+        note.execute(params![dead, now])?;
         statement.execute(params![dead, now])?;
+    }
+    Ok(())
+}
+
+/// The process of a lease that was lost is heard of: it has not crashed.
+fn take_back(connection: &Connection, id: &str, epoch: i64) -> Result<(), Failure> {
+    let revision: Option<u32> = connection
+        .prepare_cached(HEARD_OF)?
+        .query_row(params![id, epoch], |row| row.get(0))
+        .optional()?;
+    if let Some(revision) = revision {
+        connection
+            .prepare_cached(NO_CRASH)?
+            .execute(params![id, revision])?;
     }
     Ok(())
 }

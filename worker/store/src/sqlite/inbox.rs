@@ -45,7 +45,7 @@ const ADD_DEAD_LETTER: &str = "INSERT INTO dead_letters (source, received_at, er
 
 #[async_trait]
 impl Inbox for SqliteStore {
-    async fn accept(&self, batch: Vec<Arrival>) -> Result<Vec<Accepted>, StoreError> {
+    async fn accept(&self, batch: Arc<[Arrival]>) -> Result<Vec<Accepted>, StoreError> {
         let accepted = split::accept(batch, |part| self.accept_whole(part)).await?;
         self.bell.ring();
         Ok(accepted)
@@ -54,7 +54,7 @@ impl Inbox for SqliteStore {
 
 impl SqliteStore {
     /// Accepts a batch, or nothing of it.
-    async fn accept_whole(&self, batch: Arc<Vec<Arrival>>) -> Result<Vec<Accepted>, Refusal> {
+    async fn accept_whole(&self, batch: Arc<[Arrival]>) -> Result<Vec<Accepted>, Refusal> {
         let policy = Arc::clone(&self.admission);
         let accepted = self.thread.attempt(DOING, move |connection| {
             accept_all(connection, &batch, &policy)

@@ -19,7 +19,7 @@ fn options(folder: &Path) -> SqliteOptions {
 async fn f01_r2_the_case_of_a_dead_process_is_free_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(&options(folder.path())).unwrap();
-    store.accept(arrivals(MINER)).await.unwrap();
+    store.accept(arrivals(MINER).into()).await.unwrap();
     let mut dead = SqliteStore::open(&options(folder.path())).unwrap();
     dead.holder = Holder("another-boot:1:1".to_owned());
     let lost = dead.claim(Lane::Any, 1).await.unwrap().remove(0);
@@ -74,14 +74,14 @@ async fn f18_a_locked_database_takes_nothing_and_goes_on_afterwards() {
         .unwrap();
     let other = Connection::open(options(folder.path()).path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let refused = store.accept(arrivals(MINER)).await;
+    let refused = store.accept(arrivals(MINER).into()).await;
     assert!(
         matches!(refused, Err(StoreError::Database { .. })),
         "{refused:?}"
     );
     other.execute_batch("ROLLBACK").unwrap();
     assert_eq!(
-        store.accept(arrivals(MINER)).await.unwrap()[0].admission,
+        store.accept(arrivals(MINER).into()).await.unwrap()[0].admission,
         Admission::New
     );
 }

@@ -36,14 +36,20 @@ pub(super) async fn run(app: &App, options: &CasesPurge) -> Result<(), Exit> {
     ))
 }
 
+/// What is asked about; both together are less than either.
+fn described(what: &Purge) -> String {
+    let before = what.before.map(|before| before.format("%Y-%m-%d"));
+    match (before, &what.account) {
+        (Some(before), Some(account)) => {
+            format!("only what is about the account {account:?} and also came before {before}")
+        }
+        (Some(before), None) => format!("everything that came before {before}"),
+        (None, Some(account)) => format!("everything about the account {account:?}"),
+        (None, None) => "nothing".to_owned(),
+    }
+}
+
 fn confirm(what: &Purge) -> Result<(), Exit> {
-    let mut words = Vec::new();
-    if let Some(before) = what.before {
-        words.push(format!("what came before {}", before.format("%Y-%m-%d")));
-    }
-    if let Some(account) = &what.account {
-        words.push(format!("what is about the account {account:?}"));
-    }
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
         return Err(Exit::usage(
@@ -52,7 +58,7 @@ fn confirm(what: &Purge) -> Result<(), Exit> {
     }
     say(&format!(
         "This removes {} for good. Type yes to go on:",
-        words.join(" and ")
+        described(what)
     ));
     let mut answer = String::new();
     let read = stdin.lock().read_line(&mut answer);
@@ -60,4 +66,25 @@ fn confirm(what: &Purge) -> Result<(), Exit> {
         return Err(Exit::usage("nothing was removed".to_owned()));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_options_together_read_as_less_than_either() {
+        let before: Option<chrono::DateTime<chrono::Utc>> = "2026-01-31T00:00:00Z".parse().ok();
+        let account = Some("444455556666".to_owned());
+        let said = |before, account| described(&Purge { before, account });
+        assert_eq!(said(before, None), "everything that came before 2026-01-31");
+        assert_eq!(
+            said(None, account.clone()),
+            "everything about the account \"444455556666\""
+        );
+        assert_eq!(
+            said(before, account),
+            "only what is about the account \"444455556666\" and also came before 2026-01-31"
+        );
+    }
 }

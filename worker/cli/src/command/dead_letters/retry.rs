@@ -78,7 +78,7 @@ async fn one(app: &App, id: i64) -> Result<bool, Exit> {
         return Ok(false);
     }
     let alerts = arrivals.len();
-    let accepted = app.store.accept(arrivals).await?;
+    let accepted = app.store.accept(arrivals.into()).await?;
     if let Some(again) = accepted.iter().find_map(|one| one.dead_letter) {
         say(&format!(
             "dead letter {id}: it could not be stored and is now dead letter {again}"

@@ -1,7 +1,7 @@
 //! A server of a test's own, with the settings of production, that can be killed and started again.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
@@ -15,11 +15,18 @@ struct Inner {
     programs: PathBuf,
     folder: tempfile::TempDir,
     port: u16,
+    /// Further settings of the server.
+    more: String,
 }
 
 impl Cluster {
     /// One that runs; none where there are no programs, which is said.
     pub(super) fn start() -> Option<Self> {
+        Self::start_with(|_| String::new())
+    }
+
+    /// The same with further settings, made over its folder.
+    pub(super) fn start_with(settings: impl FnOnce(&Path) -> String) -> Option<Self> {
         let Some(programs) = environment("NIGHTSHIFT_TEST_POSTGRES_BIN") else {
             eprintln!(
                 "not tested: NIGHTSHIFT_TEST_POSTGRES_BIN names no PostgreSQL; run tests/services"
@@ -38,6 +45,7 @@ impl Cluster {
         drop(listener);
         let cluster = Self(Arc::new(Inner {
             programs: programs.into(),
+            more: settings(folder.path()),
             folder,
             port,
         }));
@@ -61,6 +69,10 @@ impl Cluster {
         format!("postgres://postgres@127.0.0.1:{port}/postgres?sslmode=disable")
     }
 
+    pub(super) fn folder(&self) -> &Path {
+        self.0.folder.path()
+    }
+
     /// As if the machine's power was cut: nothing is written out.
     pub(super) fn kill(&self) {
         self.0.run("pg_ctl", &["-m", "immediate", "-w", "stop"]);
@@ -71,8 +83,8 @@ impl Cluster {
         let inner = &self.0;
         let folder = inner.folder.path().display();
         let settings = format!(
-            "-p {} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c shared_buffers=16MB",
-            inner.port
+            "-p {} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c shared_buffers=16MB {}",
+            inner.port, inner.more
         );
         let log = format!("{folder}/log");
         inner.run("pg_ctl", &["-l", &log, "-o", &settings, "-w", "start"]);
@@ -85,16 +97,7 @@ impl Inner {
     }
 
     fn try_run(&self, program: &str, arguments: &[&str]) -> bool {
-        let program = self.programs.join(program);
-        let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
-        let mut command = if is_root {
-            let mut command = Command::new("runuser");
-            command.args(["-u", "postgres", "--"]).arg(program);
-            command
-        } else {
-            Command::new(program)
-        };
-        command
+        as_server(&self.programs.join(program))
             .arg("-D")
             .arg(self.folder.path().join("data"))
             .args(arguments)
@@ -104,6 +107,17 @@ impl Inner {
             .unwrap()
             .success()
     }
+}
+
+/// A program, run as whoever the server runs as.
+pub(super) fn as_server(program: &Path) -> Command {
+    let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
+    if !is_root {
+        return Command::new(program);
+    }
+    let mut command = Command::new("runuser");
+    command.args(["-u", "postgres", "--"]).arg(program);
+    command
 }
 
 impl Drop for Inner {

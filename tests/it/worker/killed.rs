@@ -1,0 +1,144 @@
+//! A worker that is killed at each commit of its way, before and after it: nothing is lost, nothing is posted twice, no
+//! finished call is made again (row F1 of the faults).
+//!
+//! The loops are the real ones over a real store; "killed" means that nothing of them runs on. What SIGKILL does to the
+//! process is for `resume` and `production`.
+
+mod killer;
+mod world;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use nightshift_engine::EventBody;
+use nightshift_pipeline::{AdmissionPolicy, CaseStatus};
+use nightshift_store::{Options, PostgresStore, SqliteOptions, SqliteStore, Store};
+
+use killer::{Deed, Killer, Side};
+use world::{LEASE, World};
+
+/// Pieces of journals that two cases of the playbooks have at the least.
+const APPENDS: usize = 8;
+/// Worlds at the same time.
+const TOGETHER: usize = 4;
+
+/// Everywhere that a worker can be killed.
+fn everywhere() -> Vec<(Deed, Side)> {
+    let appends = (1..=APPENDS).map(Deed::Append);
+    let deeds = [Deed::Accept, Deed::Claim, Deed::Conclude, Deed::Post];
+    deeds
+        .into_iter()
+        .chain(appends)
+        .flat_map(|deed| [(deed, Side::Before), (deed, Side::After)])
+        .collect()
+}
+
+/// A worker is killed there; the next one finds what must hold.
+async fn story(store: Arc<dyn Store>, deed: Deed, side: Side) {
+    let at = format!("{side:?} {deed:?}");
+    let world = World::new(store);
+    assert!(world.work(Killer::at(deed, side)).await, "{at} never came");
+    let finished = world.finished().await;
+    let before = world.calls.lock().unwrap().len();
+    assert!(!world.work(Killer::default()).await);
+
+    let calls = world.calls.lock().unwrap().clone();
+    let again: Vec<_> = calls[before..]
+        .iter()
+        .filter(|made| finished.contains(made))
+        .collect();
+    assert!(again.is_empty(), "{at}: made again: {again:#?}");
+    assert!(world.broker.is_empty(), "{at}: not settled");
+    let cases = world.cases().await;
+    assert_eq!(cases.len(), 2, "{at}: {cases:#?}");
+    for case in &cases {
+        assert_eq!(
+            (case.status, case.revision),
+            (CaseStatus::Concluded, 1),
+            "{at}"
+        );
+        let view = world.store.view(&case.id.0).await.unwrap();
+        let mut ended = BTreeSet::new();
+        for event in &view.events {
+            let Some(id) = event.body.command() else {
+                continue;
+            };
+            assert!(!ended.contains(id), "{at}: {id:?} goes on after its end");
+            if matches!(event.body, EventBody::Finished { .. }) {
+                ended.insert(id.clone());
+            }
+        }
+    }
+    let posts = world.posts.lock().unwrap().clone();
+    assert_eq!(posts.len(), 2, "{at}: {posts:?}");
+    assert!(posts.values().all(|times| *times == 1), "{at}: {posts:?}");
+}
+
+/// A store on SQLite, and its folder.
+fn sqlite() -> (tempfile::TempDir, Arc<dyn Store>) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(&SqliteOptions {
+        path: folder.path().join("cases.db"),
+        lease: LEASE,
+        admission: AdmissionPolicy::default(),
+    });
+    (folder, Arc::new(store.unwrap()))
+}
+
+async fn postgresql() -> Arc<dyn Store> {
+    let url = super::production::database().await;
+    let options = Options::new(LEASE, AdmissionPolicy::default());
+    Arc::new(PostgresStore::open(&url, options).await.unwrap())
+}
+
+/// The store is away for longer than a lease, more often than a case may crash.
+async fn outages(store: Arc<dyn Store>) {
+    let world = World::new(store);
+    assert!(!world.work(Killer::cuts_off(4)).await);
+    let cases = world.cases().await;
+    assert!(
+        cases
+            .iter()
+            .all(|case| case.status == CaseStatus::Concluded),
+        "{cases:#?}"
+    );
+}
+
+#[tokio::test]
+async fn f01_a_kill_at_any_commit_loses_and_repeats_nothing_on_sqlite() {
+    let stories = everywhere().into_iter().map(|(deed, side)| async move {
+        let (_folder, store) = sqlite();
+        story(store, deed, side).await;
+    });
+    let stories = futures_util::stream::iter(stories).buffer_unordered(TOGETHER);
+    stories.collect::<Vec<()>>().await;
+}
+
+#[cfg_attr(not(has_services), ignore = "needs PostgreSQL: run tests/services")]
+#[tokio::test]
+async fn f01_a_kill_at_any_commit_loses_and_repeats_nothing_on_postgresql() {
+    let stories = everywhere()
+        .into_iter()
+        .map(|(deed, side)| async move { story(postgresql().await, deed, side).await });
+    let stories = futures_util::stream::iter(stories).buffer_unordered(TOGETHER);
+    stories.collect::<Vec<()>>().await;
+}
+
+#[tokio::test]
+async fn f14_outages_longer_than_a_lease_fail_no_case_on_sqlite() {
+    let (_folder, store) = sqlite();
+    outages(store).await;
+}
+
+#[cfg_attr(not(has_services), ignore = "needs PostgreSQL: run tests/services")]
+#[tokio::test]
+async fn f14_outages_longer_than_a_lease_fail_no_case_on_postgresql() {
+    outages(postgresql().await).await;
+}
+
+#[tokio::test]
+async fn a_renewal_of_leases_that_panics_is_begun_again() {
+    let (_folder, store) = sqlite();
+    assert!(World::new(store).work(Killer::spoils_renewal()).await);
+}

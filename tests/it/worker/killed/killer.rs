@@ -1,0 +1,271 @@
+//! What kills a worker at a boundary: before a commit nobody hears that it was asked for, after it nobody hears that it
+//! was made. All that the worker had in memory is gone with it; what it had committed is not.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use nightshift_alert::Severity;
+use nightshift_engine::Event;
+use nightshift_pipeline::{
+    Accepted, Arrival, Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseView, Cases, Charge,
+    Claimed, Closing, Inbox, JournalLine, Lane, Lease, StoreError, Waited,
+};
+use nightshift_store::Store;
+use tokio_util::sync::CancellationToken;
+
+/// What a worker does that others can see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Deed {
+    /// A batch is committed.
+    Accept,
+    /// Cases are claimed.
+    Claim,
+    /// The n-th piece of a journal is written, counted from 1.
+    Append(usize),
+    /// A case is concluded.
+    Conclude,
+    /// A report is posted: the beginning of the try was committed before, its end is after.
+    Post,
+}
+
+/// On which side of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Before,
+    After,
+}
+
+/// Kills a worker, once.
+#[derive(Debug, Default)]
+pub(super) struct Killer {
+    at: Option<(Deed, Side)>,
+    appends: AtomicUsize,
+    has_accepted: AtomicBool,
+    /// How often the store is still to go away, each time at the second piece of a journal from now, and until the leases
+    /// of all cases have ended.
+    outages: AtomicUsize,
+    is_away: AtomicBool,
+    /// Claims, by case and epoch, that were neither concluded nor given back.
+    held: Mutex<BTreeSet<(String, u64)>>,
+    /// Whether the first renewal panics; the worker is killed at the next one then.
+    spoils_renewal: bool,
+    renewals: AtomicUsize,
+    /// Cancelled when it did.
+    pub(super) killed: CancellationToken,
+}
+
+impl Killer {
+    pub(super) fn at(deed: Deed, side: Side) -> Self {
+        Self {
+            at: Some((deed, side)),
+            ..Self::default()
+        }
+    }
+
+    /// Kills nothing: the store goes away so often.
+    pub(super) fn cuts_off(times: usize) -> Self {
+        Self {
+            outages: AtomicUsize::new(times),
+            ..Self::default()
+        }
+    }
+
+    /// Lets the first renewal of leases panic, and kills the worker at the next: that there is one is what is looked for.
+    pub(super) fn spoils_renewal() -> Self {
+        Self {
+            spoils_renewal: true,
+            ..Self::default()
+        }
+    }
+
+    /// A deed of the worker, unless it is killed before or after.
+    pub(super) async fn pass<T>(&self, deed: Deed, doing: impl Future<Output = T>) -> T {
+        self.die_at(deed, Side::Before).await;
+        let done = doing.await;
+        self.die_at(deed, Side::After).await;
+        done
+    }
+
+    async fn die_at(&self, deed: Deed, side: Side) {
+        if self.at == Some((deed, side)) {
+            self.killed.cancel();
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+impl Killer {
+    fn holds(&self, lease: &Lease) {
+        let claim = (lease.case_id.0.clone(), lease.epoch);
+        self.held.lock().unwrap().insert(claim);
+    }
+
+    fn holds_no_more(&self, lease: &Lease) {
+        let claim = (lease.case_id.0.clone(), lease.epoch);
+        self.held.lock().unwrap().remove(&claim);
+    }
+
+    /// Lets the store go away, if it is to and the worker has got over the last time: it has a word to say to it then.
+    fn cut_off(&self) {
+        let held = self.held.lock().unwrap();
+        let cases: BTreeSet<&String> = held.iter().map(|(case, _)| case).collect();
+        if self.outages.load(Ordering::SeqCst) > 0 && cases.len() == held.len() {
+            self.outages.fetch_sub(1, Ordering::SeqCst);
+            self.is_away.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
+/// The store as a worker sees it that is to be killed.
+pub(super) struct Mortal {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) killer: Arc<Killer>,
+}
+
+impl Mortal {
+    /// Whether the store can be reached: not before another worker has found that no lease holds any more.
+    async fn reach(&self) -> Result<(), StoreError> {
+        if !self.killer.is_away.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        // A claim of nothing frees what is lost.
+        self.store.claim(Lane::Any, 0).await?;
+        if self.store.backlog().await?.running > 0 {
+            return Err(StoreError::Database {
+                doing: "do anything",
+                cause: "the network is gone".into(),
+            });
+        }
+        self.killer.is_away.store(false, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Inbox for Mortal {
+    async fn accept(&self, batch: Arc<[Arrival]>) -> Result<Vec<Accepted>, StoreError> {
+        let accepted = self
+            .killer
+            .pass(Deed::Accept, self.store.accept(batch))
+            .await;
+        self.killer.has_accepted.store(true, Ordering::SeqCst);
+        accepted
+    }
+}
+
+#[async_trait]
+impl Cases for Mortal {
+    /// A claim that finds nothing is no deed.
+    async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<Claimed>, StoreError> {
+        self.reach().await?;
+        if self.killer.has_accepted.load(Ordering::SeqCst) {
+            self.killer.die_at(Deed::Claim, Side::Before).await;
+        }
+        let claimed = self.store.claim(lane, most).await?;
+        if !claimed.is_empty() {
+            self.killer.die_at(Deed::Claim, Side::After).await;
+        }
+        claimed.iter().for_each(|one| self.killer.holds(&one.lease));
+        Ok(claimed)
+    }
+
+    async fn append(
+        &self,
+        lease: &Lease,
+        events: &[Event],
+        charge: Charge,
+    ) -> Result<(), StoreError> {
+        let number = self.killer.appends.fetch_add(1, Ordering::SeqCst) + 1;
+        if self.killer.spoils_renewal {
+            std::future::pending::<()>().await;
+        }
+        if number.is_multiple_of(2) {
+            self.killer.cut_off();
+        }
+        self.reach().await?;
+        let appending = self.store.append(lease, events, charge);
+        self.killer.pass(Deed::Append(number), appending).await
+    }
+
+    async fn conclude(&self, lease: &Lease, closing: &Closing) -> Result<(), StoreError> {
+        self.reach().await?;
+        let concluding = self.store.conclude(lease, closing);
+        self.killer.pass(Deed::Conclude, concluding).await?;
+        self.killer.holds_no_more(lease);
+        Ok(())
+    }
+
+    async fn claim_waited(
+        &self,
+        lane: Lane,
+        most: usize,
+        waited: Waited,
+    ) -> Result<Vec<Claimed>, StoreError> {
+        self.store.claim_waited(lane, most, waited).await
+    }
+
+    async fn again_with_models(&self, most: usize) -> Result<u64, StoreError> {
+        self.store.again_with_models(most).await
+    }
+
+    async fn claim_one(&self, id: &CaseId) -> Result<Option<Claimed>, StoreError> {
+        self.store.claim_one(id).await
+    }
+
+    async fn renew(&self, leases: &[Lease]) -> Result<(), StoreError> {
+        if self.killer.spoils_renewal {
+            let is_first = self.killer.renewals.fetch_add(1, Ordering::SeqCst) == 0;
+            assert!(!is_first, "the renewal is spoilt");
+            self.killer.killed.cancel();
+        }
+        self.reach().await?;
+        self.store.renew(leases).await
+    }
+
+    async fn release(&self, lease: &Lease) -> Result<(), StoreError> {
+        self.reach().await?;
+        self.store.release(lease).await?;
+        self.killer.holds_no_more(lease);
+        Ok(())
+    }
+
+    async fn retry(&self, id: &str) -> Result<CaseId, StoreError> {
+        self.store.retry(id).await
+    }
+
+    async fn cancel(
+        &self,
+        id: &str,
+        who: &str,
+        at: DateTime<Utc>,
+    ) -> Result<CalledOff, StoreError> {
+        self.store.cancel(id, who, at).await
+    }
+
+    async fn list(&self, filter: &CaseFilter) -> Result<Vec<CaseRow>, StoreError> {
+        self.store.list(filter).await
+    }
+
+    async fn view(&self, id: &str) -> Result<CaseView, StoreError> {
+        self.store.view(id).await
+    }
+
+    async fn journal(
+        &self,
+        id: &CaseId,
+        revision: Option<u32>,
+    ) -> Result<Vec<JournalLine>, StoreError> {
+        self.store.journal(id, revision).await
+    }
+
+    async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError> {
+        self.store.waiting().await
+    }
+
+    async fn backlog(&self) -> Result<Backlog, StoreError> {
+        self.store.backlog().await
+    }
+}

@@ -1,0 +1,314 @@
+//! Around a worker that is killed: a broker that hands out again what was not settled, a receiver that remembers what was
+//! posted, tools that count their calls, and a store that outlives all of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use nightshift_alert::ReadOptions;
+use nightshift_analyst::playbook::{PlaybookAnalyst, Playbooks};
+use nightshift_engine::{
+    AnalystKind, CallContext, Conduct, Cost, Limits, NoMeter, ToolCall, ToolError, ToolOutput,
+    ToolSpec, Toolbox,
+};
+use nightshift_pipeline::{
+    CaseFilter, CaseRow, Delivering, DeliveryError, Destination, Fate, InboxRoom, Intake, Message,
+    Profile, Profiles, Routes, Sender, Sent, Settled, Showing, Source, SourceError, Taking, Triage,
+    Triaging, Unsettled,
+};
+use nightshift_store::Store;
+use nightshift_tests::finding;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::killer::{Deed, Killer, Mortal};
+use crate::hostile::world::{Noon, Watched};
+
+/// The one destination.
+const DESTINATION: &str = "soc";
+/// How long a lease holds, so that a killed worker's cases are taken over soon.
+pub(super) const LEASE: Duration = Duration::from_secs(1);
+
+/// A call: case, tool, arguments.
+pub(super) type Made = (String, String, String);
+
+/// Everything but the worker.
+pub(super) struct World {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) broker: Arc<Broker>,
+    pub(super) posts: Arc<Mutex<BTreeMap<String, usize>>>,
+    pub(super) calls: Arc<Mutex<Vec<Made>>>,
+}
+
+/// A broker: what one worker holds and did not settle goes to the next.
+#[derive(Default)]
+pub(super) struct Broker {
+    waiting: Mutex<Vec<Message>>,
+    held: Mutex<Vec<Message>>,
+    news: Notify,
+}
+
+impl Broker {
+    /// The connection of a worker is gone.
+    fn take_back(&self) {
+        let mut held = std::mem::take(&mut *self.held.lock().unwrap());
+        self.waiting.lock().unwrap().append(&mut held);
+        self.news.notify_one();
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.lock().unwrap().is_empty() && self.held.lock().unwrap().is_empty()
+    }
+}
+
+#[async_trait]
+impl Source for Broker {
+    fn name(&self) -> &'static str {
+        "broker"
+    }
+
+    async fn receive(&self, _most: usize) -> Result<Option<Vec<Message>>, SourceError> {
+        loop {
+            let messages = std::mem::take(&mut *self.waiting.lock().unwrap());
+            if !messages.is_empty() {
+                self.held.lock().unwrap().extend(messages.iter().cloned());
+                return Ok(Some(messages));
+            }
+            self.news.notified().await;
+        }
+    }
+
+    async fn settle(&self, settled: &[Settled]) -> Vec<Unsettled> {
+        let mut held = self.held.lock().unwrap();
+        for one in settled {
+            assert_eq!(one.fate, Fate::Committed);
+            held.retain(|message| message.id != one.id);
+        }
+        Vec::new()
+    }
+}
+
+/// A receiver that can be asked what it shows.
+struct Receiver {
+    posts: Arc<Mutex<BTreeMap<String, usize>>>,
+    killer: Arc<Killer>,
+}
+
+#[async_trait]
+impl Destination for Receiver {
+    fn name(&self) -> &'static str {
+        DESTINATION
+    }
+
+    async fn find(&self, showing: &Showing, _: Duration) -> Result<Option<String>, DeliveryError> {
+        let posts = self.posts.lock().unwrap();
+        let case_id = &showing.report.case_id;
+        Ok(posts.get(case_id).map(|_| case_id.clone()))
+    }
+
+    /// What is shown already is edited.
+    async fn deliver(&self, showing: &Showing) -> Result<Sent, DeliveryError> {
+        let case_id = &showing.report.case_id;
+        let post = async {
+            let mut posts = self.posts.lock().unwrap();
+            if showing.remote_id.is_none() {
+                *posts.entry(case_id.clone()).or_default() += 1;
+            }
+        };
+        self.killer.pass(Deed::Post, post).await;
+        Ok(Sent {
+            remote_id: Some(case_id.clone()),
+        })
+    }
+}
+
+/// Tools whose calls are counted.
+struct Counted {
+    tools: Watched,
+    calls: Arc<Mutex<Vec<Made>>>,
+}
+
+#[async_trait]
+impl Toolbox for Counted {
+    fn specs(&self) -> Vec<ToolSpec> {
+        self.tools.specs()
+    }
+
+    async fn call(&self, call: &ToolCall, context: &CallContext) -> Result<ToolOutput, ToolError> {
+        let arguments = serde_json::to_string(&call.arguments).unwrap();
+        let made = (context.case_id.clone(), call.tool.clone(), arguments);
+        self.calls.lock().unwrap().push(made);
+        self.tools.call(call, context).await
+    }
+}
+
+impl World {
+    /// With two alerts that wait at the broker.
+    pub(super) fn new(store: Arc<dyn Store>) -> Self {
+        let broker = Arc::new(Broker::default());
+        let messages = ["scc-crypto-miner", "guardduty-finding"].map(|sample| Message {
+            id: sample.to_owned(),
+            bytes: finding(sample, "f1").unwrap().to_string().into_bytes(),
+            attributes: BTreeMap::new(),
+        });
+        broker.waiting.lock().unwrap().extend(messages);
+        Self {
+            store,
+            broker,
+            posts: Arc::default(),
+            calls: Arc::default(),
+        }
+    }
+
+    /// Runs a worker until it is killed, or all is done; whether it was killed.
+    pub(super) async fn work(&self, killer: Killer) -> bool {
+        let (killer, stop) = (Arc::new(killer), CancellationToken::new());
+        let holder = uuid::Uuid::new_v4().to_string();
+        let mut tasks = JoinSet::new();
+        let (taking, triaging) = (self.taking(&killer), self.triaging(&killer));
+        let delivering = self.delivering(&killer, &holder);
+        let token = stop.clone();
+        tasks.spawn(async move { taking.run(&token).await });
+        let token = stop.clone();
+        tasks.spawn(async move { triaging.run(&token).await });
+        let token = stop.clone();
+        tasks.spawn(async move { delivering.run(&token).await });
+        let killed = tokio::select! {
+            () = killer.killed.cancelled() => true,
+            () = self.until_done() => false,
+        };
+        if killed {
+            tasks.shutdown().await;
+            self.broker.take_back();
+            // As its lease on the destination ends, with its process or by itself.
+            self.store.leave(DESTINATION, &holder).await.unwrap();
+        } else {
+            stop.cancel();
+            while let Some(ended) = tasks.join_next().await {
+                ended.unwrap();
+            }
+        }
+        killed
+    }
+
+    async fn until_done(&self) {
+        let mut heard = 0;
+        while !self.is_done().await {
+            heard = self.store.wait_for_work(heard).await;
+        }
+    }
+
+    async fn is_done(&self) -> bool {
+        let cases = self.cases().await;
+        let are_over = cases.iter().all(|case| case.status.is_over());
+        let outbox = self.store.backlog().await.unwrap().outbox;
+        self.broker.is_empty() && !cases.is_empty() && are_over && outbox == 0
+    }
+
+    pub(super) async fn cases(&self) -> Vec<CaseRow> {
+        let all = CaseFilter {
+            limit: 100,
+            ..CaseFilter::default()
+        };
+        self.store.list(&all).await.unwrap()
+    }
+
+    /// Calls whose outcome is journaled.
+    pub(super) async fn finished(&self) -> BTreeSet<Made> {
+        let mut finished = BTreeSet::new();
+        for case in self.cases().await {
+            let view = self.store.view(&case.id.0).await.unwrap();
+            for one in nightshift_engine::fold(&view.events).evidence.values() {
+                let arguments = serde_json::to_string(&one.arguments).unwrap();
+                finished.insert((case.id.0.clone(), one.tool.clone(), arguments));
+            }
+        }
+        finished
+    }
+
+    fn taking(&self, killer: &Arc<Killer>) -> Taking {
+        let room = InboxRoom::new(1_000);
+        room.set(0);
+        Taking {
+            intake: Intake {
+                inbox: self.mortal(killer),
+                clock: Arc::new(Noon),
+                meter: Arc::new(NoMeter),
+                options: ReadOptions::default(),
+                patience: Duration::MAX,
+            },
+            source: self.broker.clone(),
+            room: Arc::new(room),
+            batch: 100,
+        }
+    }
+
+    fn mortal(&self, killer: &Arc<Killer>) -> Arc<Mortal> {
+        Arc::new(Mortal {
+            store: Arc::clone(&self.store),
+            killer: Arc::clone(killer),
+        })
+    }
+
+    fn triaging(&self, killer: &Arc<Killer>) -> Triaging {
+        let playbooks = Arc::new(Playbooks::load(None).unwrap());
+        let analyst = Arc::new(PlaybookAnalyst::new(playbooks));
+        let profile = Profile {
+            name: "default".to_owned(),
+            analyst: analyst.clone(),
+            fallback: None,
+            analyst_kind: AnalystKind::Playbook,
+            models: Vec::new(),
+            reserve: Cost::default(),
+            toolbox: Arc::new(Counted {
+                tools: Watched::new(self.store.clone()),
+                calls: Arc::clone(&self.calls),
+            }),
+            exonerator: analyst,
+            actions: Arc::new([]),
+            limits: Limits::default(),
+            conduct: Conduct::default(),
+            prompts: String::new(),
+        };
+        let routes = Routes {
+            destinations: vec![DESTINATION.to_owned()],
+            ..Routes::default()
+        };
+        Triaging {
+            triage: Triage {
+                cases: self.mortal(killer),
+                profiles: Profiles::new([profile]).unwrap(),
+                routes: Arc::new(routes),
+                clock: Arc::new(Noon),
+                meter: Arc::new(NoMeter),
+                purse: None,
+                watcher: None,
+                sender: Sender::default(),
+                announcer: None,
+                without_models: false,
+            },
+            wake: self.store.clone(),
+            max_cases: 4,
+            lease: LEASE,
+            outage: None,
+        }
+    }
+
+    fn delivering(&self, killer: &Arc<Killer>, holder: &str) -> Delivering {
+        Delivering {
+            outbox: self.store.clone(),
+            cases: self.store.clone(),
+            destination: Arc::new(Receiver {
+                posts: Arc::clone(&self.posts),
+                killer: Arc::clone(killer),
+            }),
+            routes: Arc::new(Routes::default()),
+            wake: self.store.clone(),
+            meter: Arc::new(NoMeter),
+            holder: holder.to_owned(),
+            digest: None,
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! A publisher to a queue of RabbitMQ: an alert is an obligation once the broker has confirmed it.
+
+use lapin::options::{BasicPublishOptions, ConfirmSelectOptions, QueueDeclareOptions};
+use lapin::types::{AMQPValue, FieldTable};
+use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties};
+
+/// Messages that are sent before the confirmations of any are waited for.
+const TOGETHER: usize = 500;
+
+/// A message was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum NotPublished {
+    /// The connection.
+    #[error("the broker cannot be reached")]
+    Broker(#[from] lapin::Error),
+    /// The broker said so.
+    #[error("the broker did not take a message")]
+    Refused,
+}
+
+/// Publishes to one queue, which is made where it is missing: durable, of quorum type.
+#[derive(Debug)]
+pub struct Publisher {
+    channel: Channel,
+    queue: String,
+    _connection: Connection,
+}
+
+impl Publisher {
+    /// Connects, and makes the queue.
+    ///
+    /// # Errors
+    ///
+    /// When the broker cannot be reached, or has another queue of this name.
+    pub async fn connect(url: &str, queue: &str) -> Result<Self, NotPublished> {
+        let connection = Connection::connect(url, ConnectionProperties::default()).await?;
+        let channel = connection.create_channel().await?;
+        channel
+            .confirm_select(ConfirmSelectOptions::default())
+            .await?;
+        let mut arguments = FieldTable::default();
+        arguments.insert(
+            "x-queue-type".into(),
+            AMQPValue::LongString("quorum".into()),
+        );
+        let durable = QueueDeclareOptions {
+            durable: true,
+            ..QueueDeclareOptions::default()
+        };
+        channel
+            .queue_declare(queue.into(), durable, arguments)
+            .await?;
+        Ok(Self {
+            channel,
+            queue: queue.to_owned(),
+            _connection: connection,
+        })
+    }
+
+    /// Publishes these, and waits until each is confirmed.
+    ///
+    /// # Errors
+    ///
+    /// When one is not; those before it may be.
+    pub async fn publish<T: AsRef<[u8]>>(&self, bodies: &[T]) -> Result<(), NotPublished> {
+        for batch in bodies.chunks(TOGETHER) {
+            let mut confirmations = Vec::with_capacity(batch.len());
+            for body in batch {
+                let persistent = BasicProperties::default().with_delivery_mode(2);
+                let (exchange, queue) = ("".into(), self.queue.as_str().into());
+                let options = BasicPublishOptions::default();
+                let sent =
+                    self.channel
+                        .basic_publish(exchange, queue, options, body.as_ref(), persistent);
+                confirmations.push(sent.await?);
+            }
+            for confirmation in confirmations {
+                if !matches!(confirmation.await?, Confirmation::Ack(_)) {
+                    return Err(NotPublished::Refused);
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,28 @@
+//! Alerts of the fixtures under other ids: each is another finding.
+
+use std::io;
+
+use serde_json::Value;
+
+use crate::root;
+
+/// The sample of this name (`tests/fixtures/alerts/NAME.json`) as a finding of this id.
+///
+/// # Errors
+///
+/// When there is no such sample, or it is no finding.
+pub fn finding(sample: &str, id: &str) -> io::Result<Value> {
+    let path = root().join(format!("tests/fixtures/alerts/{sample}.json"));
+    let mut finding: Value = serde_json::from_slice(&std::fs::read(path)?)?;
+    if let Some(name) = finding.pointer_mut("/finding/name") {
+        *name = format!("organizations/1/sources/2/findings/{id}").into();
+        return Ok(finding);
+    }
+    let arn = format!("arn:aws:guardduty:eu-west-1:444455556666:detector/d/finding/{id}");
+    let fields = finding
+        .as_object_mut()
+        .ok_or_else(|| io::Error::other(format!("{sample} is no finding")))?;
+    fields.insert("Id".to_owned(), id.into());
+    fields.insert("Arn".to_owned(), arn.into());
+    Ok(finding)
+}

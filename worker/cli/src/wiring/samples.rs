@@ -1,0 +1,88 @@
+//! Generated samples: rules triage them, and nobody gets a ticket or a page.
+//!
+//! They prove that the way from feed to destination is open; a model that thinks about them costs money and proves no more.
+
+use nightshift_pipeline::{Routes, Samples};
+
+use crate::config::{Analyst, Config, Destination, Profile};
+
+/// The profile of samples: no name of a configured one.
+const NAME: &str = "generated samples";
+
+/// The rules of the configuration, and what holds for samples.
+pub(super) fn routes(config: &Config) -> Routes {
+    let tickets = config.destinations.iter();
+    let tickets = tickets.filter(|one| one.opens_tickets());
+    Routes {
+        rules: config.routes.clone(),
+        samples: Samples {
+            profile: (!config.models.is_empty()).then(|| NAME.to_owned()),
+            withheld: tickets
+                .map(|one| Destination::name(one).to_owned())
+                .collect(),
+        },
+        ..Routes::default()
+    }
+}
+
+/// All profiles: those of the configuration, the default one, and where there are models that of samples.
+pub(super) fn profiles(config: &Config) -> Vec<Profile> {
+    let mut profiles = config.profiles.clone();
+    if !profiles.iter().any(|one| one.name == "default") {
+        profiles.push(Profile::default());
+    }
+    if config.models.is_empty() {
+        return profiles;
+    }
+    let default = profiles.iter().find(|one| one.name == "default");
+    let samples = Profile {
+        name: NAME.to_owned(),
+        analyst: Some(Analyst::Playbook),
+        ..default.cloned().unwrap_or_default()
+    };
+    profiles.push(samples);
+    profiles
+}
+
+#[cfg(test)]
+mod tests {
+    use nightshift_alert::{ReadOptions, read};
+
+    use super::*;
+    use crate::config::DEFAULTS;
+
+    const SAMPLE: &[u8] =
+        include_bytes!("../../../../tests/fixtures/alerts/guardduty-finding.json");
+
+    fn config(models: &str) -> Config {
+        let rest = "[[profile]]\nname = \"default\"\ntools = [\"facts\"]\n[[route]]\nprofile = \"default\"\n";
+        toml::from_str(&format!("{DEFAULTS}\n{models}{rest}")).unwrap()
+    }
+
+    #[test]
+    fn a_sample_is_for_the_playbooks_whatever_rules_say() {
+        let config =
+            config("[[model]]\nname = \"main\"\nprovider = \"openai\"\nmodel = \"gpt-4.1\"\n");
+        let alert = read(SAMPLE, &ReadOptions::default())
+            .unwrap()
+            .alerts
+            .remove(0);
+        assert!(alert.is_sample());
+        let name = routes(&config).profile(&alert).to_owned();
+        let profiles = profiles(&config);
+        let profile = profiles.iter().find(|one| one.name == name).unwrap();
+        assert_eq!(profile.analyst, Some(Analyst::Playbook));
+        assert_eq!(
+            profile.tools,
+            ["facts"],
+            "with the tools of the default one"
+        );
+    }
+
+    #[test]
+    fn without_models_samples_are_as_all_alerts() {
+        let config = config("");
+        assert_eq!(routes(&config).samples, Samples::default());
+        assert_eq!(profiles(&config).len(), 1);
+    }
+}

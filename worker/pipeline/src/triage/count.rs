@@ -1,0 +1,73 @@
+//! What is measured of a case when it ends: once, by the worker that ended it or had it when it was called off.
+
+use nightshift_engine::{Cap, Conclusion, Measure, PlanUpdate, State};
+
+use super::Triage;
+use crate::CaseStatus;
+
+impl Triage {
+    pub(super) fn count(&self, state: &State, conclusion: &Conclusion, status: CaseStatus) {
+        let Some(opened) = &state.opened else {
+            return;
+        };
+        for step in state.steps() {
+            self.meter.count(&Measure::Step {
+                status: step.status,
+                outcome: step.outcome,
+            });
+        }
+        for record in &state.updates {
+            self.meter.count(&Measure::PlanUpdate {
+                kind: PlanUpdate::as_str(&record.update),
+                refused: record.refused.is_some(),
+            });
+        }
+        for finding in &conclusion.findings {
+            self.meter.count(&Measure::Claim {
+                supported: finding.supported,
+            });
+        }
+        for rule in &conclusion.overridden {
+            self.meter.count(&Measure::Overridden {
+                rule: rule.rule.clone(),
+            });
+        }
+        if conclusion.manipulation {
+            self.meter.count(&Measure::Manipulation);
+        }
+        if let Some(cap) = conclusion.stopped_by {
+            self.meter.count(&Measure::Exhausted { cap });
+        }
+        if state.day_spent && conclusion.stopped_by != Some(Cap::DayUsd) {
+            let cap = Cap::DayUsd;
+            self.meter.count(&Measure::Exhausted { cap });
+        }
+        self.meter.count(&Measure::Case {
+            feed: opened.alert.feed.clone(),
+            status: status.as_str(),
+            verdict: Some(conclusion.verdict),
+            severity: conclusion.assessed_severity,
+            analyst: opened.analyst,
+            took: state.active(),
+            steps: state.steps().len(),
+            model_calls: state.spent.model_calls,
+        });
+    }
+
+    /// A case that somebody called off while it ran: it has no verdict.
+    pub(super) fn count_called_off(&self, state: &State) {
+        let Some(opened) = &state.opened else {
+            return;
+        };
+        self.meter.count(&Measure::Case {
+            feed: opened.alert.feed.clone(),
+            status: CaseStatus::Cancelled.as_str(),
+            verdict: None,
+            severity: opened.alert.severity,
+            analyst: opened.analyst,
+            took: state.active(),
+            steps: state.steps().len(),
+            model_calls: state.spent.model_calls,
+        });
+    }
+}

@@ -1,0 +1,110 @@
+//! TLS to a server with a certificate of an authority of its own.
+
+use std::path::Path;
+
+use super::cluster::as_server;
+use super::*;
+use crate::postgres::OpenError;
+
+/// Whose connections are encrypted, and whose are not.
+const ENCRYPTED: &str = "SELECT count(*) FILTER (WHERE ssl), count(*) FILTER (WHERE NOT ssl) \
+     FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'nightshift'";
+
+fn openssl(folder: &Path, arguments: &str) {
+    let done = as_server(Path::new("openssl"))
+        .args(arguments.split(' '))
+        .current_dir(folder)
+        .stderr(std::process::Stdio::null())
+        .status();
+    assert!(done.unwrap().success(), "openssl {arguments}");
+}
+
+/// An authority, `NAME.pem`.
+fn authority(folder: &Path, name: &str) {
+    let key = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
+    openssl(
+        folder,
+        &format!("req -x509 {key} -days 2 -subj /CN={name} -keyout {name}.key -out {name}.pem"),
+    );
+}
+
+/// A server whose certificate is of the authority `ours`, beside an authority `other`.
+fn cluster() -> Option<Cluster> {
+    let has_openssl = std::process::Command::new("openssl")
+        .arg("version")
+        .output();
+    if has_openssl.is_err() {
+        eprintln!("not tested: there is no program openssl to make certificates with");
+        return None;
+    }
+    Cluster::start_with(|folder| {
+        authority(folder, "ours");
+        authority(folder, "other");
+        std::fs::write(folder.join("names"), "subjectAltName=IP:127.0.0.1").unwrap();
+        let key = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
+        openssl(
+            folder,
+            &format!("req {key} -subj /CN=database -keyout server.key -out server.csr"),
+        );
+        openssl(
+            folder,
+            "x509 -req -in server.csr -CA ours.pem -CAkey ours.key -CAcreateserial -days 2 -extfile names -out server.pem",
+        );
+        let folder = folder.display();
+        format!(
+            "-c ssl=on -c ssl_cert_file={folder}/server.pem -c ssl_key_file={folder}/server.key"
+        )
+    })
+}
+
+fn trusting(cluster: &Cluster, authority: &str) -> Options {
+    let mut options = options();
+    options.ca_file = Some(cluster.folder().join(authority));
+    options.waits.patience = Duration::ZERO;
+    options
+}
+
+#[tokio::test]
+async fn a_server_of_a_private_authority_is_spoken_with_in_secret() {
+    let Some(cluster) = cluster() else {
+        return;
+    };
+    let plain = cluster.url();
+    for mode in ["prefer", "verify-full"] {
+        let url = plain.replace("sslmode=disable", &format!("sslmode={mode}"));
+        let store = PostgresStore::open(&url, trusting(&cluster, "ours.pem"))
+            .await
+            .unwrap();
+        let heard = store.wait_for_work(0).await;
+        accept(&store, numbered(0)).await;
+        assert!(store.wait_for_work(heard).await > heard, "it listens too");
+        let client = connect(&plain).await;
+        let [encrypted, plain] = texts(&client, ENCRYPTED)
+            .await
+            .remove(0)
+            .try_into()
+            .unwrap();
+        assert!(encrypted.parse::<u32>().unwrap() >= 2, "{encrypted}");
+        assert_eq!(plain, "0");
+    }
+}
+
+#[tokio::test]
+async fn a_certificate_of_another_authority_is_refused() {
+    let Some(cluster) = cluster() else {
+        return;
+    };
+    for mode in ["prefer", "require", "verify-full"] {
+        let url = cluster
+            .url()
+            .replace("sslmode=disable", &format!("sslmode={mode}"));
+        let refused = PostgresStore::open(&url, trusting(&cluster, "other.pem")).await;
+        let error = refused.unwrap_err();
+        assert!(
+            matches!(error, OpenError::Connect(_) | OpenError::Migrate(_)),
+            "{error:?}"
+        );
+        let told = format!("{error:?}");
+        assert!(told.contains("UnknownIssuer"), "{told}");
+    }
+}
