@@ -21,7 +21,7 @@ use nightshift_models::{KeyPlace, KeyRef};
 use nightshift_pipeline::{
     DayBudget, Destination, Profile, Profiles, Purse, Route, Routes, Sender, Triage, Watcher,
 };
-use nightshift_report::{FileDestination, Format, WebhookDestination, WebhookError};
+use nightshift_report::{DestinationError, FileDestination, Format, WebhookDestination};
 use nightshift_store::{Options, Password, Store};
 use nightshift_tools::{ToolConfig, Tools};
 use secrecy::ExposeSecret as _;
@@ -371,7 +371,7 @@ fn destination(
     config: &DestinationConfig,
     base: &Path,
     clock: &Arc<dyn Clock>,
-) -> Result<Arc<dyn Destination>, WebhookError> {
+) -> Result<Arc<dyn Destination>, DestinationError> {
     Ok(match config {
         DestinationConfig::File { name, path, format } => {
             let format = match format {

@@ -1,14 +1,16 @@
 //! Destinations: files, the standard output, and a webhook.
 
 mod file;
+mod http;
 mod stdout;
 mod webhook;
 
 use nightshift_pipeline::{DeliveryError, Report};
 
 pub use file::{FileDestination, Format};
+pub use http::{Access, DestinationError, SecretSource};
 pub use stdout::StdoutDestination;
-pub use webhook::{SecretSource, WebhookConfig, WebhookDestination, WebhookError};
+pub use webhook::{WebhookConfig, WebhookDestination};
 
 /// The id of a report's case. It is our own, but names of files and headers are not built on trust.
 fn case_id(report: &Report) -> Result<&str, DeliveryError> {

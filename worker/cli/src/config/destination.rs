@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use nightshift_models::KeyRef;
-use nightshift_report::{WebhookConfig, WebhookError};
+use nightshift_report::{DestinationError, WebhookConfig};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -56,7 +56,7 @@ impl Destination {
     }
 
     /// What no type can say.
-    pub(crate) fn check(&self) -> Result<(), WebhookError> {
+    pub(crate) fn check(&self) -> Result<(), DestinationError> {
         match self {
             Self::File { .. } => Ok(()),
             Self::Webhook(webhook) => webhook.to_config().check().map(|_| ()),
