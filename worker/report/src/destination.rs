@@ -1,14 +1,29 @@
-//! Destinations: files, the standard output, and a webhook.
+//! Destinations: files, the standard output, a webhook, and tickets and pages.
 
 mod file;
 mod http;
+mod jira;
+mod mark;
+mod outline;
+mod policy;
+mod rest;
 mod stdout;
+mod ticket;
 mod webhook;
+
+#[cfg(test)]
+mod fake;
+#[cfg(test)]
+mod inert;
+#[cfg(test)]
+mod trial;
 
 use nightshift_pipeline::{DeliveryError, Report};
 
 pub use file::{FileDestination, Format};
 pub use http::{Access, DestinationError, SecretSource};
+pub use jira::{JiraConfig, JiraDestination};
+pub use policy::TicketPolicy;
 pub use stdout::StdoutDestination;
 pub use webhook::{WebhookConfig, WebhookDestination};
 

@@ -42,6 +42,11 @@ impl Answer {
         self.response.status()
     }
 
+    /// A header of it, where it is text.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.response.headers().get(name)?.to_str().ok()
+    }
+
     /// How long it wants to be left alone, in seconds.
     pub(crate) fn after_secs(&self) -> Option<u64> {
         retry_after(self.response.headers(), self.at)
