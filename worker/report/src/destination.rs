@@ -7,6 +7,7 @@ mod mark;
 mod outline;
 mod policy;
 mod rest;
+mod servicenow;
 mod stdout;
 mod ticket;
 mod webhook;
@@ -24,6 +25,7 @@ pub use file::{FileDestination, Format};
 pub use http::{Access, DestinationError, SecretSource};
 pub use jira::{JiraConfig, JiraDestination};
 pub use policy::TicketPolicy;
+pub use servicenow::{ServiceNowConfig, ServiceNowDestination, ServiceNowResolve};
 pub use stdout::StdoutDestination;
 pub use webhook::{WebhookConfig, WebhookDestination};
 

@@ -22,7 +22,8 @@ mod hostile;
 
 pub use destination::{
     Access, DestinationError, FileDestination, Format, JiraConfig, JiraDestination, SecretSource,
-    StdoutDestination, TicketPolicy, WebhookConfig, WebhookDestination,
+    ServiceNowConfig, ServiceNowDestination, ServiceNowResolve, StdoutDestination, TicketPolicy,
+    WebhookConfig, WebhookDestination,
 };
 pub use json::json;
 pub use language::Language;
