@@ -1,6 +1,7 @@
 //! Destinations: files, the standard output, a webhook, and tickets and pages.
 
 mod file;
+mod github;
 mod http;
 mod jira;
 mod mark;
@@ -22,6 +23,7 @@ mod trial;
 use nightshift_pipeline::{DeliveryError, Report};
 
 pub use file::{FileDestination, Format};
+pub use github::{GitHubConfig, GitHubDestination};
 pub use http::{Access, DestinationError, SecretSource};
 pub use jira::{JiraConfig, JiraDestination};
 pub use policy::TicketPolicy;

@@ -21,9 +21,9 @@ mod fixture;
 mod hostile;
 
 pub use destination::{
-    Access, DestinationError, FileDestination, Format, JiraConfig, JiraDestination, SecretSource,
-    ServiceNowConfig, ServiceNowDestination, ServiceNowResolve, StdoutDestination, TicketPolicy,
-    WebhookConfig, WebhookDestination,
+    Access, DestinationError, FileDestination, Format, GitHubConfig, GitHubDestination, JiraConfig,
+    JiraDestination, SecretSource, ServiceNowConfig, ServiceNowDestination, ServiceNowResolve,
+    StdoutDestination, TicketPolicy, WebhookConfig, WebhookDestination,
 };
 pub use json::json;
 pub use language::Language;

@@ -7,9 +7,11 @@ mod tests;
 use chrono::{DateTime, Utc};
 use nightshift_pipeline::Report;
 
-use crate::document::{Block, Reader, document};
+use crate::document::{Block, Reader, Section, document};
 use crate::language::Language;
-use escape::{escape, fence};
+use escape::fence;
+
+pub(crate) use escape::escape;
 
 /// The report as CommonMark with tables (GitHub's), the same parts as on a terminal.
 #[must_use]
@@ -28,16 +30,23 @@ pub fn markdown_in(language: Language, report: &Report, now: DateTime<Utc>) -> S
     let document = document(report, reader);
     let mut out = format!("# {}\n", escape(document.header.as_str()));
     for section in &document.sections {
-        out.push_str(&format!("\n## {}\n\n", section.heading));
-        let mut previous = None;
-        for block in &section.blocks {
-            // Paragraphs, tables and fences want air; the lines of a list do not.
-            if previous.is_some_and(|before| !is_list(before) || !is_list(block)) {
-                out.push('\n');
-            }
-            write(block, language, &mut out);
-            previous = Some(block);
+        out.push('\n');
+        out.push_str(&part(section, language));
+    }
+    out
+}
+
+/// One part, with its heading.
+pub(crate) fn part(section: &Section, language: Language) -> String {
+    let mut out = format!("## {}\n\n", section.heading);
+    let mut previous = None;
+    for block in &section.blocks {
+        // Paragraphs, tables and fences want air; the lines of a list do not.
+        if previous.is_some_and(|before| !is_list(before) || !is_list(block)) {
+            out.push('\n');
         }
+        write(block, language, &mut out);
+        previous = Some(block);
     }
     out
 }
