@@ -22,8 +22,9 @@ mod hostile;
 
 pub use destination::{
     Access, DestinationError, FileDestination, Format, GitHubConfig, GitHubDestination, JiraConfig,
-    JiraDestination, SecretSource, ServiceNowConfig, ServiceNowDestination, ServiceNowResolve,
-    StdoutDestination, TicketPolicy, WebhookConfig, WebhookDestination,
+    JiraDestination, PagerDutyConfig, PagerDutyDestination, SecretSource, ServiceNowConfig,
+    ServiceNowDestination, ServiceNowResolve, StdoutDestination, TicketPolicy, WebhookConfig,
+    WebhookDestination,
 };
 pub use json::json;
 pub use language::Language;
