@@ -1,6 +1,7 @@
 //! Issues in a site on this machine: made once whatever is lost, told each thing once, and what refusals mean.
 
 mod looks;
+mod with_adf_schema;
 
 use nightshift_pipeline::{ActKind, DeliveryError};
 use serde_json::json;
