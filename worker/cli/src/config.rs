@@ -248,6 +248,14 @@ impl Feed {
 }
 
 impl Config {
+    /// Where links in messages lead: to our pages, where they can be reached from elsewhere.
+    pub(crate) fn links(&self) -> nightshift_report::Links {
+        let public_url = Some(self.web.public_url.clone());
+        nightshift_report::Links {
+            public_url: public_url.filter(|url| !url.is_empty()),
+        }
+    }
+
     /// What becomes of alerts that come again, in storms, or muted. The error says which mute is wrong, and how.
     pub(crate) fn admission(&self) -> Result<AdmissionPolicy, String> {
         let routes = Routes {

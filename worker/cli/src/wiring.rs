@@ -1,5 +1,6 @@
 //! Wiring: adapters behind ports, from a configuration.
 
+mod destinations;
 mod impatient;
 mod models;
 mod samples;
@@ -22,18 +23,16 @@ use nightshift_models::{KeyPlace, KeyRef};
 use nightshift_pipeline::{
     DayBudget, Destination, Profile, Profiles, Purse, Route, Routes, Sender, Triage, Watcher,
 };
-use nightshift_report::{FileDestination, Format, WebhookDestination, WebhookError};
 use nightshift_store::{Options, Password, Store};
 use nightshift_tools::{ToolConfig, Tools};
 use secrecy::ExposeSecret as _;
 use serde_json::json;
 
 use crate::clock::SystemClock;
-use crate::config::{
-    Config, Destination as DestinationConfig, Loaded, Profile as ProfileConfig, Webhook, secret_at,
-};
+use crate::config::{Config, Loaded, Profile as ProfileConfig, secret_at};
 use crate::exit::Exit;
 use crate::metrics::Metrics;
+use destinations::Building;
 pub(crate) use worker::{Loop, Sources};
 
 use impatient::Impatient;
@@ -96,9 +95,14 @@ impl App {
         let tools = build_tools(configs, past, loaded.base()).map_err(Exit::Config)?;
         let metrics = Metrics::new().map_err(|error| Exit::Failed(error.into()))?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let building = Building {
+            base: loaded.base(),
+            clock: &clock,
+            links: config.links(),
+        };
         let destinations = config.destinations.iter();
         let destinations = destinations
-            .map(|one| destination(one, loaded.base(), &clock))
+            .map(|one| building.destination(one))
             .collect::<Result<_, _>>()
             .map_err(|error| Exit::Config(error.into()))?;
         Ok(Self {
@@ -358,50 +362,6 @@ pub(crate) fn specs_for(loaded: &Loaded, tools: &Arc<Tools>, alert: &Alert) -> V
     let everything = ["*".to_owned()];
     let globs = profile.map_or(everything.as_slice(), |one| one.tools.as_slice());
     Selected::new(tools.clone(), globs).specs()
-}
-
-/// A secret is read when something is posted: who lists cases needs none.
-fn destination(
-    config: &DestinationConfig,
-    base: &Path,
-    clock: &Arc<dyn Clock>,
-) -> Result<Arc<dyn Destination>, WebhookError> {
-    Ok(match config {
-        DestinationConfig::File { name, path, format } => {
-            let format = match format {
-                crate::config::FileFormat::Markdown => Format::Markdown,
-                crate::config::FileFormat::Text => Format::Text,
-                crate::config::FileFormat::Json => Format::Json,
-            };
-            Arc::new(FileDestination {
-                name: name.clone(),
-                dir: path.clone(),
-                format,
-            })
-        }
-        DestinationConfig::Webhook(config) => Arc::new(webhook(config, base, clock)?),
-    })
-}
-
-fn webhook(
-    config: &Webhook,
-    base: &Path,
-    clock: &Arc<dyn Clock>,
-) -> Result<WebhookDestination, WebhookError> {
-    let secret = secret_at(config.secret.place(), base);
-    WebhookDestination::new(config.to_config(), secret, Arc::clone(clock))
-}
-
-/// Whether a destination has its secret: who delivers wants to know at once.
-fn check_secret(
-    config: &DestinationConfig,
-    base: &Path,
-    clock: &Arc<dyn Clock>,
-) -> Result<(), WebhookError> {
-    match config {
-        DestinationConfig::File { .. } => Ok(()),
-        DestinationConfig::Webhook(config) => webhook(config, base, clock)?.check_secret(),
-    }
 }
 
 #[cfg(test)]

@@ -1,14 +1,37 @@
-//! Destinations: files, the standard output, and a webhook.
+//! Destinations: files, the standard output, a webhook, and tickets and pages.
 
 mod file;
+mod github;
+mod http;
+mod jira;
+mod mark;
+mod outline;
+mod pagerduty;
+mod policy;
+mod rest;
+mod servicenow;
 mod stdout;
+mod ticket;
 mod webhook;
+
+#[cfg(test)]
+mod fake;
+#[cfg(test)]
+mod inert;
+#[cfg(test)]
+mod trial;
 
 use nightshift_pipeline::{DeliveryError, Report};
 
 pub use file::{FileDestination, Format};
+pub use github::{GitHubConfig, GitHubDestination};
+pub use http::{Access, DestinationError, SecretSource};
+pub use jira::{JiraConfig, JiraDestination};
+pub use pagerduty::{PagerDutyConfig, PagerDutyDestination};
+pub use policy::TicketPolicy;
+pub use servicenow::{ServiceNowConfig, ServiceNowDestination, ServiceNowResolve};
 pub use stdout::StdoutDestination;
-pub use webhook::{SecretSource, WebhookConfig, WebhookDestination, WebhookError};
+pub use webhook::{WebhookConfig, WebhookDestination};
 
 /// The id of a report's case. It is our own, but names of files and headers are not built on trust.
 fn case_id(report: &Report) -> Result<&str, DeliveryError> {

@@ -15,6 +15,7 @@ use chrono::{DateTime, FixedOffset, Utc};
 use nightshift_engine::Urgency;
 use nightshift_pipeline::Report;
 
+use crate::language::Language;
 use crate::line::Line;
 
 /// When and where the reader is.
@@ -24,6 +25,8 @@ pub(crate) struct Reader {
     pub(crate) now: DateTime<Utc>,
     /// The reader's own time, where it is known.
     pub(crate) local: Option<FixedOffset>,
+    /// What they read.
+    pub(crate) language: Language,
 }
 
 /// A report, ready to be written.
@@ -37,9 +40,46 @@ pub(crate) struct Document {
     pub(crate) sections: Vec<Section>,
 }
 
+/// Which part of a report a section is, for writers that put parts in different places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Conclusion, warnings, still happening, reach.
+    Head,
+    /// What to do first.
+    First,
+    /// Short facts.
+    Facts,
+    /// Why.
+    Why,
+    /// Against, or not checked.
+    Against,
+    /// What would decide it.
+    WouldDecide,
+    /// Verdict and severity with their reasons.
+    Assessment,
+    /// What to do after that.
+    Later,
+    /// Findings beyond the first ones.
+    Further,
+    /// Claims that count for nothing.
+    Unverified,
+    /// What happened when.
+    Timeline,
+    /// The plan as it ran.
+    Plan,
+    /// What was asked and answered.
+    Evidence,
+    /// The values that play a part.
+    Indicators,
+    /// Which case, who thought, at what cost.
+    About,
+}
+
 /// One part.
 #[derive(Debug)]
 pub(crate) struct Section {
+    /// Which.
+    pub(crate) part: Part,
     /// Its name on a terminal; none for the first one.
     pub(crate) title: &'static str,
     /// Its heading in a file.
@@ -71,26 +111,27 @@ pub(crate) enum Block {
 
 /// The document of a report.
 pub(crate) fn document(report: &Report, reader: Reader) -> Document {
-    let (first, later) = actions::sections(report);
+    let language = reader.language;
+    let (first, later) = actions::sections(report, language);
     let sections = [
         Some(head::section(report, reader)),
         Some(first),
-        Some(facts::section(report)),
-        Some(reasons::why(report)),
-        Some(reasons::against(report)),
-        reasons::would_decide(report),
-        Some(assessment::section(report)),
+        Some(facts::section(report, language)),
+        Some(reasons::why(report, language)),
+        Some(reasons::against(report, language)),
+        reasons::would_decide(report, language),
+        Some(assessment::section(report, language)),
         later,
-        reasons::further(report),
-        reasons::unverified(report),
-        record::timeline(report),
-        Some(plan::section(report)),
-        record::evidence(report),
-        record::indicators(report),
-        Some(about::section(report)),
+        reasons::further(report, language),
+        reasons::unverified(report, language),
+        record::timeline(report, language),
+        Some(plan::section(report, language)),
+        record::evidence(report, language),
+        record::indicators(report, language),
+        Some(about::section(report, language)),
     ];
     Document {
-        header: head::header(report),
+        header: head::header(report, language),
         urgency: report.urgency,
         sections: sections
             .into_iter()
@@ -101,13 +142,14 @@ pub(crate) fn document(report: &Report, reader: Reader) -> Document {
 }
 
 /// How many were left out of a list, where some were.
-fn more(shown: usize, all: usize) -> Option<Block> {
+fn more(language: Language, shown: usize, all: usize) -> Option<Block> {
     let left = u64::try_from(all.saturating_sub(shown)).unwrap_or(u64::MAX);
-    (left > 0).then(|| {
-        Block::Item(
-            Line::of("… and ")
-                .number(left)
-                .say(" more; the JSON report has them"),
-        )
-    })
+    let (before, after) = (
+        language.of("… and ", "… ほか "),
+        language.of(
+            " more; the JSON report has them",
+            " 件（JSON レポートにあります）",
+        ),
+    );
+    (left > 0).then(|| Block::Item(Line::of(before).number(left).say(after)))
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::TextOptions;
 
-pub(crate) use hostile::hostile;
+pub(crate) use hostile::{POISON, hostile};
 
 /// Twelve minutes after the last event of the alerts below.
 pub(crate) fn now() -> DateTime<Utc> {

@@ -8,7 +8,9 @@
 mod destination;
 mod document;
 mod json;
+mod language;
 mod line;
+mod links;
 mod markdown;
 mod text;
 mod words;
@@ -19,9 +21,13 @@ mod fixture;
 mod hostile;
 
 pub use destination::{
-    FileDestination, Format, SecretSource, StdoutDestination, WebhookConfig, WebhookDestination,
-    WebhookError,
+    Access, DestinationError, FileDestination, Format, GitHubConfig, GitHubDestination, JiraConfig,
+    JiraDestination, PagerDutyConfig, PagerDutyDestination, SecretSource, ServiceNowConfig,
+    ServiceNowDestination, ServiceNowResolve, StdoutDestination, TicketPolicy, WebhookConfig,
+    WebhookDestination,
 };
 pub use json::json;
-pub use markdown::markdown;
+pub use language::Language;
+pub use links::{Links, console};
+pub use markdown::{markdown, markdown_in};
 pub use text::{TextOptions, text};

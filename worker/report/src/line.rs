@@ -5,6 +5,7 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::text::plain;
 use nightshift_engine::EvidenceId;
 
+use crate::language::Language;
 use crate::words;
 
 /// Most characters of a sentence from outside.
@@ -66,10 +67,26 @@ impl Line {
         self
     }
 
-    /// A number of things: `1 row`, `3 rows`.
-    pub(crate) fn count(self, number: u64, one: &'static str, more: &'static str) -> Self {
-        let word = if number == 1 { one } else { more };
-        self.number(number).say(" ").say(word)
+    /// A number of things: `1 row`, `3 rows`; in Japanese with its counter.
+    pub(crate) fn count(
+        self,
+        language: Language,
+        number: u64,
+        [one, more, ja]: [&'static str; 3],
+    ) -> Self {
+        let en = if number == 1 { one } else { more };
+        self.number(number).say(" ").say(language.of(en, ja))
+    }
+
+    /// ` and 3 more`, where there are more.
+    pub(crate) fn and_more(self, language: Language, shown: usize, all: usize) -> Self {
+        match u64::try_from(all.saturating_sub(shown)).unwrap_or(u64::MAX) {
+            0 => self,
+            more => self
+                .say(language.of(" and ", "、ほか "))
+                .number(more)
+                .say(language.of(" more", " 件")),
+        }
     }
 
     /// A moment, in UTC.

@@ -7,25 +7,46 @@ mod tests;
 use chrono::{DateTime, Utc};
 use nightshift_pipeline::Report;
 
-use crate::document::{Block, Reader, document};
-use escape::{escape, fence};
+use crate::document::{Block, Reader, Section, document};
+use crate::language::Language;
+use escape::fence;
+
+pub(crate) use escape::escape;
 
 /// The report as CommonMark with tables (GitHub's), the same parts as on a terminal.
 #[must_use]
 pub fn markdown(report: &Report, now: DateTime<Utc>) -> String {
-    let document = document(report, Reader { now, local: None });
+    markdown_in(Language::En, report, now)
+}
+
+/// The same with labels in this language.
+#[must_use]
+pub fn markdown_in(language: Language, report: &Report, now: DateTime<Utc>) -> String {
+    let reader = Reader {
+        now,
+        local: None,
+        language,
+    };
+    let document = document(report, reader);
     let mut out = format!("# {}\n", escape(document.header.as_str()));
     for section in &document.sections {
-        out.push_str(&format!("\n## {}\n\n", section.heading));
-        let mut previous = None;
-        for block in &section.blocks {
-            // Paragraphs, tables and fences want air; the lines of a list do not.
-            if previous.is_some_and(|before| !is_list(before) || !is_list(block)) {
-                out.push('\n');
-            }
-            write(block, &mut out);
-            previous = Some(block);
+        out.push('\n');
+        out.push_str(&part(section, language));
+    }
+    out
+}
+
+/// One part, with its heading.
+pub(crate) fn part(section: &Section, language: Language) -> String {
+    let mut out = format!("## {}\n\n", section.heading);
+    let mut previous = None;
+    for block in &section.blocks {
+        // Paragraphs, tables and fences want air; the lines of a list do not.
+        if previous.is_some_and(|before| !is_list(before) || !is_list(block)) {
+            out.push('\n');
         }
+        write(block, language, &mut out);
+        previous = Some(block);
     }
     out
 }
@@ -37,14 +58,19 @@ const fn is_list(block: &Block) -> bool {
     )
 }
 
-fn write(block: &Block, out: &mut String) {
+fn write(block: &Block, language: Language, out: &mut String) {
     match block {
         Block::Text(line) => out.push_str(&format!("{}\n", escape(line.as_str()))),
         Block::Warning(line) => {
-            out.push_str(&format!("> **Warning:** {}\n", escape(line.as_str())));
+            let warning = language.of("Warning:", "警告:");
+            out.push_str(&format!("> **{warning}** {}\n", escape(line.as_str())));
         }
         Block::Labelled(label, line) => {
-            let colon = if label.ends_with('?') { "" } else { ":" };
+            let colon = if label.ends_with(['?', '？']) {
+                ""
+            } else {
+                ":"
+            };
             out.push_str(&format!("**{label}{colon}** {}\n", escape(line.as_str())));
         }
         Block::Item(line) => out.push_str(&format!("- {}\n", escape(line.as_str()))),
@@ -54,7 +80,10 @@ fn write(block: &Block, out: &mut String) {
         Block::Below(line) => out.push_str(&format!("   - {}\n", escape(line.as_str()))),
         Block::Command(label, lines) => command(label, lines, out),
         Block::Facts(facts) => {
-            out.push_str("| Fact | Value |\n|---|---|\n");
+            out.push_str(language.of(
+                "| Fact | Value |\n|---|---|\n",
+                "| 項目 | 値 |\n|---|---|\n",
+            ));
             for (name, line) in facts {
                 out.push_str(&format!("| {name} | {} |\n", escape(line.as_str())));
             }

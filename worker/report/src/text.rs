@@ -8,6 +8,7 @@ use chrono::{DateTime, FixedOffset, Utc};
 use nightshift_pipeline::Report;
 
 use crate::document::{Block, Document, Reader, document};
+use crate::language::Language;
 use layout::{Page, Paint};
 
 /// How the terminal is, and when and where its reader is.
@@ -29,6 +30,7 @@ pub fn text(report: &Report, options: &TextOptions) -> String {
     let reader = Reader {
         now: options.now,
         local: options.local,
+        language: Language::En,
     };
     let mut page = Page::new(options.width.clamp(40, 160), options.colour);
     write(&document(report, reader), &mut page);

@@ -4,6 +4,8 @@ use chrono::{DateTime, FixedOffset, Utc};
 use nightshift_alert::Severity;
 use nightshift_engine::{Cap, Cost, StepOutcome, StepStatus, Urgency};
 
+use crate::language::Language;
+
 /// Text that was made here, of numbers and our own words.
 pub(crate) struct Made(pub(crate) String);
 
@@ -18,15 +20,16 @@ pub(crate) fn second(at: DateTime<Utc>) -> Made {
 }
 
 /// `2026-11-20 02:41 to 03:02 UTC`, with both days where they differ.
-pub(crate) fn window(from: DateTime<Utc>, until: DateTime<Utc>) -> Made {
+pub(crate) fn window(language: Language, from: DateTime<Utc>, until: DateTime<Utc>) -> Made {
+    let to = language.of(" to ", " ～ ");
     Made(if from.date_naive() == until.date_naive() {
         format!(
-            "{} to {}",
+            "{}{to}{}",
             from.format("%Y-%m-%d %H:%M"),
             until.format("%H:%M UTC")
         )
     } else {
-        format!("{} to {}", moment(from), moment(until))
+        format!("{}{to}{}", moment(from), moment(until))
     })
 }
 
@@ -36,55 +39,61 @@ pub(crate) fn local(at: DateTime<Utc>, offset: FixedOffset) -> Made {
 }
 
 /// `12 min ago`, or that it lies ahead of the clock that was asked.
-pub(crate) fn ago(at: DateTime<Utc>, now: DateTime<Utc>) -> Made {
+pub(crate) fn ago(language: Language, at: DateTime<Utc>, now: DateTime<Utc>) -> Made {
     let secs = (now - at).num_seconds();
     let span = |secs: i64| match secs {
-        0..60 => format!("{secs} s"),
-        60..7_200 => format!("{} min", secs / 60),
-        7_200..172_800 => format!("{} h", secs / 3_600),
-        _ => format!("{} days", secs / 86_400),
+        0..60 => format!("{secs} {}", language.of("s", "秒")),
+        60..7_200 => format!("{} {}", secs / 60, language.of("min", "分")),
+        7_200..172_800 => format!("{} {}", secs / 3_600, language.of("h", "時間")),
+        _ => format!("{} {}", secs / 86_400, language.of("days", "日")),
     };
     Made(match secs {
-        0.. => format!("{} ago", span(secs)),
-        _ => format!("{} ahead of the clock here", span(secs.saturating_neg())),
+        0.. => format!("{}{}", span(secs), language.of(" ago", "前")),
+        _ => format!(
+            "{}{}",
+            span(secs.saturating_neg()),
+            language.of(" ahead of the clock here", "先（当システムの時計基準）")
+        ),
     })
 }
 
 /// What ended the work on a case before its plan was done.
-pub(crate) const fn cap(cap: Cap) -> &'static str {
+pub(crate) const fn cap(language: Language, cap: Cap) -> &'static str {
     match cap {
-        Cap::Calls => "the cap on model calls",
-        Cap::Tokens => "the cap on tokens",
-        Cap::Usd => "the cap on its cost",
-        Cap::Minutes => "the cap on its time",
-        Cap::DayUsd => "the end of the day's budget",
+        Cap::Calls => language.of("the cap on model calls", "モデル呼び出し回数の上限"),
+        Cap::Tokens => language.of("the cap on tokens", "トークン数の上限"),
+        Cap::Usd => language.of("the cap on its cost", "費用の上限"),
+        Cap::Minutes => language.of("the cap on its time", "時間の上限"),
+        Cap::DayUsd => language.of("the end of the day's budget", "1日の予算切れ"),
     }
 }
 
 /// `0.4 s`, `12 s`, `3 min 20 s`.
-pub(crate) fn took(ms: u64) -> Made {
+pub(crate) fn took(language: Language, ms: u64) -> Made {
+    let (min, s) = (language.of("min", "分"), language.of("s", "秒"));
     Made(match ms {
-        0..10_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
-        10_000..120_000 => format!("{} s", ms / 1_000),
-        _ => format!("{} min {} s", ms / 60_000, ms % 60_000 / 1_000),
+        0..10_000 => format!("{}.{} {s}", ms / 1_000, ms % 1_000 / 100),
+        10_000..120_000 => format!("{} {s}", ms / 1_000),
+        _ => format!("{} {min} {} {s}", ms / 60_000, ms % 60_000 / 1_000),
     })
 }
 
 /// `0.0312 USD, 5 model calls, 6120 tokens`; of a cost of nothing, that.
-pub(crate) fn cost(cost: &Cost) -> Made {
+pub(crate) fn cost(language: Language, cost: &Cost) -> Made {
     if cost.model_calls == 0 {
-        return Made("no model calls, 0 USD".to_owned());
+        return Made(
+            language
+                .of("no model calls, 0 USD", "モデル呼び出しなし、0 USD")
+                .to_owned(),
+        );
     }
-    let calls = if cost.model_calls == 1 {
-        "call"
-    } else {
-        "calls"
-    };
     let tokens = cost.input_tokens.saturating_add(cost.output_tokens);
-    Made(format!(
-        "{:.4} USD, {} model {calls}, {tokens} tokens",
-        cost.usd, cost.model_calls
-    ))
+    let (usd, calls) = (cost.usd, cost.model_calls);
+    Made(match (language, calls) {
+        (Language::En, 1) => format!("{usd:.4} USD, 1 model call, {tokens} tokens"),
+        (Language::En, _) => format!("{usd:.4} USD, {calls} model calls, {tokens} tokens"),
+        (Language::Ja, _) => format!("{usd:.4} USD、モデル呼び出し {calls} 回、{tokens} トークン"),
+    })
 }
 
 /// A shape that every terminal font has; the word always stands beside it.
@@ -98,25 +107,32 @@ pub(crate) const fn icon(urgency: Urgency) -> &'static str {
 }
 
 /// How a step ended, in words that stand out when it did not end well.
-pub(crate) const fn step(status: StepStatus, outcome: Option<StepOutcome>) -> &'static str {
+pub(crate) const fn step(
+    language: Language,
+    status: StepStatus,
+    outcome: Option<StepOutcome>,
+) -> &'static str {
     match (status, outcome) {
-        (StepStatus::Done, Some(StepOutcome::Met)) => "done, met",
-        (StepStatus::Done, Some(StepOutcome::Unmet)) => "done, unmet",
-        (StepStatus::Done, _) => "done",
-        (StepStatus::Failed, _) => "FAILED",
-        (StepStatus::Cancelled, _) => "CANCELLED",
-        (StepStatus::NotRun, _) => "NOT RUN",
-        (StepStatus::Pending, _) => "PENDING",
-        (StepStatus::Running, _) => "RUNNING",
+        (StepStatus::Done, Some(StepOutcome::Met)) => language.of("done, met", "完了（達成）"),
+        (StepStatus::Done, Some(StepOutcome::Unmet)) => {
+            language.of("done, unmet", "完了（未達成）")
+        }
+        (StepStatus::Done, _) => language.of("done", "完了"),
+        (StepStatus::Failed, _) => language.of("FAILED", "【失敗】"),
+        (StepStatus::Cancelled, _) => language.of("CANCELLED", "【取消】"),
+        (StepStatus::NotRun, _) => language.of("NOT RUN", "【未実行】"),
+        (StepStatus::Pending, _) => language.of("PENDING", "【待機中】"),
+        (StepStatus::Running, _) => language.of("RUNNING", "【実行中】"),
     }
 }
 
 /// `High → Critical`, or that triage left it.
-pub(crate) fn severity(before: Severity, after: Severity) -> Made {
+pub(crate) fn severity(language: Language, before: Severity, after: Severity) -> Made {
+    let [before_word, after_word] = [before, after].map(|one| language.severity(one));
     Made(if before == after {
-        format!("{}, unchanged", after.title())
+        format!("{after_word}{}", language.of(", unchanged", "（変更なし）"))
     } else {
-        format!("{} → {}", before.title(), after.title())
+        format!("{before_word} → {after_word}")
     })
 }
 
@@ -127,13 +143,13 @@ mod tests {
     #[test]
     fn spans_of_time_read_as_people_say_them() {
         let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
-        let before = |secs| ago(now - chrono::TimeDelta::seconds(secs), now).0;
+        let before = |secs| ago(Language::En, now - chrono::TimeDelta::seconds(secs), now).0;
         assert_eq!(before(59), "59 s ago");
         assert_eq!(before(720), "12 min ago");
         assert_eq!(before(7_200), "2 h ago");
         assert_eq!(before(400_000), "4 days ago");
         assert_eq!(before(-300), "5 min ahead of the clock here");
-        assert_eq!(took(420).0, "0.4 s");
-        assert_eq!(took(200_000).0, "3 min 20 s");
+        assert_eq!(took(Language::En, 420).0, "0.4 s");
+        assert_eq!(took(Language::En, 200_000).0, "3 min 20 s");
     }
 }

@@ -47,7 +47,16 @@ fn without_secrets(loaded: &Loaded) -> toml::Table {
         .flatten()
         .filter_map(toml::Value::as_table_mut)
     {
-        hide(destination, "secret");
+        for key in [
+            "secret",
+            "token",
+            "password",
+            "routing_key",
+            "signing_secret",
+            "webhook_url",
+        ] {
+            hide(destination, key);
+        }
     }
     table
 }

@@ -1,9 +1,11 @@
 //! `[[destination]]`: where reports go.
 
+mod ticket;
+
 use std::path::{Path, PathBuf};
 
 use nightshift_models::KeyRef;
-use nightshift_report::{WebhookConfig, WebhookError};
+use nightshift_report::{DestinationError, Language, Links, WebhookConfig};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -23,6 +25,17 @@ pub(crate) enum Destination {
     },
     /// A signed POST of each report to an address: a CloudEvent, signed as Standard Webhooks has it.
     Webhook(Webhook),
+    /// An issue of Jira Cloud for each case that is worth one.
+    Jira(ticket::Jira),
+    /// An incident of ServiceNow for each case that is worth one.
+    #[serde(rename = "servicenow")]
+    ServiceNow(ticket::ServiceNow),
+    /// An alert of PagerDuty for each case that is worth one.
+    #[serde(rename = "pagerduty")]
+    PagerDuty(ticket::PagerDuty),
+    /// An issue of GitHub for each case that is worth one.
+    #[serde(rename = "github")]
+    GitHub(ticket::GitHub),
 }
 
 /// `kind = "webhook"`
@@ -47,11 +60,33 @@ pub(crate) struct Webhook {
     proxy: Option<String>,
 }
 
+/// In which language our own words are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Speech {
+    #[default]
+    En,
+    Ja,
+}
+
+impl From<Speech> for Language {
+    fn from(speech: Speech) -> Self {
+        match speech {
+            Speech::En => Self::En,
+            Speech::Ja => Self::Ja,
+        }
+    }
+}
+
 impl Destination {
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::File { name, .. } => name,
-            Self::Webhook(webhook) => &webhook.name,
+            Self::Webhook(one) => &one.name,
+            Self::Jira(one) => &one.name,
+            Self::ServiceNow(one) => &one.name,
+            Self::PagerDuty(one) => &one.name,
+            Self::GitHub(one) => &one.name,
         }
     }
 
@@ -59,14 +94,19 @@ impl Destination {
     pub(crate) const fn opens_tickets(&self) -> bool {
         match self {
             Self::File { .. } | Self::Webhook(_) => false,
+            Self::Jira(_) | Self::ServiceNow(_) | Self::PagerDuty(_) | Self::GitHub(_) => true,
         }
     }
 
     /// What no type can say.
-    pub(crate) fn check(&self) -> Result<(), WebhookError> {
+    pub(crate) fn check(&self, links: &Links) -> Result<(), DestinationError> {
         match self {
             Self::File { .. } => Ok(()),
-            Self::Webhook(webhook) => webhook.to_config().check().map(|_| ()),
+            Self::Webhook(one) => one.to_config().check().map(|_| ()),
+            Self::Jira(one) => one.to_config(links).check().map(|_| ()),
+            Self::ServiceNow(one) => one.to_config(links).check().map(|_| ()),
+            Self::PagerDuty(one) => one.to_config(links).check().map(|_| ()),
+            Self::GitHub(one) => one.to_config(links).check().map(|_| ()),
         }
     }
 
@@ -74,7 +114,11 @@ impl Destination {
     pub(super) fn resolve(&mut self, base: &Path) {
         let path = match self {
             Self::File { path, .. } => Some(path),
-            Self::Webhook(webhook) => webhook.ca_file.as_mut(),
+            Self::Webhook(one) => one.ca_file.as_mut(),
+            Self::Jira(one) => one.ca_file.as_mut(),
+            Self::ServiceNow(one) => one.ca_file.as_mut(),
+            Self::PagerDuty(one) => one.ca_file.as_mut(),
+            Self::GitHub(one) => one.ca_file.as_mut(),
         };
         if let Some(path) = path.filter(|path| path.is_relative()) {
             *path = base.join(&path);
@@ -118,7 +162,7 @@ mod tests {
         let text =
             "url = \"https://soar.example.com/\"\nsecret = \"whsec_hush\"\nca_file = \"ca.pem\"";
         let mut webhook = read(text).unwrap();
-        webhook.check().unwrap();
+        webhook.check(&Links::default()).unwrap();
         webhook.resolve(Path::new("/etc/nightshift"));
         let shown = format!("{webhook:?}");
         assert!(shown.contains("/etc/nightshift/ca.pem"), "{shown}");
@@ -136,9 +180,9 @@ mod tests {
     #[test]
     fn plain_http_elsewhere_is_refused_unless_it_is_allowed() {
         let plain = "url = \"http://soar.internal/\"\nsecret = \"env:A\"";
-        let error = read(plain).unwrap().check().unwrap_err();
+        let error = read(plain).unwrap().check(&Links::default()).unwrap_err();
         insta::assert_snapshot!(error, @r#"[[destination]] "soar": `url` would send reports unencrypted: use https, or say `allow_private = true`"#);
         let allowed = read(&format!("{plain}\nallow_private = true")).unwrap();
-        allowed.check().unwrap();
+        allowed.check(&Links::default()).unwrap();
     }
 }

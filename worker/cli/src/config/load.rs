@@ -150,8 +150,9 @@ fn check(config: &Config) -> anyhow::Result<()> {
         )?;
     }
     config.web.check()?;
+    let links = config.links();
     for destination in &config.destinations {
-        destination.check()?;
+        destination.check(&links)?;
     }
     let names: Vec<&str> = config.destinations.iter().map(|one| one.name()).collect();
     if let Some(digest) = &config.digest {

@@ -15,7 +15,8 @@ use nightshift_queue::connect;
 use nightshift_web::{Server, SourceReady};
 use tokio_util::sync::CancellationToken;
 
-use super::{App, Overrides, check_secret};
+use super::destinations::Building;
+use super::{App, Overrides};
 use crate::config::{Retention, secret_at};
 use crate::exit::Exit;
 use crate::metrics::Metrics;
@@ -128,9 +129,14 @@ impl App {
 
     /// Whether each destination has the secret that it needs. It is read again whenever something is sent.
     pub(crate) fn check_destinations(&self) -> Result<(), Exit> {
+        let building = Building {
+            base: &self.base,
+            clock: &self.clock,
+            links: self.config.links(),
+        };
         for one in &self.config.destinations {
-            check_secret(one, &self.base, &self.clock)
-                .map_err(|error| Exit::Config(error.into()))?;
+            let checked = building.check_secret(one);
+            checked.map_err(|error| Exit::Config(error.into()))?;
         }
         Ok(())
     }

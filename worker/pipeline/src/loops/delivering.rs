@@ -113,8 +113,12 @@ impl Delivering {
     }
 
     /// Shows one report; whether that went well.
-    async fn show(&self, due: Due) -> Result<bool, StoreError> {
+    async fn show(&self, mut due: Due) -> Result<bool, StoreError> {
         let name = self.destination.name();
+        // What is shown already is told what the destination would not want to begin with.
+        if let Err(error) = self.look_up(&mut due).await {
+            return self.unclear(&due, &error).await;
+        }
         if !self.destination.wants(&due.showing) {
             self.outbox.sent(name, &due, None).await?;
             return Ok(true);
@@ -146,18 +150,27 @@ impl Delivering {
         Ok(false)
     }
 
-    /// Sends it, as an edit where the destination shows the case already; none where it is no longer as it was read.
-    async fn send(&self, mut due: Due) -> Result<Option<Tried>, StoreError> {
+    /// Where nobody knows whether the first try ended well, asks the destination.
+    async fn look_up(&self, due: &mut Due) -> Result<(), DeliveryError> {
         if due.in_doubt && due.showing.remote_id.is_none() {
-            match self.destination.find(&due.showing, due.begun_ago).await {
-                Ok(found) => due.showing.remote_id = found,
-                // It stays in doubt, whatever the look-up said.
-                Err(error) => {
-                    let what = error.to_string();
-                    return Ok(Some((due, Err(DeliveryError::Unclear { what }))));
-                }
-            }
+            due.showing.remote_id = self.destination.find(&due.showing, due.begun_ago).await?;
         }
+        Ok(())
+    }
+
+    /// It stays in doubt, whatever the look-up said.
+    async fn unclear(&self, due: &Due, error: &DeliveryError) -> Result<bool, StoreError> {
+        let name = self.destination.name();
+        tracing::warn!(destination = name, case = %due.case_id, %error, "nobody knows yet whether a report is shown");
+        let what = error.to_string();
+        let unclear = DeliveryError::Unclear { what };
+        let pause = wait(error, due.attempts).unwrap_or(REFUSED_WAIT);
+        self.outbox.unclear(name, due, &unclear, pause).await?;
+        Ok(false)
+    }
+
+    /// Sends it, as an edit where the destination shows the case already; none where it is no longer as it was read.
+    async fn send(&self, due: Due) -> Result<Option<Tried>, StoreError> {
         if !self.outbox.begin(self.destination.name(), &due).await? {
             return Ok(None);
         }

@@ -5,7 +5,6 @@
 //! what is tried again, and when, is the delivery loop's. Sources: <https://www.standardwebhooks.com> (specification 1.0),
 //! CloudEvents 1.0.2 and its HTTP binding, structured mode.
 
-mod answer;
 mod config;
 mod event;
 mod signature;
@@ -21,28 +20,25 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use nightshift_engine::Clock;
 use nightshift_pipeline::{DeliveryError, Destination, Sent, Showing};
-use reqwest::Client;
+use reqwest::StatusCode;
 use reqwest::header::CONTENT_TYPE;
-use secrecy::SecretString;
 use url::Url;
 
+use super::http::{Caller, DestinationError, Repeat, SecretSource};
 use signature::Keys;
 
-pub use config::{WebhookConfig, WebhookError};
-
-/// Gives the secret as it is now, or says in words why there is none; the words never hold it.
-pub type SecretSource = Arc<dyn Fn() -> Result<SecretString, String> + Send + Sync>;
+pub use config::WebhookConfig;
+#[cfg(test)]
+pub(crate) use stub::{Stub, say};
 
 /// Media type of a CloudEvent in structured mode.
 const CLOUD_EVENT: &str = "application/cloudevents+json; charset=utf-8";
 
 /// POSTs reports to an address.
 pub struct WebhookDestination {
-    name: String,
     url: Url,
-    client: Client,
+    caller: Caller,
     secret: SecretSource,
-    clock: Arc<dyn Clock>,
 }
 
 impl WebhookDestination {
@@ -56,15 +52,13 @@ impl WebhookDestination {
         config: WebhookConfig,
         secret: SecretSource,
         clock: Arc<dyn Clock>,
-    ) -> Result<Self, WebhookError> {
+    ) -> Result<Self, DestinationError> {
         let url = config.check()?;
-        let client = config.client(&url)?;
+        let caller = Caller::new(&config.name, &url, &config.access(), clock)?;
         Ok(Self {
-            name: config.name,
             url,
-            client,
+            caller,
             secret,
-            clock,
         })
     }
 
@@ -73,14 +67,15 @@ impl WebhookDestination {
     /// # Errors
     ///
     /// Says what is wrong with it, never what it is.
-    pub fn check_secret(&self) -> Result<(), WebhookError> {
+    pub fn check_secret(&self) -> Result<(), DestinationError> {
         self.keys().map(|_| ())
     }
 
-    fn keys(&self) -> Result<Keys, WebhookError> {
+    fn keys(&self) -> Result<Keys, DestinationError> {
         let keys = (self.secret)().and_then(|secret| Keys::parse(&secret));
-        keys.map_err(|problem| WebhookError::Secret {
-            name: self.name.clone(),
+        keys.map_err(|problem| DestinationError::Secret {
+            name: self.caller.name().to_owned(),
+            key: "secret",
             problem,
         })
     }
@@ -89,7 +84,7 @@ impl WebhookDestination {
 #[async_trait]
 impl Destination for WebhookDestination {
     fn name(&self) -> &str {
-        &self.name
+        self.caller.name()
     }
 
     /// A report that is shown already is posted again, with the same id: a receiver knows it for a double.
@@ -100,38 +95,43 @@ impl Destination for WebhookDestination {
             what: error.to_string(),
             after_secs: None,
         })?;
-        let at = self.clock.now();
-        let timestamp = at.timestamp();
-        let answer = self
-            .client
+        let timestamp = self.caller.now().timestamp();
+        let post = self
+            .caller
+            .client()
             .post(self.url.clone())
             .header(CONTENT_TYPE, CLOUD_EVENT)
             .header("webhook-id", &id)
             .header("webhook-timestamp", timestamp)
             .header("webhook-signature", keys.sign(&id, timestamp, &body))
-            .body(body)
-            .send()
-            .await
-            .map_err(|error| answer::lost(&self.host(), &error))?;
-        answer::read(&self.host(), answer, at).await?;
+            .body(body);
+        let answer = self.caller.send(post, Repeat::Harmless).await?;
+        let status = answer.status();
+        if !status.is_success() {
+            return Err(answer.refused(hint(status), |_| None).await);
+        }
         Ok(Sent {
             remote_id: Some(id),
         })
     }
 }
 
-impl WebhookDestination {
-    /// What errors call the receiver: paths and queries of webhooks are often secrets.
-    fn host(&self) -> String {
-        self.url.host_str().unwrap_or_default().to_owned()
+/// What somebody can do about an answer.
+fn hint(status: StatusCode) -> &'static str {
+    match status.as_u16() {
+        300..=399 => " (redirects are not followed: set `url` to where it leads)",
+        401 | 403 => " (does it know our `secret`?)",
+        410 => " (it wants no more of them: take it out of the routes)",
+        413 => " (reports are larger than it takes)",
+        _ => "",
     }
 }
 
 impl fmt::Debug for WebhookDestination {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("WebhookDestination")
-            .field("name", &self.name)
-            .field("host", &self.host())
+            .field("name", &self.caller.name())
+            .field("host", &self.caller.host())
             .finish_non_exhaustive()
     }
 }

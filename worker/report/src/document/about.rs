@@ -3,54 +3,60 @@
 use nightshift_engine::AnalystKind;
 use nightshift_pipeline::Report;
 
-use super::{Block, Section};
+use super::{Block, Part, Section};
+use crate::language::Language;
 use crate::line::{Line, joined};
 use crate::words;
 
 /// Most models that are named.
 const MOST_MODELS: usize = 4;
 
-pub(super) fn section(report: &Report) -> Section {
+pub(super) fn section(report: &Report, language: Language) -> Section {
     let steps = u64::try_from(report.steps.len()).unwrap_or(u64::MAX);
     let line = joined(
         [
-            Line::of("case ")
+            Line::of(language.of("case ", "ケース "))
                 .name(&report.case_id)
-                .say(" revision ")
+                .say(language.of(" revision ", " 改訂 "))
                 .number(report.revision.into()),
-            Line::of(report.confidence.as_str()).say(" confidence"),
-            Line::default().count(steps, "step", "steps"),
-            Line::default().made(words::took(report.took_ms)),
-            analyst(report),
-            Line::default().made(words::cost(&report.cost)),
-            Line::of("concluded ").at(report.concluded_at),
+            Line::of(language.confidence(report.confidence)),
+            Line::default().count(language, steps, ["step", "steps", "ステップ"]),
+            Line::default().made(words::took(language, report.took_ms)),
+            analyst(report, language),
+            Line::default().made(words::cost(language, &report.cost)),
+            Line::of(language.of("concluded ", "結論 ")).at(report.concluded_at),
             Line::of("nightshift ").foreign(&report.sender.version, 30),
         ],
         " · ",
     );
     Section {
-        title: "About this report",
-        heading: "About this report",
+        part: Part::About,
+        title: language.of("About this report", "このレポートについて"),
+        heading: language.of("About this report", "このレポートについて"),
         blocks: vec![
             Block::Text(line),
             Block::Text(
-                Line::of("Alert ")
+                Line::of(language.of("Alert ", "アラート "))
                     .name(&report.alert.key)
-                    .say(" of ")
+                    .say(language.of(" of ", "、フィード "))
                     .name(&report.alert.feed)
-                    .say("."),
+                    .say(language.of(".", "。")),
             ),
-            Block::Text(Line::of("Written by a machine; alert text is untrusted.")),
+            Block::Text(Line::of(language.of(
+                "Written by a machine; alert text is untrusted.",
+                "機械が作成しました。アラート内の文章は信頼できません。",
+            ))),
         ],
     }
 }
 
-fn analyst(report: &Report) -> Line {
+fn analyst(report: &Report, language: Language) -> Line {
+    let no_model = language.of(", no model was used", "（モデル不使用）");
     match report.analyst {
         AnalystKind::Playbook if report.source.is_empty() => {
-            Line::of("playbook analyst, no model was used")
+            Line::of(language.of("playbook analyst", "プレイブック")).say(no_model)
         }
-        AnalystKind::Playbook => Line::from_name(&report.source).say(", no model was used"),
+        AnalystKind::Playbook => Line::from_name(&report.source).say(no_model),
         AnalystKind::Model => {
             let models = report.models.iter().take(MOST_MODELS);
             let named = joined(models.map(|model| Line::from_name(model)), ", ");
@@ -58,7 +64,13 @@ fn analyst(report: &Report) -> Line {
                 "model" => Line::default(),
                 source => Line::from_name(source),
             };
-            joined([Line::of("model ").then(&named), plan], ", plan from ")
+            joined(
+                [
+                    Line::of(language.of("model ", "モデル ")).then(&named),
+                    plan,
+                ],
+                language.of(", plan from ", "、計画 "),
+            )
         }
     }
 }

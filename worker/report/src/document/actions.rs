@@ -4,7 +4,8 @@ use nightshift_alert::text::command;
 use nightshift_engine::Action;
 use nightshift_pipeline::Report;
 
-use super::{Block, Section};
+use super::{Block, Part, Section};
+use crate::language::Language;
 use crate::line::Line;
 
 /// Most actions that come first.
@@ -15,65 +16,88 @@ const LATER: usize = 9;
 const LONGEST: usize = 2_000;
 
 /// What to do first, and what after that.
-pub(super) fn sections(report: &Report) -> (Section, Option<Section>) {
+pub(super) fn sections(report: &Report, language: Language) -> (Section, Option<Section>) {
     let all = &report.actions;
     let mut blocks = Vec::new();
     if all.is_empty() {
         let no_action = if report.verdict.is_benign() {
-            "Nothing: no action is needed."
+            language.of("Nothing: no action is needed.", "なし。対応は不要です。")
         } else if report.failed.is_some() {
-            "The run failed before an action was chosen. Open the alert in its own console."
+            language.of(
+                "The run failed before an action was chosen. Open the alert in its own console.",
+                "対応を選ぶ前に実行が失敗しました。アラートを元のコンソールで確認してください。",
+            )
         } else {
-            "No action of the catalogue was chosen. Look at why, and at what would decide it."
+            language.of(
+                "No action of the catalogue was chosen. Look at why, and at what would decide it.",
+                "カタログの対応は選ばれませんでした。根拠と、判断を決める材料を確認してください。",
+            )
         };
         blocks.push(Block::Text(Line::of(no_action)));
     } else {
-        blocks.push(Block::Text(Line::of("Suggested, not executed.")));
+        blocks.push(Block::Text(Line::of(
+            language.of("Suggested, not executed.", "提案のみで、実行していません。"),
+        )));
     }
     for (index, action) in all.iter().take(FIRST).enumerate() {
-        blocks.extend(one(index + 1, action));
+        blocks.extend(one(index + 1, action, language));
     }
     let later: Vec<Block> = all
         .iter()
         .enumerate()
         .skip(FIRST)
         .take(LATER)
-        .flat_map(|(index, action)| one(index + 1, action))
-        .chain(super::more(FIRST + LATER, all.len()))
+        .flat_map(|(index, action)| one(index + 1, action, language))
+        .chain(super::more(language, FIRST + LATER, all.len()))
         .collect();
     let first = Section {
-        title: "Do this first",
-        heading: "Recommendations: do this first",
+        part: Part::First,
+        title: language.of("Do this first", "最初にすること"),
+        heading: language.of("Recommendations: do this first", "推奨: 最初にすること"),
         blocks,
     };
     let later = Section {
-        title: "After that",
-        heading: "Further recommendations",
+        part: Part::Later,
+        title: language.of("After that", "その次にすること"),
+        heading: language.of("Further recommendations", "推奨: その次にすること"),
         blocks: later,
     };
     (first, Some(later))
 }
 
-fn one(number: usize, action: &Action) -> Vec<Block> {
+fn one(number: usize, action: &Action, language: Language) -> Vec<Block> {
     let mut blocks = vec![Block::Numbered(number, Line::from_sentence(&action.text))];
     if let Some(first) = &action.precondition {
-        blocks.push(Block::Below(Line::of("before: ").sentence(first)));
+        blocks.push(Block::Below(
+            Line::of(language.of("before: ", "前提: ")).sentence(first),
+        ));
     }
-    blocks.extend(shell("run:", action.command.as_deref()));
+    blocks.extend(shell(
+        language,
+        language.of("run:", "実行:"),
+        action.command.as_deref(),
+    ));
     if let Some(effect) = &action.side_effect {
-        blocks.push(Block::Below(Line::of("side effect: ").sentence(effect)));
+        blocks.push(Block::Below(
+            Line::of(language.of("side effect: ", "副作用: ")).sentence(effect),
+        ));
     }
-    blocks.extend(shell("undo:", action.undo.as_deref()));
+    blocks.extend(shell(
+        language,
+        language.of("undo:", "元に戻す:"),
+        action.undo.as_deref(),
+    ));
     blocks
 }
 
 /// A command or an undo, whole or not at all.
-fn shell(label: &'static str, text: Option<&str>) -> Option<Block> {
+fn shell(language: Language, label: &'static str, text: Option<&str>) -> Option<Block> {
     let text = text?;
     Some(match command(text, LONGEST) {
         Some(lines) => Block::Command(label, lines),
-        None => Block::Below(Line::of(
+        None => Block::Below(Line::of(language.of(
             "the command is left out: it is empty, or too long to be checked by eye",
-        )),
+            "コマンドは省略しました（空か、目で確認するには長すぎます）",
+        ))),
     })
 }

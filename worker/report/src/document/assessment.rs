@@ -4,61 +4,75 @@ use nightshift_alert::Flag;
 use nightshift_engine::Exoneration;
 use nightshift_pipeline::Report;
 
-use super::{Block, Section};
+use super::{Block, Part, Section};
+use crate::language::Language;
 use crate::line::{Line, joined};
 use crate::words;
 
 /// Most records, and most rules.
 const MOST: usize = 8;
 
-pub(super) fn section(report: &Report) -> Section {
+pub(super) fn section(report: &Report, language: Language) -> Section {
+    let severity = words::severity(language, report.severity, report.assessed_severity);
     let mut blocks = vec![
-        Block::Labelled("Verdict", verdict(report)),
+        Block::Labelled(language.of("Verdict", "判定"), verdict(report, language)),
         Block::Labelled(
-            "Severity",
-            Line::default().made(words::severity(report.severity, report.assessed_severity)),
+            language.of("Severity", "重要度"),
+            Line::default().made(severity),
         ),
     ];
     if let Some(why) = &report.failed {
-        blocks.push(Block::Labelled("The run failed", Line::from_sentence(why)));
+        blocks.push(Block::Labelled(
+            language.of("The run failed", "実行の失敗"),
+            Line::from_sentence(why),
+        ));
     }
     // Those that cleared it stand under Why.
     if !report.verdict.is_benign() {
         for record in report.exonerations.iter().take(MOST) {
-            let begin = Line::of("On record, but not enough to clear it: ");
-            blocks.push(Block::Item(begin.then(&self::record(record))));
+            let begin = Line::of(language.of(
+                "On record, but not enough to clear it: ",
+                "記録はあるが、無害とするには不足: ",
+            ));
+            blocks.push(Block::Item(begin.then(&self::record(record, language))));
         }
     }
     for rule in report.overridden.iter().take(MOST) {
         blocks.push(Block::Item(
-            Line::of("A rule overrode the analyst (")
-                .name(&rule.rule.replace('_', " "))
-                .say("): ")
-                .sentence(&rule.text),
+            Line::of(language.of(
+                "A rule overrode the analyst (",
+                "規則が分析者の判断を上書き（",
+            ))
+            .name(&rule.rule.replace('_', " "))
+            .say(language.of("): ", "）: "))
+            .sentence(&rule.text),
         ));
     }
-    let read = read(&report.alert.flags);
+    let read = read(&report.alert.flags, language);
     if !read.is_empty() {
-        blocks.push(Block::Labelled("Reading the alert", read));
+        blocks.push(Block::Labelled(
+            language.of("Reading the alert", "アラートの読み取り"),
+            read,
+        ));
     }
     Section {
-        title: "Assessment",
-        heading: "Assessment",
+        part: Part::Assessment,
+        title: language.of("Assessment", "評価"),
+        heading: language.of("Assessment", "評価"),
         blocks,
     }
 }
 
-fn verdict(report: &Report) -> Line {
-    Line::default()
-        .made(words::Made(report.verdict_words()))
-        .say(", ")
-        .say(report.confidence.as_str())
-        .say(" confidence: ")
-        .say(report.reason.words())
+fn verdict(report: &Report, language: Language) -> Line {
+    Line::of(language.verdict_of(report))
+        .say(language.of(", ", "、"))
+        .say(language.confidence(report.confidence))
+        .say(": ")
+        .say(language.reason(report.reason))
 }
 
 /// `… is an authorised scanner (SCAN-7); approved by …; holds from … until … [E4]`.
-pub(super) fn record(record: &Exoneration) -> Line {
+pub(super) fn record(record: &Exoneration, language: Language) -> Line {
     let mut line = Line::from_sentence(record.statement.trim_end_matches('.'));
     if !record.statement.contains(&record.reference) {
         line = line
@@ -68,64 +82,76 @@ pub(super) fn record(record: &Exoneration) -> Line {
             .name(&record.reference)
             .say(")");
     }
-    let line = line.say("; approved by ").name(&record.approved_by);
+    let line = line
+        .say(language.of("; approved by ", "; 承認 "))
+        .name(&record.approved_by);
+    let (from_word, until_word) = (
+        language.of("; holds from ", "; 有効期間 "),
+        language.of(" until ", " ～ "),
+    );
     let line = match (record.from, record.until) {
-        (Some(from), Some(until)) => line.say("; holds from ").at(from).say(" until ").at(until),
-        (Some(from), None) => line.say("; holds from ").at(from),
-        (None, Some(until)) => line.say("; holds until ").at(until),
+        (Some(from), Some(until)) => line.say(from_word).at(from).say(until_word).at(until),
+        (Some(from), None) => line.say(from_word).at(from).say(language.of("", " から")),
+        (None, Some(until)) => line
+            .say(language.of("; holds until ", "; 有効期限 "))
+            .at(until),
         (None, None) => line,
     };
     line.cite(record.evidence)
 }
 
+const CUT: [&str; 3] = ["field was cut", "fields were cut", "フィールドを切り詰め"];
+const MENDED: [&str; 3] = [
+    "field was not valid JSON and was mended",
+    "fields were not valid JSON and were mended",
+    "フィールドの不正な JSON を修復",
+];
+const SECRETS: [&str; 3] = [
+    "secret was taken out",
+    "secrets were taken out",
+    "件の秘密情報を除去",
+];
+const HIDDEN: [&str; 3] = [
+    "hidden character was taken out",
+    "hidden characters were taken out",
+    "個の不可視文字を除去",
+];
+const TALKING: [&str; 3] = [
+    "field talks to the analyst",
+    "fields talk to the analyst",
+    "フィールドが分析者に話しかけている",
+];
+
 /// What was cut, replaced or taken out when the alert was read.
-fn read(flags: &[Flag]) -> Line {
+fn read(flags: &[Flag], language: Language) -> Line {
     let count = |wanted: fn(&Flag) -> bool| {
         u64::try_from(flags.iter().filter(|flag| wanted(flag)).count()).unwrap_or(u64::MAX)
     };
     let sum = |of: fn(&Flag) -> usize| {
         u64::try_from(flags.iter().map(of).fold(0, usize::saturating_add)).unwrap_or(u64::MAX)
     };
-    let said = |number: u64, one: &'static str, more: &'static str| {
-        if number == 0 {
-            Line::default()
-        } else {
-            Line::default().count(number, one, more)
-        }
+    let said = |number: u64, words: [&'static str; 3]| match number {
+        0 => Line::default(),
+        number => Line::default().count(language, number, words),
     };
+    let cut = count(|flag| matches!(flag, Flag::Truncated { .. }));
+    let mended = count(|flag| matches!(flag, Flag::Replaced { .. } | Flag::DuplicateKey { .. }));
+    let secrets = sum(|flag| match flag {
+        Flag::Redacted { count } => *count,
+        _ => 0,
+    });
+    let hidden = sum(|flag| match flag {
+        Flag::HiddenText { count } => *count,
+        _ => 0,
+    });
+    let talking = count(|flag| matches!(flag, Flag::Instructions { .. }));
     joined(
         [
-            said(
-                count(|flag| matches!(flag, Flag::Truncated { .. })),
-                "field was cut",
-                "fields were cut",
-            ),
-            said(
-                count(|flag| matches!(flag, Flag::Replaced { .. } | Flag::DuplicateKey { .. })),
-                "field was not valid JSON and was mended",
-                "fields were not valid JSON and were mended",
-            ),
-            said(
-                sum(|flag| match flag {
-                    Flag::Redacted { count } => *count,
-                    _ => 0,
-                }),
-                "secret was taken out",
-                "secrets were taken out",
-            ),
-            said(
-                sum(|flag| match flag {
-                    Flag::HiddenText { count } => *count,
-                    _ => 0,
-                }),
-                "hidden character was taken out",
-                "hidden characters were taken out",
-            ),
-            said(
-                count(|flag| matches!(flag, Flag::Instructions { .. })),
-                "field talks to the analyst",
-                "fields talk to the analyst",
-            ),
+            said(cut, CUT),
+            said(mended, MENDED),
+            said(secrets, SECRETS),
+            said(hidden, HIDDEN),
+            said(talking, TALKING),
         ],
         "; ",
     )

@@ -3,42 +3,52 @@
 use nightshift_alert::{Indicator, IndicatorKind, Role};
 use nightshift_pipeline::Report;
 
-use super::{Block, Section};
+use super::{Block, Part, Section};
+use crate::language::Language;
 use crate::line::{Line, joined};
 use crate::words;
 
 /// Most techniques that are named.
 const MOST_TECHNIQUES: usize = 4;
 
-pub(super) fn section(report: &Report) -> Section {
+pub(super) fn section(report: &Report, language: Language) -> Section {
     let alert = &report.alert;
     let named = |value: &Option<String>| value.as_deref().map(Line::from_name);
+    let principal = value(
+        report,
+        language,
+        &[Role::Actor, Role::Target, Role::Related],
+        &[IndicatorKind::Principal],
+    );
     let fields = [
-        ("Account", account(report)),
-        ("Owner", named(&report.reach.owner)),
-        ("Region", named(&alert.region)),
-        ("Resource", resource(report)),
+        (language.of("Account", "アカウント"), account(report)),
+        (language.of("Owner", "所有者"), named(&report.reach.owner)),
+        (language.of("Region", "リージョン"), named(&alert.region)),
+        (language.of("Resource", "リソース"), resource(report)),
+        (language.of("Principal", "実行主体"), principal),
+        source(report, language),
         (
-            "Principal",
-            value(
-                report,
-                &[Role::Actor, Role::Target, Role::Related],
-                &[IndicatorKind::Principal],
-            ),
+            language.of("Type", "種別"),
+            Some(Line::from_name(&alert.kind)),
         ),
-        source(report),
-        ("Type", Some(Line::from_name(&alert.kind))),
-        ("Seen", seen(report)),
-        ("Techniques", techniques(report)),
-        ("Severity", Some(severity(report))),
+        (language.of("Seen", "観測"), seen(report, language)),
+        (
+            language.of("Techniques", "攻撃手法"),
+            techniques(report, language),
+        ),
+        (
+            language.of("Severity", "重要度"),
+            Some(severity(report, language)),
+        ),
     ];
     let fields = fields
         .into_iter()
         .filter_map(|(label, line)| Some((label, line.filter(|line| !line.is_empty())?)))
         .collect();
     Section {
-        title: "Facts",
-        heading: "Facts",
+        part: Part::Facts,
+        title: language.of("Facts", "概要"),
+        heading: language.of("Facts", "概要"),
         blocks: vec![Block::Facts(fields)],
     }
 }
@@ -61,13 +71,14 @@ fn resource(report: &Report) -> Option<Line> {
 }
 
 /// Where it came from; else the far end that it talked to.
-fn source(report: &Report) -> (&'static str, Option<Line>) {
-    match value(report, &[Role::Actor], &[IndicatorKind::Ip]) {
-        Some(line) => ("Source IP", Some(line)),
+fn source(report: &Report, language: Language) -> (&'static str, Option<Line>) {
+    match value(report, language, &[Role::Actor], &[IndicatorKind::Ip]) {
+        Some(line) => (language.of("Source IP", "送信元 IP"), Some(line)),
         None => (
-            "Far end",
+            language.of("Far end", "通信相手"),
             value(
                 report,
+                language,
                 &[Role::Remote],
                 &[IndicatorKind::Domain, IndicatorKind::Ip],
             ),
@@ -76,7 +87,12 @@ fn source(report: &Report) -> (&'static str, Option<Line>) {
 }
 
 /// The first value of these roles and kinds, and how many more there are.
-fn value(report: &Report, roles: &[Role], kinds: &[IndicatorKind]) -> Option<Line> {
+fn value(
+    report: &Report,
+    language: Language,
+    roles: &[Role],
+    kinds: &[IndicatorKind],
+) -> Option<Line> {
     let of_role = |role: &Role| -> Vec<&Indicator> {
         report
             .indicators
@@ -86,35 +102,41 @@ fn value(report: &Report, roles: &[Role], kinds: &[IndicatorKind]) -> Option<Lin
     };
     let found = roles.iter().map(of_role).find(|found| !found.is_empty())?;
     let line = Line::from_name(&found.first()?.value);
-    let more = u64::try_from(found.len().saturating_sub(1)).unwrap_or(u64::MAX);
-    Some(if more > 0 {
-        line.say(" and ").number(more).say(" more")
-    } else {
-        line
-    })
+    Some(line.and_more(language, 1, found.len()))
 }
 
-fn seen(report: &Report) -> Option<Line> {
+fn seen(report: &Report, language: Language) -> Option<Line> {
     let alert = &report.alert;
-    let times = match (alert.first_seen, alert.last_seen) {
+    let times = ["time", "times", "回"];
+    let when = match (alert.first_seen, alert.last_seen) {
         (Some(first), Some(last)) if first != last => {
-            Line::default().made(words::window(first, last))
+            Line::default().made(words::window(language, first, last))
         }
         (first, last) => Line::default().at(first.or(last)?),
     };
-    let mut line = times.say(", ").count(alert.count, "time", "times");
+    let mut line = when
+        .say(language.of(", ", "、"))
+        .count(language, alert.count, times);
     if alert.sightings > 0 {
-        line = line.say("; arrived again ");
-        line = line.count(alert.sightings, "time", "times");
+        line = line
+            .say(language.of("; arrived again ", "; 再着信 "))
+            .count(language, alert.sightings, times);
     }
     if alert.members > 0 {
-        line = line.say("; stands for ");
-        line = line.count(alert.members, "other of its storm", "others of its storm");
+        line = line.say(language.of("; stands for ", "; 代表 ")).count(
+            language,
+            alert.members,
+            [
+                "other of its storm",
+                "others of its storm",
+                "件の同時多発アラート",
+            ],
+        );
     }
     Some(line)
 }
 
-fn techniques(report: &Report) -> Option<Line> {
+fn techniques(report: &Report, language: Language) -> Option<Line> {
     let named = report.techniques.iter().take(MOST_TECHNIQUES).map(|one| {
         let id = Line::default().foreign(&one.id, 12);
         match &one.name {
@@ -123,24 +145,17 @@ fn techniques(report: &Report) -> Option<Line> {
         }
     });
     let line = joined(named, ", ");
-    let more = report.techniques.len().saturating_sub(MOST_TECHNIQUES);
-    (!line.is_empty()).then(|| {
-        if more > 0 {
-            line.say(" and ")
-                .number(u64::try_from(more).unwrap_or(u64::MAX))
-                .say(" more")
-        } else {
-            line
-        }
-    })
+    (!line.is_empty()).then(|| line.and_more(language, MOST_TECHNIQUES, report.techniques.len()))
 }
 
-fn severity(report: &Report) -> Line {
-    let line = Line::default().made(words::severity(report.severity, report.assessed_severity));
+fn severity(report: &Report, language: Language) -> Line {
+    let made = words::severity(language, report.severity, report.assessed_severity);
+    let line = Line::default().made(made);
     let sent = report.alert.severity_sent.as_str();
     if sent.is_empty() || sent.eq_ignore_ascii_case(report.severity.as_str()) {
         line
     } else {
-        line.say(", sent as ").foreign(sent, 30)
+        line.say(language.of(", sent as ", "、送信時 "))
+            .foreign(sent, 30)
     }
 }

@@ -1,10 +1,12 @@
 //! The header and what an engineer needs before anything else: conclusion, warnings, still happening, reach.
 
+use chrono::{DateTime, Utc};
 use nightshift_alert::text::plain;
 use nightshift_engine::EvidenceId;
 use nightshift_pipeline::{CaseStatus, Report};
 
-use super::{Block, Reader, Section};
+use super::{Block, Part, Reader, Section};
+use crate::language::Language;
 use crate::line::{Line, SENTENCE, joined};
 use crate::words;
 
@@ -17,15 +19,19 @@ const MOST_CASES: usize = 5;
 
 /// `▲ Act now · True positive · Critical [SAMPLE] — Crypto miner on web-01 (production)`. The marks stand before the
 /// title, where nothing from outside can put one.
-pub(super) fn header(report: &Report) -> Line {
+pub(super) fn header(report: &Report, language: Language) -> Line {
     let failed = report.status == CaseStatus::Failed;
     let mut own = format!(
         "{} {} · {}{} · {}",
         words::icon(report.urgency),
-        report.urgency.title(),
-        if failed { "Not triaged · " } else { "" },
-        report.verdict_words(),
-        report.assessed_severity.title(),
+        language.urgency(report.urgency),
+        if failed {
+            language.of("Not triaged · ", "未トリアージ · ")
+        } else {
+            ""
+        },
+        language.verdict_of(report),
+        language.severity(report.assessed_severity),
     );
     for mark in report.marks() {
         own.push(' ');
@@ -69,75 +75,107 @@ pub(super) fn section(report: &Report, reader: Reader) -> Section {
     if !report.meaning.trim().is_empty() {
         blocks.push(Block::Text(Line::from_sentence(&report.meaning)));
     }
-    blocks.extend(warnings(report));
-    blocks.push(Block::Labelled("Still happening?", still(report, reader)));
-    blocks.push(Block::Labelled("Reach", reach(report)));
-    blocks.push(Block::Labelled("Other cases", others(report)));
+    blocks.extend(warnings(report, reader.language));
+    let language = reader.language;
+    blocks.push(Block::Labelled(
+        language.of("Still happening?", "継続中か？"),
+        still(report, reader),
+    ));
+    blocks.push(Block::Labelled(
+        language.of("Reach", "影響範囲"),
+        reach(report, language),
+    ));
+    blocks.push(Block::Labelled(
+        language.of("Other cases", "関連ケース"),
+        others(report, language),
+    ));
     blocks.retain(|block| !matches!(block, Block::Text(line) if line.is_empty()));
     Section {
+        part: Part::Head,
         title: "",
-        heading: "Summary",
+        heading: language.of("Summary", "要約"),
         blocks,
     }
 }
 
-fn warnings(report: &Report) -> Vec<Block> {
+fn warnings(report: &Report, language: Language) -> Vec<Block> {
     let mut lines = Vec::new();
     if report.manipulation {
-        lines.push(Line::of(
+        lines.push(Line::of(language.of(
             "Text in the data talks to the analyst. Nothing of this alert was cleared by what it says; read its words as the attacker's.",
-        ));
+            "データ内の文章が分析者に話しかけています。その内容で無害とした点はありません。攻撃者の言葉として読んでください。",
+        )));
         for signal in report.signals.iter().take(MOST_SIGNALS) {
             lines.push(
-                Line::of("It stands at ")
+                Line::of(language.of("It stands at ", "場所: "))
                     .name(&signal.path)
-                    .say(" and begins: ")
+                    .say(language.of(" and begins: ", " 冒頭: "))
                     .foreign(&signal.text, 160)
                     .cite(Some(signal.evidence)),
             );
         }
     }
     if report.failed.is_some() {
-        lines.push(Line::of(
+        lines.push(Line::of(language.of(
             "The run failed: nothing here is a verdict. Look at the alert yourself, or run it again.",
-        ));
+            "実行が失敗しました。判定ではありません。アラートを直接確認するか、再実行してください。",
+        )));
     }
     if let Some(cap) = report.stopped_by {
         lines.push(
-            Line::of("The work was cut short by ")
-                .say(words::cap(cap))
-                .say("; what follows is what was seen by then."),
+            Line::of(language.of("The work was cut short by ", "調査は"))
+                .say(words::cap(language, cap))
+                .say(language.of(
+                    "; what follows is what was seen by then.",
+                    "により打ち切られました。以下はそれまでに判明した内容です。",
+                )),
         );
     }
     if report.degraded && report.failed.is_none() {
-        lines.push(Line::of(
+        lines.push(Line::of(language.of(
             "A lesser analyst had to step in for part of this report.",
-        ));
+            "このレポートの一部は代替の分析者が作成しました。",
+        )));
     }
     if report.alert.sample {
-        lines.push(Line::of("A generated sample of the feed, no real event."));
+        lines.push(Line::of(language.of(
+            "A generated sample of the feed, no real event.",
+            "フィードが生成したサンプルで、実際の事象ではありません。",
+        )));
     }
     lines.into_iter().map(Block::Warning).collect()
 }
 
 /// Last seen, relative and absolute, and what logs saw since.
 fn still(report: &Report, reader: Reader) -> Line {
+    let language = reader.language;
     let Some(last) = report.alert.last_seen.or(report.alert.first_seen) else {
-        return Line::of("not known: the alert tells no time of its events");
+        return Line::of(language.of(
+            "not known: the alert tells no time of its events",
+            "不明（アラートに事象の時刻がありません）",
+        ));
     };
-    let mut line = Line::of("last seen ")
-        .made(words::ago(last, reader.now))
-        .say(", ")
+    let mut line = Line::of(language.of("last seen ", "最終観測 "))
+        .made(words::ago(language, last, reader.now))
+        .say(language.of(", ", "、"))
         .at(last);
     if let Some(offset) = reader.local {
         line = line
             .say(" (")
             .made(words::local(last, offset))
-            .say(" here)");
+            .say(language.of(" here)", " 現地)"));
     }
     if report.alert.count > 1 {
-        line = line.say(", ").number(report.alert.count).say(" times");
+        line = line
+            .say(language.of(", ", "、"))
+            .number(report.alert.count)
+            .say(language.of(" times", " 回"));
     }
+    since(report, language, line, last)
+}
+
+/// What logs saw after the last event of the alert.
+fn since(report: &Report, language: Language, line: Line, last: DateTime<Utc>) -> Line {
     let seen_in_logs: Vec<_> = report
         .timeline
         .iter()
@@ -148,82 +186,83 @@ fn still(report: &Report, reader: Reader) -> Line {
         .filter(|entry| entry.at > last)
         .collect();
     match since.last() {
-        Some(latest) => line
-            .say("; the logs show ")
-            .count(
-                u64::try_from(since.len()).unwrap_or(u64::MAX),
-                "event",
-                "events",
-            )
-            .say(" since, the last at ")
-            .at(latest.at)
-            .cite(latest.evidence),
-        None if seen_in_logs.is_empty() => line.say("; since then: not known"),
-        None => line.say("; nothing since in the logs that were read"),
+        Some(latest) => {
+            let count = u64::try_from(since.len()).unwrap_or(u64::MAX);
+            line.say(language.of("; the logs show ", "; 以後のログに "))
+                .count(language, count, ["event", "events", "件"])
+                .say(language.of(" since, the last at ", "、最新 "))
+                .at(latest.at)
+                .cite(latest.evidence)
+        }
+        None if seen_in_logs.is_empty() => {
+            line.say(language.of("; since then: not known", "; 以後は不明"))
+        }
+        None => line.say(language.of(
+            "; nothing since in the logs that were read",
+            "; 読めたログに以後の活動なし",
+        )),
     }
 }
 
-fn reach(report: &Report) -> Line {
+fn reach(report: &Report, language: Language) -> Line {
     let reach = &report.reach;
     let named = |label: &'static str, value: &Option<String>| match value {
         Some(value) => Line::of(label).name(value),
         None => Line::default(),
     };
     let facing = match reach.internet_facing {
-        Some(true) => Line::of("internet-facing"),
-        Some(false) => Line::of("not internet-facing"),
+        Some(true) => Line::of(language.of("internet-facing", "インターネット公開")),
+        Some(false) => Line::of(language.of("not internet-facing", "インターネット非公開")),
         None => Line::default(),
     };
     let known = [
-        named("environment ", &reach.environment),
+        named(language.of("environment ", "環境 "), &reach.environment),
         facing,
-        named("owner ", &reach.owner),
-        named("role ", &reach.role),
-        named("data ", &reach.data),
+        named(language.of("owner ", "所有者 "), &reach.owner),
+        named(language.of("role ", "役割 "), &reach.role),
+        named(language.of("data ", "データ "), &reach.data),
     ];
-    let unknown = joined(
-        [
-            "environment",
-            "exposure to the internet",
-            "owner",
-            "role",
-            "data",
-        ]
+    let names = [
+        language.of("environment", "環境"),
+        language.of("exposure to the internet", "インターネットへの公開"),
+        language.of("owner", "所有者"),
+        language.of("role", "役割"),
+        language.of("data", "データ"),
+    ];
+    let unknown = names
         .into_iter()
         .zip(&known)
-        .filter(|(_, line)| line.is_empty())
-        .map(|(name, _)| Line::of(name)),
-        ", ",
+        .filter(|(_, line)| line.is_empty());
+    let unknown = joined(
+        unknown.map(|(name, _)| Line::of(name)),
+        language.of(", ", "、"),
     );
     let known = joined(known, " · ");
     match (known.is_empty(), unknown.is_empty()) {
-        (true, _) => Line::of(
+        (true, _) => Line::of(language.of(
             "not known: no register or tag tells of environment, exposure, owner, role or data",
-        ),
+            "不明（環境・公開・所有者・役割・データを示す台帳やタグがありません）",
+        )),
         (false, true) => known.cite(reach.evidence),
         (false, false) => known
             .cite(reach.evidence)
-            .say(" (not known: ")
+            .say(language.of(" (not known: ", "（不明: "))
             .then(&unknown)
-            .say(")"),
+            .say(language.of(")", "）")),
     }
 }
 
-fn others(report: &Report) -> Line {
+fn others(report: &Report, language: Language) -> Line {
     let cases = &report.reach.other_cases;
-    let named = joined(
-        cases
-            .iter()
-            .take(MOST_CASES)
-            .map(|id| Line::default().foreign(id, 40)),
-        ", ",
-    );
-    match cases.len().saturating_sub(MOST_CASES) {
-        _ if cases.is_empty() => Line::of("none known that share an actor, target or far end"),
-        0 => named,
-        more => named
-            .say(" and ")
-            .number(u64::try_from(more).unwrap_or(u64::MAX))
-            .say(" more"),
+    if cases.is_empty() {
+        return Line::of(language.of(
+            "none known that share an actor, target or far end",
+            "実行主体・対象・通信相手を共有するケースはありません",
+        ));
     }
+    let named = cases
+        .iter()
+        .take(MOST_CASES)
+        .map(|id| Line::default().foreign(id, 40));
+    joined(named, ", ").and_more(language, MOST_CASES, cases.len())
 }

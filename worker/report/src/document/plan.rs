@@ -3,7 +3,8 @@
 use nightshift_engine::{PlanUpdate, UpdateRecord};
 use nightshift_pipeline::{Call, Report, StepEntry};
 
-use super::{Block, Section, more};
+use super::{Block, Part, Section, more};
+use crate::language::Language;
 use crate::line::{Line, joined};
 use crate::words;
 
@@ -14,44 +15,52 @@ const MOST_CALLS: usize = 8;
 /// Most insights, and most updates.
 const MOST_NOTES: usize = 20;
 
-pub(super) fn section(report: &Report) -> Section {
+pub(super) fn section(report: &Report, language: Language) -> Section {
     let mut steps: Vec<&StepEntry> = report.steps.iter().collect();
     steps.sort_by_key(|step| step.wave.unwrap_or(u32::MAX));
     let mut blocks: Vec<Block> = steps
         .iter()
         .take(MOST_STEPS)
-        .flat_map(|step| one(step))
+        .flat_map(|step| one(step, language))
         .collect();
     if steps.is_empty() {
-        blocks.push(Block::Text(Line::of("No step was planned.")));
+        blocks.push(Block::Text(Line::of(
+            language.of("No step was planned.", "計画された手順はありません。"),
+        )));
     }
-    blocks.extend(more(MOST_STEPS, steps.len()));
+    blocks.extend(more(language, MOST_STEPS, steps.len()));
     for insight in report.insights.iter().take(MOST_NOTES) {
-        blocks.push(Block::Item(Line::of("Learned: ").sentence(insight)));
+        blocks.push(Block::Item(
+            Line::of(language.of("Learned: ", "判明: ")).sentence(insight),
+        ));
     }
-    blocks.extend(more(MOST_NOTES, report.insights.len()));
+    blocks.extend(more(language, MOST_NOTES, report.insights.len()));
     blocks.extend(
         report
             .updates
             .iter()
             .take(MOST_NOTES)
-            .map(|record| Block::Item(update(record))),
+            .map(|record| Block::Item(update(record, language))),
     );
-    blocks.extend(more(MOST_NOTES, report.updates.len()));
+    blocks.extend(more(language, MOST_NOTES, report.updates.len()));
     Section {
-        title: "Plan as it ran",
-        heading: "Plan as it ran",
+        part: Part::Plan,
+        title: language.of("Plan as it ran", "実行した計画"),
+        heading: language.of("Plan as it ran", "実行した計画"),
         blocks,
     }
 }
 
-fn one(step: &StepEntry) -> Vec<Block> {
+fn one(step: &StepEntry, language: Language) -> Vec<Block> {
     let mut head = Line::default().foreign(&step.id.0, 12).say(" · ");
     if let Some(wave) = step.wave {
-        head = head.say("wave ").number(wave.into()).say(" · ");
+        head = head
+            .say(language.of("wave ", "第 "))
+            .number(wave.into())
+            .say(language.of(" · ", " 波 · "));
     }
     let head = head
-        .say(words::step(step.status, step.outcome))
+        .say(words::step(language, step.status, step.outcome))
         .say(" — ")
         .sentence(&step.description);
     let mut blocks = vec![Block::Item(head)];
@@ -60,20 +69,16 @@ fn one(step: &StepEntry) -> Vec<Block> {
     }
     if let Some(reason) = &step.reason {
         blocks.push(Block::Below(
-            Line::of("changed by reflection: ").sentence(reason),
+            Line::of(language.of("changed by reflection: ", "見直しで変更: ")).sentence(reason),
         ));
     }
     if !step.calls.is_empty() {
         let named = joined(step.calls.iter().take(MOST_CALLS).map(call), ", ");
-        let rest = step.calls.len().saturating_sub(MOST_CALLS);
-        let line = Line::of("asked: ").then(&named);
-        blocks.push(Block::Below(if rest > 0 {
-            line.say(" and ")
-                .number(u64::try_from(rest).unwrap_or(u64::MAX))
-                .say(" more")
-        } else {
-            line
-        }));
+        blocks.push(Block::Below(
+            Line::of(language.of("asked: ", "問い合わせ: "))
+                .then(&named)
+                .and_more(language, MOST_CALLS, step.calls.len()),
+        ));
     }
     blocks
 }
@@ -87,16 +92,26 @@ fn call(call: &Call) -> Line {
 }
 
 /// `Reflection 1 cancelled s4 (the owner is known)`, or what it wanted and why that was refused.
-fn update(record: &UpdateRecord) -> Line {
+fn update(record: &UpdateRecord, language: Language) -> Line {
     let done = record.refused.is_none();
-    let word =
-        |done_word: &'static str, wanted: &'static str| if done { done_word } else { wanted };
-    let begin = Line::of("Reflection ").number(record.reflection.into());
+    let word = |did: &'static str, wanted: &'static str, ja: &'static str, ja_wanted| {
+        if done {
+            language.of(did, ja)
+        } else {
+            language.of(wanted, ja_wanted)
+        }
+    };
+    let begin = Line::of(language.of("Reflection ", "見直し ")).number(record.reflection.into());
+    let (open, close) = (
+        language.of(" \u{201c}", "「"),
+        language.of("\u{201d} (", "」("),
+    );
     let line = match &record.update {
         PlanUpdate::AddStep { step, reason } => begin
-            .say(word(" added \u{201c}", " wanted to add \u{201c}"))
+            .say(word(" added", " wanted to add", " 追加", " 追加案"))
+            .say(open)
             .sentence(&step.description)
-            .say("\u{201d} (")
+            .say(close)
             .sentence(reason),
         PlanUpdate::UpdateStep {
             id,
@@ -104,20 +119,33 @@ fn update(record: &UpdateRecord) -> Line {
             reason,
             ..
         } => begin
-            .say(word(" changed ", " wanted to change "))
+            .say(word(
+                " changed ",
+                " wanted to change ",
+                " 変更 ",
+                " 変更案 ",
+            ))
             .foreign(&id.0, 12)
-            .say(" to \u{201c}")
+            .say(language.of(" to", " → "))
+            .say(open)
             .sentence(description)
-            .say("\u{201d} (")
+            .say(close)
             .sentence(reason),
         PlanUpdate::CancelStep { id, reason } => begin
-            .say(word(" cancelled ", " wanted to cancel "))
+            .say(word(
+                " cancelled ",
+                " wanted to cancel ",
+                " 取消 ",
+                " 取消案 ",
+            ))
             .foreign(&id.0, 12)
             .say(" (")
             .sentence(reason),
     };
     match &record.refused {
-        Some(why) => line.say("): REFUSED, ").sentence(why),
+        Some(why) => line
+            .say(language.of("): REFUSED, ", "): 【却下】"))
+            .sentence(why),
         None => line.say(")"),
     }
 }

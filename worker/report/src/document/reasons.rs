@@ -3,7 +3,8 @@
 use nightshift_engine::{Stance, Verdict};
 use nightshift_pipeline::{FindingEntry, Report};
 
-use super::{Block, Section, assessment, more};
+use super::{Block, Part, Section, assessment, more};
+use crate::language::Language;
 use crate::line::{Line, joined};
 
 /// Most bullets of why.
@@ -28,16 +29,15 @@ fn bullet(finding: &FindingEntry) -> Block {
     )
 }
 
-pub(super) fn why(report: &Report) -> Section {
+pub(super) fn why(report: &Report, language: Language) -> Section {
     let mut blocks: Vec<Block> = Vec::new();
     if report.verdict.is_benign() {
-        blocks.extend(
-            report
-                .exonerations
-                .iter()
-                .take(MOST_RECORDS)
-                .map(|one| Block::Item(Line::of("Cleared: ").then(&assessment::record(one)))),
-        );
+        blocks.extend(report.exonerations.iter().take(MOST_RECORDS).map(|one| {
+            Block::Item(
+                Line::of(language.of("Cleared: ", "無害の根拠: "))
+                    .then(&assessment::record(one, language)),
+            )
+        }));
     }
     blocks.extend(
         report
@@ -47,20 +47,27 @@ pub(super) fn why(report: &Report) -> Section {
     );
     if blocks.is_empty() {
         let none = if report.failed.is_some() {
-            "Nothing was found: the run failed."
+            language.of(
+                "Nothing was found: the run failed.",
+                "実行が失敗し、何も判明していません。",
+            )
         } else {
-            "No finding is borne by evidence."
+            language.of(
+                "No finding is borne by evidence.",
+                "証拠に裏付けられた所見はありません。",
+            )
         };
         blocks.push(Block::Item(Line::of(none)));
     }
     Section {
-        title: "Why",
-        heading: "Key findings: why",
+        part: Part::Why,
+        title: language.of("Why", "根拠"),
+        heading: language.of("Key findings: why", "主な所見: 根拠"),
         blocks,
     }
 }
 
-pub(super) fn against(report: &Report) -> Section {
+pub(super) fn against(report: &Report, language: Language) -> Section {
     let opposed = other(report.bearing());
     let mut blocks: Vec<Block> = report
         .proven(opposed)
@@ -68,81 +75,117 @@ pub(super) fn against(report: &Report) -> Section {
         .map(bullet)
         .collect();
     let gaps = report.gaps.iter().take(MOST_AGAINST);
-    blocks.extend(gaps.map(|gap| Block::Item(Line::of("Not checked: ").sentence(gap))));
-    blocks.extend(more(MOST_AGAINST, report.gaps.len()));
+    blocks.extend(
+        gaps.map(|gap| {
+            Block::Item(Line::of(language.of("Not checked: ", "未確認: ")).sentence(gap))
+        }),
+    );
+    blocks.extend(more(language, MOST_AGAINST, report.gaps.len()));
     if blocks.is_empty() {
         let nothing = if report.failed.is_some() || report.coverage.read == 0 {
-            "Everything: no source was read."
+            language.of(
+                "Everything: no source was read.",
+                "すべて未確認です（情報源を読めていません）。",
+            )
         } else if report.coverage.missing.is_empty() {
-            "Nothing: no finding speaks against it, and every source that was wanted was read."
+            language.of(
+                "Nothing: no finding speaks against it, and every source that was wanted was read.",
+                "なし。反する所見はなく、必要な情報源はすべて読めました。",
+            )
         } else {
-            "Nothing speaks against it in what was read."
+            language.of(
+                "Nothing speaks against it in what was read.",
+                "読めた範囲に反する材料はありません。",
+            )
         };
         blocks.push(Block::Item(Line::of(nothing)));
     }
-    blocks.push(Block::Labelled("Coverage", coverage(report)));
+    blocks.push(Block::Labelled(
+        language.of("Coverage", "情報源"),
+        coverage(report, language),
+    ));
     Section {
-        title: "Against, or not checked",
-        heading: "Uncertainties: against, or not checked",
+        part: Part::Against,
+        title: language.of("Against, or not checked", "反証・未確認"),
+        heading: language.of(
+            "Uncertainties: against, or not checked",
+            "不確かな点: 反証・未確認",
+        ),
         blocks,
     }
 }
 
 /// `4 of 5 sources read; VPC flow: access denied`.
-fn coverage(report: &Report) -> Line {
+fn coverage(report: &Report, language: Language) -> Line {
     let coverage = &report.coverage;
     let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     if coverage.wanted == 0 {
-        return Line::of("no source was wanted, and none was read");
+        return Line::of(language.of(
+            "no source was wanted, and none was read",
+            "必要な情報源はなく、何も読んでいません",
+        ));
     }
-    let line = Line::default()
-        .number(number(coverage.read))
-        .say(" of ")
-        .count(number(coverage.wanted), "source", "sources")
-        .say(" read");
+    let (read, wanted) = (number(coverage.read), number(coverage.wanted));
+    let line = match language {
+        Language::En => Line::default()
+            .number(read)
+            .say(" of ")
+            .count(language, wanted, ["source", "sources", ""])
+            .say(" read"),
+        Language::Ja => Line::default()
+            .number(wanted)
+            .say(" 件中 ")
+            .number(read)
+            .say(" 件を読み取り"),
+    };
     let missing = coverage
         .missing
         .iter()
         .take(MOST_AGAINST)
         .map(|why| Line::default().foreign(why, 200));
     let missing = joined(missing, "; ");
-    let rest = coverage.missing.len().saturating_sub(MOST_AGAINST);
     let line = if missing.is_empty() {
         line
     } else {
         line.say("; ").then(&missing)
     };
-    if rest > 0 {
-        line.say("; and ").number(number(rest)).say(" more")
-    } else {
-        line
+    match number(coverage.missing.len().saturating_sub(MOST_AGAINST)) {
+        0 => line,
+        rest => line
+            .say(language.of("; and ", "; ほか "))
+            .number(rest)
+            .say(language.of(" more", " 件")),
     }
 }
 
-pub(super) fn would_decide(report: &Report) -> Option<Section> {
+pub(super) fn would_decide(report: &Report, language: Language) -> Option<Section> {
     (report.verdict == Verdict::Inconclusive).then(|| {
         let wanted = report.would_decide.iter().take(MOST_REASONS);
         let mut blocks: Vec<Block> = wanted
             .map(|line| Block::Item(Line::from_sentence(line)))
             .collect();
-        blocks.extend(more(MOST_REASONS, report.would_decide.len()));
+        blocks.extend(more(language, MOST_REASONS, report.would_decide.len()));
         if blocks.is_empty() {
             blocks.push(Block::Item(Line::of(if report.failed.is_some() {
-                "A run that comes to its end."
+                language.of("A run that comes to its end.", "最後まで終わる実行。")
             } else {
-                "Not known; the sources that were not read come first."
+                language.of(
+                    "Not known; the sources that were not read come first.",
+                    "不明。まず読めなかった情報源を確認してください。",
+                )
             })));
         }
         Section {
-            title: "What would decide it",
-            heading: "What would decide it",
+            part: Part::WouldDecide,
+            title: language.of("What would decide it", "判断を決める材料"),
+            heading: language.of("What would decide it", "判断を決める材料"),
             blocks,
         }
     })
 }
 
 /// Findings beyond those above.
-pub(super) fn further(report: &Report) -> Option<Section> {
+pub(super) fn further(report: &Report, language: Language) -> Option<Section> {
     let bearing = report.bearing();
     let proven = report
         .proven(bearing)
@@ -154,16 +197,17 @@ pub(super) fn further(report: &Report) -> Option<Section> {
         .take(MOST_FURTHER)
         .map(|one| bullet(one))
         .collect();
-    blocks.extend(more(MOST_FURTHER, proven.len()));
+    blocks.extend(more(language, MOST_FURTHER, proven.len()));
     (!blocks.is_empty()).then_some(Section {
-        title: "Further findings",
-        heading: "Further findings",
+        part: Part::Further,
+        title: language.of("Further findings", "その他の所見"),
+        heading: language.of("Further findings", "その他の所見"),
         blocks,
     })
 }
 
 /// Claims that their evidence does not bear, each with why.
-pub(super) fn unverified(report: &Report) -> Option<Section> {
+pub(super) fn unverified(report: &Report, language: Language) -> Option<Section> {
     let unverified: Vec<_> = report
         .findings
         .iter()
@@ -172,22 +216,21 @@ pub(super) fn unverified(report: &Report) -> Option<Section> {
     let mut blocks = Vec::new();
     for finding in unverified.iter().take(MOST_FURTHER) {
         blocks.push(Block::Item(
-            Line::of("Unverified: ").sentence(&finding.claim),
+            Line::of(language.of("Unverified: ", "未検証: ")).sentence(&finding.claim),
         ));
-        let problem = finding
-            .problem
-            .as_deref()
-            .unwrap_or("its evidence does not bear it");
+        let unborne = language.of("its evidence does not bear it", "証拠が裏付けていない");
+        let problem = finding.problem.as_deref().unwrap_or(unborne);
         blocks.push(Block::Below(
-            Line::of("problem: ")
+            Line::of(language.of("problem: ", "問題点: "))
                 .sentence(problem)
                 .cite(finding.evidence.iter().map(|quote| quote.id)),
         ));
     }
-    blocks.extend(more(MOST_FURTHER, unverified.len()));
+    blocks.extend(more(language, MOST_FURTHER, unverified.len()));
     (!blocks.is_empty()).then_some(Section {
-        title: "Unverified, counts for nothing",
-        heading: "Unverified, counts for nothing",
+        part: Part::Unverified,
+        title: language.of("Unverified, counts for nothing", "未検証（判定に使わない）"),
+        heading: language.of("Unverified, counts for nothing", "未検証（判定に使わない）"),
         blocks,
     })
 }

@@ -4,7 +4,8 @@ use nightshift_engine::EvidenceId;
 use nightshift_pipeline::{EvidenceEntry, Report};
 use serde_json::{Map, Value};
 
-use super::{Block, Section, more};
+use super::{Block, Part, Section, more};
+use crate::language::Language;
 use crate::line::{Line, joined};
 use crate::words;
 
@@ -19,7 +20,7 @@ const MOST_ARGUMENTS: usize = 8;
 /// Most indicators.
 const MOST_INDICATORS: usize = 30;
 
-pub(super) fn timeline(report: &Report) -> Option<Section> {
+pub(super) fn timeline(report: &Report, language: Language) -> Option<Section> {
     let lines = report.timeline.iter().take(MOST_LINES).map(|entry| {
         Block::Item(
             Line::default()
@@ -30,31 +31,33 @@ pub(super) fn timeline(report: &Report) -> Option<Section> {
         )
     });
     let blocks: Vec<Block> = lines
-        .chain(more(MOST_LINES, report.timeline.len()))
+        .chain(more(language, MOST_LINES, report.timeline.len()))
         .collect();
     Some(Section {
-        title: "Timeline (UTC)",
-        heading: "Timeline (UTC)",
+        part: Part::Timeline,
+        title: language.of("Timeline (UTC)", "時系列 (UTC)"),
+        heading: language.of("Timeline (UTC)", "時系列 (UTC)"),
         blocks,
     })
 }
 
-pub(super) fn evidence(report: &Report) -> Option<Section> {
+pub(super) fn evidence(report: &Report, language: Language) -> Option<Section> {
     let mut blocks = Vec::new();
     for entry in report.evidence.iter().take(MOST_EVIDENCE) {
-        blocks.push(Block::Item(asked(entry)));
+        blocks.push(Block::Item(asked(entry, language)));
         blocks.extend(excerpts(report, entry).into_iter().map(Block::Below));
     }
-    blocks.extend(more(MOST_EVIDENCE, report.evidence.len()));
+    blocks.extend(more(language, MOST_EVIDENCE, report.evidence.len()));
     Some(Section {
-        title: "Evidence",
-        heading: "Evidence",
+        part: Part::Evidence,
+        title: language.of("Evidence", "証拠"),
+        heading: language.of("Evidence", "証拠"),
         blocks,
     })
 }
 
 /// `E3 cloudtrail (user=…, from=…): 12 rows, cut for its size`.
-fn asked(entry: &EvidenceEntry) -> Line {
+fn asked(entry: &EvidenceEntry, language: Language) -> Line {
     let line = Line::default()
         .say("E")
         .number(entry.id.0.into())
@@ -65,13 +68,17 @@ fn asked(entry: &EvidenceEntry) -> Line {
         named => line.say(" (").then(&named).say(")"),
     };
     let line = match (&entry.error, entry.rows) {
-        (Some(error), _) => line.say(": NO ANSWER, ").foreign(&error.to_string(), 200),
-        (None, Some(rows)) => line.say(": ").count(rows, "row", "rows"),
-        (None, None) if entry.id == EvidenceId::ALERT => line.say(": as it was read"),
-        (None, None) => line.say(": answered"),
+        (Some(error), _) => line
+            .say(language.of(": NO ANSWER, ", ": 【応答なし】"))
+            .foreign(&error.to_string(), 200),
+        (None, Some(rows)) => line.say(": ").count(language, rows, ["row", "rows", "行"]),
+        (None, None) if entry.id == EvidenceId::ALERT => {
+            line.say(language.of(": as it was read", ": 読み取ったまま"))
+        }
+        (None, None) => line.say(language.of(": answered", ": 応答あり")),
     };
     if entry.truncated {
-        line.say(", cut for its size")
+        line.say(language.of(", cut for its size", "、サイズのため省略あり"))
     } else {
         line
     }
@@ -120,7 +127,7 @@ fn scalar(value: &Value) -> String {
     }
 }
 
-pub(super) fn indicators(report: &Report) -> Option<Section> {
+pub(super) fn indicators(report: &Report, language: Language) -> Option<Section> {
     let lines = report.indicators.iter().take(MOST_INDICATORS).map(|one| {
         Block::Item(
             Line::of(one.role.as_str())
@@ -131,11 +138,12 @@ pub(super) fn indicators(report: &Report) -> Option<Section> {
         )
     });
     let blocks: Vec<Block> = lines
-        .chain(more(MOST_INDICATORS, report.indicators.len()))
+        .chain(more(language, MOST_INDICATORS, report.indicators.len()))
         .collect();
     Some(Section {
-        title: "Indicators (defanged)",
-        heading: "Indicators (defanged)",
+        part: Part::Indicators,
+        title: language.of("Indicators (defanged)", "指標（無害化表記）"),
+        heading: language.of("Indicators (defanged)", "指標（無害化表記）"),
         blocks,
     })
 }

@@ -2,7 +2,7 @@
 
 /// The text with nothing in it that markdown, HTML or a chat would read as syntax. It expects what `plain` makes: one
 /// line, defanged.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     let mut rest = text;
     let mut previous = None;

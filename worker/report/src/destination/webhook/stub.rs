@@ -25,15 +25,15 @@ impl Post {
     }
 }
 
-pub(super) struct Stub {
-    pub(super) url: String,
+pub(crate) struct Stub {
+    pub(crate) url: String,
     posts: Arc<Mutex<Vec<Post>>>,
     _tasks: JoinSet<()>,
 }
 
 impl Stub {
     /// Says one after the other, one to a connection; an empty one hangs up without a word. The last again and again.
-    pub(super) async fn start(says: Vec<String>) -> Self {
+    pub(crate) async fn start(says: Vec<String>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/hook?key=hush", listener.local_addr().unwrap());
         let posts: Arc<Mutex<Vec<Post>>> = Arc::default();
@@ -52,7 +52,7 @@ impl Stub {
 }
 
 /// An answer.
-pub(super) fn say(status: u16, headers: &str, body: &str) -> String {
+pub(crate) fn say(status: u16, headers: &str, body: &str) -> String {
     let length = body.len();
     format!(
         "HTTP/1.1 {status} X\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n{body}"

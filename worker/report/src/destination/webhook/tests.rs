@@ -190,7 +190,7 @@ async fn a_receiver_says_how_long_it_wants_to_be_left_alone() {
         (429, "retry-after: 17\r\n", Some(17)),
         (
             503,
-            "retry-after: Fri, 20 Nov 2026 03:15:01 GMT\r\n",
+            "retry-after: Fri, 20 Nov 2026 03:15:02 GMT\r\n",
             Some(60),
         ),
         (503, "", None),

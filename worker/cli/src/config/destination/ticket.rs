@@ -1,0 +1,263 @@
+//! `[[destination]]` of the kinds that open tickets or page people: Jira, ServiceNow, PagerDuty, GitHub.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use nightshift_alert::Severity;
+use nightshift_engine::Verdict;
+use nightshift_models::KeyRef;
+use nightshift_report::{
+    Access, GitHubConfig, JiraConfig, Language, Links, PagerDutyConfig, ServiceNowConfig,
+    ServiceNowResolve, TicketPolicy,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::Speech;
+
+/// A kind that opens tickets, with the keys that all of them have.
+macro_rules! ticket {
+    ($(#[$about:meta])* $name:ident { $($(#[$key_about:meta])* $vis:vis $key:ident: $of:ty,)* }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub(crate) struct $name {
+            /// Its name; routes use it.
+            pub(crate) name: String,
+            $($(#[$key_about])* $vis $key: $of,)*
+            /// Verdicts that open one. Without it: `true_positive`, and `inconclusive` from High up.
+            #[serde(default)]
+            #[schemars(with = "Option<Vec<String>>")]
+            verdicts: Option<Vec<Verdict>>,
+            /// Least assessed severity that opens one, whatever the verdict.
+            #[serde(default)]
+            severity_at_least: Option<Severity>,
+            /// Language of our own words.
+            #[serde(default)]
+            language: Speech,
+            /// Allows plain http to another machine.
+            #[serde(default)]
+            allow_private: bool,
+            /// PEM file of authorities that are trusted beside those of the system.
+            #[serde(default)]
+            pub(super) ca_file: Option<PathBuf>,
+            /// Proxy, as a URL. Without it `HTTPS_PROXY` and the like of the environment count; `none`: no proxy.
+            #[serde(default)]
+            proxy: Option<String>,
+        }
+
+        impl $name {
+            fn access(&self) -> Access {
+                Access {
+                    allow_private: self.allow_private,
+                    ca_file: self.ca_file.clone(),
+                    proxy: self.proxy.clone(),
+                }
+            }
+
+            fn policy(&self) -> TicketPolicy {
+                TicketPolicy {
+                    verdicts: self.verdicts.clone(),
+                    severity_at_least: self.severity_at_least,
+                }
+            }
+
+            fn language(&self) -> Language {
+                self.language.into()
+            }
+        }
+    };
+}
+
+ticket! {
+    /// `kind = "jira"`: an issue of Jira Cloud.
+    Jira {
+        /// The site: `https://example.atlassian.net`.
+        url: String,
+        /// Whose token it is. Without it the token is an OAuth one.
+        #[serde(default)]
+        email: Option<String>,
+        /// The API token: `env:NAME` or `file:PATH`, read again at each call.
+        pub(crate) token: KeyRef,
+        /// Key of the project, `SEC` say.
+        project: String,
+        /// Name of the issue type.
+        #[serde(default = "task")]
+        issue_type: String,
+        /// Names of priorities by assessed severity, beside those of a new site.
+        #[serde(default)]
+        priorities: BTreeMap<Severity, String>,
+        /// Labels beside our own.
+        #[serde(default)]
+        labels: Vec<String>,
+        /// Further fields that the project requires, as Jira's API has them.
+        #[serde(default)]
+        fields: serde_json::Map<String, serde_json::Value>,
+        /// Name of the transition, or of the status that it leads to, when people are done with a case. Without it issues
+        /// are left alone.
+        #[serde(default)]
+        done_transition: Option<String>,
+    }
+}
+
+ticket! {
+    /// `kind = "servicenow"`: an incident of ServiceNow.
+    ServiceNow {
+        /// The instance: `https://example.service-now.com`.
+        url: String,
+        /// Whose password it is. Without it the secret is an OAuth token.
+        #[serde(default)]
+        user: Option<String>,
+        /// Password or token: `env:NAME` or `file:PATH`, read again at each call.
+        pub(crate) password: KeyRef,
+        /// The table: `incident`, or one that extends it.
+        #[serde(default = "incident")]
+        table: String,
+        /// Impact and urgency by assessed severity, each 1 to 3.
+        #[serde(default)]
+        urgencies: BTreeMap<Severity, (u8, u8)>,
+        /// Further columns, `assignment_group` say.
+        #[serde(default)]
+        fields: BTreeMap<String, String>,
+        /// What an incident is set to when people are done with its case. Without it there is but a note.
+        #[serde(default)]
+        resolve: Option<Resolve>,
+    }
+}
+
+ticket! {
+    /// `kind = "pagerduty"`: an alert of PagerDuty, by Events API v2.
+    PagerDuty {
+        /// `https://events.pagerduty.com`, or that of the EU.
+        #[serde(default = "events")]
+        url: String,
+        /// The integration key: `env:NAME` or `file:PATH`, read again at each event.
+        pub(crate) routing_key: KeyRef,
+        /// Severities of events by assessed severity: `critical`, `error`, `warning`, `info`.
+        #[serde(default)]
+        severities: BTreeMap<Severity, String>,
+    }
+}
+
+ticket! {
+    /// `kind = "github"`: an issue of GitHub.
+    GitHub {
+        /// `https://api.github.com`, or `https://HOST/api/v3` of an Enterprise Server.
+        #[serde(default = "github")]
+        url: String,
+        /// The token: `env:NAME` or `file:PATH`, read again at each call.
+        pub(crate) token: KeyRef,
+        /// `owner/name`. It should be private: reports say what is weak.
+        repo: String,
+        /// Labels beside our own.
+        #[serde(default)]
+        labels: Vec<String>,
+    }
+}
+
+/// How an incident is resolved.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Resolve {
+    /// The state, as the number behind its name; 6 is Resolved on a new instance.
+    state: String,
+    /// The resolution code, in the instance's own words.
+    close_code: String,
+}
+
+fn task() -> String {
+    JiraConfig::default().issue_type
+}
+
+fn incident() -> String {
+    ServiceNowConfig::default().table
+}
+
+fn events() -> String {
+    PagerDutyConfig::default().url
+}
+
+fn github() -> String {
+    GitHubConfig::default().url
+}
+
+impl Jira {
+    /// How it is reached.
+    pub(crate) fn to_config(&self, links: &Links) -> JiraConfig {
+        let mut config = JiraConfig {
+            name: self.name.clone(),
+            url: self.url.clone(),
+            access: self.access(),
+            email: self.email.clone(),
+            project: self.project.clone(),
+            issue_type: self.issue_type.clone(),
+            labels: self.labels.clone(),
+            fields: self.fields.clone(),
+            done_transition: self.done_transition.clone(),
+            policy: self.policy(),
+            language: self.language(),
+            links: links.clone(),
+            ..JiraConfig::default()
+        };
+        config.priorities.extend(self.priorities.clone());
+        config
+    }
+}
+
+impl ServiceNow {
+    /// How it is reached.
+    pub(crate) fn to_config(&self, links: &Links) -> ServiceNowConfig {
+        let resolve = self.resolve.as_ref().map(|one| ServiceNowResolve {
+            state: one.state.clone(),
+            close_code: one.close_code.clone(),
+        });
+        let mut config = ServiceNowConfig {
+            name: self.name.clone(),
+            url: self.url.clone(),
+            access: self.access(),
+            user: self.user.clone(),
+            table: self.table.clone(),
+            fields: self.fields.clone(),
+            resolve,
+            policy: self.policy(),
+            language: self.language(),
+            links: links.clone(),
+            ..ServiceNowConfig::default()
+        };
+        config.urgencies.extend(self.urgencies.clone());
+        config
+    }
+}
+
+impl PagerDuty {
+    /// How it is reached.
+    pub(crate) fn to_config(&self, links: &Links) -> PagerDutyConfig {
+        let mut config = PagerDutyConfig {
+            name: self.name.clone(),
+            url: self.url.clone(),
+            access: self.access(),
+            policy: self.policy(),
+            language: self.language(),
+            links: links.clone(),
+            ..PagerDutyConfig::default()
+        };
+        config.severities.extend(self.severities.clone());
+        config
+    }
+}
+
+impl GitHub {
+    /// How it is reached.
+    pub(crate) fn to_config(&self, links: &Links) -> GitHubConfig {
+        GitHubConfig {
+            name: self.name.clone(),
+            url: self.url.clone(),
+            access: self.access(),
+            repo: self.repo.clone(),
+            labels: self.labels.clone(),
+            policy: self.policy(),
+            language: self.language(),
+            links: links.clone(),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Destinations as they are configured. A secret is read when something is posted: who lists cases needs none.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use nightshift_engine::Clock;
+use nightshift_models::KeyRef;
+use nightshift_pipeline::Destination;
+use nightshift_report::{
+    DestinationError, FileDestination, Format, GitHubDestination, JiraDestination, Links,
+    PagerDutyDestination, SecretSource, ServiceNowDestination, WebhookDestination,
+};
+
+use crate::config::{Destination as DestinationConfig, FileFormat, Webhook, secret_at};
+
+/// What all of them are built with.
+pub(crate) struct Building<'a> {
+    /// The folder of the configuration.
+    pub(crate) base: &'a Path,
+    /// What time it is.
+    pub(crate) clock: &'a Arc<dyn Clock>,
+    /// Where links lead.
+    pub(crate) links: Links,
+}
+
+impl Building<'_> {
+    fn secret(&self, key: &KeyRef) -> SecretSource {
+        secret_at(key.place(), self.base)
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(self.clock)
+    }
+
+    fn webhook(&self, config: &Webhook) -> Result<WebhookDestination, DestinationError> {
+        let secret = self.secret(&config.secret);
+        WebhookDestination::new(config.to_config(), secret, self.clock())
+    }
+
+    /// A destination.
+    pub(crate) fn destination(
+        &self,
+        config: &DestinationConfig,
+    ) -> Result<Arc<dyn Destination>, DestinationError> {
+        let links = &self.links;
+        Ok(match config {
+            DestinationConfig::File { name, path, format } => Arc::new(FileDestination {
+                name: name.clone(),
+                dir: path.clone(),
+                format: match format {
+                    FileFormat::Markdown => Format::Markdown,
+                    FileFormat::Text => Format::Text,
+                    FileFormat::Json => Format::Json,
+                },
+            }),
+            DestinationConfig::Webhook(one) => Arc::new(self.webhook(one)?),
+            DestinationConfig::Jira(one) => {
+                let (config, token) = (one.to_config(links), self.secret(&one.token));
+                Arc::new(JiraDestination::new(config, token, self.clock())?)
+            }
+            DestinationConfig::ServiceNow(one) => {
+                let (config, password) = (one.to_config(links), self.secret(&one.password));
+                Arc::new(ServiceNowDestination::new(config, password, self.clock())?)
+            }
+            DestinationConfig::PagerDuty(one) => {
+                let (config, key) = (one.to_config(links), self.secret(&one.routing_key));
+                Arc::new(PagerDutyDestination::new(config, key, self.clock())?)
+            }
+            DestinationConfig::GitHub(one) => {
+                let (config, token) = (one.to_config(links), self.secret(&one.token));
+                Arc::new(GitHubDestination::new(config, token, self.clock())?)
+            }
+        })
+    }
+
+    /// Whether a destination has its secret: who delivers wants to know at once.
+    pub(crate) fn check_secret(&self, config: &DestinationConfig) -> Result<(), DestinationError> {
+        let (key, secret) = match config {
+            DestinationConfig::File { .. } => return Ok(()),
+            DestinationConfig::Webhook(one) => return self.webhook(one)?.check_secret(),
+            DestinationConfig::Jira(one) => ("token", &one.token),
+            DestinationConfig::ServiceNow(one) => ("password", &one.password),
+            DestinationConfig::PagerDuty(one) => ("routing_key", &one.routing_key),
+            DestinationConfig::GitHub(one) => ("token", &one.token),
+        };
+        match self.secret(secret)() {
+            Ok(_) => Ok(()),
+            Err(problem) => Err(DestinationError::Secret {
+                name: config.name().to_owned(),
+                key,
+                problem,
+            }),
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! A vendor on this machine, for the tests: it reads requests as HTTP has them, lets a world of the vendor's rules answer,
+//! and breaks off where it is told to, before or after it has done what was asked.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use url::Url;
+
+/// One request.
+#[derive(Debug, Clone)]
+pub(super) struct Ask {
+    pub(super) method: String,
+    pub(super) path: String,
+    pub(super) query: BTreeMap<String, String>,
+    headers: Vec<(String, String)>,
+    pub(super) body: Value,
+}
+
+impl Ask {
+    pub(super) fn header(&self, name: &str) -> &str {
+        let found: Vec<_> = self.headers.iter().filter(|(own, _)| own == name).collect();
+        assert!(found.len() < 2, "{name} in {:?}", self.headers);
+        found.first().map_or("", |(_, value)| value)
+    }
+
+    pub(super) fn q(&self, name: &str) -> &str {
+        self.query.get(name).map_or("", String::as_str)
+    }
+
+    pub(super) fn is_write(&self) -> bool {
+        self.method != "GET"
+    }
+
+    /// The parts of the path.
+    pub(super) fn parts(&self) -> Vec<&str> {
+        self.path
+            .split('/')
+            .filter(|part| !part.is_empty())
+            .collect()
+    }
+}
+
+/// What it says.
+pub(super) struct Say(
+    pub(super) u16,
+    pub(super) Value,
+    pub(super) Vec<(&'static str, String)>,
+);
+
+impl Say {
+    pub(super) fn of(status: u16, body: Value) -> Self {
+        Self(status, body, Vec::new())
+    }
+}
+
+/// A vendor's rules and what it keeps.
+pub(super) trait World: Send + 'static {
+    /// Does what is asked, or refuses it as the vendor does. It is told the time of the test.
+    fn answer(&mut self, ask: &Ask, now: u64) -> Say;
+}
+
+/// What goes wrong with a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// Nothing.
+    None,
+    /// It hangs up, and has not done it.
+    NotDone,
+    /// It does it, then hangs up.
+    Done,
+    /// It does it, then a gateway says 502.
+    Gateway,
+    /// Too many requests.
+    Busy,
+    /// It is down.
+    Down,
+}
+
+struct Inside<W> {
+    world: W,
+    now: u64,
+    faults: VecDeque<Fault>,
+    asks: Vec<Ask>,
+}
+
+pub(super) struct Fake<W> {
+    pub(super) url: String,
+    inside: Arc<Mutex<Inside<W>>>,
+    _tasks: JoinSet<()>,
+}
+
+impl<W: World> Fake<W> {
+    pub(super) async fn start(world: W) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let inside = Arc::new(Mutex::new(Inside {
+            world,
+            now: 1_000_000,
+            faults: VecDeque::new(),
+            asks: Vec::new(),
+        }));
+        let mut tasks = JoinSet::new();
+        tasks.spawn(serve(listener, Arc::clone(&inside)));
+        Self {
+            url,
+            inside,
+            _tasks: tasks,
+        }
+    }
+
+    /// What it keeps.
+    pub(super) fn with<T>(&self, look: impl FnOnce(&mut W) -> T) -> T {
+        look(&mut self.inside().world)
+    }
+
+    /// What goes wrong with the next writes, one after the other.
+    pub(super) fn breaks(&self, faults: impl IntoIterator<Item = Fault>) {
+        self.inside().faults.extend(faults);
+    }
+
+    /// Nothing goes wrong any more.
+    pub(super) fn mends(&self) {
+        self.inside().faults.clear();
+    }
+
+    pub(super) fn now(&self) -> u64 {
+        self.inside().now
+    }
+
+    pub(super) fn pass(&self, secs: u64) {
+        self.inside().now += secs;
+    }
+
+    /// What it was asked since the last time that this was called.
+    pub(super) fn asks(&self) -> Vec<Ask> {
+        std::mem::take(&mut self.inside().asks)
+    }
+
+    fn inside(&self) -> MutexGuard<'_, Inside<W>> {
+        self.inside.lock().unwrap()
+    }
+}
+
+impl<W: World> Inside<W> {
+    /// None: it hangs up without a word.
+    fn answer(&mut self, ask: Ask) -> Option<Say> {
+        let fault = if ask.is_write() {
+            self.faults.pop_front().unwrap_or(Fault::None)
+        } else {
+            Fault::None
+        };
+        let does = matches!(fault, Fault::None | Fault::Done | Fault::Gateway);
+        let now = self.now;
+        let says = does.then(|| self.world.answer(&ask, now));
+        self.asks.push(ask);
+        match fault {
+            Fault::None => says,
+            Fault::NotDone | Fault::Done => None,
+            Fault::Gateway => Some(Say::of(502, json!("bad gateway"))),
+            Fault::Busy => Some(Say(429, json!({}), vec![("retry-after", "7".into())])),
+            Fault::Down => Some(Say::of(503, json!("down"))),
+        }
+    }
+}
+
+async fn serve<W: World>(listener: TcpListener, inside: Arc<Mutex<Inside<W>>>) {
+    loop {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let ask = read(&mut stream).await;
+        let says = inside.lock().unwrap().answer(ask);
+        if let Some(Say(status, body, headers)) = says {
+            let body = if status == 204 {
+                String::new()
+            } else {
+                body.to_string()
+            };
+            let headers: String = headers
+                .iter()
+                .map(|(name, value)| format!("{name}: {value}\r\n"))
+                .collect();
+            let head = format!(
+                "HTTP/1.1 {status} X\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n",
+                body.len()
+            );
+            let _ = stream.write_all(head.as_bytes()).await;
+            let _ = stream.write_all(body.as_bytes()).await;
+        }
+        let _ = stream.shutdown().await;
+    }
+}
+
+async fn read(stream: &mut TcpStream) -> Ask {
+    let mut bytes = Vec::new();
+    loop {
+        let count = stream.read_buf(&mut bytes).await.unwrap();
+        assert!(count > 0, "the request ended too early");
+        let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else {
+            continue;
+        };
+        let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+        let mut lines = head.lines();
+        let line: Vec<&str> = lines.next().unwrap().split(' ').collect();
+        let headers: Vec<(String, String)> = lines
+            .map(|line| line.split_once(": ").unwrap())
+            .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
+            .collect();
+        let length = headers.iter().find(|(name, _)| name == "content-length");
+        let length = length.map_or(0, |(_, value)| value.parse().unwrap());
+        let body = &bytes[end + 4..];
+        if body.len() < length {
+            continue;
+        }
+        let url = Url::parse(&format!("http://fake{}", line[1])).unwrap();
+        return Ask {
+            method: line[0].to_owned(),
+            path: url.path().to_owned(),
+            query: url.query_pairs().into_owned().collect(),
+            headers,
+            body: serde_json::from_slice(body).unwrap_or(Value::Null),
+        };
+    }
+}

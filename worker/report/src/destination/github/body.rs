@@ -1,0 +1,191 @@
+//! An issue and its comments as GitHub takes them: the markdown of the report, without what GitHub alone makes something of:
+//! mentions, references to issues, and HTML comments but our own.
+
+use nightshift_alert::text::single_line;
+use nightshift_pipeline::{DeliveryError, Report, Showing};
+use serde_json::{Value, json};
+
+use super::super::{mark, ticket};
+use super::config::GitHubConfig;
+use crate::document::Section;
+use crate::line::Line;
+use crate::markdown::{self, escape};
+
+/// Longest title, in characters ("title is too long (maximum is 256 characters)").
+pub(super) const TITLE: usize = 256;
+/// Longest body and comment ("body is too long (maximum is 65536 characters)"). Bytes are counted here, which are more.
+pub(super) const BODY: usize = 65_536;
+/// Longest name of a label, in characters ("name is too long (maximum is 50 characters)").
+pub(super) const LABEL: usize = 50;
+/// The label of all issues of ours.
+pub(super) const OURS: &str = "ai-triage";
+
+/// The label by which the issue of a case is found.
+pub(super) fn label(report: &Report) -> Result<String, DeliveryError> {
+    let label = mark::label(report)?;
+    if label.len() > LABEL {
+        return Err(DeliveryError::Never {
+            what: format!("the case id {:?} is too long for a label", report.case_id),
+        });
+    }
+    Ok(label)
+}
+
+/// What makes an issue (`POST /repos/{owner}/{repo}/issues`).
+pub(super) fn issue(showing: &Showing, config: &GitHubConfig) -> Result<Value, DeliveryError> {
+    let report = &showing.report;
+    let document = ticket::read(report, config.language);
+    let title = neutral(&single_line(document.header.as_str()));
+    let mut labels = vec![label(report)?, OURS.to_owned()];
+    labels.extend(config.labels.iter().cloned());
+    let key = mark::told(report)?;
+    Ok(json!({
+        "title": ticket::bounded(title.trim(), TITLE),
+        "body": written(&addresses(report, config), &document.sections, report, config, &key),
+        "labels": labels,
+    }))
+}
+
+/// A comment on what came later.
+pub(super) fn comment(showing: &Showing, config: &GitHubConfig) -> Result<String, DeliveryError> {
+    let report = &showing.report;
+    let document = ticket::read(report, config.language);
+    let change = ticket::change(showing, config.language);
+    let first = format!(
+        "**{}**\n\n{}\n\n{}",
+        neutral(&escape(document.header.as_str())),
+        neutral(&escape(change.as_str())),
+        addresses(report, config),
+    );
+    let sections = document
+        .sections
+        .iter()
+        .filter(|one| ticket::is_pressing(one));
+    Ok(written(
+        &first,
+        sections,
+        report,
+        config,
+        &mark::told(report)?,
+    ))
+}
+
+/// The comment that people are done with it.
+pub(super) fn closing(line: &Line, key: &str) -> String {
+    format!("{}\n\n{}", neutral(&escape(line.as_str())), hidden(key))
+}
+
+/// What the issue keeps for us, and nobody sees.
+fn hidden(key: &str) -> String {
+    format!("<!-- {key} -->")
+}
+
+/// Whether a body or comment keeps this key.
+pub(super) fn keeps(text: &str, key: &str) -> bool {
+    text.contains(&hidden(key))
+}
+
+fn addresses(report: &Report, config: &GitHubConfig) -> String {
+    ticket::addresses(report, &config.links, config.language)
+        .into_iter()
+        .map(|(name, address)| format!("[{name}](<{address}>)"))
+        .collect::<Vec<_>>()
+        .join(" · ")
+}
+
+/// The first lines, the parts that fit, whole, and the key.
+fn written<'a>(
+    first: &str,
+    sections: impl IntoIterator<Item = &'a Section>,
+    report: &Report,
+    config: &GitHubConfig,
+    key: &str,
+) -> String {
+    let shortened = ticket::shortened(report, config.language);
+    let end = format!("**{}**\n\n", escape(shortened.as_str()));
+    let key = hidden(key);
+    let mut out = match first.trim() {
+        "" => String::new(),
+        first => format!("{first}\n\n"),
+    };
+    let mut left = BODY.saturating_sub(out.len() + end.len() + key.len());
+    for section in sections {
+        let part = neutral(&markdown::part(section, config.language));
+        if part.len() + 1 > left {
+            out.push_str(&end);
+            break;
+        }
+        left -= part.len() + 1;
+        out.push_str(&part);
+        out.push('\n');
+    }
+    out.push_str(&key);
+    out
+}
+
+/// Markdown without mentions and references: `(@)team`, `(#)12`, `GH(-)12`. In code neither is any, and it stays as it is.
+pub(super) fn neutral(markdown: &str) -> String {
+    let mut out = String::with_capacity(markdown.len() + 16);
+    let mut fence: Option<&str> = None;
+    for line in markdown.split_inclusive('\n') {
+        let text = line.trim();
+        let ticks = text.find(|c| c != '`').unwrap_or(text.len());
+        let marks = text.get(..ticks).filter(|_| ticks >= 3);
+        match (fence, marks) {
+            (None, Some(marks)) => fence = Some(marks),
+            (Some(open), Some(marks)) if marks.len() >= open.len() && marks == text => fence = None,
+            (Some(_), _) => {}
+            (None, None) => {
+                neutral_line(line, &mut out);
+                continue;
+            }
+        }
+        out.push_str(line);
+    }
+    out
+}
+
+fn neutral_line(line: &str, out: &mut String) {
+    let mut before: [Option<char>; 3] = [None; 3];
+    let mut rest = line.chars();
+    while let Some(c) = rest.next() {
+        let next = rest.as_str().chars().next();
+        let is_before_number = next.is_some_and(|c| c.is_ascii_digit());
+        let is_word = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+        match c {
+            '@' if is_word(next) && !is_word(before[2]) => out.push_str("(@)"),
+            '#' if is_before_number => out.push_str("(#)"),
+            '-' if is_before_number && is_gh(before) => out.push_str("(-)"),
+            c => out.push(c),
+        }
+        before = [before[1], before[2], Some(c)];
+    }
+}
+
+/// Whether this ends in `GH`, as a word of its own.
+fn is_gh([first, g, h]: [Option<char>; 3]) -> bool {
+    let begins = first.is_none_or(|c| !c.is_ascii_alphanumeric());
+    begins && matches!((g, h), (Some('g' | 'G'), Some('h' | 'H')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a06_nobody_is_called_and_nothing_is_referred_to() {
+        for (text, safe) in [
+            (
+                "@bob and .@org/team, a@b.c",
+                "(@)bob and .(@)org/team, a@b.c",
+            ),
+            ("fixes #12, org/repo#3", "fixes (#)12, org/repo(#)3"),
+            ("GH-12 gh-7 high-5", "GH(-)12 gh(-)7 high-5"),
+            ("## Head\n# 1", "## Head\n# 1"),
+        ] {
+            assert_eq!(neutral(text), safe);
+        }
+        let code = "   ````sh\n   echo #1 @bob\n   ```\n   #2\n   ````\n";
+        assert_eq!(neutral(&format!("{code}#3")), format!("{code}(#)3"));
+    }
+}

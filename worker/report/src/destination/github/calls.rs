@@ -1,0 +1,219 @@
+//! The calls of GitHub's interface that we make, and what its answers say.
+
+use chrono::{DateTime, Utc};
+use nightshift_pipeline::DeliveryError;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::super::http::Answer;
+use super::super::rest::{Call, Rest, Vendor, list, reset, text};
+use super::body;
+use super::config::split;
+
+/// Comments of a page, the most that there are.
+const COMMENTS: usize = 100;
+/// Most pages of comments that are read.
+const MOST_PAGES: usize = 50;
+/// How long to wait at a secondary limit that does not say so ("wait for at least one minute").
+const SECONDARY_SECS: u64 = 60;
+
+/// GitHub's ways.
+pub(super) static GITHUB: Vendor = Vendor {
+    headers: &[
+        ("accept", "application/vnd.github+json"),
+        ("x-github-api-version", "2022-11-28"),
+    ],
+    secret: "token",
+    hint,
+    words,
+    limited,
+    limited_by,
+};
+
+/// What somebody can do about an answer.
+fn hint(status: u16) -> &'static str {
+    match status {
+        301 => " (the repository was moved: set `repo` to its new name)",
+        401 => " (it does not take the token, or it has ended)",
+        403 => {
+            " (the token may not: it needs Issues read and write on `repo`, and its user the right to set labels, Triage at least)"
+        }
+        404 => {
+            " (no such repository or issue for this token: see `repo`, whether the token may reach it, and whether the issue was deleted)"
+        }
+        410 => " (issues are switched off in this repository, or this one was deleted)",
+        422 => " (it does not fit: see which field it names)",
+        _ => "",
+    }
+}
+
+/// `{"message": "…", "errors": [{"field": "…", "message": "…"}]}`.
+fn words(body: &Value) -> Option<String> {
+    let message = text(body, "/message")?;
+    let errors = list(body, "/errors").iter().map(|error| {
+        let part = |at| text(error, at).unwrap_or_default();
+        format!(
+            "; {} {} {}",
+            part("/field"),
+            part("/code"),
+            part("/message")
+        )
+    });
+    Some(std::iter::once(message.to_owned()).chain(errors).collect())
+}
+
+/// 403 and 429 may both be a limit: `retry-after`, or `x-ratelimit-reset` where nothing remains.
+fn limited(answer: &Answer, now: DateTime<Utc>) -> Option<u64> {
+    let may_be = matches!(answer.status().as_u16(), 403 | 429);
+    let is_used_up = answer.header("x-ratelimit-remaining") == Some("0");
+    let secs = answer
+        .after_secs()
+        .or_else(|| is_used_up.then(|| reset(answer, now)).flatten());
+    secs.filter(|_| may_be)
+}
+
+/// A secondary limit that says so in its words alone: its message is documented, and there is nothing else to go by.
+fn limited_by(body: &Value) -> Option<u64> {
+    let says = text(body, "/message")?.to_ascii_lowercase();
+    says.contains("secondary rate limit")
+        .then_some(SECONDARY_SECS)
+}
+
+/// The oldest issue of this label, open or closed.
+pub(super) async fn search(
+    rest: &Rest,
+    repo: &str,
+    label: &str,
+) -> Result<Option<String>, DeliveryError> {
+    let (owner, name) = parts(repo)?;
+    let query = [
+        ("labels", label),
+        ("state", "all"),
+        ("sort", "created"),
+        ("direction", "asc"),
+        ("per_page", "10"),
+    ];
+    let path = ["repos", owner, name, "issues"];
+    let found = rest.call(Call::get(&path, &query)).await?;
+    let is_it = |issue: &&Value| {
+        issue.get("pull_request").is_none()
+            && list(issue, "/labels")
+                .iter()
+                .any(|own| text(own, "/name").is_some_and(|own| own.eq_ignore_ascii_case(label)))
+    };
+    let issue = list(&found, "").iter().find(is_it);
+    Ok(issue.and_then(number))
+}
+
+/// Makes the label of a case, unless it is there.
+pub(super) async fn make_label(rest: &Rest, repo: &str, label: &str) -> Result<(), DeliveryError> {
+    let (owner, name) = parts(repo)?;
+    let path = ["repos", owner, name, "labels"];
+    let body = json!({ "name": label, "color": "5a5f73", "description": "The case of this issue in Nightshift" });
+    let answer = rest.send(&Call::set(Method::POST, &path, &body)).await?;
+    match answer.status().as_u16() {
+        201 => Ok(()),
+        // It is there already: its name fits, and nothing else can be wrong with it.
+        422 => Ok(()),
+        _ => Err(rest.refusal(answer).await),
+    }
+}
+
+/// Makes an issue.
+pub(super) async fn create(
+    rest: &Rest,
+    repo: &str,
+    issue: &Value,
+) -> Result<String, DeliveryError> {
+    let (owner, name) = parts(repo)?;
+    let path = ["repos", owner, name, "issues"];
+    let made = rest.call(Call::add(&path, issue)).await?;
+    number(&made).ok_or_else(|| DeliveryError::Unclear {
+        what: format!(
+            "{} made an issue and does not say which",
+            rest.caller.host()
+        ),
+    })
+}
+
+fn number(issue: &Value) -> Option<String> {
+    Some(issue.get("number")?.as_u64()?.to_string())
+}
+
+fn parts(repo: &str) -> Result<(&str, &str), DeliveryError> {
+    split(repo).ok_or_else(|| DeliveryError::Never {
+        what: format!("`repo` {repo:?} is no repository: write owner/name"),
+    })
+}
+
+/// What an issue tells already.
+pub(super) struct Told {
+    texts: Vec<String>,
+    /// Whether it is open.
+    pub(super) is_open: bool,
+}
+
+impl Told {
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.texts.iter().any(|text| body::keeps(text, key))
+    }
+}
+
+/// One issue.
+pub(super) struct Issue<'a> {
+    rest: &'a Rest,
+    path: [&'a str; 5],
+}
+
+impl<'a> Issue<'a> {
+    /// The issue of this number.
+    pub(super) fn new(
+        rest: &'a Rest,
+        repo: &'a str,
+        number: &'a str,
+    ) -> Result<Self, DeliveryError> {
+        let (owner, name) = parts(repo)?;
+        let path = ["repos", owner, name, "issues", number];
+        Ok(Self { rest, path })
+    }
+
+    fn comments(&self) -> [&'a str; 6] {
+        let [repos, owner, name, issues, number] = self.path;
+        [repos, owner, name, issues, number, "comments"]
+    }
+
+    /// Reads it and its comments.
+    pub(super) async fn told(&self) -> Result<Told, DeliveryError> {
+        let issue = self.rest.call(Call::get(&self.path, &[])).await?;
+        let body = |of: &Value| text(of, "/body").map(str::to_owned);
+        let mut told = Told {
+            texts: body(&issue).into_iter().collect(),
+            is_open: text(&issue, "/state") == Some("open"),
+        };
+        for page in 1..=MOST_PAGES {
+            let (page, most) = (page.to_string(), COMMENTS.to_string());
+            let query = [("per_page", most.as_str()), ("page", &page)];
+            let found = self.rest.call(Call::get(&self.comments(), &query)).await?;
+            let comments = list(&found, "");
+            told.texts.extend(comments.iter().filter_map(body));
+            if comments.len() < COMMENTS {
+                break;
+            }
+        }
+        Ok(told)
+    }
+
+    /// Adds a comment.
+    pub(super) async fn add_comment(&self, comment: &str) -> Result<(), DeliveryError> {
+        let body = json!({ "body": comment });
+        let path = self.comments();
+        self.rest.call(Call::add(&path, &body)).await.map(|_| ())
+    }
+
+    /// Closes it, for this reason.
+    pub(super) async fn close(&self, reason: &str) -> Result<(), DeliveryError> {
+        let body = json!({ "state": "closed", "state_reason": reason });
+        let call = Call::set(Method::PATCH, &self.path, &body);
+        self.rest.call(call).await.map(|_| ())
+    }
+}

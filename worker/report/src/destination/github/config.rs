@@ -1,0 +1,81 @@
+//! In which repository issues are made.
+
+use url::Url;
+
+use super::super::http::{Access, DestinationError};
+use super::super::policy::TicketPolicy;
+use crate::{Language, Links};
+
+/// The interface of github.com.
+const GITHUB: &str = "https://api.github.com";
+
+/// A repository.
+#[derive(Clone)]
+pub struct GitHubConfig {
+    /// Its name in configuration and metrics.
+    pub name: String,
+    /// `https://api.github.com`, or `https://<host>/api/v3` of an Enterprise Server.
+    pub url: String,
+    /// How it is reached.
+    pub access: Access,
+    /// `owner/name`. It should be private: reports say what is weak.
+    pub repo: String,
+    /// Labels beside our own.
+    pub labels: Vec<String>,
+    /// Which reports become issues.
+    pub policy: TicketPolicy,
+    /// Language of our own words.
+    pub language: Language,
+    /// Where links lead.
+    pub links: Links,
+}
+
+impl Default for GitHubConfig {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            url: GITHUB.into(),
+            access: Access::default(),
+            repo: String::new(),
+            labels: Vec::new(),
+            policy: TicketPolicy::default(),
+            language: Language::default(),
+            links: Links::default(),
+        }
+    }
+}
+
+impl GitHubConfig {
+    /// The address of the interface, where all keys have values that can be.
+    ///
+    /// # Errors
+    ///
+    /// Names the key, what is wrong and what would fit.
+    pub fn check(&self) -> Result<Url, DestinationError> {
+        let bad = |key, problem: &str| Err(DestinationError::bad(&self.name, key, problem));
+        let url = self.access.check(&self.name, "url", &self.url)?;
+        if split(&self.repo).is_none() {
+            return bad("repo", "is no repository: write owner/name");
+        }
+        let fits = |label: &String| {
+            !label.trim().is_empty() && label.chars().count() <= super::body::LABEL
+        };
+        if !self.labels.iter().all(fits) {
+            return bad(
+                "labels",
+                "holds one that is empty or longer than 50 characters",
+            );
+        }
+        Ok(url)
+    }
+}
+
+/// Owner and name.
+pub(super) fn split(repo: &str) -> Option<(&str, &str)> {
+    let is_part = |part: &str| {
+        let harmless = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        !part.is_empty() && part.len() <= 100 && part.chars().all(harmless) && part != ".."
+    };
+    let (owner, name) = repo.split_once('/')?;
+    (is_part(owner) && is_part(name) && name != ".").then_some((owner, name))
+}

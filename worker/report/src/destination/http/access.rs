@@ -1,0 +1,124 @@
+//! How a destination's machine is reached, and whether it may be. An address is called as it stands in the configuration;
+//! only plain http to another machine has to be allowed. Paths and queries are never shown: they often are a password.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use reqwest::{Certificate, Client, Proxy, redirect, retry};
+use url::{Host, Url};
+
+use super::DestinationError;
+
+/// Time to get a connection, TLS included.
+const CONNECT: Duration = Duration::from_secs(10);
+/// Time for a whole call, the answer included: what Standard Webhooks lets a receiver have at most.
+const WHOLE: Duration = Duration::from_secs(30);
+
+/// The keys that every destination on the network has.
+#[derive(Clone, Default)]
+pub struct Access {
+    /// Whether plain http may go to another machine than this.
+    pub allow_private: bool,
+    /// PEM file of authorities that are trusted beside those of the system.
+    pub ca_file: Option<PathBuf>,
+    /// Proxy, as a URL. Without it those of the environment count; `none`: no proxy.
+    pub proxy: Option<String>,
+}
+
+impl Access {
+    /// The address that stands at this key, where it may be called.
+    ///
+    /// # Errors
+    ///
+    /// Names the key, what is wrong and what would fit; the address is not shown.
+    pub fn check(
+        &self,
+        name: &str,
+        key: &'static str,
+        text: &str,
+    ) -> Result<Url, DestinationError> {
+        let bad = |problem: String| DestinationError::bad(name, key, problem);
+        if name.trim().is_empty() {
+            let problem = "is empty: routes need a name to lead to";
+            return Err(DestinationError::bad(name, "name", problem));
+        }
+        let url = Url::parse(text)
+            .map_err(|error| bad(format!("is no URL ({error}): write https://HOST/…")))?;
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(bad(
+                "holds a user or password: a secret has its own key".to_owned()
+            ));
+        }
+        if url.fragment().is_some() {
+            return Err(bad(
+                "holds a fragment, which is never sent: leave it out".to_owned()
+            ));
+        }
+        match url.scheme() {
+            "https" => Ok(url),
+            "http" if self.allow_private || is_loopback(&url) => Ok(url),
+            "http" => Err(bad(
+                "would send reports unencrypted: use https, or say `allow_private = true`"
+                    .to_owned(),
+            )),
+            other => Err(bad(format!("has the scheme {other:?}: use https"))),
+        }
+    }
+
+    /// # Errors
+    ///
+    /// When the proxy is none, or the CA file cannot be read or holds no certificate.
+    pub(super) fn client(&self, name: &str, url: &Url) -> Result<Client, DestinationError> {
+        let mut builder = Client::builder()
+            .user_agent(concat!("nightshift/", env!("CARGO_PKG_VERSION")))
+            .redirect(redirect::Policy::none())
+            .retry(retry::never())
+            .referer(false)
+            .connect_timeout(CONNECT)
+            .timeout(WHOLE);
+        match self.proxy.as_deref() {
+            // What is meant for this machine is no business of the environment's proxy.
+            None if is_loopback(url) => builder = builder.no_proxy(),
+            None => {}
+            Some("none") => builder = builder.no_proxy(),
+            Some(proxy) => builder = builder.proxy(proxy_at(name, proxy)?),
+        }
+        if let Some(path) = &self.ca_file {
+            let pem = std::fs::read(path).map_err(|source| DestinationError::CaFile {
+                name: name.to_owned(),
+                path: path.clone(),
+                source,
+            })?;
+            let roots = Certificate::from_pem_bundle(&pem).unwrap_or_default();
+            if roots.is_empty() {
+                let problem = format!("{} holds no certificate in PEM form", path.display());
+                return Err(DestinationError::bad(name, "ca_file", problem));
+            }
+            builder = builder.tls_certs_merge(roots);
+        }
+        builder.build().map_err(|source| DestinationError::Client {
+            name: name.to_owned(),
+            source,
+        })
+    }
+}
+
+/// The value is not shown: proxies are where people put passwords into URLs.
+fn proxy_at(name: &str, text: &str) -> Result<Proxy, DestinationError> {
+    let is_proxy = Url::parse(text)
+        .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.host().is_some());
+    let proxy = is_proxy.then(|| Proxy::all(text).ok()).flatten();
+    let problem = "is no URL of a proxy: write http://HOST:PORT, or `none`";
+    proxy.ok_or_else(|| DestinationError::bad(name, "proxy", problem))
+}
+
+/// Whether it names this machine, by address or as `localhost`.
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(address)) => IpAddr::V4(address).is_loopback(),
+        Some(Host::Ipv6(address)) => IpAddr::V6(address).is_loopback(),
+        Some(Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
+        None => false,
+    }
+}

@@ -1,0 +1,216 @@
+//! The Atlassian Document Format: the nodes that we use of it, and a document that never grows beyond its limit.
+//!
+//! Text is only ever put into text nodes, where nothing of it is syntax. Marks are strong and, for addresses of our own
+//! making, link. Sources: <https://developer.atlassian.com/cloud/jira/platform/apis/document/structure/> and the JSON schema of
+//! `@atlaskit/adf-schema`.
+
+use serde_json::{Value, json};
+
+/// What every document has around its content, in characters.
+const FRAME: usize = 64;
+
+/// A document that is being written. Once something did not fit, nothing more is taken: what is left out is the end, never
+/// something in the middle.
+pub(super) struct Page {
+    nodes: Vec<Value>,
+    left: usize,
+    is_full: bool,
+    in_list: bool,
+}
+
+impl Page {
+    /// An empty one that never gets longer than this, as JSON, in UTF-16 units.
+    pub(super) fn new(most_units: usize) -> Self {
+        Self {
+            nodes: Vec::new(),
+            left: most_units.saturating_sub(FRAME),
+            is_full: false,
+            in_list: false,
+        }
+    }
+
+    /// The same page, with so much kept free for what stands at its end.
+    pub(super) fn with_room_for(mut self, units: usize) -> Self {
+        self.left = self.left.saturating_sub(units);
+        self
+    }
+
+    /// Adds all of these, or, where they do not fit, none, and nothing after them.
+    pub(super) fn push(&mut self, nodes: impl IntoIterator<Item = Value>) {
+        let nodes: Vec<Value> = nodes.into_iter().collect();
+        if self.takes(nodes.iter().map(units).sum()) {
+            self.in_list = false;
+            self.nodes.extend(nodes);
+        }
+    }
+
+    /// Adds a bullet: to the list above it, if there is one.
+    pub(super) fn bullet(&mut self, content: Vec<Value>) {
+        let item = list_item(content);
+        if !self.in_list {
+            self.push([bullets(vec![item])]);
+            self.in_list = !self.is_full;
+        } else if self.takes(units(&item))
+            && let Some(list) = self.nodes.last_mut()
+            && let Some(items) = list.get_mut("content").and_then(Value::as_array_mut)
+        {
+            items.push(item);
+        }
+    }
+
+    /// Whether something was left out.
+    pub(super) const fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// The document, with these at its end, for which room was left. A heading with nothing below it goes.
+    pub(super) fn end(mut self, last: Vec<Value>) -> Value {
+        while self.nodes.last().is_some_and(is_heading) {
+            self.nodes.pop();
+        }
+        self.nodes.extend(last);
+        json!({ "version": 1, "type": "doc", "content": self.nodes })
+    }
+
+    fn takes(&mut self, units: usize) -> bool {
+        self.is_full |= units > self.left;
+        if !self.is_full {
+            self.left -= units;
+        }
+        !self.is_full
+    }
+}
+
+fn is_heading(node: &Value) -> bool {
+    node.get("type").and_then(Value::as_str) == Some("heading")
+}
+
+/// Length as JSON, the comma that follows included. Jira counts as Java does: a letter beyond the first plane is two.
+pub(super) fn units(node: &Value) -> usize {
+    node.to_string().encode_utf16().count() + 1
+}
+
+/// Text; none where there is none, for an empty text node is refused.
+pub(super) fn text(text: &str) -> Option<Value> {
+    (!text.is_empty()).then(|| json!({ "type": "text", "text": text }))
+}
+
+/// Text that stands out.
+pub(super) fn strong(text: &str) -> Option<Value> {
+    marked(text, &json!({ "type": "strong" }))
+}
+
+/// A link of our own making.
+pub(super) fn link(text: &str, address: &str) -> Option<Value> {
+    marked(
+        text,
+        &json!({ "type": "link", "attrs": { "href": address } }),
+    )
+}
+
+fn marked(text: &str, mark: &Value) -> Option<Value> {
+    (!text.is_empty()).then(|| json!({ "type": "text", "text": text, "marks": [mark] }))
+}
+
+/// A paragraph.
+pub(super) fn paragraph(inline: impl IntoIterator<Item = Option<Value>>) -> Value {
+    let inline: Vec<Value> = inline.into_iter().flatten().collect();
+    json!({ "type": "paragraph", "content": inline })
+}
+
+/// A heading of the second level.
+pub(super) fn heading(text: &str) -> Value {
+    json!({ "type": "heading", "attrs": { "level": 2 }, "content": [{ "type": "text", "text": text }] })
+}
+
+/// What must not be missed.
+pub(super) fn warning(line: &str) -> Value {
+    json!({ "type": "panel", "attrs": { "panelType": "warning" }, "content": [paragraph([text(line)])] })
+}
+
+/// A bullet.
+pub(super) fn list_item(content: Vec<Value>) -> Value {
+    json!({ "type": "listItem", "content": content })
+}
+
+/// Bullets.
+pub(super) fn bullets(items: Vec<Value>) -> Value {
+    json!({ "type": "bulletList", "content": items })
+}
+
+/// Something to do, with a box to tick. The id is unique in its document.
+pub(super) fn task(id: &str, words: &str) -> Value {
+    let item = json!({
+        "type": "taskItem", "attrs": { "localId": format!("{id}-item"), "state": "TODO" },
+        "content": [strong(words)],
+    });
+    json!({ "type": "taskList", "attrs": { "localId": id }, "content": [item] })
+}
+
+/// Lines to be pasted.
+pub(super) fn code(lines: &[String]) -> Value {
+    json!({
+        "type": "codeBlock", "attrs": { "language": "shell" },
+        "content": [{ "type": "text", "text": lines.join("\n") }],
+    })
+}
+
+/// Names and values, two columns.
+pub(super) fn table<'a>(rows: impl IntoIterator<Item = (&'a str, &'a str)>) -> Value {
+    let rows: Vec<Value> = rows
+        .into_iter()
+        .map(|(name, value)| {
+            json!({ "type": "tableRow", "content": [
+                { "type": "tableHeader", "attrs": {}, "content": [paragraph([text(name)])] },
+                { "type": "tableCell", "attrs": {}, "content": [paragraph([text(value)])] },
+            ] })
+        })
+        .collect();
+    json!({ "type": "table", "attrs": { "isNumberColumnEnabled": false, "layout": "default" }, "content": rows })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_keeps_its_limit_and_leaves_out_its_end_only() {
+        for most in [150, 400, 1_000, 4_000] {
+            let mut page = Page::new(most);
+            for number in 0..40 {
+                page.push([heading("One")]);
+                page.push([paragraph([text(&format!("{number} 👾"))])]);
+                page.bullet(vec![paragraph([text("a")])]);
+                page.bullet(vec![paragraph([text(&"b\"".repeat(number))])]);
+            }
+            page.push([paragraph([text("z")])]);
+            let is_full = page.is_full();
+            let document = page.end(Vec::new());
+            assert!(units(&document) <= most + 1, "{document}");
+            assert!(!is_heading(
+                document["content"]
+                    .as_array()
+                    .unwrap()
+                    .last()
+                    .unwrap_or(&json!({}))
+            ));
+            assert_eq!(is_full, !document.to_string().contains("\"z\""));
+        }
+    }
+
+    #[test]
+    fn bullets_in_a_row_are_one_list() {
+        let mut page = Page::new(10_000);
+        page.bullet(vec![paragraph([text("a")])]);
+        page.bullet(vec![paragraph([text("b")])]);
+        page.push([paragraph([text("c")])]);
+        page.bullet(vec![paragraph([text("d")])]);
+        let kinds: Vec<_> = page.end(Vec::new())["content"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|node| node["content"].as_array().unwrap().len())
+            .collect();
+        assert_eq!(kinds, [2, 1, 1]);
+    }
+}

@@ -1,0 +1,215 @@
+//! The calls of Jira's interface that we make, and what its answers say.
+
+use nightshift_engine::Verdict;
+use nightshift_pipeline::DeliveryError;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::super::rest::{Call, Rest, Vendor, list, text};
+use super::page::{PROPERTY, verdict_label};
+
+/// Comments of a page.
+const COMMENTS: u64 = 50;
+/// Most pages of comments: an issue has at most 5,000 of them ("Issue limits").
+const MOST_PAGES: u64 = 100;
+
+/// Jira's ways.
+pub(super) static JIRA: Vendor = Vendor {
+    headers: &[],
+    secret: "token",
+    hint,
+    words,
+    limited: |_, _| None,
+    limited_by: |_| None,
+};
+
+/// What somebody can do about an answer.
+fn hint(status: u16) -> &'static str {
+    match status {
+        300..=399 => " (redirects are not followed: set `url` to the site's own address)",
+        400 => {
+            " (see which field it names: `project`, `issue_type`, `priorities`, or what it requires in `fields`)"
+        }
+        401 => {
+            " (it does not take the token: an API token wants `email` beside it, and ends after a year at most)"
+        }
+        403 => {
+            " (the user may not: it needs Browse projects, Create issues, Edit issues, Add comments and Transition issues)"
+        }
+        404 => {
+            " (no such site, project or issue for this user: see `url`, `project`, and whether the issue was deleted)"
+        }
+        413 | 422 => " (the issue does not fit this project)",
+        _ => "",
+    }
+}
+
+/// `{"errorMessages": ["…"], "errors": {"field": "…"}}`.
+fn words(body: &Value) -> Option<String> {
+    let said = list(body, "/errorMessages")
+        .iter()
+        .filter_map(Value::as_str);
+    let fields = body.get("errors")?.as_object()?;
+    let fields = fields
+        .iter()
+        .map(|(name, what)| format!("{name}: {}", what.as_str().unwrap_or_default()));
+    Some(
+        said.map(str::to_owned)
+            .chain(fields)
+            .collect::<Vec<_>>()
+            .join("; "),
+    )
+}
+
+/// The oldest issue of this project with this label; both hold nothing that JQL would read as syntax.
+pub(super) async fn search(
+    rest: &Rest,
+    project: &str,
+    label: &str,
+) -> Result<Option<String>, DeliveryError> {
+    let jql = format!("project = \"{project}\" AND labels = \"{label}\" ORDER BY created ASC");
+    let query = [
+        ("jql", jql.as_str()),
+        ("fields", "labels"),
+        ("maxResults", "10"),
+    ];
+    let path = ["rest", "api", "3", "search", "jql"];
+    let found = rest.call(Call::get(&path, &query)).await?;
+    let carries = |issue: &&Value| {
+        list(issue, "/fields/labels")
+            .iter()
+            .any(|own| own.as_str() == Some(label))
+    };
+    let issue = list(&found, "/issues").iter().find(carries);
+    Ok(issue
+        .and_then(|issue| text(issue, "/key"))
+        .map(str::to_owned))
+}
+
+/// Makes an issue.
+pub(super) async fn create(rest: &Rest, issue: &Value) -> Result<String, DeliveryError> {
+    let path = ["rest", "api", "3", "issue"];
+    let made = rest.call(Call::add(&path, issue)).await?;
+    let key = text(&made, "/key").map(str::to_owned);
+    key.ok_or_else(|| DeliveryError::Unclear {
+        what: format!(
+            "{} made an issue and does not say which",
+            rest.caller.host()
+        ),
+    })
+}
+
+/// What an issue tells already.
+pub(super) struct Told {
+    texts: Vec<String>,
+    /// Whether it is done.
+    pub(super) is_done: bool,
+}
+
+impl Told {
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.texts.iter().any(|text| text == key)
+    }
+}
+
+/// Reads an issue and its comments. Neither lags behind as the search does.
+pub(super) async fn told(rest: &Rest, key: &str) -> Result<Told, DeliveryError> {
+    let path = ["rest", "api", "3", "issue", key];
+    let query = [("fields", "status"), ("properties", PROPERTY)];
+    let issue = rest.call(Call::get(&path, &query)).await?;
+    let category = text(&issue, "/fields/status/statusCategory/key");
+    let property = text(&issue, &format!("/properties/{PROPERTY}/told"));
+    let mut told = Told {
+        texts: property.map(str::to_owned).into_iter().collect(),
+        is_done: category == Some("done"),
+    };
+    let path = ["rest", "api", "3", "issue", key, "comment"];
+    for page in 0..MOST_PAGES {
+        let (start, most) = ((page * COMMENTS).to_string(), COMMENTS.to_string());
+        let query = [
+            ("startAt", start.as_str()),
+            ("maxResults", &most),
+            ("orderBy", "-created"),
+        ];
+        let comments = rest.call(Call::get(&path, &query)).await?;
+        let items = list(&comments, "/comments");
+        for comment in items {
+            collect(comment.get("body"), &mut told.texts);
+        }
+        let total = comments.get("total").and_then(Value::as_u64).unwrap_or(0);
+        if items.is_empty() || (page + 1) * COMMENTS >= total {
+            break;
+        }
+    }
+    Ok(told)
+}
+
+/// The last paragraph of a document: where our keys stand.
+fn collect(document: Option<&Value>, texts: &mut Vec<String>) {
+    let last = document.map(|document| list(document, "/content"));
+    let Some(last) = last.and_then(<[Value]>::last) else {
+        return;
+    };
+    texts.extend(text(last, "/content/0/text").map(str::to_owned));
+}
+
+/// Adds a comment.
+pub(super) async fn add_comment(
+    rest: &Rest,
+    key: &str,
+    document: &Value,
+) -> Result<(), DeliveryError> {
+    let path = ["rest", "api", "3", "issue", key, "comment"];
+    let body = json!({ "body": document });
+    rest.call(Call::add(&path, &body)).await.map(|_| ())
+}
+
+/// Makes the verdict the only one among the labels.
+pub(super) async fn set_verdict(
+    rest: &Rest,
+    key: &str,
+    verdict: Verdict,
+) -> Result<(), DeliveryError> {
+    let mut changes: Vec<Value> = Verdict::ALL
+        .into_iter()
+        .filter(|other| *other != verdict)
+        .map(|other| json!({ "remove": verdict_label(other) }))
+        .collect();
+    changes.push(json!({ "add": verdict_label(verdict) }));
+    let path = ["rest", "api", "3", "issue", key];
+    let body = json!({ "update": { "labels": changes } });
+    let call = Call::set(Method::PUT, &path, &body);
+    rest.call(call).await.map(|_| ())
+}
+
+/// Moves an issue as this transition does, named by itself or by where it leads.
+pub(super) async fn transition(rest: &Rest, key: &str, wanted: &str) -> Result<(), DeliveryError> {
+    let path = ["rest", "api", "3", "issue", key, "transitions"];
+    let found = rest.call(Call::get(&path, &[])).await?;
+    let transitions = list(&found, "/transitions");
+    let is_it = |one: &&Value| {
+        ["/name", "/to/name"]
+            .into_iter()
+            .filter_map(|pointer| text(one, pointer))
+            .any(|name| name.eq_ignore_ascii_case(wanted))
+    };
+    let id = transitions
+        .iter()
+        .find(is_it)
+        .and_then(|one| text(one, "/id"));
+    let Some(id) = id else {
+        let names: Vec<_> = transitions
+            .iter()
+            .filter_map(|one| text(one, "/name"))
+            .collect();
+        return Err(DeliveryError::Never {
+            what: format!(
+                "the issue {key} has no transition {wanted:?} from where it stands: set `done_transition` to one of {names:?}, \
+                 or give the user Transition issues"
+            ),
+        });
+    };
+    let body = json!({ "transition": { "id": id } });
+    let call = Call::set(Method::POST, &path, &body);
+    rest.call(call).await.map(|_| ())
+}

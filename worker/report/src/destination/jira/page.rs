@@ -1,0 +1,214 @@
+//! An issue and its comments as Jira takes them, made of the report.
+
+use nightshift_alert::text::single_line;
+use nightshift_pipeline::{DeliveryError, Report, Showing};
+use serde_json::{Value, json};
+
+use super::super::{mark, ticket};
+use super::adf::{self, Page};
+use super::config::JiraConfig;
+use crate::document::{Block, Section};
+use crate::line::Line;
+
+/// Longest summary, in characters ("The summary is invalid because it … 255 characters or less").
+pub(super) const SUMMARY: usize = 255;
+/// Longest description and comment: Jira's limit on text fields, `jira.text.field.character.limit`, 32,767. It does not say
+/// whether it counts a document's text or its JSON; its JSON is longer, so that is what is counted here.
+pub(super) const DOCUMENT: usize = 32_767;
+/// Longest label, in characters ("Labels" of the issue field limits).
+pub(super) const LABEL: usize = 255;
+/// The label of all issues of ours.
+pub(super) const OURS: &str = "ai-triage";
+/// The property of an issue that keeps what it told when it was made. Nobody edits it by accident.
+pub(super) const PROPERTY: &str = "nightshift";
+
+/// What makes an issue (`POST /rest/api/3/issue`).
+pub(super) fn issue(showing: &Showing, config: &JiraConfig) -> Result<Value, DeliveryError> {
+    let report = &showing.report;
+    let document = ticket::read(report, config.language);
+    let summary = single_line(document.header.as_str());
+    let mut fields = config.fields.clone();
+    let mut set = |name: &str, value: Value| fields.insert(name.to_owned(), value);
+    set("project", json!({ "key": config.project }));
+    set("issuetype", json!({ "name": config.issue_type }));
+    set("summary", json!(ticket::bounded(summary.trim(), SUMMARY)));
+    set("labels", json!(labels(report, config)?));
+    let mut page = Page::new(DOCUMENT);
+    page.push(addresses(report, config));
+    set(
+        "description",
+        written(page, &document.sections, report, config, None),
+    );
+    if let Some(priority) = config.priorities.get(&report.assessed_severity) {
+        set("priority", json!({ "name": priority }));
+    }
+    let told = json!({ "told": mark::told(report)? });
+    Ok(json!({ "fields": fields, "properties": [{ "key": PROPERTY, "value": told }] }))
+}
+
+/// A comment on what came later.
+pub(super) fn comment(showing: &Showing, config: &JiraConfig) -> Result<Value, DeliveryError> {
+    let report = &showing.report;
+    let document = ticket::read(report, config.language);
+    let change = ticket::change(showing, config.language);
+    let mut page = Page::new(DOCUMENT);
+    page.push([
+        adf::paragraph([adf::strong(document.header.as_str())]),
+        adf::paragraph([adf::text(change.as_str())]),
+    ]);
+    page.push(addresses(report, config));
+    let sections = document
+        .sections
+        .iter()
+        .filter(|one| ticket::is_pressing(one));
+    let key = mark::told(report)?;
+    Ok(written(page, sections, report, config, Some(&key)))
+}
+
+/// The comment that people are done with it.
+pub(super) fn closing(line: &Line, key: &str) -> Value {
+    let mut page = Page::new(DOCUMENT);
+    page.push([adf::paragraph([adf::text(line.as_str())])]);
+    page.end(vec![adf::paragraph([adf::text(key)])])
+}
+
+/// Ours, the verdict, the account, and the one by which the issue is found. No other one of ours can begin as that does.
+fn labels(report: &Report, config: &JiraConfig) -> Result<Vec<String>, DeliveryError> {
+    let mut labels = vec![
+        mark::label(report)?,
+        OURS.to_owned(),
+        verdict_label(report.verdict),
+    ];
+    if let Some(account) = &report.alert.account {
+        let harmless: String = account
+            .chars()
+            .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+            .take(100)
+            .collect();
+        labels.push(format!("account-{harmless}"));
+    }
+    labels.extend(config.labels.iter().cloned());
+    Ok(labels)
+}
+
+/// `true-positive`.
+pub(super) fn verdict_label(verdict: nightshift_engine::Verdict) -> String {
+    verdict.as_str().replace('_', "-")
+}
+
+fn addresses(report: &Report, config: &JiraConfig) -> Option<Value> {
+    let addresses = ticket::addresses(report, &config.links, config.language);
+    let mut inline = Vec::new();
+    for (name, address) in &addresses {
+        if !inline.is_empty() {
+            inline.push(adf::text(" · "));
+        }
+        inline.push(adf::link(name, address));
+    }
+    (!inline.is_empty()).then(|| adf::paragraph(inline))
+}
+
+/// Writes sections until the page is full, and says so where it is.
+fn written<'a>(
+    page: Page,
+    sections: impl IntoIterator<Item = &'a Section>,
+    report: &Report,
+    config: &JiraConfig,
+    key: Option<&str>,
+) -> Value {
+    let shortened = ticket::shortened(report, config.language);
+    let end = adf::paragraph([adf::strong(shortened.as_str())]);
+    let key: Vec<Value> = key
+        .map(|key| adf::paragraph([adf::text(key)]))
+        .into_iter()
+        .collect();
+    let reserved: usize = key.iter().chain([&end]).map(adf::units).sum();
+    let mut page = page.with_room_for(reserved);
+    for section in sections {
+        page.push([adf::heading(section.heading)]);
+        write(&section.blocks, config, &mut page);
+    }
+    let mut last: Vec<Value> = page.is_full().then_some(end).into_iter().collect();
+    last.extend(key);
+    page.end(last)
+}
+
+fn write(blocks: &[Block], config: &JiraConfig, page: &mut Page) {
+    let mut rest = blocks;
+    while let Some((block, after)) = rest.split_first() {
+        let below = after
+            .iter()
+            .take_while(|block| matches!(block, Block::Below(_) | Block::Command(..)))
+            .count();
+        let (below, after) = after.split_at(below);
+        rest = after;
+        match block {
+            Block::Item(line) => {
+                let mut content = vec![adf::paragraph([adf::text(line.as_str())])];
+                content.extend(details(below));
+                page.bullet(content);
+            }
+            // A command without its side effect and how to undo it is none: all of an action fits, or nothing of it.
+            Block::Numbered(number, line) => {
+                let words = format!("{number}. {}", line.as_str());
+                let id = format!("nightshift-action-{number}");
+                page.push(std::iter::once(adf::task(&id, &words)).chain(details(below)));
+            }
+            other => {
+                page.push(plain(other, config));
+                page.push(details(below));
+            }
+        }
+    }
+}
+
+fn plain(block: &Block, config: &JiraConfig) -> Option<Value> {
+    match block {
+        Block::Text(line) => Some(adf::paragraph([adf::text(line.as_str())])),
+        Block::Warning(line) => {
+            let warning = config.language.of("Warning: ", "警告: ");
+            Some(adf::warning(&format!("{warning}{}", line.as_str())))
+        }
+        Block::Labelled(label, line) => {
+            let colon = if label.ends_with(['?', '？']) {
+                " "
+            } else {
+                ": "
+            };
+            Some(adf::paragraph([
+                adf::strong(&format!("{label}{colon}")),
+                adf::text(line.as_str()),
+            ]))
+        }
+        Block::Facts(facts) if facts.is_empty() => None,
+        Block::Facts(facts) => Some(adf::table(
+            facts.iter().map(|(name, line)| (*name, line.as_str())),
+        )),
+        Block::Item(_) | Block::Numbered(..) | Block::Below(_) | Block::Command(..) => None,
+    }
+}
+
+/// What stands below a bullet: lines as bullets, commands as code.
+fn details(blocks: &[Block]) -> Vec<Value> {
+    let mut nodes: Vec<Value> = Vec::new();
+    let mut lines = Vec::new();
+    for block in blocks {
+        match block {
+            Block::Below(line) => lines.push(adf::list_item(vec![adf::paragraph([adf::text(
+                line.as_str(),
+            )])])),
+            Block::Command(label, commands) => {
+                if !lines.is_empty() {
+                    nodes.push(adf::bullets(std::mem::take(&mut lines)));
+                }
+                nodes.push(adf::paragraph([adf::text(label)]));
+                nodes.push(adf::code(commands));
+            }
+            _ => {}
+        }
+    }
+    if !lines.is_empty() {
+        nodes.push(adf::bullets(lines));
+    }
+    nodes
+}

@@ -1,0 +1,210 @@
+//! Issues in a site on this machine: made once whatever is lost, told each thing once, and what refusals mean.
+
+mod looks;
+mod with_adf_schema;
+
+use nightshift_pipeline::{ActKind, DeliveryError};
+use serde_json::json;
+
+use super::super::fake::{Fake, Fault};
+use super::super::inert::{has_no_secret, links};
+use super::super::trial::{
+    self, Kill, Standing, Ticket, Tickets as _, Trial, acted, again, case, refusal, secret,
+};
+use super::world::Site;
+use super::*;
+use crate::Language;
+
+/// Atlassian says seconds to minutes.
+const LAG: u64 = 120;
+
+fn config(url: &str) -> JiraConfig {
+    JiraConfig {
+        name: "tickets".into(),
+        url: url.into(),
+        email: Some("maria@example.com".into()),
+        project: "SEC".into(),
+        done_transition: Some("done".into()),
+        links: links(),
+        ..JiraConfig::default()
+    }
+}
+
+fn to(config: JiraConfig) -> JiraDestination {
+    JiraDestination::new(config, secret("hush"), Arc::new(Standing)).unwrap()
+}
+
+async fn site(lag: u64) -> (Fake<Site>, JiraDestination) {
+    let fake = Fake::start(Site::new(lag)).await;
+    let to = to(config(&fake.url));
+    (fake, to)
+}
+
+fn tickets(fake: &Fake<Site>, case: &str) -> Vec<Ticket> {
+    fake.with(|site| site.of(case))
+}
+
+#[tokio::test]
+async fn f26_f27_500_lost_replies_and_a_search_that_lags_make_no_issue_twice() {
+    let (fake, to) = site(LAG).await;
+    trial::lose_replies(&fake, &to).await;
+    assert_eq!(fake.with(|site| site.issues.len()), 500);
+}
+
+#[tokio::test]
+async fn f26_killed_at_every_boundary_there_is_one_issue() {
+    let (fake, to) = site(LAG).await;
+    trial::kill_everywhere(&fake, &to).await;
+}
+
+#[tokio::test]
+async fn f27_after_a_lost_reply_the_label_is_looked_up_at_growing_intervals() {
+    let (fake, to) = site(LAG).await;
+    let first = case("k3f9-lags-lags");
+    fake.breaks([Fault::Done]);
+    let mut trial = Trial::default();
+    assert!(trial.show(&fake, &to, &first, Kill::Never).await.unwrap());
+    assert_eq!(trial.remote_id.as_deref(), Some("SEC-1"));
+    assert!(
+        fake.with(|site| site.searches) < 12,
+        "not more often than needed"
+    );
+    // It was not done: the same waits out the lag, and makes it then.
+    let second = case("k3f9-gone-gone");
+    fake.breaks([Fault::NotDone]);
+    let began = fake.now();
+    let mut trial = Trial::default();
+    assert!(trial.show(&fake, &to, &second, Kill::Never).await.unwrap());
+    assert!(fake.now() - began >= SETTLE.as_secs());
+    assert_eq!(trial.remote_id.as_deref(), Some("SEC-2"));
+}
+
+#[tokio::test]
+async fn a_later_triage_comments_and_moves_the_label_and_the_end_is_told_and_done() {
+    let (fake, to) = site(0).await;
+    let first = case("k3f9-more-more");
+    let mut trial = Trial::default();
+    trial.show(&fake, &to, &first, Kill::Never).await.unwrap();
+    let counted = acted(&first, ActKind::Agreed);
+    fake.asks();
+    trial.show(&fake, &to, &counted, Kill::Never).await.unwrap();
+    assert!(fake.asks().is_empty(), "who is told once needs no counts");
+    let second = again(&first);
+    trial.show(&fake, &to, &second, Kill::Never).await.unwrap();
+    let labels = fake.with(|site| site.issues[0].fields["labels"].clone());
+    assert_eq!(
+        labels,
+        json!([
+            "nightshift-k3f9-more-more",
+            "ai-triage",
+            "account-production-project-12345",
+            "benign-true-positive"
+        ])
+    );
+    let closed = acted(&second, ActKind::Closed);
+    trial.show(&fake, &to, &closed, Kill::Never).await.unwrap();
+    trial.show(&fake, &to, &closed, Kill::Never).await.unwrap();
+    let [ticket] = tickets(&fake, "k3f9-more-more").try_into().unwrap();
+    assert!(!ticket.is_open);
+    let [run, end] = &ticket.comments[..] else {
+        panic!("{ticket:?}");
+    };
+    assert!(
+        run.contains("Triage 2: Benign true positive · Low. Before: True positive · Critical.")
+    );
+    assert!(end.contains("Closed by maria: known"), "{end}");
+}
+
+#[tokio::test]
+async fn what_is_never_taken_says_what_to_mend() {
+    let (fake, to) = site(0).await;
+    let mut said = Vec::new();
+    fake.with(|site| site.priorities = vec!["P1"]);
+    said.push(refusal(&fake, &to).await);
+    fake.with(|site| site.may_browse = false);
+    said.push(refusal(&fake, &to).await);
+    let other = super::tests::to(JiraConfig {
+        email: None,
+        ..config(&fake.url)
+    });
+    said.push(refusal(&fake, &other).await);
+    let elsewhere = super::tests::to(JiraConfig {
+        url: format!("{}/jira", fake.url),
+        ..config(&fake.url)
+    });
+    said.push(refusal(&fake, &elsewhere).await);
+    insta::assert_snapshot!(said.join("\n"), @r#"
+    127.0.0.1 answered 400 Bad Request (see which field it names: `project`, `issue_type`, `priorities`, or what it requires in `fields`): priority: Specify the Priority (name) in string format
+    127.0.0.1 answered 403 Forbidden (the user may not: it needs Browse projects, Create issues, Edit issues, Add comments and Transition issues): Forbidden
+    127.0.0.1 answered 401 Unauthorized (it does not take the token: an API token wants `email` beside it, and ends after a year at most): "Client must be authenticated to access this resource."
+    127.0.0.1 answered 404 Not Found (no such site, project or issue for this user: see `url`, `project`, and whether the issue was deleted): "no such page"
+    "#);
+}
+
+#[tokio::test]
+async fn a_transition_that_is_not_there_and_an_issue_that_is_gone_are_said() {
+    let (fake, to) = site(0).await;
+    fake.with(|site| site.may_transition = false);
+    let first = case("k3f9-stay-stay");
+    let mut trial = Trial::default();
+    trial.show(&fake, &to, &first, Kill::Never).await.unwrap();
+    let closed = acted(&first, ActKind::Closed);
+    let stuck = trial
+        .show(&fake, &to, &closed, Kill::Never)
+        .await
+        .unwrap_err();
+    trial.remote_id = Some("SEC-99".into());
+    let gone = trial
+        .show(&fake, &to, &again(&first), Kill::Never)
+        .await
+        .unwrap_err();
+    insta::assert_snapshot!(format!("{stuck}\n{gone}"), @r#"
+    the issue SEC-1 has no transition "done" from where it stands: set `done_transition` to one of [], or give the user Transition issues
+    127.0.0.1 answered 404 Not Found (no such site, project or issue for this user: see `url`, `project`, and whether the issue was deleted): Issue does not exist or you do not have permission to see it.
+    "#);
+}
+
+#[tokio::test]
+async fn who_is_busy_is_left_alone_for_as_long_as_it_says() {
+    let (fake, to) = site(0).await;
+    for (fault, wanted) in [(Fault::Busy, Some(7)), (Fault::Down, None)] {
+        fake.breaks([fault]);
+        let error = to.deliver(&case("k3f9-busy-busy")).await.unwrap_err();
+        let DeliveryError::Later { after_secs, .. } = error else {
+            panic!("{error:?}");
+        };
+        assert_eq!(after_secs, wanted);
+    }
+    fake.breaks([Fault::Gateway]);
+    let error = to.deliver(&case("k3f9-busy-busy")).await.unwrap_err();
+    assert!(matches!(error, DeliveryError::Unclear { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_page_of_comments_is_not_all_of_them() {
+    let (fake, to) = site(0).await;
+    let first = case("k3f9-talk-talk");
+    let second = again(&first);
+    let mut trial = Trial::default();
+    trial.show(&fake, &to, &first, Kill::Never).await.unwrap();
+    trial
+        .show(&fake, &to, &second, Kill::BeforeMark)
+        .await
+        .unwrap();
+    fake.with(|site| {
+        let talk = adf::paragraph([adf::text("I see")]);
+        let comments = &mut site.issues[0].comments;
+        comments
+            .extend((0..120).map(|_| json!({ "type": "doc", "version": 1, "content": [talk] })));
+    });
+    trial.show(&fake, &to, &second, Kill::Never).await.unwrap();
+    assert_eq!(fake.with(|site| site.issues[0].comments.len()), 121);
+}
+
+#[test]
+fn a21_the_token_is_shown_nowhere() {
+    let to = to(config("http://127.0.0.1:1"));
+    has_no_secret(&format!("{to:?}"));
+    has_no_secret(&to.preview(&case("k3f9-x2mq-7d1w")).to_string());
+    assert_eq!(Language::default(), to.config.language);
+}

@@ -1,0 +1,297 @@
+//! A site of Jira Cloud, for the tests: it refuses what Jira refuses, keeps what it is told, and its search lags behind.
+
+use serde_json::{Value, json};
+
+use super::super::fake::{Ask, Say, World};
+use super::super::trial::{Ticket, Tickets};
+use super::page::{DOCUMENT, LABEL, SUMMARY};
+use super::schema;
+
+/// `maria@example.com:hush`.
+const AUTHORISATION: &str = "Basic bWFyaWFAZXhhbXBsZS5jb206aHVzaA==";
+
+pub(super) struct Issue {
+    pub(super) key: String,
+    pub(super) fields: Value,
+    properties: Value,
+    at: u64,
+    pub(super) comments: Vec<Value>,
+    is_done: bool,
+}
+
+/// What the site is like.
+pub(super) struct Site {
+    pub(super) issues: Vec<Issue>,
+    pub(super) lag: u64,
+    pub(super) priorities: Vec<&'static str>,
+    pub(super) may_browse: bool,
+    pub(super) may_transition: bool,
+    /// Searches that were made.
+    pub(super) searches: u64,
+}
+
+impl Site {
+    pub(super) fn new(lag: u64) -> Self {
+        Self {
+            issues: Vec::new(),
+            lag,
+            priorities: vec!["Highest", "High", "Medium", "Low", "Lowest"],
+            may_browse: true,
+            may_transition: true,
+            searches: 0,
+        }
+    }
+
+    fn issue(&mut self, key: &str) -> Option<&mut Issue> {
+        self.issues.iter_mut().find(|issue| issue.key == key)
+    }
+
+    fn search(&mut self, ask: &Ask, now: u64) -> Say {
+        self.searches += 1;
+        let jql = ask.q("jql");
+        let quoted: Vec<&str> = jql.split('"').collect();
+        let [head, project, middle, label, tail] = quoted[..] else {
+            return refused(&format!("Error in the JQL Query: {jql}"));
+        };
+        let form = (head, middle, tail);
+        assert_eq!(
+            form,
+            ("project = ", " AND labels = ", " ORDER BY created ASC")
+        );
+        if project != "SEC" {
+            return refused(&format!(
+                "The value '{project}' does not exist for the field 'project'."
+            ));
+        }
+        let found: Vec<Value> = self
+            .issues
+            .iter()
+            .filter(|issue| issue.at + self.lag <= now && has_label(issue, label))
+            .map(|issue| {
+                let mut found = json!({ "id": "1", "key": issue.key });
+                // Without `fields` there are none.
+                if ask.q("fields").split(',').any(|field| field == "labels") {
+                    found["fields"] = json!({ "labels": issue.fields["labels"] });
+                }
+                found
+            })
+            .collect();
+        Say::of(200, json!({ "issues": found, "isLast": true }))
+    }
+
+    fn create(&mut self, body: &Value, now: u64) -> Say {
+        if let Err((field, what)) = self.check(body) {
+            return Say::of(
+                400,
+                json!({ "errorMessages": [], "errors": { field: what } }),
+            );
+        }
+        let key = format!("SEC-{}", self.issues.len() + 1);
+        let properties = body["properties"].as_array().cloned().unwrap_or_default();
+        self.issues.push(Issue {
+            key: key.clone(),
+            fields: body["fields"].clone(),
+            properties: properties
+                .iter()
+                .map(|one| {
+                    (
+                        one["key"].as_str().unwrap().to_owned(),
+                        one["value"].clone(),
+                    )
+                })
+                .collect::<serde_json::Map<_, _>>()
+                .into(),
+            at: now,
+            comments: Vec::new(),
+            is_done: false,
+        });
+        Say::of(201, json!({ "id": "10000", "key": key, "self": "x" }))
+    }
+
+    fn check(&self, body: &Value) -> Result<(), (&'static str, String)> {
+        let fields = body["fields"].as_object().unwrap();
+        let known = [
+            "project",
+            "issuetype",
+            "summary",
+            "description",
+            "labels",
+            "priority",
+        ];
+        for name in fields.keys() {
+            if !known.contains(&name.as_str()) {
+                let what = format!(
+                    "Field '{name}' cannot be set. It is not on the appropriate screen, or unknown."
+                );
+                return Err(("customfield", what));
+            }
+        }
+        if fields["project"] != json!({ "key": "SEC" }) {
+            return Err(("project", "valid project is required".into()));
+        }
+        if fields["issuetype"] != json!({ "name": "Task" }) {
+            return Err(("issuetype", "The issue type selected is invalid.".into()));
+        }
+        let summary = fields["summary"].as_str().unwrap();
+        if summary.is_empty() || summary.encode_utf16().count() > SUMMARY {
+            return Err((
+                "summary",
+                "Summary must be less than 255 characters.".into(),
+            ));
+        }
+        if summary.contains(['\n', '\r']) {
+            let what = "The summary is invalid because it contains newline characters.";
+            return Err(("summary", what.into()));
+        }
+        for label in fields["labels"].as_array().unwrap() {
+            let label = label.as_str().unwrap();
+            if label.contains(char::is_whitespace) || label.chars().count() > LABEL {
+                return Err((
+                    "labels",
+                    format!("The label '{label}' contains spaces which is invalid."),
+                ));
+            }
+        }
+        if let Some(priority) = fields.get("priority")
+            && !self.priorities.iter().any(|name| priority["name"] == *name)
+        {
+            return Err((
+                "priority",
+                "Specify the Priority (name) in string format".into(),
+            ));
+        }
+        check_document(&fields["description"]).map_err(|what| ("description", what))
+    }
+}
+
+fn check_document(document: &Value) -> Result<(), String> {
+    if document.to_string().encode_utf16().count() > DOCUMENT {
+        let limit =
+            "The entered text is too long. It exceeds the allowed limit of 32,767 characters.";
+        return Err(limit.into());
+    }
+    schema::check(document)
+        .map_err(|what| format!("Operation value must be an Atlassian Document: {what}"))
+}
+
+fn has_label(issue: &Issue, label: &str) -> bool {
+    let labels = issue.fields["labels"].as_array().unwrap();
+    labels.iter().any(|own| own == label)
+}
+
+fn refused(what: &str) -> Say {
+    Say::of(400, json!({ "errorMessages": [what], "errors": {} }))
+}
+
+fn gone() -> Say {
+    let what = "Issue does not exist or you do not have permission to see it.";
+    Say::of(404, json!({ "errorMessages": [what], "errors": {} }))
+}
+
+impl Issue {
+    fn answer(&mut self, ask: &Ask, rest: &[&str], may_transition: bool) -> Say {
+        match (ask.method.as_str(), rest) {
+            ("GET", []) => {
+                let category = if self.is_done { "done" } else { "new" };
+                let mut issue = json!({ "key": self.key, "fields": {
+                    "status": { "name": "x", "statusCategory": { "key": category } },
+                } });
+                if ask.q("properties") == "nightshift" {
+                    issue["properties"] = self.properties.clone();
+                }
+                Say::of(200, issue)
+            }
+            ("PUT", []) => {
+                let labels = self.fields["labels"].as_array_mut().unwrap();
+                for change in ask.body["update"]["labels"].as_array().unwrap() {
+                    labels.retain(|label| *label != change["remove"] && *label != change["add"]);
+                    labels.extend(change.get("add").cloned());
+                }
+                Say::of(204, Value::Null)
+            }
+            ("GET", ["comment"]) => {
+                assert_eq!(ask.q("orderBy"), "-created");
+                let number = |name: &str| ask.q(name).parse::<usize>().unwrap();
+                let newest = self.comments.iter().rev();
+                let page = newest
+                    .skip(number("startAt"))
+                    .take(number("maxResults").min(100));
+                let comments: Vec<Value> = page.map(|body| json!({ "body": body })).collect();
+                Say::of(
+                    200,
+                    json!({ "comments": comments, "total": self.comments.len() }),
+                )
+            }
+            ("POST", ["comment"]) => match check_document(&ask.body["body"]) {
+                Ok(()) => {
+                    self.comments.push(ask.body["body"].clone());
+                    Say::of(201, json!({ "id": "1" }))
+                }
+                Err(what) => refused(&what),
+            },
+            ("GET", ["transitions"]) if !may_transition => {
+                Say::of(200, json!({ "transitions": [] }))
+            }
+            ("GET", ["transitions"]) => Say::of(
+                200,
+                json!({ "transitions": [
+                { "id": "11", "name": "Start", "to": { "name": "In Progress" } },
+                { "id": "31", "name": "Finish", "to": { "name": "Done" } },
+            ] }),
+            ),
+            ("POST", ["transitions"]) if self.is_done => refused(
+                "It seems that you have tried to perform a workflow operation that is not valid.",
+            ),
+            ("POST", ["transitions"]) => {
+                assert_eq!(ask.body, json!({ "transition": { "id": "31" } }));
+                self.is_done = true;
+                Say::of(204, Value::Null)
+            }
+            _ => Say::of(405, json!({})),
+        }
+    }
+}
+
+impl World for Site {
+    fn answer(&mut self, ask: &Ask, now: u64) -> Say {
+        if ask.header("authorization") != AUTHORISATION {
+            return Say::of(
+                401,
+                json!("Client must be authenticated to access this resource."),
+            );
+        }
+        if ask.is_write() {
+            assert_eq!(ask.header("content-type"), "application/json");
+        }
+        let parts = ask.parts();
+        let Some(["rest", "api", "3"]) = parts.get(..3) else {
+            return Say::of(404, json!("no such page"));
+        };
+        let may_transition = self.may_transition;
+        match (ask.method.as_str(), &parts[3..]) {
+            ("GET", ["search", "jql"]) if !self.may_browse => {
+                Say::of(403, json!({ "errorMessages": ["Forbidden"], "errors": {} }))
+            }
+            ("GET", ["search", "jql"]) => self.search(ask, now),
+            ("POST", ["issue"]) => self.create(&ask.body, now),
+            (_, ["issue", key, rest @ ..]) => match self.issue(key) {
+                Some(issue) => issue.answer(ask, rest, may_transition),
+                None => gone(),
+            },
+            _ => Say::of(404, json!("no such page")),
+        }
+    }
+}
+
+impl Tickets for Site {
+    fn of(&self, case: &str) -> Vec<Ticket> {
+        let label = format!("nightshift-{case}");
+        let issues = self.issues.iter().filter(|issue| has_label(issue, &label));
+        issues
+            .map(|issue| Ticket {
+                comments: issue.comments.iter().map(Value::to_string).collect(),
+                is_open: !issue.is_done,
+            })
+            .collect()
+    }
+}

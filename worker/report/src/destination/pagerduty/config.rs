@@ -1,0 +1,78 @@
+//! Which service is paged, and how loud.
+
+use std::collections::BTreeMap;
+
+use nightshift_alert::Severity;
+use url::Url;
+
+use super::super::http::{Access, DestinationError};
+use super::super::policy::TicketPolicy;
+use crate::{Language, Links};
+
+/// Where events go, of the service region of the United States.
+const EVENTS: &str = "https://events.pagerduty.com";
+/// The severities of an event, as "Send an Alert Event" has them.
+pub(super) const SEVERITIES: [&str; 4] = ["critical", "error", "warning", "info"];
+
+/// An Events API v2 integration of a PagerDuty service.
+#[derive(Clone)]
+pub struct PagerDutyConfig {
+    /// Its name in configuration and metrics.
+    pub name: String,
+    /// `https://events.pagerduty.com`, or `https://events.eu.pagerduty.com`.
+    pub url: String,
+    /// How it is reached.
+    pub access: Access,
+    /// Severities of events by assessed severity: `critical`, `error`, `warning` or `info`.
+    pub severities: BTreeMap<Severity, String>,
+    /// Which reports page.
+    pub policy: TicketPolicy,
+    /// Language of our own words.
+    pub language: Language,
+    /// Where links lead.
+    pub links: Links,
+}
+
+impl Default for PagerDutyConfig {
+    fn default() -> Self {
+        let severities = [
+            (Severity::Critical, "critical"),
+            (Severity::High, "error"),
+            (Severity::Medium, "warning"),
+            (Severity::Low, "info"),
+            (Severity::Informational, "info"),
+        ];
+        Self {
+            name: String::new(),
+            url: EVENTS.into(),
+            access: Access::default(),
+            severities: severities
+                .into_iter()
+                .map(|(severity, name)| (severity, name.to_owned()))
+                .collect(),
+            policy: TicketPolicy::default(),
+            language: Language::default(),
+            links: Links::default(),
+        }
+    }
+}
+
+impl PagerDutyConfig {
+    /// The address that events are sent to, where all keys have values that can be.
+    ///
+    /// # Errors
+    ///
+    /// Names the key, what is wrong and what would fit.
+    pub fn check(&self) -> Result<Url, DestinationError> {
+        let mut url = self.access.check(&self.name, "url", &self.url)?;
+        let known = |name: &String| SEVERITIES.contains(&name.as_str());
+        if !self.severities.values().all(known) {
+            let problem = "holds one that is not critical, error, warning or info";
+            return Err(DestinationError::bad(&self.name, "severities", problem));
+        }
+        if let Ok(mut parts) = url.path_segments_mut() {
+            parts.pop_if_empty().extend(["v2", "enqueue"]);
+        }
+        Ok(url)
+    }
+}

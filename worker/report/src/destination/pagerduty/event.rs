@@ -1,0 +1,84 @@
+//! The event that pages, made of the report. All of it is plain text.
+
+use nightshift_alert::text::{plain, single_line};
+use nightshift_pipeline::{DeliveryError, Report};
+use serde_json::{Map, Value, json};
+
+use super::super::{case_id, outline, ticket};
+use super::config::PagerDutyConfig;
+use crate::document::Section;
+
+/// Longest `summary`, in characters.
+pub(super) const SUMMARY: usize = 1_024;
+/// Largest event, in bytes ("Events that are too large … 512 KB").
+pub(super) const EVENT_BYTES: usize = 512 * 1024;
+/// What the details have of that, in UTF-16 units: more than anybody reads on a phone.
+const DETAILS: usize = 24_000;
+/// A unit is at most six bytes of JSON; half of an event is left for what stands around the details.
+const _: () = assert!(DETAILS * 6 < EVENT_BYTES / 2);
+/// Longest name of a component, group or class.
+const NAME: usize = 120;
+
+/// The event that pages, without its routing key.
+pub(super) fn trigger(report: &Report, config: &PagerDutyConfig) -> Result<Value, DeliveryError> {
+    let document = ticket::read(report, config.language);
+    let case = case_id(report)?;
+    let alert = &report.alert;
+    let summary = single_line(document.header.as_str());
+    let named = |value: &Option<String>| value.as_deref().map(|value| plain(value, NAME));
+    let source = named(&alert.subject).or_else(|| named(&alert.account));
+    let severity = config.severities.get(&report.assessed_severity);
+    let payload = json!({
+        "summary": ticket::bounded(summary.trim(), SUMMARY),
+        "source": source.filter(|name| !name.is_empty()).unwrap_or_else(|| "nightshift".into()),
+        "severity": severity.map_or("critical", String::as_str),
+        "timestamp": alert.last_seen.unwrap_or(report.concluded_at),
+        "component": named(&alert.resource_type),
+        "group": named(&alert.account),
+        "class": plain(&alert.kind, NAME),
+        "custom_details": details(&document.sections, report, config),
+    });
+    let payload = match payload {
+        Value::Object(fields) => fields
+            .into_iter()
+            .filter(|(_, value)| !value.is_null())
+            .collect(),
+        _ => Map::new(),
+    };
+    let links: Vec<Value> = ticket::addresses(report, &config.links, config.language)
+        .into_iter()
+        .map(|(text, href)| json!({ "href": href, "text": text }))
+        .collect();
+    let mut event = json!({
+        "event_action": "trigger", "dedup_key": case, "client": "Nightshift", "payload": payload,
+        "links": links,
+    });
+    if let (Some(page), Some(fields)) = (config.links.case(case), event.as_object_mut()) {
+        fields.insert("client_url".to_owned(), json!(page));
+    }
+    Ok(event)
+}
+
+/// The first sections under their headings, as many as fit.
+fn details(sections: &[Section], report: &Report, config: &PagerDutyConfig) -> Map<String, Value> {
+    let mut details = Map::new();
+    let mut left = DETAILS;
+    let mut is_cut = false;
+    let pressing = sections.iter().filter(|one| ticket::is_pressing(one));
+    for (number, section) in (1..).zip(pressing) {
+        let lines = outline::lines(section, config.language).join("\n");
+        let units = section.heading.len() + 3 + lines.encode_utf16().count();
+        if units > left {
+            is_cut = true;
+            break;
+        }
+        left -= units;
+        // PagerDuty shows them in the order of their names.
+        details.insert(format!("{number}. {}", section.heading), json!(lines));
+    }
+    if is_cut {
+        let rest = ticket::shortened(report, config.language);
+        details.insert("9. …".to_owned(), json!(rest.as_str()));
+    }
+    details
+}

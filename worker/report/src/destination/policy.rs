@@ -1,0 +1,127 @@
+//! Which reports become tickets and pages. A ticket costs somebody's time: only what was found to be an attack, and what
+//! could not be decided about a severe alert, opens one. What has a ticket is told in it, however it turns out.
+
+use nightshift_alert::Severity;
+use nightshift_engine::Verdict;
+use nightshift_pipeline::{Report, Showing};
+
+/// Verdicts that open a ticket where nothing else is said.
+const VERDICTS: [Verdict; 2] = [Verdict::TruePositive, Verdict::Inconclusive];
+
+/// Which reports open a ticket: true positives, and inconclusive ones from High up, where nothing else is said. Samples and
+/// cases that still run never do, nor do those that people are done with.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TicketPolicy {
+    /// The verdicts that open one.
+    pub verdicts: Option<Vec<Verdict>>,
+    /// The least assessed severity that opens one, whatever the verdict.
+    pub severity_at_least: Option<Severity>,
+}
+
+impl TicketPolicy {
+    /// Whether a case that has no ticket gets one.
+    pub(super) fn opens(&self, showing: &Showing) -> bool {
+        !showing.is_early()
+            && !showing.minor
+            && !showing.desk.is_settled()
+            && self.is_for(&showing.report)
+    }
+
+    /// Whether a ticket system wants to be told: to open a ticket, to comment on it, or because people are done.
+    pub(super) fn wants(&self, showing: &Showing) -> bool {
+        match showing.remote_id {
+            None => self.opens(showing),
+            Some(_) => !showing.is_early() && (!showing.minor || showing.desk.is_settled()),
+        }
+    }
+
+    fn is_for(&self, report: &Report) -> bool {
+        let verdicts = self.verdicts.as_deref().unwrap_or(&VERDICTS);
+        let least = match (self.severity_at_least, report.verdict) {
+            (Some(least), _) => least,
+            (None, Verdict::Inconclusive) => Severity::High,
+            (None, _) => Severity::Informational,
+        };
+        !report.alert.sample
+            && verdicts.contains(&report.verdict)
+            && report.assessed_severity >= least
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nightshift_pipeline::{Act, ActKind, CaseStatus, Desk};
+
+    use super::*;
+    use crate::fixture;
+
+    fn of(verdict: Verdict, severity: Severity) -> Showing {
+        let mut report = fixture::true_positive();
+        report.verdict = verdict;
+        report.assessed_severity = severity;
+        Showing::first(report)
+    }
+
+    fn closed() -> Desk {
+        Desk::of(vec![Act {
+            at: fixture::now(),
+            by: "maria".into(),
+            kind: ActKind::Closed,
+            note: String::new(),
+        }])
+    }
+
+    #[test]
+    fn attacks_open_one_and_what_is_undecided_only_from_high_up() {
+        let policy = TicketPolicy::default();
+        for severity in Severity::ALL {
+            assert!(policy.opens(&of(Verdict::TruePositive, severity)));
+            let undecided = policy.opens(&of(Verdict::Inconclusive, severity));
+            assert_eq!(undecided, severity >= Severity::High);
+            for cleared in [Verdict::FalsePositive, Verdict::BenignTruePositive] {
+                assert!(!policy.opens(&of(cleared, severity)));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_configured_counts_for_all_verdicts() {
+        let policy = TicketPolicy {
+            verdicts: Some(vec![Verdict::TruePositive, Verdict::BenignTruePositive]),
+            severity_at_least: Some(Severity::Medium),
+        };
+        assert!(policy.opens(&of(Verdict::BenignTruePositive, Severity::Medium)));
+        assert!(!policy.opens(&of(Verdict::TruePositive, Severity::Low)));
+        assert!(!policy.opens(&of(Verdict::Inconclusive, Severity::Critical)));
+    }
+
+    #[test]
+    fn samples_early_reports_and_what_is_done_with_open_none() {
+        let policy = TicketPolicy::default();
+        let mut sample = of(Verdict::TruePositive, Severity::Critical);
+        sample.report.alert.sample = true;
+        let mut early = of(Verdict::TruePositive, Severity::Critical);
+        early.report.status = CaseStatus::Running;
+        let mut done = of(Verdict::TruePositive, Severity::Critical);
+        done.desk = closed();
+        let mut minor = of(Verdict::TruePositive, Severity::Critical);
+        minor.minor = true;
+        for showing in [sample, early, done, minor] {
+            assert!(!policy.wants(&showing));
+        }
+    }
+
+    #[test]
+    fn what_has_a_ticket_is_told_in_it_however_it_turns_out() {
+        let policy = TicketPolicy::default();
+        let mut showing = of(Verdict::BenignTruePositive, Severity::Low);
+        showing.remote_id = Some("SEC-1".into());
+        assert!(policy.wants(&showing));
+        showing.minor = true;
+        assert!(!policy.wants(&showing), "a count is no news");
+        showing.desk = closed();
+        assert!(policy.wants(&showing), "but its end is");
+        showing.report.status = CaseStatus::Running;
+        assert!(!policy.wants(&showing));
+    }
+}

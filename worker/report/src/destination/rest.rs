@@ -1,0 +1,191 @@
+//! JSON over HTTP with a user or a token: what Jira, ServiceNow and GitHub have in common. What a vendor's answers mean
+//! beyond their status is told by the vendor's own module.
+
+use std::sync::OnceLock;
+
+use chrono::{DateTime, Utc};
+use nightshift_pipeline::DeliveryError;
+use reqwest::Method;
+use reqwest::header::ACCEPT;
+use secrecy::ExposeSecret as _;
+use serde_json::Value;
+use url::Url;
+
+use super::http::{Answer, Caller, Repeat, SecretSource};
+
+/// Longest answer that is read, in bytes: a page of comments.
+const MOST_BYTES: usize = 16 * 1024 * 1024;
+
+/// How a caller says who it is.
+pub(super) enum Identity {
+    /// User and secret (RFC 7617).
+    Basic(String),
+    /// The secret alone (RFC 6750).
+    Bearer,
+}
+
+/// What a vendor has of its own.
+pub(super) struct Vendor {
+    /// Headers of every call.
+    pub(super) headers: &'static [(&'static str, &'static str)],
+    /// The key of the configuration that holds the secret.
+    pub(super) secret: &'static str,
+    /// What somebody can do about a status.
+    pub(super) hint: fn(u16) -> &'static str,
+    /// The vendor's own message in the body of a refusal.
+    pub(super) words: fn(&Value) -> Option<String>,
+    /// Seconds to wait, where the head of an answer says in a way of its own that there were too many calls.
+    pub(super) limited: fn(&Answer, DateTime<Utc>) -> Option<u64>,
+    /// Seconds to wait, where a refusal says so in its body alone.
+    pub(super) limited_by: fn(&Value) -> Option<u64>,
+}
+
+/// Calls a vendor's interface.
+pub(super) struct Rest {
+    pub(super) caller: Caller,
+    pub(super) base: Url,
+    pub(super) identity: Identity,
+    pub(super) secret: SecretSource,
+    pub(super) vendor: &'static Vendor,
+}
+
+/// One call.
+pub(super) struct Call<'a> {
+    pub(super) method: Method,
+    pub(super) path: &'a [&'a str],
+    pub(super) query: &'a [(&'a str, &'a str)],
+    pub(super) body: Option<&'a Value>,
+    pub(super) repeat: Repeat,
+}
+
+impl<'a> Call<'a> {
+    /// It only reads.
+    pub(super) const fn get(path: &'a [&'a str], query: &'a [(&'a str, &'a str)]) -> Self {
+        Self {
+            method: Method::GET,
+            path,
+            query,
+            body: None,
+            repeat: Repeat::Harmless,
+        }
+    }
+
+    /// Done twice it shows twice.
+    pub(super) const fn add(path: &'a [&'a str], body: &'a Value) -> Self {
+        Self {
+            method: Method::POST,
+            path,
+            query: &[],
+            body: Some(body),
+            repeat: Repeat::Doubles,
+        }
+    }
+
+    /// Done twice it is as done once.
+    pub(super) const fn set(method: Method, path: &'a [&'a str], body: &'a Value) -> Self {
+        Self {
+            method,
+            path,
+            query: &[],
+            body: Some(body),
+            repeat: Repeat::Harmless,
+        }
+    }
+}
+
+impl Rest {
+    /// Calls, and has the answer's body; null where there is none.
+    ///
+    /// # Errors
+    ///
+    /// What the answer, or its loss, means.
+    pub(super) async fn call(&self, call: Call<'_>) -> Result<Value, DeliveryError> {
+        let answer = self.send(&call).await?;
+        let status = answer.status();
+        if status.as_u16() == 204 {
+            return Ok(Value::Null);
+        }
+        if status.is_success() {
+            return answer.json(MOST_BYTES).await;
+        }
+        Err(self.refusal(answer).await)
+    }
+
+    /// What a refusal means.
+    pub(super) async fn refusal(&self, answer: Answer) -> DeliveryError {
+        let limited = (self.vendor.limited)(&answer, self.caller.now());
+        let hint = (self.vendor.hint)(answer.status().as_u16());
+        let (words, limited_by) = (self.vendor.words, self.vendor.limited_by);
+        let said = OnceLock::new();
+        let refused = answer
+            .refused(hint, |bytes| {
+                let body = serde_json::from_slice(bytes).ok()?;
+                if let Some(secs) = limited_by(&body) {
+                    let _ = said.set(secs);
+                }
+                words(&body)
+            })
+            .await;
+        match (limited.or_else(|| said.get().copied()), refused) {
+            (Some(secs), DeliveryError::Never { what } | DeliveryError::Later { what, .. }) => {
+                DeliveryError::Later {
+                    what,
+                    after_secs: Some(secs),
+                }
+            }
+            (_, refused) => refused,
+        }
+    }
+
+    /// Calls, and has the answer as it is.
+    pub(super) async fn send(&self, call: &Call<'_>) -> Result<Answer, DeliveryError> {
+        let secret = self.caller.secret(self.vendor.secret, &self.secret)?;
+        let mut request = self
+            .caller
+            .client()
+            .request(call.method.clone(), self.at(call))
+            .header(ACCEPT, "application/json");
+        for (name, value) in self.vendor.headers {
+            request = request.header(*name, *value);
+        }
+        if let Some(body) = call.body {
+            request = request.json(body);
+        }
+        let request = match &self.identity {
+            Identity::Basic(user) => request.basic_auth(user, Some(secret.expose_secret())),
+            Identity::Bearer => request.bearer_auth(secret.expose_secret()),
+        };
+        self.caller.send(request, call.repeat).await
+    }
+
+    fn at(&self, call: &Call<'_>) -> Url {
+        let mut url = self.base.clone();
+        if let Ok(mut parts) = url.path_segments_mut() {
+            parts.pop_if_empty().extend(call.path);
+        }
+        if !call.query.is_empty() {
+            url.query_pairs_mut().extend_pairs(call.query);
+        }
+        url
+    }
+}
+
+/// A text of an answer.
+pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
+    value.pointer(pointer).and_then(Value::as_str)
+}
+
+/// The items of a list in an answer; none where there is no such list.
+pub(super) fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
+    value
+        .pointer(pointer)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
+}
+
+/// Seconds until a limit ends, as `x-ratelimit-reset` tells it in seconds since 1970; at most an hour.
+pub(super) fn reset(answer: &Answer, now: DateTime<Utc>) -> Option<u64> {
+    let at: i64 = answer.header("x-ratelimit-reset")?.parse().ok()?;
+    let left = u64::try_from(at.saturating_sub(now.timestamp())).unwrap_or(0);
+    Some(left.clamp(1, 3_600))
+}

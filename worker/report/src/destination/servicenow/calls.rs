@@ -1,0 +1,159 @@
+//! The calls of the Table API that we make, and what its answers say.
+
+use chrono::{DateTime, Utc};
+use nightshift_pipeline::DeliveryError;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::super::http::{Answer, Repeat};
+use super::super::rest::{Call, Rest, Vendor, list, reset, text};
+
+/// ServiceNow's ways.
+pub(super) static SERVICENOW: Vendor = Vendor {
+    headers: &[],
+    secret: "secret",
+    hint,
+    words,
+    limited,
+    limited_by: |_| None,
+};
+
+/// What somebody can do about an answer.
+fn hint(status: u16) -> &'static str {
+    match status {
+        300..=399 => " (redirects are not followed: set `url` to the instance's own address)",
+        400 => " (see what it names: `table`, or a column in `fields`)",
+        401 => " (it does not take `user` and `secret`, or the token has ended)",
+        403 => {
+            " (the user may not: it needs to create, read and write the table, the role itil say, and write what it requires into `fields`)"
+        }
+        404 => {
+            " (no such table or record for this user: see `url` and `table`, and whether the incident was deleted)"
+        }
+        _ => "",
+    }
+}
+
+/// `{"error": {"message": "…", "detail": "…"}, "status": "failure"}`.
+fn words(body: &Value) -> Option<String> {
+    let said = ["/error/message", "/error/detail"];
+    let said: Vec<&str> = said.into_iter().filter_map(|at| text(body, at)).collect();
+    (!said.is_empty()).then(|| said.join("; "))
+}
+
+/// A limit tells in `x-ratelimit-reset` when it ends, in seconds since 1970 ("Inbound REST API rate limiting").
+fn limited(answer: &Answer, now: DateTime<Utc>) -> Option<u64> {
+    let is_limit = answer.status().as_u16() == 429 && answer.after_secs().is_none();
+    is_limit.then(|| reset(answer, now)).flatten()
+}
+
+/// The oldest record of this case.
+pub(super) async fn search(
+    rest: &Rest,
+    table: &str,
+    case: &str,
+) -> Result<Option<String>, DeliveryError> {
+    let query = format!("correlation_id={case}^ORDERBYsys_created_on");
+    let query = [
+        ("sysparm_query", query.as_str()),
+        ("sysparm_fields", "sys_id,correlation_id"),
+        ("sysparm_limit", "10"),
+    ];
+    let path = ["api", "now", "table", table];
+    let found = rest.call(Call::get(&path, &query)).await?;
+    let records = list(&found, "/result");
+    // A column that does not exist, or that the user may not read, is left out of the query without a word.
+    if records
+        .iter()
+        .any(|record| text(record, "/correlation_id").is_none())
+    {
+        return Err(DeliveryError::Never {
+            what: format!(
+                "{} does not show `correlation_id` of {table}: let the user read it, or the incident of a case cannot be found again",
+                rest.caller.host()
+            ),
+        });
+    }
+    let is_it = |record: &&Value| text(record, "/correlation_id") == Some(case);
+    let found = records.iter().find(is_it);
+    Ok(found
+        .and_then(|record| text(record, "/sys_id"))
+        .map(str::to_owned))
+}
+
+/// Makes a record.
+pub(super) async fn create(
+    rest: &Rest,
+    table: &str,
+    fields: &Value,
+) -> Result<String, DeliveryError> {
+    let path = ["api", "now", "table", table];
+    let made = rest.call(Call::add(&path, fields)).await?;
+    let id = text(&made, "/result/sys_id").map(str::to_owned);
+    id.ok_or_else(|| DeliveryError::Unclear {
+        what: format!(
+            "{} made a record and does not say which",
+            rest.caller.host()
+        ),
+    })
+}
+
+/// What a record tells already.
+pub(super) struct Told {
+    text: String,
+    /// Its state, as the number behind the name.
+    pub(super) state: String,
+}
+
+impl Told {
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.text.lines().any(|line| line.trim() == key)
+    }
+}
+
+/// Reads a record and its notes, which come as one text.
+pub(super) async fn told(rest: &Rest, table: &str, id: &str) -> Result<Told, DeliveryError> {
+    let query = [
+        ("sysparm_display_value", "all"),
+        ("sysparm_fields", "work_notes,correlation_display,state"),
+    ];
+    let path = ["api", "now", "table", table, id];
+    let found = rest.call(Call::get(&path, &query)).await?;
+    let field = |at: &str| text(&found, at).unwrap_or_default();
+    Ok(Told {
+        text: format!(
+            "{}\n{}",
+            field("/result/correlation_display/value"),
+            field("/result/work_notes/display_value")
+        ),
+        state: field("/result/state/value").to_owned(),
+    })
+}
+
+/// Adds a work note.
+pub(super) async fn add_note(
+    rest: &Rest,
+    table: &str,
+    id: &str,
+    note: &str,
+) -> Result<(), DeliveryError> {
+    let path = ["api", "now", "table", table, id];
+    let body = json!({ "work_notes": note });
+    let call = Call {
+        repeat: Repeat::Doubles,
+        ..Call::set(Method::PATCH, &path, &body)
+    };
+    rest.call(call).await.map(|_| ())
+}
+
+/// Sets fields.
+pub(super) async fn set(
+    rest: &Rest,
+    table: &str,
+    id: &str,
+    fields: &Value,
+) -> Result<(), DeliveryError> {
+    let path = ["api", "now", "table", table, id];
+    let call = Call::set(Method::PATCH, &path, fields);
+    rest.call(call).await.map(|_| ())
+}

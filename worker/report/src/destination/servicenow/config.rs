@@ -1,0 +1,136 @@
+//! Where incidents are made, and how urgent they are.
+
+use std::collections::BTreeMap;
+
+use nightshift_alert::Severity;
+use url::Url;
+
+use super::super::http::{Access, DestinationError};
+use super::super::policy::TicketPolicy;
+use crate::{Language, Links};
+
+/// What an incident is set to when people are done with its case. Instances require different things of who resolves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServiceNowResolve {
+    /// The state, as the number behind its name; 6 is Resolved on a new instance.
+    pub state: String,
+    /// The resolution code, in the instance's own words.
+    pub close_code: String,
+}
+
+/// A table of a ServiceNow instance.
+#[derive(Clone)]
+pub struct ServiceNowConfig {
+    /// Its name in configuration and metrics.
+    pub name: String,
+    /// The instance, `https://example.service-now.com`.
+    pub url: String,
+    /// How it is reached.
+    pub access: Access,
+    /// Whose password it is; none: the secret is an OAuth token, sent as bearer.
+    pub user: Option<String>,
+    /// The table: `incident`, or one that extends it, `sn_si_incident` say.
+    pub table: String,
+    /// Impact and urgency by assessed severity, 1 (high) to 3 (low): the instance makes the priority of them.
+    pub urgencies: BTreeMap<Severity, (u8, u8)>,
+    /// Further fields, `assignment_group` or `caller_id` say. Ours are not replaced.
+    pub fields: BTreeMap<String, String>,
+    /// What an incident is set to when people are done with its case; none: it is left alone but for a note.
+    pub resolve: Option<ServiceNowResolve>,
+    /// Which reports become incidents.
+    pub policy: TicketPolicy,
+    /// Language of our own words.
+    pub language: Language,
+    /// Where links lead.
+    pub links: Links,
+}
+
+impl Default for ServiceNowConfig {
+    /// Incidents, from "1 - Critical" to "5 - Planning" as the priority table of a new instance makes them.
+    fn default() -> Self {
+        let urgencies = [
+            (Severity::Critical, (1, 1)),
+            (Severity::High, (1, 2)),
+            (Severity::Medium, (2, 2)),
+            (Severity::Low, (2, 3)),
+            (Severity::Informational, (3, 3)),
+        ];
+        Self {
+            name: String::new(),
+            url: String::new(),
+            access: Access::default(),
+            user: None,
+            table: "incident".into(),
+            urgencies: urgencies.into_iter().collect(),
+            fields: BTreeMap::new(),
+            resolve: None,
+            policy: TicketPolicy::default(),
+            language: Language::default(),
+            links: Links::default(),
+        }
+    }
+}
+
+impl ServiceNowConfig {
+    /// The address of the instance, where all keys have values that can be.
+    ///
+    /// # Errors
+    ///
+    /// Names the key, what is wrong and what would fit.
+    pub fn check(&self) -> Result<Url, DestinationError> {
+        let bad = |key, problem: &str| Err(DestinationError::bad(&self.name, key, problem));
+        let url = self.access.check(&self.name, "url", &self.url)?;
+        if !is_name(&self.table) {
+            return bad("table", "is no name of a table: write incident, say");
+        }
+        if !self.fields.keys().all(|name| is_name(name)) {
+            return bad(
+                "fields",
+                "holds what is no name of a column: write assignment_group, say, not its label",
+            );
+        }
+        let levels = self
+            .urgencies
+            .values()
+            .flat_map(|(impact, urgency)| [impact, urgency]);
+        if !levels.into_iter().all(|level| (1..=3).contains(level)) {
+            return bad("urgencies", "holds a level that is not 1, 2 or 3");
+        }
+        Ok(url)
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    !text.is_empty() && text.len() <= 80 && text.chars().all(is_part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_is_named_and_how_to_mend_it() {
+        let fits = ServiceNowConfig {
+            name: "desk".into(),
+            url: "https://example.service-now.com".into(),
+            ..ServiceNowConfig::default()
+        };
+        assert!(fits.check().is_ok());
+        let wrong = |change: fn(&mut ServiceNowConfig)| {
+            let mut config = fits.clone();
+            change(&mut config);
+            config.check().unwrap_err().to_string()
+        };
+        let said = [
+            wrong(|config| config.table = "../sys_user".into()),
+            wrong(|config| config.fields = [("Assigned to".into(), "x".into())].into()),
+            wrong(|config| config.urgencies = [(Severity::Low, (0, 4))].into()),
+        ];
+        insta::assert_snapshot!(said.join("\n"), @r#"
+        [[destination]] "desk": `table` is no name of a table: write incident, say
+        [[destination]] "desk": `fields` holds what is no name of a column: write assignment_group, say, not its label
+        [[destination]] "desk": `urgencies` holds a level that is not 1, 2 or 3
+        "#);
+    }
+}

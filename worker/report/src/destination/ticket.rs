@@ -1,0 +1,218 @@
+//! What tickets of every kind say in our own words: what changed since the last comment, who closed it, where the report
+//! stands whole. How that looks is for each kind.
+
+use std::time::Duration;
+
+use nightshift_alert::text::cut;
+use nightshift_pipeline::{ActKind, DeliveryError, Desk, DeskStatus, Report, Showing};
+
+use crate::Language;
+use crate::document::{Document, Part, Reader, Section, document};
+use crate::line::Line;
+use crate::links::{Links, console};
+
+/// Shortest time until a look-up that lags is asked again.
+const SHORTEST_LOOK: Duration = Duration::from_secs(5);
+
+/// The report as a ticket has it. Times are relative to the end of the triage, for a ticket does not age.
+pub(super) fn read(report: &Report, language: Language) -> Document {
+    let reader = Reader {
+        now: report.concluded_at,
+        local: None,
+        language,
+    };
+    document(report, reader)
+}
+
+/// Whether this part is what somebody acts on. Comments and pages hold these; the rest stands in the case.
+pub(super) const fn is_pressing(section: &Section) -> bool {
+    matches!(
+        section.part,
+        Part::Head
+            | Part::First
+            | Part::Facts
+            | Part::Why
+            | Part::Against
+            | Part::WouldDecide
+            | Part::Assessment
+    )
+}
+
+/// The addresses that a ticket leads to, each with its name.
+pub(super) fn addresses(
+    report: &Report,
+    links: &Links,
+    language: Language,
+) -> Vec<(&'static str, String)> {
+    let page = links.case(&report.case_id);
+    let console = console(report);
+    [
+        (language.of("Case page", "ケースページ"), page),
+        (language.of("Finding console", "検出元コンソール"), console),
+    ]
+    .into_iter()
+    .filter_map(|(name, address)| Some((name, address?)))
+    .collect()
+}
+
+/// What a comment begins with: what changed since the ticket was told last, where that is known.
+pub(super) fn change(showing: &Showing, language: Language) -> Line {
+    let report = &showing.report;
+    let line = Line::of(language.of("Triage ", "トリアージ "))
+        .number(report.revision.into())
+        .say(": ")
+        .say(language.verdict_of(report))
+        .say(" · ")
+        .say(language.severity(report.assessed_severity));
+    match showing.earlier() {
+        Some(before) if showing.is_changed() => line
+            .say(language.of(". Before: ", "。以前: "))
+            .say(language.leaning(before.verdict, before.leaning))
+            .say(" · ")
+            .say(language.severity(before.assessed_severity))
+            .say(language.of(".", "。")),
+        Some(_) => line.say(language.of(", as before.", "（変更なし）。")),
+        None => line.say(language.of(".", "。")),
+    }
+}
+
+/// Who is done with it, and what they said.
+pub(super) fn settled(desk: &Desk, language: Language) -> Line {
+    let is_end = |kind: &ActKind| match desk.status {
+        DeskStatus::Closed => *kind == ActKind::Closed,
+        _ => matches!(kind, ActKind::Disagreed { .. }),
+    };
+    let what = match desk.status {
+        DeskStatus::Closed => language.of("Closed by ", "クローズ: "),
+        _ => language.of("Called a false positive by ", "誤検知と判定: "),
+    };
+    let Some(act) = desk.acts.iter().rev().find(|act| is_end(&act.kind)) else {
+        return Line::of(language.of("People are done with it.", "対応は完了しました。"));
+    };
+    let line = Line::of(what).name(&act.by);
+    match act.note.trim() {
+        "" => line.say(language.of(".", "。")),
+        note => line.say(": ").sentence(note),
+    }
+}
+
+/// That the report was cut, and what shows all of it, for those who have no link to its page.
+pub(super) fn shortened(report: &Report, language: Language) -> Line {
+    Line::of(language.of(
+        "Shortened. The whole report: nightshift cases show ",
+        "以下省略。全文: nightshift cases show ",
+    ))
+    .name(&report.case_id)
+}
+
+/// Text of at most this many UTF-16 units, cut between letters. That is how Java and JavaScript count, and never fewer than
+/// characters are.
+pub(super) fn bounded(text: &str, most_units: usize) -> String {
+    let mut letters = most_units;
+    loop {
+        let short = cut(text, letters);
+        if letters == 0 || short.encode_utf16().count() <= most_units {
+            return short.into_owned();
+        }
+        letters = letters * 3 / 4;
+    }
+}
+
+/// The answer while a look-up that lags cannot be believed: it finds nothing, and may do so for this long. Intervals grow.
+pub(super) fn not_yet(
+    what: &str,
+    begun_ago: Duration,
+    settles_in: Duration,
+) -> Result<(), DeliveryError> {
+    let Some(left) = settles_in
+        .checked_sub(begun_ago)
+        .filter(|left| !left.is_zero())
+    else {
+        return Ok(());
+    };
+    let next = begun_ago.max(SHORTEST_LOOK).min(left);
+    Err(DeliveryError::Later {
+        what: format!(
+            "{what} is not found, but a try whose end nobody heard began {} s ago; it is looked up until {} s are over",
+            begun_ago.as_secs(),
+            settles_in.as_secs(),
+        ),
+        after_secs: Some(next.as_secs().max(1)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use nightshift_engine::Verdict;
+    use nightshift_pipeline::{Act, Shown};
+
+    use super::*;
+    use crate::fixture;
+
+    fn act(kind: ActKind, note: &str) -> Act {
+        Act {
+            at: fixture::now(),
+            by: "maria <!channel>".into(),
+            kind,
+            note: note.into(),
+        }
+    }
+
+    #[test]
+    fn what_changed_and_who_closed_it_are_said_in_both_languages() {
+        let mut showing = Showing::first(fixture::overridden());
+        showing.report.revision = 2;
+        let mut said = Vec::new();
+        for language in Language::ALL {
+            showing.shown = None;
+            said.push(change(&showing, language));
+            showing.shown = Some(Shown::of(&fixture::true_positive()));
+            said.push(change(&showing, language));
+            showing.shown = Some(Shown::of(&showing.report));
+            said.push(change(&showing, language));
+            let closed = Desk::of(vec![act(ActKind::Closed, "known https://evil.com")]);
+            said.push(settled(&closed, language));
+            let verdict = Verdict::FalsePositive;
+            let wrong = Desk::of(vec![act(ActKind::Disagreed { verdict }, "")]);
+            said.push(settled(&wrong, language));
+        }
+        let said: Vec<_> = said.iter().map(Line::as_str).collect();
+        insta::assert_snapshot!(said.join("\n"), @"
+        Triage 2: Inconclusive, leans benign · High.
+        Triage 2: Inconclusive, leans benign · High. Before: True positive · Critical.
+        Triage 2: Inconclusive, leans benign · High, as before.
+        Closed by maria <(!)channel>: known hxxps://evil[.]com
+        Called a false positive by maria <(!)channel>.
+        トリアージ 2: 判定不能（無害寄り） · 高。
+        トリアージ 2: 判定不能（無害寄り） · 高。以前: 真陽性 · 緊急。
+        トリアージ 2: 判定不能（無害寄り） · 高（変更なし）。
+        クローズ: maria <(!)channel>: known hxxps://evil[.]com
+        誤検知と判定: maria <(!)channel>。
+        ");
+    }
+
+    #[test]
+    fn text_is_bounded_in_units_and_cut_between_letters() {
+        for text in ["日本語", "👨‍👩‍👧‍👦👾", "e\u{301}\u{323}z", "abc"] {
+            let text = text.repeat(200);
+            for most in [1, 9, 160, 255] {
+                let short = bounded(&text, most);
+                assert!(short.encode_utf16().count() <= most, "{short}");
+            }
+        }
+        assert_eq!(bounded("abc", 3), "abc");
+    }
+
+    #[test]
+    fn looks_grow_until_it_has_settled() {
+        let settles = Duration::from_secs(300);
+        let mut begun_ago = Duration::ZERO;
+        let mut looks = Vec::new();
+        while let Err(DeliveryError::Later { after_secs, .. }) = not_yet("x", begun_ago, settles) {
+            looks.push(begun_ago.as_secs());
+            begun_ago += Duration::from_secs(after_secs.unwrap());
+        }
+        looks.push(begun_ago.as_secs());
+        assert_eq!(looks, [0, 5, 10, 20, 40, 80, 160, 300]);
+    }
+}

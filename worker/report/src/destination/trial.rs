@@ -1,0 +1,281 @@
+//! What the delivery loop does with a destination, in the small: what began and did not end is looked up first, what is
+//! shown is noted, and the process can be killed before a send and before its end is noted.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use nightshift_engine::Clock;
+use nightshift_pipeline::{Act, ActKind, DeliveryError, Desk, Destination, Report, Showing, Shown};
+
+use super::fake::{Fake, Fault, World};
+use super::http::SecretSource;
+use crate::fixture;
+
+/// When the process dies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kill {
+    /// It does not.
+    Never,
+    /// When the try is noted, and nothing was sent.
+    BeforeSend,
+    /// When all was sent, and nothing was noted.
+    BeforeMark,
+}
+
+/// A delivery as the store keeps it.
+#[derive(Debug, Default)]
+pub(super) struct Trial {
+    pub(super) remote_id: Option<String>,
+    pub(super) shown: Option<Shown>,
+    begun: Option<u64>,
+}
+
+impl Trial {
+    /// Tries until it is shown; false: the process was killed, or it never will be.
+    pub(super) async fn show<W: World>(
+        &mut self,
+        fake: &Fake<W>,
+        to: &dyn Destination,
+        showing: &Showing,
+        kill: Kill,
+    ) -> Result<bool, DeliveryError> {
+        for attempt in 0..64 {
+            let mut showing = showing.clone();
+            showing.shown.clone_from(&self.shown);
+            showing.minor = self.shown == Some(Shown::of(&showing.report));
+            if let Err(error) = self.look(fake, to, &showing).await {
+                self.wait(fake, attempt, error)?;
+                continue;
+            }
+            showing.remote_id.clone_from(&self.remote_id);
+            if !to.wants(&showing) {
+                self.shown = Some(Shown::of(&showing.report));
+                return Ok(true);
+            }
+            self.begun = Some(fake.now());
+            if kill == Kill::BeforeSend {
+                fake.pass(1);
+                return Ok(false);
+            }
+            let result = to.deliver(&showing).await;
+            fake.pass(1);
+            if kill == Kill::BeforeMark {
+                return Ok(false);
+            }
+            match result {
+                Ok(sent) => {
+                    self.begun = None;
+                    self.remote_id = sent.remote_id.or(self.remote_id.take());
+                    self.shown = Some(Shown::of(&showing.report));
+                    return Ok(true);
+                }
+                Err(error) => {
+                    if !matches!(error, DeliveryError::Unclear { .. }) {
+                        self.begun = None;
+                    }
+                    if let DeliveryError::Partly { remote_id, .. } = &error {
+                        self.remote_id = Some(remote_id.clone());
+                    }
+                    self.wait(fake, attempt, error)?;
+                }
+            }
+        }
+        panic!("never shown");
+    }
+
+    /// What is in doubt and has no name yet is looked up.
+    async fn look<W: World>(
+        &mut self,
+        fake: &Fake<W>,
+        to: &dyn Destination,
+        showing: &Showing,
+    ) -> Result<(), DeliveryError> {
+        if let (Some(begun), None) = (self.begun, &self.remote_id) {
+            let ago = Duration::from_secs(fake.now() - begun);
+            self.remote_id = to.find(showing, ago).await?;
+            self.begun = None;
+        }
+        Ok(())
+    }
+
+    fn wait<W: World>(
+        &self,
+        fake: &Fake<W>,
+        attempt: u32,
+        error: DeliveryError,
+    ) -> Result<(), DeliveryError> {
+        let told = match error {
+            DeliveryError::Never { .. } => return Err(error),
+            DeliveryError::Unclear { .. } => 0,
+            DeliveryError::Later { after_secs, .. } | DeliveryError::Partly { after_secs, .. } => {
+                after_secs.unwrap_or(0)
+            }
+        };
+        fake.pass(told.max(2_u64.saturating_pow(attempt)).min(600));
+        Ok(())
+    }
+}
+
+/// A clock that stands.
+pub(super) struct Standing;
+
+impl Clock for Standing {
+    fn now(&self) -> DateTime<Utc> {
+        fixture::now()
+    }
+}
+
+/// A secret that is this.
+pub(super) fn secret(text: &'static str) -> SecretSource {
+    Arc::new(move || Ok(text.into()))
+}
+
+/// The miner as a case of this id.
+pub(super) fn case(id: &str) -> Showing {
+    Showing::first(Report {
+        case_id: id.into(),
+        ..short(fixture::true_positive())
+    })
+}
+
+/// Without what only makes it long: hundreds of these are sent.
+fn short(report: Report) -> Report {
+    Report {
+        steps: Vec::new(),
+        timeline: Vec::new(),
+        evidence: Vec::new(),
+        updates: Vec::new(),
+        ..report
+    }
+}
+
+/// The same case, triaged again, with another verdict.
+pub(super) fn again(showing: &Showing) -> Showing {
+    let mut report = short(fixture::benign());
+    report.case_id.clone_from(&showing.report.case_id);
+    report.revision = showing.report.revision + 1;
+    Showing {
+        version: showing.version + 1,
+        report,
+        ..showing.clone()
+    }
+}
+
+/// The same case after people did this.
+pub(super) fn acted(showing: &Showing, kind: ActKind) -> Showing {
+    let mut acts = showing.desk.acts.clone();
+    acts.push(Act {
+        at: fixture::now(),
+        by: "maria".into(),
+        kind,
+        note: "known".into(),
+    });
+    Showing {
+        version: showing.version + 1,
+        desk: Desk::of(acts),
+        minor: true,
+        ..showing.clone()
+    }
+}
+
+/// A ticket, wherever it is kept.
+#[derive(Debug, Clone)]
+pub(super) struct Ticket {
+    /// What was added since it was made.
+    pub(super) comments: Vec<String>,
+    pub(super) is_open: bool,
+}
+
+/// A world that keeps tickets.
+pub(super) trait Tickets: World {
+    /// The tickets of a case.
+    fn of(&self, case: &str) -> Vec<Ticket>;
+}
+
+/// One ticket that was told of the second triage once, and of its end once.
+fn check<W: Tickets>(fake: &Fake<W>, case: &str) {
+    let tickets = fake.with(|world| world.of(case));
+    let [ticket] = &tickets[..] else {
+        panic!("{} tickets of {case}", tickets.len());
+    };
+    let tells = |what: &str| {
+        let all = ticket.comments.iter().filter(|one| one.contains(what));
+        all.count()
+    };
+    let key = format!("nightshift:{case}:2:concluded:benign_true_positive:none:low");
+    assert_eq!(tells(&key), 1, "{case}: {ticket:?}");
+    assert_eq!(tells(&format!("nightshift:{case}:closed")), 1, "{case}");
+    assert_eq!(ticket.comments.len(), 2, "{case}");
+    assert!(!ticket.is_open, "{case}");
+}
+
+/// F26, F27: whatever is done and then not answered, each case has one ticket, told each thing once.
+pub(super) async fn lose_replies<W: Tickets>(fake: &Fake<W>, to: &dyn Destination) {
+    use Fault::{Busy, Done, Down, Gateway, None, NotDone};
+    let faults = [
+        [Done, Done, Done, Done, Done],
+        [Done, NotDone, Done, Gateway, Done],
+        [NotDone, Done, Gateway, Done, None],
+        [Gateway, Gateway, Busy, Done, Done],
+        [Busy, Done, Down, Done, NotDone],
+        [None, Done, None, Done, Done],
+        [None, None, Done, None, Done],
+    ];
+    for number in 0..500 {
+        let id = format!("c{number:03}-f26x-f27x");
+        let first = case(&id);
+        let second = again(&first);
+        let closed = acted(&second, ActKind::Closed);
+        let mut trial = Trial::default();
+        for (at, showing) in [&first, &second, &closed].into_iter().enumerate() {
+            fake.breaks(faults[(number + at) % faults.len()]);
+            assert!(trial.show(fake, to, showing, Kill::Never).await.unwrap());
+            fake.mends();
+        }
+        check(fake, &id);
+    }
+}
+
+/// Killed before a send, or after it and before it is noted, at each of three deliveries; the last may come to a process
+/// that never heard of those before.
+pub(super) async fn kill_everywhere<W: Tickets>(fake: &Fake<W>, to: &dyn Destination) {
+    let kills = [Kill::Never, Kill::BeforeSend, Kill::BeforeMark];
+    for number in 0..54_usize {
+        let id = format!("k{number:03}-kill-kill");
+        let first = case(&id);
+        let second = again(&first);
+        let closed = acted(&second, ActKind::Closed);
+        let mut trial = Trial::default();
+        let mut at = number;
+        for showing in [&first, &second, &closed] {
+            let kill = kills[at % 3];
+            at /= 3;
+            trial.show(fake, to, showing, kill).await.unwrap();
+            // What was made before may be overtaken by what comes later, or be shown first.
+            let is_shown_first = number >= 27;
+            if is_shown_first || showing.version == first.version {
+                assert!(trial.show(fake, to, showing, Kill::Never).await.unwrap());
+            }
+        }
+        if number < 27 {
+            let mut second = second.clone();
+            second.desk = closed.desk.clone();
+            assert!(trial.show(fake, to, &second, Kill::Never).await.unwrap());
+        }
+        check(fake, &id);
+    }
+}
+
+/// A vendor that says no for ever is believed, and what it says names what to mend.
+pub(super) async fn refusal<W: World>(fake: &Fake<W>, to: &dyn Destination) -> String {
+    let mut trial = Trial::default();
+    let error = trial
+        .show(fake, to, &case("n000-none-none"), Kill::Never)
+        .await
+        .unwrap_err();
+    let what = error.to_string();
+    assert!(matches!(error, DeliveryError::Never { .. }), "{what}");
+    assert!(!what.contains("hush"), "{what}");
+    what.replace(&fake.url, "URL")
+}

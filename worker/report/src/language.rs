@@ -1,0 +1,169 @@
+//! The language of our own words. What alerts, tools and analysts say stays as they say it.
+//!
+//! Both languages of a label stand side by side where the label is used, so that none can lack one; here are the words of
+//! closed sets: verdicts, severities, and what else a header is made of.
+
+use nightshift_alert::Severity;
+use nightshift_engine::{Confidence, Leaning, Reason, Urgency, Verdict};
+use nightshift_pipeline::{DeskStatus, Report};
+
+/// In which language labels are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Language {
+    /// English.
+    #[default]
+    En,
+    /// Japanese.
+    Ja,
+}
+
+impl Language {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::En, Self::Ja];
+
+    /// The language of this code, `en` or `ja`; of `ja-JP` the first part counts.
+    #[must_use]
+    pub fn parse(code: &str) -> Option<Self> {
+        let code = code.split(['-', '_']).next().unwrap_or_default();
+        Self::ALL
+            .into_iter()
+            .find(|one| one.code().eq_ignore_ascii_case(code))
+    }
+
+    /// Its ISO 639-1 code.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::En => "en",
+            Self::Ja => "ja",
+        }
+    }
+
+    /// The one of these that is in it.
+    #[must_use]
+    pub const fn of(self, en: &'static str, ja: &'static str) -> &'static str {
+        match self {
+            Self::En => en,
+            Self::Ja => ja,
+        }
+    }
+
+    /// When somebody should act.
+    #[must_use]
+    pub const fn urgency(self, urgency: Urgency) -> &'static str {
+        let ja = match urgency {
+            Urgency::None => "対応不要",
+            Urgency::NextDay => "翌営業日",
+            Urgency::ThisShift => "当番時間内",
+            Urgency::Now => "今すぐ対応",
+        };
+        self.of(urgency.title(), ja)
+    }
+
+    /// A verdict.
+    #[must_use]
+    pub const fn verdict(self, verdict: Verdict) -> &'static str {
+        let ja = match verdict {
+            Verdict::TruePositive => "真陽性",
+            Verdict::BenignTruePositive => "無害な真陽性",
+            Verdict::FalsePositive => "誤検知",
+            Verdict::Inconclusive => "判定不能",
+        };
+        self.of(verdict.title(), ja)
+    }
+
+    /// A verdict and where it leans.
+    #[must_use]
+    pub const fn leaning(self, verdict: Verdict, leaning: Leaning) -> &'static str {
+        match (verdict, leaning) {
+            (Verdict::Inconclusive, Leaning::Malicious) => {
+                self.of("Inconclusive, leans malicious", "判定不能（悪性寄り）")
+            }
+            (Verdict::Inconclusive, Leaning::Benign) => {
+                self.of("Inconclusive, leans benign", "判定不能（無害寄り）")
+            }
+            (verdict, _) => self.verdict(verdict),
+        }
+    }
+
+    /// A severity.
+    #[must_use]
+    pub const fn severity(self, severity: Severity) -> &'static str {
+        let ja = match severity {
+            Severity::Informational => "情報",
+            Severity::Low => "低",
+            Severity::Medium => "中",
+            Severity::High => "高",
+            Severity::Critical => "緊急",
+        };
+        self.of(severity.title(), ja)
+    }
+
+    /// How sure a conclusion is, as half a sentence.
+    #[must_use]
+    pub const fn confidence(self, confidence: Confidence) -> &'static str {
+        match confidence {
+            Confidence::Low => self.of("low confidence", "確信度 低"),
+            Confidence::Medium => self.of("medium confidence", "確信度 中"),
+            Confidence::High => self.of("high confidence", "確信度 高"),
+        }
+    }
+
+    /// Why a verdict is what it is.
+    #[must_use]
+    pub const fn reason(self, reason: Reason) -> &'static str {
+        let ja = match reason {
+            Reason::SuspiciousActivity => "攻撃者の行動と一致する",
+            Reason::AuthorisedActivity => "台帳に許可の記録がある",
+            Reason::WrongDetectionLogic => "検知ロジックがこの環境に合わない",
+            Reason::WrongData => "検知に使われたデータが誤っている",
+            Reason::MissingData => "判断に必要なデータがない",
+            Reason::ToolFailure => "情報源を読み取れなかった",
+            Reason::BudgetExhausted => "調査が途中で打ち切られた",
+            Reason::UnsupportedEvidence => "証拠が主張を裏付けていない",
+            Reason::NotExonerated => "無害に見えるが、それを示す記録がない",
+            Reason::ModelRefused => "モデルが回答を拒否した",
+            Reason::SuspectedManipulation => "データ内の文章が分析者に話しかけている",
+        };
+        self.of(reason.words(), ja)
+    }
+
+    /// Where a case stands with people.
+    #[must_use]
+    pub const fn desk(self, status: DeskStatus) -> &'static str {
+        match status {
+            DeskStatus::Open => self.of("open", "未対応"),
+            DeskStatus::Acknowledged => self.of("taken", "対応中"),
+            DeskStatus::Closed => self.of("closed", "クローズ済み"),
+        }
+    }
+
+    /// The verdict of a report and where it leans.
+    pub(crate) const fn verdict_of(self, report: &Report) -> &'static str {
+        self.leaning(report.verdict, report.leaning)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_language_is_named_by_its_code() {
+        assert_eq!(Language::parse("ja"), Some(Language::Ja));
+        assert_eq!(Language::parse("ja-JP"), Some(Language::Ja));
+        assert_eq!(Language::parse("EN"), Some(Language::En));
+        assert_eq!(Language::parse("de"), None);
+    }
+
+    #[test]
+    fn english_is_what_the_report_itself_says() {
+        let mut report = crate::fixture::true_positive();
+        for verdict in Verdict::ALL {
+            for leaning in [Leaning::None, Leaning::Benign, Leaning::Malicious] {
+                (report.verdict, report.leaning) = (verdict, leaning);
+                assert_eq!(Language::En.verdict_of(&report), report.verdict_words());
+            }
+        }
+    }
+}

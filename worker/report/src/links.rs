@@ -1,0 +1,252 @@
+//! The only links in what people are sent: the case's own page, and the finding in its vendor's console.
+//!
+//! They are made from the configuration, the case id and these templates, with typed facts of the alert put in as
+//! percent-encoded values that have their vendor's form. No address that an alert, a tool or an analyst wrote becomes a link.
+
+use nightshift_alert::Provider;
+use nightshift_pipeline::Report;
+use url::Url;
+use url::form_urlencoded::byte_serialize;
+
+/// Longest link; what is longer is left out. Slack takes 3,000 characters in a button.
+const LONGEST: usize = 2_000;
+
+/// Where links lead.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Links {
+    /// Address of our own pages as readers reach them, `https://nightshift.example.com`; none: no link to them.
+    pub public_url: Option<String>,
+}
+
+impl Links {
+    /// Whether the address can be linked to.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong with it.
+    pub fn check(&self) -> Result<(), String> {
+        match &self.public_url {
+            Some(text) => base(text).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
+    /// The page of a case.
+    #[must_use]
+    pub fn case(&self, case_id: &str) -> Option<String> {
+        let base = base(self.public_url.as_deref()?).ok()?;
+        let is_id = !case_id.is_empty() && has_only(case_id, "-_");
+        fits(format!(
+            "{}/cases/{case_id}",
+            base.as_str().trim_end_matches('/')
+        ))
+        .filter(|_| is_id)
+    }
+}
+
+/// The address of our pages, without anything behind its path.
+fn base(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text)
+        .map_err(|error| format!("is no URL ({error}): write https://HOST, as readers reach it"))?;
+    let is_web = matches!(url.scheme(), "http" | "https") && url.has_host();
+    let is_plain = url.username().is_empty()
+        && url.password().is_none()
+        && url.query().is_none()
+        && url.fragment().is_none();
+    match (is_web, is_plain) {
+        (true, true) => Ok(url),
+        (false, _) => Err("is no address of a web page: write https://HOST".to_owned()),
+        (true, false) => {
+            Err("holds a user, a query or a fragment: write https://HOST/PATH".to_owned())
+        }
+    }
+}
+
+/// The finding in its vendor's own console; none where its facts do not say which that is.
+///
+/// Sources: GuardDuty user guide, "Processing GuardDuty findings with Amazon EventBridge" (the link of its template);
+/// the links that Security Hub's own console makes of a filter; Security Command Center's page of a project.
+#[must_use]
+pub fn console(report: &Report) -> Option<String> {
+    let alert = &report.alert;
+    let (product, rest) = alert.key.split_once('/')?;
+    let (_, id) = rest.split_once('/')?;
+    match (alert.feed.as_str(), product, alert.provider) {
+        ("guardduty" | "security_hub", "guardduty", Provider::Aws) => {
+            let (host, region) = aws(alert.region.as_deref()?)?;
+            let id = Some(id).filter(|id| has_only(id, "-_") && id.len() <= 300)?;
+            fits(format!(
+                "https://{host}/guardduty/home?region={region}#/findings?search=id%3D{id}"
+            ))
+        }
+        ("security_hub", _, Provider::Aws) => {
+            let (host, region) = aws(alert.region.as_deref()?)?;
+            // The console reads its own filter from a fragment, where it is encoded twice.
+            let id = encoded(&encoded(id));
+            fits(format!(
+                "https://{host}/securityhub/home?region={region}#/findings?search=Id%3D%255Coperator%255C%253AEQUALS%255C%253A{id}"
+            ))
+        }
+        ("scc", ..) => {
+            let project = Some(alert.account.as_deref()?).filter(|id| is_project(id))?;
+            fits(format!(
+                "https://console.cloud.google.com/security/command-center/findingsv2?project={}",
+                encoded(project)
+            ))
+        }
+        _ => None,
+    }
+}
+
+/// The console's host of a region's partition, and the region.
+fn aws(region: &str) -> Option<(&'static str, &str)> {
+    let is_region = region.len() <= 30
+        && region.split('-').count() >= 3
+        && region
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+    let host = if region.starts_with("cn-") {
+        "console.amazonaws.cn"
+    } else if region.starts_with("us-gov-") {
+        "console.amazonaws-us-gov.com"
+    } else {
+        "console.aws.amazon.com"
+    };
+    is_region.then_some((host, region))
+}
+
+/// Whether this has the form of a Google project's id, with or without its domain, and is no number of an organisation.
+fn is_project(id: &str) -> bool {
+    (6..=63).contains(&id.len())
+        && id.starts_with(|c: char| c.is_ascii_lowercase())
+        && has_only(id, "-.:")
+}
+
+fn has_only(text: &str, more: &str) -> bool {
+    text.chars()
+        .all(|c| c.is_ascii_alphanumeric() || more.contains(c))
+}
+
+/// Percent-encoded, spaces too.
+fn encoded(text: &str) -> String {
+    byte_serialize(text.as_bytes())
+        .collect::<String>()
+        .replace('+', "%20")
+}
+
+fn fits(link: String) -> Option<String> {
+    (link.len() <= LONGEST).then_some(link)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::fixture;
+
+    fn of(
+        feed: &str,
+        key: &str,
+        provider: Provider,
+        region: &str,
+        account: &str,
+    ) -> Option<String> {
+        let mut report = fixture::true_positive();
+        report.alert.feed = feed.into();
+        report.alert.key = key.into();
+        report.alert.provider = provider;
+        report.alert.region = Some(region.into());
+        report.alert.account = Some(account.into());
+        console(&report)
+    }
+
+    #[test]
+    fn findings_are_found_in_their_own_console() {
+        let aws = |feed, key, region| of(feed, key, Provider::Aws, region, "111122223333").unwrap();
+        insta::assert_snapshot!(aws("guardduty", "guardduty/111122223333/0ab1", "eu-west-1"),
+            @"https://console.aws.amazon.com/guardduty/home?region=eu-west-1#/findings?search=id%3D0ab1");
+        insta::assert_snapshot!(aws("guardduty", "guardduty/111122223333/0ab1", "us-gov-west-1"),
+            @"https://console.amazonaws-us-gov.com/guardduty/home?region=us-gov-west-1#/findings?search=id%3D0ab1");
+        insta::assert_snapshot!(aws("security_hub", "macie/111122223333/arn:aws:x/y z", "eu-west-1"),
+            @"https://console.aws.amazon.com/securityhub/home?region=eu-west-1#/findings?search=Id%3D%255Coperator%255C%253AEQUALS%255C%253Aarn%253Aaws%253Ax%252Fy%2520z");
+        insta::assert_snapshot!(of("scc", "scc/prod-1/b9", Provider::Gcp, "", "prod-project-1").unwrap(),
+            @"https://console.cloud.google.com/security/command-center/findingsv2?project=prod-project-1");
+    }
+
+    #[test]
+    fn what_is_not_known_has_no_link() {
+        for (feed, key, provider, region, account) in [
+            ("generic", "edr/-/1", Provider::Aws, "eu-west-1", "1"),
+            (
+                "guardduty",
+                "guardduty/1/a b",
+                Provider::Aws,
+                "eu-west-1",
+                "1",
+            ),
+            (
+                "guardduty",
+                "guardduty/1/ab",
+                Provider::Aws,
+                "evil.com/#",
+                "1",
+            ),
+            ("guardduty", "guardduty", Provider::Aws, "eu-west-1", "1"),
+            ("scc", "scc/1/b9", Provider::Gcp, "", "123456789012"),
+            ("scc", "scc/1/b9", Provider::Gcp, "", "a/../../evil"),
+        ] {
+            assert_eq!(
+                of(feed, key, provider, region, account),
+                None,
+                "{feed} {key}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_case_has_a_page_where_a_public_address_is_known() {
+        let page = |url: &str, id: &str| {
+            let links = Links {
+                public_url: Some(url.into()),
+            };
+            links.case(id)
+        };
+        let leads = Some("https://ns.example.com/cases/k3f9-x2mq".to_owned());
+        assert_eq!(page("https://ns.example.com", "k3f9-x2mq"), leads);
+        assert_eq!(page("https://ns.example.com/", "k3f9-x2mq"), leads);
+        let below = "https://ns.example.com/triage/cases/k3f9".to_owned();
+        assert_eq!(page("https://ns.example.com/triage/", "k3f9"), Some(below));
+        assert_eq!(Links::default().case("k3f9"), None);
+        for (url, id) in [
+            ("javascript:alert(1)", "k"),
+            ("https://u:p@x.com", "k"),
+            ("https://x.com/?a=b", "k"),
+            ("nonsense", "k"),
+            ("https://x.com", "../k"),
+            ("https://x.com", ""),
+        ] {
+            assert_eq!(page(url, id), None, "{url} {id}");
+        }
+        let links = Links {
+            public_url: Some("nonsense".into()),
+        };
+        assert!(links.check().unwrap_err().contains("https://HOST"));
+    }
+
+    proptest! {
+        #[test]
+        fn a04_no_alert_says_where_a_link_leads(key in "\\PC{0,60}", region in "\\PC{0,30}", account in "\\PC{0,40}") {
+            let key = format!("guardduty/{key}");
+            for feed in ["guardduty", "security_hub", "scc"] {
+                if let Some(link) = of(feed, &key, Provider::Aws, &region, &account) {
+                    let url = Url::parse(&link).unwrap();
+                    prop_assert!(url.host_str().unwrap().starts_with("console."));
+                    prop_assert_eq!(url.scheme(), "https");
+                    prop_assert!(link.bytes().all(|byte| byte.is_ascii_graphic()));
+                    prop_assert!(!link.contains(['"', '<', '>', '|']));
+                }
+            }
+        }
+    }
+}
