@@ -89,6 +89,31 @@ impl Store {
 }
 
 /// The row of a report's case.
+fn row(report: Option<&Report>) -> CaseRow {
+    CaseRow {
+        id: CaseId(ID.into()),
+        revision: report.map_or(1, |report| report.revision),
+        status: report.map_or(CaseStatus::Queued, |report| report.status),
+        feed: "scc".into(),
+        key: "scc 1".into(),
+        kind: "Execution: Cryptocurrency Mining Hash Match".into(),
+        title: report.map_or_else(|| "Crypto miner".into(), |report| report.title.clone()),
+        account: Some("production-project-12345".into()),
+        severity: Severity::High,
+        assessed_severity: report.map(|report| report.assessed_severity),
+        verdict: report.map(|report| report.verdict),
+        leaning: report.map(|report| report.leaning),
+        opened_at: now(),
+        concluded_at: None,
+        sightings: 1,
+        members: 2,
+        usd: 0.03,
+        desk: DeskStatus::Open,
+        owner: None,
+    }
+}
+
+/// Everything about a report's case.
 pub(crate) fn view(report: Option<Report>) -> CaseView {
     let message = Message {
         id: "1".into(),
@@ -100,31 +125,7 @@ pub(crate) fn view(report: Option<Report>) -> CaseView {
     CaseView {
         person_verdicts: Vec::new(),
         desk: Desk::default(),
-        row: CaseRow {
-            id: CaseId(ID.into()),
-            revision: report.as_ref().map_or(1, |report| report.revision),
-            status: report
-                .as_ref()
-                .map_or(CaseStatus::Queued, |report| report.status),
-            feed: "scc".into(),
-            key: "scc 1".into(),
-            kind: "Execution: Cryptocurrency Mining Hash Match".into(),
-            title: report
-                .as_ref()
-                .map_or_else(|| "Crypto miner".into(), |report| report.title.clone()),
-            account: Some("production-project-12345".into()),
-            severity: Severity::High,
-            assessed_severity: report.as_ref().map(|report| report.assessed_severity),
-            verdict: report.as_ref().map(|report| report.verdict),
-            leaning: report.as_ref().map(|report| report.leaning),
-            opened_at: now(),
-            concluded_at: None,
-            sightings: 1,
-            members: 2,
-            usd: 0.03,
-            desk: DeskStatus::Open,
-            owner: None,
-        },
+        row: row(report.as_ref()),
         alert,
         events: Vec::new(),
         unreadable: None,

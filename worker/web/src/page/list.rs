@@ -145,8 +145,8 @@ fn row(case: &CaseRow, now: DateTime<Utc>) -> Row {
 fn stands(case: &CaseRow) -> Option<Shown> {
     match case.desk {
         DeskStatus::Open => None,
-        DeskStatus::Acknowledged => Some(match Shown::option(case.owner.as_ref()) {
-            Some(owner) => Shown::made(format_args!("{owner} has it")),
+        DeskStatus::Acknowledged => Some(match &case.owner {
+            Some(owner) => Shown::made(format_args!("{} has it", Shown::person(owner))),
             None => Shown::made(format_args!("acknowledged")),
         }),
         DeskStatus::Closed => Some(Shown::made(format_args!("closed"))),

@@ -228,9 +228,10 @@ async fn a_case_says_what_people_did_and_who_has_it() {
     has(
         &page,
         &[
-            "<a href=\"#people\">slack:U1 (ana) has it</a> · people say False positive",
+            "<a href=\"#people\">ana has it</a> · people say False positive",
             "<strong>bob</strong> disagrees: False positive (revision 1)<br><q>our scanner</q>",
             "<strong>slack:U1 (ana)</strong> has it",
+            "slack:U1 (ana) has it. People say: <strong>False positive</strong>.",
         ],
     );
     let (bob, ana) = (
@@ -242,7 +243,7 @@ async fn a_case_says_what_people_did_and_who_has_it() {
     has(
         &list,
         &[
-            "<strong>slack:U1 (ana) has it</strong>",
+            "<strong>ana has it</strong>",
             "value=\"acknowledged\" selected",
         ],
     );

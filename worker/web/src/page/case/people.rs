@@ -16,8 +16,9 @@ const NOTE: usize = 1_000;
 pub(super) struct People {
     status: &'static str,
     class: &'static str,
-    /// Who has it, as long as it is not done.
+    /// Who has it, as long as it is not done; also by name alone.
     owner: Option<Shown>,
+    owner_name: Option<Shown>,
     /// Another verdict than that of the case.
     verdict: Option<&'static str>,
     /// Who called its latest triage off.
@@ -39,10 +40,12 @@ impl People {
     pub(super) fn new(view: &CaseView, now: DateTime<Utc>) -> Self {
         let desk = &view.desk;
         let owner = desk.owner.as_ref();
+        let owner = owner.filter(|_| desk.status == DeskStatus::Acknowledged);
         Self {
             status: desk_word(desk.status),
             class: desk.status.as_str(),
-            owner: Shown::option(owner.filter(|_| desk.status == DeskStatus::Acknowledged)),
+            owner: Shown::option(owner),
+            owner_name: owner.map(|owner| Shown::person(owner)),
             verdict: desk.verdict.map(nightshift_engine::Verdict::title),
             cancelled_by: Shown::option(view.cancelled_by.as_ref()),
             acts: desk
