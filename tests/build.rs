@@ -1,5 +1,5 @@
-//! Tells the tests at compile time whether the model providers' SDKs, Helm, PostgreSQL and RabbitMQ are there: tests that
-//! need them are ignored where they are not, and so are counted as skipped and not as passed.
+//! Tells the tests at compile time whether the model providers' SDKs, Helm, Chromium, PostgreSQL and RabbitMQ are there:
+//! tests that need them are ignored where they are not, and so are counted as skipped and not as passed.
 
 #[expect(
     clippy::disallowed_methods,
@@ -11,6 +11,10 @@ fn main() {
         (
             &["NIGHTSHIFT_TEST_HELM", "NIGHTSHIFT_TEST_HELM_PYTHON"],
             "has_helm",
+        ),
+        (
+            &["NIGHTSHIFT_TEST_CHROMIUM", "NIGHTSHIFT_TEST_PAGES"],
+            "has_browser",
         ),
         (
             &["NIGHTSHIFT_TEST_POSTGRES", "NIGHTSHIFT_TEST_RABBITMQ"],
