@@ -88,7 +88,6 @@ impl Store {
     }
 }
 
-/// The row of a report's case.
 fn row(report: Option<&Report>) -> CaseRow {
     CaseRow {
         id: CaseId(ID.into()),
@@ -113,7 +112,7 @@ fn row(report: Option<&Report>) -> CaseRow {
     }
 }
 
-/// Everything about a report's case.
+/// The row of a report's case.
 pub(crate) fn view(report: Option<Report>) -> CaseView {
     let message = Message {
         id: "1".into(),
