@@ -1,5 +1,5 @@
-//! Tells the tests at compile time whether the model providers' SDKs, Helm, Chromium, PostgreSQL and RabbitMQ are there:
-//! tests that need them are ignored where they are not, and so are counted as skipped and not as passed.
+//! Tells the tests at compile time which of the programs and services that `tests/services` installs are there: tests that
+//! need them are ignored where they are not, and so are counted as skipped and not as passed.
 
 #[expect(
     clippy::disallowed_methods,
