@@ -13,6 +13,10 @@ fn main() {
             "has_helm",
         ),
         (
+            &["NIGHTSHIFT_TEST_CHROMIUM", "NIGHTSHIFT_TEST_PAGES"],
+            "has_browser",
+        ),
+        (
             &["NIGHTSHIFT_TEST_POSTGRES", "NIGHTSHIFT_TEST_RABBITMQ"],
             "has_services",
         ),

@@ -3,6 +3,7 @@
 //! What each alert comes to is told by `EXPECTED`; that records and logs decide it, and not the alert, by changing them
 //! under `nightshift run`, with the same files in a configuration.
 
+mod browser;
 mod interrupted;
 mod pages;
 mod variants;

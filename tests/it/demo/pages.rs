@@ -2,7 +2,8 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 
 use super::{cases, nightshift, tempdir, word};
 
@@ -16,10 +17,9 @@ fn get(address: &str, path: &str) -> String {
     answer
 }
 
-#[test]
-fn the_demo_serves_its_cases_until_it_is_told_to_stop() {
-    let folder = tempdir().unwrap();
-    let mut demo = nightshift(folder.path())
+/// The demo as it serves its cases, and where.
+pub(super) fn serving(folder: &Path) -> (Child, String) {
+    let mut demo = nightshift(folder)
         .args(["demo", "--port", "0"])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -33,6 +33,22 @@ fn the_demo_serves_its_cases_until_it_is_told_to_stop() {
             Some(rest.split_once('/')?.0.to_owned())
         })
         .expect("the address of the pages");
+    (demo, address)
+}
+
+/// Tells it to stop, and waits until it has.
+pub(super) fn stop(mut demo: Child) {
+    let told = Command::new("kill")
+        .arg(demo.id().to_string())
+        .status()
+        .unwrap();
+    assert!(told.success() && demo.wait().unwrap().success());
+}
+
+#[test]
+fn the_demo_serves_its_cases_until_it_is_told_to_stop() {
+    let folder = tempdir().unwrap();
+    let (demo, address) = serving(folder.path());
     let list = get(&address, "/");
     assert!(list.starts_with("HTTP/1.1 200 OK"), "{list}");
     for (_, case) in cases(folder.path()) {
@@ -49,9 +65,5 @@ fn the_demo_serves_its_cases_until_it_is_told_to_stop() {
     }
     assert!(get(&address, "/readyz").ends_with("store: ready\n"));
     assert!(get(&address, "/metrics").contains("nightshift_cases_total"));
-    let told = Command::new("kill")
-        .arg(demo.id().to_string())
-        .status()
-        .unwrap();
-    assert!(told.success() && demo.wait().unwrap().success());
+    stop(demo);
 }

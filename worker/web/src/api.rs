@@ -8,7 +8,9 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use nightshift_alert::text::strip_hidden;
-use nightshift_pipeline::{CaseRow, CaseView, DeliveryRow, Member, Report, Sighting, StoreError};
+use nightshift_pipeline::{
+    CaseRow, CaseView, DeliveryRow, Desk, Member, PersonVerdict, Report, Sighting, StoreError,
+};
 use serde::Serialize;
 
 use crate::query::ListQuery;
@@ -29,6 +31,8 @@ struct Case {
     report: Option<Report>,
     sightings: Vec<Sighting>,
     members: Vec<Member>,
+    person_verdicts: Vec<PersonVerdict>,
+    desk: Desk,
     deliveries: Vec<DeliveryRow>,
     events: usize,
     unreadable: Option<String>,
@@ -78,6 +82,8 @@ impl From<CaseView> for Case {
             report: view.report,
             sightings: view.sightings,
             members: view.members,
+            person_verdicts: view.person_verdicts,
+            desk: view.desk,
             deliveries: view.deliveries,
             events: view.events.len(),
             unreadable: view.unreadable,

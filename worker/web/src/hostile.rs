@@ -6,12 +6,13 @@ mod judge;
 use std::sync::Arc;
 
 use nightshift_alert::IndicatorKind;
-use nightshift_pipeline::{CaseView, PlaceCount, Report};
+use nightshift_engine::Verdict;
+use nightshift_pipeline::{Act, ActKind, CaseView, Desk, DeskStatus, PlaceCount, Report};
 use proptest::prelude::*;
 use serde_json::Value;
 
 use self::judge::{Found, check};
-use crate::testing::{Store, failed, get, inconclusive, report, view};
+use crate::testing::{Store, failed, get, inconclusive, now, report, view};
 
 /// Fields that are words, numbers or times of ours, or the catalogue's commands.
 const OURS: [&str; 27] = [
@@ -82,7 +83,33 @@ fn poisoned(report: &Report, strings: &[String]) -> CaseView {
     (view.members[0].key, view.members[0].title) = (next(), next());
     (view.deliveries[0].destination, view.deliveries[0].error) = (next(), Some(next()));
     view.unreadable = Some(next());
+    view.cancelled_by = Some(next());
+    (view.desk, view.row.desk) = (people(&mut next), DeskStatus::Acknowledged);
+    view.row.owner = view.desk.owner.clone();
     view
+}
+
+/// Every act that people do, in these words.
+fn people(next: &mut impl FnMut() -> String) -> Desk {
+    let kinds = [
+        ActKind::Agreed,
+        ActKind::Disagreed {
+            verdict: Verdict::FalsePositive,
+        },
+        ActKind::AskedAgain,
+        ActKind::Muted {
+            name: next(),
+            until: now(),
+        },
+        ActKind::Assigned { to: next() },
+    ];
+    let acts = kinds.map(|kind| Act {
+        at: now(),
+        by: next(),
+        kind,
+        note: next(),
+    });
+    Desk::of(acts.into())
 }
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {

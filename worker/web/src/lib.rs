@@ -1,7 +1,7 @@
-//! What answers to HTTP: pages of cases, their JSON, health, readiness and metrics.
+//! What answers to HTTP: pages of cases, their JSON, health, readiness and metrics, and clicks in Slack.
 //!
-//! Read-only, rendered here, without a script: the pages must do on a telephone at night and under a policy that
-//! runs nothing. Cases come through the ports of the pipeline; nothing here knows a store, a report's other looks, or
+//! The pages are read-only, rendered here, without a script: they must do on a telephone at night and under a policy
+//! that runs nothing. Cases come through the ports of the pipeline; nothing here knows a store, a report's other looks, or
 //! the command line. Every string from an alert, a tool or an analyst is hostile, and reaches a page only as `Shown`.
 
 mod access;
@@ -15,6 +15,7 @@ mod query;
 mod server;
 mod shown;
 mod site;
+mod slack;
 
 #[cfg(test)]
 mod hostile;
@@ -25,3 +26,4 @@ pub use config::{TrustedProxy, WebConfig, WebError};
 pub use health::{MetricsText, Readiness, SourceReady, StoreReady};
 pub use server::{Bound, Server, ServerOptions};
 pub use site::Parts;
+pub use slack::{Slack, SlackAnswers, SlackDesk, SlackSecret};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::http::StatusCode;
 use axum::middleware::{from_fn_with_state, map_response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use tokio::net::TcpListener;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -20,13 +20,14 @@ use crate::config::WebError;
 use crate::hosts::Hosts;
 use crate::page::Templates;
 use crate::site::{Parts, Site};
+use crate::slack::{self, Buttons, Slack};
 use crate::{api, guard, health, page};
 
 /// How long an answer may take.
 const ANSWER: Duration = Duration::from_secs(10);
 /// How long open requests have when the server is told to stop.
 const GRACE: Duration = Duration::from_secs(5);
-/// Largest body, in bytes: nothing that is served reads one.
+/// Largest body, in bytes: only Slack's posts are read, and have a bound of their own.
 const BODY_BYTES: usize = 16 * 1024;
 
 /// What a server is started with; [`WebConfig::options`](crate::WebConfig::options) makes it of a configuration that
@@ -45,6 +46,7 @@ pub struct ServerOptions {
 pub struct Server {
     options: ServerOptions,
     site: Arc<Site>,
+    buttons: Option<Arc<Buttons>>,
 }
 
 /// A server whose addresses are taken, so that they can be told.
@@ -62,7 +64,24 @@ impl Server {
     pub fn new(options: ServerOptions, parts: Parts) -> Result<Self, WebError> {
         let templates = Templates::new().map_err(WebError::Template)?;
         let site = Arc::new(Site { parts, templates });
-        Ok(Self { options, site })
+        Ok(Self {
+            options,
+            site,
+            buttons: None,
+        })
+    }
+
+    /// The same server, which also takes clicks below reports in Slack, if a destination has buttons.
+    #[must_use]
+    pub fn with_slack(mut self, slack: Slack) -> Self {
+        self.buttons = (!slack.desks.is_empty()).then(|| {
+            Arc::new(Buttons {
+                cases: Arc::clone(&self.site.parts.cases),
+                clock: Arc::clone(&self.site.parts.clock),
+                slack,
+            })
+        });
+        self
     }
 
     /// Takes the addresses.
@@ -103,13 +122,17 @@ impl Server {
         let guarded = guarded
             .fallback(page::nowhere)
             .layer(from_fn_with_state(access, guard::access));
-        let all = self.open().merge(guarded);
-        self.layered(all, self.options.hosts.clone())
+        let all = self
+            .open()
+            .merge(guarded)
+            .layer(RequestBodyLimitLayer::new(BODY_BYTES));
+        self.layered(all.merge(self.clicks()), self.options.hosts.clone())
     }
 
     /// Everything behind `metrics_listen`.
     fn figures(&self, address: SocketAddr) -> Router {
         let all = self.open().route("/metrics", get(health::metrics));
+        let all = all.layer(RequestBodyLimitLayer::new(BODY_BYTES));
         self.layered(all, self.options.hosts.at(address.ip()))
     }
 
@@ -119,11 +142,21 @@ impl Server {
             .route("/readyz", get(health::ready))
     }
 
+    /// What Slack posts to: open without a token, for it signs.
+    fn clicks(&self) -> Router<Arc<Site>> {
+        let Some(buttons) = &self.buttons else {
+            return Router::new();
+        };
+        Router::new()
+            .route("/slack/interactions", post(slack::interactions))
+            .layer(RequestBodyLimitLayer::new(slack::BODY_BYTES))
+            .with_state(Arc::clone(buttons))
+    }
+
     /// The layer that is added last sees a request first.
     fn layered(&self, router: Router<Arc<Site>>, hosts: Hosts) -> Router {
         router
             .layer(from_fn_with_state(Arc::new(hosts), guard::hosts))
-            .layer(RequestBodyLimitLayer::new(BODY_BYTES))
             .layer(TimeoutLayer::with_status_code(
                 StatusCode::SERVICE_UNAVAILABLE,
                 ANSWER,

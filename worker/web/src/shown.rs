@@ -39,6 +39,12 @@ impl Shown {
         (!shown.0.is_empty()).then_some(shown)
     }
 
+    /// The name of a person, where there is little room: of `slack:U1 (ana)` what stands in brackets.
+    pub(crate) fn person(by: &str) -> Self {
+        let chosen = by.strip_suffix(')').and_then(|by| by.split_once(" ("));
+        Self::name(chosen.map_or(by, |(_, chosen)| chosen))
+    }
+
     /// Sentences from outside, at most so many.
     pub(crate) fn sentences(texts: &[String], most: usize) -> Vec<Self> {
         texts
@@ -135,6 +141,15 @@ mod tests {
         assert_eq!(before(-300), "5 min ahead");
         assert_eq!(took(420).0, "0.4 s");
         assert_eq!(took(200_000).0, "3 min 20 s");
+    }
+
+    #[test]
+    fn a_person_is_called_by_name() {
+        let called = |by| Shown::person(by).0;
+        assert_eq!(called("slack:U1 (ana b)"), "ana b");
+        assert_eq!(called("ana"), "ana");
+        assert_eq!(called("slack:U1"), "slack:U1");
+        assert_eq!(called("(@here)"), "((at)here)");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A store of a few cases, and requests without sockets.
 
+mod people;
 mod report;
 
 use std::collections::BTreeMap;
@@ -14,9 +15,10 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::{ReadOptions, Severity};
 use nightshift_engine::{Clock, Event};
 use nightshift_pipeline::{
-    Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, Cases, Charge, Claimed,
-    Closing, DeliveryRow, Desk, DeskStatus, JournalLine, Lane, Lease, Member, Message, PlaceCount,
-    Places, Report, Sender, Sighting, StoreError, Waited, read_message,
+    Act, Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, Cases, Charge,
+    Claimed, Closing, DeliveryRow, Desk, DeskStatus, JournalLine, Lane, Lease, Member, Message,
+    MutePreview, NewMute, NewPersonVerdict, PlaceCount, Places, Report, Sender, Sighting,
+    StoreError, Waited, read_message,
 };
 use tower::ServiceExt as _;
 
@@ -46,8 +48,18 @@ pub(crate) struct Store {
     pub(crate) journal: Vec<JournalLine>,
     pub(crate) places: Vec<PlaceCount>,
     pub(crate) is_away: bool,
+    /// Whether it never answers to what people do.
+    pub(crate) is_slow: bool,
     /// The last filter that was asked for.
     pub(crate) asked: Mutex<CaseFilter>,
+    /// What a mute would have hidden.
+    pub(crate) preview: MutePreview,
+    /// What people did and asked for, in order; the verdicts apart.
+    pub(crate) acts: Mutex<Vec<(String, Act)>>,
+    pub(crate) judged: Mutex<Vec<(String, NewPersonVerdict)>>,
+    pub(crate) retried: Mutex<Vec<String>>,
+    pub(crate) muted: Mutex<Vec<NewMute>>,
+    pub(crate) previewed: Mutex<Vec<(NewMute, DateTime<Utc>)>>,
 }
 
 impl Store {
@@ -56,6 +68,13 @@ impl Store {
             views,
             ..Self::default()
         }
+    }
+
+    fn found(&self, id: &str) -> Result<CaseView, StoreError> {
+        self.here()?;
+        let fits = |view: &&CaseView| id.len() >= 4 && view.row.id.0.starts_with(id);
+        let found = self.views.iter().find(fits).cloned();
+        found.ok_or_else(|| StoreError::NoSuchCase(id.to_owned()))
     }
 
     fn here(&self) -> Result<(), StoreError> {
@@ -178,8 +197,13 @@ impl Cases for Store {
         Err(StoreError::LeaseLost)
     }
 
-    async fn retry(&self, _: &str) -> Result<CaseId, StoreError> {
-        Err(StoreError::LeaseLost)
+    async fn retry(&self, id: &str) -> Result<CaseId, StoreError> {
+        let row = self.found(id)?.row;
+        if !row.status.is_over() {
+            return Err(StoreError::NotOver(row.id.0, row.status));
+        }
+        self.retried.lock().unwrap().push(row.id.0.clone());
+        Ok(row.id)
     }
 
     async fn cancel(&self, _: &str, _: &str, _: DateTime<Utc>) -> Result<CalledOff, StoreError> {
@@ -196,10 +220,7 @@ impl Cases for Store {
     }
 
     async fn view(&self, id: &str) -> Result<CaseView, StoreError> {
-        self.here()?;
-        let fits = |view: &&CaseView| id.len() >= 4 && view.row.id.0.starts_with(id);
-        let found = self.views.iter().find(fits).cloned();
-        found.ok_or_else(|| StoreError::NoSuchCase(id.to_owned()))
+        self.found(id)
     }
 
     async fn journal(

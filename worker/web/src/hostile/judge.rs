@@ -85,7 +85,7 @@ fn is_ours(link: &str) -> bool {
             .is_some_and(|rest| !rest.is_empty() && rest.chars().all(fits))
     };
     let id = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    ["/", "/style.css", "#main"].contains(&link)
+    ["/", "/style.css", "#main", "#people"].contains(&link)
         || rest_is("#E", |c| c.is_ascii_digit())
         || rest_is("#F", |c| c.is_ascii_digit())
         || rest_is("/cases/", id)

@@ -1,6 +1,7 @@
 //! A case: verdict bar, report, and what the store knows beside it.
 
 mod evidence;
+mod people;
 mod plan;
 mod reasons;
 mod report;
@@ -13,6 +14,7 @@ use serde::Serialize;
 
 use crate::page::list::{Outcome, outcome, status_word};
 use crate::shown::{Moment, Shown};
+use people::People;
 use plan::Progress;
 use report::ReportView;
 use trace::Trace;
@@ -32,6 +34,7 @@ pub(super) struct CasePage {
     /// How far the triage is, where it has not come to its end.
     progress: Option<Progress>,
     report: Option<ReportView>,
+    people: People,
     trace: Trace,
 }
 
@@ -59,6 +62,7 @@ impl CasePage {
                 .report
                 .as_ref()
                 .map(|report| ReportView::new(report, now)),
+            people: People::new(view, now),
             trace: Trace::new(view, now),
         }
     }

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use nightshift_alert::Severity;
 use nightshift_engine::{Leaning, Verdict};
-use nightshift_pipeline::{CaseRow, CaseStatus, PlaceCount};
+use nightshift_pipeline::{CaseRow, CaseStatus, DeskStatus, PlaceCount};
 use serde::Serialize;
 
 use crate::query::ListQuery;
@@ -23,6 +23,7 @@ pub(super) struct ListPage {
     statuses: Vec<Choice>,
     verdicts: Vec<Choice>,
     severities: Vec<Choice>,
+    desks: Vec<Choice>,
     feed: String,
     account: String,
     q: String,
@@ -45,6 +46,8 @@ struct Row {
     members: u64,
     revision: u32,
     usd: Option<Shown>,
+    /// Where it stands with people, if they did anything.
+    stands: Option<Shown>,
 }
 
 /// What became of a case: a word for people, one for the style sheet.
@@ -107,6 +110,9 @@ impl ListPage {
             severities: Severity::ALL
                 .map(|one| choice(one.as_str(), one.title(), &query.severity))
                 .into(),
+            desks: DeskStatus::ALL
+                .map(|one| choice(one.as_str(), desk_word(one), &query.desk))
+                .into(),
             feed: query.feed.trim().to_owned(),
             account: query.account.trim().to_owned(),
             q: query.q.trim().to_owned(),
@@ -131,6 +137,19 @@ fn row(case: &CaseRow, now: DateTime<Utc>) -> Row {
         members: case.members,
         revision: case.revision,
         usd: (case.usd > 0.0).then(|| Shown::made(format_args!("{:.2} USD", case.usd))),
+        stands: stands(case),
+    }
+}
+
+/// Who has it, or that it is done.
+fn stands(case: &CaseRow) -> Option<Shown> {
+    match case.desk {
+        DeskStatus::Open => None,
+        DeskStatus::Acknowledged => Some(match &case.owner {
+            Some(owner) => Shown::made(format_args!("{} has it", Shown::person(owner))),
+            None => Shown::made(format_args!("acknowledged")),
+        }),
+        DeskStatus::Closed => Some(Shown::made(format_args!("closed"))),
     }
 }
 
@@ -173,6 +192,14 @@ pub(super) const fn status_word(status: CaseStatus) -> &'static str {
         CaseStatus::Concluded => "Concluded",
         CaseStatus::Failed => "Not triaged",
         CaseStatus::Cancelled => "Cancelled",
+    }
+}
+
+pub(super) const fn desk_word(desk: DeskStatus) -> &'static str {
+    match desk {
+        DeskStatus::Open => "Open",
+        DeskStatus::Acknowledged => "Acknowledged",
+        DeskStatus::Closed => "Closed",
     }
 }
 

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use nightshift_pipeline::{CaseId, CaseStatus, PlaceCount};
+use nightshift_engine::Verdict;
+use nightshift_pipeline::{
+    Act, ActKind, CaseId, CaseStatus, Desk, DeskStatus, PersonVerdict, PlaceCount,
+};
 
-use crate::testing::{Answer, ID, Store, failed, get, inconclusive, report, view};
+use crate::testing::{Answer, ID, Store, failed, get, inconclusive, now, report, view};
 
 fn store() -> Arc<Store> {
     Arc::new(Store::of(vec![view(Some(report()))]))
@@ -194,4 +197,96 @@ async fn the_json_holds_the_report_as_it_stands() {
         serde_json::from_str(&get(store(), "/api/v1/cases").await.text).unwrap();
     assert_eq!(list["cases"][0]["id"], ID);
     assert!(list["next"].is_null());
+}
+
+#[tokio::test]
+async fn a_case_says_what_people_did_and_who_has_it() {
+    let act = |by: &str, kind: ActKind, note: &str| Act {
+        at: now(),
+        by: by.into(),
+        kind,
+        note: note.into(),
+    };
+    let theirs = Verdict::FalsePositive;
+    let mut case = view(Some(report()));
+    case.row.revision = 2;
+    case.person_verdicts = vec![PersonVerdict {
+        at: now(),
+        by: "bob".into(),
+        revision: 1,
+        verdict: theirs,
+        agreed: false,
+        note: String::new(),
+    }];
+    case.desk = Desk::of(vec![
+        act("slack:U1 (ana)", ActKind::Acknowledged, ""),
+        act("bob", ActKind::Disagreed { verdict: theirs }, "our scanner"),
+    ]);
+    (case.row.desk, case.row.owner) = (case.desk.status, case.desk.owner.clone());
+    let store = Arc::new(Store::of(vec![case]));
+    let page = get(Arc::clone(&store), "/cases/k3f9").await;
+    has(
+        &page,
+        &[
+            "<a href=\"#people\">ana has it</a> · people say False positive",
+            "<strong>bob</strong> disagrees: False positive (revision 1)<br><q>our scanner</q>",
+            "<strong>slack:U1 (ana)</strong> has it",
+            "slack:U1 (ana) has it. People say: <strong>False positive</strong>.",
+        ],
+    );
+    let (bob, ana) = (
+        page.text.find("<strong>bob"),
+        page.text.find("<strong>slack:U1"),
+    );
+    assert!(bob < ana, "the latest on top");
+    let list = get(Arc::clone(&store), "/?desk=acknowledged").await;
+    has(
+        &list,
+        &[
+            "<strong>ana has it</strong>",
+            "value=\"acknowledged\" selected",
+        ],
+    );
+    let asked = store.asked.lock().unwrap().desk;
+    assert_eq!(asked, Some(DeskStatus::Acknowledged));
+    let json = get(store, "/api/v1/cases/k3f9").await;
+    has(
+        &json,
+        &[
+            "\"desk\":{\"status\":\"acknowledged\"",
+            "\"person_verdicts\":[{",
+        ],
+    );
+}
+
+#[tokio::test]
+async fn a_case_that_nobody_touched_says_that() {
+    let page = get(store(), "/cases/k3f9").await;
+    has(
+        &page,
+        &["<a href=\"#people\">Open</a>", "Nobody has done anything"],
+    );
+}
+
+#[tokio::test]
+async fn deliveries_say_what_became_of_them() {
+    let shown = async |change: fn(&mut nightshift_pipeline::DeliveryRow)| {
+        let mut case = view(Some(report()));
+        change(&mut case.deliveries[0]);
+        get(Arc::new(Store::of(vec![case])), "/cases/k3f9").await
+    };
+    let page = shown(|row| row.given_up = true).await;
+    has(
+        &page,
+        &["given up after 3 tries: channel_not_found; version 1 stands there"],
+    );
+    let page = shown(|row| row.in_doubt = true).await;
+    has(
+        &page,
+        &["not shown after 3 tries: channel_not_found; it may have arrived"],
+    );
+    let page = shown(|row| (row.sent, row.error) = (0, None)).await;
+    has(&page, &["not shown yet"]);
+    let page = shown(|row| row.sent = 2).await;
+    has(&page, &["shown, version 2"]);
 }

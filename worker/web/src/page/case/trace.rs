@@ -110,14 +110,34 @@ fn words(word: &str) -> Shown {
 
 fn delivery(row: &DeliveryRow) -> Delivery {
     let is_shown = row.sent >= row.wanted;
+    let stands = match row.sent {
+        0 => String::new(),
+        sent => format!("; version {sent} stands there"),
+    };
+    let tries = match row.attempts {
+        1 => "1 try".to_owned(),
+        tries => format!("{tries} tries"),
+    };
     let words = match &row.error {
         _ if is_shown => Shown::made(format_args!("shown, version {}", row.sent)),
         Some(error) => Shown::made(format_args!(
-            "not shown after {} tries: {}",
-            row.attempts,
-            Shown::foreign(error, 200)
+            "{} after {tries}: {}{}{stands}",
+            if row.given_up {
+                "given up"
+            } else {
+                "not shown"
+            },
+            Shown::foreign(error, 200),
+            if row.in_doubt {
+                "; it may have arrived, and is looked for there before it is sent again"
+            } else {
+                ""
+            },
         )),
-        None => Shown::made(format_args!("not shown yet")),
+        None if row.in_doubt => Shown::made(format_args!(
+            "sent, but not known whether it arrived{stands}"
+        )),
+        None => Shown::made(format_args!("not shown yet{stands}")),
     };
     Delivery {
         destination: Shown::foreign(&row.destination, 60),

@@ -1,0 +1,65 @@
+//! The pages of the demo in Chromium, as a telephone and as a screen at a desk show them, dark and light: axe-core finds
+//! nothing that shuts people out, nothing is wider than the screen, and nothing is asked for elsewhere.
+//!
+//! `tests/services` installs the browser and the packages of `tests/pages`; where they are not this is ignored. What it
+//! saw is left in `tests/.cache/screens`, for somebody to look at.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::pages::{serving, stop};
+use super::{cases, printed, tempdir, word};
+
+/// What `tests/services` tells.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests are told by the environment which services there are"
+)]
+fn named(variable: &str) -> PathBuf {
+    let path = std::env::var_os(variable).filter(|path| !path.is_empty());
+    path.unwrap_or_else(|| panic!("{variable} is not set; tests/services installs Chromium"))
+        .into()
+}
+
+#[test]
+#[cfg_attr(not(has_browser), ignore = "tests/services installs Chromium")]
+fn the_pages_shut_nobody_out_on_a_phone_or_a_desk_dark_or_light() {
+    let folder = tempdir().unwrap();
+    let (demo, address) = serving(folder.path());
+    let cases = cases(folder.path());
+    let of = |key: &str| {
+        let found = cases.iter().find(|(full, _)| full.contains(key));
+        word(found.unwrap().1, "id").to_owned()
+    };
+    let (miner, travel) = (of("b9c8d7e6f5a4b3c2d1e0"), of("idtd-2026-000771"));
+    let note = "Seen in the console too; the snapshot is taken.";
+    let agree = [
+        "cases",
+        "agree",
+        miner.as_str(),
+        "--by",
+        "ana",
+        "--note",
+        note,
+    ];
+    printed(folder.path(), &agree);
+    let root = nightshift_tests::root();
+    let looked = Command::new("node")
+        .arg(root.join("tests/pages/look.mjs"))
+        .arg(named("NIGHTSHIFT_TEST_CHROMIUM"))
+        .arg(root.join("tests/.cache/screens"))
+        .args([
+            format!("list=http://{address}/"),
+            format!("filter=http://{address}/?severity=high&desk=open"),
+            format!("case=http://{address}/cases/{miner}"),
+            format!("undecided=http://{address}/cases/{travel}"),
+        ])
+        .current_dir(named("NIGHTSHIFT_TEST_PAGES"))
+        .output()
+        .unwrap();
+    stop(demo);
+    let told = String::from_utf8_lossy(&looked.stdout);
+    let errors = String::from_utf8_lossy(&looked.stderr);
+    assert!(looked.status.success(), "{told}{errors}");
+    assert!(told.contains("4 pages, 16 times: 0 things"), "{told}");
+}

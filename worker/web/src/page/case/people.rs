@@ -1,0 +1,101 @@
+//! What people did with a case, the latest on top, and where it stands with them.
+
+use chrono::{DateTime, Utc};
+use nightshift_pipeline::{Act, ActKind, CaseView, DeskStatus};
+use serde::Serialize;
+
+use crate::page::list::desk_word;
+use crate::shown::{Moment, Shown};
+
+/// Most acts that are shown.
+const MOST: usize = 100;
+/// Most characters of a note.
+const NOTE: usize = 1_000;
+
+#[derive(Debug, Serialize)]
+pub(super) struct People {
+    status: &'static str,
+    class: &'static str,
+    /// Who has it, as long as it is not done; also by name alone.
+    owner: Option<Shown>,
+    owner_name: Option<Shown>,
+    /// Another verdict than that of the case.
+    verdict: Option<&'static str>,
+    /// Who called its latest triage off.
+    cancelled_by: Option<Shown>,
+    acts: Vec<Done>,
+    /// Earlier ones that are not shown.
+    left: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Done {
+    at: Moment,
+    by: Shown,
+    words: Shown,
+    note: Option<Shown>,
+}
+
+impl People {
+    pub(super) fn new(view: &CaseView, now: DateTime<Utc>) -> Self {
+        let desk = &view.desk;
+        let owner = desk.owner.as_ref();
+        let owner = owner.filter(|_| desk.status == DeskStatus::Acknowledged);
+        Self {
+            status: desk_word(desk.status),
+            class: desk.status.as_str(),
+            owner: Shown::option(owner),
+            owner_name: owner.map(|owner| Shown::person(owner)),
+            verdict: desk.verdict.map(nightshift_engine::Verdict::title),
+            cancelled_by: Shown::option(view.cancelled_by.as_ref()),
+            acts: desk
+                .acts
+                .iter()
+                .rev()
+                .take(MOST)
+                .map(|act| done(act, view, now))
+                .collect(),
+            left: desk.acts.len().saturating_sub(MOST),
+        }
+    }
+}
+
+fn done(act: &Act, view: &CaseView, now: DateTime<Utc>) -> Done {
+    let note = Shown::foreign(&act.note, NOTE);
+    Done {
+        at: Moment::new(act.at, now),
+        by: Shown::name(&act.by),
+        words: words(act, view),
+        note: (!note.is_empty()).then_some(note),
+    }
+}
+
+/// What they did, behind their name.
+fn words(act: &Act, view: &CaseView) -> Shown {
+    match &act.kind {
+        ActKind::Acknowledged => Shown::made(format_args!("has it")),
+        ActKind::Assigned { to } => Shown::made(format_args!("gave it to {}", Shown::name(to))),
+        ActKind::Agreed => Shown::made(format_args!("agrees with the verdict{}", of(act, view))),
+        ActKind::Disagreed { verdict } => Shown::made(format_args!(
+            "disagrees: {}{}",
+            verdict.title(),
+            of(act, view)
+        )),
+        ActKind::AskedAgain => Shown::made(format_args!("had it triaged again")),
+        ActKind::Muted { name, until } => Shown::made(format_args!(
+            "muted its like until {} UTC ({})",
+            until.format("%Y-%m-%d %H:%M"),
+            Shown::name(name)
+        )),
+        ActKind::Closed => Shown::made(format_args!("closed it")),
+    }
+}
+
+/// Which revision a verdict is about, where there are several.
+fn of(act: &Act, view: &CaseView) -> String {
+    let mut said = view.person_verdicts.iter();
+    match said.find(|said| said.at == act.at && said.by == act.by) {
+        Some(said) if view.row.revision > 1 => format!(" (revision {})", said.revision),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,204 @@
+//! `POST /slack/interactions`: what people do with the buttons below a report in Slack.
+//!
+//! Slack signs what it posts, so no token of the pages is asked for; who may act stands in the configuration. What a
+//! person does is in the store before Slack is answered, within its three seconds; the outbox then edits the message.
+//! Calls to Slack itself, a modal or a line that one person sees, go through [`SlackAnswers`]: nothing here knows its API.
+
+mod deed;
+mod modal;
+mod mute;
+mod payload;
+mod person;
+mod signature;
+mod submitted;
+mod words;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::extract::rejection::BytesRejection;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Json, Response};
+use nightshift_engine::{Clock, Meter};
+use nightshift_pipeline::{Cases, Feedback, Mutes};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::Value;
+use tokio::time::timeout;
+
+use payload::Payload;
+use signature::Signed;
+
+/// Largest body, in bytes. A click on the longest message that Slack takes comes with that message, some 100 KiB.
+pub(crate) const BODY_BYTES: usize = 1024 * 1024;
+/// Shortest signing secret, in characters; Slack's have 32. With an empty one anybody could sign.
+const SHORTEST_SECRET: usize = 16;
+/// How long the store has. Slack waits three seconds for an answer, and as long for a modal after the click
+/// (<https://docs.slack.dev/interactivity/handling-user-interaction>); [`CALL`] comes on top.
+const STORE: Duration = Duration::from_millis(1_700);
+/// How long a call to Slack may take before its click is answered.
+const CALL: Duration = Duration::from_millis(1_000);
+
+/// Reads a secret as it is now, or says in words why there is none.
+pub type SlackSecret = Arc<dyn Fn() -> Result<SecretString, String> + Send + Sync>;
+
+/// A destination in Slack whose messages carry buttons.
+#[derive(Clone)]
+pub struct SlackDesk {
+    /// The destination's name.
+    pub name: String,
+    /// Id of its channel (`C…`): it tells destinations of one Slack app apart.
+    pub channel: String,
+    /// What Slack signs with; read at each request, so that a new one counts at once.
+    pub signing_secret: SlackSecret,
+    /// Ids (`U…`) of those who may act.
+    pub analysts: Vec<String>,
+}
+
+/// What Slack is asked to show to the one who clicked. Called with the name of a [`SlackDesk`].
+#[async_trait]
+pub trait SlackAnswers: Send + Sync {
+    /// Opens a modal (`views.open`). The trigger of a click is good for three seconds.
+    ///
+    /// # Errors
+    ///
+    /// Why not, in words for the log.
+    async fn open_view(&self, desk: &str, trigger_id: &str, view: Value) -> Result<(), String>;
+
+    /// Shows a line to one person in a channel (`chat.postEphemeral`). The text is plain words of ours.
+    ///
+    /// # Errors
+    ///
+    /// Why not, in words for the log.
+    async fn tell(&self, desk: &str, channel: &str, user: &str, text: &str) -> Result<(), String>;
+}
+
+/// What the buttons work on.
+#[derive(Clone)]
+pub struct Slack {
+    /// The destinations with buttons. None: nothing is served at `/slack/interactions`.
+    pub desks: Vec<SlackDesk>,
+    /// Where it is kept what people do with cases.
+    pub feedback: Arc<dyn Feedback>,
+    /// Mutes, and what they would hide.
+    pub mutes: Arc<dyn Mutes>,
+    /// Where agreement is counted.
+    pub meter: Arc<dyn Meter>,
+    /// Slack itself.
+    pub answers: Arc<dyn SlackAnswers>,
+}
+
+/// What the handler gets.
+pub(crate) struct Buttons {
+    pub(crate) slack: Slack,
+    pub(crate) cases: Arc<dyn Cases>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+pub(crate) async fn interactions(
+    State(buttons): State<Arc<Buttons>>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Response {
+    let body = match body {
+        Ok(body) => body,
+        Err(rejection) => return rejection.status().into_response(),
+    };
+    let desks = buttons.signers(&headers, &body);
+    if desks.is_empty() {
+        return StatusCode::UNAUTHORIZED.into_response();
+    }
+    match payload::read(&body) {
+        Some(Payload::BlockActions(clicked)) => {
+            buttons.clicked(&desks, &clicked).await;
+            StatusCode::OK.into_response()
+        }
+        Some(Payload::ViewSubmission(form)) => match buttons.submitted(&desks, &form).await {
+            Some(wrong) => Json(wrong).into_response(),
+            // No body closes the modal.
+            None => StatusCode::OK.into_response(),
+        },
+        // Slack waits for a yes to what nobody here asked for too.
+        Some(Payload::Other) => StatusCode::OK.into_response(),
+        None => StatusCode::BAD_REQUEST.into_response(),
+    }
+}
+
+impl Buttons {
+    /// The desks whose secret this was signed with: several where they belong to one Slack app.
+    fn signers(&self, headers: &HeaderMap, body: &[u8]) -> Vec<&SlackDesk> {
+        let Some(signed) = Signed::read(headers, body, self.clock.now()) else {
+            return Vec::new();
+        };
+        let desks = self.slack.desks.iter();
+        desks.filter(|desk| desk.signed(&signed)).collect()
+    }
+
+    /// Shows a line to the one who clicked. That it cannot be shown is told to the log alone: what was done is done.
+    async fn tell(&self, desk: &SlackDesk, channel: &str, user: &str, text: &str) {
+        if channel.is_empty() {
+            return;
+        }
+        let told = self.slack.answers.tell(&desk.name, channel, user, text);
+        said(desk, "tell a person", timeout(CALL, told).await);
+    }
+}
+
+impl SlackDesk {
+    fn signed(&self, signed: &Signed<'_>) -> bool {
+        match (self.signing_secret)() {
+            Ok(secret) if secret.expose_secret().chars().count() >= SHORTEST_SECRET => {
+                signed.with(secret.expose_secret())
+            }
+            Ok(_) => {
+                tracing::error!(
+                    destination = self.name,
+                    "the signing secret is shorter than {SHORTEST_SECRET} characters; no click is taken. Copy it from \
+                     \"Basic Information\" of the Slack app"
+                );
+                false
+            }
+            Err(why) => {
+                tracing::error!(
+                    destination = self.name,
+                    why,
+                    "no signing secret; no click is taken"
+                );
+                false
+            }
+        }
+    }
+
+    fn lists(&self, user: &str) -> bool {
+        self.analysts.iter().any(|analyst| analyst == user)
+    }
+}
+
+/// The desk of a channel. One that signs alone has all its channels; of several the channel must name one, since who
+/// may act is each one's own.
+fn desk_of<'a>(desks: &[&'a SlackDesk], channel: &str) -> Option<&'a SlackDesk> {
+    let named = desks.iter().find(|desk| desk.channel == channel);
+    match desks {
+        [only] => Some(only),
+        _ => named.copied(),
+    }
+}
+
+/// Logs what Slack did not do.
+fn said(
+    desk: &SlackDesk,
+    doing: &str,
+    answer: Result<Result<(), String>, tokio::time::error::Elapsed>,
+) {
+    let why = match answer {
+        Ok(Ok(())) => return,
+        Ok(Err(why)) => why,
+        Err(_) => format!("no answer within {} ms", CALL.as_millis()),
+    };
+    tracing::warn!(destination = desk.name, doing, why, "Slack did not do it");
+}
+
+#[cfg(test)]
+mod tests;

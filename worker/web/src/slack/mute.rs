@@ -1,0 +1,223 @@
+//! A mute of what is like a case: the same type in the same account, never above the severity of its alert, never
+//! critical, for 30 days at the most, and with what it would have hidden before anybody asks for it.
+
+use chrono::{DateTime, Days, NaiveDate, NaiveTime, TimeDelta, Utc};
+use nightshift_alert::text::{cut, plain};
+use nightshift_alert::{Alert, Severity};
+use nightshift_pipeline::{CaseView, Match, MutePreview, NewMute};
+
+/// What a preview looks at.
+pub(super) const LOOK_BACK: TimeDelta = TimeDelta::days(30);
+/// The end that is proposed.
+pub(super) const USUAL: TimeDelta = TimeDelta::days(7);
+/// Most days that a mute holds.
+const MOST_DAYS: u64 = 30;
+/// True positives that are listed.
+const LISTED: usize = 10;
+/// Most characters of a text block of Slack, with room (3,000,
+/// <https://docs.slack.dev/reference/block-kit/blocks/section-block>).
+const BLOCK: usize = 2_900;
+
+/// Why nothing like this case may be muted.
+pub(super) fn never(view: &CaseView) -> Option<&'static str> {
+    let is_critical = view.alert.severity == Severity::Critical
+        || view.row.assessed_severity == Some(Severity::Critical);
+    is_critical.then_some(
+        "Nothing critical is ever muted, and this case is critical. If it is wrong, disagree with its verdict; that \
+         clears the same type by the same actors.",
+    )
+}
+
+/// The rule for what is like this alert.
+pub(super) fn rule(alert: &Alert, until: DateTime<Utc>, why: &str, by: &str) -> NewMute {
+    NewMute {
+        when: Match {
+            // Where no account bounds it, the feed does.
+            feed: alert.account.is_none().then(|| alert.feed.clone()),
+            kind: Some(exactly(&alert.kind)),
+            account: alert.account.iter().cloned().collect(),
+            ..Match::default()
+        },
+        severity: alert.severity,
+        until,
+        why: why.to_owned(),
+        by: by.to_owned(),
+    }
+}
+
+/// The glob that fits this type alone: what stands in an alert makes no rule wider.
+fn exactly(kind: &str) -> String {
+    let mut glob = String::with_capacity(kind.len());
+    for c in kind.chars() {
+        if "*?[]{}\\!,".contains(c) {
+            glob.push('\\');
+        }
+        glob.push(c);
+    }
+    glob
+}
+
+/// When a mute with this last day ends, which is the day's end.
+///
+/// # Errors
+///
+/// Why this can be no last day.
+pub(super) fn until(day: &str, now: DateTime<Utc>) -> Result<DateTime<Utc>, String> {
+    let today = now.date_naive();
+    let last = today
+        .checked_add_days(Days::new(MOST_DAYS))
+        .unwrap_or(today);
+    let day: NaiveDate = day.parse().map_err(|_| "Choose the last day.".to_owned())?;
+    if day < today || day > last {
+        return Err(format!(
+            "A day from {today} to {last}, please: a mute holds for {MOST_DAYS} days at the most."
+        ));
+    }
+    let end = day.checked_add_days(Days::new(1)).unwrap_or(day);
+    let most = now + TimeDelta::days(30);
+    Ok(end.and_time(NaiveTime::MIN).and_utc().min(most))
+}
+
+/// What the rule hides, in a sentence.
+pub(super) fn hides(rule: &NewMute) -> String {
+    let kind = plain(rule.when.kind.as_deref().unwrap_or_default(), 200);
+    let within = match (rule.when.account.first(), &rule.when.feed) {
+        (Some(account), _) => format!("in {}", plain(account, 100)),
+        (None, Some(feed)) => format!("of the feed {}", plain(feed, 60)),
+        (None, None) => "everywhere".to_owned(),
+    };
+    format!(
+        "Hides alerts of the type {kind} {within}, up to {}. What is more severe comes through, and nothing critical is \
+         ever muted. What is hidden is stored and counted.",
+        rule.severity.title()
+    )
+}
+
+/// What the rule would have hidden, the true positives by name.
+pub(super) fn preview(preview: &MutePreview) -> String {
+    let days = LOOK_BACK.num_days();
+    let total: u64 = preview.cases.values().sum();
+    let mut lines = Vec::new();
+    if total == 0 {
+        lines.push(format!(
+            "In the last {days} days it would have hidden no case."
+        ));
+    } else {
+        let counts = preview.cases.iter();
+        let counts =
+            counts.map(|(word, count)| format!("{count} {}", plain(&word.replace('_', " "), 40)));
+        lines.push(format!(
+            "In the last {days} days it would have hidden {total} {}: {}.",
+            if total == 1 { "case" } else { "cases" },
+            counts.collect::<Vec<_>>().join(", ")
+        ));
+    }
+    if preview.members > 0 {
+        lines.push(format!("And {} members of storms.", preview.members));
+    }
+    if preview.muted > 0 {
+        lines.push(format!(
+            "And {} alerts that other mutes hid.",
+            preview.muted
+        ));
+    }
+    let positives = &preview.true_positives;
+    if !positives.is_empty() {
+        lines.push(format!(
+            "\u{26a0} TRUE POSITIVES among them: {}",
+            positives.len()
+        ));
+    }
+    for row in positives.iter().take(LISTED) {
+        lines.push(format!(
+            "\u{2022} {} {} {} {}",
+            row.opened_at.format("%Y-%m-%d"),
+            row.severity.title(),
+            plain(&row.title, 120),
+            row.id
+        ));
+    }
+    if positives.len() > LISTED {
+        lines.push(format!("and {} more", positives.len() - LISTED));
+    }
+    cut(&lines.join("\n"), BLOCK).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use nightshift_engine::type_matches;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::testing::{now, report, view};
+
+    #[test]
+    fn a_mute_ends_with_its_day_and_within_thirty() {
+        let at = |day: &str| until(day, now()).map(|end| end.to_rfc3339());
+        assert_eq!(at("2026-11-20").unwrap(), "2026-11-21T00:00:00+00:00");
+        assert_eq!(at("2026-11-27").unwrap(), "2026-11-28T00:00:00+00:00");
+        assert_eq!(at("2026-12-20").unwrap(), "2026-12-20T03:14:00+00:00");
+        for wrong in ["2026-11-19", "2026-12-21", "9999-12-31", "+262142-12-31"] {
+            assert!(
+                at(wrong).unwrap_err().contains("2026-11-20 to 2026-12-20"),
+                "{wrong}"
+            );
+        }
+        for wrong in ["", "tomorrow", "2026-13-01"] {
+            assert_eq!(at(wrong).unwrap_err(), "Choose the last day.", "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_would_have_been_hidden_is_said_with_its_true_positives() {
+        let mut row = view(Some(report())).row;
+        row.title = "Miner <!channel> on https://evil.com/".into();
+        let hidden = MutePreview {
+            cases: [
+                ("false_positive".to_owned(), 8),
+                ("true_positive".to_owned(), 12),
+            ]
+            .into(),
+            true_positives: vec![row; 12],
+            members: 3,
+            muted: 0,
+        };
+        let text = preview(&hidden);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines[..4],
+            [
+                "In the last 30 days it would have hidden 20 cases: 8 false positive, 12 true positive.",
+                "And 3 members of storms.",
+                "\u{26a0} TRUE POSITIVES among them: 12",
+                "\u{2022} 2026-11-20 High Miner <(!)channel> on hxxps://evil[.]com/ k3f9-x2mq-7d1w",
+            ]
+        );
+        assert_eq!(*lines.last().unwrap(), "and 2 more");
+        assert_eq!(
+            preview(&MutePreview::default()),
+            "In the last 30 days it would have hidden no case."
+        );
+    }
+
+    #[test]
+    fn without_an_account_the_feed_bounds_a_mute() {
+        let mut alert = view(None).alert;
+        alert.severity = Severity::High;
+        assert_eq!(rule(&alert, now(), "w", "b").when.feed, None);
+        alert.account = None;
+        let mute = rule(&alert, now(), "w", "b");
+        assert_eq!(mute.when.feed.as_ref(), Some(&alert.feed));
+        assert!(mute.clone().named("m").faults().is_empty());
+        assert!(hides(&mute).contains("of the feed"));
+    }
+
+    proptest! {
+        #[test]
+        fn a13_a_type_from_an_alert_mutes_itself_and_nothing_wider(kind in "[a-z*?{},!\\[\\]\\\\-]{1,12}", other in "[a-z*?]{1,12}") {
+            let glob = exactly(&kind);
+            prop_assert!(type_matches(&glob, &kind));
+            prop_assert_eq!(type_matches(&glob, &other), kind == other);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Whether Slack sent a request: `v0=` and the HMAC-SHA256 of `v0:{timestamp}:{body}` in hex
+//! (<https://docs.slack.dev/authentication/verifying-requests-from-slack>). The body is taken as it came, unread.
+
+use axum::http::HeaderMap;
+use chrono::{DateTime, Utc};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+const SIGNATURE: &str = "x-slack-signature";
+const TIMESTAMP: &str = "x-slack-request-timestamp";
+/// How far its clock and ours may be apart, in seconds: what is older may be a replay.
+const WINDOW_SECS: u64 = 300;
+
+/// A request that says it is signed, at a time that may be.
+pub(super) struct Signed<'a> {
+    timestamp: &'a str,
+    body: &'a [u8],
+    code: [u8; 32],
+}
+
+impl<'a> Signed<'a> {
+    /// None where a header is missing, there twice or malformed, or the time is another.
+    pub(super) fn read(headers: &'a HeaderMap, body: &'a [u8], now: DateTime<Utc>) -> Option<Self> {
+        let timestamp = only(headers, TIMESTAMP)?;
+        if !timestamp.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let at: i64 = timestamp.parse().ok()?;
+        if now.timestamp().abs_diff(at) > WINDOW_SECS {
+            return None;
+        }
+        let code = bytes(only(headers, SIGNATURE)?.strip_prefix("v0=")?)?;
+        Some(Self {
+            timestamp,
+            body,
+            code,
+        })
+    }
+
+    /// Whether it was signed with this secret. How long the answer takes says nothing of the right code.
+    pub(super) fn with(&self, secret: &str) -> bool {
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret.as_bytes()) else {
+            return false;
+        };
+        for part in [b"v0:", self.timestamp.as_bytes(), b":", self.body] {
+            mac.update(part);
+        }
+        mac.verify_slice(&self.code).is_ok()
+    }
+}
+
+/// A header that stands there once.
+fn only<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (Some(only), None) => only.to_str().ok(),
+        _ => None,
+    }
+}
+
+/// 64 digits of hex, which Slack writes small.
+fn bytes(hex: &str) -> Option<[u8; 32]> {
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    };
+    let (pairs, []) = hex.as_bytes().as_chunks::<2>() else {
+        return None;
+    };
+    let bytes = pairs
+        .iter()
+        .map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?));
+    bytes.collect::<Option<Vec<u8>>>()?.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of Slack's documentation.
+    const SECRET: &str = "8f742231b10e8888abcd99yyyzzz85a5";
+    const AT: &str = "1531420618";
+    const CODE: &str = "v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503";
+    const BODY: &str = "token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow\
+        &channel_id=G8PSS9T3V&channel_name=foobar&user_id=U2CERLKJA&user_name=roadrunner\
+        &command=%2Fwebhook-collect&text=&response_url=https%3A%2F%2Fhooks.slack.com%2Fcommands%2F\
+        T1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN\
+        &trigger_id=398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c";
+
+    fn is_signed(
+        pairs: &[(&'static str, &str)],
+        body: &str,
+        later_secs: i64,
+        secret: &str,
+    ) -> bool {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(*name, value.parse().unwrap());
+        }
+        let now = DateTime::from_timestamp(1_531_420_618 + later_secs, 0).unwrap();
+        Signed::read(&headers, body.as_bytes(), now).is_some_and(|signed| signed.with(secret))
+    }
+
+    #[test]
+    fn the_example_of_slacks_documentation_is_signed_for_five_minutes() {
+        let headers = [(TIMESTAMP, AT), (SIGNATURE, CODE)];
+        for later in [0, 300, -300] {
+            assert!(is_signed(&headers, BODY, later, SECRET), "{later}");
+        }
+        for later in [301, -301, i64::from(u32::MAX)] {
+            assert!(!is_signed(&headers, BODY, later, SECRET), "{later}");
+        }
+    }
+
+    #[test]
+    fn a_changed_body_time_code_or_secret_is_not() {
+        let headers = [(TIMESTAMP, AT), (SIGNATURE, CODE)];
+        assert!(!is_signed(
+            &headers,
+            &BODY.replace("roadrunner", "coyote"),
+            0,
+            SECRET
+        ));
+        assert!(!is_signed(
+            &headers,
+            BODY,
+            0,
+            "8f742231b10e8888abcd99yyyzzz85a6"
+        ));
+        let other_time = [(TIMESTAMP, "1531420619"), (SIGNATURE, CODE)];
+        assert!(!is_signed(&other_time, BODY, 0, SECRET));
+        for code in [
+            "",
+            "v0=",
+            "v0=a2",
+            &CODE.to_uppercase(),
+            &CODE.replace("v0", "v1"),
+            &CODE.replace("a2114d", "a2114e"),
+            &format!("{CODE}00"),
+            &CODE.replace("a2", "+2"),
+        ] {
+            assert!(
+                !is_signed(&[(TIMESTAMP, AT), (SIGNATURE, code)], BODY, 0, SECRET),
+                "{code}"
+            );
+        }
+        for time in [
+            "",
+            "+1531420618",
+            " 1531420618",
+            "1531420618.0",
+            "99999999999999999999",
+        ] {
+            assert!(
+                !is_signed(&[(TIMESTAMP, time), (SIGNATURE, CODE)], BODY, 0, SECRET),
+                "{time}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_header_is_there_once() {
+        assert!(!is_signed(&[(TIMESTAMP, AT)], BODY, 0, SECRET));
+        assert!(!is_signed(&[(SIGNATURE, CODE)], BODY, 0, SECRET));
+        let twice = [(TIMESTAMP, AT), (SIGNATURE, CODE), (SIGNATURE, CODE)];
+        assert!(!is_signed(&twice, BODY, 0, SECRET));
+    }
+}

@@ -1,0 +1,206 @@
+//! Clicks as Slack posts them, signed, from the first byte to what the store has then and what Slack was asked to show.
+
+mod clicks;
+mod hostile;
+mod modals;
+mod refused;
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use axum::body::Body;
+use axum::http::Request;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use nightshift_engine::{Measure, Meter};
+use serde_json::{Value, json};
+use sha2::Sha256;
+use url::form_urlencoded::Serializer;
+
+use crate::testing::{Answer, Store, ask, now, report, server, view};
+use crate::{Server, Slack, SlackAnswers, SlackDesk, SlackSecret, WebConfig};
+
+const SECRET: &str = "8f742231b10e8888abcd99yyyzzz85a5";
+/// The message of these tests shows this case and revision.
+const VALUE: &str = "k3f9-x2mq-7d1w.r1";
+
+/// Slack, as far as it is asked to show something.
+#[derive(Default)]
+struct Shown {
+    views: Mutex<Vec<(String, String, Value)>>,
+    lines: Mutex<Vec<[String; 4]>>,
+    counted: Mutex<Vec<bool>>,
+    is_away: bool,
+}
+
+#[async_trait]
+impl SlackAnswers for Shown {
+    async fn open_view(&self, desk: &str, trigger_id: &str, view: Value) -> Result<(), String> {
+        self.views
+            .lock()
+            .unwrap()
+            .push((desk.into(), trigger_id.into(), view));
+        if self.is_away {
+            Err("expired_trigger_id".into())
+        } else {
+            Ok(())
+        }
+    }
+
+    async fn tell(&self, desk: &str, channel: &str, user: &str, text: &str) -> Result<(), String> {
+        let line = [desk, channel, user, text].map(str::to_owned);
+        self.lines.lock().unwrap().push(line);
+        if self.is_away {
+            std::future::pending().await
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl Meter for Shown {
+    fn count(&self, measure: &Measure) {
+        if let Measure::Feedback { agreed } = measure {
+            self.counted.lock().unwrap().push(*agreed);
+        }
+    }
+}
+
+fn secret(text: &'static str) -> SlackSecret {
+    Arc::new(move || Ok(text.into()))
+}
+
+fn desk(name: &str, channel: &str, analyst: &str, signing_secret: SlackSecret) -> SlackDesk {
+    SlackDesk {
+        name: name.into(),
+        channel: channel.into(),
+        signing_secret,
+        analysts: vec![analyst.into()],
+    }
+}
+
+/// A server with buttons, its store, and what Slack was asked for.
+struct Room {
+    server: Server,
+    store: Arc<Store>,
+    shown: Arc<Shown>,
+}
+
+impl Room {
+    /// A case with a true positive, and one desk at which U1 may act.
+    fn new() -> Self {
+        Self::of(Store::of(vec![view(Some(report()))]))
+    }
+
+    fn of(store: Store) -> Self {
+        Self::with(
+            store,
+            Shown::default(),
+            vec![desk("soc", "C1", "U1", secret(SECRET))],
+        )
+    }
+
+    fn with(store: Store, shown: Shown, desks: Vec<SlackDesk>) -> Self {
+        let (store, shown) = (Arc::new(store), Arc::new(shown));
+        let slack = Slack {
+            desks,
+            feedback: store.clone(),
+            mutes: store.clone(),
+            meter: shown.clone(),
+            answers: shown.clone(),
+        };
+        // With a token for the pages: Slack has none, and needs none.
+        let config = WebConfig {
+            tokens: vec!["env:TOKEN".into()],
+            ..WebConfig::default()
+        };
+        let server = server(&config, store.clone()).with_slack(slack);
+        Self {
+            server,
+            store,
+            shown,
+        }
+    }
+
+    async fn send(&self, request: Request<Body>) -> Answer {
+        ask(&self.server, request, "127.0.0.1:9").await
+    }
+
+    async fn post(&self, payload: &Value) -> Answer {
+        self.send(signed(&form(payload), SECRET)).await
+    }
+
+    /// A click of U1; what they were told.
+    async fn click(&self, action_id: &str) -> String {
+        let answer = self.post(&click(action_id, VALUE, "U1")).await;
+        assert_eq!((answer.status.as_u16(), answer.text.as_str()), (200, ""));
+        self.last_line()
+    }
+
+    fn last_line(&self) -> String {
+        let lines = self.shown.lines.lock().unwrap();
+        lines
+            .last()
+            .map_or_else(String::new, |[.., text]| text.clone())
+    }
+
+    fn last_view(&self) -> Value {
+        self.shown.views.lock().unwrap().last().unwrap().2.clone()
+    }
+
+    /// How often the store was told something.
+    fn writes(&self) -> usize {
+        let store = &self.store;
+        store.acts.lock().unwrap().len()
+            + store.judged.lock().unwrap().len()
+            + store.retried.lock().unwrap().len()
+            + store.muted.lock().unwrap().len()
+    }
+}
+
+fn form(payload: &Value) -> String {
+    Serializer::new(String::new())
+        .append_pair("payload", &payload.to_string())
+        .finish()
+}
+
+fn signed_at(body: &str, secret: &str, at: i64) -> Request<Body> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
+    mac.update(format!("v0:{at}:{body}").as_bytes());
+    let code: String = mac
+        .finalize()
+        .into_bytes()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    Request::post("/slack/interactions")
+        .header("host", "localhost:8080")
+        .header("content-type", "application/x-www-form-urlencoded")
+        .header("x-slack-request-timestamp", at.to_string())
+        .header("x-slack-signature", format!("v0={code}"))
+        .body(Body::from(body.to_owned()))
+        .unwrap()
+}
+
+fn signed(body: &str, secret: &str) -> Request<Body> {
+    signed_at(body, secret, now().timestamp())
+}
+
+fn click(action_id: &str, value: &str, user: &str) -> Value {
+    json!({
+        "type": "block_actions", "api_app_id": "A1", "trigger_id": "12.34.ab", "team": { "id": "T1" },
+        "user": { "id": user, "username": "ana", "name": "ana", "team_id": "T1" },
+        "container": { "type": "message", "message_ts": "1.2", "channel_id": "C1" },
+        "channel": { "id": "C1", "name": "soc" }, "message": { "blocks": [] }, "response_url": "https://hooks.slack.com/x",
+        "actions": [{ "type": "button", "action_id": action_id, "block_id": "b", "value": value, "action_ts": "1.2" }],
+    })
+}
+
+/// The modal that was opened, sent off by U1 with these fields.
+fn submit(view: &Value, fields: Value) -> Value {
+    json!({
+        "type": "view_submission", "user": { "id": "U1", "name": "ana" }, "trigger_id": "1.2",
+        "view": {
+            "callback_id": view["callback_id"], "private_metadata": view["private_metadata"], "state": { "values": fields },
+        },
+    })
+}

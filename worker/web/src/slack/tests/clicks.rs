@@ -1,0 +1,173 @@
+//! What each button does.
+
+use nightshift_alert::Severity;
+use nightshift_pipeline::{Act, ActKind, CaseStatus};
+
+use super::*;
+use crate::testing::{ID, failed};
+
+fn done(room: &Room) -> Act {
+    let (case, act) = room.store.acts.lock().unwrap().last().unwrap().clone();
+    assert_eq!((case.as_str(), act.at), (ID, now()));
+    assert_eq!(act.by, "slack:U1 (ana)");
+    act
+}
+
+#[tokio::test]
+async fn i_have_it_and_close_are_noted_with_who_and_when() {
+    let room = Room::new();
+    assert_eq!(
+        room.click("nightshift:ack").await,
+        "Noted: you have case k3f9-x2mq-7d1w."
+    );
+    assert_eq!(done(&room).kind, ActKind::Acknowledged);
+    assert_eq!(
+        room.click("nightshift:close").await,
+        "Noted: case k3f9-x2mq-7d1w is closed."
+    );
+    assert_eq!(done(&room).kind, ActKind::Closed);
+    let lines = room.shown.lines.lock().unwrap();
+    assert_eq!(lines[0][..3], ["soc", "C1", "U1"]);
+}
+
+#[tokio::test]
+async fn agreement_is_a_verdict_and_is_counted() {
+    let room = Room::new();
+    let told = room.click("nightshift:agree").await;
+    assert_eq!(
+        told,
+        "Noted: you agree that case k3f9-x2mq-7d1w is a true positive."
+    );
+    let judged = room.store.judged.lock().unwrap().clone();
+    assert_eq!(
+        (judged[0].1.verdict, judged[0].1.by.as_str()),
+        (None, "slack:U1 (ana)")
+    );
+    assert_eq!(*room.shown.counted.lock().unwrap(), [true]);
+}
+
+#[tokio::test]
+async fn run_again_queues_a_case_that_is_over_and_says_so_of_one_that_is_not() {
+    let room = Room::new();
+    let told = room.click("nightshift:rerun").await;
+    assert_eq!(
+        told,
+        "Case k3f9-x2mq-7d1w is triaged again; its report comes here."
+    );
+    assert_eq!(*room.store.retried.lock().unwrap(), [ID]);
+    assert_eq!(done(&room).kind, ActKind::AskedAgain);
+    let mut running = view(Some(report()));
+    running.row.status = CaseStatus::Running;
+    let room = Room::of(Store::of(vec![running]));
+    let told = room.click("nightshift:rerun").await;
+    assert_eq!(
+        told,
+        "Case k3f9-x2mq-7d1w is running already; it is triaged anyway, and nothing was changed."
+    );
+    assert_eq!(room.writes(), 0);
+}
+
+#[tokio::test]
+async fn a_verdict_is_about_the_revision_that_was_seen() {
+    let mut later = report();
+    later.revision = 2;
+    let room = Room::of(Store::of(vec![view(Some(later))]));
+    for button in ["nightshift:agree", "nightshift:disagree"] {
+        let told = room.click(button).await;
+        assert!(
+            told.contains("has moved on") && told.contains("now of revision 2"),
+            "{told}"
+        );
+    }
+    assert!(room.writes() == 0 && room.shown.views.lock().unwrap().is_empty());
+    // Who has it does not hang on a revision.
+    room.click("nightshift:ack").await;
+    assert_eq!(done(&room).kind, ActKind::Acknowledged);
+}
+
+#[tokio::test]
+async fn what_has_no_verdict_cannot_be_agreed_with() {
+    let room = Room::of(Store::of(vec![view(None)]));
+    assert_eq!(
+        room.click("nightshift:agree").await,
+        "Case k3f9-x2mq-7d1w has no verdict yet; nothing was noted."
+    );
+    let mut not_triaged = view(Some(failed()));
+    not_triaged.row.verdict = None;
+    let room = Room::of(Store::of(vec![not_triaged]));
+    assert!(
+        room.click("nightshift:agree")
+            .await
+            .contains("no verdict that one could agree with")
+    );
+    assert_eq!(room.writes(), 0);
+}
+
+#[tokio::test]
+async fn nothing_critical_gets_as_far_as_a_modal() {
+    let mut sent = view(Some(report()));
+    sent.row.assessed_severity = None;
+    sent.alert.severity = Severity::Critical;
+    // The report assesses the other one as critical.
+    for critical in [sent, view(Some(report()))] {
+        let room = Room::of(Store::of(vec![critical]));
+        let told = room.click("nightshift:mute").await;
+        assert!(told.starts_with("Nothing critical is ever muted"), "{told}");
+        assert!(room.shown.views.lock().unwrap().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn links_and_buttons_of_others_are_acknowledged_and_mean_nothing() {
+    let room = Room::new();
+    for action_id in ["open_report", "nightshift:reboot", "nightshift:ack ", ""] {
+        let answer = room.post(&click(action_id, VALUE, "U1")).await;
+        assert_eq!(
+            (answer.status.as_u16(), answer.text.as_str()),
+            (200, ""),
+            "{action_id}"
+        );
+    }
+    assert!(room.writes() == 0 && room.last_line().is_empty());
+    room.post(&click("nightshift:ack", "k3f9", "U1")).await;
+    assert!(
+        room.last_line()
+            .starts_with("This button belongs to no case")
+    );
+    room.post(&click("nightshift:ack", "zzzz-zzzz-zzzz.r1", "U1"))
+        .await;
+    assert!(
+        room.last_line()
+            .starts_with("This case is not in the store")
+    );
+    assert_eq!(room.writes(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn slack_has_its_answer_in_three_seconds_whatever_the_store_and_it_do() {
+    let slow = Store {
+        is_slow: true,
+        ..Store::of(vec![view(Some(report()))])
+    };
+    let away = Shown {
+        is_away: true,
+        ..Shown::default()
+    };
+    let room = Room::with(slow, away, vec![desk("soc", "C1", "U1", secret(SECRET))]);
+    let before = tokio::time::Instant::now();
+    let told = room.click("nightshift:ack").await;
+    assert!(
+        told.starts_with("The store did not answer in time."),
+        "{told}"
+    );
+    assert!(before.elapsed() < std::time::Duration::from_secs(3));
+    let away = Store {
+        is_away: true,
+        ..Store::of(vec![view(Some(report()))])
+    };
+    let told = Room::of(away).click("nightshift:close").await;
+    assert!(
+        told.starts_with("The store does not answer") && !told.contains("10.0.0.5"),
+        "{told}"
+    );
+}

@@ -1,0 +1,183 @@
+//! Who gets nothing done: those who are not Slack, and those who are not listed.
+
+use super::*;
+use crate::testing::get;
+
+#[tokio::test]
+async fn what_slack_did_not_sign_now_is_told_nothing() {
+    let room = Room::new();
+    let body = form(&click("nightshift:ack", VALUE, "U1"));
+    let at = now().timestamp();
+    let mut tampered = signed(&body, SECRET);
+    *tampered.body_mut() = Body::from(body.replace("ack", "close"));
+    let mut bare = signed(&body, SECRET);
+    bare.headers_mut().remove("x-slack-signature");
+    let requests = [
+        tampered,
+        bare,
+        signed(&body, "another-secret-another"),
+        signed(&body, ""),
+        signed_at(&body, SECRET, at - 301),
+        signed_at(&body, SECRET, at + 301),
+    ];
+    for request in requests {
+        let answer = room.send(request).await;
+        assert_eq!((answer.status.as_u16(), answer.text.as_str()), (401, ""));
+        assert!(!answer.headers.contains_key("www-authenticate"));
+    }
+    assert!(room.writes() == 0 && room.last_line().is_empty());
+    assert_eq!(
+        room.send(signed_at(&body, SECRET, at - 300)).await.status,
+        200
+    );
+    assert_eq!(room.writes(), 1);
+}
+
+#[tokio::test]
+async fn a_secret_that_is_short_empty_or_away_signs_nothing() {
+    let body = form(&click("nightshift:ack", VALUE, "U1"));
+    let away: SlackSecret = Arc::new(|| Err("SLACK_SECRET is not set".into()));
+    for (text, source) in [("", secret("")), ("short", secret("short")), ("", away)] {
+        let store = Store::of(vec![view(Some(report()))]);
+        let room = Room::with(
+            store,
+            Shown::default(),
+            vec![desk("soc", "C1", "U1", source)],
+        );
+        assert_eq!(room.send(signed(&body, text)).await.status, 401);
+        assert_eq!(room.writes(), 0);
+    }
+}
+
+#[tokio::test]
+async fn f33_a_changed_secret_counts_at_the_next_click() {
+    let current = Arc::new(Mutex::new(SECRET));
+    let read = Arc::clone(&current);
+    let source: SlackSecret = Arc::new(move || Ok((*read.lock().unwrap()).into()));
+    let store = Store::of(vec![view(Some(report()))]);
+    let room = Room::with(
+        store,
+        Shown::default(),
+        vec![desk("soc", "C1", "U1", source)],
+    );
+    let body = form(&click("nightshift:ack", VALUE, "U1"));
+    assert_eq!(room.send(signed(&body, SECRET)).await.status, 200);
+    *current.lock().unwrap() = "0123456789abcdef0123456789abcdef";
+    assert_eq!(room.send(signed(&body, SECRET)).await.status, 401);
+    assert_eq!(
+        room.send(signed(&body, "0123456789abcdef0123456789abcdef"))
+            .await
+            .status,
+        200
+    );
+}
+
+#[tokio::test]
+async fn who_is_not_listed_is_told_so_and_changes_nothing() {
+    let room = Room::new();
+    for button in ["ack", "agree", "disagree", "rerun", "mute", "close"] {
+        for user in ["U2", "u1", "U1 ", "U11", ""] {
+            room.post(&click(&format!("nightshift:{button}"), VALUE, user))
+                .await;
+            assert!(
+                room.last_line()
+                    .starts_with("You are not among those who may act")
+            );
+        }
+    }
+    assert!(room.writes() == 0 && room.shown.views.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn of_two_desks_of_one_app_each_has_its_own_people() {
+    let desks = || {
+        vec![
+            desk("soc", "C1", "U1", secret(SECRET)),
+            desk("cloud", "C2", "U2", secret(SECRET)),
+            desk(
+                "other-app",
+                "C3",
+                "U3",
+                secret("fedcba9876543210fedcba9876543210"),
+            ),
+        ]
+    };
+    let store = Store::of(vec![view(Some(report()))]);
+    let room = Room::with(store, Shown::default(), desks());
+    let at = |channel: &str, user: &str| {
+        let mut payload = click("nightshift:ack", VALUE, user);
+        payload["channel"]["id"] = json!(channel);
+        payload
+    };
+    for (channel, user) in [
+        ("C1", "U2"),
+        ("C2", "U1"),
+        ("C3", "U3"),
+        ("C9", "U1"),
+        ("", "U1"),
+    ] {
+        room.post(&at(channel, user)).await;
+        assert_eq!(room.writes(), 0, "{user} in {channel}");
+    }
+    room.post(&at("C2", "U2")).await;
+    assert_eq!(room.writes(), 1);
+    assert_eq!(room.shown.lines.lock().unwrap().last().unwrap()[0], "cloud");
+}
+
+#[tokio::test]
+async fn bodies_are_bounded_and_hosts_are_looked_at_here_too() {
+    let room = Room::new();
+    let large = format!("payload={}", "x".repeat(1024 * 1024));
+    assert_eq!(room.send(signed(&large, SECRET)).await.status, 413);
+    // A click on a long message is larger than anything else that is posted here.
+    let mut long = click("nightshift:ack", VALUE, "U1");
+    long["message"]["blocks"] = json!(["x".repeat(200_000)]);
+    assert_eq!(room.post(&long).await.status, 200);
+    assert_eq!(room.writes(), 1);
+    let mut rebound = signed(&form(&long), SECRET);
+    rebound
+        .headers_mut()
+        .insert("host", "evil.com".parse().unwrap());
+    assert_eq!(room.send(rebound).await.status, 403);
+    let read = Request::get("/slack/interactions")
+        .header("host", "localhost")
+        .body(Body::empty());
+    assert_eq!(room.send(read.unwrap()).await.status, 405);
+}
+
+#[tokio::test]
+async fn without_a_desk_there_is_no_such_address() {
+    let store = Arc::new(Store::default());
+    assert_eq!(get(store, "/slack/interactions").await.status, 404);
+    let room = Room::with(Store::default(), Shown::default(), Vec::new());
+    let request = signed(&form(&click("nightshift:ack", VALUE, "U1")), SECRET);
+    assert_eq!(
+        room.send(request).await.status,
+        401,
+        "the pages want their token"
+    );
+}
+
+#[tokio::test]
+async fn what_slack_would_not_send_is_a_bad_request() {
+    let room = Room::new();
+    for body in [
+        "",
+        "payload=",
+        "payload=%7B",
+        "payload=[]",
+        "payload=%FF",
+        "payload=1&payload=1",
+    ] {
+        assert_eq!(room.send(signed(body, SECRET)).await.status, 400, "{body}");
+    }
+    let deep = format!("payload={}", "[".repeat(100_000));
+    assert_eq!(room.send(signed(&deep, SECRET)).await.status, 400);
+    for kind in ["view_closed", "shortcut", "block_suggestion"] {
+        assert_eq!(
+            room.post(&json!({ "type": kind })).await.status,
+            200,
+            "{kind}"
+        );
+    }
+}

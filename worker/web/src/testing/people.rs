@@ -1,0 +1,88 @@
+//! What people do with the cases of the test store: kept as it came, so that a test can look at it.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use nightshift_pipeline::{
+    Act, CaseId, Decided, Desk, Feedback, Mute, MutePreview, MuteRow, Mutes, NewMute,
+    NewPersonVerdict, PersonVerdict, StoreError,
+};
+
+use super::Store;
+
+#[async_trait]
+impl Feedback for Store {
+    async fn add_verdict(
+        &self,
+        id: &str,
+        new: NewPersonVerdict,
+    ) -> Result<PersonVerdict, StoreError> {
+        let row = self.found(id)?.row;
+        let no_verdict = || StoreError::NoVerdict(row.id.0.clone());
+        let verdict = new.verdict.or(row.verdict).ok_or_else(no_verdict)?;
+        self.judged
+            .lock()
+            .unwrap()
+            .push((row.id.0.clone(), new.clone()));
+        Ok(PersonVerdict {
+            at: new.at,
+            by: new.by,
+            revision: row.revision,
+            verdict,
+            agreed: row.verdict == Some(verdict),
+            note: new.note,
+        })
+    }
+
+    async fn act(&self, id: &str, act: Act) -> Result<(CaseId, Desk), StoreError> {
+        self.answering().await?;
+        let row = self.found(id)?.row;
+        let mut acts = self.acts.lock().unwrap();
+        acts.push((row.id.0.clone(), act));
+        let of_case = acts.iter().filter(|(case, _)| *case == row.id.0);
+        Ok((
+            row.id.clone(),
+            Desk::of(of_case.map(|(_, act)| act.clone()).collect()),
+        ))
+    }
+
+    async fn verdicts_after(&self, _: i64, _: usize) -> Result<Vec<Decided>, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+}
+
+#[async_trait]
+impl Mutes for Store {
+    async fn mutes(&self) -> Result<Vec<MuteRow>, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn add_mute(&self, mute: NewMute, _: DateTime<Utc>) -> Result<Mute, StoreError> {
+        self.answering().await?;
+        self.muted.lock().unwrap().push(mute.clone());
+        Ok(mute.named("m-1"))
+    }
+
+    async fn remove_mute(&self, _: &str, _: DateTime<Utc>) -> Result<(), StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn preview_mute(
+        &self,
+        mute: &NewMute,
+        since: DateTime<Utc>,
+    ) -> Result<MutePreview, StoreError> {
+        self.answering().await?;
+        self.previewed.lock().unwrap().push((mute.clone(), since));
+        Ok(self.preview.clone())
+    }
+}
+
+impl Store {
+    /// Nothing, for ever, where the store is slow.
+    async fn answering(&self) -> Result<(), StoreError> {
+        if self.is_slow {
+            std::future::pending::<()>().await;
+        }
+        self.here()
+    }
+}
