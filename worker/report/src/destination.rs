@@ -1,7 +1,8 @@
-//! Destinations: files, the standard output, and a webhook.
+//! Destinations: files, the standard output, Slack, and a webhook.
 
 mod file;
 mod http;
+mod slack;
 mod stdout;
 mod webhook;
 
@@ -9,6 +10,7 @@ use nightshift_pipeline::{DeliveryError, Report};
 
 pub use file::{FileDestination, Format};
 pub use http::{Access, DestinationError, SecretSource};
+pub use slack::{SLACK_API, SlackConfig, SlackDestination, SlackWay};
 pub use stdout::StdoutDestination;
 pub use webhook::{WebhookConfig, WebhookDestination};
 

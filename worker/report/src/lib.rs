@@ -21,8 +21,8 @@ mod fixture;
 mod hostile;
 
 pub use destination::{
-    Access, DestinationError, FileDestination, Format, SecretSource, StdoutDestination,
-    WebhookConfig, WebhookDestination,
+    Access, DestinationError, FileDestination, Format, SLACK_API, SecretSource, SlackConfig,
+    SlackDestination, SlackWay, StdoutDestination, WebhookConfig, WebhookDestination,
 };
 pub use json::json;
 pub use language::Language;
