@@ -1,4 +1,4 @@
-//! Tells the tests at compile time whether the model providers' SDKs, Helm, PostgreSQL and RabbitMQ are there: tests that
+//! Tells the tests at compile time whether the model providers' SDKs, Slack's types, Helm, PostgreSQL and RabbitMQ are there: tests that
 //! need them are ignored where they are not, and so are counted as skipped and not as passed.
 
 #[expect(
@@ -8,6 +8,7 @@
 fn main() {
     for (variables, name) in [
         (&["NIGHTSHIFT_TEST_SDK_PYTHON"][..], "has_sdks"),
+        (&["NIGHTSHIFT_TEST_SLACK_TYPES"], "has_slack_types"),
         (
             &["NIGHTSHIFT_TEST_HELM", "NIGHTSHIFT_TEST_HELM_PYTHON"],
             "has_helm",
