@@ -8,6 +8,7 @@
 fn main() {
     for (variables, name) in [
         (&["NIGHTSHIFT_TEST_SDK_PYTHON"][..], "has_sdks"),
+        (&["NIGHTSHIFT_TEST_SLACK_TYPES"], "has_slack_types"),
         (
             &["NIGHTSHIFT_TEST_HELM", "NIGHTSHIFT_TEST_HELM_PYTHON"],
             "has_helm",

@@ -9,4 +9,5 @@ mod fake;
 mod hostile;
 mod house;
 mod models;
+mod slack_types;
 mod worker;

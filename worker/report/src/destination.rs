@@ -1,4 +1,4 @@
-//! Destinations: files, the standard output, a webhook, and tickets and pages.
+//! Destinations: files, the standard output, Slack, a webhook, and tickets and pages.
 
 mod file;
 mod github;
@@ -10,6 +10,7 @@ mod pagerduty;
 mod policy;
 mod rest;
 mod servicenow;
+mod slack;
 mod stdout;
 mod ticket;
 mod webhook;
@@ -30,6 +31,7 @@ pub use jira::{JiraConfig, JiraDestination};
 pub use pagerduty::{PagerDutyConfig, PagerDutyDestination};
 pub use policy::TicketPolicy;
 pub use servicenow::{ServiceNowConfig, ServiceNowDestination, ServiceNowResolve};
+pub use slack::{SLACK_API, SlackConfig, SlackDestination, SlackWay};
 pub use stdout::StdoutDestination;
 pub use webhook::{WebhookConfig, WebhookDestination};
 

@@ -18,6 +18,8 @@ use nightshift_pipeline::Report;
 use crate::language::Language;
 use crate::line::Line;
 
+pub(crate) use head::early as early_header;
+
 /// When and where the reader is.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reader {

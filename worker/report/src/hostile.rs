@@ -8,7 +8,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use serde_json::Value;
 use textwrap::core::display_width;
 
-use crate::{fixture, markdown, text};
+use crate::{Language, fixture, markdown, markdown_in, text};
 
 /// Longest report that any alert can cause, in bytes.
 const LONGEST: usize = 256 * 1024;
@@ -82,7 +82,11 @@ fn check_text(report: &Report, width: usize) -> String {
 
 /// What a parser of markdown finds in it: headings and blocks of code. Anything live fails the test.
 fn check_markdown(report: &Report) -> (Vec<String>, Vec<String>) {
-    let file = markdown(report, fixture::now());
+    check_markdown_in(Language::En, report)
+}
+
+fn check_markdown_in(language: Language, report: &Report) -> (Vec<String>, Vec<String>) {
+    let file = markdown_in(language, report, fixture::now());
     for token in ["<!", "![", "](", "http://", "https://", "@everyone", "<@"] {
         assert!(!file.contains(token), "{token} in {file}");
     }
@@ -297,6 +301,9 @@ proptest! {
             check_text(&report, width);
             let (_, code) = check_markdown(&report);
             prop_assert_eq!(code.len(), commands(&report).len());
+            let (headings, code) = check_markdown_in(Language::Ja, &report);
+            prop_assert_eq!(code.len(), commands(&report).len());
+            prop_assert!(headings.iter().any(|one| one == "要約"));
             let line = crate::json(&report);
             prop_assert!(!line.chars().any(char::is_control));
             prop_assert_eq!(serde_json::from_str::<Report>(&line).unwrap(), report);

@@ -87,7 +87,8 @@ impl Caller {
     ///
     /// # Errors
     ///
-    /// [`DeliveryError::Later`] where nothing was sent, [`DeliveryError::Unclear`] where it may have been and doubles show.
+    /// [`DeliveryError::Later`] where nothing was sent, [`DeliveryError::Unclear`] where it may have been and doubles
+    /// show.
     pub(crate) async fn send(
         &self,
         request: RequestBuilder,

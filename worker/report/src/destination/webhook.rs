@@ -1,9 +1,9 @@
 //! A webhook: each report is POSTed as a CloudEvent, signed as Standard Webhooks wants it.
 //!
-//! The id of a post is that of the case and its revision, however often it is tried: a receiver that keeps the ids it has
-//! seen takes a report once, also when its answer was lost and it is sent again. Nothing is looked up at the receiver, and
-//! what is tried again, and when, is the delivery loop's. Sources: <https://www.standardwebhooks.com> (specification 1.0),
-//! CloudEvents 1.0.2 and its HTTP binding, structured mode.
+//! The id of a post is that of the case and its revision, however often it is tried: a receiver that keeps the ids it
+//! has seen takes a report once, also when its answer was lost and it is sent again. Nothing is looked up at the
+//! receiver, and what is tried again, and when, is the delivery loop's. Sources: <https://www.standardwebhooks.com>
+//! (specification 1.0), CloudEvents 1.0.2 and its HTTP binding, structured mode.
 
 mod config;
 mod event;
@@ -29,7 +29,7 @@ use signature::Keys;
 
 pub use config::WebhookConfig;
 #[cfg(test)]
-pub(crate) use stub::{Stub, say};
+pub(crate) use stub::{Post, Stub, read, say};
 
 /// Media type of a CloudEvent in structured mode.
 const CLOUD_EVENT: &str = "application/cloudevents+json; charset=utf-8";
@@ -43,7 +43,8 @@ pub struct WebhookDestination {
 
 impl WebhookDestination {
     /// One that posts as the configuration says. The secret is asked for at each post, so that a changed one counts at
-    /// the next: `whsec_` and the base64 of 24 to 64 bytes, or several of them with spaces between, each of which signs.
+    /// the next: `whsec_` and the base64 of 24 to 64 bytes, or several of them with spaces between, each of which
+    /// signs.
     ///
     /// # Errors
     ///

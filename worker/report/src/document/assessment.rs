@@ -100,59 +100,63 @@ pub(super) fn record(record: &Exoneration, language: Language) -> Line {
     line.cite(record.evidence)
 }
 
-const CUT: [&str; 3] = ["field was cut", "fields were cut", "フィールドを切り詰め"];
-const MENDED: [&str; 3] = [
-    "field was not valid JSON and was mended",
-    "fields were not valid JSON and were mended",
-    "フィールドの不正な JSON を修復",
-];
-const SECRETS: [&str; 3] = [
-    "secret was taken out",
-    "secrets were taken out",
-    "件の秘密情報を除去",
-];
-const HIDDEN: [&str; 3] = [
-    "hidden character was taken out",
-    "hidden characters were taken out",
-    "個の不可視文字を除去",
-];
-const TALKING: [&str; 3] = [
-    "field talks to the analyst",
-    "fields talk to the analyst",
-    "フィールドが分析者に話しかけている",
-];
-
 /// What was cut, replaced or taken out when the alert was read.
 fn read(flags: &[Flag], language: Language) -> Line {
-    let count = |wanted: fn(&Flag) -> bool| {
-        u64::try_from(flags.iter().filter(|flag| wanted(flag)).count()).unwrap_or(u64::MAX)
-    };
-    let sum = |of: fn(&Flag) -> usize| {
-        u64::try_from(flags.iter().map(of).fold(0, usize::saturating_add)).unwrap_or(u64::MAX)
-    };
-    let said = |number: u64, words: [&'static str; 3]| match number {
-        0 => Line::default(),
-        number => Line::default().count(language, number, words),
-    };
-    let cut = count(|flag| matches!(flag, Flag::Truncated { .. }));
-    let mended = count(|flag| matches!(flag, Flag::Replaced { .. } | Flag::DuplicateKey { .. }));
-    let secrets = sum(|flag| match flag {
+    let count = |wanted: fn(&Flag) -> bool| flags.iter().filter(|flag| wanted(flag)).count();
+    let sum = |of: fn(&Flag) -> usize| flags.iter().map(of).fold(0, usize::saturating_add);
+    let secrets = |flag: &Flag| match flag {
         Flag::Redacted { count } => *count,
         _ => 0,
-    });
-    let hidden = sum(|flag| match flag {
+    };
+    let hidden = |flag: &Flag| match flag {
         Flag::HiddenText { count } => *count,
         _ => 0,
-    });
-    let talking = count(|flag| matches!(flag, Flag::Instructions { .. }));
+    };
+    let mended = |flag: &Flag| matches!(flag, Flag::Replaced { .. } | Flag::DuplicateKey { .. });
+    let said = [
+        (
+            count(|flag| matches!(flag, Flag::Truncated { .. })),
+            ["field was cut", "fields were cut", "フィールドを切り詰め"],
+        ),
+        (
+            count(mended),
+            [
+                "field was not valid JSON and was mended",
+                "fields were not valid JSON and were mended",
+                "フィールドの不正な JSON を修復",
+            ],
+        ),
+        (
+            sum(secrets),
+            [
+                "secret was taken out",
+                "secrets were taken out",
+                "件の秘密情報を除去",
+            ],
+        ),
+        (
+            sum(hidden),
+            [
+                "hidden character was taken out",
+                "hidden characters were taken out",
+                "個の不可視文字を除去",
+            ],
+        ),
+        (
+            count(|flag| matches!(flag, Flag::Instructions { .. })),
+            [
+                "field talks to the analyst",
+                "fields talk to the analyst",
+                "フィールドが分析者に話しかけている",
+            ],
+        ),
+    ];
+    let said = said.into_iter().filter(|(number, _)| *number > 0);
     joined(
-        [
-            said(cut, CUT),
-            said(mended, MENDED),
-            said(secrets, SECRETS),
-            said(hidden, HIDDEN),
-            said(talking, TALKING),
-        ],
+        said.map(|(number, words)| {
+            let number = u64::try_from(number).unwrap_or(u64::MAX);
+            Line::default().count(language, number, words)
+        }),
         "; ",
     )
 }

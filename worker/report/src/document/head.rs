@@ -21,7 +21,7 @@ const MOST_CASES: usize = 5;
 /// title, where nothing from outside can put one.
 pub(super) fn header(report: &Report, language: Language) -> Line {
     let failed = report.status == CaseStatus::Failed;
-    let mut own = format!(
+    let own = format!(
         "{} {} · {}{} · {}",
         words::icon(report.urgency),
         language.urgency(report.urgency),
@@ -33,7 +33,25 @@ pub(super) fn header(report: &Report, language: Language) -> Line {
         language.verdict_of(report),
         language.severity(report.assessed_severity),
     );
-    for mark in report.marks() {
+    titled(own, report)
+}
+
+/// `◌ Investigating · High — Crypto miner on web-01 (production)`: a case that has no report yet, or never will.
+pub(crate) fn early(report: &Report, language: Language) -> Line {
+    let word = match report.status {
+        CaseStatus::Cancelled => language.of("Called off", "調査取消"),
+        _ => language.of("Investigating", "調査中"),
+    };
+    let severity = language.severity(report.severity);
+    titled(format!("◌ {word} · {severity}"), report)
+}
+
+/// Our own words, the marks, and the title in the room that is left.
+fn titled(mut own: String, report: &Report) -> Line {
+    let early = !matches!(report.status, CaseStatus::Concluded | CaseStatus::Failed);
+    let marks = report.marks();
+    // Who thinks about a case is not settled before it has ended.
+    for mark in marks.iter().filter(|mark| !early || **mark == "[SAMPLE]") {
         own.push(' ');
         own.push_str(mark);
     }

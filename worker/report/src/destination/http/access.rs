@@ -1,5 +1,6 @@
-//! How a destination's machine is reached, and whether it may be. An address is called as it stands in the configuration;
-//! only plain http to another machine has to be allowed. Paths and queries are never shown: they often are a password.
+//! How a destination's machine is reached, and whether it may be. An address is called as it stands in the
+//! configuration; only plain http to another machine has to be allowed. Paths and queries are never shown: they often
+//! are a password.
 
 use std::net::IpAddr;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! What an answer means: taken, later, never, or nobody knows. A receiver's words are a stranger's: little of them is read,
-//! and what is shown is redacted and brought onto one line.
+//! What an answer means: taken, later, never, or nobody knows. A receiver's words are a stranger's: little of them is
+//! read, and what is shown is redacted and brought onto one line.
 
 use std::error::Error;
 

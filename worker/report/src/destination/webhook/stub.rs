@@ -11,14 +11,14 @@ pub(super) const STAYS_OPEN: &str = "x-stays-open: 1\r\n";
 
 /// One post.
 #[derive(Debug, Clone)]
-pub(super) struct Post {
-    pub(super) line: String,
-    headers: Vec<(String, String)>,
-    pub(super) body: String,
+pub(crate) struct Post {
+    pub(crate) line: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
 }
 
 impl Post {
-    pub(super) fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         let found: Vec<_> = self.headers.iter().filter(|(own, _)| own == name).collect();
         assert_eq!(found.len(), 1, "{name} in {:?}", self.headers);
         &found[0].1
@@ -46,7 +46,7 @@ impl Stub {
         }
     }
 
-    pub(super) fn posts(&self) -> Vec<Post> {
+    pub(crate) fn posts(&self) -> Vec<Post> {
         self.posts.lock().unwrap().clone()
     }
 }
@@ -75,7 +75,8 @@ async fn serve(listener: TcpListener, says: Vec<String>, posts: Arc<Mutex<Vec<Po
     }
 }
 
-async fn read(stream: &mut TcpStream) -> Post {
+/// Reads one request; without a length it has no body.
+pub(crate) async fn read(stream: &mut TcpStream) -> Post {
     let mut bytes = Vec::new();
     loop {
         let count = stream.read_buf(&mut bytes).await.unwrap();
@@ -95,7 +96,12 @@ async fn read(stream: &mut TcpStream) -> Post {
             headers,
             body: body.to_owned(),
         };
-        if body.len() >= post.header("content-length").parse::<usize>().unwrap() {
+        let length = post
+            .headers
+            .iter()
+            .find(|(name, _)| name == "content-length");
+        let length = length.map_or(0, |(_, length)| length.parse::<usize>().unwrap());
+        if body.len() >= length {
             return post;
         }
     }

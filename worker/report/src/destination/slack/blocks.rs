@@ -1,0 +1,301 @@
+//! The message of a case: report.md, "In fifteen seconds", as blocks, in that order. What has no room here stands in
+//! the thread, and the message says so.
+
+use nightshift_pipeline::{CaseStatus, Showing};
+use serde_json::{Value, json};
+
+use super::limits::{FALLBACK, FIELD, FIELDS, HEADER, SENTENCE, room};
+use super::rich::{Piece, Shape, Sheet, escape, fit, pieces, plain_text, units};
+use super::{buttons, change};
+use crate::document::{Block, Document, Part, Reader, Section, document, early_header};
+use crate::language::Language;
+use crate::links::Links;
+use crate::words;
+
+/// A message, ready to be sent.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Message {
+    /// What notifications and screen readers have, escaped.
+    pub(super) text: String,
+    /// Its blocks.
+    pub(super) blocks: Vec<Value>,
+    /// Whether something had no room.
+    pub(super) is_cut: bool,
+}
+
+/// How messages are made for a destination.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Style {
+    pub(super) links: Links,
+    pub(super) language: Language,
+    pub(super) is_interactive: bool,
+}
+
+/// The message of a case, whatever its status.
+pub(super) fn message(showing: &Showing, style: &Style, reader: Reader) -> Message {
+    if showing.is_early() {
+        return early(showing, style, reader);
+    }
+    let document = document(&showing.report, reader);
+    let header = fit(document.header.as_str(), HEADER).into_owned();
+    let mut sheet = Sheet::default();
+    sheet.block(
+        json!({ "type": "header", "text": plain_text(&header) }),
+        units(&header),
+    );
+    changed(&mut sheet, showing, style.language);
+    let mut is_cut = false;
+    for (part, most) in [
+        (Part::Head, room::HEAD),
+        (Part::First, room::FIRST),
+        (Part::Facts, 0),
+        (Part::Why, room::WHY),
+        (Part::Against, room::AGAINST),
+        (Part::WouldDecide, room::WOULD_DECIDE),
+    ] {
+        let Some(section) = section(&document, part) else {
+            continue;
+        };
+        if part == Part::Facts {
+            is_cut |= facts(&mut sheet, section, FIELDS);
+        } else {
+            is_cut |= put(&mut sheet, section, most, style.language);
+        }
+        if part == Part::Head {
+            local_time(&mut sheet, showing, style.language);
+        }
+        sheet.close();
+    }
+    desk(&mut sheet, showing, style.language);
+    context(&mut sheet, &document, is_cut, style.language);
+    buttons::put(
+        &mut sheet,
+        showing,
+        &style.links,
+        style.is_interactive,
+        style.language,
+    );
+    Message {
+        text: fallback(&header, &showing.report.summary),
+        blocks: sheet.finish(),
+        is_cut,
+    }
+}
+
+/// A case that has no report yet, or never will: what is known of its alert, and that somebody looks.
+fn early(showing: &Showing, style: &Style, reader: Reader) -> Message {
+    let (report, language) = (&showing.report, style.language);
+    let header = fit(early_header(report, language).as_str(), HEADER).into_owned();
+    let mut sheet = Sheet::default();
+    sheet.block(
+        json!({ "type": "header", "text": plain_text(&header) }),
+        units(&header),
+    );
+    let said = match report.status {
+        CaseStatus::Cancelled => language.of(
+            "Somebody called it off before it came to a verdict. Nothing here was decided.",
+            "判定に至る前に取り消されました。何も判断していません。",
+        ),
+        _ => language.of(
+            "It is being looked into; nothing is decided yet. The report will replace this message.",
+            "調査中です。まだ何も判断していません。完了後、このメッセージがレポートに置き換わります。",
+        ),
+    };
+    sheet.put(Piece::say(said));
+    local_time(&mut sheet, showing, language);
+    sheet.close();
+    let document = document(report, reader);
+    if let Some(section) = section(&document, Part::Facts) {
+        // The last one, how severe it is, is not assessed yet; as it was sent it stands in the header.
+        facts(&mut sheet, section, known(section));
+    }
+    desk(&mut sheet, showing, language);
+    let case = crate::line::Line::of(language.of("case ", "ケース ")).name(&report.case_id);
+    small(&mut sheet, &[case.as_str().to_owned()]);
+    let is_open = report.status != CaseStatus::Cancelled;
+    buttons::put(
+        &mut sheet,
+        showing,
+        &style.links,
+        style.is_interactive && is_open,
+        language,
+    );
+    Message {
+        text: fallback(&header, ""),
+        blocks: sheet.finish(),
+        is_cut: false,
+    }
+}
+
+/// A reply that says what became other, so that somebody hears it: edits do not notify.
+pub(super) fn reply(showing: &Showing, style: &Style, reader: Reader) -> Option<Message> {
+    let language = style.language;
+    let changes = change::changes(showing, language)?;
+    let document = document(&showing.report, reader);
+    let word = if showing.is_worse() {
+        language.of("It got worse: ", "悪化しました: ")
+    } else {
+        language.of("It changed: ", "変わりました: ")
+    };
+    let line = format!("{word}{}", changes.as_str());
+    let mut sheet = Sheet::default();
+    sheet.put(Piece::new(Shape::Line, word, changes.as_str(), room::CHANGED).0);
+    for text in [document.header.as_str(), showing_summary(&document)] {
+        sheet.put(Piece::new(Shape::Line, "", text, 2 * SENTENCE).0);
+    }
+    Some(Message {
+        text: fallback(&line, document.header.as_str()),
+        blocks: sheet.finish(),
+        is_cut: false,
+    })
+}
+
+fn showing_summary(document: &Document) -> &str {
+    let head = section(document, Part::Head).and_then(|section| section.blocks.first());
+    match head {
+        Some(Block::Text(line)) => line.as_str(),
+        _ => "",
+    }
+}
+
+pub(super) fn section(document: &Document, part: Part) -> Option<&Section> {
+    document.sections.iter().find(|one| one.part == part)
+}
+
+/// Header and summary, escaped: the one text that Slack reads for syntax.
+fn fallback(header: &str, summary: &str) -> String {
+    let summary = nightshift_alert::text::plain(summary, FALLBACK);
+    let text = format!("{header}\n{summary}");
+    escape(fit(text.trim_end(), FALLBACK).as_ref())
+}
+
+fn changed(sheet: &mut Sheet, showing: &Showing, language: Language) {
+    if let Some(line) = change::changes(showing, language) {
+        let label = language.of("Changed since it was last shown: ", "前回表示からの変更: ");
+        sheet.put(Piece::new(Shape::Line, label, line.as_str(), room::CHANGED).0);
+        sheet.close();
+    }
+}
+
+/// Rich text of a section in so many units; whether something was left out.
+fn put(sheet: &mut Sheet, section: &Section, most: usize, language: Language) -> bool {
+    let mut left = most;
+    let mut is_cut = false;
+    let title = (!section.title.is_empty()).then(|| Piece::heading(section.title));
+    let mut add = |made: Vec<Piece>| {
+        let chars = made.iter().map(|piece| piece.chars).sum::<usize>();
+        let fits = chars <= left;
+        if fits {
+            left -= chars;
+            made.into_iter().for_each(|piece| sheet.put(piece));
+        }
+        fits
+    };
+    add(title.into_iter().collect());
+    for block in &section.blocks {
+        let (made, cut) = pieces(block, language, SENTENCE);
+        is_cut |= cut;
+        if add(made) {
+            continue;
+        }
+        is_cut = true;
+        // A command is whole, or it is not here: half of one does something else.
+        if let Block::Command(label, _) = block {
+            let there = language.of(" it stands in the thread", " スレッドにあります");
+            add(vec![Piece::new(Shape::Line, label, there, SENTENCE).0]);
+        }
+    }
+    is_cut
+}
+
+/// Two columns; whether something was cut.
+fn facts(sheet: &mut Sheet, section: &Section, most: usize) -> bool {
+    let mut is_cut = false;
+    let mut chars = 0;
+    let mut fields = Vec::new();
+    for block in &section.blocks {
+        let Block::Facts(facts) = block else { continue };
+        for (label, line) in facts.iter().take(most.min(FIELDS)) {
+            let text = format!("{label}: {}", line.as_str());
+            let short = fit(&text, FIELD);
+            is_cut |= short != text;
+            chars += units(&short);
+            fields.push(plain_text(&short));
+        }
+    }
+    if !fields.is_empty() {
+        sheet.block(json!({ "type": "section", "fields": fields }), chars);
+    }
+    is_cut
+}
+
+/// How many facts an alert alone tells.
+fn known(section: &Section) -> usize {
+    match section.blocks.first() {
+        Some(Block::Facts(facts)) => facts.len().saturating_sub(1),
+        _ => 0,
+    }
+}
+
+/// When it was last seen by the reader's own clock, which Slack knows.
+fn local_time(sheet: &mut Sheet, showing: &Showing, language: Language) {
+    let alert = &showing.report.alert;
+    let Some(last) = alert.last_seen.or(alert.first_seen) else {
+        return;
+    };
+    let label = language.of("Last event, your time: ", "最終イベント（あなたの時刻）: ");
+    let at = words::moment(last);
+    let chars = units(label) + 2 * units(&at);
+    let date = json!({
+        "type": "date", "timestamp": last.timestamp(), "format": "{date_short_pretty} {time}", "fallback": at,
+    });
+    let (mut piece, _) = Piece::new(Shape::Line, label, "", SENTENCE);
+    piece.spans.push(date);
+    piece.chars = chars;
+    sheet.put(piece);
+}
+
+/// What people did with it.
+fn desk(sheet: &mut Sheet, showing: &Showing, language: Language) {
+    let acts = change::acts(&showing.desk, language);
+    if acts.is_empty() {
+        return;
+    }
+    let status = format!(
+        "{}: {}",
+        language.of("People", "対応状況"),
+        language.desk(showing.desk.status)
+    );
+    let each = (room::DESK - units(&status) - 1) / acts.len();
+    sheet.put(Piece::heading(&status));
+    for line in acts {
+        sheet.put(Piece::new(Shape::Bullet(0), "", line.as_str(), each).0);
+    }
+    sheet.close();
+}
+
+/// Which case, who thought, at what cost; small, at the end.
+fn context(sheet: &mut Sheet, document: &Document, is_cut: bool, language: Language) {
+    let about = section(document, Part::About).into_iter();
+    let mut lines: Vec<String> = about
+        .flat_map(|section| [section.blocks.first(), section.blocks.last()])
+        .filter_map(|block| match block {
+            Some(Block::Text(line)) => Some(fit(line.as_str(), room::CONTEXT).into_owned()),
+            _ => None,
+        })
+        .collect();
+    if is_cut {
+        let cut = language.of(
+            "Shortened: the whole is in the thread.",
+            "省略あり。全文はスレッドにあります。",
+        );
+        lines.push(cut.to_owned());
+    }
+    small(sheet, &lines);
+}
+
+fn small(sheet: &mut Sheet, lines: &[String]) {
+    let elements: Vec<Value> = lines.iter().map(|line| plain_text(line)).collect();
+    let chars = lines.iter().map(|line| units(line)).sum();
+    sheet.block(json!({ "type": "context", "elements": elements }), chars);
+}

@@ -1,0 +1,192 @@
+//! A bot in a channel: posts a case's message or edits it, adds to its thread what that lacks, and finds what it
+//! posted.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, TimeDelta, Utc};
+use nightshift_engine::Clock;
+use nightshift_pipeline::{DeliveryError, Digest, Showing};
+use serde_json::{Value, json};
+
+use super::super::http::Repeat;
+use super::blocks::Message;
+use super::client::{self, Api, CallError};
+use super::place::{self, DIGEST, PARENT, Place, REPORT};
+use super::thread::Below;
+
+/// Between two messages of a channel: about one a second (<https://docs.slack.dev/apis/web-api/rate-limits>).
+pub(super) const PACE: Duration = Duration::from_secs(1);
+/// After this long no further message of a thread is begun: with one call that hangs a delivery stays shorter than the
+/// lease of who serves the channel (45 s). The rest follows with the next try.
+const BUSY: TimeDelta = TimeDelta::seconds(12);
+/// How far back a message is looked for that took the place of one that somebody removed.
+const REPLACED: TimeDelta = TimeDelta::days(1);
+
+/// Waits between two messages.
+#[async_trait]
+pub(super) trait Rest: Send + Sync {
+    async fn rest(&self, time: Duration);
+}
+
+pub(super) struct Asleep;
+
+#[async_trait]
+impl Rest for Asleep {
+    async fn rest(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+}
+
+/// A channel that a bot posts to.
+pub(super) struct Bot {
+    pub(super) api: Api,
+    pub(super) channel: String,
+    pub(super) rest: Arc<dyn Rest>,
+    pub(super) clock: Arc<dyn Clock>,
+}
+
+impl Bot {
+    pub(super) async fn look_up(
+        &self,
+        case: &str,
+        window: (DateTime<Utc>, Option<DateTime<Utc>>),
+    ) -> Result<Option<Place>, DeliveryError> {
+        let is_it = |message: &client::Message| {
+            message.key(REPORT, "case") == Some(case) && message.key(REPORT, "part") == Some(PARENT)
+        };
+        place::find(&self.api, &self.channel, window, is_it).await
+    }
+
+    /// Posts the message or edits the one that is there; whether it is a new one.
+    pub(super) async fn show(
+        &self,
+        showing: &Showing,
+        message: &Message,
+    ) -> Result<(Place, bool), DeliveryError> {
+        let Some(place) = showing.remote_id.as_deref().and_then(Place::parse) else {
+            return Ok((self.post(showing, message).await?, true));
+        };
+        match self.update(&place, showing, message).await {
+            Ok(()) => return Ok((place, false)),
+            Err(CallError::Failed(error)) => return Err(error),
+            Err(CallError::Gone(_)) => {}
+        }
+        // Somebody removed it. Another one may stand in its place, of which we never heard.
+        let day = self.clock.now() - REPLACED;
+        let since = place.at().map_or(day, |at| at.max(day));
+        let other = self.look_up(&showing.report.case_id, (since, None)).await?;
+        if let Some(other) = other.filter(|other| *other != place) {
+            match self.update(&other, showing, message).await {
+                Ok(()) => return Ok((other, false)),
+                Err(CallError::Failed(error)) => return Err(error),
+                Err(CallError::Gone(_)) => {}
+            }
+        }
+        Ok((self.post(showing, message).await?, true))
+    }
+
+    async fn post(&self, showing: &Showing, message: &Message) -> Result<Place, DeliveryError> {
+        let metadata = place::metadata(&showing.report.case_id, PARENT, showing.version);
+        let body = body(&self.channel, message, &metadata);
+        let said = self
+            .api
+            .write("chat.postMessage", &body, Repeat::Doubles)
+            .await?;
+        let place = Place::parse(&format!("{}/{}", said.channel, said.ts));
+        place.ok_or_else(|| DeliveryError::Unclear {
+            what: "Slack did not tell which message it posted".to_owned(),
+        })
+    }
+
+    async fn update(
+        &self,
+        place: &Place,
+        showing: &Showing,
+        message: &Message,
+    ) -> Result<(), CallError> {
+        let metadata = place::metadata(&showing.report.case_id, PARENT, showing.version);
+        let mut body = body(&place.channel, message, &metadata);
+        add(&mut body, "ts", json!(place.ts));
+        // The same edit twice is one edit.
+        self.api
+            .write("chat.update", &body, Repeat::Harmless)
+            .await?;
+        Ok(())
+    }
+
+    /// Adds to the thread what it lacks.
+    pub(super) async fn add_below(
+        &self,
+        place: &Place,
+        showing: &Showing,
+        below: Vec<Below>,
+        is_new: bool,
+        begun: DateTime<Utc>,
+    ) -> Result<(), DeliveryError> {
+        let case = showing.report.case_id.as_str();
+        let there = if is_new || below.is_empty() {
+            HashSet::new()
+        } else {
+            place::parts(&self.api, place, case).await?
+        };
+        for part in below.into_iter().filter(|one| !there.contains(&one.part)) {
+            if self.clock.now() - begun > BUSY {
+                return Err(DeliveryError::Later {
+                    what: "the rest of the thread follows".to_owned(),
+                    after_secs: None,
+                });
+            }
+            self.rest.rest(PACE).await;
+            let metadata = place::metadata(case, &part.part, showing.version);
+            let mut body = body(&place.channel, &part.message, &metadata);
+            add(&mut body, "thread_ts", json!(place.ts));
+            if part.is_broadcast {
+                add(&mut body, "reply_broadcast", json!(true));
+            }
+            self.api
+                .write("chat.postMessage", &body, Repeat::Doubles)
+                .await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn post_digest(
+        &self,
+        digest: &Digest,
+        message: &Message,
+        in_doubt: bool,
+    ) -> Result<(), DeliveryError> {
+        let day = digest.day.to_string();
+        if in_doubt {
+            let is_it = |one: &client::Message| one.key(DIGEST, "day") == Some(&day);
+            let window = (digest.until, None);
+            let found = place::find(&self.api, &self.channel, window, is_it).await?;
+            if found.is_some() {
+                return Ok(());
+            }
+        }
+        let metadata = json!({ "event_type": DIGEST, "event_payload": { "day": day } });
+        let body = body(&self.channel, message, &metadata);
+        self.api
+            .write("chat.postMessage", &body, Repeat::Doubles)
+            .await?;
+        Ok(())
+    }
+}
+
+/// What Slack is told of a message: nothing in it is parsed, nothing is unfurled.
+pub(super) fn body(channel: &str, message: &Message, metadata: &Value) -> Value {
+    json!({
+        "channel": channel, "text": message.text, "blocks": message.blocks, "metadata": metadata,
+        "parse": "none", "link_names": false, "unfurl_links": false, "unfurl_media": false,
+    })
+}
+
+fn add(body: &mut Value, key: &str, value: Value) {
+    if let Some(body) = body.as_object_mut() {
+        body.insert(key.to_owned(), value);
+    }
+}

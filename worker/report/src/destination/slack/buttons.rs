@@ -1,0 +1,90 @@
+//! What a reader can press. Links come from [`Links`] and [`console`] alone; the others ask for what people may do, and
+//! what comes of that is decided where presses arrive, by who pressed.
+
+use nightshift_alert::Severity;
+use nightshift_pipeline::{DeskStatus, Report, Showing};
+use serde_json::{Value, json};
+
+use super::rich::{Sheet, plain_text, units};
+use crate::language::Language;
+use crate::links::{Links, console};
+
+/// Buttons of an actions block: 25, <https://docs.slack.dev/reference/block-kit/blocks/actions-block>. There are 8.
+pub(super) fn put(
+    sheet: &mut Sheet,
+    showing: &Showing,
+    links: &Links,
+    is_interactive: bool,
+    language: Language,
+) {
+    let report = &showing.report;
+    let mut buttons = Vec::new();
+    let leads = [
+        (
+            "open",
+            language.of("Open report", "レポートを開く"),
+            links.case(&report.case_id),
+        ),
+        (
+            "console",
+            language.of("Finding console", "検知元コンソール"),
+            console(report),
+        ),
+    ];
+    for (name, label, link) in leads {
+        buttons.extend(link.map(|link| (label, button(name, label, "url", &link))));
+    }
+    if is_interactive {
+        let value = format!("{}.r{}", report.case_id, report.revision);
+        let acts = acts(showing, language).into_iter();
+        buttons.extend(acts.map(|(name, label)| (label, button(name, label, "value", &value))));
+    }
+    if !buttons.is_empty() {
+        let chars = buttons.iter().map(|(label, _)| units(label)).sum();
+        let elements: Vec<Value> = buttons.into_iter().map(|(_, button)| button).collect();
+        let block =
+            json!({ "type": "actions", "block_id": "nightshift:acts", "elements": elements });
+        sheet.block(block, chars);
+    }
+}
+
+/// What may be asked for as the case stands.
+fn acts(showing: &Showing, language: Language) -> Vec<(&'static str, &'static str)> {
+    let status = showing.desk.status;
+    let (ended, closed) = (!showing.is_early(), status == DeskStatus::Closed);
+    let all = [
+        (
+            "ack",
+            language.of("I have it", "担当する"),
+            status == DeskStatus::Open,
+        ),
+        ("agree", language.of("Agree", "同意"), ended && !closed),
+        (
+            "disagree",
+            language.of("Disagree", "異議"),
+            ended && !closed,
+        ),
+        ("rerun", language.of("Run again", "再実行"), ended),
+        (
+            "mute",
+            language.of("Mute", "ミュート"),
+            ended && !closed && may_be_muted(&showing.report),
+        ),
+        ("close", language.of("Close", "クローズ"), ended && !closed),
+    ];
+    all.into_iter()
+        .filter_map(|(name, label, shown)| shown.then_some((name, label)))
+        .collect()
+}
+
+/// What is critical is never muted.
+fn may_be_muted(report: &Report) -> bool {
+    report.severity.max(report.assessed_severity) < Severity::Critical
+}
+
+/// A button that leads somewhere, or asks for something.
+fn button(name: &str, label: &str, key: &str, value: &str) -> Value {
+    json!({
+        "type": "button", "action_id": format!("nightshift:{name}"), "text": plain_text(label), (key): value,
+    })
+}

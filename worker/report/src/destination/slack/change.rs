@@ -1,0 +1,90 @@
+//! What is other than it was, and who did what: the parts of a message that its reader looks for the second time.
+
+use chrono::{DateTime, Utc};
+use nightshift_pipeline::{Act, ActKind, Desk, Showing};
+
+use crate::language::Language;
+use crate::line::{Line, joined};
+
+/// Most acts that are named; the latest are.
+const MOST_ACTS: usize = 4;
+
+/// `verdict Inconclusive → True positive; severity High → Critical; revision 1 → 2`; none where nothing changed that a
+/// report says.
+pub(super) fn changes(showing: &Showing, language: Language) -> Option<Line> {
+    let shown = showing.earlier().filter(|_| showing.is_changed())?;
+    let report = &showing.report;
+    let failed = language.of("not triaged", "未トリアージ");
+    let word = |status, verdict: &'static str| match status {
+        nightshift_pipeline::CaseStatus::Failed => failed,
+        _ => verdict,
+    };
+    let pairs = [
+        (
+            language.of("verdict ", "判定 "),
+            word(shown.status, language.leaning(shown.verdict, shown.leaning)),
+            word(report.status, language.verdict_of(report)),
+        ),
+        (
+            language.of("severity ", "重要度 "),
+            language.severity(shown.assessed_severity),
+            language.severity(report.assessed_severity),
+        ),
+        (
+            language.of("urgency ", "緊急性 "),
+            language.urgency(shown.urgency),
+            language.urgency(report.urgency),
+        ),
+    ];
+    let said = pairs
+        .into_iter()
+        .filter(|(_, from, to)| from != to)
+        .map(|(what, from, to)| Line::of(what).say(from).say(" → ").say(to));
+    let revision = (shown.revision != report.revision).then(|| {
+        Line::of(language.of("revision ", "改訂 "))
+            .number(shown.revision.into())
+            .say(" → ")
+            .number(report.revision.into())
+    });
+    Some(joined(said.chain(revision), "; "))
+}
+
+/// What people did with it, the latest last.
+pub(super) fn acts(desk: &Desk, language: Language) -> Vec<Line> {
+    let skipped = desk.acts.len().saturating_sub(MOST_ACTS);
+    desk.acts
+        .iter()
+        .skip(skipped)
+        .map(|act| line(act, language))
+        .collect()
+}
+
+fn line(act: &Act, language: Language) -> Line {
+    let who = Line::from_name(&act.by);
+    let line = match &act.kind {
+        ActKind::Acknowledged => who.say(language.of(" has it", " が担当")),
+        ActKind::Assigned { to } => who
+            .say(language.of(" gave it to ", " が割り当て → "))
+            .name(to),
+        ActKind::Agreed => who.say(language.of(" agrees", " が同意")),
+        ActKind::Disagreed { verdict } => who
+            .say(language.of(" disagrees: ", " が異議: "))
+            .say(language.verdict(*verdict)),
+        ActKind::AskedAgain => who.say(language.of(" had it run again", " が再実行を依頼")),
+        ActKind::Muted { until, .. } => muted(who, *until, language),
+        ActKind::Closed => who.say(language.of(" closed it", " がクローズ")),
+    };
+    let line = line.say(" · ").at(act.at);
+    if act.note.trim().is_empty() {
+        line
+    } else {
+        line.say(" — ").foreign(&act.note, 200)
+    }
+}
+
+fn muted(who: Line, until: DateTime<Utc>, language: Language) -> Line {
+    match language {
+        Language::En => who.say(" muted its like until ").at(until),
+        Language::Ja => who.say(" が同種をミュート（").at(until).say(" まで）"),
+    }
+}

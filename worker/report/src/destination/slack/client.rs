@@ -1,0 +1,225 @@
+//! Slack's Web API: calls, and what its answers mean. HTTP 200 with `ok: false` is an error, and some are for ever.
+//! <https://docs.slack.dev/apis/web-api/>, errors of each method under <https://docs.slack.dev/reference/methods>.
+
+use nightshift_pipeline::DeliveryError;
+use reqwest::RequestBuilder;
+use reqwest::header::CONTENT_TYPE;
+use secrecy::ExposeSecret as _;
+use serde::Deserialize;
+use serde_json::Value;
+use url::Url;
+
+use super::super::http::{Caller, Repeat, SecretSource, clean};
+
+/// Bytes of an answer that are read: a page of messages with their blocks.
+const MOST_BYTES: usize = 8 * 1024 * 1024;
+/// Media type that Slack wants for JSON.
+const JSON: &str = "application/json; charset=utf-8";
+
+/// Why a call did not do what it should.
+#[derive(Debug)]
+pub(super) enum CallError {
+    /// The message that it is about is not there, or can no longer be edited.
+    Gone(String),
+    /// What else.
+    Failed(DeliveryError),
+}
+
+impl From<DeliveryError> for CallError {
+    fn from(error: DeliveryError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<CallError> for DeliveryError {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Gone(what) => Self::Later {
+                what,
+                after_secs: None,
+            },
+            CallError::Failed(error) => error,
+        }
+    }
+}
+
+/// An answer, as far as it is used.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Said {
+    ok: bool,
+    #[serde(default)]
+    error: String,
+    #[serde(default)]
+    needed: String,
+    /// Id of the channel that it was posted to.
+    #[serde(default)]
+    pub(super) channel: String,
+    /// Which message was posted.
+    #[serde(default)]
+    pub(super) ts: String,
+    /// Messages of a channel or thread.
+    #[serde(default)]
+    pub(super) messages: Vec<Message>,
+    #[serde(default)]
+    response_metadata: Paging,
+}
+
+impl Said {
+    /// Where the next page begins.
+    pub(super) fn next_cursor(&self) -> Option<&str> {
+        let cursor = self.response_metadata.next_cursor.as_str();
+        (!cursor.is_empty()).then_some(cursor)
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Paging {
+    #[serde(default)]
+    next_cursor: String,
+}
+
+/// A message of a channel, as far as it is used.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Message {
+    #[serde(default)]
+    pub(super) ts: String,
+    #[serde(default)]
+    metadata: Metadata,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Metadata {
+    #[serde(default)]
+    event_type: String,
+    #[serde(default)]
+    event_payload: Value,
+}
+
+impl Message {
+    /// What stands under this name in its metadata of this type.
+    pub(super) fn key(&self, event_type: &str, name: &str) -> Option<&str> {
+        let is_ours = self.metadata.event_type == event_type;
+        is_ours
+            .then(|| self.metadata.event_payload.get(name)?.as_str())
+            .flatten()
+    }
+}
+
+/// Calls the API with a bot token.
+pub(super) struct Api {
+    pub(super) caller: Caller,
+    pub(super) base: Url,
+    pub(super) token: SecretSource,
+}
+
+impl Api {
+    /// Calls a method that writes.
+    pub(super) async fn write(
+        &self,
+        method: &str,
+        body: &Value,
+        repeat: Repeat,
+    ) -> Result<Said, CallError> {
+        let request = self
+            .caller
+            .client()
+            .post(self.at(method)?)
+            .header(CONTENT_TYPE, JSON)
+            .body(body.to_string());
+        self.call(method, request, repeat).await
+    }
+
+    /// Calls a method that reads.
+    pub(super) async fn read(
+        &self,
+        method: &str,
+        query: &[(&str, String)],
+    ) -> Result<Said, CallError> {
+        let mut url = self.at(method)?;
+        url.query_pairs_mut().extend_pairs(query);
+        let request = self.caller.client().get(url);
+        self.call(method, request, Repeat::Harmless).await
+    }
+
+    fn at(&self, method: &str) -> Result<Url, DeliveryError> {
+        let joined = self.base.join(method);
+        joined.map_err(|error| DeliveryError::Never {
+            what: format!("no address of {method}: {error}"),
+        })
+    }
+
+    async fn call(
+        &self,
+        method: &str,
+        request: RequestBuilder,
+        repeat: Repeat,
+    ) -> Result<Said, CallError> {
+        let token = self.caller.secret("token", &self.token)?;
+        let request = request.bearer_auth(token.expose_secret());
+        let answer = self.caller.send(request, repeat).await?;
+        if !answer.status().is_success() {
+            return Err(answer.refused("", |_| None).await.into());
+        }
+        let after_secs = answer.after_secs();
+        let said: Said = answer.json(MOST_BYTES).await?;
+        if said.ok {
+            return Ok(said);
+        }
+        Err(meaning(method, &said, after_secs, repeat))
+    }
+}
+
+/// What an error of Slack's means.
+fn meaning(method: &str, said: &Said, after_secs: Option<u64>, repeat: Repeat) -> CallError {
+    let error = clean(&said.error);
+    let what = |hint: &str| format!("Slack answered {method} with {error}{hint}");
+    let later = || DeliveryError::Later {
+        what: what(""),
+        after_secs,
+    };
+    CallError::Failed(match error.as_str() {
+        "message_not_found" | "thread_not_found" | "cant_update_message" | "edit_window_closed" => {
+            return CallError::Gone(what(" (somebody removed it)"));
+        }
+        "ratelimited"
+        | "rate_limited"
+        | "service_unavailable"
+        | "request_timeout"
+        | "team_added_to_org"
+        | "message_limit_exceeded" => later(),
+        // Slack says of both that "some aspect of the operation" may have been done.
+        "internal_error" | "fatal_error" => match repeat {
+            Repeat::Doubles => DeliveryError::Unclear {
+                what: what(" (it may have been done)"),
+            },
+            Repeat::Harmless => later(),
+        },
+        "missing_scope" => DeliveryError::Never {
+            what: what(&format!(
+                " (give the app the scope {} and install it again)",
+                clean(&said.needed)
+            )),
+        },
+        other => DeliveryError::Never {
+            what: what(hint(other)),
+        },
+    })
+}
+
+/// What somebody can do about it.
+fn hint(error: &str) -> &'static str {
+    match error {
+        "channel_not_found" => {
+            " (is `channel` the id of a channel, C…, and is the app a member of it?)"
+        }
+        "not_in_channel" => " (invite the app to the channel: /invite @…)",
+        "is_archived" => " (unarchive the channel, or set another one)",
+        "invalid_auth" | "not_authed" | "token_revoked" | "token_expired" | "account_inactive" => {
+            " (the `token` is not valid: set the bot token of the installed app, xoxb-…)"
+        }
+        "restricted_action" | "restricted_action_read_only_channel" => {
+            " (the app may not post in this channel)"
+        }
+        _ => "",
+    }
+}

@@ -1,0 +1,56 @@
+//! An incoming webhook of Slack: the lesser way, where an organisation gives no bot token.
+//! <https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks>
+//!
+//! It says "ok" and nothing more: what was posted can neither be edited nor found, so a report whose answer was lost is
+//! posted again.
+
+use std::sync::Arc;
+
+use nightshift_engine::Clock;
+use nightshift_pipeline::DeliveryError;
+use secrecy::ExposeSecret as _;
+use serde_json::json;
+
+use super::super::http::{Access, Caller, DestinationError, Repeat, SecretSource};
+use super::blocks::Message;
+
+/// Posts to an incoming webhook.
+pub(super) struct Hook {
+    pub(super) name: String,
+    pub(super) url: SecretSource,
+    pub(super) access: Access,
+    pub(super) clock: Arc<dyn Clock>,
+}
+
+impl Hook {
+    /// Posts it; a post whose answer was lost is sent again. The address is a secret: people mend it while reports
+    /// wait.
+    pub(super) async fn post(&self, message: &Message) -> Result<(), DeliveryError> {
+        let (caller, url) = self.caller().map_err(|error| DeliveryError::Later {
+            what: error.to_string(),
+            after_secs: None,
+        })?;
+        let body = json!({
+            "text": message.text, "blocks": message.blocks, "parse": "none",
+            "unfurl_links": false, "unfurl_media": false,
+        });
+        let request = caller.client().post(url).json(&body);
+        let answer = caller.send(request, Repeat::Harmless).await?;
+        if answer.status().is_success() {
+            return Ok(());
+        }
+        Err(answer.refused(" (incoming webhook)", |_| None).await)
+    }
+
+    fn caller(&self) -> Result<(Caller, url::Url), DestinationError> {
+        let secret = (self.url)().map_err(|problem| DestinationError::Secret {
+            name: self.name.clone(),
+            key: "webhook_url",
+            problem,
+        })?;
+        let text = secret.expose_secret().trim();
+        let url = self.access.check(&self.name, "webhook_url", text)?;
+        let caller = Caller::new(&self.name, &url, &self.access, Arc::clone(&self.clock))?;
+        Ok((caller, url))
+    }
+}

@@ -1,0 +1,150 @@
+//! Which message of Slack shows a case, and how it is found again: by metadata that each message carries and nobody
+//! sees. <https://docs.slack.dev/messaging/message-metadata>
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use nightshift_pipeline::DeliveryError;
+use serde_json::{Value, json};
+
+use super::client::{Api, Message};
+
+/// Type of the metadata of a report's messages.
+pub(super) const REPORT: &str = "nightshift_report";
+/// Type of the metadata of a digest.
+pub(super) const DIGEST: &str = "nightshift_digest";
+/// The part of a case that is the message itself.
+pub(super) const PARENT: &str = "report";
+/// How long Slack may still do what it was asked when its answer was lost, before a look-up is believed.
+pub(super) const SETTLE: Duration = Duration::from_secs(15);
+/// How far Slack's clock and the store's may be apart, and how long a call may take: both sides of a look-up.
+const MARGIN_SECS: i64 = 600;
+/// Messages of a page; no more than 200 are advised (<https://docs.slack.dev/apis/web-api/pagination>).
+const PAGE: usize = 200;
+/// Most pages that are read; in a channel with more than these in a few minutes nothing is found, and nothing sent.
+const MOST_PAGES: usize = 25;
+
+/// A message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) channel: String,
+    pub(super) ts: String,
+}
+
+impl Place {
+    /// What it is called in the outbox.
+    pub(super) fn to_id(&self) -> String {
+        format!("{}/{}", self.channel, self.ts)
+    }
+
+    /// The message that the outbox calls so.
+    pub(super) fn parse(id: &str) -> Option<Self> {
+        let (channel, ts) = id.split_once('/')?;
+        (!channel.is_empty() && is_ts(ts)).then(|| Self {
+            channel: channel.to_owned(),
+            ts: ts.to_owned(),
+        })
+    }
+
+    /// When it was posted.
+    pub(super) fn at(&self) -> Option<DateTime<Utc>> {
+        let secs = self.ts.split('.').next()?.parse().ok()?;
+        DateTime::from_timestamp(secs, 0)
+    }
+}
+
+/// `1700000000.000100`: when a message was posted, and its id in the channel.
+fn is_ts(ts: &str) -> bool {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    ts.split_once('.')
+        .is_some_and(|(secs, rest)| is_number(secs) && is_number(rest) && ts.len() <= 30)
+}
+
+/// The metadata of a message of a case.
+pub(super) fn metadata(case: &str, part: &str, version: u64) -> Value {
+    json!({ "event_type": REPORT, "event_payload": { "case": case, "part": part, "version": version } })
+}
+
+/// The message that is it and was posted between these times, if there is one.
+pub(super) async fn find(
+    api: &Api,
+    channel: &str,
+    (from, until): (DateTime<Utc>, Option<DateTime<Utc>>),
+    is_it: impl Fn(&Message) -> bool + Send + Sync,
+) -> Result<Option<Place>, DeliveryError> {
+    let mut query = vec![
+        ("channel", channel.to_owned()),
+        ("include_all_metadata", "true".to_owned()),
+        ("inclusive", "true".to_owned()),
+        ("limit", PAGE.to_string()),
+        ("oldest", stamp(from - TimeDelta::seconds(MARGIN_SECS))),
+    ];
+    if let Some(until) = until {
+        query.push(("latest", stamp(until + TimeDelta::seconds(MARGIN_SECS))));
+    }
+    let mut found = None;
+    pages(api, "conversations.history", query, |message| {
+        if found.is_none() && is_it(message) {
+            found = Place::parse(&format!("{channel}/{}", message.ts));
+        }
+        found.is_none()
+    })
+    .await?;
+    Ok(found)
+}
+
+/// The parts that stand below a message.
+pub(super) async fn parts(
+    api: &Api,
+    place: &Place,
+    case: &str,
+) -> Result<HashSet<String>, DeliveryError> {
+    let query = vec![
+        ("channel", place.channel.clone()),
+        ("ts", place.ts.clone()),
+        ("include_all_metadata", "true".to_owned()),
+        ("limit", PAGE.to_string()),
+    ];
+    let mut parts = HashSet::new();
+    pages(api, "conversations.replies", query, |message| {
+        if message.key(REPORT, "case") == Some(case) {
+            parts.extend(message.key(REPORT, "part").map(str::to_owned));
+        }
+        true
+    })
+    .await?;
+    Ok(parts)
+}
+
+/// Reads page after page until there is none, or no more is wanted.
+async fn pages(
+    api: &Api,
+    method: &str,
+    query: Vec<(&'static str, String)>,
+    mut take: impl FnMut(&Message) -> bool + Send,
+) -> Result<(), DeliveryError> {
+    let mut cursor = None;
+    for _ in 0..MOST_PAGES {
+        let mut query = query.clone();
+        query.extend(cursor.map(|cursor| ("cursor", cursor)));
+        let said = api.read(method, &query).await?;
+        for message in &said.messages {
+            if !take(message) {
+                return Ok(());
+            }
+        }
+        match said.next_cursor() {
+            Some(next) => cursor = Some(next.to_owned()),
+            None => return Ok(()),
+        }
+    }
+    Err(DeliveryError::Later {
+        what: format!("{method} has more than {MOST_PAGES} pages: not all could be looked through"),
+        after_secs: None,
+    })
+}
+
+fn stamp(at: DateTime<Utc>) -> String {
+    format!("{}.000000", at.timestamp())
+}

@@ -1,0 +1,256 @@
+//! What Slack refuses: for now, for ever, and what people are told to do.
+
+use super::*;
+
+#[tokio::test]
+async fn f28_what_passes_waits_and_what_does_not_goes_elsewhere() {
+    for (fault, wanted) in [
+        (Fault::TooMany(17), "later 17"),
+        (Fault::Says("ratelimited"), "later"),
+        (Fault::Says("service_unavailable"), "later"),
+        (Fault::Says("internal_error"), "unclear"),
+        (Fault::Says("fatal_error"), "unclear"),
+        (Fault::LostBefore, "unclear"),
+        (Fault::Says("is_archived"), "never"),
+        (Fault::Says("channel_not_found"), "never"),
+        (Fault::Says("not_in_channel"), "never"),
+        (Fault::Says("invalid_auth"), "never"),
+        (Fault::Says("token_revoked"), "never"),
+        (Fault::Says("account_inactive"), "never"),
+        (Fault::Says("missing_scope"), "never"),
+    ] {
+        let (_, slack, to) = soc().await;
+        slack.breaks(move |_, _| Some(fault));
+        let error = to.deliver(&case(0, fixture::benign())).await.unwrap_err();
+        let said = match &error {
+            DeliveryError::Later {
+                after_secs: Some(secs),
+                ..
+            } => format!("later {secs}"),
+            DeliveryError::Later { .. } => "later".to_owned(),
+            DeliveryError::Unclear { .. } => "unclear".to_owned(),
+            DeliveryError::Never { .. } => "never".to_owned(),
+            DeliveryError::Partly { .. } => "partly".to_owned(),
+        };
+        assert_eq!(said, wanted, "{fault:?}: {error}");
+        assert!(!error.to_string().contains("hush"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn f28_a_busy_channel_is_waited_for_and_an_archived_one_drops_nothing() {
+    let (clock, slack, to) = soc().await;
+    slack.breaks(|_, number| (number % 3 == 0).then_some(Fault::TooMany(30)));
+    let showings = (0..20)
+        .map(|number| case(number, fixture::benign()))
+        .collect();
+    assert!(drive(&clock, &to, showings).await.is_empty());
+    assert_eq!(slack.channel().len(), 20);
+    slack.breaks(|_, _| Some(Fault::Says("is_archived")));
+    let showings = (20..23)
+        .map(|number| case(number, fixture::benign()))
+        .collect();
+    // These go to the next destination of their route.
+    assert_eq!(drive(&clock, &to, showings).await.len(), 3);
+}
+
+#[tokio::test]
+async fn what_is_refused_for_ever_says_what_to_do() {
+    let mut said = Vec::new();
+    for error in [
+        "channel_not_found",
+        "not_in_channel",
+        "is_archived",
+        "invalid_auth",
+        "missing_scope",
+        "<!channel> odd",
+    ] {
+        let (_, slack, to) = soc().await;
+        slack.breaks(move |_, _| Some(Fault::Says(error)));
+        said.push(
+            to.deliver(&case(0, fixture::benign()))
+                .await
+                .unwrap_err()
+                .to_string(),
+        );
+    }
+    insta::assert_snapshot!(said.join("\n"), @"
+    Slack answered chat.postMessage with channel_not_found (is `channel` the id of a channel, C…, and is the app a member of it?)
+    Slack answered chat.postMessage with not_in_channel (invite the app to the channel: /invite @…)
+    Slack answered chat.postMessage with is_archived (unarchive the channel, or set another one)
+    Slack answered chat.postMessage with invalid_auth (the `token` is not valid: set the bot token of the installed app, xoxb-…)
+    Slack answered chat.postMessage with missing_scope (give the app the scope chat:write and install it again)
+    Slack answered chat.postMessage with <!channel> odd
+    ");
+}
+
+#[tokio::test]
+async fn a_thread_that_broke_off_is_filled_up_and_not_begun_again() {
+    let (_, slack, to) = soc().await;
+    slack.breaks(|_, number| (number == 2).then_some(Fault::Says("invalid_auth")));
+    let showing = case(0, fixture::true_positive());
+    let error = to.deliver(&showing).await.unwrap_err();
+    let DeliveryError::Partly { remote_id, .. } = error else {
+        panic!("{error:?}");
+    };
+    assert!(slack.below().is_empty());
+    slack.breaks(|_, _| None);
+    let again = Showing {
+        remote_id: Some(remote_id.clone()),
+        ..showing
+    };
+    let sent = to.deliver(&again).await.unwrap();
+    assert_eq!(sent.remote_id, Some(remote_id));
+    assert_eq!(slack.channel().len(), 1);
+    assert!(!slack.below().is_empty());
+}
+
+/// Nobody waits for long: the next process may take the channel over.
+#[tokio::test]
+async fn a_thread_that_takes_too_long_is_gone_on_with_by_the_next_try() {
+    let (hands, slack, to) = soc().await;
+    slack.breaks(move |_, _| {
+        hands.wait(Duration::from_secs(5));
+        None
+    });
+    let showing = case(0, fixture::hostile());
+    let mut next = showing.clone();
+    let mut tries = 0;
+    while let Err(error) = to.deliver(&next).await {
+        let DeliveryError::Partly { remote_id, .. } = error else {
+            panic!("{error:?}");
+        };
+        next.remote_id = Some(remote_id);
+        tries += 1;
+        assert!(tries < 20, "it never ends");
+    }
+    assert!(tries > 1);
+    let parts = to.below(&showing, &to.message(&showing)).len();
+    assert_eq!((slack.channel().len(), slack.below().len()), (1, parts));
+}
+
+#[tokio::test]
+async fn what_somebody_removed_is_posted_anew_and_once() {
+    let (clock, slack, to) = soc().await;
+    let showing = case(0, fixture::true_positive());
+    let sent = to.deliver(&showing).await.unwrap();
+    slack.remove(&slack.channel()[0].ts);
+    clock.wait(Duration::from_secs(5));
+    let next = later(&showing, sent.remote_id.clone(), fixture::true_positive());
+    let posted = slack.calls().len();
+    // Its answer is lost, and the outbox still knows the old one only.
+    slack.breaks(move |method, number| {
+        (number > posted && method == "chat.postMessage").then_some(Fault::LostAfter)
+    });
+    let mut next = next;
+    next.report.case_id = showing.report.case_id.clone();
+    assert!(to.deliver(&next).await.is_err());
+    slack.breaks(|_, _| None);
+    clock.wait(Duration::from_secs(60));
+    let again = to.deliver(&next).await.unwrap();
+    assert_eq!(slack.channel().len(), 1);
+    assert_ne!(again.remote_id, sent.remote_id);
+}
+
+#[test]
+fn what_is_configured_wrongly_is_named() {
+    let clock = Hands::new();
+    let base = config("https://slack.com/api");
+    let bot = |channel: &str, api_url: &str| SlackWay::Bot {
+        channel: channel.into(),
+        token: Arc::new(|| Ok(TOKEN.into())),
+        api_url: api_url.into(),
+    };
+    let hook = SlackWay::Webhook {
+        url: Arc::new(|| Ok("https://hooks.slack.com/services/hush".into())),
+    };
+    let links = Links {
+        public_url: Some("ftp://x".into()),
+    };
+    let wrong = [
+        SlackConfig {
+            way: bot("#soc", SLACK_API),
+            ..base.clone()
+        },
+        SlackConfig {
+            way: bot(CHANNEL, "http://slack.example.com"),
+            ..base.clone()
+        },
+        SlackConfig {
+            way: hook.clone(),
+            ..base.clone()
+        },
+        SlackConfig {
+            links,
+            ..base.clone()
+        },
+        SlackConfig {
+            name: " ".into(),
+            ..base.clone()
+        },
+    ];
+    let said: Vec<String> = wrong
+        .into_iter()
+        .map(|one| {
+            SlackDestination::new(one, clock.clone())
+                .unwrap_err()
+                .to_string()
+        })
+        .collect();
+    insta::assert_snapshot!(said.join("\n"), @r#"
+    [[destination]] "soc": `channel` is no channel id: open the channel's details in Slack, its id (C…) stands at their end
+    [[destination]] "soc": `api_url` would send reports unencrypted: use https, or say `allow_private = true`
+    [[destination]] "soc": `interactive` needs a bot `token`: what an incoming webhook posted cannot be edited when somebody presses a button
+    [[destination]] "soc": `public_url` is no address of a web page: write https://HOST
+    [[destination]] " ": `name` is empty: routes need a name to lead to
+    "#);
+    let fits = SlackConfig {
+        way: hook,
+        interactive: false,
+        ..base
+    };
+    let shown = format!("{:?}", SlackDestination::new(fits, clock).unwrap());
+    assert!(!shown.contains("hush"), "{shown}");
+}
+
+#[tokio::test]
+async fn an_incoming_webhook_has_the_report_and_no_more() {
+    use crate::destination::webhook::{Stub, say};
+    let clock = Hands::new();
+    let stub = Stub::start(vec![
+        say(200, "", "ok"),
+        String::new(),
+        say(404, "", "no_service"),
+    ])
+    .await;
+    let url = stub.url.clone();
+    let config = SlackConfig {
+        way: SlackWay::Webhook {
+            url: Arc::new(move || Ok(url.as_str().into())),
+        },
+        interactive: false,
+        ..config("")
+    };
+    let to = SlackDestination::resting(config, clock.clone(), clock).unwrap();
+    let showing = case(0, fixture::true_positive());
+    assert_eq!(to.deliver(&showing).await.unwrap(), Sent::default());
+    let lost = to.deliver(&showing).await.unwrap_err();
+    assert!(
+        matches!(lost, DeliveryError::Later { .. }),
+        "at least once: {lost:?}"
+    );
+    let gone = to.deliver(&showing).await.unwrap_err();
+    assert!(matches!(gone, DeliveryError::Never { .. }), "{gone:?}");
+    assert_eq!(
+        gone.to_string(),
+        "127.0.0.1 answered 404 Not Found (incoming webhook): no_service"
+    );
+    let body: Value = serde_json::from_str(&stub.posts()[0].body).unwrap();
+    assert_eq!(body["blocks"], to.preview(&showing)["blocks"]);
+    assert!(!to.wants(&case(0, early())));
+    let minor = Showing {
+        minor: true,
+        ..showing
+    };
+    assert!(!to.wants(&minor));
+}

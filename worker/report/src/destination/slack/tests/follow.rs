@@ -1,0 +1,162 @@
+//! A case as it goes on: first word, report, people, sightings, another verdict.
+
+use nightshift_engine::Verdict;
+use nightshift_pipeline::{Act, ActKind, Desk};
+
+use super::*;
+
+fn by(who: &str, kind: ActKind, note: &str) -> Act {
+    Act {
+        at: fixture::now(),
+        by: who.into(),
+        kind,
+        note: note.into(),
+    }
+}
+
+#[tokio::test]
+async fn what_is_wanted_when() {
+    let (_, _, to) = soc().await;
+    let at = Some("C1/1700000000.000001".to_owned());
+    let with = |severity, status, remote_id: &Option<String>, shown: Option<Report>, minor| {
+        let mut report = early();
+        (report.severity, report.status) = (severity, status);
+        let mut showing = Showing::first(report);
+        showing.remote_id = remote_id.clone();
+        showing.shown = shown.as_ref().map(Shown::of);
+        showing.minor = minor;
+        to.wants(&showing)
+    };
+    use CaseStatus::{Cancelled, Concluded, Failed, Queued, Running};
+    use Severity::{Critical, High, Medium};
+    let ended = Some(fixture::benign());
+    // First words for what is high or critical alone, and only once.
+    assert!(with(High, Queued, &None, None, false));
+    assert!(with(Critical, Running, &None, None, false));
+    assert!(!with(Medium, Running, &None, None, false));
+    assert!(!with(High, Running, &at, Some(early()), false));
+    // What was promised and will not come; what nobody heard of needs no end.
+    assert!(with(High, Cancelled, &at, Some(early()), false));
+    assert!(!with(High, Cancelled, &None, None, false));
+    // No report is edited back into a first word.
+    assert!(!with(High, Running, &at, ended.clone(), false));
+    assert!(!with(High, Cancelled, &at, ended.clone(), false));
+    // Reports always; counts only where there is something to edit.
+    assert!(with(Medium, Concluded, &None, None, false));
+    assert!(with(Medium, Failed, &None, None, false));
+    assert!(with(Medium, Concluded, &at, ended.clone(), true));
+    assert!(!with(Medium, Concluded, &None, ended, true));
+}
+
+#[tokio::test]
+async fn a_first_word_becomes_the_report_and_people_leave_their_mark() {
+    let (clock, slack, to) = soc().await;
+    let first = case(0, early());
+    let sent = to.deliver(&first).await.unwrap();
+    clock.wait(PACE);
+    let mut report = fixture::true_positive();
+    report.case_id = "case-0000".into();
+    let second = later(&first, sent.remote_id.clone(), report.clone());
+    to.deliver(&second).await.unwrap();
+    let below = slack.below().len();
+    assert_eq!(slack.channel().len(), 1);
+    // A report after a first word is no change, and rings nobody.
+    assert!(slack.below().iter().all(|one| !one.is_broadcast));
+    clock.wait(PACE);
+    let mut third = later(&second, sent.remote_id, report);
+    third.minor = true;
+    third.report.alert.sightings = 4;
+    let disagreed = ActKind::Disagreed {
+        verdict: Verdict::FalsePositive,
+    };
+    third.desk = Desk::of(vec![
+        by("maria", ActKind::Acknowledged, ""),
+        by("<@U1>", disagreed, "our own pool <!channel>"),
+    ]);
+    let calls = slack.calls().len();
+    to.deliver(&third).await.unwrap();
+    assert_eq!(slack.calls()[calls..], ["chat.update"]);
+    assert_eq!(slack.below().len(), below);
+    let shown = slack.channel()[0].body["blocks"].to_string();
+    assert!(shown.contains("arrived again 4 times"));
+    assert!(shown.contains("maria has it · 2026-11-20 03:14 UTC"));
+    assert!(shown.contains("disagrees: False positive"));
+    assert!(
+        !shown.contains("<!channel") && !shown.contains("<@U1"),
+        "{shown}"
+    );
+    // Who has it needs no button for that.
+    assert!(!shown.contains("nightshift:ack") && shown.contains("nightshift:close"));
+}
+
+#[tokio::test]
+async fn a_verdict_that_got_worse_is_heard_and_one_that_got_better_is_not() {
+    let (clock, slack, to) = soc().await;
+    let first = case(0, fixture::overridden());
+    let sent = to.deliver(&first).await.unwrap();
+    clock.wait(PACE);
+    let mut worse = fixture::true_positive();
+    worse.case_id = "case-0000".into();
+    worse.revision = 2;
+    let second = later(&first, sent.remote_id.clone(), worse);
+    // Its process dies after the edit: the next one tells the thread.
+    to.deliver(&second).await.unwrap();
+    clock.wait(PACE);
+    to.deliver(&second).await.unwrap();
+    let rung: Vec<_> = slack
+        .below()
+        .into_iter()
+        .filter(|one| one.is_broadcast)
+        .collect();
+    assert_eq!(rung.len(), 1);
+    assert_eq!(rung[0].key("part"), "r2.changed.true_positive.critical");
+    let text = rung[0].body["text"].as_str().unwrap();
+    assert!(text.starts_with("It got worse: verdict Inconclusive, leans benign → True positive; severity High → Critical; urgency This shift → Act now; revision 1 → 2"), "{text}");
+    assert_eq!(slack.channel().len(), 1);
+    // The details of the second run stand in the thread beside those of the first.
+    for part in ["r1.0", "r2.0"] {
+        assert_eq!(
+            slack
+                .below()
+                .iter()
+                .filter(|one| one.key("part") == part)
+                .count(),
+            1
+        );
+    }
+    clock.wait(PACE);
+    let mut better = fixture::benign();
+    better.case_id = "case-0000".into();
+    better.revision = 3;
+    let third = later(&second, sent.remote_id, better);
+    to.deliver(&third).await.unwrap();
+    assert_eq!(
+        slack.below().iter().filter(|one| one.is_broadcast).count(),
+        1
+    );
+    let shown = slack.channel()[0].body["blocks"].to_string();
+    assert!(
+        shown.contains("verdict True positive → Benign true positive"),
+        "{shown}"
+    );
+}
+
+#[tokio::test]
+async fn a_case_that_was_called_off_says_so() {
+    let (_, slack, to) = soc().await;
+    let first = case(0, early());
+    let sent = to.deliver(&first).await.unwrap();
+    let mut cancelled = first.report.clone();
+    cancelled.status = CaseStatus::Cancelled;
+    let second = later(&first, sent.remote_id, cancelled);
+    to.deliver(&second).await.unwrap();
+    let message = &slack.channel()[0];
+    assert_eq!(message.edits, 1);
+    assert!(
+        message.body["text"]
+            .as_str()
+            .unwrap()
+            .starts_with("◌ Called off · High — ")
+    );
+    assert!(slack.below().is_empty());
+}

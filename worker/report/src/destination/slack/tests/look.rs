@@ -1,0 +1,464 @@
+//! The messages as their readers see them, at 03:00 on a phone.
+
+use chrono::NaiveDate;
+use insta::assert_snapshot;
+use nightshift_engine::Verdict;
+use nightshift_pipeline::{DigestMute, FeedDay, OpenCase};
+
+use super::view::seen;
+use super::*;
+
+fn message(showing: &Showing, language: Language) -> Message {
+    let clock = Hands::new();
+    let config = SlackConfig {
+        language,
+        ..config("http://127.0.0.1:1")
+    };
+    let to = SlackDestination::resting(config, clock.clone(), clock).unwrap();
+    let message = to.message(showing);
+    stub::check(&bot::body(CHANNEL, &message, &place::metadata("c", "p", 1))).unwrap();
+    message
+}
+
+fn shown(showing: &Showing, language: Language) -> String {
+    seen(&message(showing, language).blocks)
+}
+
+pub(super) fn digest() -> Digest {
+    let at = |text: &str| DateTime::parse_from_rfc3339(text).unwrap().to_utc();
+    Digest {
+        day: NaiveDate::from_ymd_opt(2026, 11, 19).unwrap(),
+        timezone: "Europe/Madrid".into(),
+        since: at("2026-11-18T23:00:00Z"),
+        until: at("2026-11-19T23:00:00Z"),
+        arrived: vec![
+            FeedDay {
+                feed: "guardduty".into(),
+                alerts: 31,
+                triaged: 9,
+                repeated: 20,
+                muted: 2,
+                set_aside: 0,
+            },
+            FeedDay {
+                feed: "scc".into(),
+                alerts: 10,
+                triaged: 3,
+                repeated: 0,
+                muted: 0,
+                set_aside: 7,
+            },
+        ],
+        verdicts: vec![
+            (Verdict::TruePositive, 1),
+            (Verdict::BenignTruePositive, 7),
+            (Verdict::FalsePositive, 0),
+            (Verdict::Inconclusive, 3),
+        ],
+        open: vec![OpenCase {
+            case_id: "k3f9-x2mq-7d1w".into(),
+            title: "Crypto miner on web-server-prod-01 <!channel> evil.com".into(),
+            verdict: Some(Verdict::TruePositive),
+            severity: Severity::Critical,
+            since: at("2026-11-19T03:14:00Z"),
+            owner: None,
+        }],
+        open_total: 4,
+        mutes: vec![DigestMute {
+            name: "scanner".into(),
+            why: "quarterly scan".into(),
+            until: Some(at("2026-12-01T00:00:00Z")),
+            hid: 2,
+        }],
+        mutes_total: 1,
+        failed: 1,
+        dead_letters: 0,
+        undelivered: vec![("jira".into(), 2)],
+        silent: vec![("edr".into(), at("2026-11-18T12:00:00Z"))],
+        cost_usd: 0.421,
+    }
+}
+
+#[test]
+fn a_critical_true_positive() {
+    let showing = Showing::first(fixture::true_positive());
+    assert_snapshot!(shown(&showing, Language::En), @"
+    # ▲ Act now · True positive · Critical [PLAYBOOK] — Crypto miner on web-server-prod-01 (production-project-12345)
+
+    Web-server-prod-01 runs xmrig and talks to pool.minexmr[.]com (185.220.101[.]42).
+    A program that is known to mine cryptocurrency was started on a virtual machine.
+    *Still happening? *last seen 12 min ago, 2026-11-20 03:02 UTC, 3 times; the logs show 1 event since, the last at 2026-11-20 03:05 UTC [E4]
+    *Reach: *environment production · internet-facing · owner team-web · role web server [E2] (not known: data)
+    *Other cases: *a1b2-c3d4-e5f6
+    *Last event, your time: *2026-11-20 03:02 UTC
+
+    *Do this first*
+    Suggested, not executed.
+    *1. *Snapshot the disk of web-server-prod-01 before anything else.
+    run:
+        $ gcloud compute disks snapshot web-server-prod-01 --project production-project-12345 --zone us-central1-a --snapshot-names nightshift-web-server-prod-01
+      • side effect: Costs storage.
+    undo:
+        $ gcloud compute snapshots delete nightshift-web-server-prod-01 --project production-project-12345
+    *2. *Isolate web-server-prod-01 from the network.
+      • before: A firewall rule that denies all traffic of the tag nightshift-isolated.
+    run:
+        $ gcloud compute instances add-tags web-server-prod-01 --project production-project-12345 --zone us-central1-a --tags nightshift-isolated
+      • side effect: The service on it is down.
+    undo:
+        $ gcloud compute instances remove-tags web-server-prod-01 --project production-project-12345 --zone us-central1-a --tags nightshift-isolated
+    *3. *Block pool.minexmr[.]com at the resolver.
+
+    Account: production-project-12345 | Owner: team-web
+    Region: us-central1-a | Resource: web-server-prod-01 (google.compute.Instance)
+    Far end: pool.minexmr[.]com and 1 more | Type: Execution: Cryptocurrency Mining Hash Match
+    Seen: 2026-11-20 02:41 to 03:02 UTC, 3 times | Techniques: T1496 Resource Hijacking
+    Severity: High → Critical
+
+    *Why*
+    • pool.minexmr[.]com is on the watch list of mining pools. [E3]
+    • web-server-prod-01 sent 41 MB to 185.220.101[.]42 on port 4444. [E4]
+    • No change is recorded for web-server-prod-01 that night. [E5]
+
+    *Against, or not checked*
+    • The instance's service account was not used. [E6]
+    • Not checked: Read the VPC flow logs failed: access denied
+    *Coverage: *4 of 5 sources read; vpc_flow: access denied: vpc flow
+
+    (case k3f9-x2mq-7d1w revision 1 · high confidence · 4 steps · 12 s · playbook crypto-mining 1, no model was used · no model calls, 0 USD · concluded 2026-11-20 03:14 UTC · nightshift 0.1.0)
+    (Written by a machine; alert text is untrusted.)
+
+    [Open report → https://nightshift.example.com/cases/k3f9-x2mq-7d1w] [I have it] [Agree] [Disagree] [Run again] [Close]
+    ");
+}
+
+#[test]
+fn what_stands_in_the_thread() {
+    let clock = Hands::new();
+    let to = SlackDestination::resting(config("http://127.0.0.1:1"), clock.clone(), clock).unwrap();
+    let showing = Showing::first(fixture::true_positive());
+    let below = to.below(&showing, &to.message(&showing));
+    let all: Vec<String> = below
+        .iter()
+        .map(|one| format!("== {} ==\n{}", one.part, seen(&one.message.blocks)))
+        .collect();
+    assert_snapshot!(all.join("\n"), @"
+    == r1.0 ==
+    *Assessment*
+    *Verdict: *True positive, high confidence: what was seen is what attackers do
+    *Severity: *High → Critical
+
+    *After that*
+    *4. *Ask team-web whether they know of it.
+
+    *Unverified, counts for nothing*
+    • Unverified: The miner came in through CVE-2026-0001.
+      • problem: the quote does not stand in E4 [E4]
+
+    *Timeline (UTC)*
+    • 2026-11-20 02:41:00  first event of the alert [E0]
+    • 2026-11-20 03:02:00  last event of the alert [E0]
+    • 2026-11-20 03:05:10  connect by web-server-prod-01 to 185.220.101[.]42 [E4]
+    • 2026-11-20 03:13:00  triage began
+
+    *Plan as it ran*
+    • s1 · wave 1 · done, met — Look the pool and the address up.
+      • The pool is on the watch list.
+      • asked: watchlist [E3]
+    • s2 · wave 1 · done, met — Find out what the instance is.
+      • A production web server of team-web.
+      • asked: asset_lookup [E2], change_lookup [E5]
+    • s3 · wave 1 · FAILED — Read the VPC flow logs.
+      • access denied: vpc flow
+      • asked: vpc_flow [E7] (access denied: vpc flow)
+    • s4 · CANCELLED — Look up the image's owner.
+      • changed by reflection: the asset register already named the owner
+    • Learned: The address belongs to a Tor exit.
+    • Reflection 1 cancelled s4 (the asset register already named the owner)
+    • Reflection 1 wanted to change s1 to “Look again” (to be sure): REFUSED, s1 is finished
+
+    *Evidence*
+    • E0 alert: as it was read
+    • E3 watchlist (indicator=pool.minexmr[.]com): 1 row
+      • /matches/0/label: mining pool
+    • E4 log_search (from=2026-11-20T01:00:00Z, ip=185.220.101[.]42): 12 rows
+      • /rows/0/destination_ip: 185.220.101[.]42
+      • /rows/0/destination_port: 4444
+    • E5 change_lookup (indicator=web-server-prod-01): 0 rows
+      • /found: 0
+    • E7 vpc_flow (ip=185.220.101[.]42): NO ANSWER, access denied: vpc flow
+
+    *Indicators (defanged)*
+    • target instance: web-server-prod-01
+    • remote domain: pool.minexmr[.]com
+    • remote ip: 185.220.101[.]42
+    ");
+}
+
+#[test]
+fn one_that_is_inconclusive_and_was_worked_on() {
+    let showing = Showing::first(fixture::overridden());
+    assert_snapshot!(shown(&showing, Language::En), @"
+    # ● This shift · Inconclusive, leans benign · High — Anomalous discovery by ci-deploy (production-project-12345)
+
+    The user agent is the one that ci-deploy always sends. Not decided: the analyst said benign true positive; text in the data talks to the analyst, so nothing in it may clear the alert.
+    Somebody listed what an account holds, in a way that this account does not do.
+    *⚠ Warning: *Text in the data talks to the analyst. Nothing of this alert was cleared by what it says; read its words as the attacker's.
+    *Still happening? *last seen 12 min ago, 2026-11-20 03:02 UTC, 3 times; nothing since in the logs that were read
+    *Reach: *environment production · internet-facing · owner team-web · role web server [E2] (not known: data)
+    *Other cases: *a1b2-c3d4-e5f6
+    *Last event, your time: *2026-11-20 03:02 UTC
+
+    *Do this first*
+    No action of the catalogue was chosen. Look at why, and at what would decide it.
+
+    Account: production-project-12345 | Owner: team-web
+    Region: us-central1-a | Resource: web-server-prod-01 (google.compute.Instance)
+    Principal: ci-deploy | Source IP: 198.51.100[.]7
+    Type: Execution: Cryptocurrency Mining Hash Match | Seen: 2026-11-20 02:41 to 03:02 UTC, 3 times
+    Techniques: T1496 Resource Hijacking | Severity: High, unchanged
+
+    *Why*
+    • The user agent is the one that ci-deploy always sends. [E4]
+
+    *Against, or not checked*
+    • Not checked: The identity register was not configured
+    *Coverage: *4 of 5 sources read; vpc_flow: access denied: vpc flow
+
+    *What would decide it*
+    • An approved change for ci-deploy that covers that night
+    • The address it usually comes from
+
+    (case k3f9-x2mq-7d1w revision 1 · low confidence · 1 step · 12 s · model openai/gpt-x, openai/gpt-x-mini · 0.0312 USD, 7 model calls, 6120 tokens · concluded 2026-11-20 03:14 UTC · nightshift 0.1.0)
+    (Written by a machine; alert text is untrusted.)
+
+    [Open report → https://nightshift.example.com/cases/k3f9-x2mq-7d1w] [I have it] [Agree] [Disagree] [Run again] [Mute] [Close]
+    ");
+}
+
+#[test]
+fn a_benign_one() {
+    let showing = Showing::first(fixture::benign());
+    assert_snapshot!(shown(&showing, Language::En), @"
+    # □ No action · Benign true positive · Low [PLAYBOOK] — Port scan from 203.0.113[.]50 on web-server-prod-01 (production-project-12345)
+
+    203.0.113[.]50 is the scanner of the security team, allowed until December.
+    A host was probed on many ports.
+    *Still happening? *last seen 12 min ago, 2026-11-20 03:02 UTC, 3 times; the logs show 1 event since, the last at 2026-11-20 03:05 UTC [E4]
+    *Reach: *not known: no register or tag tells of environment, exposure, owner, role or data
+    *Other cases: *none known that share an actor, target or far end
+    *Last event, your time: *2026-11-20 03:02 UTC
+
+    *Do this first*
+    Nothing: no action is needed.
+
+    Account: production-project-12345 | Region: us-central1-a
+    Resource: web-server-prod-01 (google.compute.Instance) | Source IP: 203.0.113[.]50
+    Type: Execution: Cryptocurrency Mining Hash Match | Seen: 2026-11-20 02:41 to 03:02 UTC, 3 times
+    Severity: Medium → Low, sent as HIGH
+
+    *Why*
+    • Cleared: 203.0.113[.]50 is the scanner of the security team, allowed until December (authorised scanner SCAN-7); approved by maria@example[.]com; holds from 2026-01-01 00:00 UTC until 2026-12-31 00:00 UTC [E2]
+    • 203.0.113[.]50 stands in the register of authorised scanners. [E2]
+
+    *Against, or not checked*
+    • Nothing: no finding speaks against it, and every source that was wanted was read.
+    *Coverage: *2 of 2 sources read
+
+    (case k3f9-x2mq-7d1w revision 1 · high confidence · 1 step · 12 s · playbook crypto-mining 1, no model was used · no model calls, 0 USD · concluded 2026-11-20 03:14 UTC · nightshift 0.1.0)
+    (Written by a machine; alert text is untrusted.)
+
+    [Open report → https://nightshift.example.com/cases/k3f9-x2mq-7d1w] [I have it] [Agree] [Disagree] [Run again] [Mute] [Close]
+    ");
+}
+
+#[test]
+fn one_that_failed() {
+    let showing = Showing::first(fixture::failed());
+    assert_snapshot!(shown(&showing, Language::En), @"
+    # ▲ Act now · Not triaged · Inconclusive · High [PARTIAL] — Crypto miner on web-server-prod-01 (production-project-12345)
+
+    Not triaged: No plan could be made: the model gave no answer within 60 s.
+    *⚠ Warning: *The run failed: nothing here is a verdict. Look at the alert yourself, or run it again.
+    *Still happening? *last seen 12 min ago, 2026-11-20 03:02 UTC, 3 times; since then: not known
+    *Reach: *not known: no register or tag tells of environment, exposure, owner, role or data
+    *Other cases: *none known that share an actor, target or far end
+    *Last event, your time: *2026-11-20 03:02 UTC
+
+    *Do this first*
+    The run failed before an action was chosen. Open the alert in its own console.
+
+    Account: production-project-12345 | Region: us-central1-a
+    Resource: web-server-prod-01 (google.compute.Instance) | Far end: pool.minexmr[.]com and 1 more
+    Type: Execution: Cryptocurrency Mining Hash Match | Seen: 2026-11-20 02:41 to 03:02 UTC, 3 times
+    Techniques: T1496 Resource Hijacking | Severity: High, unchanged
+
+    *Why*
+    • Nothing was found: the run failed.
+
+    *Against, or not checked*
+    • Everything: no source was read.
+    *Coverage: *no source was wanted, and none was read
+
+    *What would decide it*
+    • A run that comes to its end.
+
+    (case k3f9-x2mq-7d1w revision 1 · low confidence · 0 steps · 12 s · model openai/gpt-x · 0.0020 USD, 1 model call, 900 tokens · concluded 2026-11-20 03:14 UTC · nightshift 0.1.0)
+    (Written by a machine; alert text is untrusted.)
+
+    [Open report → https://nightshift.example.com/cases/k3f9-x2mq-7d1w] [I have it] [Agree] [Disagree] [Run again] [Mute] [Close]
+    ");
+}
+
+#[test]
+fn one_that_is_looked_into() {
+    let showing = Showing::first(early());
+    assert_snapshot!(shown(&showing, Language::En), @"
+    # ◌ Investigating · High — Crypto miner on web-server-prod-01 (production-project-12345)
+
+    It is being looked into; nothing is decided yet. The report will replace this message.
+    *Last event, your time: *2026-11-20 03:02 UTC
+
+    Account: production-project-12345 | Region: us-central1-a
+    Resource: web-server-prod-01 (google.compute.Instance) | Far end: pool.minexmr[.]com and 1 more
+    Type: Execution: Cryptocurrency Mining Hash Match | Seen: 2026-11-20 02:41 to 03:02 UTC, 3 times
+    Techniques: T1496 Resource Hijacking
+
+    (case k3f9-x2mq-7d1w)
+
+    [Open report → https://nightshift.example.com/cases/k3f9-x2mq-7d1w] [I have it]
+    ");
+}
+
+#[test]
+fn a_revision_that_got_worse() {
+    let mut report = fixture::true_positive();
+    report.revision = 2;
+    let showing = later(&Showing::first(fixture::overridden()), None, report);
+    let text = shown(&showing, Language::En);
+    let head: Vec<&str> = text.lines().take(6).collect();
+    assert_snapshot!(head.join("\n"), @"
+    # ▲ Act now · True positive · Critical [PLAYBOOK] — Crypto miner on web-server-prod-01 (production-project-12345)
+
+    *Changed since it was last shown: *verdict Inconclusive, leans benign → True positive; severity High → Critical; urgency This shift → Act now; revision 1 → 2
+
+    Web-server-prod-01 runs xmrig and talks to pool.minexmr[.]com (185.220.101[.]42).
+    A program that is known to mine cryptocurrency was started on a virtual machine.
+    ");
+}
+
+#[test]
+fn a_critical_true_positive_in_japanese() {
+    let showing = Showing::first(fixture::true_positive());
+    assert_snapshot!(shown(&showing, Language::Ja), @"
+    # ▲ 今すぐ対応 · 真陽性 · 緊急 [PLAYBOOK] — Crypto miner on web-server-prod-01 (production-project-12345)
+
+    Web-server-prod-01 runs xmrig and talks to pool.minexmr[.]com (185.220.101[.]42).
+    A program that is known to mine cryptocurrency was started on a virtual machine.
+    *継続中か？ *最終観測 12 分前、2026-11-20 03:02 UTC、3 回; 以後のログに 1 件、最新 2026-11-20 03:05 UTC [E4]
+    *影響範囲: *環境 production · インターネット公開 · 所有者 team-web · 役割 web server [E2]（不明: データ）
+    *関連ケース: *a1b2-c3d4-e5f6
+    *最終イベント（あなたの時刻）: *2026-11-20 03:02 UTC
+
+    *最初にすること*
+    提案のみで、実行していません。
+    *1. *Snapshot the disk of web-server-prod-01 before anything else.
+    実行:
+        $ gcloud compute disks snapshot web-server-prod-01 --project production-project-12345 --zone us-central1-a --snapshot-names nightshift-web-server-prod-01
+      • 副作用: Costs storage.
+    元に戻す:
+        $ gcloud compute snapshots delete nightshift-web-server-prod-01 --project production-project-12345
+    *2. *Isolate web-server-prod-01 from the network.
+      • 前提: A firewall rule that denies all traffic of the tag nightshift-isolated.
+    実行:
+        $ gcloud compute instances add-tags web-server-prod-01 --project production-project-12345 --zone us-central1-a --tags nightshift-isolated
+      • 副作用: The service on it is down.
+    元に戻す:
+        $ gcloud compute instances remove-tags web-server-prod-01 --project production-project-12345 --zone us-central1-a --tags nightshift-isolated
+    *3. *Block pool.minexmr[.]com at the resolver.
+
+    アカウント: production-project-12345 | 所有者: team-web
+    リージョン: us-central1-a | リソース: web-server-prod-01 (google.compute.Instance)
+    通信相手: pool.minexmr[.]com、ほか 1 件 | 種別: Execution: Cryptocurrency Mining Hash Match
+    観測: 2026-11-20 02:41 ～ 03:02 UTC、3 回 | 攻撃手法: T1496 Resource Hijacking
+    重要度: 高 → 緊急
+
+    *根拠*
+    • pool.minexmr[.]com is on the watch list of mining pools. [E3]
+    • web-server-prod-01 sent 41 MB to 185.220.101[.]42 on port 4444. [E4]
+    • No change is recorded for web-server-prod-01 that night. [E5]
+
+    *反証・未確認*
+    • The instance's service account was not used. [E6]
+    • 未確認: Read the VPC flow logs failed: access denied
+    *情報源: *5 件中 4 件を読み取り; vpc_flow: access denied: vpc flow
+
+    (ケース k3f9-x2mq-7d1w 改訂 1 · 確信度 高 · 4 ステップ · 12 秒 · playbook crypto-mining 1（モデル不使用） · モデル呼び出しなし、0 USD · 結論 2026-11-20 03:14 UTC · nightshift 0.1.0)
+    (機械が作成しました。アラート内の文章は信頼できません。)
+
+    [レポートを開く → https://nightshift.example.com/cases/k3f9-x2mq-7d1w] [担当する] [同意] [異議] [再実行] [クローズ]
+    ");
+}
+
+#[test]
+fn the_digest_of_a_day() {
+    let style = Style::default();
+    let message = digest::message(&digest(), &style);
+    stub::check(&bot::body(CHANNEL, &message, &place::metadata("c", "p", 1))).unwrap();
+    assert_snapshot!(format!("{}\n---\n{}", message.text, seen(&message.blocks)), @"
+    Nightshift: 2026-11-19
+    41 alerts · 12 triaged · 4 open · 1 failure · 0.4210 USD
+    ---
+    # Nightshift: 2026-11-19
+
+    41 alerts · 12 triaged · 4 open · 1 failure · 0.4210 USD
+
+    *What came*
+    • guardduty: 31 alerts, 9 triaged, 20 repeated, 2 muted
+    • scc: 10 alerts, 3 triaged, 7 set aside
+    • SILENT: edr, the last message at 2026-11-18 12:00 UTC
+
+    *What it was*
+    • True positive 1 · Benign true positive 7 · Inconclusive 3
+
+    *Open, and whose*
+    • Critical · True positive · Crypto miner on web-server-prod-01 <(!)channel> evil[.]com · nobody has it · since 2026-11-19 03:14 UTC · k3f9-x2mq-7d1w
+    • … and 3 more
+
+    *Muted, and until when*
+    • scanner, until 2026-12-01 00:00 UTC, hid 2 alerts — quarterly scan
+
+    *What failed*
+    • 1 case was not triaged
+    • jira did not take 2 reports
+
+    (2026-11-18 23:00 UTC to 2026-11-19 23:00 UTC · Europe/Madrid)
+    ");
+}
+
+/// A file of its own, as the official types are asked about it too: `tests/it/slack_types.rs`.
+#[test]
+fn the_same_as_slack_has_it() {
+    let mut worse = fixture::true_positive();
+    worse.revision = 2;
+    let all = [
+        Showing::first(fixture::true_positive()),
+        Showing::first(fixture::overridden()),
+        Showing::first(fixture::benign()),
+        Showing::first(fixture::failed()),
+        Showing::first(early()),
+        later(&Showing::first(fixture::overridden()), None, worse),
+    ];
+    let mut messages: Vec<Vec<Value>> = Vec::new();
+    for (index, showing) in all.iter().enumerate() {
+        let language = Language::ALL[index % 2];
+        messages.push(message(showing, language).blocks);
+    }
+    messages.push(digest::message(&digest(), &Style::default()).blocks);
+    let message = |blocks: &Vec<Value>| {
+        let blocks: Vec<String> = blocks.iter().map(|one| format!("    {one}")).collect();
+        format!("  [\n{}\n  ]", blocks.join(",\n"))
+    };
+    let messages: Vec<String> = messages.iter().map(message).collect();
+    assert_snapshot!("messages", format!("[\n{}\n]", messages.join(",\n")));
+}
