@@ -19,7 +19,9 @@ const MESSAGES: &str = "worker/report/src/destination/slack/tests/snapshots/nigh
 fn types() -> PathBuf {
     let types = std::env::var_os("NIGHTSHIFT_TEST_SLACK_TYPES").filter(|types| !types.is_empty());
     types
-        .expect("NIGHTSHIFT_TEST_SLACK_TYPES names a folder with the types; tests/services makes it")
+        .expect(
+            "NIGHTSHIFT_TEST_SLACK_TYPES names a folder with the types; tests/services makes it",
+        )
         .into()
 }
 

@@ -137,3 +137,104 @@ fn a_destination_is_tried_with_a_sample_that_says_so() {
     assert_eq!(none.code, Some(2));
     assert!(none.stderr.contains("has no preview"), "{none:?}");
 }
+
+const EVERYWHERE: &str = r#"
+[web]
+public_url = "https://nightshift.example.com"
+
+[[destination]]
+name = "soc"
+kind = "slack"
+channel = "C0123ABCD"
+token = "env:NIGHTSHIFT_TEST_NO_SUCH_TOKEN"
+signing_secret = "env:NIGHTSHIFT_TEST_NO_SUCH_SECRET"
+analysts = ["U1"]
+language = "ja"
+
+[[destination]]
+name = "jira"
+kind = "jira"
+url = "https://example.atlassian.net"
+email = "nightshift@example.com"
+token = "hush-hush-hush"
+project = "SEC"
+verdicts = ["inconclusive"]
+severity_at_least = "low"
+priorities = {}
+
+[[destination]]
+name = "snow"
+kind = "servicenow"
+url = "https://example.service-now.com"
+user = "nightshift"
+secret = "hush-hush-hush"
+urgencies = { critical = [1, 2], high = [2, 2] }
+fields = { assignment_group = "SOC" }
+resolve = { state = "6", close_code = "Solved" }
+
+[[destination]]
+name = "pager"
+kind = "pagerduty"
+routing_key = "hush-hush-hush"
+
+[[destination]]
+name = "issues"
+kind = "github"
+token = "hush-hush-hush"
+repo = "example/alerts"
+
+[[route]]
+when = { verdict = ["true_positive"] }
+destinations = ["soc", "jira", "snow", "pager", "issues"]
+
+[[route]]
+destinations = ["soc"]
+
+[digest]
+at = "09:00"
+timezone = "Europe/Madrid"
+destination = "soc"
+"#;
+
+#[test]
+fn every_kind_is_configured_and_shows_what_it_would_send() {
+    let (place, id) = triaged();
+    place.file("nightshift.toml", EVERYWHERE).unwrap();
+    let checked = place.run(&["config", "check"]).unwrap();
+    assert_eq!(checked.code, Some(0), "{checked:?}");
+    let shown = place.run(&["config", "show"]).unwrap();
+    assert!(
+        !shown.stdout.contains("hush"),
+        "secrets are not shown: {shown:?}"
+    );
+    let at = |name: &str| -> Value {
+        let ran = place.run(&["destinations", "preview", name, &id]).unwrap();
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        serde_json::from_str(&ran.stdout).unwrap()
+    };
+    let slack = at("soc");
+    let blocks = slack["blocks"].as_array().unwrap();
+    assert!(
+        blocks.iter().any(|block| block["type"] == "actions"),
+        "{slack}"
+    );
+    assert!(
+        slack
+            .to_string()
+            .contains("https://nightshift.example.com/cases/"),
+        "{slack}"
+    );
+    let jira = at("jira");
+    assert_eq!(jira["fields"]["project"]["key"], "SEC", "{jira}");
+    assert_eq!(jira["fields"]["description"]["type"], "doc");
+    assert_eq!(at("snow")["assignment_group"], "SOC");
+    assert_eq!(at("pager")["event_action"], "trigger");
+    assert!(at("issues")["title"].is_string());
+    // Who delivers wants to know at once that a secret is missing.
+    let worker = place.run(&["worker", "--only", "delivery"]).unwrap();
+    assert_eq!(worker.code, Some(64), "{worker:?}");
+    assert!(
+        worker.stderr.contains("NIGHTSHIFT_TEST_NO_SUCH_TOKEN"),
+        "{worker:?}"
+    );
+}

@@ -25,7 +25,7 @@ use nightshift_web::WebConfig;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-pub(crate) use destination::{Destination, FileFormat, Webhook};
+pub(crate) use destination::{Destination, FileFormat, Slack, Webhook};
 pub(crate) use environment::{no_colour, user, variable};
 pub(crate) use load::{Loaded, load};
 pub(crate) use mute::end;

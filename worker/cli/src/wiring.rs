@@ -5,6 +5,7 @@ mod impatient;
 mod models;
 mod samples;
 mod selected;
+mod slack;
 mod web;
 mod worker;
 

@@ -22,9 +22,9 @@ mod hostile;
 
 pub use destination::{
     Access, DestinationError, FileDestination, Format, GitHubConfig, GitHubDestination, JiraConfig,
-    JiraDestination, PagerDutyConfig, PagerDutyDestination, SLACK_API, SecretSource, ServiceNowConfig,
-    ServiceNowDestination, ServiceNowResolve, SlackConfig, SlackDestination, SlackWay, StdoutDestination,
-    TicketPolicy, WebhookConfig, WebhookDestination,
+    JiraDestination, PagerDutyConfig, PagerDutyDestination, SLACK_API, SecretSource,
+    ServiceNowConfig, ServiceNowDestination, ServiceNowResolve, SlackConfig, SlackDestination,
+    SlackWay, StdoutDestination, TicketPolicy, WebhookConfig, WebhookDestination,
 };
 pub use json::json;
 pub use language::Language;

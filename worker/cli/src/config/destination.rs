@@ -1,5 +1,6 @@
 //! `[[destination]]`: where reports go.
 
+mod slack;
 mod ticket;
 
 use std::path::{Path, PathBuf};
@@ -8,6 +9,8 @@ use nightshift_models::KeyRef;
 use nightshift_report::{DestinationError, Language, Links, WebhookConfig};
 use schemars::JsonSchema;
 use serde::Deserialize;
+
+pub(crate) use slack::Slack;
 
 /// `[[destination]]`
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -25,6 +28,8 @@ pub(crate) enum Destination {
     },
     /// A signed POST of each report to an address: a CloudEvent, signed as Standard Webhooks has it.
     Webhook(Webhook),
+    /// A message of Slack for each case, edited as it goes on.
+    Slack(Box<slack::Slack>),
     /// An issue of Jira Cloud for each case that is worth one.
     Jira(ticket::Jira),
     /// An incident of ServiceNow for each case that is worth one.
@@ -83,6 +88,7 @@ impl Destination {
         match self {
             Self::File { name, .. } => name,
             Self::Webhook(one) => &one.name,
+            Self::Slack(one) => &one.name,
             Self::Jira(one) => &one.name,
             Self::ServiceNow(one) => &one.name,
             Self::PagerDuty(one) => &one.name,
@@ -93,7 +99,7 @@ impl Destination {
     /// Whether a report there opens a ticket or pages somebody: generated samples never go there. Each kind says so itself.
     pub(crate) const fn opens_tickets(&self) -> bool {
         match self {
-            Self::File { .. } | Self::Webhook(_) => false,
+            Self::File { .. } | Self::Webhook(_) | Self::Slack(_) => false,
             Self::Jira(_) | Self::ServiceNow(_) | Self::PagerDuty(_) | Self::GitHub(_) => true,
         }
     }
@@ -103,6 +109,7 @@ impl Destination {
         match self {
             Self::File { .. } => Ok(()),
             Self::Webhook(one) => one.to_config().check().map(|_| ()),
+            Self::Slack(one) => one.check(links),
             Self::Jira(one) => one.to_config(links).check().map(|_| ()),
             Self::ServiceNow(one) => one.to_config(links).check().map(|_| ()),
             Self::PagerDuty(one) => one.to_config(links).check().map(|_| ()),
@@ -115,6 +122,7 @@ impl Destination {
         let path = match self {
             Self::File { path, .. } => Some(path),
             Self::Webhook(one) => one.ca_file.as_mut(),
+            Self::Slack(one) => one.ca_file.as_mut(),
             Self::Jira(one) => one.ca_file.as_mut(),
             Self::ServiceNow(one) => one.ca_file.as_mut(),
             Self::PagerDuty(one) => one.ca_file.as_mut(),

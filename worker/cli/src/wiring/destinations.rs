@@ -8,10 +8,11 @@ use nightshift_models::KeyRef;
 use nightshift_pipeline::Destination;
 use nightshift_report::{
     DestinationError, FileDestination, Format, GitHubDestination, JiraDestination, Links,
-    PagerDutyDestination, SecretSource, ServiceNowDestination, WebhookDestination,
+    PagerDutyDestination, SecretSource, ServiceNowDestination, SlackDestination,
+    WebhookDestination,
 };
 
-use crate::config::{Destination as DestinationConfig, FileFormat, Webhook, secret_at};
+use crate::config::{Destination as DestinationConfig, FileFormat, Slack, Webhook, secret_at};
 
 /// What all of them are built with.
 pub(crate) struct Building<'a> {
@@ -24,7 +25,7 @@ pub(crate) struct Building<'a> {
 }
 
 impl Building<'_> {
-    fn secret(&self, key: &KeyRef) -> SecretSource {
+    pub(super) fn secret(&self, key: &KeyRef) -> SecretSource {
         secret_at(key.place(), self.base)
     }
 
@@ -35,6 +36,11 @@ impl Building<'_> {
     fn webhook(&self, config: &Webhook) -> Result<WebhookDestination, DestinationError> {
         let secret = self.secret(&config.secret);
         WebhookDestination::new(config.to_config(), secret, self.clock())
+    }
+
+    pub(super) fn slack(&self, config: &Slack) -> Result<SlackDestination, DestinationError> {
+        let config = config.to_config(&self.links, |secret| self.secret(secret))?;
+        SlackDestination::new(config, self.clock())
     }
 
     /// A destination.
@@ -54,12 +60,13 @@ impl Building<'_> {
                 },
             }),
             DestinationConfig::Webhook(one) => Arc::new(self.webhook(one)?),
+            DestinationConfig::Slack(one) => Arc::new(self.slack(one)?),
             DestinationConfig::Jira(one) => {
                 let (config, token) = (one.to_config(links), self.secret(&one.token));
                 Arc::new(JiraDestination::new(config, token, self.clock())?)
             }
             DestinationConfig::ServiceNow(one) => {
-                let (config, password) = (one.to_config(links), self.secret(&one.password));
+                let (config, password) = (one.to_config(links), self.secret(&one.secret));
                 Arc::new(ServiceNowDestination::new(config, password, self.clock())?)
             }
             DestinationConfig::PagerDuty(one) => {
@@ -78,8 +85,9 @@ impl Building<'_> {
         let (key, secret) = match config {
             DestinationConfig::File { .. } => return Ok(()),
             DestinationConfig::Webhook(one) => return self.webhook(one)?.check_secret(),
+            DestinationConfig::Slack(one) => one.secret()?,
             DestinationConfig::Jira(one) => ("token", &one.token),
-            DestinationConfig::ServiceNow(one) => ("password", &one.password),
+            DestinationConfig::ServiceNow(one) => ("secret", &one.secret),
             DestinationConfig::PagerDuty(one) => ("routing_key", &one.routing_key),
             DestinationConfig::GitHub(one) => ("token", &one.token),
         };

@@ -196,7 +196,8 @@ impl App {
         for source in sources {
             parts.readiness.push(Arc::new(SourceReady(source)));
         }
-        Server::new(options, parts).map_err(|error| Exit::Failed(error.into()))
+        let server = Server::new(options, parts).map_err(|error| Exit::Failed(error.into()))?;
+        Ok(server.with_slack(self.slack()?))
     }
 }
 

@@ -35,7 +35,7 @@ use nightshift_pipeline::{CaseStatus, DeliveryError, Destination, Digest, Sent, 
 use serde_json::{Value, json};
 
 use super::case_id;
-use super::http::{Caller, DestinationError};
+use super::http::{Caller, DestinationError, Repeat};
 use crate::document::Reader;
 use blocks::{Message, Style};
 use bot::{Asleep, Bot, PACE, Rest};
@@ -116,6 +116,35 @@ impl SlackDestination {
         })
     }
 
+    /// Opens a dialogue for somebody who pressed a button.
+    ///
+    /// # Errors
+    ///
+    /// What Slack said, in words.
+    pub async fn open_view(&self, trigger_id: &str, view: &Value) -> Result<(), String> {
+        let body = json!({ "trigger_id": trigger_id, "view": view });
+        self.answer("views.open", &body).await
+    }
+
+    /// Says something in a channel to one person alone.
+    ///
+    /// # Errors
+    ///
+    /// What Slack said, in words.
+    pub async fn tell(&self, channel: &str, user: &str, text: &str) -> Result<(), String> {
+        let body = json!({ "channel": channel, "user": user, "text": text });
+        self.answer("chat.postEphemeral", &body).await
+    }
+
+    async fn answer(&self, method: &str, body: &Value) -> Result<(), String> {
+        let Way::Bot(bot) = &self.way else {
+            return Err("an incoming webhook answers nobody".to_owned());
+        };
+        let said = bot.api.write(method, body, Repeat::Doubles).await;
+        said.map(drop)
+            .map_err(|error| DeliveryError::from(error).to_string())
+    }
+
     /// What would be sent: the message and, for a bot, what belongs below it.
     #[must_use]
     pub fn preview(&self, showing: &Showing) -> Value {
@@ -181,6 +210,10 @@ impl Destination for SlackDestination {
 
     fn pace(&self) -> Duration {
         PACE
+    }
+
+    fn preview(&self, showing: &Showing) -> Option<Value> {
+        Some(Self::preview(self, showing))
     }
 
     async fn find(

@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use nightshift_models::KeyRef;
+use nightshift_report::{
+    Access, DestinationError, Links, SLACK_API, SecretSource, SlackConfig, SlackWay,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -26,7 +29,7 @@ pub(crate) struct Slack {
     pub(crate) webhook_url: Option<KeyRef>,
     /// Where the Web API is.
     #[serde(default = "api")]
-    pub(crate) api_url: String,
+    api_url: String,
     /// The app's signing secret: `env:NAME` or `file:PATH`. With it and `[web] public_url` messages have buttons, which
     /// `POST /slack/interactions` answers.
     #[serde(default)]
@@ -36,18 +39,137 @@ pub(crate) struct Slack {
     pub(crate) analysts: Vec<String>,
     /// Language of labels.
     #[serde(default)]
-    pub(crate) language: Speech,
+    language: Speech,
     /// Allows plain http to another machine.
     #[serde(default)]
-    pub(crate) allow_private: bool,
+    allow_private: bool,
     /// PEM file of authorities that are trusted beside those of the system.
     #[serde(default)]
-    pub(crate) ca_file: Option<PathBuf>,
+    pub(super) ca_file: Option<PathBuf>,
     /// Proxy, as a URL. Without it `HTTPS_PROXY` and the like of the environment count; `none`: no proxy.
     #[serde(default)]
-    pub(crate) proxy: Option<String>,
+    proxy: Option<String>,
 }
 
 fn api() -> String {
-    nightshift_report::SLACK_API.to_owned()
+    SLACK_API.to_owned()
+}
+
+impl Slack {
+    /// The key of its secret, and where that is.
+    pub(crate) fn secret(&self) -> Result<(&'static str, &KeyRef), DestinationError> {
+        match (&self.token, &self.webhook_url) {
+            (Some(token), None) => Ok(("token", token)),
+            (None, Some(url)) => Ok(("webhook_url", url)),
+            (Some(_), Some(_)) => Err(self.bad(
+                "webhook_url",
+                "stands beside a `token`: reports go one way, so leave one of them out",
+            )),
+            (None, None) => Err(self.bad(
+                "token",
+                "is missing: write the bot token as env:NAME or file:PATH, or a `webhook_url`",
+            )),
+        }
+    }
+
+    /// Whether its messages have buttons: somebody must be able to press them, and something to answer.
+    pub(crate) fn is_interactive(&self, links: &Links) -> bool {
+        self.signing_secret.is_some() && links.public_url.is_some()
+    }
+
+    /// What no type can say.
+    pub(crate) fn check(&self, links: &Links) -> Result<(), DestinationError> {
+        if self.signing_secret.is_some() && self.analysts.is_empty() {
+            return Err(self.bad(
+                "analysts",
+                "is empty: with a `signing_secret` there are buttons, and nobody may press them; list user ids, U…",
+            ));
+        }
+        self.to_config(links, |_| {
+            std::sync::Arc::new(|| Err("not read".to_owned()))
+        })?
+        .check()
+    }
+
+    /// How it is reached.
+    pub(crate) fn to_config(
+        &self,
+        links: &Links,
+        secret: impl FnOnce(&KeyRef) -> SecretSource,
+    ) -> Result<SlackConfig, DestinationError> {
+        let (key, place) = self.secret()?;
+        let source = secret(place);
+        let way = if key == "token" {
+            SlackWay::Bot {
+                channel: self.channel.clone(),
+                token: source,
+                api_url: self.api_url.clone(),
+            }
+        } else {
+            SlackWay::Webhook { url: source }
+        };
+        Ok(SlackConfig {
+            name: self.name.clone(),
+            way,
+            interactive: self.is_interactive(links),
+            language: self.language.into(),
+            links: links.clone(),
+            access: Access {
+                allow_private: self.allow_private,
+                ca_file: self.ca_file.clone(),
+                proxy: self.proxy.clone(),
+            },
+        })
+    }
+
+    fn bad(&self, key: &'static str, problem: &str) -> DestinationError {
+        DestinationError::BadValue {
+            name: self.name.clone(),
+            key,
+            problem: problem.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(rest: &str) -> Slack {
+        toml::from_str(&format!("name = \"soc\"\n{rest}")).unwrap()
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_what_would_fit() {
+        let links = Links {
+            public_url: Some("https://nightshift.example.com".into()),
+        };
+        let good = "channel = \"C0123ABCD\"\ntoken = \"env:T\"";
+        read(good).check(&links).unwrap();
+        assert!(!read(good).is_interactive(&links));
+        let buttons = format!("{good}\nsigning_secret = \"env:S\"\nanalysts = [\"U1\"]");
+        read(&buttons).check(&links).unwrap();
+        assert!(read(&buttons).is_interactive(&links));
+        assert!(
+            !read(&buttons).is_interactive(&Links::default()),
+            "links remain, buttons do not"
+        );
+        read("webhook_url = \"file:hook\"").check(&links).unwrap();
+        for (text, said) in [
+            ("channel = \"C0123ABCD\"", "`token` is missing"),
+            ("channel = \"#soc\"\ntoken = \"env:T\"", "no channel id"),
+            (
+                "token = \"env:T\"\nwebhook_url = \"env:W\"",
+                "leave one of them out",
+            ),
+            (
+                &format!("{good}\nsigning_secret = \"env:S\""),
+                "nobody may press them",
+            ),
+        ] {
+            let error = read(text).check(&links).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+        assert!(!format!("{:?}", read("token = \"xoxb-hush\"")).contains("hush"));
+    }
 }

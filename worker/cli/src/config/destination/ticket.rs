@@ -84,9 +84,9 @@ ticket! {
         /// Name of the issue type.
         #[serde(default = "task")]
         issue_type: String,
-        /// Names of priorities by assessed severity, beside those of a new site.
+        /// Names of priorities by assessed severity. Without it those of a new site; `{}` leaves the priority to Jira.
         #[serde(default)]
-        priorities: BTreeMap<Severity, String>,
+        priorities: Option<BTreeMap<Severity, String>>,
         /// Labels beside our own.
         #[serde(default)]
         labels: Vec<String>,
@@ -109,13 +109,13 @@ ticket! {
         #[serde(default)]
         user: Option<String>,
         /// Password or token: `env:NAME` or `file:PATH`, read again at each call.
-        pub(crate) password: KeyRef,
+        pub(crate) secret: KeyRef,
         /// The table: `incident`, or one that extends it.
         #[serde(default = "incident")]
         table: String,
         /// Impact and urgency by assessed severity, each 1 to 3.
         #[serde(default)]
-        urgencies: BTreeMap<Severity, (u8, u8)>,
+        urgencies: Option<BTreeMap<Severity, (u8, u8)>>,
         /// Further columns, `assignment_group` say.
         #[serde(default)]
         fields: BTreeMap<String, String>,
@@ -135,7 +135,7 @@ ticket! {
         pub(crate) routing_key: KeyRef,
         /// Severities of events by assessed severity: `critical`, `error`, `warning`, `info`.
         #[serde(default)]
-        severities: BTreeMap<Severity, String>,
+        severities: Option<BTreeMap<Severity, String>>,
     }
 }
 
@@ -199,7 +199,9 @@ impl Jira {
             links: links.clone(),
             ..JiraConfig::default()
         };
-        config.priorities.extend(self.priorities.clone());
+        if let Some(priorities) = &self.priorities {
+            config.priorities.clone_from(priorities);
+        }
         config
     }
 }
@@ -224,7 +226,9 @@ impl ServiceNow {
             links: links.clone(),
             ..ServiceNowConfig::default()
         };
-        config.urgencies.extend(self.urgencies.clone());
+        if let Some(urgencies) = &self.urgencies {
+            config.urgencies.clone_from(urgencies);
+        }
         config
     }
 }
@@ -241,7 +245,9 @@ impl PagerDuty {
             links: links.clone(),
             ..PagerDutyConfig::default()
         };
-        config.severities.extend(self.severities.clone());
+        if let Some(severities) = &self.severities {
+            config.severities.clone_from(severities);
+        }
         config
     }
 }

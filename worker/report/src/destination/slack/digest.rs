@@ -152,10 +152,7 @@ fn opened(digest: &Digest, language: Language) -> Vec<Line> {
 fn mutes(digest: &Digest, language: Language) -> Vec<Line> {
     let line = |mute: &DigestMute| {
         let line = Line::from_name(&mute.name);
-        let line = match mute.until {
-            Some(until) => line.say(language.of(", until ", "、期限 ")).at(until),
-            None => line.say(language.of(", without end", "、無期限")),
-        };
+        let line = line.say(language.of(", until ", "、期限 ")).at(mute.until);
         let line = line.say(language.of(", hid ", "、非表示 ")).count(
             language,
             mute.hid,

@@ -67,7 +67,7 @@ pub(super) fn digest() -> Digest {
         mutes: vec![DigestMute {
             name: "scanner".into(),
             why: "quarterly scan".into(),
-            until: Some(at("2026-12-01T00:00:00Z")),
+            until: at("2026-12-01T00:00:00Z"),
             hid: 2,
         }],
         mutes_total: 1,

@@ -1,0 +1,78 @@
+//! Buttons below reports in Slack: who may press them, and how Slack is answered. The pages' server takes the clicks; the
+//! calls are made by the destination, with its own token.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use nightshift_report::SlackDestination;
+use nightshift_web::{Slack, SlackAnswers, SlackDesk};
+use serde_json::Value;
+
+use super::App;
+use super::destinations::Building;
+use crate::config::Destination;
+use crate::exit::Exit;
+
+/// Destinations with buttons, by name.
+struct Answers(BTreeMap<String, SlackDestination>);
+
+#[async_trait]
+impl SlackAnswers for Answers {
+    async fn open_view(&self, desk: &str, trigger_id: &str, view: Value) -> Result<(), String> {
+        let destination = self.at(desk)?;
+        destination.open_view(trigger_id, &view).await
+    }
+
+    async fn tell(&self, desk: &str, channel: &str, user: &str, text: &str) -> Result<(), String> {
+        self.at(desk)?.tell(channel, user, text).await
+    }
+}
+
+impl Answers {
+    fn at(&self, desk: &str) -> Result<&SlackDestination, String> {
+        let found = self.0.get(desk);
+        found.ok_or_else(|| format!("there is no destination {desk:?}"))
+    }
+}
+
+impl App {
+    /// What answers clicks, if messages have buttons.
+    pub(super) fn slack(&self) -> Result<Slack, Exit> {
+        let building = Building {
+            base: &self.base,
+            clock: &self.clock,
+            links: self.config.links(),
+        };
+        let (mut desks, mut answers) = (Vec::new(), BTreeMap::new());
+        for one in &self.config.destinations {
+            let Destination::Slack(slack) = one else {
+                continue;
+            };
+            let Some(secret) = &slack.signing_secret else {
+                continue;
+            };
+            if !slack.is_interactive(&building.links) {
+                continue;
+            }
+            let destination = building.slack(slack);
+            answers.insert(
+                slack.name.clone(),
+                destination.map_err(|error| Exit::Config(error.into()))?,
+            );
+            desks.push(SlackDesk {
+                name: slack.name.clone(),
+                channel: slack.channel.clone(),
+                signing_secret: building.secret(secret),
+                analysts: slack.analysts.clone(),
+            });
+        }
+        Ok(Slack {
+            desks,
+            feedback: self.store.clone(),
+            mutes: self.store.clone(),
+            meter: self.metrics.clone(),
+            answers: Arc::new(Answers(answers)),
+        })
+    }
+}
