@@ -272,6 +272,7 @@ fn delivered(delivery: &DeliveryRow) -> String {
             delivery.attempts,
             plain(error, 200)
         ),
+        None if delivery.sent > 0 => "shown; what is new since is not yet".to_owned(),
         None => "not shown yet".to_owned(),
     };
     format!("destination {}: {how}", delivery.destination)

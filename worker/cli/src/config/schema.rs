@@ -105,7 +105,7 @@ mod tests {
     /// The defaults with everything that is commented out in them switched on.
     fn all_examples() -> String {
         let example = |line: &str| {
-            line.starts_with("# [[")
+            (line.starts_with("# [") && !line.starts_with("# [{"))
                 || line
                     .strip_prefix("# ")
                     .and_then(|rest| rest.split_once(" = "))

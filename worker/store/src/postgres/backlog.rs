@@ -20,7 +20,7 @@ const BACKLOG: &str = "SELECT cases.urgent, cases.others, cases.oldest_secs, \
      ) AS cases CROSS JOIN ( \
          SELECT count(*) AS open, \
              greatest(coalesce(extract(epoch FROM clock_timestamp() - min(wished_at)), 0), 0)::double precision AS oldest_secs \
-         FROM deliveries WHERE sent < wanted AND NOT given_up \
+         FROM deliveries WHERE sent < wanted AND sent < major AND NOT given_up \
      ) AS wished";
 
 /// How many cases wait or run.

@@ -18,7 +18,7 @@ const CASES: &str = "SELECT count(*) FILTER (WHERE severity >= 3), count(*) FILT
      FROM cases WHERE status = 'queued'";
 const OUTBOX: &str = "SELECT count(*), \
      coalesce(max(0.0, unixepoch('now', 'subsec') - unixepoch(min(wished_at), 'subsec')), 0.0) \
-     FROM deliveries WHERE sent < wanted AND given_up = 0";
+     FROM deliveries WHERE sent < wanted AND sent < major AND given_up = 0";
 const DEAD_LETTERS: &str = "SELECT count(*) FROM dead_letters WHERE retried_at IS NULL";
 
 /// How many cases wait or run, by severity.
