@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use super::client::{Api, Message};
 
 /// Type of the metadata of a report's messages.
-pub(super) const REPORT: &str = "nightshift_report";
+pub(super) const REPORT: &str = "triage_report";
 /// Type of the metadata of a digest.
-pub(super) const DIGEST: &str = "nightshift_digest";
+pub(super) const DIGEST: &str = "triage_digest";
 /// The part of a case that is the message itself.
 pub(super) const PARENT: &str = "report";
 /// How long Slack may still do what it was asked when its answer was lost, before a look-up is believed.
