@@ -9,8 +9,8 @@ use nightshift_tests::{Place, Running, root};
 use reqwest::Url;
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::process::{Child, Command};
+use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStderr, Command};
 
 use super::dashboards::{asked, dashboards};
 use super::declared::declared;
@@ -70,6 +70,8 @@ struct Prometheus {
     address: String,
     /// Killed when it is dropped.
     _child: Child,
+    /// What it says is read by nobody any more, but it would die of a pipe that is closed.
+    _lines: Lines<BufReader<ChildStderr>>,
     _folder: TempDir,
 }
 
@@ -110,6 +112,7 @@ impl Prometheus {
         Self {
             address,
             _child: child,
+            _lines: lines,
             _folder: place,
         }
     }
