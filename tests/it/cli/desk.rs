@@ -59,7 +59,10 @@ fn a_case_is_taken_given_and_closed_and_that_is_shown() {
     let desk: Value = serde_json::from_str(&place.run(&close).unwrap().stdout).unwrap();
     assert_eq!(desk["status"], "closed");
     assert_eq!(desk["acts"].as_array().unwrap().len(), 3);
+    let again = place.run(&["cases", "retry", &id, "--by", "ana"]).unwrap();
+    assert_eq!(again.code, Some(0), "{again:?}");
     let shown = place.run(&["cases", "show", &id]).unwrap().stdout;
+    assert!(shown.contains("ana had it triaged again"), "{shown}");
     assert!(shown.contains("ana gave it to bo: your host"), "{shown}");
     assert!(shown.contains("bo closed it: rebuilt"), "{shown}");
     assert!(!shown.contains('\u{1b}'), "{shown}");

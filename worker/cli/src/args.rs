@@ -11,8 +11,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 use nightshift_engine::Strategy;
 
 pub(crate) use cases::{
-    Cases, CasesAct, CasesAgree, CasesAssign, CasesCancel, CasesDisagree, CasesExport, CasesList,
-    CasesPurge, CasesRetry, CasesShow, CasesVerify,
+    Cases, CasesAct, CasesAssign, CasesCancel, CasesDisagree, CasesExport, CasesList, CasesPurge,
+    CasesRetry, CasesShow, CasesVerify,
 };
 pub(crate) use desk::{Destinations, Feedback};
 pub(crate) use mutes::{MuteRule, Mutes};

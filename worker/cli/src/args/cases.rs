@@ -24,7 +24,7 @@ pub(crate) enum Cases {
     Show(CasesShow),
     /// Say that the verdict of a case is right
     #[command(after_help = "Example:\n  nightshift cases agree k3f9 --by ana@example.com")]
-    Agree(CasesAgree),
+    Agree(CasesAct),
     /// Say which verdict would have been right
     #[command(after_help = "Example:\n  \
         nightshift cases disagree k3f9 --verdict benign_true_positive --note 'the yearly pen test'\n\n\
@@ -112,20 +112,6 @@ pub(crate) struct CasesShow {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct CasesAgree {
-    /// The case's id, or a beginning of it
-    pub(crate) id: String,
-    /// Why
-    #[arg(long, default_value = "", hide_default_value = true)]
-    pub(crate) note: String,
-    /// Who says so [default: the user of the operating system]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) by: Option<String>,
-    #[command(flatten)]
-    pub(crate) json: Json,
-}
-
-#[derive(Debug, clap::Args)]
 pub(crate) struct CasesAct {
     /// The case's id, or a beginning of it
     pub(crate) id: String,
@@ -169,6 +155,9 @@ pub(crate) struct CasesDisagree {
 pub(crate) struct CasesRetry {
     /// The case's id, or a beginning of it
     pub(crate) id: String,
+    /// Who wants it [default: the user of the operating system]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
     #[command(flatten)]
     pub(crate) json: Json,
 }

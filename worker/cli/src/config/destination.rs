@@ -104,6 +104,11 @@ impl Destination {
         }
     }
 
+    /// Whether the daily digest can be posted there.
+    pub(crate) const fn shows_digests(&self) -> bool {
+        matches!(self, Self::Slack(_))
+    }
+
     /// What no type can say.
     pub(crate) fn check(&self, links: &Links) -> Result<(), DestinationError> {
         match self {

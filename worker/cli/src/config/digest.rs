@@ -39,7 +39,7 @@ impl Digest {
         }
         if !destinations.contains(&self.destination.as_str()) {
             return Err(format!(
-                "[digest] destination = {:?}: there is no [[destination]] of that name",
+                "[digest] destination = {:?}: there is no [[destination]] of that name that shows digests, as one of kind \"slack\" does",
                 self.destination
             ));
         }
@@ -81,7 +81,7 @@ mod tests {
             ),
             (
                 "at = \"09:00\"\ndestination = \"sock\"",
-                "no [[destination]]",
+                "that shows digests",
             ),
         ] {
             let error = read(text).unwrap_err();

@@ -154,8 +154,9 @@ fn check(config: &Config) -> anyhow::Result<()> {
     for destination in &config.destinations {
         destination.check(&links)?;
     }
-    let names: Vec<&str> = config.destinations.iter().map(|one| one.name()).collect();
     if let Some(digest) = &config.digest {
+        let able = config.destinations.iter().filter(|one| one.shows_digests());
+        let names: Vec<&str> = able.map(|one| one.name()).collect();
         digest.check(&names).map_err(|problem| anyhow!(problem))?;
     }
     check_mutes(config)?;

@@ -13,6 +13,8 @@ on_both_stores! {
     f26_counts_are_an_edit_of_what_is_shown_a_minute_later
     what_is_only_counted_does_not_hold_up_a_report
     a_case_that_is_looked_into_is_told_and_so_is_its_end
+    who_read_of_a_case_is_told_how_it_ended_whatever_its_route_says_then
+    f26_what_was_found_is_known_though_nothing_was_sent
     a_digest_is_posted_once_and_a_lost_answer_is_known
     what_cannot_be_read_holds_up_nothing_else
     a_digest_tells_what_a_day_brought
@@ -222,6 +224,48 @@ async fn a_case_that_is_looked_into_is_told_and_so_is_its_end(fixture: Fixture) 
     store.act(&id.0, does(ActKind::Closed, 10)).await.unwrap();
     let edit = due(&fixture).await;
     assert!(edit.showing.earlier().is_none());
+}
+
+async fn who_read_of_a_case_is_told_how_it_ended_whatever_its_route_says_then(fixture: Fixture) {
+    let store = &fixture.store;
+    let id = case_of(&fixture.accept(MINER).await);
+    let names = ["early".to_owned(), "never".to_owned()];
+    store.announce(&id, &names).await.unwrap();
+    let shown = store.due("early", 10).await.unwrap().remove(0);
+    assert!(store.begin("early", &shown).await.unwrap());
+    let sent = Sent::default();
+    store.sent("early", &shown, Some(&sent)).await.unwrap();
+    let unwanted = store.due("never", 10).await.unwrap().remove(0);
+    store.sent("never", &unwanted, None).await.unwrap();
+    // The route of its end names "soc" alone.
+    conclude(store, &fixture.claim().await).await;
+    let told = store.due("early", 10).await.unwrap();
+    assert_eq!(
+        told.len(),
+        1,
+        "it does not stand there as looked into for ever"
+    );
+    assert!(!told[0].showing.is_early() && !told[0].showing.minor);
+    assert!(
+        store.due("never", 10).await.unwrap().is_empty(),
+        "nobody read of it there"
+    );
+    assert_eq!(store.due("soc", 10).await.unwrap().len(), 1);
+}
+
+async fn f26_what_was_found_is_known_though_nothing_was_sent(fixture: Fixture) {
+    let store = &fixture.store;
+    fixture.accept(MINER).await;
+    conclude(store, &fixture.claim().await).await;
+    let mut doubtful = due(&fixture).await;
+    doubtful.showing.remote_id = Some("SEC-1".into());
+    store.sent("soc", &doubtful, None).await.unwrap();
+    let id = doubtful.case_id.0.clone();
+    store.act(&id, does(ActKind::Closed, 5)).await.unwrap();
+    assert_eq!(
+        due(&fixture).await.showing.remote_id.as_deref(),
+        Some("SEC-1")
+    );
 }
 
 async fn a_digest_is_posted_once_and_a_lost_answer_is_known(fixture: Fixture) {

@@ -108,7 +108,10 @@ impl Outbox for PostgresStore {
         sent: Option<&Sent>,
     ) -> Result<(), StoreError> {
         let (id, version) = (&due.case_id.0, number(due.showing.version));
-        let remote_id = sent.and_then(|sent| sent.remote_id.as_deref()).map(text);
+        // What was found when it was looked up is known by that from now on, also where nothing was sent.
+        let found = due.showing.remote_id.as_deref();
+        let remote_id = sent.and_then(|sent| sent.remote_id.as_deref()).or(found);
+        let remote_id = remote_id.map(text);
         let shown = sent.map(|_| Shown::of(&due.showing.report));
         let shown = shown
             .map(|shown| json(id, &shown))

@@ -33,6 +33,11 @@ const ARRIVED: &str = "SELECT sightings, members FROM cases WHERE id = ?1";
 const WISH: &str = "INSERT INTO deliveries (case_id, destination, wanted, major, wished_at) VALUES (?1, ?2, 1, 1, ?3) \
      ON CONFLICT (case_id, destination) DO UPDATE \
      SET wanted = wanted + 1, major = wanted + 1, wished_at = ?3, attempts = 0, retry_at = NULL, given_up = 0, error = NULL";
+/// Where the case is shown already: who read that is told how it ended, whatever its route says now.
+const WISH_SHOWN: &str = "UPDATE deliveries SET wanted = wanted + 1, major = wanted + 1, wished_at = ?2, attempts = 0, \
+     retry_at = NULL, given_up = 0, error = NULL WHERE case_id = ?1 AND shown IS NOT NULL \
+     AND destination NOT IN (SELECT value FROM json_each(?3))";
+
 #[async_trait]
 impl Cases for SqliteStore {
     async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<Claimed>, StoreError> {
@@ -245,5 +250,9 @@ fn close(connection: &Connection, lease: &Lease, closing: &Closing) -> Result<()
     for destination in &closing.destinations {
         wish.execute(params![lease.case_id.0, destination, at])?;
     }
+    let named = serde_json::to_string(&closing.destinations)
+        .map_err(|cause| Failure::Unreadable(lease.case_id.0.clone(), cause))?;
+    let mut wish = connection.prepare_cached(WISH_SHOWN)?;
+    wish.execute(params![lease.case_id.0, at, named])?;
     revisions::go_on(connection, &lease.case_id)
 }

@@ -140,7 +140,9 @@ impl Outbox for SqliteStore {
         sent: Option<&Sent>,
     ) -> Result<(), StoreError> {
         let (id, destination) = (due.case_id.0.clone(), destination.to_owned());
-        let remote_id = sent.and_then(|sent| sent.remote_id.clone());
+        // What was found when it was looked up is known by that from now on, also where nothing was sent.
+        let found = due.showing.remote_id.clone();
+        let remote_id = sent.and_then(|sent| sent.remote_id.clone()).or(found);
         let shown = sent.map(|_| Shown::of(&due.showing.report));
         let shown = shown
             .map(|shown| serde_json::to_string(&shown))

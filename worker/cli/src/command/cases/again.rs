@@ -1,5 +1,6 @@
 //! `nightshift cases retry` and `cancel`.
 
+use nightshift_pipeline::{Act, ActKind};
 use serde_json::json;
 
 use super::feedback::who;
@@ -10,6 +11,14 @@ use crate::wiring::App;
 
 pub(super) async fn retry(app: &App, options: &CasesRetry) -> Result<(), Exit> {
     let id = app.store.retry(&options.id).await?;
+    let act = Act {
+        at: app.clock.now(),
+        // A job without a user may have cases run again, too.
+        by: who(options.by.as_deref()).unwrap_or_else(|_| "the command line".to_owned()),
+        kind: ActKind::AskedAgain,
+        note: String::new(),
+    };
+    app.store.act(&id.0, act).await?;
     if options.json.json {
         return print_json(&json!({"case_id": id, "status": "queued"}));
     }

@@ -3,13 +3,13 @@
 use nightshift_engine::{Measure, Meter as _, Verdict};
 use nightshift_pipeline::{NewPersonVerdict, PersonVerdict};
 
-use crate::args::{CasesAgree, CasesDisagree};
+use crate::args::{CasesAct, CasesDisagree};
 use crate::config::user;
 use crate::exit::Exit;
 use crate::output::{plain, print, print_json};
 use crate::wiring::App;
 
-pub(super) async fn agree(app: &App, options: &CasesAgree) -> Result<(), Exit> {
+pub(super) async fn agree(app: &App, options: &CasesAct) -> Result<(), Exit> {
     let by = who(options.by.as_deref())?;
     let said = add(app, &options.id, None, by, &options.note).await?;
     show(&options.id, &said, options.json.json)
