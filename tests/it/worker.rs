@@ -5,4 +5,5 @@ mod killed;
 mod life;
 mod outage;
 mod production;
+mod reload;
 mod resume;

@@ -69,7 +69,8 @@ pub(crate) enum Command {
         nightshift worker --only triage,delivery   … others triage them, on the same PostgreSQL\n\n\
         Started any number of times on one PostgreSQL; the sources are [[source]] tables (docs/sources.md). SIGTERM or\n\
         Ctrl-C: nothing new is begun, cases are given back at their turn, and it ends within 10 seconds with exit\n\
-        code 0; a second one ends it at once. What each failure looks like: docs/operations.md.")]
+        code 0; a second one ends it at once. SIGHUP, or a changed file: configuration, playbooks and prompts are read\n\
+        again and count for new cases; what is wrong in them changes nothing. What each failure looks like: docs/operations.md.")]
     Worker(Worker),
     /// List and show cases
     #[command(subcommand)]

@@ -46,7 +46,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Exit> {
         }
         Command::Mutes(command) => mutes::run(&App::build(&loaded, None).await?, &command).await,
         Command::Tools(command) => tools::run(&loaded, &command).await,
-        Command::Worker(options) => worker::run(&App::build(&loaded, None).await?, &options).await,
+        Command::Worker(options) => Box::pin(worker::run(loaded, &options)).await,
         Command::Migrate(json) => migrate::run(&App::build(&loaded, None).await?, json).await,
     }
 }

@@ -27,16 +27,23 @@ impl Exit {
 
     /// Says it on standard error, and gives the code.
     pub(crate) fn report(self) -> ExitCode {
-        let (code, error) = match self {
-            Self::Failed(error) => (1, error),
-            Self::Usage(error) => (2, error),
-            Self::Config(error) => (64, error),
+        let code = match self {
+            Self::Failed(_) => 1,
+            Self::Usage(_) => 2,
+            Self::Config(_) => 64,
             Self::Closed => return ExitCode::SUCCESS,
             Self::Said => return ExitCode::from(1),
         };
-        let chain: Vec<String> = error.chain().map(ToString::to_string).collect();
-        crate::output::say(&format!("error: {}", chain.join(": ")));
+        crate::output::say(&format!("error: {}", self.words()));
         ExitCode::from(code)
+    }
+
+    /// What is wrong, with its causes.
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Self::Failed(error) | Self::Usage(error) | Self::Config(error) => format!("{error:#}"),
+            Self::Closed | Self::Said => String::new(),
+        }
     }
 }
 

@@ -88,13 +88,22 @@ impl App {
         loaded: &Loaded,
         demo_tools: Option<ToolConfigs>,
     ) -> Result<Self, Exit> {
+        let metrics = Metrics::new().map_err(|error| Exit::Failed(error.into()))?;
+        Self::build_with(loaded, demo_tools, Arc::new(metrics)).await
+    }
+
+    /// The same, counting where this process counts already.
+    pub(crate) async fn build_with(
+        loaded: &Loaded,
+        demo_tools: Option<ToolConfigs>,
+        metrics: Arc<Metrics>,
+    ) -> Result<Self, Exit> {
         let config = loaded.config.clone();
         let store = open_store(loaded).await?;
         let playbooks = load_playbooks(&config).map_err(Exit::Config)?;
         let configs = demo_tools.unwrap_or_else(|| config.tools.clone());
         let past: Arc<dyn PastCases> = store.clone();
         let tools = build_tools(configs, past, loaded.base()).map_err(Exit::Config)?;
-        let metrics = Metrics::new().map_err(|error| Exit::Failed(error.into()))?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let building = Building {
             base: loaded.base(),
@@ -112,7 +121,7 @@ impl App {
             config,
             base: loaded.base().to_owned(),
             store,
-            metrics: Arc::new(metrics),
+            metrics,
             clock,
             tools: Arc::new(tools),
             playbooks: Arc::new(playbooks),

@@ -1,166 +1,122 @@
 //! `nightshift worker`: the loops, until somebody says stop.
 //!
 //! Everything that can be wrong from the start is told before the first message is taken. Afterwards nothing but a signal
-//! ends the process: a store, a broker or a model that is away is waited for.
+//! ends the process: a store, a broker or a model that is away is waited for. A configuration that has changed is taken up
+//! by a new crew; what the old one has begun it ends.
 
+mod changes;
+mod crew;
+
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow};
-use nightshift_pipeline::{InboxRoom, Match};
-use tokio::task::JoinSet;
+use anyhow::anyhow;
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{Part, Worker};
+use self::changes::Changes;
+use self::crew::{Crew, Part, Ready};
+use crate::args::Worker;
+use crate::config::{Loaded, load};
 use crate::exit::Exit;
 use crate::output::say;
-use crate::wiring::{App, Loop, Sources};
+use crate::wiring::App;
 
 /// How long the parts have to end once they are told to. Cases that were not given back by then are free when their
 /// leases end.
 const GRACE: Duration = Duration::from_secs(9);
 
-pub(super) async fn run(app: &App, options: &Worker) -> Result<(), Exit> {
-    let sources = if options.does(Part::Intake) {
-        app.sources().await?
-    } else {
-        Vec::new()
-    };
-    if options.does(Part::Delivery) {
-        app.check_destinations()?;
-    }
-    let triaging = match options.does(Part::Triage) {
-        true => Some(app.triaging()?),
-        false => None,
-    };
+/// Runs the worker.
+pub(super) async fn run(loaded: Loaded, options: &Worker) -> Result<(), Exit> {
+    let app = App::build(&loaded, None).await?;
+    let ready = Ready::of(&app, options, None).await?;
     let stop = super::stop_on_signal();
-    let mut parts = JoinSet::new();
-    let room = Arc::new(InboxRoom::new(app.config.worker.inbox_max));
-    if options.does(Part::Web) {
-        serve(app, &sources, &stop, &mut parts).await?;
-    }
-    spawn(&mut parts, app.gauges(Arc::clone(&room)), &stop);
-    for (source, feeds) in &sources {
-        spawn(&mut parts, app.taking(source, feeds.clone(), &room), &stop);
-    }
-    if let Some(triaging) = triaging {
-        say_what_goes_nowhere(app);
-        spawn(&mut parts, triaging, &stop);
-    }
-    if options.does(Part::Delivery) {
-        for one in app.delivering() {
-            spawn(&mut parts, one, &stop);
-        }
-        spawn(&mut parts, app.keeping(), &stop);
-    }
-    say(&format!(
-        "nightshift {} works: {}; stop it with Ctrl-C or SIGTERM",
-        env!("CARGO_PKG_VERSION"),
-        describe(options, &sources)
-    ));
-    wait(parts, &stop).await
-}
-
-type Parts = JoinSet<Result<(), Exit>>;
-
-fn spawn(parts: &mut Parts, part: impl Loop, stop: &CancellationToken) {
-    let stop = stop.clone();
-    parts.spawn(async move {
-        part.run(stop).await;
-        Ok(())
-    });
-}
-
-/// The pages; the address is bound before anything else is done, so that one that is taken is told at once.
-async fn serve(
-    app: &App,
-    sources: &Sources,
-    stop: &CancellationToken,
-    parts: &mut Parts,
-) -> Result<(), Exit> {
-    let sources = sources
-        .iter()
-        .map(|(source, _)| Arc::clone(source))
-        .collect();
-    let bound = app.worker_server(sources)?.bind().await;
-    let bound = bound.context("[web]").map_err(Exit::Failed)?;
-    let address = bound.address().context("[web]").map_err(Exit::Failed)?;
-    say(&format!("the cases are on http://{address}/"));
-    let stop = stop.clone();
-    parts.spawn(async move {
-        let served = bound.serve(stop).await;
-        served.context("[web]").map_err(Exit::Failed)
-    });
-    Ok(())
-}
-
-/// An alert that no rule sends anywhere has its report on the pages alone: somebody may not have meant that.
-fn say_what_goes_nowhere(app: &App) {
-    let sends_all = app.config.routes.iter().any(|route| {
-        let goes_somewhere = route
-            .destinations
-            .as_ref()
-            .is_some_and(|all| !all.is_empty());
-        goes_somewhere && route.when == Match::default()
-    });
-    if !sends_all {
-        say(
-            "note: alerts that no [[route]] with destinations fits are told of by `cases list` and the pages alone",
-        );
-    }
-}
-
-fn describe(options: &Worker, sources: &Sources) -> String {
-    let mut words = Vec::new();
-    for (part, word) in [
-        (Part::Intake, "intake"),
-        (Part::Triage, "triage"),
-        (Part::Delivery, "delivery"),
-        (Part::Web, "web"),
-    ] {
-        if options.does(part) {
-            words.push(match part {
-                Part::Intake => {
-                    let names: Vec<&str> =
-                        sources.iter().map(|(source, _)| source.name()).collect();
-                    format!("{word} from {}", names.join(", "))
-                }
-                _ => word.to_owned(),
-            });
-        }
-    }
-    words.join("; ")
-}
-
-/// Waits until all parts have ended. A part that ends before it was told to is a fault of ours, or of the address of the
-/// pages: the others are stopped, and the process says so and ends.
-async fn wait(mut parts: Parts, stop: &CancellationToken) -> Result<(), Exit> {
+    let mut site = Site {
+        parts: JoinSet::new(),
+        changes: Changes::of(&loaded),
+        metrics: Arc::clone(&app.metrics),
+        file: loaded.file.clone(),
+        options,
+        stop,
+    };
+    let mut crew = ready
+        .start(&app, options, &mut site.parts, &site.stop)
+        .await?;
+    drop((app, loaded));
     let mut result = Ok(());
-    loop {
-        let ended = tokio::select! {
-            () = stop.cancelled() => break,
-            ended = parts.join_next() => ended,
-        };
-        let Some(ended) = ended else {
-            return result;
-        };
-        match ended {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => {
-                result = Err(error);
-                stop.cancel();
-            }
-            Err(error) => {
-                result = Err(Exit::Failed(anyhow!(
-                    "a part of the worker panicked: {error}"
-                )));
-                stop.cancel();
-            }
+    while !site.stop.is_cancelled() {
+        tokio::select! {
+            biased;
+            () = site.stop.cancelled() => {}
+            Some(ended) = site.parts.join_next() => result = judge(ended),
+            why = site.changes.next() => match site.renew(&crew, why).await {
+                Ok(Some(new)) => crew = new,
+                Ok(None) => {}
+                Err(error) => result = Err(error),
+            },
+        }
+        if result.is_err() {
+            site.stop.cancel();
         }
     }
-    let all = async { while parts.join_next().await.is_some() {} };
+    let all = async { while site.parts.join_next().await.is_some() {} };
     if tokio::time::timeout(GRACE, all).await.is_err() {
         say("not everything could be given back in time; leases end by themselves");
     }
     result
+}
+
+/// What stays while crews come and go.
+struct Site<'a> {
+    parts: JoinSet<Part>,
+    changes: Changes,
+    metrics: Arc<crate::metrics::Metrics>,
+    /// What was read at the start, and is read again: that it is gone is a mistake, and no wish for the defaults.
+    file: Option<PathBuf>,
+    options: &'a Worker,
+    stop: CancellationToken,
+}
+
+impl Site<'_> {
+    /// A crew that follows the configuration as it is now; none where that is wrong: then everything stays as it was.
+    async fn renew(&mut self, old: &Crew, why: &str) -> Result<Option<Crew>, Exit> {
+        tracing::info!(why, "the configuration is read again");
+        let (loaded, app, ready) = match self.read(old).await {
+            Ok(read) => read,
+            Err(exit) => {
+                let error = exit.words();
+                tracing::error!(
+                    error,
+                    "the configuration is wrong and changes nothing: the earlier one stays; mend it, and it is read again"
+                );
+                return Ok(None);
+            }
+        };
+        // From here on the new one counts, whatever happens: all of it is known to be right.
+        self.changes.watch(&loaded);
+        old.make_way().await;
+        let new = ready.start(&app, self.options, &mut self.parts, &self.stop);
+        let new = new.await?;
+        tracing::info!("new cases follow the configuration as it is now");
+        Ok(Some(new))
+    }
+
+    async fn read(&self, old: &Crew) -> Result<(Loaded, App, Ready), Exit> {
+        let loaded = load(self.file.as_deref()).map_err(Exit::Config)?;
+        let app = App::build_with(&loaded, None, Arc::clone(&self.metrics)).await?;
+        let ready = Ready::of(&app, self.options, Some(old)).await?;
+        Ok((loaded, app, ready))
+    }
+}
+
+/// What it means that a part ended. One that was not told to is a fault of ours, or of the address of the pages: the
+/// others are stopped, and the process says so and ends.
+fn judge(ended: Result<Part, JoinError>) -> Result<(), Exit> {
+    match ended {
+        Ok(part) => part.0,
+        Err(error) => Err(Exit::Failed(anyhow!(
+            "a part of the worker panicked: {error}"
+        ))),
+    }
 }

@@ -26,6 +26,18 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
+    /// The files and folders that say how cases are triaged: this configuration, playbooks, prompts. Secrets are none of
+    /// them, for they are read whenever they are used.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let profiles = &self.config.profiles;
+        let mut files: Vec<PathBuf> = self.file.iter().cloned().collect();
+        files.push(self.config.playbooks.dir.clone());
+        files.extend(profiles.iter().map(|one| one.prompts.clone()));
+        files.extend(profiles.iter().filter_map(|one| one.replan_file()));
+        files.retain(|path| !path.as_os_str().is_empty());
+        files
+    }
+
     /// The folder that relative paths of the configuration start at.
     pub(crate) fn base(&self) -> &Path {
         self.file

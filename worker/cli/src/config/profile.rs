@@ -144,6 +144,14 @@ impl ReplanWhen {
 }
 
 impl Profile {
+    /// The file that its `replan_when` stands in, if it is in one.
+    pub(crate) fn replan_file(&self) -> Option<PathBuf> {
+        match &self.replan_when {
+            ReplanWhen::File(path) => Some(path.clone()),
+            ReplanWhen::Texts(_) => None,
+        }
+    }
+
     /// How its cases are worked on.
     pub(crate) fn conduct(&self) -> anyhow::Result<Conduct> {
         Ok(Conduct {

@@ -94,7 +94,7 @@ impl App {
     }
 
     /// The triage loop. Cases wait for models that are down; what waited long enough is triaged without them.
-    pub(crate) fn triaging(&self) -> Result<impl Loop + use<>, Exit> {
+    pub(crate) fn triaging(&self) -> Result<Triaging, Exit> {
         let patient = Overrides {
             patient: true,
             ..Overrides::default()
@@ -189,6 +189,14 @@ impl App {
         }
     }
 
+    /// Where pages and metrics are, as configured.
+    pub(crate) fn addresses(&self) -> Vec<String> {
+        let web = &self.config.web;
+        let mut addresses = vec![web.listen.clone(), web.metrics_listen.clone()];
+        addresses.retain(|one| !one.is_empty());
+        addresses
+    }
+
     /// The pages, ready when store and sources are.
     pub(crate) fn worker_server(&self, sources: Vec<Arc<dyn Source>>) -> Result<Server, Exit> {
         let options = self.web_options()?;
@@ -208,12 +216,6 @@ impl Loop for Taking {
 }
 
 impl Loop for Delivering {
-    async fn run(self, stop: CancellationToken) {
-        Self::run(&self, &stop).await;
-    }
-}
-
-impl Loop for Triaging {
     async fn run(self, stop: CancellationToken) {
         Self::run(&self, &stop).await;
     }

@@ -47,29 +47,27 @@ struct Running {
 impl Triaging {
     /// Runs until it is told to stop; then every case is given back at its turn.
     pub async fn run(&self, stop: &CancellationToken) {
+        self.run_until(stop, &CancellationToken::new()).await;
+    }
+
+    /// The same, but told that it is enough it claims nothing more, and ends with the last case that it runs.
+    pub async fn run_until(&self, stop: &CancellationToken, enough: &CancellationToken) {
         let mut running = Running::default();
         let mut renewal = JoinSet::new();
         renewal.spawn(self.renewal(&running.leases));
         let mut heard = 0;
         // After a start, too: an outage may have ended while no worker ran.
         let mut owed = self.outage.is_some();
-        while !stop.is_cancelled() {
-            let are_down = self
-                .outage
-                .as_ref()
-                .is_some_and(|one| one.health.are_down());
-            owed |= are_down;
-            if owed && !are_down && running.tasks.len() < self.max_cases {
-                owed = self.again().await;
+        while !(stop.is_cancelled() || enough.is_cancelled() && running.tasks.is_empty()) {
+            let claims = !enough.is_cancelled();
+            if claims {
+                self.take(&mut running, stop, &mut owed).await;
             }
-            if let Err(error) = self.fill(&mut running, stop).await {
-                tracing::warn!(error = told(&error), "no case could be claimed");
-                pause(PAUSE, stop).await;
-            }
-            let has_room = running.tasks.len() < self.max_cases;
+            let has_room = claims && running.tasks.len() < self.max_cases;
             tokio::select! {
                 biased;
                 () = stop.cancelled() => {}
+                () = enough.cancelled(), if claims => {}
                 Some(ended) = renewal.join_next() => {
                     let why = ended.err().map(|error| error.to_string());
                     tracing::error!(why, "the renewal of leases has ended; it is begun again");
@@ -84,6 +82,22 @@ impl Triaging {
             }
         }
         running.give_back().await;
+    }
+
+    /// Claims what there is room for. `owed`: cases that were concluded without models may have to be triaged again.
+    async fn take(&self, running: &mut Running, stop: &CancellationToken, owed: &mut bool) {
+        let are_down = self
+            .outage
+            .as_ref()
+            .is_some_and(|one| one.health.are_down());
+        *owed |= are_down;
+        if *owed && !are_down && running.tasks.len() < self.max_cases {
+            *owed = self.again().await;
+        }
+        if let Err(error) = self.fill(running, stop).await {
+            tracing::warn!(error = told(&error), "no case could be claimed");
+            pause(PAUSE, stop).await;
+        }
     }
 
     fn renewal(&self, leases: &Arc<Leases>) -> impl Future<Output = ()> + use<> {

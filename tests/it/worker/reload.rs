@@ -1,0 +1,123 @@
+//! A configuration that changes while the worker runs.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use nightshift_tests::Place;
+use nightshift_tests::model::{FakeModel, Script, Seen};
+
+use super::desk::{cases, place, place_with, put, reports};
+use crate::models::desk::ANTHROPIC;
+use crate::models::example;
+
+const SCC: &str = "scc-crypto-miner";
+/// When the new crew follows the new configuration.
+const RENEWED: &str = "new cases follow the configuration as it is now";
+
+/// Changes the configuration, as an editor does: the whole file at once.
+fn change(place: &Place, from: &str, to: &str) {
+    let path = place.path().join("nightshift.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.contains(from), "{text}");
+    let new = place.file("new.toml", text.replace(from, to)).unwrap();
+    std::fs::rename(new, path).unwrap();
+}
+
+fn logged(more: &str) -> Place {
+    let place = place(more);
+    change(&place, "warn,nightshift_pipeline=info", "info");
+    place
+}
+
+#[test]
+fn a_file_that_has_changed_counts_for_new_cases_and_the_pages_stay() {
+    let place = logged("");
+    put(&place, SCC, "s1");
+    let mut worker = place.start(&["worker"]).unwrap();
+    worker.until("report shown");
+    change(&place, "path = \"reports\"", "path = \"others\"");
+    worker.until("a file has changed");
+    worker.until("the cases are on http://127.0.0.1:");
+    worker.until(RENEWED);
+    put(&place, SCC, "s2");
+    worker.until("report shown");
+    assert_eq!(reports(&place).len(), 1);
+    assert_eq!(
+        std::fs::read_dir(place.path().join("others"))
+            .unwrap()
+            .count(),
+        1
+    );
+    worker.signal("TERM");
+    let (status, _, lines) = worker.ended();
+    assert_eq!(status.code(), Some(0), "{lines:#?}");
+}
+
+#[test]
+fn what_is_wrong_changes_nothing_and_is_told_aloud() {
+    let place = logged("");
+    let mut worker = place.start(&["worker"]).unwrap();
+    worker.until("works:");
+    change(&place, "path = \"reports\"", "pathh = \"others\"");
+    let told = worker.until("changes nothing");
+    assert!(told.contains("ERROR") && told.contains("pathh"), "{told}");
+    put(&place, SCC, "s1");
+    worker.until("report shown");
+    assert_eq!(reports(&place).len(), 1);
+    change(&place, "pathh = \"others\"", "path = \"others\"");
+    worker.until(RENEWED);
+    put(&place, SCC, "s2");
+    worker.until("report shown");
+    assert_eq!(reports(&place).len(), 1);
+}
+
+#[test]
+fn a_signal_has_playbooks_read_again_where_they_are_read_from() {
+    let place = logged("[playbooks]\ndir = \"books\"\n");
+    std::fs::create_dir_all(place.path().join("books")).unwrap();
+    let mut worker = place.start(&["worker"]).unwrap();
+    worker.until("works:");
+    let broken = place.file("books/ours.toml", "id = 7").unwrap();
+    worker.signal("HUP");
+    let told = worker.until("changes nothing");
+    assert!(told.contains("ours.toml"), "{told}");
+    std::fs::remove_file(broken).unwrap();
+    worker.signal("HUP");
+    worker.until(RENEWED);
+    put(&place, SCC, "s1");
+    worker.until("report shown");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_case_that_runs_ends_as_it_began_and_no_question_is_asked_twice() {
+    let plans = Arc::new(AtomicUsize::new(0));
+    let (asked, is_asked) = mpsc::channel();
+    let counted = Arc::clone(&plans);
+    let script = Script::by(move |seen: &Seen| {
+        if seen.text().contains("# Your task now: plan") {
+            counted.fetch_add(1, Ordering::Relaxed);
+            asked.send(()).ok();
+        }
+        example::answer(seen)
+    });
+    let fake = FakeModel::start(script.latency(Duration::from_secs(2)))
+        .await
+        .unwrap();
+    let place = place_with(|place| {
+        let tools = example::logs(place);
+        let model = ANTHROPIC.table(&fake, "");
+        format!("{tools}\n{model}")
+    });
+    change(&place, "warn,nightshift_pipeline=info", "info");
+    put(&place, SCC, "s1");
+    let mut worker = place.start(&["worker"]).unwrap();
+    is_asked.recv_timeout(Duration::from_secs(60)).unwrap();
+    change(&place, "path = \"reports\"", "path = \"others\"");
+    worker.signal("HUP");
+    worker.until(RENEWED);
+    worker.until("report shown");
+    assert_eq!(plans.load(Ordering::Relaxed), 1);
+    assert_eq!(cases(&place)[0]["verdict"], "true_positive");
+    assert_eq!(fake.refusals(), []);
+}
