@@ -4,6 +4,7 @@
 //! ```console
 //! cargo run --release -p nightshift-chaos -- --alerts 2000 --kills 200
 //! cargo run --release -p nightshift-chaos -- --alerts 2000 --kills 40 --database-kills 20 --broker-kills 20
+//! cargo run --release -p nightshift-chaos -- --minutes 30 --seed 7
 //! ```
 //!
 //! Servers are its own (tests/postgres, tests/rabbitmq), the workers are the program as it is shipped. What is killed when
@@ -21,6 +22,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use clap::Parser;
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 use fleet::Fleet;
 use servers::{Broker, Database};
@@ -47,6 +49,10 @@ struct Options {
     /// Cases at the same time in each
     #[arg(long, default_value_t = 4)]
     max_cases: usize,
+    /// Publish and kill for so many minutes, a worker eight times in ten, else the database or the broker; the numbers of
+    /// alerts and kills above count for nothing then
+    #[arg(long)]
+    minutes: Option<u64>,
     /// Milliseconds between two kills
     #[arg(long, default_value_t = 400)]
     every_ms: u64,
@@ -80,8 +86,15 @@ async fn main() -> anyhow::Result<ExitCode> {
     let broker = Broker::start(folder.path())?;
     let mut fleet = Fleet::start(&program, folder.path(), &database, &broker, &options)?;
     let mut publishing = JoinSet::new();
-    publishing.spawn(publish::all(broker.url().to_owned(), options.alerts));
-    disturb(&options, &database, &broker, &mut fleet).await?;
+    let enough = CancellationToken::new();
+    let most = options.minutes.map_or(options.alerts, |_| usize::MAX);
+    let url = broker.url().to_owned();
+    publishing.spawn(publish::all(url, most, enough.clone()));
+    let mut kills = Kills::new(&options);
+    disturb(&mut kills, &options, &database, &broker, &mut fleet).await?;
+    if options.minutes.is_some() {
+        enough.cancel();
+    }
     let obligations = publishing.join_next().await.context("the publisher")???;
     let begun = Instant::now();
     let mut looked = verdict::look(database.url(), &fleet, &obligations).await;
@@ -122,23 +135,54 @@ fn build() -> anyhow::Result<PathBuf> {
     Ok(program)
 }
 
+/// What is killed next: so many of each, shuffled, or whatever is drawn until the time is over.
+enum Kills {
+    Counted(std::vec::IntoIter<Target>),
+    Until(Instant),
+}
+
+impl Kills {
+    fn new(options: &Options) -> Self {
+        if let Some(minutes) = options.minutes {
+            return Self::Until(Instant::now() + Duration::from_secs(minutes * 60));
+        }
+        let mut targets = Vec::new();
+        for (target, many) in [
+            (Target::Worker, options.kills),
+            (Target::Database, options.database_kills),
+            (Target::Broker, options.broker_kills),
+        ] {
+            targets.extend(std::iter::repeat_n(target, many));
+        }
+        fastrand::shuffle(&mut targets);
+        Self::Counted(targets.into_iter())
+    }
+}
+
+impl Iterator for Kills {
+    type Item = Target;
+
+    fn next(&mut self) -> Option<Target> {
+        match self {
+            Self::Counted(targets) => targets.next(),
+            Self::Until(end) => (Instant::now() < *end).then(|| match fastrand::u8(0..10) {
+                0 => Target::Database,
+                1 => Target::Broker,
+                _ => Target::Worker,
+            }),
+        }
+    }
+}
+
 /// Kills, one after the other, in an order drawn from the seed.
 async fn disturb(
+    kills: &mut Kills,
     options: &Options,
     database: &Database,
     broker: &Broker,
     fleet: &mut Fleet,
 ) -> anyhow::Result<()> {
-    let mut targets = Vec::new();
-    targets.extend(std::iter::repeat_n(Target::Worker, options.kills));
-    targets.extend(std::iter::repeat_n(
-        Target::Database,
-        options.database_kills,
-    ));
-    targets.extend(std::iter::repeat_n(Target::Broker, options.broker_kills));
-    fastrand::shuffle(&mut targets);
-    let many = targets.len();
-    for (number, target) in targets.into_iter().enumerate() {
+    for (number, target) in kills.enumerate() {
         let pause = fastrand::u64(options.every_ms / 2..=options.every_ms * 3 / 2);
         tokio::time::sleep(Duration::from_millis(pause)).await;
         match target {
@@ -148,7 +192,7 @@ async fn disturb(
         }
         fleet.revive()?;
         if (number + 1) % 20 == 0 {
-            println!("{} of {many} kills", number + 1);
+            println!("{} kills", number + 1);
         }
     }
     Ok(())

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use nightshift_tests::{Publisher, finding};
+use tokio_util::sync::CancellationToken;
 
 /// The queue.
 pub(crate) const QUEUE: &str = "alerts";
@@ -12,11 +13,18 @@ const SAMPLES: [&str; 2] = ["guardduty-finding", "scc-crypto-miner"];
 /// Between two tries to reach the broker.
 const PAUSE: Duration = Duration::from_millis(300);
 
-/// Publishes so many alerts; the ids of all of them, each confirmed.
-pub(crate) async fn all(url: String, many: usize) -> anyhow::Result<Vec<String>> {
-    let mut ids = Vec::with_capacity(many);
+/// Publishes so many alerts, or fewer when it is enough; the ids of all of them, each confirmed.
+pub(crate) async fn all(
+    url: String,
+    most: usize,
+    enough: CancellationToken,
+) -> anyhow::Result<Vec<String>> {
+    let mut ids = Vec::new();
     let mut publisher = None;
-    for number in 0..many {
+    for number in 0..most {
+        if enough.is_cancelled() {
+            break;
+        }
         let id = format!("chaos-{number:06}");
         put(&url, &mut publisher, &alert(number, &id)?).await;
         ids.push(id);

@@ -1,6 +1,6 @@
 //! What must hold afterwards, read from the database and the destination.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
@@ -207,26 +207,31 @@ const ZOMBIES: &str = "SELECT count(*) FROM (SELECT epoch, max(epoch) OVER (PART
     ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM journal) AS entries \
     WHERE epoch < before";
 
-/// From a kill to the claim that takes its case over: for each claim but the first of a case, the last kill between the
-/// entry before it and the claim.
+/// From a kill to the claim that takes its case over: for each claim but the first of a case, the first kill between the
+/// entry before it and the claim. A worker that was killed before its first entry left but a greater epoch: several
+/// take-overs then share the time between them.
 async fn take_overs(client: &Client, kills: &[SystemTime]) -> anyhow::Result<Vec<f64>> {
     let rows = client
         .query(
-            "SELECT before, at FROM (SELECT kind, at, lag(at) OVER (PARTITION BY case_id, revision ORDER BY seq) AS before \
-             FROM journal) AS entries WHERE kind = 'claimed' AND before IS NOT NULL",
+            "SELECT before, at, claims FROM (SELECT kind, at, lag(at) OVER earlier AS before, \
+                 (epoch - lag(epoch) OVER earlier)::integer AS claims \
+                 FROM journal WINDOW earlier AS (PARTITION BY case_id, revision ORDER BY seq)) AS entries \
+             WHERE kind = 'claimed' AND before IS NOT NULL",
             &[],
         )
         .await?;
-    let mut all = BTreeSet::new();
+    let mut all = Vec::new();
     for row in rows {
         let (before, at): (SystemTime, SystemTime) = (row.get(0), row.get(1));
+        let claims = u32::try_from(row.get::<_, i32>(2)).unwrap_or(1).max(1);
         let kill = kills
             .iter()
             .filter(|kill| **kill >= before && **kill <= at)
             .min();
         if let Some(took) = kill.and_then(|kill| at.duration_since(*kill).ok()) {
-            all.insert(took);
+            all.extend((0..claims).map(|_| took / claims));
         }
     }
+    all.sort_unstable();
     Ok(all.into_iter().map(|took| took.as_secs_f64()).collect())
 }

@@ -1,11 +1,14 @@
 //! Leases: of workers that die, freeze, crash, and of clocks that jump.
 
+use nightshift_alert::Severity;
+
 use super::*;
 
 on_both_stores! {
     f01_the_case_of_a_worker_that_is_gone_goes_on_elsewhere
     f02_a_worker_whose_lease_is_gone_writes_nothing
-    f05_suspects_run_one_at_a_time_and_others_beside_them
+    f05_suspects_run_one_at_a_time_in_a_worker_and_others_beside_them
+    f05_what_a_lost_worker_had_begun_goes_before_what_nobody_began
     f05_crashes_are_counted_by_triage_and_apart_from_what_is_given_back
     f14_a_lease_that_was_lost_while_its_worker_lives_is_no_crash
     f14_a_worker_takes_back_only_its_own_crash_of_the_same_triage
@@ -67,7 +70,7 @@ async fn crash(fixture: &Fixture, which: impl Fn(&Claimed) -> bool) -> Vec<Claim
     claimed
 }
 
-async fn f05_suspects_run_one_at_a_time_and_others_beside_them(fixture: Fixture) {
+async fn f05_suspects_run_one_at_a_time_in_a_worker_and_others_beside_them(fixture: Fixture) {
     for bytes in [DNS, MINER, THEFT] {
         fixture.accept(bytes).await;
     }
@@ -80,16 +83,34 @@ async fn f05_suspects_run_one_at_a_time_and_others_beside_them(fixture: Fixture)
     let crashes: Vec<_> = claimed.iter().map(|one| one.crashes).collect();
     assert_eq!(crashes.len(), 2, "one suspect, and the one that is none");
     assert_eq!(crashes.iter().filter(|count| **count == 2).count(), 1);
+    let store = &fixture.store;
+    assert!(store.claim(Lane::Any, 9).await.unwrap().is_empty());
+    // A worker that may be dead does not hold up what another one can run.
     let other = fixture.another(options()).await;
-    assert!(other.claim(Lane::Any, 9).await.unwrap().is_empty());
-    let suspect = claimed.iter().find(|one| one.crashes == 2).unwrap();
-    conclude(&fixture.store, suspect).await;
     let next = other.claim(Lane::Any, 9).await.unwrap();
     assert_eq!(next.len(), 1);
     assert_eq!(next[0].crashes, 2);
+    let suspect = claimed.iter().find(|one| one.crashes == 2).unwrap();
+    conclude(store, suspect).await;
     fixture.expire(&next[0].lease).await;
     let third = fixture.claim().await;
     assert_eq!(third.crashes, 3, "whoever has it fails it, with a report");
+}
+
+async fn f05_what_a_lost_worker_had_begun_goes_before_what_nobody_began(fixture: Fixture) {
+    let mut low = arrivals(DNS).remove(0);
+    low.alert.severity = Severity::Low;
+    fixture.take(low).await;
+    let begun = fixture.claim().await;
+    let mut high = arrivals(THEFT).remove(0);
+    high.alert.severity = Severity::High;
+    fixture.take(high).await;
+    fixture.accept(MINER).await;
+    fixture.expire(&begun.lease).await;
+    let critical = fixture.claim().await;
+    assert_eq!(critical.alert.severity, Severity::Critical);
+    assert_eq!(fixture.claim().await.lease.case_id, begun.lease.case_id);
+    assert_eq!(fixture.claim().await.alert.severity, Severity::High);
 }
 
 async fn f05_crashes_are_counted_by_triage_and_apart_from_what_is_given_back(fixture: Fixture) {

@@ -14,10 +14,10 @@ use super::database::Session;
 use super::failure::{Failure, Remedy};
 use super::row::{get_revision, limit, number, parse, revision};
 
-/// Whether this transaction may take a suspect: one claim at a time looks for them, and the next statement sees what the
-/// one before it took.
-const SUSPECTS: &str =
-    "SELECT set_config('nightshift.suspects', pg_try_advisory_xact_lock(7226001, 1)::text, true)";
+/// Whether this transaction may take a suspect: of one worker's claims one at a time looks for them, and the next
+/// statement sees what the one before it took.
+const SUSPECTS: &str = "SELECT set_config('nightshift.suspects', \
+     pg_try_advisory_xact_lock(7226001, hashtext($1))::text, true)";
 /// A running case whose lease has ended waits again. It has crashed, unless the database was restarted since the lease
 /// was last renewed: then no worker could renew it. Its worker takes that back when it is heard of again.
 const FREE: &str = "WITH ended AS ( \
@@ -32,15 +32,16 @@ const FREE: &str = "WITH ended AS ( \
          ON CONFLICT DO NOTHING \
      ) \
      SELECT FROM ended";
-/// Rank: severity plus one level per half hour of waiting, never into critical. The oldest of each severity are looked
-/// at, not all that wait; more than are wanted, because others may take them at the same time.
+/// Rank: severity plus one level per half hour of waiting, never into critical; what a lost worker had begun goes before
+/// all but critical ones. Of the suspects each worker runs one at a time. The oldest of each severity are looked at, not
+/// all that wait; more than are wanted, because others may take them at the same time.
 const TAKE: &str = "WITH best AS MATERIALIZED ( \
          SELECT id, touched_at, CASE severity WHEN 'critical' THEN 4.0 ELSE least(3.99, \
-             array_position(enum_range(NULL::severity), severity) - 1 \
+             array_position(enum_range(NULL::severity), severity) - 1 + 4 * least(crashes, 1) \
                  + extract(epoch FROM clock_timestamp() - touched_at) / 1800) END::double precision AS rank \
          FROM ( \
              SELECT one.* FROM unnest(enum_range($1::text::severity, NULL)) AS level (severity) \
-             CROSS JOIN LATERAL (SELECT id, severity, touched_at FROM cases \
+             CROSS JOIN LATERAL (SELECT id, severity, touched_at, crashes FROM cases \
                  WHERE status = 'queued' AND cases.severity = level.severity AND crashes < 2 \
                      AND NOT EXISTS (SELECT FROM unread_journals AS unread WHERE unread.case_id = cases.id \
                          AND unread.revision = cases.revision AND unread.version >= $3) \
@@ -48,10 +49,11 @@ const TAKE: &str = "WITH best AS MATERIALIZED ( \
                          CASE WHEN cases.severity >= 'high' THEN $6 ELSE $7::double precision END)) \
                  ORDER BY touched_at LIMIT 2 * $2::bigint + 16) AS one \
              UNION ALL \
-             (SELECT id, severity, touched_at FROM cases \
+             (SELECT id, severity, touched_at, crashes FROM cases \
                  WHERE status = 'queued' AND crashes >= 2 AND severity >= $1::text::severity \
                      AND current_setting('nightshift.suspects') = 'true' \
-                     AND NOT EXISTS (SELECT FROM cases AS other WHERE other.status = 'running' AND other.crashes >= 2) \
+                     AND NOT EXISTS (SELECT FROM cases AS other \
+                         WHERE other.status = 'running' AND other.crashes >= 2 AND other.lease_holder = $4) \
                      AND NOT EXISTS (SELECT FROM unread_journals AS unread WHERE unread.case_id = cases.id \
                          AND unread.revision = cases.revision AND unread.version >= $3) \
                      AND ($6::double precision IS NULL OR waiting_since <= clock_timestamp() - make_interval(secs => \
@@ -175,7 +177,7 @@ impl PostgresStore {
         let (_, _, freed, rows) = tokio::try_join!(
             biased;
             session.say("BEGIN"),
-            session.row(SUSPECTS, []),
+            session.row(SUSPECTS, [&self.holder]),
             session.change(FREE, []),
             self.take(&session, wanted, first),
         )?;

@@ -18,14 +18,15 @@ const FREE: &str = "UPDATE cases SET status = 'queued', crashes = crashes + 1, l
 /// Each is a crash of its case, until the process that had it is heard of again.
 const NOTE_LOST: &str = "INSERT OR IGNORE INTO lost_leases (case_id, epoch, revision) \
      SELECT id, epoch, revision FROM cases WHERE status = 'running' AND (lease_holder IS ?1 OR lease_until < ?2)";
-/// Rank: severity plus one level per half hour of waiting, never into critical. Of those that crashed twice one runs at
-/// a time: the most severe one, once no other of them runs.
+/// Rank: severity plus one level per half hour of waiting, never into critical; what a lost worker had begun goes before
+/// all but critical ones. Of those that crashed twice each process runs one at a time, the most severe one first.
 const NEXT: &str = "SELECT id FROM cases WHERE status = 'queued' AND severity >= ?1 \
      AND NOT EXISTS (SELECT 1 FROM unread_journals AS unread WHERE unread.case_id = cases.id \
          AND unread.revision = cases.revision AND unread.version >= ?3) \
      AND (crashes < 2 OR id = (SELECT id FROM cases AS suspect \
          WHERE status = 'queued' AND crashes >= 2 AND severity >= ?1 \
-             AND NOT EXISTS (SELECT 1 FROM cases AS other WHERE other.status = 'running' AND other.crashes >= 2) \
+             AND NOT EXISTS (SELECT 1 FROM cases AS other \
+                 WHERE other.status = 'running' AND other.crashes >= 2 AND other.lease_holder = ?6) \
              AND NOT EXISTS (SELECT 1 FROM unread_journals AS unread WHERE unread.case_id = suspect.id \
                  AND unread.revision = suspect.revision AND unread.version >= ?3) \
              AND (?4 IS NULL OR unixepoch('now', 'subsec') - unixepoch(coalesce(waiting_since, touched_at), 'subsec') \
@@ -34,7 +35,7 @@ const NEXT: &str = "SELECT id FROM cases WHERE status = 'queued' AND severity >=
      AND (?4 IS NULL OR unixepoch('now', 'subsec') - unixepoch(coalesce(waiting_since, touched_at), 'subsec') \
          >= CASE WHEN severity >= 3 THEN ?4 ELSE ?5 END) \
      ORDER BY CASE severity WHEN 4 THEN 4.0 \
-         ELSE min(severity + (unixepoch('now') - unixepoch(touched_at)) / 1800.0, 3.99) END DESC, touched_at \
+         ELSE min(severity + 4 * min(crashes, 1) + (unixepoch('now') - unixepoch(touched_at)) / 1800.0, 3.99) END DESC, touched_at \
      LIMIT ?2";
 const QUEUED: &str = "SELECT revision FROM cases WHERE id = ?1 AND status = 'queued'";
 const NOTE_UNREAD: &str = "INSERT INTO unread_journals (case_id, revision, version, error, noted_at) \
@@ -72,7 +73,7 @@ impl SqliteStore {
                 let mut claimed = Vec::new();
                 // Those that cannot be read are noted at the first look, and leave their place to others.
                 loop {
-                    let ids = next(connection, least, most - claimed.len(), waited)?;
+                    let ids = next(connection, least, most - claimed.len(), waited, &holder)?;
                     if ids.is_empty() {
                         return Ok(claimed);
                     }
@@ -186,12 +187,13 @@ fn next(
     least: i64,
     most: usize,
     waited: Option<Waited>,
+    holder: &Holder,
 ) -> Result<Vec<CaseId>, Failure> {
     let limit = i64::try_from(most).unwrap_or(i64::MAX);
     let mut statement = connection.prepare_cached(NEXT)?;
     let urgent = waited.map(|waited| waited.urgent.as_secs_f64());
     let others = waited.map(|waited| waited.others.as_secs_f64());
-    let values = params![least, limit, JOURNAL_VERSION, urgent, others];
+    let values = params![least, limit, JOURNAL_VERSION, urgent, others, holder.0];
     let ids = statement.query_map(values, |row| Ok(CaseId(row.get(0)?)))?;
     Ok(ids.collect::<Result<_, _>>()?)
 }
