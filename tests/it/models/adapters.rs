@@ -27,7 +27,7 @@ fn request() -> ChatRequest {
         tools: Arc::new([ChatTool {
             name: "watchlist".to_owned(),
             description: "Says whether a value stands on a list.".to_owned(),
-            schema: arguments,
+            schema: Arc::new(arguments),
         }]),
         may_call: true,
         output: Some(OutputSchema {

@@ -214,8 +214,9 @@ pub struct ChatTool {
     pub name: String,
     /// What it does.
     pub description: String,
-    /// JSON schema of its arguments: an object, all properties listed, no other ones.
-    pub schema: Value,
+    /// JSON schema of its arguments: an object, all properties listed, no other ones. Shared by all requests that offer the
+    /// tool.
+    pub schema: Arc<Value>,
 }
 
 /// The wanted shape of an answer.

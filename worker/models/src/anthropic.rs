@@ -16,7 +16,7 @@ use url::Url;
 
 use crate::http::Wire;
 use crate::quirks::Quirks;
-use crate::schema::Ways;
+use crate::schema::{ANTHROPIC, Fitting, Ways};
 use crate::{KeySource, ModelConfig, ModelError, SchemaMode};
 
 const ORIGIN: &str = "https://api.anthropic.com";
@@ -29,6 +29,7 @@ pub(crate) struct Anthropic {
     wire: Wire,
     url: Url,
     ways: Ways,
+    fitting: Fitting,
 }
 
 impl Anthropic {
@@ -45,6 +46,7 @@ impl Anthropic {
             url: url(config)?,
             traits: quirks.traits(config),
             ways: Ways::new(config, quirks.schema),
+            fitting: Fitting::new(ANTHROPIC),
             quirks,
             config: config.clone(),
         })
@@ -52,7 +54,7 @@ impl Anthropic {
 
     async fn ask(&self, request: &ChatRequest, mode: SchemaMode) -> Result<ChatAnswer, ChatError> {
         let wanted = self.quirks.wanted(request, mode);
-        let body = request::Body::new(&self.config, &self.quirks, request, wanted);
+        let body = request::Body::new(&self.config, &self.quirks, &self.fitting, request, wanted);
         let mut reply = self.wire.post(request, &self.url, &body).await?;
         if !reply.status.is_success() {
             return Err(failure::of(&mut reply).await);

@@ -28,7 +28,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::http::{Errors, client, current_key, request_limit};
 use crate::quirks::Quirks;
-use crate::schema::Ways;
+use crate::schema::{ANTHROPIC, Fitting, Ways};
 use crate::{KeySource, ModelConfig, ModelError, SchemaMode};
 
 /// What requests are signed for where only `base_url` says where the service is.
@@ -44,6 +44,7 @@ pub(crate) struct Bedrock {
     client: OnceCell<Client>,
     limit: Duration,
     ways: Ways,
+    fitting: Fitting,
 }
 
 impl Bedrock {
@@ -58,6 +59,7 @@ impl Bedrock {
         Ok(Self {
             traits: quirks.traits(config),
             ways: Ways::new(config, quirks.schema),
+            fitting: Fitting::new(ANTHROPIC),
             quirks,
             key,
             http: client(config)?,
@@ -74,14 +76,20 @@ impl Bedrock {
         let until = request.deadline.min(Instant::now() + self.limit);
         let answered = timeout_at(until, async {
             let client = self.client.get_or_init(|| self.connect()).await;
-            let call = request::call(client, &self.config, &self.quirks, request, wanted).map_err(
-                |error| {
-                    errors.make(
-                        Failure::BadRequest,
-                        &format!("the request cannot be written: {error}"),
-                    )
-                },
-            )?;
+            let call = request::call(
+                client,
+                &self.config,
+                &self.quirks,
+                &self.fitting,
+                request,
+                wanted,
+            )
+            .map_err(|error| {
+                errors.make(
+                    Failure::BadRequest,
+                    &format!("the request cannot be written: {error}"),
+                )
+            })?;
             let mut call = call.customize();
             if let Some(key) = &key {
                 call = call.config_override(bearer(key));

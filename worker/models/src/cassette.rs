@@ -231,7 +231,7 @@ fn hash(request: &ChatRequest) -> Result<String, serde_json::Error> {
         system: &request.system,
         messages: &request.messages,
         tools: tools
-            .map(|tool| (tool.name.as_str(), tool.description.as_str(), &tool.schema))
+            .map(|tool| (tool.name.as_str(), tool.description.as_str(), &*tool.schema))
             .collect(),
         may_call: request.may_call,
         output: request

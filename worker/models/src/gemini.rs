@@ -14,7 +14,7 @@ use url::Url;
 
 use crate::http::Wire;
 use crate::quirks::Quirks;
-use crate::schema::Ways;
+use crate::schema::{Fitting, GEMINI, Ways};
 use crate::{KeySource, ModelConfig, ModelError, SchemaMode};
 
 const ORIGIN: &str = "https://generativelanguage.googleapis.com";
@@ -29,6 +29,7 @@ pub(crate) struct Gemini {
     wire: Wire,
     url: Url,
     ways: Ways,
+    fitting: Fitting,
 }
 
 impl Gemini {
@@ -39,6 +40,7 @@ impl Gemini {
             url: url(config, &quirks)?,
             traits: quirks.traits(config),
             ways: Ways::new(config, quirks.schema),
+            fitting: Fitting::new(GEMINI),
             quirks,
             config: config.clone(),
         })
@@ -46,7 +48,7 @@ impl Gemini {
 
     async fn ask(&self, request: &ChatRequest, mode: SchemaMode) -> Result<ChatAnswer, ChatError> {
         let wanted = self.quirks.wanted(request, mode);
-        let body = request::Body::new(&self.config, &self.quirks, request, wanted);
+        let body = request::Body::new(&self.config, &self.quirks, &self.fitting, request, wanted);
         let mut reply = self.wire.post(request, &self.url, &body).await?;
         if !reply.status.is_success() {
             return Err(failure::of(&mut reply).await);

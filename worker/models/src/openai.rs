@@ -14,7 +14,7 @@ use url::Url;
 
 use crate::http::Wire;
 use crate::quirks::Quirks;
-use crate::schema::Ways;
+use crate::schema::{Fitting, OPENAI, Ways};
 use crate::{KeySource, ModelConfig, ModelError, SchemaMode};
 
 const ORIGIN: &str = "https://api.openai.com/v1";
@@ -27,6 +27,7 @@ pub(crate) struct OpenAi {
     wire: Wire,
     url: Url,
     ways: Ways,
+    fitting: Fitting,
 }
 
 impl OpenAi {
@@ -37,6 +38,7 @@ impl OpenAi {
             url: url(config)?,
             traits: quirks.traits(config),
             ways: Ways::new(config, quirks.schema),
+            fitting: Fitting::new(OPENAI),
             quirks,
             config: config.clone(),
         })
@@ -44,7 +46,7 @@ impl OpenAi {
 
     async fn ask(&self, request: &ChatRequest, mode: SchemaMode) -> Result<ChatAnswer, ChatError> {
         let wanted = self.quirks.wanted(request, mode);
-        let body = request::Body::new(&self.config, &self.quirks, request, wanted);
+        let body = request::Body::new(&self.config, &self.quirks, &self.fitting, request, wanted);
         let mut reply = self.wire.post(request, &self.url, &body).await?;
         if !reply.status.is_success() {
             return Err(failure::of(&mut reply).await);

@@ -3,11 +3,14 @@
 //! A constraint that a provider does not know is not lost: it goes into the description, where the model reads it, and
 //! the answer is validated by the analyst anyway. Which way works is learnt once per model and process.
 
+mod fitting;
+
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use nightshift_analyst::chat::{ChatAnswer, ChatError, Failure, OutputSchema};
 use serde_json::{Map, Value};
 
+pub(crate) use self::fitting::{Fitted, Fitting};
 use crate::{ModelConfig, SchemaMode};
 
 /// What a provider reads of JSON Schema.
@@ -74,7 +77,7 @@ const SILENT: [&str; 6] = ["$schema", "$id", "$comment", "title", "default", "ex
 
 impl Dialect {
     /// The schema in this dialect.
-    pub(crate) fn fit(&self, schema: &Value) -> Value {
+    fn fit(&self, schema: &Value) -> Value {
         let Value::Object(schema) = schema else {
             return schema.clone();
         };

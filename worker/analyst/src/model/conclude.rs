@@ -1,6 +1,8 @@
 //! The conclude question: sees objective, alert facts, all steps with results and why any was not run, insights,
 //! exonerations, the action catalogue and the state of the budget.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use minijinja::context;
 use nightshift_alert::{Alert, Indicator, Role, Severity, Technique, indicator};
 use nightshift_engine::{
@@ -96,14 +98,25 @@ fn case(question: &ConcludeQuestion) -> String {
     if !facts.is_empty() {
         map.insert("clearing".to_owned(), Value::Array(facts));
     }
-    let actions = question
-        .actions
-        .iter()
-        .filter(|action| question.cleared || !action.when_cleared)
-        .map(|action| (action.id.clone(), json!(placeholders(action))))
-        .collect();
-    map.insert("actions".to_owned(), Value::Object(actions));
+    map.insert("actions".to_owned(), json!(actions(question)));
     render::lines([Value::Object(map)])
+}
+
+/// The ids of the actions that may be advised here, by the kinds of values that they are about.
+fn actions(question: &ConcludeQuestion) -> BTreeMap<String, BTreeSet<&str>> {
+    let provider = question.alert.provider;
+    let mut actions: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for action in question.actions.iter() {
+        let here = action.provider.is_none_or(|its| its == provider);
+        if here && (question.cleared || !action.when_cleared) {
+            let about = match placeholders(action).join(", ") {
+                about if about.is_empty() => "nothing".to_owned(),
+                about => about,
+            };
+            actions.entry(about).or_default().insert(&action.id);
+        }
+    }
+    actions
 }
 
 /// The kinds of values that an action is about.

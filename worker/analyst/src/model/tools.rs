@@ -86,7 +86,7 @@ impl Tools {
             .map(|spec| ChatTool {
                 name: names.model(&spec.name).to_owned(),
                 description: first_sentence(&line(&spec.description, DESCRIPTION)),
-                schema: schema(spec),
+                schema: Arc::new(schema(spec)),
             })
             .collect();
         Self {

@@ -3,14 +3,16 @@
 //! At most four marks say what the provider keeps: the end of the system prompt, the first part that asks for it (the
 //! alert, shared by all questions of a case) and the last two (where the next turn goes on).
 
+use std::sync::Arc;
+
 use nightshift_analyst::chat::{ChatMessage, ChatRequest, ChatTool, OutputSchema, Part, Role};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::answer::arguments_back;
 use crate::plain;
 use crate::quirks::{Quirks, Reasoning};
-use crate::schema::{self, ANTHROPIC};
+use crate::schema::{self, Fitted, Fitting};
 use crate::{ModelConfig, Sampling, SchemaMode};
 
 /// The fewest tokens that thinking may have (SDK, `thinking_config_enabled_param.py`).
@@ -85,7 +87,7 @@ const MARK: Mark = Mark {
 struct Tool<'a> {
     name: &'a str,
     description: &'a str,
-    input_schema: Value,
+    input_schema: Arc<Fitted>,
 }
 
 #[derive(Serialize)]
@@ -102,7 +104,13 @@ struct OutputConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     effort: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    format: Option<Value>,
+    format: Option<Format>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Format {
+    JsonSchema { schema: Arc<Fitted> },
 }
 
 #[derive(Serialize)]
@@ -117,12 +125,13 @@ impl<'a> Body<'a> {
     pub(super) fn new(
         config: &'a ModelConfig,
         quirks: &Quirks,
+        fitting: &Fitting,
         request: &'a ChatRequest,
         wanted: Option<(SchemaMode, &'a OutputSchema)>,
     ) -> Self {
         let sampling = config.sampling(request.asked);
         let most = request.max_output_tokens.min(quirks.max_output_tokens);
-        let (tools, tool_choice) = tools(quirks, request, wanted);
+        let (tools, tool_choice) = tools(quirks, fitting, request, wanted);
         let forced = matches!(tool_choice, Some(ToolChoice::Any | ToolChoice::Tool { .. }));
         let thinking = thinking(quirks, &sampling, most, request).filter(|_| !forced);
         // Older versions refuse other temperatures while thinking, and both parameters together.
@@ -137,7 +146,7 @@ impl<'a> Body<'a> {
             messages: messages(config, quirks, request, wanted),
             tools,
             tool_choice,
-            output_config: output_config(quirks, &sampling, wanted),
+            output_config: output_config(quirks, fitting, &sampling, wanted),
             thinking,
             temperature: sampling.temperature.filter(|_| warm),
             top_p: sampling
@@ -150,13 +159,14 @@ impl<'a> Body<'a> {
 
 fn output_config(
     quirks: &Quirks,
+    fitting: &Fitting,
     sampling: &Sampling,
     wanted: Option<(SchemaMode, &OutputSchema)>,
 ) -> Option<OutputConfig> {
     let format = match wanted {
-        Some((SchemaMode::Strict, output)) => {
-            Some(json!({ "type": "json_schema", "schema": ANTHROPIC.fit(&output.schema) }))
-        }
+        Some((SchemaMode::Strict, output)) => Some(Format::JsonSchema {
+            schema: fitting.of(&output.schema),
+        }),
         _ => None,
     };
     let effort = sampling
@@ -200,14 +210,15 @@ fn thinking(
 
 fn tools<'a>(
     quirks: &Quirks,
+    fitting: &Fitting,
     request: &'a ChatRequest,
     wanted: Option<(SchemaMode, &'a OutputSchema)>,
 ) -> (Vec<Tool<'a>>, Option<ToolChoice<'a>>) {
     let own: &[ChatTool] = if quirks.tools { &request.tools } else { &[] };
-    let tool = |name, description, schema: &Value| Tool {
+    let tool = |name, description, schema: &Arc<Value>| Tool {
         name,
         description,
-        input_schema: ANTHROPIC.fit(schema),
+        input_schema: fitting.of(schema),
     };
     let mut tools: Vec<Tool<'a>> = own
         .iter()

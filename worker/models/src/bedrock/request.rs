@@ -23,7 +23,7 @@ use super::document;
 use crate::answer::arguments_back;
 use crate::plain;
 use crate::quirks::{Quirks, Reasoning};
-use crate::schema::{self, ANTHROPIC};
+use crate::schema::{self, Fitted, Fitting};
 use crate::{ModelConfig, Sampling, SchemaMode};
 
 /// Marks beside that of the system prompt.
@@ -33,6 +33,7 @@ pub(super) fn call(
     client: &Client,
     config: &ModelConfig,
     quirks: &Quirks,
+    fitting: &Fitting,
     request: &ChatRequest,
     wanted: Option<(SchemaMode, &OutputSchema)>,
 ) -> Result<ConverseFluentBuilder, BuildError> {
@@ -60,8 +61,8 @@ pub(super) fn call(
         .set_system(Some(system))
         .set_messages(Some(messages(config, quirks, request, wanted)?))
         .inference_config(inference)
-        .set_tool_config(tools(quirks, request, wanted)?)
-        .set_output_config(output_config(quirks, &sampling, wanted)?)
+        .set_tool_config(tools(quirks, fitting, request, wanted)?)
+        .set_output_config(output_config(quirks, fitting, &sampling, wanted)?)
         .set_additional_model_request_fields(thinking.as_ref().map(document::to)))
 }
 
@@ -87,6 +88,7 @@ fn thinking(quirks: &Quirks, sampling: &Sampling, most: u32) -> Option<Value> {
 
 fn output_config(
     quirks: &Quirks,
+    fitting: &Fitting,
     sampling: &Sampling,
     wanted: Option<(SchemaMode, &OutputSchema)>,
 ) -> Result<Option<OutputConfig>, BuildError> {
@@ -94,7 +96,7 @@ fn output_config(
         Some((SchemaMode::Strict, output)) => {
             let schema = JsonSchemaDefinition::builder()
                 .name(&output.name)
-                .schema(ANTHROPIC.fit(&output.schema).to_string())
+                .schema(fitting.of(&output.schema).schema.to_string())
                 .build()?;
             let format = OutputFormat::builder()
                 .r#type(OutputFormatType::JsonSchema)
@@ -120,6 +122,7 @@ fn output_config(
 
 fn tools(
     quirks: &Quirks,
+    fitting: &Fitting,
     request: &ChatRequest,
     wanted: Option<(SchemaMode, &OutputSchema)>,
 ) -> Result<Option<ToolConfiguration>, BuildError> {
@@ -133,7 +136,11 @@ fn tools(
     let mut any = false;
     if quirks.tools && (may_call || spoken) {
         for tool in request.tools.iter() {
-            builder = builder.tools(one_tool(&tool.name, &tool.description, &tool.schema)?);
+            builder = builder.tools(one_tool(
+                &tool.name,
+                &tool.description,
+                &fitting.of(&tool.schema),
+            )?);
             any = true;
         }
     }
@@ -143,7 +150,11 @@ fn tools(
         } else {
             ToolChoice::Tool(SpecificToolChoice::builder().name(&output.name).build()?)
         };
-        let answer = one_tool(&output.name, "Gives the answer.", &output.schema)?;
+        let answer = one_tool(
+            &output.name,
+            "Gives the answer.",
+            &fitting.of(&output.schema),
+        )?;
         return builder.tools(answer).tool_choice(choice).build().map(Some);
     }
     if !any {
@@ -155,8 +166,8 @@ fn tools(
     builder.build().map(Some)
 }
 
-fn one_tool(name: &str, description: &str, schema: &Value) -> Result<Tool, BuildError> {
-    let schema = ToolInputSchema::Json(document::to(&ANTHROPIC.fit(schema)));
+fn one_tool(name: &str, description: &str, fitted: &Fitted) -> Result<Tool, BuildError> {
+    let schema = ToolInputSchema::Json(document::to(&fitted.schema));
     // An empty description is refused.
     let description = Some(description)
         .filter(|text| !text.is_empty())

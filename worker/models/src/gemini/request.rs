@@ -1,5 +1,7 @@
 //! The body of a `generateContent` request.
 
+use std::sync::Arc;
+
 use nightshift_analyst::chat::{ChatMessage, ChatRequest, ChatTool, OutputSchema, Part, Role};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -8,7 +10,7 @@ use super::OWN_ID;
 use crate::answer::arguments_back;
 use crate::plain;
 use crate::quirks::{Quirks, Reasoning};
-use crate::schema::{self, GEMINI};
+use crate::schema::{self, Fitted, Fitting};
 use crate::{ModelConfig, Sampling, SchemaMode};
 
 /// Stands for a signature that there is none of, as for calls of another model (Gemini API, "Thought signatures").
@@ -53,7 +55,7 @@ struct Tools<'a> {
 struct Declaration<'a> {
     name: &'a str,
     description: &'a str,
-    parameters_json_schema: Value,
+    parameters_json_schema: Arc<Fitted>,
 }
 
 #[derive(Serialize)]
@@ -81,7 +83,7 @@ struct Generation {
     #[serde(skip_serializing_if = "Option::is_none")]
     response_mime_type: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    response_json_schema: Option<Value>,
+    response_json_schema: Option<Arc<Fitted>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking_config: Option<Value>,
 }
@@ -90,12 +92,13 @@ impl<'a> Body<'a> {
     pub(super) fn new(
         config: &ModelConfig,
         quirks: &Quirks,
+        fitting: &Fitting,
         request: &'a ChatRequest,
         wanted: Option<(SchemaMode, &'a OutputSchema)>,
     ) -> Self {
         let sampling = config.sampling(request.asked);
         let strict = wanted.filter(|(mode, _)| *mode == SchemaMode::Strict);
-        let (tools, tool_config) = tools(quirks, request, wanted);
+        let (tools, tool_config) = tools(quirks, fitting, request, wanted);
         Self {
             system_instruction: System {
                 parts: [Text {
@@ -116,7 +119,7 @@ impl<'a> Body<'a> {
                 temperature: sampling.temperature.filter(|_| quirks.sampling),
                 top_p: sampling.top_p.filter(|_| quirks.sampling),
                 response_mime_type: strict.map(|_| "application/json"),
-                response_json_schema: strict.map(|(_, output)| GEMINI.fit(&output.schema)),
+                response_json_schema: strict.map(|(_, output)| fitting.of(&output.schema)),
                 thinking_config: thinking(quirks, &sampling),
             },
         }
@@ -134,6 +137,7 @@ fn thinking(quirks: &Quirks, sampling: &Sampling) -> Option<Value> {
 
 fn tools<'a>(
     quirks: &Quirks,
+    fitting: &Fitting,
     request: &'a ChatRequest,
     wanted: Option<(SchemaMode, &'a OutputSchema)>,
 ) -> (Vec<Declaration<'a>>, Option<ToolConfig<'a>>) {
@@ -141,10 +145,10 @@ fn tools<'a>(
     let left_out = !quirks.tools
         || (!quirks.schema_with_tools && matches!(wanted, Some((SchemaMode::Strict, _))));
     let own: &[ChatTool] = if left_out { &[] } else { &request.tools };
-    let declare = |name, description, schema: &Value| Declaration {
+    let declare = |name, description, schema: &Arc<Value>| Declaration {
         name,
         description,
-        parameters_json_schema: GEMINI.fit(schema),
+        parameters_json_schema: fitting.of(schema),
     };
     let mut tools: Vec<Declaration<'a>> = own
         .iter()

@@ -181,10 +181,10 @@ fn tools() -> Arc<[ChatTool]> {
     Arc::new([ChatTool {
         name: "asset_lookup".to_owned(),
         description: "Looks an asset up.".to_owned(),
-        schema: json!({
+        schema: Arc::new(json!({
             "type": "object", "additionalProperties": false, "required": ["indicator"],
             "properties": {"indicator": {"type": "string"}},
-        }),
+        })),
     }])
 }
 

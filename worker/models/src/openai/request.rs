@@ -1,6 +1,7 @@
 //! The body of a chat completion request.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use nightshift_analyst::chat::{
     CallPart, ChatMessage, ChatRequest, ChatTool, OutputSchema, Part, Role,
@@ -11,7 +12,7 @@ use serde_json::Value;
 use crate::answer::arguments_back;
 use crate::plain::{self, result_text};
 use crate::quirks::{Quirks, Reasoning, SystemRole, TokenField};
-use crate::schema::{self, OPENAI};
+use crate::schema::{self, Fitted, Fitting};
 use crate::{ModelConfig, SchemaMode};
 
 #[derive(Serialize)]
@@ -92,7 +93,7 @@ struct Tool<'a> {
 struct Function<'a> {
     name: &'a str,
     description: &'a str,
-    parameters: Value,
+    parameters: Arc<Fitted>,
     #[serde(skip_serializing_if = "Option::is_none")]
     strict: Option<bool>,
 }
@@ -121,7 +122,7 @@ struct ResponseFormat<'a> {
 #[derive(Serialize)]
 struct JsonSchema<'a> {
     name: &'a str,
-    schema: Value,
+    schema: Arc<Fitted>,
     strict: bool,
 }
 
@@ -134,12 +135,13 @@ impl<'a> Body<'a> {
     pub(super) fn new(
         config: &'a ModelConfig,
         quirks: &Quirks,
+        fitting: &Fitting,
         request: &'a ChatRequest,
         wanted: Option<(SchemaMode, &'a OutputSchema)>,
     ) -> Self {
         let sampling = config.sampling(request.asked);
         let most = request.max_output_tokens.min(quirks.max_output_tokens);
-        let (tools, tool_choice) = tools(quirks, request, wanted);
+        let (tools, tool_choice) = tools(quirks, fitting, request, wanted);
         Self {
             reasoning_effort: effort(quirks, sampling.reasoning_effort, !tools.is_empty()),
             model: &config.model,
@@ -148,7 +150,7 @@ impl<'a> Body<'a> {
             tool_choice,
             response_format: wanted
                 .filter(|(mode, _)| *mode == SchemaMode::Strict)
-                .map(|(_, output)| response_format(output)),
+                .map(|(_, output)| response_format(fitting, output)),
             max_tokens: (quirks.token_field == TokenField::MaxTokens).then_some(most),
             max_completion_tokens: (quirks.token_field == TokenField::MaxCompletionTokens)
                 .then_some(most),
@@ -171,13 +173,13 @@ fn effort(quirks: &Quirks, configured: Option<String>, has_tools: bool) -> Optio
     }
 }
 
-fn response_format(output: &OutputSchema) -> ResponseFormat<'_> {
-    let schema = OPENAI.fit(&output.schema);
+fn response_format<'a>(fitting: &Fitting, output: &'a OutputSchema) -> ResponseFormat<'a> {
+    let schema = fitting.of(&output.schema);
     ResponseFormat {
         r#type: "json_schema",
         json_schema: JsonSchema {
             name: &output.name,
-            strict: schema::is_strict(&schema),
+            strict: schema.is_strict,
             schema,
         },
     }
@@ -186,13 +188,21 @@ fn response_format(output: &OutputSchema) -> ResponseFormat<'_> {
 /// The tools, with that of the answer where it is asked for by one; and which may be called.
 fn tools<'a>(
     quirks: &Quirks,
+    fitting: &Fitting,
     request: &'a ChatRequest,
     wanted: Option<(SchemaMode, &'a OutputSchema)>,
 ) -> (Vec<Tool<'a>>, Option<ToolChoice<'a>>) {
     let own: &[ChatTool] = if quirks.tools { &request.tools } else { &[] };
     let mut tools: Vec<Tool<'a>> = own
         .iter()
-        .map(|tool| one_tool(quirks, &tool.name, &tool.description, &tool.schema))
+        .map(|tool| {
+            one_tool(
+                quirks,
+                &tool.name,
+                &tool.description,
+                fitting.of(&tool.schema),
+            )
+        })
         .collect();
     let may_call = request.may_call && !tools.is_empty();
     if let Some((SchemaMode::Tool, output)) = wanted {
@@ -200,7 +210,7 @@ fn tools<'a>(
             quirks,
             &output.name,
             "Gives the answer.",
-            &output.schema,
+            fitting.of(&output.schema),
         ));
         let choice = if may_call {
             ToolChoice::Word("required")
@@ -217,9 +227,13 @@ fn tools<'a>(
     (tools, choice)
 }
 
-fn one_tool<'a>(quirks: &Quirks, name: &'a str, description: &'a str, schema: &Value) -> Tool<'a> {
-    let parameters = OPENAI.fit(schema);
-    let strict = quirks.strict_tools.then(|| schema::is_strict(&parameters));
+fn one_tool<'a>(
+    quirks: &Quirks,
+    name: &'a str,
+    description: &'a str,
+    parameters: Arc<Fitted>,
+) -> Tool<'a> {
+    let strict = quirks.strict_tools.then_some(parameters.is_strict);
     Tool {
         r#type: "function",
         function: Function {

@@ -90,7 +90,7 @@ mod tests {
         request.tools = [ChatTool {
             name: "whois".to_owned(),
             description: "who".to_owned(),
-            schema: json!({"type": "object"}),
+            schema: std::sync::Arc::new(json!({"type": "object"})),
         }]
         .into();
         assert_eq!(bytes(&request), plain + 5 + 3 + 17);

@@ -268,7 +268,7 @@ fn conclude() {
     {"rows":[{"action":"sshd","at":"2025-11-08T05:15:30Z","outcome":"accepted password","principal":"deploy","source_ip":"185.220.101.42"}],"rows_matched":1,"rows_scanned":900,"source":"json_lines"}
     </data-0f1e2d3c4b5a6978>
     <data-0f1e2d3c4b5a6978 case>
-    {"actions":{"block-domain":["domain"],"block-ip":["ip"],"block-source-ip":["ip"],"check-feed":[],"close-remote-access":["instance"],"confirm-with-user":["principal"],"contact-owner":[],"deactivate-access-key":["access_key","principal"],"deny-principal":["principal"],"disable-service-account":["principal"],"inspect-message":[],"isolate-instance":["instance"],"isolate-workload":["container"],"open-to-network-team":["ip"],"preserve-logs":[],"record-exception":[],"record-own-address":["ip"],"remove-anonymous-binding":[],"reset-credentials":["principal"],"restrict-control-plane":["cluster"],"restrict-database-access":["database"],"review-cluster-audit":["cluster","ip"],"review-iam-changes":[],"review-instance-activity":["instance"],"review-principal-activity":["principal"],"revoke-grant":["principal"],"rotate-cluster-credentials":["cluster"],"rotate-login-credentials":[],"rotate-secrets":[],"snapshot-disk":["instance"],"stop-instance":["instance"],"suspend-sessions":["principal"],"terminate-instance":["instance"]},"cleared":false,"insights":["The audit logs do not show how the miner came onto web-server-prod-01."]}
+    {"actions":{"access_key, principal":["deactivate-access-key"],"cluster":["restrict-control-plane","rotate-cluster-credentials"],"cluster, ip":["review-cluster-audit"],"container":["isolate-workload"],"database":["restrict-database-access"],"domain":["block-domain"],"instance":["close-remote-access","isolate-instance","review-instance-activity","snapshot-disk","stop-instance","terminate-instance"],"ip":["block-ip","block-source-ip","open-to-network-team","record-own-address"],"nothing":["check-feed","contact-owner","inspect-message","preserve-logs","record-exception","remove-anonymous-binding","review-iam-changes","rotate-login-credentials","rotate-secrets"],"principal":["confirm-with-user","deny-principal","disable-service-account","reset-credentials","review-principal-activity","revoke-grant","suspend-sessions"]},"cleared":false,"insights":["The audit logs do not show how the miner came onto web-server-prod-01."]}
     </data-0f1e2d3c4b5a6978>
 
     # Your task now: conclude
@@ -285,7 +285,7 @@ fn conclude() {
 
     - `reason`: the word that fits. `severity`: lower than sent only with a benign verdict.
     - `gaps`: what could not be seen, and what failed. `meaning`: one sentence on what this type of finding means.
-    - `actions`: at most 5, by `id` from `actions`, most urgent first, with the values they are about.
+    - `actions`: at most 5, by `id`, most urgent first, with values of the kind under which `actions` lists them.
     - `techniques`: ATT&CK ids that the evidence shows.
 
     Answer with one JSON object and nothing else:

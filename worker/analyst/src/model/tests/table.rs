@@ -187,7 +187,7 @@ fn the_conclusion_sees_all_results_and_why_a_step_was_not_run() {
     assert!(text.contains(r#""entry":"minexmr.com""#));
     assert!(text.contains("learned this"));
     assert!(text.contains(r#""cleared":false"#));
-    assert!(text.contains(r#""isolate-instance":["instance"]"#));
+    assert!(text.contains(r#""instance":["close-remote-access","isolate-instance""#));
     assert!(
         text.contains("3 calls were refused"),
         "why s2 came to nothing"
