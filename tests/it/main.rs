@@ -10,4 +10,5 @@ mod hostile;
 mod house;
 mod models;
 mod slack_types;
+mod vendors;
 mod worker;

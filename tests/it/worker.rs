@@ -6,4 +6,6 @@ mod life;
 mod outage;
 mod production;
 mod reload;
+pub(crate) mod production;
 mod resume;
+mod shown;

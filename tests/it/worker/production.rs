@@ -16,7 +16,7 @@ fn service(name: &str) -> String {
 }
 
 /// A database of this test's own.
-pub(super) async fn database() -> String {
+pub(crate) async fn database() -> String {
     let url = service("POSTGRES");
     let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
     let mut tasks = JoinSet::new();

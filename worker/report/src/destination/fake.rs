@@ -12,31 +12,31 @@ use url::Url;
 
 /// One request.
 #[derive(Debug, Clone)]
-pub(super) struct Ask {
-    pub(super) method: String,
-    pub(super) path: String,
-    pub(super) query: BTreeMap<String, String>,
+pub(crate) struct Ask {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) query: BTreeMap<String, String>,
     headers: Vec<(String, String)>,
-    pub(super) body: Value,
+    pub(crate) body: Value,
 }
 
 impl Ask {
-    pub(super) fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         let found: Vec<_> = self.headers.iter().filter(|(own, _)| own == name).collect();
         assert!(found.len() < 2, "{name} in {:?}", self.headers);
         found.first().map_or("", |(_, value)| value)
     }
 
-    pub(super) fn q(&self, name: &str) -> &str {
+    pub(crate) fn q(&self, name: &str) -> &str {
         self.query.get(name).map_or("", String::as_str)
     }
 
-    pub(super) fn is_write(&self) -> bool {
+    pub(crate) fn is_write(&self) -> bool {
         self.method != "GET"
     }
 
     /// The parts of the path.
-    pub(super) fn parts(&self) -> Vec<&str> {
+    pub(crate) fn parts(&self) -> Vec<&str> {
         self.path
             .split('/')
             .filter(|part| !part.is_empty())
@@ -45,27 +45,27 @@ impl Ask {
 }
 
 /// What it says.
-pub(super) struct Say(
-    pub(super) u16,
-    pub(super) Value,
-    pub(super) Vec<(&'static str, String)>,
+pub(crate) struct Say(
+    pub(crate) u16,
+    pub(crate) Value,
+    pub(crate) Vec<(&'static str, String)>,
 );
 
 impl Say {
-    pub(super) fn of(status: u16, body: Value) -> Self {
+    pub(crate) fn of(status: u16, body: Value) -> Self {
         Self(status, body, Vec::new())
     }
 }
 
 /// A vendor's rules and what it keeps.
-pub(super) trait World: Send + 'static {
+pub(crate) trait World: Send + 'static {
     /// Does what is asked, or refuses it as the vendor does. It is told the time of the test.
     fn answer(&mut self, ask: &Ask, now: u64) -> Say;
 }
 
 /// What goes wrong with a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     /// Nothing.
     None,
     /// It hangs up, and has not done it.
@@ -87,14 +87,14 @@ struct Inside<W> {
     asks: Vec<Ask>,
 }
 
-pub(super) struct Fake<W> {
-    pub(super) url: String,
+pub(crate) struct Fake<W> {
+    pub(crate) url: String,
     inside: Arc<Mutex<Inside<W>>>,
     _tasks: JoinSet<()>,
 }
 
 impl<W: World> Fake<W> {
-    pub(super) async fn start(world: W) -> Self {
+    pub(crate) async fn start(world: W) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let inside = Arc::new(Mutex::new(Inside {
@@ -113,30 +113,30 @@ impl<W: World> Fake<W> {
     }
 
     /// What it keeps.
-    pub(super) fn with<T>(&self, look: impl FnOnce(&mut W) -> T) -> T {
+    pub(crate) fn with<T>(&self, look: impl FnOnce(&mut W) -> T) -> T {
         look(&mut self.inside().world)
     }
 
     /// What goes wrong with the next writes, one after the other.
-    pub(super) fn breaks(&self, faults: impl IntoIterator<Item = Fault>) {
+    pub(crate) fn breaks(&self, faults: impl IntoIterator<Item = Fault>) {
         self.inside().faults.extend(faults);
     }
 
     /// Nothing goes wrong any more.
-    pub(super) fn mends(&self) {
+    pub(crate) fn mends(&self) {
         self.inside().faults.clear();
     }
 
-    pub(super) fn now(&self) -> u64 {
+    pub(crate) fn now(&self) -> u64 {
         self.inside().now
     }
 
-    pub(super) fn pass(&self, secs: u64) {
+    pub(crate) fn pass(&self, secs: u64) {
         self.inside().now += secs;
     }
 
     /// What it was asked since the last time that this was called.
-    pub(super) fn asks(&self) -> Vec<Ask> {
+    pub(crate) fn asks(&self) -> Vec<Ask> {
         std::mem::take(&mut self.inside().asks)
     }
 

@@ -19,6 +19,8 @@ mod rich;
 mod thread;
 
 #[cfg(test)]
+mod hands;
+#[cfg(test)]
 mod stub;
 #[cfg(test)]
 mod tests;

@@ -6,18 +6,18 @@ use super::super::fake::{Ask, Say, World};
 use super::super::trial::{Ticket, Tickets};
 use super::body::{BODY, LABEL, TITLE};
 
-pub(super) struct Issue {
+pub(crate) struct Issue {
     number: usize,
-    pub(super) title: String,
+    pub(crate) title: String,
     body: String,
-    pub(super) labels: Vec<String>,
-    pub(super) comments: Vec<String>,
-    pub(super) state: Option<String>,
+    pub(crate) labels: Vec<String>,
+    pub(crate) comments: Vec<String>,
+    pub(crate) state: Option<String>,
 }
 
 /// What answers instead of the repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Limit {
+pub(crate) enum Limit {
     None,
     /// The hour's calls are used up.
     Primary,
@@ -25,17 +25,17 @@ pub(super) enum Limit {
     Secondary,
 }
 
-pub(super) struct Repo {
-    pub(super) issues: Vec<Issue>,
+pub(crate) struct Repo {
+    pub(crate) issues: Vec<Issue>,
     labels: Vec<String>,
-    pub(super) may_label: bool,
-    pub(super) has_issues: bool,
-    pub(super) is_moved: bool,
-    pub(super) limit: Limit,
+    pub(crate) may_label: bool,
+    pub(crate) has_issues: bool,
+    pub(crate) is_moved: bool,
+    pub(crate) limit: Limit,
 }
 
 impl Repo {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             issues: Vec::new(),
             labels: vec!["ai-triage".into()],

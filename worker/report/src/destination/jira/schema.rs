@@ -33,7 +33,7 @@ fn rules(kind: &str) -> Option<(&'static [&'static str], &'static [&'static str]
 }
 
 /// Whether Jira takes this for a document.
-pub(super) fn check(document: &Value) -> Result<(), String> {
+pub(crate) fn check(document: &Value) -> Result<(), String> {
     if document["type"] != "doc" || document["version"] != 1 {
         return Err("no doc of version 1".into());
     }

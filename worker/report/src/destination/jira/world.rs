@@ -10,28 +10,28 @@ use super::schema;
 /// `maria@example.com:hush`.
 const AUTHORISATION: &str = "Basic bWFyaWFAZXhhbXBsZS5jb206aHVzaA==";
 
-pub(super) struct Issue {
-    pub(super) key: String,
-    pub(super) fields: Value,
+pub(crate) struct Issue {
+    pub(crate) key: String,
+    pub(crate) fields: Value,
     properties: Value,
     at: u64,
-    pub(super) comments: Vec<Value>,
+    pub(crate) comments: Vec<Value>,
     is_done: bool,
 }
 
 /// What the site is like.
-pub(super) struct Site {
-    pub(super) issues: Vec<Issue>,
-    pub(super) lag: u64,
-    pub(super) priorities: Vec<&'static str>,
-    pub(super) may_browse: bool,
-    pub(super) may_transition: bool,
+pub(crate) struct Site {
+    pub(crate) issues: Vec<Issue>,
+    pub(crate) lag: u64,
+    pub(crate) priorities: Vec<&'static str>,
+    pub(crate) may_browse: bool,
+    pub(crate) may_transition: bool,
     /// Searches that were made.
-    pub(super) searches: u64,
+    pub(crate) searches: u64,
 }
 
 impl Site {
-    pub(super) fn new(lag: u64) -> Self {
+    pub(crate) fn new(lag: u64) -> Self {
         Self {
             issues: Vec::new(),
             lag,

@@ -13,18 +13,18 @@ const DEDUP_KEY: usize = 255;
 
 /// What became of a key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Alert {
+pub(crate) struct Alert {
     /// How often it woke somebody.
-    pub(super) incidents: u32,
-    pub(super) state: &'static str,
+    pub(crate) incidents: u32,
+    pub(crate) state: &'static str,
     /// Every event that came, in its order.
-    pub(super) events: Vec<String>,
+    pub(crate) events: Vec<String>,
 }
 
 #[derive(Default)]
-pub(super) struct Service {
-    pub(super) alerts: BTreeMap<String, Alert>,
-    pub(super) is_full: bool,
+pub(crate) struct Service {
+    pub(crate) alerts: BTreeMap<String, Alert>,
+    pub(crate) is_full: bool,
 }
 
 impl Service {

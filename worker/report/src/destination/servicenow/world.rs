@@ -9,22 +9,22 @@ use super::record::{CORRELATION, LONG, SHORT};
 /// `maria@example.com:hush`.
 const AUTHORISATION: &str = "Basic bWFyaWFAZXhhbXBsZS5jb206aHVzaA==";
 
-pub(super) struct Incident {
-    pub(super) sys_id: String,
-    pub(super) fields: Map<String, Value>,
-    pub(super) notes: Vec<String>,
+pub(crate) struct Incident {
+    pub(crate) sys_id: String,
+    pub(crate) fields: Map<String, Value>,
+    pub(crate) notes: Vec<String>,
 }
 
-pub(super) struct Instance {
-    pub(super) incidents: Vec<Incident>,
+pub(crate) struct Instance {
+    pub(crate) incidents: Vec<Incident>,
     /// What this instance requires beside what others do.
-    pub(super) mandatory: Option<&'static str>,
-    pub(super) shows_correlation: bool,
-    pub(super) may_write: bool,
+    pub(crate) mandatory: Option<&'static str>,
+    pub(crate) shows_correlation: bool,
+    pub(crate) may_write: bool,
 }
 
 impl Instance {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             incidents: Vec::new(),
             mandatory: None,

@@ -1,15 +1,15 @@
 //! A Slack on this machine, as strict as the documented one, that keeps what it is told and can break off at any
 //! moment.
 //!
-//! It has the clock of the test: waiting moves the clock, and nothing sleeps.
+//! It has the clock of the test. The tests of the whole let the program post to it too.
 
-mod limits;
+// Its folder is named, for the tests of the whole have this file too.
+#[path = "stub/limits.rs"]
+pub(crate) mod limits;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use nightshift_engine::Clock;
 use serde_json::{Value, json};
@@ -18,45 +18,16 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use url::Url;
 
-use super::bot::Rest;
-use crate::destination::webhook::{Post, read, say};
-
-pub(super) use limits::check;
+use super::super::webhook::{Post, read, say};
 
 /// The channel that it has.
-pub(super) const CHANNEL: &str = "C0123ABCD";
+pub(crate) const CHANNEL: &str = "C0123ABCD";
 /// The token that it knows.
-pub(super) const TOKEN: &str = "xoxb-hush";
-
-/// A clock that moves when somebody waits.
-pub(super) struct Hands(Mutex<DateTime<Utc>>);
-
-impl Hands {
-    pub(super) fn new() -> Arc<Self> {
-        Arc::new(Self(Mutex::new(crate::fixture::now())))
-    }
-
-    pub(super) fn wait(&self, time: Duration) {
-        *self.0.lock().unwrap() += TimeDelta::from_std(time).unwrap();
-    }
-}
-
-impl Clock for Hands {
-    fn now(&self) -> DateTime<Utc> {
-        *self.0.lock().unwrap()
-    }
-}
-
-#[async_trait]
-impl Rest for Hands {
-    async fn rest(&self, time: Duration) {
-        self.wait(time);
-    }
-}
+pub(crate) const TOKEN: &str = "xoxb-hush";
 
 /// What happens to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     /// It is done, and then nobody hears of it.
     LostAfter,
     /// It is not done, and nobody hears of that.
@@ -69,26 +40,31 @@ pub(super) enum Fault {
 
 /// A message that it keeps.
 #[derive(Debug, Clone)]
-pub(super) struct Kept {
-    pub(super) ts: String,
-    pub(super) thread_ts: Option<String>,
-    pub(super) is_broadcast: bool,
-    pub(super) edits: usize,
-    pub(super) body: Value,
+pub(crate) struct Kept {
+    pub(crate) ts: String,
+    pub(crate) thread_ts: Option<String>,
+    pub(crate) is_broadcast: bool,
+    pub(crate) edits: usize,
+    pub(crate) body: Value,
 }
 
 impl Kept {
     /// What stands under this name in the metadata.
-    pub(super) fn key(&self, name: &str) -> String {
+    pub(crate) fn key(&self, name: &str) -> String {
         let payload = &self.body["metadata"]["event_payload"];
         payload[name].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// What notifications say.
+    pub(crate) fn text(&self) -> &str {
+        self.body["text"].as_str().unwrap_or_default()
     }
 }
 
 type Faults = Box<dyn FnMut(&str, usize) -> Option<Fault> + Send>;
 
 struct State {
-    clock: Arc<Hands>,
+    clock: Arc<dyn Clock>,
     kept: Vec<Kept>,
     calls: Vec<String>,
     faults: Faults,
@@ -97,18 +73,18 @@ struct State {
 }
 
 /// It.
-pub(super) struct Slack {
-    pub(super) url: String,
+pub(crate) struct Slack {
+    pub(crate) url: String,
     state: Arc<Mutex<State>>,
     _tasks: JoinSet<()>,
 }
 
 impl Slack {
-    pub(super) async fn start(clock: &Arc<Hands>) -> Self {
+    pub(crate) async fn start(clock: Arc<dyn Clock>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/api", listener.local_addr().unwrap());
         let state = Arc::new(Mutex::new(State {
-            clock: Arc::clone(clock),
+            clock,
             kept: Vec::new(),
             calls: Vec::new(),
             faults: Box::new(|_, _| None),
@@ -125,22 +101,22 @@ impl Slack {
     }
 
     /// What happens to a call of this method, the how-many-th call of all it is.
-    pub(super) fn breaks(&self, faults: impl FnMut(&str, usize) -> Option<Fault> + Send + 'static) {
+    pub(crate) fn breaks(&self, faults: impl FnMut(&str, usize) -> Option<Fault> + Send + 'static) {
         self.state.lock().unwrap().faults = Box::new(faults);
     }
 
-    pub(super) fn calls(&self) -> Vec<String> {
+    pub(crate) fn calls(&self) -> Vec<String> {
         self.state.lock().unwrap().calls.clone()
     }
 
     /// Messages of the channel, without those of threads.
-    pub(super) fn channel(&self) -> Vec<Kept> {
+    pub(crate) fn channel(&self) -> Vec<Kept> {
         let kept = self.all().into_iter();
         kept.filter(|one| one.thread_ts.is_none()).collect()
     }
 
     /// Messages of threads.
-    pub(super) fn below(&self) -> Vec<Kept> {
+    pub(crate) fn below(&self) -> Vec<Kept> {
         let kept = self.all().into_iter();
         kept.filter(|one| one.thread_ts.is_some()).collect()
     }
@@ -150,7 +126,7 @@ impl Slack {
     }
 
     /// Somebody removes a message.
-    pub(super) fn remove(&self, ts: &str) {
+    pub(crate) fn remove(&self, ts: &str) {
         self.state.lock().unwrap().kept.retain(|one| one.ts != ts);
     }
 }

@@ -13,7 +13,8 @@ use std::collections::VecDeque;
 use chrono::Utc;
 use nightshift_pipeline::{Report, Shown};
 
-use super::stub::{CHANNEL, Fault, Hands, Slack, TOKEN};
+use super::hands::Hands;
+use super::stub::{CHANNEL, Fault, Slack, TOKEN};
 use super::*;
 use crate::destination::http::Access;
 use crate::{Language, Links, fixture};
@@ -38,7 +39,7 @@ fn config(url: &str) -> SlackConfig {
 /// A Slack, and a destination that posts to it.
 async fn soc() -> (Arc<Hands>, Slack, SlackDestination) {
     let clock = Hands::new();
-    let slack = Slack::start(&clock).await;
+    let slack = Slack::start(clock.clone()).await;
     let to = SlackDestination::resting(config(&slack.url), clock.clone(), clock.clone()).unwrap();
     (clock, slack, to)
 }

@@ -7,7 +7,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 /// A header of an answer after which the connection stays open.
-pub(super) const STAYS_OPEN: &str = "x-stays-open: 1\r\n";
+pub(crate) const STAYS_OPEN: &str = "x-stays-open: 1\r\n";
 
 /// One post.
 #[derive(Debug, Clone)]

@@ -22,7 +22,7 @@ const ARGUMENTS: [&str; 12] = [
     "mrkdwn",
 ];
 
-pub(in super::super) fn check(body: &Value) -> Checked {
+pub(crate) fn check(body: &Value) -> Checked {
     let body = body.as_object().ok_or("invalid_arguments: no object")?;
     for key in body.keys() {
         want(ARGUMENTS.contains(&key.as_str()), || {

@@ -110,7 +110,7 @@ async fn a_verdict_that_got_worse_is_heard_and_one_that_got_better_is_not() {
         .collect();
     assert_eq!(rung.len(), 1);
     assert_eq!(rung[0].key("part"), "r2.changed.true_positive.critical");
-    let text = rung[0].body["text"].as_str().unwrap();
+    let text = rung[0].text();
     assert!(text.starts_with("It got worse: verdict Inconclusive, leans benign → True positive; severity High → Critical; urgency This shift → Act now; revision 1 → 2"), "{text}");
     assert_eq!(slack.channel().len(), 1);
     // The details of the second run stand in the thread beside those of the first.

@@ -81,7 +81,7 @@ fn check_message(report: &Report, message: &Message) {
         .flatten()
         .collect();
     let body = bot::body(CHANNEL, message, &place::metadata("case-0000", "report", 1));
-    stub::check(&body).unwrap();
+    stub::limits::check(&body).unwrap();
     let (mut commands, mut others) = (Vec::new(), Vec::new());
     texts(&body["blocks"], false, &mut commands, &mut others);
     for command in &commands {

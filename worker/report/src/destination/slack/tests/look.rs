@@ -16,7 +16,7 @@ fn message(showing: &Showing, language: Language) -> Message {
     };
     let to = SlackDestination::resting(config, clock.clone(), clock).unwrap();
     let message = to.message(showing);
-    stub::check(&bot::body(CHANNEL, &message, &place::metadata("c", "p", 1))).unwrap();
+    stub::limits::check(&bot::body(CHANNEL, &message, &place::metadata("c", "p", 1))).unwrap();
     message
 }
 
@@ -404,7 +404,7 @@ fn a_critical_true_positive_in_japanese() {
 fn the_digest_of_a_day() {
     let style = Style::default();
     let message = digest::message(&digest(), &style);
-    stub::check(&bot::body(CHANNEL, &message, &place::metadata("c", "p", 1))).unwrap();
+    stub::limits::check(&bot::body(CHANNEL, &message, &place::metadata("c", "p", 1))).unwrap();
     assert_snapshot!(format!("{}\n---\n{}", message.text, seen(&message.blocks)), @"
     Nightshift: 2026-11-19
     41 alerts · 12 triaged · 4 open · 1 failure · 0.4210 USD

@@ -1,0 +1,21 @@
+//! Slack, Jira, ServiceNow, PagerDuty and GitHub on this machine, for the program as a whole: the strict, stateful fakes
+//! that the tests of `worker/report` have, from the same files.
+
+#[path = "../../worker/report/src/destination/fake.rs"]
+#[expect(dead_code, reason = "what only the tests of worker/report ask for")]
+mod fake;
+mod github;
+mod jira;
+mod pagerduty;
+mod servicenow;
+mod slack;
+mod trial;
+mod webhook;
+
+pub(crate) use fake::{Fake, Fault};
+pub(crate) use github::Repo;
+pub(crate) use jira::Site;
+pub(crate) use pagerduty::Service;
+pub(crate) use servicenow::Instance;
+pub(crate) use slack::{CHANNEL, Fault as SlackFault, Kept, Slack, TOKEN};
+pub(crate) use trial::Tickets;

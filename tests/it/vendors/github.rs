@@ -1,0 +1,13 @@
+//! GitHub issues, with their limits.
+
+/// Limits, as `worker/report` names their sources.
+mod body {
+    pub(super) const TITLE: usize = 256;
+    pub(super) const BODY: usize = 65_536;
+    pub(super) const LABEL: usize = 50;
+}
+#[path = "../../../worker/report/src/destination/github/world.rs"]
+#[expect(dead_code, reason = "what only the tests of worker/report ask for")]
+mod world;
+
+pub(crate) use world::Repo;

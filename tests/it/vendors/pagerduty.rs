@@ -1,0 +1,14 @@
+//! PagerDuty's Events API, with its limits.
+
+/// Limits, as `worker/report` names their sources.
+mod event {
+    pub(super) const SUMMARY: usize = 1_024;
+    pub(super) const EVENT_BYTES: usize = 512 * 1024;
+}
+mod config {
+    pub(super) const SEVERITIES: [&str; 4] = ["critical", "error", "warning", "info"];
+}
+#[path = "../../../worker/report/src/destination/pagerduty/world.rs"]
+mod world;
+
+pub(crate) use world::Service;

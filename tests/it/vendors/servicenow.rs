@@ -1,0 +1,12 @@
+//! ServiceNow, with its limits.
+
+/// Limits, as `worker/report` names their sources.
+mod record {
+    pub(super) const SHORT: usize = 160;
+    pub(super) const LONG: usize = 4_000;
+    pub(super) const CORRELATION: usize = 100;
+}
+#[path = "../../../worker/report/src/destination/servicenow/world.rs"]
+mod world;
+
+pub(crate) use world::Instance;

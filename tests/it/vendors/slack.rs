@@ -1,0 +1,7 @@
+//! Slack.
+
+#[path = "../../../worker/report/src/destination/slack/stub.rs"]
+#[expect(dead_code, reason = "what only the tests of worker/report ask for")]
+mod stub;
+
+pub(crate) use stub::{CHANNEL, Fault, Kept, Slack, TOKEN};

@@ -1,0 +1,7 @@
+//! A receiver that reads requests, which Slack's fake stands on.
+
+#[path = "../../../worker/report/src/destination/webhook/stub.rs"]
+#[expect(dead_code, reason = "what only the tests of worker/report ask for")]
+mod stub;
+
+pub(crate) use stub::{Post, read, say};
