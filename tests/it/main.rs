@@ -5,6 +5,7 @@
 mod cli;
 mod demo;
 mod deploy;
+mod digest;
 mod fake;
 mod hostile;
 mod house;

@@ -1,0 +1,234 @@
+//! The daily digest, through the delivery loop, a store and a strict Slack: once a day, at its hour, whatever the clocks
+//! do and whatever answer is lost.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicI64;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, NaiveTime, Utc};
+use nightshift_alert::ReadOptions;
+use nightshift_engine::{Clock, NoMeter};
+use nightshift_pipeline::{
+    AdmissionPolicy, Delivering, DigestPlan, Message, Routes, Wake, read_message,
+};
+use nightshift_report::{Access, Language, Links, SlackConfig, SlackDestination, SlackWay};
+use nightshift_store::{Options, Store};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::vendors::{CHANNEL, Slack, SlackFault, TOKEN};
+use crate::worker::production::database;
+
+const MINER: &[u8] = include_bytes!("../fixtures/alerts/scc-crypto-miner.json");
+
+/// The time, as the test sets it.
+struct Dial(Mutex<DateTime<Utc>>);
+
+impl Dial {
+    fn set(&self, time: &str) {
+        *self.0.lock().unwrap() = at(time);
+    }
+}
+
+impl Clock for Dial {
+    fn now(&self) -> DateTime<Utc> {
+        *self.0.lock().unwrap()
+    }
+}
+
+/// A bell that the test rings, and that tells when the loop waits for it again.
+struct Bell {
+    rings: Semaphore,
+    waits: Semaphore,
+}
+
+#[async_trait]
+impl Wake for Bell {
+    async fn wait_for_work(&self, heard: u64) -> u64 {
+        self.waits.add_permits(1);
+        self.rings.acquire().await.unwrap().forget();
+        heard + 1
+    }
+}
+
+fn at(time: &str) -> DateTime<Utc> {
+    format!("{time}Z").parse().unwrap()
+}
+
+/// A channel that gets the digest at 02:30 in Madrid, which clocks leave out in March and have twice in October.
+struct Mornings {
+    clock: Arc<Dial>,
+    slack: Slack,
+    bell: Arc<Bell>,
+    stop: CancellationToken,
+    tasks: JoinSet<()>,
+}
+
+impl Mornings {
+    async fn begin(store: &Arc<dyn Store>, time: &str) -> Self {
+        let clock = Arc::new(Dial(Mutex::new(at(time))));
+        let slack = Slack::start(clock.clone()).await;
+        let mut mornings = Self {
+            bell: Arc::new(Bell {
+                rings: Semaphore::new(0),
+                waits: Semaphore::new(0),
+            }),
+            stop: CancellationToken::new(),
+            tasks: JoinSet::new(),
+            clock,
+            slack,
+        };
+        mornings.start(store).await;
+        mornings
+    }
+
+    /// Starts the process that serves the channel, and waits for its first round.
+    async fn start(&mut self, store: &Arc<dyn Store>) {
+        let config = SlackConfig {
+            name: "soc".into(),
+            way: SlackWay::Bot {
+                channel: CHANNEL.into(),
+                token: Arc::new(|| Ok(TOKEN.into())),
+                api_url: self.slack.url.clone(),
+            },
+            interactive: false,
+            language: Language::En,
+            links: Links::default(),
+            access: Access::default(),
+        };
+        let destination = SlackDestination::new(config, self.clock.clone()).unwrap();
+        let delivering = Delivering {
+            outbox: store.clone(),
+            cases: store.clone(),
+            destination: Arc::new(destination),
+            routes: Arc::new(Routes::default()),
+            wake: self.bell.clone(),
+            meter: Arc::new(NoMeter),
+            holder: uuid::Uuid::new_v4().to_string(),
+            digest: Some(DigestPlan {
+                at: NaiveTime::from_hms_opt(2, 30, 0).unwrap(),
+                zone: chrono_tz::Europe::Madrid,
+                digests: store.clone(),
+                mutes: store.clone(),
+                clock: self.clock.clone(),
+                next: AtomicI64::new(0),
+            }),
+        };
+        let stop = self.stop.clone();
+        self.tasks.spawn(async move { delivering.run(&stop).await });
+        self.until_it_waits().await;
+    }
+
+    async fn until_it_waits(&self) {
+        self.bell.waits.acquire().await.unwrap().forget();
+    }
+
+    /// At this time there are so many digests.
+    async fn expect(&self, time: &str, digests: usize) {
+        self.clock.set(time);
+        self.bell.rings.add_permits(1);
+        self.until_it_waits().await;
+        assert_eq!(self.slack.channel().len(), digests, "at {time}");
+    }
+
+    /// Ends the process and starts another.
+    async fn restart(&mut self, store: &Arc<dyn Store>) {
+        self.stop.cancel();
+        while let Some(ended) = self.tasks.join_next().await {
+            ended.unwrap();
+        }
+        self.stop = CancellationToken::new();
+        self.start(store).await;
+    }
+}
+
+async fn once_a_day(store: Arc<dyn Store>) {
+    let message = Message {
+        id: "1".into(),
+        bytes: MINER.to_vec(),
+        attributes: BTreeMap::new(),
+    };
+    let came = at("2026-10-24T12:00:00");
+    let arrivals = read_message("gd", &message, &ReadOptions::default(), came);
+    store.accept(arrivals.into()).await.unwrap();
+
+    let mut mornings = Mornings::begin(&store, "2026-10-24T00:29:59").await;
+    assert_eq!(mornings.slack.channel().len(), 1, "that of the day before");
+    mornings.expect("2026-10-24T00:29:59", 1).await;
+    mornings.expect("2026-10-24T00:30:00", 2).await;
+    mornings.expect("2026-10-24T01:30:00", 2).await;
+    mornings.restart(&store).await;
+    mornings.expect("2026-10-25T00:29:59", 2).await;
+    // It is done, and nobody hears of it.
+    mornings
+        .slack
+        .breaks(|method, _| (method == "chat.postMessage").then_some(SlackFault::LostAfter));
+    mornings.expect("2026-10-25T00:30:00", 3).await;
+    mornings.slack.breaks(|_, _| None);
+    mornings.expect("2026-10-25T00:31:59", 3).await;
+    mornings.expect("2026-10-25T00:32:00", 3).await;
+    let calls = mornings.slack.calls();
+    assert_eq!(calls.last().unwrap(), "conversations.history");
+    let posts = |calls: &[String]| {
+        calls
+            .iter()
+            .filter(|one| *one == "chat.postMessage")
+            .count()
+    };
+    assert_eq!(posts(&calls), 3, "it was found, and not posted again");
+    // The clocks went back: it is half past two again.
+    mornings.expect("2026-10-25T01:30:00", 3).await;
+    mornings.restart(&store).await;
+    mornings.expect("2026-10-26T01:29:59", 3).await;
+    // It is not done: two minutes later it is looked up, not found, and posted.
+    mornings
+        .slack
+        .breaks(|method, _| (method == "chat.postMessage").then_some(SlackFault::LostBefore));
+    mornings.expect("2026-10-26T01:30:00", 3).await;
+    mornings.slack.breaks(|_, _| None);
+    mornings.expect("2026-10-26T01:32:00", 4).await;
+    mornings.expect("2026-10-26T12:00:00", 4).await;
+    let days: Vec<String> = mornings
+        .slack
+        .channel()
+        .iter()
+        .map(|one| one.key("day"))
+        .collect();
+    assert_eq!(
+        days,
+        ["2026-10-23", "2026-10-24", "2026-10-25", "2026-10-26"]
+    );
+    let of_the_25th = mornings.slack.channel()[2].body["blocks"].to_string();
+    assert!(of_the_25th.contains("scc"), "{of_the_25th}");
+
+    // In March half past two is left out, and half past three is meant.
+    mornings.expect("2027-03-27T01:30:00", 5).await;
+    mornings.expect("2027-03-28T00:30:00", 5).await;
+    mornings.expect("2027-03-28T01:29:59", 5).await;
+    mornings.expect("2027-03-28T01:30:00", 6).await;
+    mornings.expect("2027-03-29T00:30:00", 7).await;
+}
+
+async fn store(url: &str) -> Arc<dyn Store> {
+    let options = Options::new(Duration::from_secs(30), AdmissionPolicy::default());
+    nightshift_store::open(url, options).await.unwrap()
+}
+
+#[tokio::test]
+async fn f26_a_digest_is_posted_once_a_day_at_its_hour_whatever_clocks_do_and_answers_are_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("cases.db");
+    once_a_day(store(&format!("sqlite:{}", file.display())).await).await;
+}
+
+#[cfg_attr(
+    not(has_services),
+    ignore = "needs PostgreSQL and RabbitMQ: run tests/services"
+)]
+#[tokio::test]
+async fn f26_a_digest_is_posted_once_a_day_from_postgresql_too() {
+    once_a_day(store(&database().await).await).await;
+}
