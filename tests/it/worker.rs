@@ -4,7 +4,6 @@ mod desk;
 mod killed;
 mod life;
 mod outage;
-mod production;
 mod reload;
 pub(crate) mod production;
 mod resume;

@@ -26,6 +26,7 @@ macro_rules! on_both_stores {
 mod admission;
 mod backlog;
 mod cases;
+mod channel;
 mod desk;
 mod feedback;
 mod inbox;

@@ -17,7 +17,7 @@ use crate::{Cases, DeliveryError, Destination, Due, Outbox, Routes, Sent, StoreE
 const LEASE: Duration = Duration::from_secs(45);
 /// How long until what was refused is tried again where nobody else could be found for it.
 const REFUSED_WAIT: Duration = Duration::from_secs(60);
-/// Reports of one round.
+/// Reports of one round where none has to wait for another.
 const MOST: usize = 20;
 
 /// What was tried, and how that ended.
@@ -91,7 +91,10 @@ impl Delivering {
                 .round(outbox, self.destination.as_ref(), meter)
                 .await?;
         }
-        let due = self.outbox.due(name, MOST).await?;
+        // Where each waits for the one before it, what is the most severe is asked anew before each.
+        let is_paced = !self.destination.pace().is_zero();
+        let most = if is_paced { 1 } else { MOST };
+        let due = self.outbox.due(name, most).await?;
         let any = !due.is_empty();
         for one in due {
             let serves =

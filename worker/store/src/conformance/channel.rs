@@ -1,0 +1,196 @@
+//! A thousand reports for one channel, through the delivery loop: the most severe first, no faster than the channel takes
+//! them, and no more of them in memory than are sent.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use chrono::NaiveDate;
+use futures_util::future::join_all;
+use nightshift_alert::Severity;
+use nightshift_engine::NoMeter;
+use nightshift_pipeline::{Delivering, Destination, Due, Outbox, Routes, Showing};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::admission::arrival;
+use super::*;
+
+const REPORTS: usize = 1_000;
+/// After so many posts a critical alert is concluded, while hundreds still wait.
+const LATE: usize = 300;
+const PACE: Duration = Duration::from_secs(1);
+
+/// A channel that takes a message a second.
+struct Channel {
+    store: Arc<dyn Store>,
+    posts: Mutex<Vec<(Instant, Severity, CaseId)>>,
+    full: CancellationToken,
+}
+
+#[async_trait]
+impl Destination for Channel {
+    fn name(&self) -> &'static str {
+        "soc"
+    }
+
+    fn pace(&self) -> Duration {
+        PACE
+    }
+
+    async fn deliver(&self, showing: &Showing) -> Result<Sent, DeliveryError> {
+        let report = &showing.report;
+        let case = CaseId(report.case_id.clone());
+        let posted = {
+            let mut posts = self.posts.lock().unwrap();
+            posts.push((Instant::now(), report.assessed_severity, case));
+            posts.len()
+        };
+        if posted == LATE {
+            let late = alert(REPORTS, Severity::Critical);
+            self.store.accept(Arc::new([late])).await.unwrap();
+            let claimed = self.store.claim(Lane::Any, 1).await.unwrap();
+            conclude(&self.store, &claimed[0]).await;
+        }
+        if posted > REPORTS {
+            self.full.cancel();
+        }
+        Ok(Sent::default())
+    }
+}
+
+/// An outbox that notes how many reports are read of it at once.
+struct Counted {
+    store: Arc<dyn Store>,
+    most: AtomicUsize,
+}
+
+#[async_trait]
+impl Outbox for Counted {
+    async fn serve(&self, to: &str, holder: &str, lease: Duration) -> Result<bool, StoreError> {
+        self.store.serve(to, holder, lease).await
+    }
+
+    async fn leave(&self, to: &str, holder: &str) -> Result<(), StoreError> {
+        self.store.leave(to, holder).await
+    }
+
+    async fn due(&self, to: &str, most: usize) -> Result<Vec<Due>, StoreError> {
+        let due = self.store.due(to, most).await?;
+        self.most.fetch_max(due.len(), Ordering::Relaxed);
+        Ok(due)
+    }
+
+    async fn begin(&self, to: &str, due: &Due) -> Result<bool, StoreError> {
+        self.store.begin(to, due).await
+    }
+
+    async fn sent(&self, to: &str, due: &Due, sent: Option<&Sent>) -> Result<(), StoreError> {
+        self.store.sent(to, due, sent).await
+    }
+
+    async fn failed(
+        &self,
+        to: &str,
+        due: &Due,
+        error: &DeliveryError,
+        retry_in: Option<Duration>,
+    ) -> Result<(), StoreError> {
+        self.store.failed(to, due, error, retry_in).await
+    }
+
+    async fn unclear(
+        &self,
+        to: &str,
+        due: &Due,
+        error: &DeliveryError,
+        retry_in: Duration,
+    ) -> Result<(), StoreError> {
+        self.store.unclear(to, due, error, retry_in).await
+    }
+
+    async fn also(&self, case: &CaseId, to: &str) -> Result<(), StoreError> {
+        self.store.also(case, to).await
+    }
+
+    async fn announce(&self, case: &CaseId, to: &[String]) -> Result<(), StoreError> {
+        self.store.announce(case, to).await
+    }
+
+    async fn begin_digest(&self, to: &str, day: NaiveDate) -> Result<Option<bool>, StoreError> {
+        self.store.begin_digest(to, day).await
+    }
+
+    async fn digest_posted(&self, to: &str, day: NaiveDate) -> Result<(), StoreError> {
+        self.store.digest_posted(to, day).await
+    }
+}
+
+fn alert(number: usize, severity: Severity) -> Arrival {
+    arrival(0, |alert| {
+        alert.key.id = format!("night-{number}");
+        // Accounts of their own, so that they are no storm.
+        alert.account = Some(format!("{number:012}"));
+        alert.severity = severity;
+    })
+}
+
+/// A store with so many reports of all severities that wait for the channel.
+async fn night() -> Fixture {
+    let fixture = Fixture::sqlite().await;
+    let severities = Severity::ALL.iter().cycle();
+    let all = (0..REPORTS).zip(severities);
+    let all = all.map(|(number, severity)| alert(number, *severity));
+    fixture.store.accept(all.collect()).await.unwrap();
+    loop {
+        let claimed = fixture.store.claim(Lane::Any, 100).await.unwrap();
+        if claimed.is_empty() {
+            return fixture;
+        }
+        join_all(claimed.iter().map(|one| conclude(&fixture.store, one))).await;
+    }
+}
+
+#[tokio::test]
+async fn a_thousand_reports_for_a_channel_go_the_most_severe_first_and_no_faster_than_it_takes_them()
+ {
+    let fixture = night().await;
+    let channel = Arc::new(Channel {
+        store: Arc::clone(&fixture.store),
+        posts: Mutex::default(),
+        full: CancellationToken::new(),
+    });
+    let outbox = Arc::new(Counted {
+        store: Arc::clone(&fixture.store),
+        most: AtomicUsize::new(0),
+    });
+    let delivering = Delivering {
+        outbox: outbox.clone(),
+        cases: fixture.store.clone(),
+        destination: channel.clone(),
+        routes: Arc::new(Routes::default()),
+        wake: fixture.store.clone(),
+        meter: Arc::new(NoMeter),
+        holder: "one".to_owned(),
+        digest: None,
+    };
+    tokio::time::pause();
+    delivering.run(&channel.full).await;
+
+    let mut posts = channel.posts.lock().unwrap().clone();
+    assert_eq!(posts.len(), REPORTS + 1);
+    for pair in posts.windows(2) {
+        assert!(pair[1].0 - pair[0].0 >= PACE, "{pair:?}");
+    }
+    let (_, severity, late) = posts.remove(LATE);
+    assert_eq!(severity, Severity::Critical, "what came late is next");
+    assert!(!posts.iter().any(|one| one.2 == late));
+    assert!(
+        posts.is_sorted_by(|one, next| one.1 >= next.1),
+        "the most severe first"
+    );
+    posts.sort_by(|one, other| one.2.0.cmp(&other.2.0));
+    posts.dedup_by(|one, other| one.2 == other.2);
+    assert_eq!(posts.len(), REPORTS, "each once");
+    assert_eq!(outbox.most.load(Ordering::Relaxed), 1, "one at a time");
+}
