@@ -13,6 +13,7 @@ mod servicenow;
 mod slack;
 mod stdout;
 mod ticket;
+mod tracker;
 mod webhook;
 
 #[cfg(test)]

@@ -234,6 +234,12 @@ pub trait Destination: Send + Sync {
         None
     }
 
+    /// Where people see what it calls so; none where nobody can know.
+    fn link(&self, remote_id: &str) -> Option<String> {
+        let _ = remote_id;
+        None
+    }
+
     /// Posts the digest of a day, unless it shows that already: it is looked up by its day first where it is in doubt.
     ///
     /// # Errors

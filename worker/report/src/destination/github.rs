@@ -15,18 +15,19 @@ mod tests;
 #[cfg(test)]
 mod world;
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use nightshift_engine::Clock;
-use nightshift_pipeline::{DeliveryError, DeskStatus, Destination, Sent, Showing};
+use nightshift_pipeline::{DeliveryError, Desk, DeskStatus, Report, Showing};
 use serde_json::{Value, json};
 
 use super::http::{Caller, DestinationError, SecretSource};
 use super::rest::{Identity, Rest};
-use super::{mark, ticket};
+use super::tracker::{Told, Tracker, below, destination};
+use crate::Language;
+use crate::line::Line;
 
 pub use config::GitHubConfig;
 
@@ -64,107 +65,65 @@ impl GitHubDestination {
         Ok(Self { config, rest })
     }
 
-    /// What would be sent: the issue, or the comment where there is one.
-    #[must_use]
-    pub fn preview(&self, showing: &Showing) -> Value {
-        let sent = match showing.remote_id {
-            None => body::issue(showing, &self.config),
-            Some(_) => body::comment(showing, &self.config).map(|body| json!({ "body": body })),
-        };
-        sent.unwrap_or_else(|error| json!({ "error": error.to_string() }))
-    }
-
-    /// Tells an issue what is new, and each thing once.
-    async fn tell(&self, number: &str, showing: &Showing) -> Result<(), DeliveryError> {
-        let issue = calls::Issue::new(&self.rest, &self.config.repo, number)?;
-        let told = issue.told().await?;
-        if !showing.minor && !told.has(&mark::told(&showing.report)?) {
-            issue
-                .add_comment(&body::comment(showing, &self.config)?)
-                .await?;
-        }
-        if showing.desk.is_settled() {
-            let closed = mark::closed(&showing.report)?;
-            if !told.has(&closed) {
-                let line = ticket::settled(&showing.desk, self.config.language);
-                issue.add_comment(&body::closing(&line, &closed)).await?;
-            }
-            if told.is_open {
-                let is_done = showing.desk.status == DeskStatus::Closed;
-                issue
-                    .close(if is_done { "completed" } else { "not_planned" })
-                    .await?;
-            }
-        }
-        Ok(())
-    }
-
-    async fn look(&self, showing: &Showing) -> Result<Option<String>, DeliveryError> {
-        let label = body::label(&showing.report)?;
-        calls::search(&self.rest, &self.config.repo, &label).await
+    fn issue<'a>(&'a self, number: &'a str) -> Result<calls::Issue<'a>, DeliveryError> {
+        calls::Issue::new(&self.rest, &self.config.repo, number)
     }
 }
+
+destination!(GitHubDestination, repo);
 
 #[async_trait]
-impl Destination for GitHubDestination {
-    fn name(&self) -> &str {
-        self.rest.caller.name()
+impl Tracker for GitHubDestination {
+    const TICKET: &'static str = "the issue";
+    const SETTLE: Duration = SETTLE;
+
+    fn language(&self) -> Language {
+        self.config.language
     }
 
-    fn wants(&self, showing: &Showing) -> bool {
-        self.config.policy.wants(showing)
+    fn ticket(&self, showing: &Showing) -> Result<Value, DeliveryError> {
+        body::issue(showing, &self.config)
     }
 
-    fn pace(&self) -> Duration {
-        PACE
+    fn addition(&self, showing: &Showing) -> Result<Value, DeliveryError> {
+        body::comment(showing, &self.config).map(|body| json!({ "body": body }))
     }
 
-    fn preview(&self, showing: &Showing) -> Option<Value> {
-        Some(Self::preview(self, showing))
+    fn ending(&self, end: &Line, key: &str) -> Value {
+        json!({ "body": body::closing(end, key) })
     }
 
-    async fn find(
-        &self,
-        showing: &Showing,
-        begun_ago: Duration,
-    ) -> Result<Option<String>, DeliveryError> {
-        let found = self.look(showing).await?;
-        if found.is_none() {
-            ticket::not_yet("the issue", begun_ago, SETTLE)?;
-        }
-        Ok(found)
+    async fn look(&self, report: &Report) -> Result<Option<String>, DeliveryError> {
+        calls::search(&self.rest, &self.config.repo, &body::label(report)?).await
     }
 
-    async fn deliver(&self, showing: &Showing) -> Result<Sent, DeliveryError> {
-        let found = match &showing.remote_id {
-            Some(number) => Some(number.clone()),
-            None => self.look(showing).await?,
-        };
-        let number = match found {
-            Some(number) => {
-                self.tell(&number, showing).await?;
-                number
-            }
-            None => {
-                let repo = &self.config.repo;
-                let label = body::label(&showing.report)?;
-                calls::make_label(&self.rest, repo, &label).await?;
-                let issue = body::issue(showing, &self.config)?;
-                calls::create(&self.rest, repo, &issue).await?
-            }
-        };
-        Ok(Sent {
-            remote_id: Some(number),
-        })
+    async fn open(&self, report: &Report, ticket: &Value) -> Result<String, DeliveryError> {
+        let (repo, label) = (&self.config.repo, body::label(report)?);
+        calls::make_label(&self.rest, repo, &label).await?;
+        calls::create(&self.rest, repo, ticket).await
     }
-}
 
-impl fmt::Debug for GitHubDestination {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("GitHubDestination")
-            .field("name", &self.rest.caller.name())
-            .field("host", &self.rest.caller.host())
-            .field("repo", &self.config.repo)
-            .finish_non_exhaustive()
+    async fn told(&self, number: &str) -> Result<Told, DeliveryError> {
+        self.issue(number)?.told().await
+    }
+
+    async fn add(&self, number: &str, comment: &Value) -> Result<(), DeliveryError> {
+        self.issue(number)?.add_comment(comment).await
+    }
+
+    async fn close(&self, number: &str, desk: &Desk, _: &Line) -> Result<(), DeliveryError> {
+        let is_done = desk.status == DeskStatus::Closed;
+        let reason = if is_done { "completed" } else { "not_planned" };
+        self.issue(number)?.close(reason).await
+    }
+
+    fn address(&self, number: &str) -> Option<String> {
+        let parts: Vec<&str> = self
+            .config
+            .repo
+            .split('/')
+            .chain(["issues", number])
+            .collect();
+        below(&config::pages(&self.rest.base)?, &parts).map(String::from)
     }
 }

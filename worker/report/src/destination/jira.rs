@@ -19,18 +19,20 @@ mod tests;
 #[cfg(test)]
 mod world;
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use nightshift_engine::Clock;
-use nightshift_pipeline::{DeliveryError, Destination, Sent, Showing};
+use nightshift_engine::{Clock, Verdict};
+use nightshift_pipeline::{DeliveryError, Desk, Report, Showing};
 use serde_json::{Value, json};
 
 use super::http::{Caller, DestinationError, SecretSource};
+use super::mark;
 use super::rest::{Identity, Rest};
-use super::{mark, ticket};
+use super::tracker::{Told, Tracker, below, destination};
+use crate::Language;
+use crate::line::Line;
 
 pub use config::JiraConfig;
 
@@ -72,103 +74,63 @@ impl JiraDestination {
         };
         Ok(Self { config, rest })
     }
-
-    /// What would be sent: the issue, or the comment where there is one.
-    #[must_use]
-    pub fn preview(&self, showing: &Showing) -> Value {
-        let body = match showing.remote_id {
-            None => page::issue(showing, &self.config),
-            Some(_) => page::comment(showing, &self.config).map(|body| json!({ "body": body })),
-        };
-        body.unwrap_or_else(|error| json!({ "error": error.to_string() }))
-    }
-
-    /// Tells an issue what is new, and each thing once.
-    async fn tell(&self, key: &str, showing: &Showing) -> Result<(), DeliveryError> {
-        let told = calls::told(&self.rest, key).await?;
-        if !showing.minor {
-            if !told.has(&mark::told(&showing.report)?) {
-                let comment = page::comment(showing, &self.config)?;
-                calls::add_comment(&self.rest, key, &comment).await?;
-            }
-            calls::set_verdict(&self.rest, key, showing.report.verdict).await?;
-        }
-        if showing.desk.is_settled() {
-            let closed = mark::closed(&showing.report)?;
-            if !told.has(&closed) {
-                let line = ticket::settled(&showing.desk, self.config.language);
-                let comment = page::closing(&line, &closed);
-                calls::add_comment(&self.rest, key, &comment).await?;
-            }
-            if let Some(wanted) = &self.config.done_transition
-                && !told.is_done
-            {
-                calls::transition(&self.rest, key, wanted).await?;
-            }
-        }
-        Ok(())
-    }
-
-    async fn look(&self, showing: &Showing) -> Result<Option<String>, DeliveryError> {
-        let label = mark::label(&showing.report)?;
-        calls::search(&self.rest, &self.config.project, &label).await
-    }
 }
+
+destination!(JiraDestination, project);
 
 #[async_trait]
-impl Destination for JiraDestination {
-    fn name(&self) -> &str {
-        self.rest.caller.name()
+impl Tracker for JiraDestination {
+    const TICKET: &'static str = "the issue";
+    const SETTLE: Duration = SETTLE;
+
+    fn language(&self) -> Language {
+        self.config.language
     }
 
-    fn wants(&self, showing: &Showing) -> bool {
-        self.config.policy.wants(showing)
+    fn ticket(&self, showing: &Showing) -> Result<Value, DeliveryError> {
+        page::issue(showing, &self.config)
     }
 
-    fn pace(&self) -> Duration {
-        PACE
+    fn addition(&self, showing: &Showing) -> Result<Value, DeliveryError> {
+        page::comment(showing, &self.config).map(|body| json!({ "body": body }))
     }
 
-    fn preview(&self, showing: &Showing) -> Option<Value> {
-        Some(Self::preview(self, showing))
+    fn ending(&self, end: &Line, key: &str) -> Value {
+        json!({ "body": page::closing(end, key) })
     }
 
-    async fn find(
-        &self,
-        showing: &Showing,
-        begun_ago: Duration,
-    ) -> Result<Option<String>, DeliveryError> {
-        let found = self.look(showing).await?;
-        if found.is_none() {
-            ticket::not_yet("the issue", begun_ago, SETTLE)?;
+    async fn look(&self, report: &Report) -> Result<Option<String>, DeliveryError> {
+        let label = mark::label(report)?;
+        calls::search(&self.rest, &self.config.project, &label).await
+    }
+
+    async fn open(&self, _: &Report, ticket: &Value) -> Result<String, DeliveryError> {
+        calls::create(&self.rest, ticket).await
+    }
+
+    async fn told(&self, key: &str) -> Result<Told, DeliveryError> {
+        calls::told(&self.rest, key).await
+    }
+
+    async fn add(&self, key: &str, comment: &Value) -> Result<(), DeliveryError> {
+        calls::add_comment(&self.rest, key, comment).await
+    }
+
+    async fn mark(&self, key: &str, verdict: Verdict) -> Result<(), DeliveryError> {
+        calls::set_verdict(&self.rest, key, verdict).await
+    }
+
+    async fn close(&self, key: &str, _: &Desk, _: &Line) -> Result<(), DeliveryError> {
+        match &self.config.done_transition {
+            Some(wanted) => calls::transition(&self.rest, key, wanted).await,
+            None => Ok(()),
         }
-        Ok(found)
     }
 
-    async fn deliver(&self, showing: &Showing) -> Result<Sent, DeliveryError> {
-        let found = match &showing.remote_id {
-            Some(key) => Some(key.clone()),
-            None => self.look(showing).await?,
-        };
-        let key = match found {
-            Some(key) => {
-                self.tell(&key, showing).await?;
-                key
-            }
-            None => calls::create(&self.rest, &page::issue(showing, &self.config)?).await?,
-        };
-        Ok(Sent {
-            remote_id: Some(key),
-        })
-    }
-}
-
-impl fmt::Debug for JiraDestination {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("JiraDestination")
-            .field("name", &self.rest.caller.name())
-            .field("host", &self.rest.caller.host())
-            .field("project", &self.config.project)
-            .finish_non_exhaustive()
+    fn address(&self, key: &str) -> Option<String> {
+        // Behind Atlassian's gateway nobody knows the site's own address.
+        let is_site = self.rest.base.host_str() != Some("api.atlassian.com");
+        let issue = below(&self.rest.base, &["browse", key]);
+        issue.filter(|_| is_site).map(String::from)
     }
 }

@@ -14,18 +14,20 @@ mod tests;
 #[cfg(test)]
 mod world;
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use nightshift_engine::Clock;
-use nightshift_pipeline::{DeliveryError, Destination, Sent, Showing};
+use nightshift_pipeline::{DeliveryError, Desk, Report, Showing};
 use serde_json::{Value, json};
 
-use super::http::{Caller, DestinationError, SecretSource};
+use super::case_id;
+use super::http::{Caller, DestinationError, Repeat, SecretSource};
 use super::rest::{Identity, Rest};
-use super::{case_id, mark, ticket};
+use super::tracker::{Told, Tracker, below, destination};
+use crate::Language;
+use crate::line::Line;
 
 pub use config::{ServiceNowConfig, ServiceNowResolve};
 
@@ -66,106 +68,66 @@ impl ServiceNowDestination {
         };
         Ok(Self { config, rest })
     }
-
-    /// What would be sent: the incident, or the work note where there is one.
-    #[must_use]
-    pub fn preview(&self, showing: &Showing) -> Value {
-        let body = match showing.remote_id {
-            None => record::incident(showing, &self.config),
-            Some(_) => {
-                record::note(showing, &self.config).map(|note| json!({ "work_notes": note }))
-            }
-        };
-        body.unwrap_or_else(|error| json!({ "error": error.to_string() }))
-    }
-
-    /// Tells an incident what is new, and each thing once.
-    async fn tell(&self, id: &str, showing: &Showing) -> Result<(), DeliveryError> {
-        let table = &self.config.table;
-        let told = calls::told(&self.rest, table, id).await?;
-        if !showing.minor && !told.has(&mark::told(&showing.report)?) {
-            let note = record::note(showing, &self.config)?;
-            calls::add_note(&self.rest, table, id, &note).await?;
-        }
-        if showing.desk.is_settled() {
-            let closed = mark::closed(&showing.report)?;
-            let line = ticket::settled(&showing.desk, self.config.language);
-            if !told.has(&closed) {
-                let note = record::closing(&line, &closed);
-                calls::add_note(&self.rest, table, id, &note).await?;
-            }
-            if let Some(resolve) = &self.config.resolve
-                && told.state != resolve.state
-            {
-                let fields = record::resolved(resolve, &line);
-                calls::set(&self.rest, table, id, &fields).await?;
-            }
-        }
-        Ok(())
-    }
-
-    async fn look(&self, showing: &Showing) -> Result<Option<String>, DeliveryError> {
-        let case = case_id(&showing.report)?;
-        calls::search(&self.rest, &self.config.table, case).await
-    }
 }
+
+destination!(ServiceNowDestination, table);
 
 #[async_trait]
-impl Destination for ServiceNowDestination {
-    fn name(&self) -> &str {
-        self.rest.caller.name()
+impl Tracker for ServiceNowDestination {
+    const TICKET: &'static str = "the incident";
+    const SETTLE: Duration = SETTLE;
+
+    fn language(&self) -> Language {
+        self.config.language
     }
 
-    fn wants(&self, showing: &Showing) -> bool {
-        self.config.policy.wants(showing)
+    fn ticket(&self, showing: &Showing) -> Result<Value, DeliveryError> {
+        record::incident(showing, &self.config)
     }
 
-    fn pace(&self) -> Duration {
-        PACE
+    fn addition(&self, showing: &Showing) -> Result<Value, DeliveryError> {
+        record::note(showing, &self.config).map(|note| json!({ "work_notes": note }))
     }
 
-    fn preview(&self, showing: &Showing) -> Option<Value> {
-        Some(Self::preview(self, showing))
+    fn ending(&self, end: &Line, key: &str) -> Value {
+        json!({ "work_notes": record::closing(end, key) })
     }
 
-    async fn find(
-        &self,
-        showing: &Showing,
-        begun_ago: Duration,
-    ) -> Result<Option<String>, DeliveryError> {
-        let found = self.look(showing).await?;
-        if found.is_none() {
-            ticket::not_yet("the incident", begun_ago, SETTLE)?;
-        }
-        Ok(found)
+    async fn look(&self, report: &Report) -> Result<Option<String>, DeliveryError> {
+        calls::search(&self.rest, &self.config.table, case_id(report)?).await
     }
 
-    async fn deliver(&self, showing: &Showing) -> Result<Sent, DeliveryError> {
-        let found = match &showing.remote_id {
-            Some(id) => Some(id.clone()),
-            None => self.look(showing).await?,
+    async fn open(&self, _: &Report, ticket: &Value) -> Result<String, DeliveryError> {
+        calls::create(&self.rest, &self.config.table, ticket).await
+    }
+
+    async fn told(&self, id: &str) -> Result<Told, DeliveryError> {
+        let resolved = self.config.resolve.as_ref().map(|one| one.state.as_str());
+        calls::told(&self.rest, &self.config.table, id, resolved).await
+    }
+
+    async fn add(&self, id: &str, note: &Value) -> Result<(), DeliveryError> {
+        calls::set(&self.rest, &self.config.table, id, (note, Repeat::Doubles)).await
+    }
+
+    async fn close(&self, id: &str, _: &Desk, end: &Line) -> Result<(), DeliveryError> {
+        let Some(resolve) = &self.config.resolve else {
+            return Ok(());
         };
-        let id = match found {
-            Some(id) => {
-                self.tell(&id, showing).await?;
-                id
-            }
-            None => {
-                let incident = record::incident(showing, &self.config)?;
-                calls::create(&self.rest, &self.config.table, &incident).await?
-            }
-        };
-        Ok(Sent {
-            remote_id: Some(id),
-        })
+        let fields = record::resolved(resolve, end);
+        calls::set(
+            &self.rest,
+            &self.config.table,
+            id,
+            (&fields, Repeat::Harmless),
+        )
+        .await
     }
-}
 
-impl fmt::Debug for ServiceNowDestination {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("ServiceNowDestination")
-            .field("name", &self.rest.caller.name())
-            .field("host", &self.rest.caller.host())
-            .finish_non_exhaustive()
+    fn address(&self, id: &str) -> Option<String> {
+        let form = format!("{}.do", self.config.table);
+        let mut url = below(&self.rest.base, &[&form])?;
+        url.query_pairs_mut().append_pair("sys_id", id);
+        Some(url.into())
     }
 }

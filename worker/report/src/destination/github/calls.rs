@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::http::Answer;
 use super::super::rest::{Call, Rest, Vendor, list, reset, text};
+use super::super::tracker::Told;
 use super::body;
 use super::config::split;
 
@@ -146,19 +147,6 @@ fn parts(repo: &str) -> Result<(&str, &str), DeliveryError> {
     })
 }
 
-/// What an issue tells already.
-pub(super) struct Told {
-    texts: Vec<String>,
-    /// Whether it is open.
-    pub(super) is_open: bool,
-}
-
-impl Told {
-    pub(super) fn has(&self, key: &str) -> bool {
-        self.texts.iter().any(|text| body::keeps(text, key))
-    }
-}
-
 /// One issue.
 pub(super) struct Issue<'a> {
     rest: &'a Rest,
@@ -185,17 +173,18 @@ impl<'a> Issue<'a> {
     /// Reads it and its comments.
     pub(super) async fn told(&self) -> Result<Told, DeliveryError> {
         let issue = self.rest.call(Call::get(&self.path, &[])).await?;
-        let body = |of: &Value| text(of, "/body").map(str::to_owned);
+        let said = |of: &Value| text(of, "/body").map(str::to_owned);
         let mut told = Told {
-            texts: body(&issue).into_iter().collect(),
-            is_open: text(&issue, "/state") == Some("open"),
+            texts: said(&issue).into_iter().collect(),
+            keeps: body::keeps,
+            is_done: text(&issue, "/state") != Some("open"),
         };
         for page in 1..=MOST_PAGES {
             let (page, most) = (page.to_string(), COMMENTS.to_string());
             let query = [("per_page", most.as_str()), ("page", &page)];
             let found = self.rest.call(Call::get(&self.comments(), &query)).await?;
             let comments = list(&found, "");
-            told.texts.extend(comments.iter().filter_map(body));
+            told.texts.extend(comments.iter().filter_map(said));
             if comments.len() < COMMENTS {
                 break;
             }
@@ -204,10 +193,9 @@ impl<'a> Issue<'a> {
     }
 
     /// Adds a comment.
-    pub(super) async fn add_comment(&self, comment: &str) -> Result<(), DeliveryError> {
-        let body = json!({ "body": comment });
+    pub(super) async fn add_comment(&self, comment: &Value) -> Result<(), DeliveryError> {
         let path = self.comments();
-        self.rest.call(Call::add(&path, &body)).await.map(|_| ())
+        self.rest.call(Call::add(&path, comment)).await.map(|_| ())
     }
 
     /// Closes it, for this reason.

@@ -79,3 +79,16 @@ pub(super) fn split(repo: &str) -> Option<(&str, &str)> {
     let (owner, name) = repo.split_once('/')?;
     (is_part(owner) && is_part(name) && name != ".").then_some((owner, name))
 }
+
+/// Where people see what this interface tells: `api.github.com` is github.com, and an Enterprise Server has its own
+/// below `/api/v3`. Of another address nobody knows.
+pub(super) fn pages(api: &Url) -> Option<Url> {
+    let mut pages = api.clone();
+    pages.set_path("");
+    if api.host_str() == Some("api.github.com") {
+        pages.set_host(Some("github.com")).ok()?;
+        return Some(pages);
+    }
+    let is_server = api.path().trim_end_matches('/') == "/api/v3";
+    is_server.then_some(pages)
+}

@@ -6,6 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::super::rest::{Call, Rest, Vendor, list, text};
+use super::super::tracker::Told;
 use super::page::{PROPERTY, verdict_label};
 
 /// Comments of a page.
@@ -99,19 +100,6 @@ pub(super) async fn create(rest: &Rest, issue: &Value) -> Result<String, Deliver
     })
 }
 
-/// What an issue tells already.
-pub(super) struct Told {
-    texts: Vec<String>,
-    /// Whether it is done.
-    pub(super) is_done: bool,
-}
-
-impl Told {
-    pub(super) fn has(&self, key: &str) -> bool {
-        self.texts.iter().any(|text| text == key)
-    }
-}
-
 /// Reads an issue and its comments. Neither lags behind as the search does.
 pub(super) async fn told(rest: &Rest, key: &str) -> Result<Told, DeliveryError> {
     let path = ["rest", "api", "3", "issue", key];
@@ -121,6 +109,7 @@ pub(super) async fn told(rest: &Rest, key: &str) -> Result<Told, DeliveryError> 
     let property = text(&issue, &format!("/properties/{PROPERTY}/told"));
     let mut told = Told {
         texts: property.map(str::to_owned).into_iter().collect(),
+        keeps: |text, key| text == key,
         is_done: category == Some("done"),
     };
     let path = ["rest", "api", "3", "issue", key, "comment"];
@@ -157,11 +146,10 @@ fn collect(document: Option<&Value>, texts: &mut Vec<String>) {
 pub(super) async fn add_comment(
     rest: &Rest,
     key: &str,
-    document: &Value,
+    comment: &Value,
 ) -> Result<(), DeliveryError> {
     let path = ["rest", "api", "3", "issue", key, "comment"];
-    let body = json!({ "body": document });
-    rest.call(Call::add(&path, &body)).await.map(|_| ())
+    rest.call(Call::add(&path, comment)).await.map(|_| ())
 }
 
 /// Makes the verdict the only one among the labels.

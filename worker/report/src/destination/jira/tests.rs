@@ -3,7 +3,7 @@
 mod looks;
 mod with_adf_schema;
 
-use nightshift_pipeline::{ActKind, DeliveryError};
+use nightshift_pipeline::{ActKind, DeliveryError, Destination as _};
 use serde_json::json;
 
 use super::super::fake::{Fake, Fault};

@@ -3,10 +3,11 @@
 use chrono::{DateTime, Utc};
 use nightshift_pipeline::DeliveryError;
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::super::http::{Answer, Repeat};
 use super::super::rest::{Call, Rest, Vendor, list, reset, text};
+use super::super::tracker::Told;
 
 /// ServiceNow's ways.
 pub(super) static SERVICENOW: Vendor = Vendor {
@@ -98,62 +99,42 @@ pub(super) async fn create(
     })
 }
 
-/// What a record tells already.
-pub(super) struct Told {
-    text: String,
-    /// Its state, as the number behind the name.
-    pub(super) state: String,
-}
-
-impl Told {
-    pub(super) fn has(&self, key: &str) -> bool {
-        self.text.lines().any(|line| line.trim() == key)
-    }
-}
-
-/// Reads a record and its notes, which come as one text.
-pub(super) async fn told(rest: &Rest, table: &str, id: &str) -> Result<Told, DeliveryError> {
+/// Reads a record and its notes, which come as one text. It is done in this state.
+pub(super) async fn told(
+    rest: &Rest,
+    table: &str,
+    id: &str,
+    resolved: Option<&str>,
+) -> Result<Told, DeliveryError> {
     let query = [
         ("sysparm_display_value", "all"),
         ("sysparm_fields", "work_notes,correlation_display,state"),
     ];
     let path = ["api", "now", "table", table, id];
     let found = rest.call(Call::get(&path, &query)).await?;
-    let field = |at: &str| text(&found, at).unwrap_or_default();
+    let texts = [
+        "/result/correlation_display/value",
+        "/result/work_notes/display_value",
+    ];
+    let texts = texts.map(|at| text(&found, at).unwrap_or_default().to_owned());
     Ok(Told {
-        text: format!(
-            "{}\n{}",
-            field("/result/correlation_display/value"),
-            field("/result/work_notes/display_value")
-        ),
-        state: field("/result/state/value").to_owned(),
+        texts: texts.into(),
+        keeps: |text, key| text.lines().any(|line| line.trim() == key),
+        is_done: resolved.is_some() && text(&found, "/result/state/value") == resolved,
     })
 }
 
-/// Adds a work note.
-pub(super) async fn add_note(
-    rest: &Rest,
-    table: &str,
-    id: &str,
-    note: &str,
-) -> Result<(), DeliveryError> {
-    let path = ["api", "now", "table", table, id];
-    let body = json!({ "work_notes": note });
-    let call = Call {
-        repeat: Repeat::Doubles,
-        ..Call::set(Method::PATCH, &path, &body)
-    };
-    rest.call(call).await.map(|_| ())
-}
-
-/// Sets fields.
+/// Sets fields. A note is added by that, and doubles.
 pub(super) async fn set(
     rest: &Rest,
     table: &str,
     id: &str,
-    fields: &Value,
+    (fields, repeat): (&Value, Repeat),
 ) -> Result<(), DeliveryError> {
     let path = ["api", "now", "table", table, id];
-    let call = Call::set(Method::PATCH, &path, fields);
+    let call = Call {
+        repeat,
+        ..Call::set(Method::PATCH, &path, fields)
+    };
     rest.call(call).await.map(|_| ())
 }

@@ -2,7 +2,7 @@
 
 mod looks;
 
-use nightshift_pipeline::{ActKind, DeliveryError};
+use nightshift_pipeline::{ActKind, DeliveryError, Destination as _};
 
 use super::super::fake::{Fake, Fault};
 use super::super::inert::{has_no_secret, links};

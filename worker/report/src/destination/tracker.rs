@@ -1,0 +1,267 @@
+//! Trackers: a case has one ticket, which is looked up before it is made, told each thing once, and done when people are.
+//!
+//! That is the same wherever tickets are kept, and stands here; how a vendor is asked for it, and what its tickets look
+//! like, is in the vendor's own folder.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use nightshift_engine::Verdict;
+use nightshift_pipeline::{DeliveryError, Desk, Report, Sent, Showing};
+use serde_json::{Value, json};
+use url::Url;
+
+use super::{mark, ticket};
+use crate::Language;
+use crate::line::Line;
+
+/// What a ticket tells already.
+pub(super) struct Told {
+    /// What it says, and whether such a text keeps a key.
+    pub(super) texts: Vec<String>,
+    pub(super) keeps: fn(text: &str, key: &str) -> bool,
+    pub(super) is_done: bool,
+}
+
+impl Told {
+    fn has(&self, key: &str) -> bool {
+        self.texts.iter().any(|text| (self.keeps)(text, key))
+    }
+}
+
+/// Where tickets are kept.
+#[async_trait]
+pub(super) trait Tracker: Send + Sync {
+    /// What it calls a ticket, within a sentence.
+    const TICKET: &'static str;
+    /// How long until it is believed that a ticket is not there, after a try whose end nobody heard.
+    const SETTLE: Duration;
+    /// In which language its tickets are.
+    fn language(&self) -> Language;
+
+    /// What the ticket of a case is made of.
+    fn ticket(&self, showing: &Showing) -> Result<Value, DeliveryError>;
+
+    /// What is added to a ticket for one more report.
+    fn addition(&self, showing: &Showing) -> Result<Value, DeliveryError>;
+
+    /// What is added to a ticket when people are done, with the key of that.
+    fn ending(&self, end: &Line, key: &str) -> Value;
+
+    /// The ticket of a case, if there is one.
+    async fn look(&self, report: &Report) -> Result<Option<String>, DeliveryError>;
+
+    /// Makes the ticket of a case.
+    async fn open(&self, report: &Report, ticket: &Value) -> Result<String, DeliveryError>;
+
+    /// Reads a ticket.
+    async fn told(&self, id: &str) -> Result<Told, DeliveryError>;
+
+    /// Adds something to a ticket.
+    async fn add(&self, id: &str, addition: &Value) -> Result<(), DeliveryError>;
+
+    /// Marks a ticket with the verdict; twice is as once.
+    async fn mark(&self, id: &str, verdict: Verdict) -> Result<(), DeliveryError> {
+        let _ = (id, verdict);
+        Ok(())
+    }
+
+    /// Closes a ticket that is not done, where that is wanted.
+    async fn close(&self, id: &str, desk: &Desk, end: &Line) -> Result<(), DeliveryError>;
+
+    /// Where people see a ticket.
+    fn address(&self, id: &str) -> Option<String>;
+}
+
+/// What would be sent.
+pub(super) fn preview(to: &impl Tracker, showing: &Showing) -> Value {
+    let sent = match showing.remote_id {
+        None => to.ticket(showing),
+        Some(_) => to.addition(showing),
+    };
+    sent.unwrap_or_else(|error| json!({ "error": error.to_string() }))
+}
+
+/// The ticket of a case after a try whose end nobody heard.
+pub(super) async fn find<T: Tracker>(
+    to: &T,
+    showing: &Showing,
+    begun_ago: Duration,
+) -> Result<Option<String>, DeliveryError> {
+    let found = to.look(&showing.report).await?;
+    if found.is_none() {
+        ticket::not_yet(T::TICKET, begun_ago, T::SETTLE)?;
+    }
+    Ok(found)
+}
+
+/// Makes the ticket of a case, or tells the one that is there.
+pub(super) async fn deliver<T: Tracker>(to: &T, showing: &Showing) -> Result<Sent, DeliveryError> {
+    let found = match &showing.remote_id {
+        Some(id) => Some(id.clone()),
+        None => to.look(&showing.report).await?,
+    };
+    let id = match found {
+        Some(id) => {
+            tell(to, &id, showing).await?;
+            id
+        }
+        None => to.open(&showing.report, &to.ticket(showing)?).await?,
+    };
+    Ok(Sent {
+        remote_id: Some(id),
+    })
+}
+
+/// Tells a ticket what is new, and each thing once.
+async fn tell<T: Tracker>(to: &T, id: &str, showing: &Showing) -> Result<(), DeliveryError> {
+    let report = &showing.report;
+    let told = to.told(id).await?;
+    if !showing.minor {
+        if !told.has(&mark::told(report)?) {
+            to.add(id, &to.addition(showing)?).await?;
+        }
+        to.mark(id, report.verdict).await?;
+    }
+    if showing.desk.is_settled() {
+        let end = ticket::settled(&showing.desk, to.language());
+        let key = mark::closed(report)?;
+        if !told.has(&key) {
+            to.add(id, &to.ending(&end, &key)).await?;
+        }
+        if !told.is_done {
+            to.close(id, &showing.desk, &end).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The address of these parts below another. They are escaped: what a vendor calls a ticket leads nowhere else.
+pub(super) fn below(base: &Url, parts: &[&str]) -> Option<Url> {
+    let mut url = base.clone();
+    url.path_segments_mut().ok()?.pop_if_empty().extend(parts);
+    Some(url)
+}
+
+/// A tracker with a `config` and a `rest` as a destination; the field of the configuration that says where within the
+/// vendor its tickets are.
+macro_rules! destination {
+    ($tracker:ident, $place:ident) => {
+        impl $tracker {
+            /// What would be sent: the ticket, or what is added to it where there is one.
+            #[must_use]
+            pub fn preview(&self, showing: &Showing) -> Value {
+                $crate::destination::tracker::preview(self, showing)
+            }
+        }
+
+        #[async_trait]
+        impl nightshift_pipeline::Destination for $tracker {
+            fn name(&self) -> &str {
+                self.rest.caller.name()
+            }
+
+            fn wants(&self, showing: &Showing) -> bool {
+                self.config.policy.wants(showing)
+            }
+
+            fn pace(&self) -> Duration {
+                PACE
+            }
+
+            fn preview(&self, showing: &Showing) -> Option<Value> {
+                Some(Self::preview(self, showing))
+            }
+
+            fn link(&self, remote_id: &str) -> Option<String> {
+                self.address(remote_id)
+            }
+
+            async fn find(
+                &self,
+                showing: &Showing,
+                begun_ago: Duration,
+            ) -> Result<Option<String>, DeliveryError> {
+                $crate::destination::tracker::find(self, showing, begun_ago).await
+            }
+
+            async fn deliver(
+                &self,
+                showing: &Showing,
+            ) -> Result<nightshift_pipeline::Sent, DeliveryError> {
+                $crate::destination::tracker::deliver(self, showing).await
+            }
+        }
+
+        impl std::fmt::Debug for $tracker {
+            fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                out.debug_struct(stringify!($tracker))
+                    .field("name", &self.rest.caller.name())
+                    .field("host", &self.rest.caller.host())
+                    .field(stringify!($place), &self.config.$place)
+                    .finish_non_exhaustive()
+            }
+        }
+    };
+}
+pub(super) use destination;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use nightshift_pipeline::Destination;
+
+    use super::super::trial::{Standing, secret};
+    use crate::{
+        GitHubConfig, GitHubDestination, JiraConfig, JiraDestination, ServiceNowConfig,
+        ServiceNowDestination,
+    };
+
+    fn jira(url: &str) -> JiraDestination {
+        let config = JiraConfig {
+            url: url.into(),
+            project: "SEC".into(),
+            ..JiraConfig::default()
+        };
+        JiraDestination::new(config, secret("hush"), Arc::new(Standing)).unwrap()
+    }
+
+    fn github(url: &str) -> GitHubDestination {
+        let config = GitHubConfig {
+            url: url.into(),
+            repo: "acme/soc".into(),
+            ..GitHubConfig::default()
+        };
+        GitHubDestination::new(config, secret("hush"), Arc::new(Standing)).unwrap()
+    }
+
+    #[test]
+    fn a_ticket_has_an_address_that_its_name_leads_nowhere_else() {
+        let config = ServiceNowConfig {
+            url: "https://acme.service-now.com".into(),
+            ..ServiceNowConfig::default()
+        };
+        let servicenow =
+            ServiceNowDestination::new(config, secret("hush"), Arc::new(Standing)).unwrap();
+        let links = [
+            jira("https://acme.atlassian.net").link("SEC-7"),
+            jira("https://acme.atlassian.net/").link("../admin?x=1#y"),
+            jira("https://api.atlassian.com/ex/jira/1234").link("SEC-7"),
+            servicenow.link("ab12&x=1"),
+            github("https://api.github.com").link("7"),
+            github("https://git.example.com/api/v3").link("7"),
+            github("https://git.example.com/other").link("7"),
+        ];
+        let links = links.map(|link| link.unwrap_or_else(|| "none".to_owned()));
+        insta::assert_snapshot!(links.join("\n"), @"
+        https://acme.atlassian.net/browse/SEC-7
+        https://acme.atlassian.net/browse/..%2Fadmin%3Fx=1%23y
+        none
+        https://acme.service-now.com/incident.do?sys_id=ab12%26x%3D1
+        https://github.com/acme/soc/issues/7
+        https://git.example.com/acme/soc/issues/7
+        none
+        ");
+    }
+}
