@@ -34,6 +34,7 @@ use crate::config::{Config, Loaded, Profile as ProfileConfig, secret_at};
 use crate::exit::Exit;
 use crate::metrics::Metrics;
 use destinations::Building;
+pub(crate) use destinations::link;
 pub(crate) use worker::{Loop, Sources};
 
 use impatient::Impatient;

@@ -201,6 +201,8 @@ pub struct CaseFilter {
     pub verdict: Option<Verdict>,
     /// Only what stands so with people.
     pub desk: Option<DeskStatus>,
+    /// Only those whose verdict a person disputes: the last one who judged it has another.
+    pub disagreed: bool,
     /// Only this severity or above, as sent.
     pub severity_at_least: Option<Severity>,
     /// Only this feed.
@@ -297,6 +299,8 @@ pub struct DeliveryRow {
     pub given_up: bool,
     /// Nobody knows how the last try ended.
     pub in_doubt: bool,
+    /// What the destination calls it, once it shows it: the key of a ticket, the place of a message.
+    pub remote_id: Option<String>,
 }
 
 /// A message that could not be read.

@@ -25,5 +25,5 @@ mod testing;
 pub use config::{TrustedProxy, WebConfig, WebError};
 pub use health::{MetricsText, Readiness, SourceReady, StoreReady};
 pub use server::{Bound, Server, ServerOptions};
-pub use site::Parts;
+pub use site::{DeliveryLinks, Parts};
 pub use slack::{Slack, SlackAnswers, SlackDesk, SlackSecret};

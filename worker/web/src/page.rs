@@ -90,7 +90,7 @@ pub(crate) async fn case(
             },
         ),
         Ok(view) => {
-            let page = case::CasePage::new(&view, site.parts.clock.now());
+            let page = case::CasePage::new(&view, &site.parts.links, site.parts.clock.now());
             site.page(StatusCode::OK, "case.html", page)
         }
         Err(StoreError::NoSuchCase(_)) => site.page(

@@ -13,6 +13,8 @@ use url::form_urlencoded::Serializer;
 const LONGEST: usize = 200;
 /// Rows of a page.
 pub(crate) const PAGE: usize = 50;
+/// The only value of a filter that is there or not.
+const YES: &str = "yes";
 /// Most rows of one answer in JSON.
 const MOST: usize = 500;
 
@@ -25,6 +27,7 @@ pub(crate) struct ListQuery {
     pub(crate) severity: String,
     pub(crate) feed: String,
     pub(crate) desk: String,
+    pub(crate) disagreed: String,
     pub(crate) account: String,
     pub(crate) q: String,
     pub(crate) after: String,
@@ -63,6 +66,13 @@ impl ListQuery {
             desk: word("desk", &self.desk, DeskStatus::parse, || {
                 DeskStatus::ALL.map(DeskStatus::as_str).join(", ")
             })?,
+            disagreed: word(
+                "disagreed",
+                &self.disagreed,
+                |word| (word == YES).then_some(()),
+                || YES.to_owned(),
+            )?
+            .is_some(),
             account: text(&self.account),
             text: text(&self.q),
             after: text(&self.after).map(CaseId),
@@ -97,7 +107,7 @@ impl ListQuery {
         query.finish()
     }
 
-    fn named(&self) -> [(&'static str, &str); 8] {
+    fn named(&self) -> [(&'static str, &str); 9] {
         [
             ("status", &self.status),
             ("verdict", &self.verdict),
@@ -105,6 +115,7 @@ impl ListQuery {
             ("feed", &self.feed),
             ("account", &self.account),
             ("desk", &self.desk),
+            ("disagreed", &self.disagreed),
             ("q", &self.q),
             ("after", &self.after),
         ]
@@ -161,6 +172,12 @@ mod tests {
                 .is_err()
         );
         assert!(query(|query| query.q = "x".repeat(201)).filter().is_err());
+        let disputed = query(|query| query.disagreed = " yes".into());
+        assert!(disputed.filter().unwrap().disagreed && disputed.is_narrow());
+        let told = query(|query| query.disagreed = "no".into())
+            .filter()
+            .unwrap_err();
+        assert_eq!(told, "there is no disagreed \"no\"; there are yes");
         assert_eq!(query(|query| query.limit = Some(9_999)).rows(), MOST);
     }
 

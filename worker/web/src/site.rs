@@ -8,6 +8,9 @@ use nightshift_pipeline::{Cases, Places, Sender};
 use crate::health::{MetricsText, Readiness};
 use crate::page::Templates;
 
+/// Where people see what a destination of this name calls so, as the destination itself says; none where nobody can know.
+pub type DeliveryLinks = Arc<dyn Fn(&str, &str) -> Option<String> + Send + Sync>;
+
 /// What a server is made of.
 #[derive(Clone)]
 pub struct Parts {
@@ -15,6 +18,8 @@ pub struct Parts {
     pub cases: Arc<dyn Cases>,
     /// Where accepted alerts ended.
     pub places: Arc<dyn Places>,
+    /// Where people see what was delivered.
+    pub links: DeliveryLinks,
     /// For ages.
     pub clock: Arc<dyn Clock>,
     /// What earlier revisions, whose reports are made again from their journals, say of the program.

@@ -14,6 +14,7 @@ pub(crate) enum Cases {
     /// The newest cases
     #[command(after_help = "Examples:\n  \
         nightshift cases list --verdict true_positive\n  \
+        nightshift cases list --disagreed\n  \
         nightshift cases list --status queued --json")]
     List(CasesList),
     /// The report of a case, its trace and where it went
@@ -87,6 +88,9 @@ pub(crate) struct CasesList {
     /// Only this verdict
     #[arg(long, value_parser = verdict, value_name = "VERDICT")]
     pub(crate) verdict: Option<Verdict>,
+    /// Only those whose verdict a person disputes
+    #[arg(long)]
+    pub(crate) disagreed: bool,
     /// Only this severity and above, as sent
     #[arg(long, value_name = "SEVERITY")]
     pub(crate) severity: Option<Severity>,

@@ -21,7 +21,7 @@ use crate::args::{Cases, CasesList, CasesShow};
 use crate::exit::Exit;
 use crate::output::{plain, print, print_json, say, table_width};
 use crate::progress::plan_lines;
-use crate::wiring::App;
+use crate::wiring::{App, link};
 
 pub(super) async fn run(app: &App, command: &Cases) -> Result<(), Exit> {
     match command {
@@ -45,6 +45,7 @@ async fn list(app: &App, options: &CasesList) -> Result<(), Exit> {
     let filter = CaseFilter {
         status: options.status,
         verdict: options.verdict,
+        disagreed: options.disagreed,
         severity_at_least: options.severity,
         feed: options.feed.clone(),
         limit: options.limit,
@@ -178,7 +179,7 @@ async fn show(app: &App, options: &CasesShow) -> Result<(), Exit> {
         Some(report) => nightshift_report::text(report, &text_options(app)),
         None => unfinished(&view),
     };
-    text.push_str(&trace(&view));
+    text.push_str(&trace(app, &view));
     print(&text)
 }
 
@@ -208,7 +209,7 @@ fn unfinished(view: &CaseView) -> String {
 }
 
 /// What came again, and where the report went.
-fn trace(view: &CaseView) -> String {
+fn trace(app: &App, view: &CaseView) -> String {
     let mut lines = Vec::new();
     for sighting in &view.sightings {
         let note = match sighting.note.as_deref() {
@@ -248,7 +249,7 @@ fn trace(view: &CaseView) -> String {
         .iter()
         .filter(|act| !matches!(act.kind, ActKind::Agreed | ActKind::Disagreed { .. }));
     lines.extend(others.map(desk::line));
-    lines.extend(view.deliveries.iter().map(delivered));
+    lines.extend(view.deliveries.iter().map(|one| delivered(app, one)));
     lines.push(format!(
         "journal: {} events of revision {}",
         view.events.len(),
@@ -264,7 +265,7 @@ fn trace(view: &CaseView) -> String {
 }
 
 /// Where a report is shown, or why it is not.
-fn delivered(delivery: &DeliveryRow) -> String {
+fn delivered(app: &App, delivery: &DeliveryRow) -> String {
     let how = match &delivery.error {
         _ if delivery.sent >= delivery.wanted => "shown".to_owned(),
         Some(error) => format!(
@@ -275,5 +276,10 @@ fn delivered(delivery: &DeliveryRow) -> String {
         None if delivery.sent > 0 => "shown; what is new since is not yet".to_owned(),
         None => "not shown yet".to_owned(),
     };
-    format!("destination {}: {how}", delivery.destination)
+    let there = delivery.remote_id.as_ref().map_or_else(String::new, |id| {
+        let link = link(&app.destinations, &delivery.destination, id);
+        let link = link.map_or_else(String::new, |link| format!(" {link}"));
+        format!(", there {}{link}", plain(id, 100))
+    });
+    format!("destination {}: {how}{there}", delivery.destination)
 }

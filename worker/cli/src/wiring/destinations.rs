@@ -14,6 +14,16 @@ use nightshift_report::{
 
 use crate::config::{Destination as DestinationConfig, FileFormat, Slack, Webhook, secret_at};
 
+/// Where people see what the destination of this name calls so.
+pub(crate) fn link(
+    destinations: &[Arc<dyn Destination>],
+    name: &str,
+    remote_id: &str,
+) -> Option<String> {
+    let destination = destinations.iter().find(|one| one.name() == name)?;
+    destination.link(remote_id)
+}
+
 /// What all of them are built with.
 pub(crate) struct Building<'a> {
     /// The folder of the configuration.

@@ -6,6 +6,7 @@ use nightshift_models::KeyRef;
 use nightshift_pipeline::Cases;
 use nightshift_web::{Parts, Server, ServerOptions, StoreReady};
 
+use super::destinations::link;
 use super::{App, sender};
 use crate::config::secret_at;
 use crate::exit::Exit;
@@ -27,9 +28,11 @@ impl App {
     pub(super) fn parts(&self) -> Parts {
         let cases: Arc<dyn Cases> = self.store.clone();
         let metrics = Arc::clone(&self.metrics);
+        let destinations = self.destinations.clone();
         Parts {
             cases: Arc::clone(&cases),
             places: self.store.clone(),
+            links: Arc::new(move |destination, id| link(&destinations, destination, id)),
             clock: Arc::clone(&self.clock),
             sender: sender(),
             readiness: vec![Arc::new(StoreReady(cases))],

@@ -79,6 +79,7 @@ async fn what_people_did_stands_beside_the_case_and_is_shown(fixture: Fixture) {
         (DeskStatus::Closed, Some("bo"))
     );
     assert_eq!(view.desk.acts.len(), 3);
+    assert_eq!(view.deliveries[0].remote_id.as_deref(), Some("C1/1.0"));
     let open = CaseFilter {
         desk: Some(DeskStatus::Open),
         limit: 10,
@@ -108,6 +109,7 @@ async fn a_verdict_of_a_person_is_an_act_and_is_exported(fixture: Fixture) {
     let desk = store.view(&id.0).await.unwrap().desk;
     assert_eq!(desk.verdict, false_positive);
     assert!(desk.is_settled());
+    assert_eq!(disputed(store).await, std::slice::from_ref(&id));
     let kinds: Vec<_> = desk.acts.into_iter().map(|act| act.kind).collect();
     let disagreed = ActKind::Disagreed {
         verdict: Verdict::FalsePositive,
@@ -122,6 +124,22 @@ async fn a_verdict_of_a_person_is_an_act_and_is_exported(fixture: Fixture) {
     );
     let rest = store.verdicts_after(all[0].id, 10).await.unwrap();
     assert_eq!(rest, all[1..]);
+    store.add_verdict(&id.0, says(None, 4)).await.unwrap();
+    assert!(disputed(store).await.is_empty(), "they think otherwise now");
+    let same = Some(Verdict::TruePositive);
+    store.add_verdict(&id.0, says(same, 5)).await.unwrap();
+    assert!(disputed(store).await.is_empty(), "it is the case's own");
+}
+
+/// The cases whose verdict is disputed.
+async fn disputed(store: &Arc<dyn Store>) -> Vec<CaseId> {
+    let filter = CaseFilter {
+        disagreed: true,
+        limit: 10,
+        ..CaseFilter::default()
+    };
+    let rows = store.list(&filter).await.unwrap();
+    rows.into_iter().map(|row| row.id).collect()
 }
 
 async fn f26_counts_are_an_edit_of_what_is_shown_a_minute_later(fixture: Fixture) {

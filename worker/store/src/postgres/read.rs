@@ -30,8 +30,13 @@ const REPORT: &str =
 const SIGHTINGS: &str = "SELECT received_at, source, count, note FROM sightings WHERE case_id = $1 ORDER BY id DESC LIMIT $2";
 const MEMBERS: &str = "SELECT received_at, source, key, severity::text, title FROM arrivals \
      WHERE case_id = $1 AND outcome = 'member' ORDER BY id DESC LIMIT $2";
-const DELIVERIES: &str = "SELECT destination, wanted, sent, attempts, error, given_up, begun_at IS NOT NULL FROM deliveries \
+const DELIVERIES: &str = "SELECT destination, wanted, sent, attempts, error, given_up, begun_at IS NOT NULL, remote_id FROM deliveries \
      WHERE case_id = $1 ORDER BY destination";
+
+/// The last verdict that a person gave, where it is another than the case's.
+const DISPUTED: &str = "SELECT FROM acts AS theirs WHERE theirs.case_id = cases.id AND theirs.act = 'disagreed' \
+     AND theirs.about IS DISTINCT FROM cases.verdict AND NOT EXISTS (SELECT FROM acts AS later \
+         WHERE later.case_id = theirs.case_id AND later.id > theirs.id AND later.act IN ('agreed', 'disagreed'))";
 
 /// Cases that fit the filter, the newest first. Letters are folded as those of SQLite are, those of ASCII alone.
 pub(super) async fn list(session: &Session, filter: &CaseFilter) -> Result<Vec<CaseRow>, Failure> {
@@ -40,6 +45,7 @@ pub(super) async fn list(session: &Session, filter: &CaseFilter) -> Result<Vec<C
          WHERE ($1::text IS NULL OR status = $1) AND ($2::text IS NULL OR verdict = $2) \
          AND ($3::text IS NULL OR severity >= $3::text::severity) AND ($4::text IS NULL OR feed = $4) \
          AND ($6::text IS NULL OR account = $6) AND ($9::text IS NULL OR desk = $9) \
+         AND (NOT $10::boolean OR EXISTS ({DISPUTED})) \
          AND ($7::text IS NULL OR strpos(lower(concat_ws(E'\\n', title, type, key, id) COLLATE \"C\"), lower($7 COLLATE \"C\")) > 0) \
          AND ($8::text IS NULL OR opened_at <= (SELECT opened_at FROM cases WHERE id = $8)) \
          AND ($8::text IS NULL OR opened_at < (SELECT opened_at FROM cases WHERE id = $8) OR id > $8) \
@@ -59,6 +65,7 @@ pub(super) async fn list(session: &Session, filter: &CaseFilter) -> Result<Vec<C
                 &letters(&filter.text),
                 &filter.after.as_ref().map(|id| text(&id.0).into_owned()),
                 &filter.desk.map(|desk| desk.as_str()),
+                &filter.disagreed,
             ],
         )
         .await?;
@@ -196,6 +203,7 @@ async fn deliveries(session: &Session, id: &str) -> Result<Vec<DeliveryRow>, Fai
                 error: row.try_get(4)?,
                 given_up: row.try_get(5)?,
                 in_doubt: row.try_get(6)?,
+                remote_id: row.try_get(7)?,
             })
         })
         .collect()

@@ -29,8 +29,13 @@ const REPORT: &str =
 const SIGHTINGS: &str = "SELECT received_at, source, count, note FROM sightings WHERE case_id = ?1 ORDER BY id DESC LIMIT ?2";
 const MEMBERS: &str = "SELECT received_at, source, key, severity, title FROM arrivals \
      WHERE case_id = ?1 AND outcome = 'member' ORDER BY id DESC LIMIT ?2";
-const DELIVERIES: &str = "SELECT destination, wanted, sent, attempts, error, given_up, begun_at IS NOT NULL FROM deliveries \
+const DELIVERIES: &str = "SELECT destination, wanted, sent, attempts, error, given_up, begun_at IS NOT NULL, remote_id FROM deliveries \
      WHERE case_id = ?1 ORDER BY destination";
+
+/// The last verdict that a person gave, where it is another than the case's.
+const DISPUTED: &str = "SELECT 1 FROM acts AS theirs WHERE theirs.case_id = cases.id AND theirs.act = 'disagreed' \
+     AND theirs.about IS NOT cases.verdict AND NOT EXISTS (SELECT 1 FROM acts AS later \
+         WHERE later.case_id = theirs.case_id AND later.id > theirs.id AND later.act IN ('agreed', 'disagreed'))";
 
 /// Cases that fit the filter, the newest first.
 pub(super) fn list(connection: &Connection, filter: &CaseFilter) -> Result<Vec<CaseRow>, Failure> {
@@ -38,7 +43,7 @@ pub(super) fn list(connection: &Connection, filter: &CaseFilter) -> Result<Vec<C
         "SELECT {CASE_COLUMNS} FROM cases \
          WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR verdict = ?2) \
          AND (?3 IS NULL OR severity >= ?3) AND (?4 IS NULL OR feed = ?4) AND (?6 IS NULL OR account = ?6) \
-         AND (?9 IS NULL OR desk = ?9) \
+         AND (?9 IS NULL OR desk = ?9) AND (NOT ?10 OR EXISTS ({DISPUTED})) \
          AND (?7 IS NULL OR instr(lower(title || char(10) || type || char(10) || key || char(10) || id), lower(?7))) \
          AND (?8 IS NULL OR opened_at < (SELECT opened_at FROM cases WHERE id = ?8) \
              OR (opened_at = (SELECT opened_at FROM cases WHERE id = ?8) AND id > ?8)) \
@@ -56,6 +61,7 @@ pub(super) fn list(connection: &Connection, filter: &CaseFilter) -> Result<Vec<C
             filter.text,
             filter.after.as_ref().map(|id| id.0.as_str()),
             filter.desk.map(|desk| desk.as_str()),
+            filter.disagreed,
         ],
         case,
     )?;
@@ -214,6 +220,7 @@ fn deliveries(connection: &Connection, id: &str) -> Result<Vec<DeliveryRow>, Fai
             error: row.get(4)?,
             given_up: row.get(5)?,
             in_doubt: row.get(6)?,
+            remote_id: row.get(7)?,
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)

@@ -12,6 +12,7 @@ use nightshift_engine::{EvidenceId, fold};
 use nightshift_pipeline::CaseView;
 use serde::Serialize;
 
+use crate::DeliveryLinks;
 use crate::page::list::{Outcome, outcome, status_word};
 use crate::shown::{Moment, Shown};
 use people::People;
@@ -39,7 +40,7 @@ pub(super) struct CasePage {
 }
 
 impl CasePage {
-    pub(super) fn new(view: &CaseView, now: DateTime<Utc>) -> Self {
+    pub(super) fn new(view: &CaseView, links: &DeliveryLinks, now: DateTime<Utc>) -> Self {
         let row = &view.row;
         let is_open = !row.status.is_over() || view.report.is_none();
         let place = [row.account.as_ref(), view.alert.region.as_ref()];
@@ -63,7 +64,7 @@ impl CasePage {
                 .as_ref()
                 .map(|report| ReportView::new(report, now)),
             people: People::new(view, now),
-            trace: Trace::new(view, now),
+            trace: Trace::new(view, links, now),
         }
     }
 }

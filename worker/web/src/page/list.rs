@@ -24,6 +24,8 @@ pub(super) struct ListPage {
     verdicts: Vec<Choice>,
     severities: Vec<Choice>,
     desks: Vec<Choice>,
+    /// Only what people dispute.
+    disagreed: bool,
     feed: String,
     account: String,
     q: String,
@@ -113,6 +115,7 @@ impl ListPage {
             desks: DeskStatus::ALL
                 .map(|one| choice(one.as_str(), desk_word(one), &query.desk))
                 .into(),
+            disagreed: !query.disagreed.trim().is_empty(),
             feed: query.feed.trim().to_owned(),
             account: query.account.trim().to_owned(),
             q: query.q.trim().to_owned(),

@@ -289,4 +289,16 @@ async fn deliveries_say_what_became_of_them() {
     has(&page, &["not shown yet"]);
     let page = shown(|row| row.sent = 2).await;
     has(&page, &["shown, version 2"]);
+    let page = shown(|row| row.remote_id = Some("C1/1.0".into())).await;
+    has(
+        &page,
+        &["version 1 stands there</strong>, there C1&#x2f;1.0</li>"],
+    );
+    let page = shown(|row| {
+        row.destination = "tickets".into();
+        row.remote_id = Some("SEC-7".into());
+    })
+    .await;
+    let link = "<a href=\"https:&#x2f;&#x2f;tickets.example.com&#x2f;browse&#x2f;SEC-7\" rel=\"noreferrer\">SEC-7</a>";
+    has(&page, &[link]);
 }

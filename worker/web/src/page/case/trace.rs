@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use nightshift_pipeline::{CaseView, DeliveryRow};
 use serde::Serialize;
 
+use crate::DeliveryLinks;
 use crate::shown::{Moment, Shown};
 
 /// Most revisions that are linked.
@@ -42,6 +43,9 @@ struct Delivery {
     destination: Shown,
     words: Shown,
     failed: bool,
+    /// What it is called there, and where that is seen.
+    remote: Option<Shown>,
+    link: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -51,7 +55,7 @@ struct Revision {
 }
 
 impl Trace {
-    pub(super) fn new(view: &CaseView, now: DateTime<Utc>) -> Self {
+    pub(super) fn new(view: &CaseView, links: &DeliveryLinks, now: DateTime<Utc>) -> Self {
         let shown = view.report.as_ref().map(|report| report.revision);
         let latest = view.row.revision;
         let first = latest.saturating_sub(MOST_REVISIONS - 1).max(1);
@@ -78,7 +82,11 @@ impl Trace {
                 })
                 .collect(),
             members_all: view.row.members,
-            deliveries: view.deliveries.iter().map(delivery).collect(),
+            deliveries: view
+                .deliveries
+                .iter()
+                .map(|row| delivery(row, links))
+                .collect(),
             revisions: (first..=latest)
                 .map(|number| Revision {
                     number,
@@ -108,7 +116,7 @@ fn words(word: &str) -> Shown {
     Shown::name(&word.replace('_', " "))
 }
 
-fn delivery(row: &DeliveryRow) -> Delivery {
+fn delivery(row: &DeliveryRow, links: &DeliveryLinks) -> Delivery {
     let is_shown = row.sent >= row.wanted;
     let stands = match row.sent {
         0 => String::new(),
@@ -143,5 +151,10 @@ fn delivery(row: &DeliveryRow) -> Delivery {
         destination: Shown::foreign(&row.destination, 60),
         words,
         failed: !is_shown && row.error.is_some(),
+        remote: Shown::option(row.remote_id.as_ref()),
+        link: row
+            .remote_id
+            .as_ref()
+            .and_then(|id| links(&row.destination, id)),
     }
 }
