@@ -12,6 +12,7 @@ mod digest;
 mod export;
 mod feedback;
 mod intake;
+mod language;
 mod loops;
 mod muted;
 mod port;
@@ -40,6 +41,7 @@ pub use export::{
 };
 pub use feedback::{Decided, NewPersonVerdict, PersonVerdict};
 pub use intake::{Arrival, Intake, IntakeError, Received, read_message, unreadable_alert};
+pub use language::Language;
 pub use loops::{Delivering, DigestPlan, InboxRoom, ModelHealth, Outage, Taking, Triaging};
 pub use muted::{MutePreview, MuteRow, NewMute, PlaceCount};
 pub use port::{

@@ -15,7 +15,7 @@ use chrono::{DateTime, FixedOffset, Utc};
 use nightshift_engine::Urgency;
 use nightshift_pipeline::Report;
 
-use crate::language::Language;
+use crate::Language;
 use crate::line::Line;
 
 pub(crate) use head::early as early_header;

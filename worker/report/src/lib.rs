@@ -8,7 +8,6 @@
 mod destination;
 mod document;
 mod json;
-mod language;
 mod line;
 mod links;
 mod markdown;
@@ -27,7 +26,7 @@ pub use destination::{
     SlackWay, StdoutDestination, TicketPolicy, WebhookConfig, WebhookDestination,
 };
 pub use json::json;
-pub use language::Language;
 pub use links::{Links, console};
 pub use markdown::{markdown, markdown_in};
+pub use nightshift_pipeline::Language;
 pub use text::{TextOptions, text};

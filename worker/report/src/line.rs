@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::text::plain;
 use nightshift_engine::EvidenceId;
 
-use crate::language::Language;
+use crate::Language;
 use crate::words;
 
 /// Most characters of a sentence from outside.

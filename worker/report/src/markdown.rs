@@ -7,8 +7,8 @@ mod tests;
 use chrono::{DateTime, Utc};
 use nightshift_pipeline::Report;
 
+use crate::Language;
 use crate::document::{Block, Reader, Section, document};
-use crate::language::Language;
 use escape::fence;
 
 pub(crate) use escape::escape;

@@ -7,8 +7,8 @@ mod tests;
 use chrono::{DateTime, FixedOffset, Utc};
 use nightshift_pipeline::Report;
 
+use crate::Language;
 use crate::document::{Block, Document, Reader, document};
-use crate::language::Language;
 use layout::{Page, Paint};
 
 /// How the terminal is, and when and where its reader is.

@@ -4,7 +4,7 @@ use chrono::{DateTime, FixedOffset, Utc};
 use nightshift_alert::Severity;
 use nightshift_engine::{Cap, Cost, StepOutcome, StepStatus, Urgency};
 
-use crate::language::Language;
+use crate::Language;
 
 /// Text that was made here, of numbers and our own words.
 pub(crate) struct Made(pub(crate) String);
@@ -138,6 +138,8 @@ pub(crate) fn severity(language: Language, before: Severity, after: Severity) ->
 
 #[cfg(test)]
 mod tests {
+    use nightshift_engine::{Leaning, Verdict};
+
     use super::*;
 
     #[test]
@@ -151,5 +153,16 @@ mod tests {
         assert_eq!(before(-300), "5 min ahead of the clock here");
         assert_eq!(took(Language::En, 420).0, "0.4 s");
         assert_eq!(took(Language::En, 200_000).0, "3 min 20 s");
+    }
+
+    #[test]
+    fn english_is_what_the_report_itself_says() {
+        let mut report = crate::fixture::true_positive();
+        for verdict in Verdict::ALL {
+            for leaning in [Leaning::None, Leaning::Benign, Leaning::Malicious] {
+                (report.verdict, report.leaning) = (verdict, leaning);
+                assert_eq!(Language::En.verdict_of(&report), report.verdict_words());
+            }
+        }
     }
 }

@@ -5,7 +5,7 @@ use nightshift_engine::Action;
 use nightshift_pipeline::Report;
 
 use super::{Block, Part, Section};
-use crate::language::Language;
+use crate::Language;
 use crate::line::Line;
 
 /// Most actions that come first.

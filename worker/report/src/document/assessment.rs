@@ -5,7 +5,7 @@ use nightshift_engine::Exoneration;
 use nightshift_pipeline::Report;
 
 use super::{Block, Part, Section};
-use crate::language::Language;
+use crate::Language;
 use crate::line::{Line, joined};
 use crate::words;
 

@@ -4,7 +4,7 @@ use nightshift_alert::{Indicator, IndicatorKind, Role};
 use nightshift_pipeline::Report;
 
 use super::{Block, Part, Section};
-use crate::language::Language;
+use crate::Language;
 use crate::line::{Line, joined};
 use crate::words;
 

@@ -6,7 +6,7 @@ use nightshift_engine::EvidenceId;
 use nightshift_pipeline::{CaseStatus, Report};
 
 use super::{Block, Part, Reader, Section};
-use crate::language::Language;
+use crate::Language;
 use crate::line::{Line, SENTENCE, joined};
 use crate::words;
 

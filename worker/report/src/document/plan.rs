@@ -4,7 +4,7 @@ use nightshift_engine::{PlanUpdate, UpdateRecord};
 use nightshift_pipeline::{Call, Report, StepEntry};
 
 use super::{Block, Part, Section, more};
-use crate::language::Language;
+use crate::Language;
 use crate::line::{Line, joined};
 use crate::words;
 

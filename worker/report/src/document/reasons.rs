@@ -4,7 +4,7 @@ use nightshift_engine::{Stance, Verdict};
 use nightshift_pipeline::{FindingEntry, Report};
 
 use super::{Block, Part, Section, assessment, more};
-use crate::language::Language;
+use crate::Language;
 use crate::line::{Line, joined};
 
 /// Most bullets of why.

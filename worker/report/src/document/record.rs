@@ -5,7 +5,7 @@ use nightshift_pipeline::{EvidenceEntry, Report};
 use serde_json::{Map, Value};
 
 use super::{Block, Part, Section, more};
-use crate::language::Language;
+use crate::Language;
 use crate::line::{Line, joined};
 use crate::words;
 

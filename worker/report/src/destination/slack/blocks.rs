@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::limits::{FALLBACK, FIELD, FIELDS, HEADER, SENTENCE, room};
 use super::rich::{Piece, Shape, Sheet, escape, fit, pieces, plain_text, units};
 use super::{buttons, change};
+use crate::Language;
 use crate::document::{Block, Document, Part, Reader, Section, document, early_header};
-use crate::language::Language;
 use crate::links::Links;
 use crate::words;
 

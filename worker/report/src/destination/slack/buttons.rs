@@ -6,7 +6,7 @@ use nightshift_pipeline::{DeskStatus, Report, Showing};
 use serde_json::{Value, json};
 
 use super::rich::{Sheet, plain_text, units};
-use crate::language::Language;
+use crate::Language;
 use crate::links::{Links, console};
 
 /// Buttons of an actions block: 25, <https://docs.slack.dev/reference/block-kit/blocks/actions-block>. There are 8.

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use nightshift_pipeline::{Act, ActKind, Desk, Showing};
 
-use crate::language::Language;
+use crate::Language;
 use crate::line::{Line, joined};
 
 /// Most acts that are named; the latest are.

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::blocks::{Message, Style};
 use super::limits::FALLBACK;
 use super::rich::{Piece, Shape, Sheet, escape, fit, plain_text, units};
-use crate::language::Language;
+use crate::Language;
 use crate::line::{Line, joined};
 use crate::words;
 

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::limits::{BLOCK, BLOCKS, MESSAGE};
+use crate::Language;
 use crate::document::Block;
-use crate::language::Language;
 
 /// UTF-16 units of a text.
 pub(super) fn units(text: &str) -> usize {

@@ -6,8 +6,8 @@ use nightshift_pipeline::Showing;
 use super::blocks::{Message, Style, reply, section};
 use super::limits::{BLOCK, FALLBACK, THREAD_PARTS};
 use super::rich::{Piece, Sheet, escape, fit, pieces};
+use crate::Language;
 use crate::document::{Document, Part, Reader, document};
-use crate::language::Language;
 
 /// What is never in the message itself.
 const BELOW: [Part; 8] = [
