@@ -20,7 +20,7 @@ use crate::config::WebError;
 use crate::hosts::Hosts;
 use crate::page::Templates;
 use crate::site::{Parts, Site};
-use crate::slack::{self, Buttons, Slack};
+use crate::slack::{self, Buttons, Seen, Slack};
 use crate::{api, guard, health, page};
 
 /// How long an answer may take.
@@ -78,6 +78,7 @@ impl Server {
             Arc::new(Buttons {
                 cases: Arc::clone(&self.site.parts.cases),
                 clock: Arc::clone(&self.site.parts.clock),
+                seen: Seen::default(),
                 slack,
             })
         });

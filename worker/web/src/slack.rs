@@ -9,6 +9,7 @@ mod modal;
 mod mute;
 mod payload;
 mod person;
+mod seen;
 mod signature;
 mod submitted;
 mod words;
@@ -22,14 +23,17 @@ use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Json, Response};
+use chrono::{DateTime, Utc};
 use nightshift_engine::{Clock, Meter};
-use nightshift_pipeline::{Cases, Feedback, Mutes};
+use nightshift_pipeline::{Cases, Feedback, Language, Mutes};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use tokio::time::timeout;
 
 use payload::Payload;
 use signature::Signed;
+
+pub(crate) use seen::Seen;
 
 /// Largest body, in bytes. A click on the longest message that Slack takes comes with that message, some 100 KiB.
 pub(crate) const BODY_BYTES: usize = 1024 * 1024;
@@ -55,6 +59,8 @@ pub struct SlackDesk {
     pub signing_secret: SlackSecret,
     /// Ids (`U…`) of those who may act.
     pub analysts: Vec<String>,
+    /// In which language they are spoken to.
+    pub language: Language,
 }
 
 /// What Slack is asked to show to the one who clicked. Called with the name of a [`SlackDesk`].
@@ -95,6 +101,16 @@ pub(crate) struct Buttons {
     pub(crate) slack: Slack,
     pub(crate) cases: Arc<dyn Cases>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// What was clicked already.
+    pub(crate) seen: Seen,
+}
+
+/// Who did something, when, and how they are spoken to.
+struct Who {
+    by: String,
+    /// When Slack sent it: the same deed posted again has the same time, by which the store knows it.
+    at: DateTime<Utc>,
+    language: Language,
 }
 
 pub(crate) async fn interactions(
@@ -106,16 +122,25 @@ pub(crate) async fn interactions(
         Ok(body) => body,
         Err(rejection) => return rejection.status().into_response(),
     };
-    let desks = buttons.signers(&headers, &body);
+    let now = buttons.clock.now();
+    let Some(signed) = Signed::read(&headers, &body, now) else {
+        return StatusCode::UNAUTHORIZED.into_response();
+    };
+    let desks = buttons.signers(&signed);
     if desks.is_empty() {
         return StatusCode::UNAUTHORIZED.into_response();
     }
+    if !buttons.seen.is_first(&signed, now) {
+        tracing::warn!("a click was posted again; nothing was done");
+        return StatusCode::OK.into_response();
+    }
+    let at = signed.at();
     match payload::read(&body) {
         Some(Payload::BlockActions(clicked)) => {
-            buttons.clicked(&desks, &clicked).await;
+            buttons.clicked(&desks, &clicked, at).await;
             StatusCode::OK.into_response()
         }
-        Some(Payload::ViewSubmission(form)) => match buttons.submitted(&desks, &form).await {
+        Some(Payload::ViewSubmission(form)) => match buttons.submitted(&desks, &form, at).await {
             Some(wrong) => Json(wrong).into_response(),
             // No body closes the modal.
             None => StatusCode::OK.into_response(),
@@ -128,12 +153,9 @@ pub(crate) async fn interactions(
 
 impl Buttons {
     /// The desks whose secret this was signed with: several where they belong to one Slack app.
-    fn signers(&self, headers: &HeaderMap, body: &[u8]) -> Vec<&SlackDesk> {
-        let Some(signed) = Signed::read(headers, body, self.clock.now()) else {
-            return Vec::new();
-        };
+    fn signers(&self, signed: &Signed<'_>) -> Vec<&SlackDesk> {
         let desks = self.slack.desks.iter();
-        desks.filter(|desk| desk.signed(&signed)).collect()
+        desks.filter(|desk| desk.signed(signed)).collect()
     }
 
     /// Shows a line to the one who clicked. That it cannot be shown is told to the log alone: what was done is done.

@@ -65,6 +65,7 @@ impl App {
                 channel: slack.channel.clone(),
                 signing_secret: building.secret(secret),
                 analysts: slack.analysts.clone(),
+                language: slack.language(),
             });
         }
         Ok(Slack {

@@ -72,6 +72,11 @@ async fn what_people_did_stands_beside_the_case_and_is_shown(fixture: Fixture) {
     let to = ActKind::Assigned { to: "bo".into() };
     store.act(&id.0, does(to, 6)).await.unwrap();
     store.act(&id.0, does(ActKind::Closed, 7)).await.unwrap();
+    // What was said before all that comes once more: nothing of it is undone.
+    let shown = due(&fixture).await.showing.version;
+    let late = store.act(&id.0, does(ActKind::Acknowledged, 5)).await;
+    assert_eq!(late.unwrap().1.status, DeskStatus::Closed);
+    assert_eq!(due(&fixture).await.showing.version, shown);
     let view = store.view(&id.0).await.unwrap();
     assert_eq!(view.desk.status, DeskStatus::Closed);
     assert_eq!(

@@ -15,17 +15,18 @@ pub(super) const TOUCH: &str = "UPDATE deliveries SET wanted = wanted + 1, \
          wished_at = CASE WHEN sent < wanted THEN wished_at ELSE clock_timestamp() END, \
          retry_at = CASE WHEN sent < wanted THEN retry_at ELSE sent_at + interval '60 seconds' END \
      WHERE case_id = ANY($1) AND NOT given_up";
-/// The same act said again, because an answer was lost, is one.
+/// The same act said again, because an answer was lost or a click was posted twice, is one, and undoes nothing since.
 const ACT: &str = "WITH added AS ( \
          INSERT INTO acts (case_id, at, by_whom, act, about, until, note) VALUES ($1, $2, $3, $4, $5, $6, $7) \
-         ON CONFLICT DO NOTHING \
+         ON CONFLICT DO NOTHING RETURNING id \
      ), stands AS ( \
-         UPDATE cases SET desk = coalesce($8, desk), owner = coalesce($9, owner) WHERE id = $1 \
+         UPDATE cases SET desk = coalesce($8, desk), owner = coalesce($9, owner) \
+         WHERE id = $1 AND EXISTS (SELECT FROM added) \
      ), touched AS ( \
          UPDATE deliveries SET wanted = wanted + 1, \
              wished_at = CASE WHEN sent < wanted THEN wished_at ELSE clock_timestamp() END, \
              retry_at = CASE WHEN attempts > 0 OR sent < major THEN retry_at END \
-         WHERE case_id = $1 AND NOT given_up \
+         WHERE case_id = $1 AND NOT given_up AND EXISTS (SELECT FROM added) \
      ) \
      SELECT pg_notify('nightshift-work', '')::text";
 const ACTS: &str = "SELECT case_id, at, by_whom, act, about, until, note FROM acts WHERE case_id = ANY($1) ORDER BY id";

@@ -18,7 +18,7 @@ const TOUCH_NOW: &str = "UPDATE deliveries SET wanted = wanted + 1, \
          wished_at = CASE WHEN sent < wanted THEN wished_at ELSE strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') END, \
          retry_at = CASE WHEN attempts > 0 OR sent < major THEN retry_at END \
      WHERE case_id = ?1 AND given_up = 0";
-/// The same act said again is one.
+/// The same act said again is one, and undoes nothing since.
 const ACT: &str = "INSERT OR IGNORE INTO acts (case_id, at, by_whom, act, about, until, note) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 const STANDS: &str =
@@ -53,7 +53,7 @@ pub(super) fn add(connection: &Connection, id: &str, act: &Act) -> Result<(CaseI
 /// Adds the row of an act, and has the posts of its case show it.
 pub(super) fn note(connection: &Connection, id: &str, act: &Act) -> Result<(), Failure> {
     let row = ActRow::of(act);
-    connection.prepare_cached(ACT)?.execute(params![
+    let added = connection.prepare_cached(ACT)?.execute(params![
         id,
         time(act.at),
         act.by,
@@ -62,6 +62,9 @@ pub(super) fn note(connection: &Connection, id: &str, act: &Act) -> Result<(), F
         row.until.map(time),
         act.note
     ])?;
+    if added == 0 {
+        return Ok(());
+    }
     let desk = row.desk.map(|status| status.as_str());
     connection
         .prepare_cached(STANDS)?

@@ -1,12 +1,13 @@
 //! What a click does: notes it in the store, or opens the modal that asks for more.
 
+use chrono::{DateTime, Utc};
 use nightshift_engine::{Measure, Verdict};
-use nightshift_pipeline::{Act, ActKind, CaseView, NewPersonVerdict, StoreError};
+use nightshift_pipeline::{Act, ActKind, CaseView, Language, NewPersonVerdict, StoreError};
 use serde_json::Value;
 use tokio::time::timeout;
 
 use super::payload::{About, Button, Clicked, Target};
-use super::{Buttons, CALL, STORE, SlackDesk, desk_of, modal, mute, person, said, words};
+use super::{Buttons, CALL, STORE, SlackDesk, Who, desk_of, modal, mute, person, said, words};
 
 /// What the one who clicked gets to see.
 pub(super) enum Answer {
@@ -17,7 +18,7 @@ pub(super) enum Answer {
 }
 
 impl Buttons {
-    pub(super) async fn clicked(&self, desks: &[&SlackDesk], clicked: &Clicked) {
+    pub(super) async fn clicked(&self, desks: &[&SlackDesk], clicked: &Clicked, at: DateTime<Utc>) {
         let Some((button, value)) = clicked.button() else {
             return;
         };
@@ -26,17 +27,21 @@ impl Buttons {
             tracing::warn!("a click came from a channel of no destination; nothing was done");
             return;
         };
+        let language = desk.language;
         if !desk.lists(user) {
-            self.tell(desk, channel, user, words::NOT_LISTED).await;
+            let text = words::not_listed(language);
+            self.tell(desk, channel, user, text).await;
             return;
         }
         let Some(target) = Target::parse(value) else {
-            self.tell(desk, channel, user, words::NOT_OURS).await;
+            let text = words::not_ours(language);
+            self.tell(desk, channel, user, text).await;
             return;
         };
         let by = person::name(&clicked.user);
-        let done = timeout(STORE, self.deed(button, &target, &by, channel)).await;
-        match words::outcome(done) {
+        let who = Who { by, at, language };
+        let done = timeout(STORE, self.deed(button, &target, &who, channel)).await;
+        match words::outcome(language, done) {
             Answer::Say(text) => self.tell(desk, channel, user, &text).await,
             Answer::Open(view) => {
                 let opened = self
@@ -52,48 +57,61 @@ impl Buttons {
         &self,
         button: Button,
         target: &Target,
-        by: &str,
+        who: &Who,
         channel: &str,
     ) -> Result<Answer, StoreError> {
-        let case = &target.case;
+        let (case, language) = (&target.case, who.language);
         Ok(match button {
             Button::Ack => {
-                self.act(target, by, ActKind::Acknowledged, "").await?;
-                Answer::Say(format!("Noted: you have case {case}."))
+                self.act(target, who, ActKind::Acknowledged, "").await?;
+                Answer::Say(words::taken(language, case))
             }
             Button::Close => {
-                self.act(target, by, ActKind::Closed, "").await?;
-                Answer::Say(format!("Noted: case {case} is closed."))
+                self.act(target, who, ActKind::Closed, "").await?;
+                Answer::Say(words::closed(language, case))
             }
             Button::Rerun => {
+                let view = self.cases.view(&case.0).await?;
+                if who.did(&view, |act| *act == ActKind::AskedAgain) {
+                    return Ok(Answer::Say(words::before(language).to_owned()));
+                }
                 self.cases.retry(&case.0).await?;
-                self.act(target, by, ActKind::AskedAgain, "").await?;
-                Answer::Say(format!(
-                    "Case {case} is triaged again; its report comes here."
-                ))
+                self.act(target, who, ActKind::AskedAgain, "").await?;
+                Answer::Say(words::again(language, case))
             }
             Button::Agree => {
                 let view = self.cases.view(&case.0).await?;
-                match moved_on(&view, target) {
+                match moved_on(&view, target, language) {
+                    _ if who.did(&view, |act| *act == ActKind::Agreed) => {
+                        Answer::Say(words::before(language).to_owned())
+                    }
                     Some(text) => Answer::Say(text),
-                    None => Answer::Say(self.judge(target, by, None, String::new()).await?),
+                    None => Answer::Say(self.judge(target, who, None, String::new()).await?),
                 }
             }
             Button::Disagree => {
                 let view = self.cases.view(&case.0).await?;
-                match moved_on(&view, target) {
+                match moved_on(&view, target, language) {
                     Some(text) => Answer::Say(text),
-                    None => Answer::Open(modal::disagree(&about(target, channel), verdict(&view))),
+                    None => {
+                        let about = about(target, channel);
+                        Answer::Open(modal::disagree(language, &about, verdict(&view)))
+                    }
                 }
             }
-            Button::Mute => self.mute_modal(target, channel).await?,
+            Button::Mute => self.mute_modal(target, language, channel).await?,
         })
     }
 
     /// The modal of a mute with what it would have hidden, or why there can be none.
-    async fn mute_modal(&self, target: &Target, channel: &str) -> Result<Answer, StoreError> {
+    async fn mute_modal(
+        &self,
+        target: &Target,
+        language: Language,
+        channel: &str,
+    ) -> Result<Answer, StoreError> {
         let view = self.cases.view(&target.case.0).await?;
-        if let Some(text) = mute::never(&view) {
+        if let Some(text) = mute::never(language, &view) {
             return Ok(Answer::Say(text.to_owned()));
         }
         let now = self.clock.now();
@@ -109,9 +127,12 @@ impl Buttons {
             ..target.clone()
         };
         Ok(Answer::Open(modal::mute(
+            language,
             &about(&target, channel),
-            &mute::hides(&rule),
-            &mute::preview(&preview),
+            [
+                &mute::hides(language, &rule),
+                &mute::preview(language, &preview),
+            ],
             (now + mute::USUAL).date_naive(),
         )))
     }
@@ -120,36 +141,44 @@ impl Buttons {
     pub(super) async fn judge(
         &self,
         target: &Target,
-        by: &str,
+        who: &Who,
         verdict: Option<Verdict>,
         note: String,
     ) -> Result<String, StoreError> {
         let new = NewPersonVerdict {
             verdict,
-            by: by.to_owned(),
-            at: self.clock.now(),
+            by: who.by.clone(),
+            at: who.at,
             note,
         };
         let said = self.slack.feedback.add_verdict(&target.case.0, new).await?;
         let agreed = said.agreed;
         self.slack.meter.count(&Measure::Feedback { agreed });
-        Ok(words::judged(target, &said))
+        Ok(words::judged(who.language, target, &said))
     }
 
     pub(super) async fn act(
         &self,
         target: &Target,
-        by: &str,
+        who: &Who,
         kind: ActKind,
         note: &str,
     ) -> Result<(), StoreError> {
         let act = Act {
-            at: self.clock.now(),
-            by: by.to_owned(),
+            at: who.at,
+            by: who.by.clone(),
             kind,
             note: note.to_owned(),
         };
         self.slack.feedback.act(&target.case.0, act).await.map(drop)
+    }
+}
+
+impl Who {
+    /// Whether they did just this already: it was posted again, maybe to another process.
+    pub(super) fn did(&self, view: &CaseView, is_it: impl Fn(&ActKind) -> bool) -> bool {
+        let mut acts = view.desk.acts.iter();
+        acts.any(|act| act.at == self.at && act.by == self.by && is_it(&act.kind))
     }
 }
 
@@ -168,17 +197,10 @@ pub(super) fn verdict(view: &CaseView) -> Option<Verdict> {
 }
 
 /// Why nobody can judge what this message shows: a later report stands, or none yet.
-pub(super) fn moved_on(view: &CaseView, target: &Target) -> Option<String> {
-    let case = &target.case;
+pub(super) fn moved_on(view: &CaseView, target: &Target, language: Language) -> Option<String> {
     match view.report.as_ref().map(|report| report.revision) {
         Some(latest) if latest == target.revision => None,
-        Some(latest) => Some(format!(
-            "Case {case} has moved on: this was revision {}, its report is now of revision {latest}. Nothing was noted; \
-             look at that one first.",
-            target.revision
-        )),
-        None => Some(format!(
-            "Case {case} has no verdict yet; nothing was noted."
-        )),
+        Some(latest) => Some(words::moved_on(language, target, latest)),
+        None => Some(words::no_verdict_yet(language, &target.case)),
     }
 }

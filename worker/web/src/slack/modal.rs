@@ -3,7 +3,7 @@
 
 use chrono::NaiveDate;
 use nightshift_engine::Verdict;
-use nightshift_pipeline::ACT_NOTE_CHARS;
+use nightshift_pipeline::{ACT_NOTE_CHARS, Language};
 use serde_json::{Value, json};
 
 use super::payload::About;
@@ -21,16 +21,25 @@ pub(super) const WHY: &str = "why";
 pub(super) const WHY_CHARS: usize = 300;
 
 /// Asks for another verdict than the case has.
-pub(super) fn disagree(about: &About, ours: Option<Verdict>) -> Value {
+pub(super) fn disagree(language: Language, about: &About, ours: Option<Verdict>) -> Value {
     let others = Verdict::ALL
         .into_iter()
         .filter(|verdict| Some(*verdict) != ours);
     let options: Vec<Value> = others
-        .map(|verdict| json!({ "text": text(verdict.title()), "value": verdict.as_str() }))
+        .map(
+            |verdict| json!({ "text": text(language.verdict(verdict)), "value": verdict.as_str() }),
+        )
         .collect();
+    let none = language.of(
+        "This case has no verdict.",
+        "このケースには判定がありません。",
+    );
     let ours = ours.map_or_else(
-        || "This case has no verdict.".to_owned(),
-        |verdict| format!("The verdict of this case is: {}.", verdict.title()),
+        || none.to_owned(),
+        |verdict| match language {
+            Language::En => format!("The verdict of this case is: {}.", verdict.title()),
+            Language::Ja => format!("このケースの判定: {}。", language.verdict(verdict)),
+        },
     );
     let choice = json!({ "type": "static_select", "action_id": VERDICT, "options": options });
     let note = json!({
@@ -38,18 +47,31 @@ pub(super) fn disagree(about: &About, ours: Option<Verdict>) -> Value {
     });
     let blocks = json!([
         section(&ours),
-        input(VERDICT, "Your verdict", &choice, false),
-        input(NOTE, "Why, for those who come after you", &note, true),
-        section(
-            "A benign verdict clears the same type by the same actors in the same account for 90 days. Your name stands \
-             beside it."
+        input(VERDICT, language.of("Your verdict", "あなたの判定"), &choice, false),
+        input(
+            NOTE,
+            language.of("Why, for those who come after you", "理由（後から見る人のために）"),
+            &note,
+            true
         ),
+        section(language.of(
+            "A benign verdict clears the same type by the same actors in the same account for 90 days. Your name stands \
+             beside it.",
+            "無害な判定をすると、同じアカウントで同じ主体による同じ種類のアラートが 90 日間、無害とされます。あなたの名前が併記されます。",
+        )),
     ]);
-    modal(about, DISAGREE, "Another verdict", "Disagree", &blocks)
+    let title = language.of("Another verdict", "別の判定");
+    let submit = language.of("Disagree", "異議");
+    modal(language, about, DISAGREE, [title, submit], &blocks)
 }
 
 /// Asks until when and why, below what the mute would have hidden.
-pub(super) fn mute(about: &About, hides: &str, preview: &str, usual: NaiveDate) -> Value {
+pub(super) fn mute(
+    language: Language,
+    about: &About,
+    [hides, preview]: [&str; 2],
+    usual: NaiveDate,
+) -> Value {
     let until =
         json!({ "type": "datepicker", "action_id": UNTIL, "initial_date": usual.to_string() });
     let why = json!({ "type": "plain_text_input", "action_id": WHY, "max_length": WHY_CHARS });
@@ -58,22 +80,32 @@ pub(super) fn mute(about: &About, hides: &str, preview: &str, usual: NaiveDate) 
         section(preview),
         input(
             UNTIL,
-            "Last day (UTC), at most 30 days ahead",
+            language.of(
+                "Last day (UTC), at most 30 days ahead",
+                "最終日（UTC、30 日先まで）",
+            ),
             &until,
             false
         ),
-        input(WHY, "Why", &why, false),
+        input(WHY, language.of("Why", "理由"), &why, false),
     ]);
-    modal(about, MUTE, "Mute", "Mute", &blocks)
+    let mute = language.of("Mute", "ミュート");
+    modal(language, about, MUTE, [mute, mute], &blocks)
 }
 
-fn modal(about: &About, callback_id: &str, title: &str, submit: &str, blocks: &Value) -> Value {
+fn modal(
+    language: Language,
+    about: &About,
+    callback_id: &str,
+    [title, submit]: [&str; 2],
+    blocks: &Value,
+) -> Value {
     json!({
         "type": "modal",
         "callback_id": callback_id,
         "title": text(title),
         "submit": text(submit),
-        "close": text("Cancel"),
+        "close": text(language.of("Cancel", "キャンセル")),
         "private_metadata": json!(about).to_string(),
         "blocks": blocks,
     })

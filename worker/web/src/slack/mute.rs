@@ -4,7 +4,8 @@
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, TimeDelta, Utc};
 use nightshift_alert::text::{cut, plain};
 use nightshift_alert::{Alert, Severity};
-use nightshift_pipeline::{CaseView, Match, MutePreview, NewMute};
+use nightshift_engine::Verdict;
+use nightshift_pipeline::{CaseStatus, CaseView, Language, Match, MutePreview, NewMute};
 
 /// What a preview looks at.
 pub(super) const LOOK_BACK: TimeDelta = TimeDelta::days(30);
@@ -19,13 +20,15 @@ const LISTED: usize = 10;
 const BLOCK: usize = 2_900;
 
 /// Why nothing like this case may be muted.
-pub(super) fn never(view: &CaseView) -> Option<&'static str> {
+pub(super) fn never(language: Language, view: &CaseView) -> Option<&'static str> {
     let is_critical = view.alert.severity == Severity::Critical
         || view.row.assessed_severity == Some(Severity::Critical);
-    is_critical.then_some(
+    is_critical.then_some(language.of(
         "Nothing critical is ever muted, and this case is critical. If it is wrong, disagree with its verdict; that \
          clears the same type by the same actors.",
-    )
+        "緊急のものは決してミュートされません。このケースは緊急です。誤りであれば判定に「異議」を選んでください。同じ主体による同じ種類の\
+         アラートが無害とされます。",
+    ))
 }
 
 /// The rule for what is like this alert.
@@ -62,16 +65,26 @@ fn exactly(kind: &str) -> String {
 /// # Errors
 ///
 /// Why this can be no last day.
-pub(super) fn until(day: &str, now: DateTime<Utc>) -> Result<DateTime<Utc>, String> {
+pub(super) fn until(
+    language: Language,
+    day: &str,
+    now: DateTime<Utc>,
+) -> Result<DateTime<Utc>, String> {
     let today = now.date_naive();
     let last = today
         .checked_add_days(Days::new(MOST_DAYS))
         .unwrap_or(today);
-    let day: NaiveDate = day.parse().map_err(|_| "Choose the last day.".to_owned())?;
+    let choose = language.of("Choose the last day.", "最終日を選んでください。");
+    let day: NaiveDate = day.parse().map_err(|_| choose.to_owned())?;
     if day < today || day > last {
-        return Err(format!(
-            "A day from {today} to {last}, please: a mute holds for {MOST_DAYS} days at the most."
-        ));
+        return Err(match language {
+            Language::En => format!(
+                "A day from {today} to {last}, please: a mute holds for {MOST_DAYS} days at the most."
+            ),
+            Language::Ja => format!(
+                "{today} から {last} までの日を選んでください。ミュートは最長 {MOST_DAYS} 日です。"
+            ),
+        });
     }
     let end = day.checked_add_days(Days::new(1)).unwrap_or(day);
     let most = now + TimeDelta::days(30);
@@ -79,39 +92,78 @@ pub(super) fn until(day: &str, now: DateTime<Utc>) -> Result<DateTime<Utc>, Stri
 }
 
 /// What the rule hides, in a sentence.
-pub(super) fn hides(rule: &NewMute) -> String {
+pub(super) fn hides(language: Language, rule: &NewMute) -> String {
     let kind = plain(rule.when.kind.as_deref().unwrap_or_default(), 200);
-    let within = match (rule.when.account.first(), &rule.when.feed) {
-        (Some(account), _) => format!("in {}", plain(account, 100)),
-        (None, Some(feed)) => format!("of the feed {}", plain(feed, 60)),
-        (None, None) => "everywhere".to_owned(),
-    };
-    format!(
-        "Hides alerts of the type {kind} {within}, up to {}. What is more severe comes through, and nothing critical is \
-         ever muted. What is hidden is stored and counted.",
-        rule.severity.title()
-    )
+    let account = rule.when.account.first().map(|one| plain(one, 100));
+    let feed = rule.when.feed.as_ref().map(|one| plain(one, 60));
+    let severity = language.severity(rule.severity);
+    match language {
+        Language::En => {
+            let within = match (account, feed) {
+                (Some(account), _) => format!("in {account}"),
+                (None, Some(feed)) => format!("of the feed {feed}"),
+                (None, None) => "everywhere".to_owned(),
+            };
+            format!(
+                "Hides alerts of the type {kind} {within}, up to {severity}. What is more severe comes through, and \
+                 nothing critical is ever muted. What is hidden is stored and counted."
+            )
+        }
+        Language::Ja => {
+            let within = match (account, feed) {
+                (Some(account), _) => format!("{account} 内の"),
+                (None, Some(feed)) => format!("フィード {feed} の"),
+                (None, None) => "すべての".to_owned(),
+            };
+            format!(
+                "{within}種類 {kind} のアラートを、重大度「{severity}」まで隠します。それより重いものは届き、緊急のものは決してミュート\
+                 されません。隠されたものも保存され、数えられます。"
+            )
+        }
+    }
 }
 
 /// What the rule would have hidden, the true positives by name.
-pub(super) fn preview(preview: &MutePreview) -> String {
-    let days = LOOK_BACK.num_days();
-    let total: u64 = preview.cases.values().sum();
-    let mut lines = Vec::new();
-    if total == 0 {
+pub(super) fn preview(language: Language, preview: &MutePreview) -> String {
+    let mut lines = match language {
+        Language::En => told(preview),
+        Language::Ja => told_ja(preview),
+    };
+    let positives = &preview.true_positives;
+    for row in positives.iter().take(LISTED) {
         lines.push(format!(
-            "In the last {days} days it would have hidden no case."
-        ));
-    } else {
-        let counts = preview.cases.iter();
-        let counts =
-            counts.map(|(word, count)| format!("{count} {}", plain(&word.replace('_', " "), 40)));
-        lines.push(format!(
-            "In the last {days} days it would have hidden {total} {}: {}.",
-            if total == 1 { "case" } else { "cases" },
-            counts.collect::<Vec<_>>().join(", ")
+            "\u{2022} {} {} {} {}",
+            row.opened_at.format("%Y-%m-%d"),
+            language.severity(row.severity),
+            plain(&row.title, 120),
+            row.id
         ));
     }
+    if positives.len() > LISTED {
+        let more = positives.len() - LISTED;
+        lines.push(match language {
+            Language::En => format!("and {more} more"),
+            Language::Ja => format!("ほか {more} 件"),
+        });
+    }
+    cut(&lines.join("\n"), BLOCK).into_owned()
+}
+
+fn told(preview: &MutePreview) -> Vec<String> {
+    let days = LOOK_BACK.num_days();
+    let total: u64 = preview.cases.values().sum();
+    let counts = preview.cases.iter();
+    let counts: Vec<String> = counts
+        .map(|(word, count)| format!("{count} {}", plain(&word.replace('_', " "), 40)))
+        .collect();
+    let mut lines = vec![match total {
+        0 => format!("In the last {days} days it would have hidden no case."),
+        _ => format!(
+            "In the last {days} days it would have hidden {total} {}: {}.",
+            if total == 1 { "case" } else { "cases" },
+            counts.join(", ")
+        ),
+    }];
     if preview.members > 0 {
         lines.push(format!("And {} members of storms.", preview.members));
     }
@@ -121,26 +173,58 @@ pub(super) fn preview(preview: &MutePreview) -> String {
             preview.muted
         ));
     }
-    let positives = &preview.true_positives;
-    if !positives.is_empty() {
-        lines.push(format!(
-            "\u{26a0} TRUE POSITIVES among them: {}",
-            positives.len()
-        ));
+    if !preview.true_positives.is_empty() {
+        let positives = preview.true_positives.len();
+        lines.push(format!("\u{26a0} TRUE POSITIVES among them: {positives}"));
     }
-    for row in positives.iter().take(LISTED) {
-        lines.push(format!(
-            "\u{2022} {} {} {} {}",
-            row.opened_at.format("%Y-%m-%d"),
-            row.severity.title(),
-            plain(&row.title, 120),
-            row.id
-        ));
+    lines
+}
+
+/// A verdict, or where a case without one stands.
+fn japanese(word: &str) -> String {
+    let verdict = Verdict::ALL.into_iter().find(|one| one.as_str() == word);
+    let words = match (verdict, CaseStatus::parse(word)) {
+        (Some(verdict), _) => Language::Ja.verdict(verdict),
+        (None, Some(CaseStatus::Queued)) => "待機中",
+        (None, Some(CaseStatus::Running)) => "調査中",
+        (None, Some(CaseStatus::Concluded)) => "完了",
+        (None, Some(CaseStatus::Failed)) => "トリアージ失敗",
+        (None, Some(CaseStatus::Cancelled)) => "中止",
+        (None, None) => return plain(word, 40),
+    };
+    words.to_owned()
+}
+
+fn told_ja(preview: &MutePreview) -> Vec<String> {
+    let days = LOOK_BACK.num_days();
+    let total: u64 = preview.cases.values().sum();
+    let counts = preview.cases.iter();
+    let counts: Vec<String> = counts
+        .map(|(word, count)| {
+            let word = japanese(word);
+            format!("{word} {count} 件")
+        })
+        .collect();
+    let mut lines = vec![match total {
+        0 => format!("過去 {days} 日間で隠されたはずのケースはありません。"),
+        _ => format!(
+            "過去 {days} 日間で {total} 件のケースが隠されたはずです: {}。",
+            counts.join("、")
+        ),
+    }];
+    if preview.members > 0 {
+        let members = preview.members;
+        lines.push(format!("ほかに同時多発アラートの構成分 {members} 件。"));
     }
-    if positives.len() > LISTED {
-        lines.push(format!("and {} more", positives.len() - LISTED));
+    if preview.muted > 0 {
+        let muted = preview.muted;
+        lines.push(format!("ほかに別のミュートが隠したアラート {muted} 件。"));
     }
-    cut(&lines.join("\n"), BLOCK).into_owned()
+    if !preview.true_positives.is_empty() {
+        let positives = preview.true_positives.len();
+        lines.push(format!("\u{26a0} うち真陽性: {positives} 件"));
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -153,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_mute_ends_with_its_day_and_within_thirty() {
-        let at = |day: &str| until(day, now()).map(|end| end.to_rfc3339());
+        let at = |day: &str| until(Language::En, day, now()).map(|end| end.to_rfc3339());
         assert_eq!(at("2026-11-20").unwrap(), "2026-11-21T00:00:00+00:00");
         assert_eq!(at("2026-11-27").unwrap(), "2026-11-28T00:00:00+00:00");
         assert_eq!(at("2026-12-20").unwrap(), "2026-12-20T03:14:00+00:00");
@@ -182,7 +266,7 @@ mod tests {
             members: 3,
             muted: 0,
         };
-        let text = preview(&hidden);
+        let text = preview(Language::En, &hidden);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(
             lines[..4],
@@ -195,7 +279,7 @@ mod tests {
         );
         assert_eq!(*lines.last().unwrap(), "and 2 more");
         assert_eq!(
-            preview(&MutePreview::default()),
+            preview(Language::En, &MutePreview::default()),
             "In the last 30 days it would have hidden no case."
         );
     }
@@ -209,7 +293,7 @@ mod tests {
         let mute = rule(&alert, now(), "w", "b");
         assert_eq!(mute.when.feed.as_ref(), Some(&alert.feed));
         assert!(mute.clone().named("m").faults().is_empty());
-        assert!(hides(&mute).contains("of the feed"));
+        assert!(hides(Language::En, &mute).contains("of the feed"));
     }
 
     proptest! {

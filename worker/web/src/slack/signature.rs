@@ -9,11 +9,12 @@ use sha2::Sha256;
 const SIGNATURE: &str = "x-slack-signature";
 const TIMESTAMP: &str = "x-slack-request-timestamp";
 /// How far its clock and ours may be apart, in seconds: what is older may be a replay.
-const WINDOW_SECS: u64 = 300;
+pub(super) const WINDOW_SECS: u64 = 300;
 
 /// A request that says it is signed, at a time that may be.
 pub(super) struct Signed<'a> {
     timestamp: &'a str,
+    at: DateTime<Utc>,
     body: &'a [u8],
     code: [u8; 32],
 }
@@ -25,16 +26,27 @@ impl<'a> Signed<'a> {
         if !timestamp.bytes().all(|byte| byte.is_ascii_digit()) {
             return None;
         }
-        let at: i64 = timestamp.parse().ok()?;
-        if now.timestamp().abs_diff(at) > WINDOW_SECS {
+        let at = DateTime::from_timestamp(timestamp.parse().ok()?, 0)?;
+        if now.timestamp().abs_diff(at.timestamp()) > WINDOW_SECS {
             return None;
         }
         let code = bytes(only(headers, SIGNATURE)?.strip_prefix("v0=")?)?;
         Some(Self {
             timestamp,
+            at,
             body,
             code,
         })
+    }
+
+    /// When Slack says that it was sent: signed, and the same however often it is posted.
+    pub(super) const fn at(&self) -> DateTime<Utc> {
+        self.at
+    }
+
+    /// What it is signed with, which no other request has.
+    pub(super) const fn code(&self) -> [u8; 32] {
+        self.code
     }
 
     /// Whether it was signed with this secret. How long the answer takes says nothing of the right code.
@@ -75,8 +87,17 @@ fn bytes(hex: &str) -> Option<[u8; 32]> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    /// Headers with a code of their own.
+    pub(in super::super) fn headers(number: usize, at: DateTime<Utc>) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        let code = format!("v0={number:064x}");
+        headers.insert(SIGNATURE, code.parse().unwrap());
+        headers.insert(TIMESTAMP, at.timestamp().into());
+        headers
+    }
 
     /// The example of Slack's documentation.
     const SECRET: &str = "8f742231b10e8888abcd99yyyzzz85a5";

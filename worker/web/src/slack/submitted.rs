@@ -1,27 +1,33 @@
 //! What a modal that was sent off does. Everything is looked at again: who it is, what the case is like now.
 
+use chrono::{DateTime, Utc};
 use nightshift_engine::Verdict;
-use nightshift_pipeline::{ActKind, StoreError};
+use nightshift_pipeline::{ActKind, Language, StoreError};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::deed::{moved_on, verdict};
 use super::modal::{DISAGREE, MUTE, NOTE, UNTIL, VERDICT, WHY, WHY_CHARS};
 use super::payload::{Submitted, Target, View};
-use super::{Buttons, STORE, SlackDesk, desk_of, mute, person, words};
+use super::{Buttons, STORE, SlackDesk, Who, desk_of, mute, person, words};
 
 /// What to say in the modal, which stays open: at which field, and what.
 type Wrong = (&'static str, String);
 
 impl Buttons {
     /// What Slack shall show in the modal; none: it is done, and closes.
-    pub(super) async fn submitted(&self, desks: &[&SlackDesk], form: &Submitted) -> Option<Value> {
+    pub(super) async fn submitted(
+        &self,
+        desks: &[&SlackDesk],
+        form: &Submitted,
+        at: DateTime<Utc>,
+    ) -> Option<Value> {
         let field = match form.view.callback_id.as_str() {
             DISAGREE => VERDICT,
             MUTE => UNTIL,
             _ => return None,
         };
-        match self.done(desks, form, field).await {
+        match self.done(desks, form, field, at).await {
             Ok(()) => None,
             Err((field, text)) => {
                 Some(json!({ "response_action": "errors", "errors": { field: text } }))
@@ -34,27 +40,34 @@ impl Buttons {
         desks: &[&SlackDesk],
         form: &Submitted,
         field: &'static str,
+        at: DateTime<Utc>,
     ) -> Result<(), Wrong> {
         let wrong = |text: &str| (field, text.to_owned());
-        let about = form.view.about().ok_or_else(|| wrong(words::NOT_OURS))?;
-        let target = Target::parse(&about.target).ok_or_else(|| wrong(words::NOT_OURS))?;
-        let desk = desk_of(desks, &about.channel).ok_or_else(|| wrong(words::NOT_LISTED))?;
+        // All that may have signed it are of one app; whose modal it is stands in the modal.
+        let first = desks.first().map_or(Language::En, |desk| desk.language);
+        let not_ours = || wrong(words::not_ours(first));
+        let about = form.view.about().ok_or_else(not_ours)?;
+        let target = Target::parse(&about.target).ok_or_else(not_ours)?;
+        let not_listed = || wrong(words::not_listed(first));
+        let desk = desk_of(desks, &about.channel).ok_or_else(not_listed)?;
+        let language = desk.language;
         if !desk.lists(&form.user.id) {
-            return Err(wrong(words::NOT_LISTED));
+            return Err(wrong(words::not_listed(language)));
         }
         let by = person::name(&form.user);
+        let who = Who { by, at, language };
         let done = timeout(STORE, async {
             if field == VERDICT {
-                self.disagreed(&target, &by, &form.view).await
+                self.disagreed(&target, &who, &form.view).await
             } else {
-                self.muted(&target, &by, &form.view).await
+                self.muted(&target, &who, &form.view).await
             }
         });
         let text = match done.await {
             Ok(Ok(Ok(text))) => text,
             Ok(Ok(Err(wrong))) => return Err(wrong),
-            Ok(Err(error)) => return Err((field, words::refused(&error))),
-            Err(_) => return Err((field, words::slow())),
+            Ok(Err(error)) => return Err((field, words::refused(language, &error))),
+            Err(_) => return Err((field, words::slow(language))),
         };
         self.tell(desk, &about.channel, &form.user.id, &text).await;
         Ok(())
@@ -63,33 +76,40 @@ impl Buttons {
     async fn disagreed(
         &self,
         target: &Target,
-        by: &str,
+        who: &Who,
         form: &View,
     ) -> Result<Result<String, Wrong>, StoreError> {
-        let chosen = form.entered(VERDICT);
+        let (chosen, language) = (form.entered(VERDICT), who.language);
         let Some(theirs) = Verdict::ALL.into_iter().find(|one| one.as_str() == chosen) else {
-            return Ok(Err((VERDICT, "Choose a verdict.".to_owned())));
+            let text = language.of("Choose a verdict.", "判定を選んでください。");
+            return Ok(Err((VERDICT, text.to_owned())));
         };
         let view = self.cases.view(&target.case.0).await?;
-        if let Some(text) = moved_on(&view, target) {
+        if who.did(&view, |act| matches!(act, ActKind::Disagreed { .. })) {
+            return Ok(Ok(words::before(language).to_owned()));
+        }
+        if let Some(text) = moved_on(&view, target, language) {
             return Ok(Err((VERDICT, text)));
         }
         if verdict(&view) == Some(theirs) {
-            let text = "This is the verdict of the case; to say that it is right, cancel this and choose Agree.";
+            let text = language.of(
+                "This is the verdict of the case; to say that it is right, cancel this and choose Agree.",
+                "これはケースの判定そのものです。正しいと伝えるには、これをキャンセルして「同意」を選んでください。",
+            );
             return Ok(Err((VERDICT, text.to_owned())));
         }
         let note = person::note(form.entered(NOTE));
-        self.judge(target, by, Some(theirs), note).await.map(Ok)
+        self.judge(target, who, Some(theirs), note).await.map(Ok)
     }
 
     async fn muted(
         &self,
         target: &Target,
-        by: &str,
+        who: &Who,
         form: &View,
     ) -> Result<Result<String, Wrong>, StoreError> {
-        let now = self.clock.now();
-        let until = match mute::until(form.entered(UNTIL), now) {
+        let (now, language) = (self.clock.now(), who.language);
+        let until = match mute::until(language, form.entered(UNTIL), now) {
             Ok(until) => until,
             Err(text) => return Ok(Err((UNTIL, text))),
         };
@@ -98,28 +118,32 @@ impl Buttons {
             why.truncate(end);
         }
         if why.is_empty() {
-            return Ok(Err((WHY, "Say why.".to_owned())));
+            let text = language.of("Say why.", "理由を書いてください。");
+            return Ok(Err((WHY, text.to_owned())));
         }
         let view = self.cases.view(&target.case.0).await?;
+        if who.did(&view, |act| matches!(act, ActKind::Muted { .. })) {
+            return Ok(Ok(words::before(language).to_owned()));
+        }
         if view.row.revision != target.revision {
-            let text = "The case has moved on since this was opened; nothing was muted. Cancel this and choose Mute again.";
+            let text = language.of(
+                "The case has moved on since this was opened; nothing was muted. Cancel this and choose Mute again.",
+                "これを開いた後にケースが更新されたため、何もミュートされていません。キャンセルして、もう一度「ミュート」を選んでください。",
+            );
             return Ok(Err((UNTIL, text.to_owned())));
         }
-        if let Some(text) = mute::never(&view) {
+        if let Some(text) = mute::never(language, &view) {
             return Ok(Err((UNTIL, text.to_owned())));
         }
-        let rule = mute::rule(&view.alert, until, &why, by);
+        let rule = mute::rule(&view.alert, until, &why, &who.by);
         if let Some(fault) = rule.clone().named("").faults().first() {
-            return Ok(Err((UNTIL, format!("This cannot be muted: {fault}."))));
+            let text = language.of("This cannot be muted: ", "これはミュートできません: ");
+            return Ok(Err((UNTIL, format!("{text}{fault}."))));
         }
         let mute = self.slack.mutes.add_mute(rule, now).await?;
         let (name, until) = (mute.name.clone(), mute.until);
-        self.act(target, by, ActKind::Muted { name, until }, &why)
+        self.act(target, who, ActKind::Muted { name, until }, &why)
             .await?;
-        Ok(Ok(format!(
-            "Muted until {}. `nightshift mutes remove {}` takes it back.",
-            until.format("%Y-%m-%d %H:%M UTC"),
-            mute.name
-        )))
+        Ok(Ok(words::muted(language, until, &mute.name)))
     }
 }

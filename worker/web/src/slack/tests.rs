@@ -4,7 +4,10 @@ mod clicks;
 mod hostile;
 mod modals;
 mod refused;
+mod replayed;
+mod spoken;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -12,6 +15,7 @@ use axum::body::Body;
 use axum::http::Request;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use nightshift_engine::{Measure, Meter};
+use nightshift_pipeline::Language;
 use serde_json::{Value, json};
 use sha2::Sha256;
 use url::form_urlencoded::Serializer;
@@ -75,6 +79,7 @@ fn desk(name: &str, channel: &str, analyst: &str, signing_secret: SlackSecret) -
         channel: channel.into(),
         signing_secret,
         analysts: vec![analyst.into()],
+        language: Language::En,
     }
 }
 
@@ -125,8 +130,12 @@ impl Room {
         ask(&self.server, request, "127.0.0.1:9").await
     }
 
+    /// Another one each time, as clicks are.
     async fn post(&self, payload: &Value) -> Answer {
-        self.send(signed(&form(payload), SECRET)).await
+        static CLICKS: AtomicU64 = AtomicU64::new(0);
+        let click = CLICKS.fetch_add(1, Ordering::Relaxed);
+        let body = format!("{}&click={click}", form(payload));
+        self.send(signed(&body, SECRET)).await
     }
 
     /// A click of U1; what they were told.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use nightshift_models::KeyRef;
 use nightshift_report::{
-    Access, DestinationError, Links, SLACK_API, SecretSource, SlackConfig, SlackWay,
+    Access, DestinationError, Language, Links, SLACK_API, SecretSource, SlackConfig, SlackWay,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -70,6 +70,11 @@ impl Slack {
                 "is missing: write the bot token as env:NAME or file:PATH, or a `webhook_url`",
             )),
         }
+    }
+
+    /// In which language people are spoken to.
+    pub(crate) fn language(&self) -> Language {
+        self.language.into()
     }
 
     /// Whether its messages have buttons: somebody must be able to press them, and something to answer.

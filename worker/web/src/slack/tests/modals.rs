@@ -8,7 +8,7 @@ use super::*;
 use crate::testing::ID;
 
 /// A case that may be muted.
-fn mutable() -> CaseView {
+pub(super) fn mutable() -> CaseView {
     let mut report = report();
     report.assessed_severity = Severity::High;
     let mut view = view(Some(report));
@@ -16,14 +16,14 @@ fn mutable() -> CaseView {
     view
 }
 
-fn verdict(verdict: &str, note: &str) -> Value {
+pub(super) fn verdict(verdict: &str, note: &str) -> Value {
     json!({
         "verdict": { "verdict": { "type": "static_select", "selected_option": { "value": verdict } } },
         "note": { "note": { "type": "plain_text_input", "value": note } },
     })
 }
 
-fn mute(until: &str, why: &str) -> Value {
+pub(super) fn mute(until: &str, why: &str) -> Value {
     json!({
         "until": { "until": { "type": "datepicker", "selected_date": until } },
         "why": { "why": { "type": "plain_text_input", "value": why } },
@@ -31,14 +31,14 @@ fn mute(until: &str, why: &str) -> Value {
 }
 
 /// The texts of all blocks.
-fn texts(view: &Value) -> Vec<String> {
+pub(super) fn texts(view: &Value) -> Vec<String> {
     let blocks = view["blocks"].as_array().unwrap();
     let text = |block: &Value| block["text"]["text"].as_str().map(str::to_owned);
     blocks.iter().filter_map(text).collect()
 }
 
 /// The documented limits that a modal of ours could break.
-fn check(view: &Value) {
+pub(super) fn check(view: &Value) {
     for part in ["title", "submit", "close"] {
         assert_eq!(view[part]["type"], "plain_text");
         assert!(view[part]["text"].as_str().unwrap().chars().count() <= 24);

@@ -1,0 +1,63 @@
+//! Clicks that were taken already. What Slack signed can be posted again, by whoever saw it, for as long as its time
+//! counts: a second time it does nothing. Other processes do not know of it; there the store knows the act.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use chrono::{DateTime, Utc};
+
+use super::signature::{Signed, WINDOW_SECS};
+
+/// Most that are remembered; of more the oldest are forgotten.
+const MOST: usize = 10_000;
+
+/// The codes of requests whose time still counts, with that time.
+#[derive(Default)]
+pub(crate) struct Seen(Mutex<BTreeMap<[u8; 32], i64>>);
+
+impl Seen {
+    /// Notes a request that Slack signed; whether it is the first time.
+    pub(super) fn is_first(&self, signed: &Signed<'_>, now: DateTime<Utc>) -> bool {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (code, now) = (signed.code(), now.timestamp());
+        seen.retain(|_, at| now.saturating_sub(*at) <= WINDOW_SECS.cast_signed());
+        if seen.contains_key(&code) {
+            return false;
+        }
+        if seen.len() >= MOST {
+            let oldest = seen.iter().min_by_key(|(_, at)| **at);
+            if let Some(oldest) = oldest.map(|(code, _)| *code) {
+                seen.remove(&oldest);
+            }
+        }
+        seen.insert(code, signed.at().timestamp());
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderMap;
+
+    use super::super::signature::tests::headers;
+    use super::*;
+
+    #[test]
+    fn what_is_remembered_is_bounded_and_ends_with_its_time() {
+        let (seen, now) = (Seen::default(), crate::testing::now());
+        let is_first = |number: usize, now: DateTime<Utc>| {
+            let headers: HeaderMap = headers(number, crate::testing::now());
+            let signed = Signed::read(&headers, b"", now).unwrap();
+            seen.is_first(&signed, now)
+        };
+        for number in 0..MOST + 50 {
+            assert!(is_first(number, now));
+        }
+        assert_eq!(seen.0.lock().unwrap().len(), MOST);
+        let known = MOST + 49;
+        let later = now + chrono::TimeDelta::seconds(300);
+        assert!(!is_first(known, now));
+        assert!(!is_first(known, later), "its time still counts");
+        assert_eq!(seen.0.lock().unwrap().len(), MOST);
+    }
+}

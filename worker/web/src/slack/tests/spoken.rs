@@ -1,0 +1,153 @@
+//! A desk whose language is Japanese is spoken to in Japanese.
+
+use nightshift_alert::Severity;
+use nightshift_engine::Verdict;
+use nightshift_pipeline::{CaseId, MutePreview, PersonVerdict, StoreError};
+
+use super::super::payload::Target;
+use super::super::words;
+use super::modals::{check, mutable, mute, texts, verdict};
+use super::*;
+
+fn japanese(store: Store) -> Room {
+    let mut desk = desk("soc", "C1", "U1", secret(SECRET));
+    desk.language = Language::Ja;
+    Room::with(store, Shown::default(), vec![desk])
+}
+
+/// Everything that a modal shows.
+fn read(view: &Value) -> String {
+    check(view);
+    let mut lines = Vec::new();
+    for part in ["title", "submit", "close"] {
+        lines.push(view[part]["text"].as_str().unwrap().to_owned());
+    }
+    for block in view["blocks"].as_array().unwrap() {
+        let label = &block["label"]["text"];
+        lines.extend(label.as_str().map(str::to_owned));
+        let options = block["element"]["options"].as_array();
+        let options = options.into_iter().flatten();
+        lines.extend(options.map(|one| format!("- {}", one["text"]["text"].as_str().unwrap())));
+    }
+    lines.extend(texts(view));
+    lines.join("\n")
+}
+
+#[tokio::test]
+async fn modals_are_japanese_where_the_desk_is() {
+    let mut store = Store::of(vec![mutable()]);
+    store.preview = MutePreview {
+        cases: [
+            ("false_positive".to_owned(), 2),
+            ("failed".to_owned(), 1),
+            ("true_positive".to_owned(), 11),
+        ]
+        .into(),
+        true_positives: vec![mutable().row; 11],
+        members: 3,
+        muted: 4,
+    };
+    let room = japanese(store);
+    room.click("nightshift:disagree").await;
+    let disagree = read(&room.last_view());
+    room.click("nightshift:mute").await;
+    let mute = read(&room.last_view());
+    insta::assert_snapshot!(format!("{disagree}\n\n{mute}"));
+}
+
+#[tokio::test]
+async fn clicks_are_answered_in_japanese_where_the_desk_is() {
+    let mut said = Vec::new();
+    let room = japanese(Store::of(vec![mutable()]));
+    for button in ["ack", "close", "rerun", "agree"] {
+        said.push(room.click(&format!("nightshift:{button}")).await);
+    }
+    room.click("nightshift:disagree").await;
+    let view = room.last_view();
+    for (chosen, user) in [
+        ("", "U1"),
+        ("true_positive", "U1"),
+        ("false_positive", "U2"),
+    ] {
+        let mut form = submit(&view, verdict(chosen, ""));
+        form["user"]["id"] = json!(user);
+        said.push(room.post(&form).await.text);
+    }
+    room.post(&submit(&view, verdict("false_positive", "")))
+        .await;
+    said.push(room.last_line());
+    room.click("nightshift:mute").await;
+    let view = room.last_view();
+    for (until, why) in [("", "x"), ("2027-01-01", "x"), ("2026-11-27", "")] {
+        said.push(room.post(&submit(&view, mute(until, why))).await.text);
+    }
+    room.post(&submit(&view, mute("2026-11-27", "走査"))).await;
+    said.push(room.last_line());
+    for (value, user) in [
+        (VALUE, "U2"),
+        ("k3f9", "U1"),
+        ("zzzz-zzzz-zzzz.r1", "U1"),
+        ("k3f9-x2mq-7d1w.r9", "U1"),
+    ] {
+        room.post(&click("nightshift:agree", value, user)).await;
+        said.push(room.last_line());
+    }
+    let mut critical = mutable();
+    critical.alert.severity = Severity::Critical;
+    said.push(
+        japanese(Store::of(vec![critical]))
+            .click("nightshift:mute")
+            .await,
+    );
+    said.push(
+        japanese(Store::of(vec![view_without_report()]))
+            .click("nightshift:agree")
+            .await,
+    );
+    insta::assert_snapshot!(said.join("\n"));
+}
+
+fn view_without_report() -> nightshift_pipeline::CaseView {
+    view(None)
+}
+
+#[test]
+fn what_the_store_refuses_is_told_in_both_languages() {
+    let case = || "k3f9-x2mq-7d1w".to_owned();
+    let target = Target {
+        case: CaseId(case()),
+        revision: 1,
+    };
+    let judged = |verdict, agreed| PersonVerdict {
+        at: now(),
+        by: "slack:U1 (ana)".into(),
+        revision: 2,
+        verdict,
+        agreed,
+        note: String::new(),
+    };
+    let mut said = Vec::new();
+    for language in Language::ALL {
+        for error in [
+            StoreError::NoVerdict(case()),
+            StoreError::NotOver(case(), nightshift_pipeline::CaseStatus::Running),
+            StoreError::NotOver(case(), nightshift_pipeline::CaseStatus::Queued),
+            StoreError::Unreadable(case(), "x".into()),
+            StoreError::LeaseLost,
+        ] {
+            said.push(words::refused(language, &error));
+        }
+        said.push(words::slow(language));
+        said.push(words::judged(
+            language,
+            &target,
+            &judged(Verdict::Inconclusive, true),
+        ));
+        said.push(words::judged(
+            language,
+            &target,
+            &judged(Verdict::BenignTruePositive, false),
+        ));
+    }
+    insta::assert_snapshot!(said.join("\n"));
+}
