@@ -15,6 +15,7 @@ on_both_stores! {
     a_case_that_is_looked_into_is_told_and_so_is_its_end
     who_read_of_a_case_is_told_how_it_ended_whatever_its_route_says_then
     f26_what_was_found_is_known_though_nothing_was_sent
+    f26_where_an_early_post_may_stand_its_end_is_told
     a_digest_is_posted_once_and_a_lost_answer_is_known
     what_cannot_be_read_holds_up_nothing_else
     a_digest_tells_what_a_day_brought
@@ -289,6 +290,26 @@ async fn f26_what_was_found_is_known_though_nothing_was_sent(fixture: Fixture) {
         due(&fixture).await.showing.remote_id.as_deref(),
         Some("SEC-1")
     );
+}
+
+async fn f26_where_an_early_post_may_stand_its_end_is_told(fixture: Fixture) {
+    let store = &fixture.store;
+    let id = case_of(&fixture.accept(MINER).await);
+    store.announce(&id, &["early".to_owned()]).await.unwrap();
+    let early = store.due("early", 10).await.unwrap().remove(0);
+    assert!(store.begin("early", &early).await.unwrap());
+    // Nobody heard how that ended when the case is called off.
+    store.cancel(&id.0, "ana", at(9)).await.unwrap();
+    let told = store.due("early", 10).await.unwrap().remove(0);
+    assert_eq!((told.in_doubt, told.attempts), (true, 0));
+    assert_eq!(told.showing.report.status, CaseStatus::Cancelled);
+    assert!(!told.showing.minor);
+    assert!(store.begin("early", &told).await.unwrap());
+    // Nor then, when it is triaged after all; the route of its end names "soc" alone.
+    store.retry(&id.0).await.unwrap();
+    conclude(store, &fixture.claim().await).await;
+    let told = store.due("early", 10).await.unwrap().remove(0);
+    assert!(told.in_doubt && !told.showing.is_early() && !told.showing.minor);
 }
 
 async fn a_digest_is_posted_once_and_a_lost_answer_is_known(fixture: Fixture) {

@@ -160,3 +160,29 @@ async fn a_case_that_was_called_off_says_so() {
     );
     assert!(slack.below().is_empty());
 }
+
+#[tokio::test]
+async fn f26_an_early_post_whose_answer_was_lost_does_not_stand_when_its_case_is_called_off() {
+    let (clock, slack, to) = soc().await;
+    slack.breaks(|method, _| (method == "chat.postMessage").then_some(Fault::LostAfter));
+    let mut wish = Wish {
+        showing: case(1, early()),
+        attempts: 0,
+        begun: None,
+        not_before: clock.now(),
+    };
+    let lost = attempt(&clock, &to, &mut wish).await.unwrap_err();
+    assert!(matches!(lost, DeliveryError::Unclear { .. }), "{lost:?}");
+    assert!(slack.channel()[0].text().contains("Investigating"));
+    slack.breaks(|_, _| None);
+    clock.wait(Duration::from_secs(60));
+    wish.showing.version += 1;
+    wish.showing.report.status = CaseStatus::Cancelled;
+    wish.showing.report.failed = Some("called off by ana".into());
+    attempt(&clock, &to, &mut wish).await.unwrap();
+    assert!(to.wants(&wish.showing), "what was found is told");
+    let [message] = slack.channel().try_into().unwrap();
+    assert_eq!(message.edits, 1);
+    assert!(!message.text().contains("Investigating"), "{message:?}");
+    assert!(message.body.to_string().contains("ana"), "{message:?}");
+}
