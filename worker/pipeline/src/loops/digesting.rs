@@ -11,7 +11,7 @@ use nightshift_engine::{Clock, Measure, Meter};
 
 use crate::{DeliveryError, Destination, Digest, Digests, Mutes, Outbox, StoreError};
 
-/// Between two tries of a digest that could not be posted.
+/// Between two tries of a digest that could not be posted; so long nobody looks for one that is in doubt.
 const AGAIN: Duration = Duration::from_secs(120);
 
 /// When a digest is posted, and what it is made of.
@@ -56,6 +56,13 @@ impl DigestPlan {
             self.next.store(day.next.timestamp(), Ordering::Relaxed);
             return Ok(());
         };
+        let is_first_look = self.next.load(Ordering::Relaxed) == 0;
+        if in_doubt && is_first_look {
+            // The process that began it may have died this moment, and its post be under way still.
+            self.next
+                .store((now + AGAIN).timestamp(), Ordering::Relaxed);
+            return Ok(());
+        }
         let digest = self.digest(day).await?;
         let result = destination.post_digest(&digest, in_doubt).await;
         meter.count(&Measure::Delivery {
