@@ -63,3 +63,37 @@ fn the_pages_shut_nobody_out_on_a_phone_or_a_desk_dark_or_light() {
     assert!(looked.status.success(), "{told}{errors}");
     assert!(told.contains("4 pages, 16 times: 0 things"), "{told}");
 }
+
+const SLACK: &str = "[web]\npublic_url = \"https://nightshift.example.com\"\n\
+    [[destination]]\nname = \"soc\"\nkind = \"slack\"\nchannel = \"C0123ABCD\"\ntoken = \"env:NONE\"\n\
+    signing_secret = \"env:NONE\"\nanalysts = [\"U1\"]\n";
+
+/// What the README shows of Slack: every block of the message is known to the drawing, and nothing it says is left out.
+#[test]
+#[cfg_attr(not(has_browser), ignore = "tests/services installs Chromium")]
+fn the_message_of_a_case_can_be_drawn_whole() {
+    let folder = tempdir().unwrap();
+    printed(folder.path(), &["demo", "--once"]);
+    let cases = cases(folder.path());
+    let miner = cases
+        .iter()
+        .find(|(key, _)| key.contains("b9c8d7e6f5a4b3c2d1e0"));
+    let miner = word(miner.unwrap().1, "id");
+    std::fs::write(folder.path().join("nightshift.toml"), SLACK).unwrap();
+    let message = printed(folder.path(), &["destinations", "preview", "soc", miner]);
+    let written = folder.path().join("message.json");
+    std::fs::write(&written, message).unwrap();
+    let root = nightshift_tests::root();
+    let drawn = Command::new("node")
+        .arg(root.join("tests/pages/slack.mjs"))
+        .arg(named("NIGHTSHIFT_TEST_CHROMIUM"))
+        .arg(root.join("tests/.cache/screens"))
+        .stdin(std::fs::File::open(written).unwrap())
+        .current_dir(named("NIGHTSHIFT_TEST_PAGES"))
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&drawn.stdout);
+    let errors = String::from_utf8_lossy(&drawn.stderr);
+    assert!(drawn.status.success(), "{told}{errors}");
+    assert!(told.contains("drawn 2 times: 0 things"), "{told}");
+}
