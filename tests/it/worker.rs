@@ -4,7 +4,7 @@ mod desk;
 mod killed;
 mod life;
 mod outage;
-mod reload;
 pub(crate) mod production;
+mod reload;
 mod resume;
 mod shown;

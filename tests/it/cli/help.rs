@@ -30,6 +30,8 @@ fn the_help_of_the_program() {
       playbooks     List playbooks, check your own, explain which one an alert gets
       tools         List tools, check their registers, call one
       config        Show and check the configuration, describe it for editors
+      doctor        Look at everything that the configuration names, and say what is wrong and how to
+                    mend it
       migrate       Bring the database up to date, and say which migrations it has
       help          Print this message or the help of the given subcommand(s)
 
@@ -112,6 +114,56 @@ fn the_help_of_run() {
     A finding that was triaged before is triaged again, as a new revision of its case;
     one whose triage was interrupted goes on where it was.
     ");
+}
+
+#[test]
+fn the_help_of_doctor() {
+    insta::assert_snapshot!(help(&["doctor", "--help"]), @r#"
+    Look at everything that the configuration names, and say what is wrong and how to mend it
+
+    Usage: nightshift doctor [OPTIONS]
+
+    Options:
+          --config <FILE>
+              Configuration file [default: nightshift.toml, if there is one]
+
+          --only <AREA,…>
+              Look at these areas only
+
+              Possible values:
+              - configuration: What the configuration says, taken together
+              - tls:           Whether this system knows authorities to check certificates with
+              - clock:         Our clock beside those of the database and of whom we talk to
+              - store:         The database
+              - sources:       Queues that alerts come from
+              - models:        Language models, each asked two small questions
+              - tools:         Registers, lists and logs
+              - destinations:  Where reports go; nothing is posted
+              - web:           Addresses of the pages, and who could read them
+              - playbooks:     Playbooks of your own
+
+          --strict
+              Warnings count as errors
+
+          --json
+              Print JSON
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+      -V, --version
+              Print version
+
+    Examples:
+      nightshift doctor                            before the first start, after each change
+      nightshift doctor --only store,sources       these alone
+      nightshift doctor --json | jq '.findings[] | select(.severity == "error")'
+
+    Nothing is stored, taken from a queue or posted. Each [[model]] is asked two questions of a few
+    dozen tokens.
+    What each finding means: docs/doctor.md. Exit codes: 0 no errors, 1 errors, 64 the file cannot be
+    read.
+    "#);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod cases;
 mod desk;
+mod doctor;
 mod mutes;
 mod worker;
 
@@ -15,6 +16,7 @@ pub(crate) use cases::{
     CasesRetry, CasesShow, CasesVerify,
 };
 pub(crate) use desk::{Destinations, Feedback};
+pub(crate) use doctor::{Area, Doctor};
 pub(crate) use mutes::{MuteRule, Mutes};
 pub(crate) use worker::{Part, Worker};
 
@@ -109,6 +111,14 @@ pub(crate) enum Command {
     /// Show and check the configuration, describe it for editors
     #[command(subcommand)]
     Config(Config),
+    /// Look at everything that the configuration names, and say what is wrong and how to mend it
+    #[command(after_help = "Examples:\n  \
+        nightshift doctor                            before the first start, after each change\n  \
+        nightshift doctor --only store,sources       these alone\n  \
+        nightshift doctor --json | jq '.findings[] | select(.severity == \"error\")'\n\n\
+        Nothing is stored, taken from a queue or posted. Each [[model]] is asked two questions of a few dozen tokens.\n\
+        What each finding means: docs/doctor.md. Exit codes: 0 no errors, 1 errors, 64 the file cannot be read.")]
+    Doctor(Doctor),
     /// Bring the database up to date, and say which migrations it has
     #[command(after_help = "Example:\n  nightshift migrate --json")]
     Migrate(Json),

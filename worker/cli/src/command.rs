@@ -5,6 +5,7 @@ mod config;
 mod dead_letters;
 mod demo;
 mod destinations;
+mod doctor;
 mod feedback;
 mod input;
 mod migrate;
@@ -25,7 +26,9 @@ use crate::wiring::App;
 /// Runs what the command line asks for.
 pub(crate) async fn run(args: Args) -> Result<(), Exit> {
     let loaded = load(args.config.as_deref()).map_err(Exit::Config)?;
-    start_logs(&loaded.config)?;
+    // What libraries say of what they meet is told as findings.
+    let quiet = matches!(args.command, Command::Doctor(_)).then_some("off,nightshift_cli=error");
+    start_logs(&loaded.config, quiet.unwrap_or(&loaded.config.log.level))?;
     match args.command {
         Command::Config(command) => config::run(&loaded, &command),
         Command::Playbooks(command) => playbooks::run(&loaded, &command),
@@ -46,6 +49,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Exit> {
         }
         Command::Mutes(command) => mutes::run(&App::build(&loaded, None).await?, &command).await,
         Command::Tools(command) => tools::run(&loaded, &command).await,
+        Command::Doctor(options) => doctor::run(&loaded, &options).await,
         Command::Worker(options) => Box::pin(worker::run(loaded, &options)).await,
         Command::Migrate(json) => migrate::run(&App::build(&loaded, None).await?, json).await,
     }
@@ -109,13 +113,9 @@ impl Signals {
 }
 
 /// Log lines go to standard error; reports and progress are no log lines.
-fn start_logs(config: &crate::config::Config) -> Result<(), Exit> {
-    let filter = tracing_subscriber::EnvFilter::try_new(&config.log.level).map_err(|error| {
-        Exit::Config(anyhow::anyhow!(
-            "[log] level = {:?}: {error}",
-            config.log.level
-        ))
-    })?;
+fn start_logs(config: &crate::config::Config, level: &str) -> Result<(), Exit> {
+    let filter = tracing_subscriber::EnvFilter::try_new(level)
+        .map_err(|error| Exit::Config(anyhow::anyhow!("[log] level = {level:?}: {error}")))?;
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr);

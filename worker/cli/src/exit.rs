@@ -47,6 +47,18 @@ impl Exit {
     }
 }
 
+impl std::fmt::Display for Exit {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Failed(error) | Self::Usage(error) | Self::Config(error) => {
+                write!(out, "{error:#}")
+            }
+            Self::Closed => out.write_str("whoever read the output went away"),
+            Self::Said => out.write_str("it was said already"),
+        }
+    }
+}
+
 impl From<anyhow::Error> for Exit {
     fn from(error: anyhow::Error) -> Self {
         Self::Failed(error)

@@ -1,6 +1,7 @@
 //! Wiring: adapters behind ports, from a configuration.
 
 mod destinations;
+mod examine;
 mod impatient;
 mod models;
 mod samples;
@@ -35,6 +36,7 @@ use crate::exit::Exit;
 use crate::metrics::Metrics;
 use destinations::Building;
 pub(crate) use destinations::link;
+pub(crate) use examine::{examine_destination, examine_profiles, examine_store, unused_globs};
 pub(crate) use worker::{Loop, Sources};
 
 use impatient::Impatient;
@@ -296,29 +298,33 @@ pub(crate) fn read_options(config: &Config) -> ReadOptions {
 
 /// Opens the database.
 pub(crate) async fn open_store(loaded: &Loaded) -> Result<Arc<dyn Store>, Exit> {
+    let options = store_options(loaded).map_err(Exit::Config)?;
+    nightshift_store::open(&loaded.config.store.url, options)
+        .await
+        .map_err(|error| Exit::Failed(error.into()))
+}
+
+/// What the store is opened with.
+fn store_options(loaded: &Loaded) -> anyhow::Result<Options> {
     let config = &loaded.config;
     let lease = Duration::from_secs(config.worker.lease_secs);
-    let admission = config
-        .admission()
-        .map_err(|problem| Exit::Config(anyhow!(problem)))?;
+    let admission = config.admission().map_err(|problem| anyhow!(problem))?;
     let mut options = Options::new(lease, admission);
     let store = &config.store;
     if let Some(key) = &store.password {
         options.password = password(key, loaded.base())?;
     }
     options.ca_file = (!store.ca_file.as_os_str().is_empty()).then(|| store.ca_file.clone());
-    nightshift_store::open(&store.url, options)
-        .await
-        .map_err(|error| Exit::Failed(error.into()))
+    Ok(options)
 }
 
 /// The password of the database; a file is read by the store, again and again.
-fn password(key: &KeyRef, base: &Path) -> Result<Option<Password>, Exit> {
+fn password(key: &KeyRef, base: &Path) -> anyhow::Result<Option<Password>> {
     if let KeyPlace::File(path) = key.place() {
         return Ok(Some(Password::file(base.join(path))));
     }
-    let password = secret_at(key.place(), base)()
-        .map_err(|problem| Exit::Config(anyhow!("[store] password: {problem}")))?;
+    let password =
+        secret_at(key.place(), base)().map_err(|problem| anyhow!("[store] password: {problem}"))?;
     let is_empty = password.expose_secret().is_empty();
     Ok((!is_empty).then_some(Password::Value(password)))
 }
@@ -389,6 +395,6 @@ mod tests {
         assert!(matches!(of("s3cret"), Some(Password::Value(_))));
         assert!(of("").is_none());
         let missing = password(&KeyRef::from("env:NIGHTSHIFT_NO_SUCH_NAME"), dir.path());
-        assert!(matches!(missing, Err(Exit::Config(_))));
+        assert!(missing.is_err_and(|error| error.to_string().contains("NIGHTSHIFT_NO_SUCH_NAME")));
     }
 }

@@ -7,6 +7,7 @@ mod allowance;
 mod arguments;
 mod blank;
 mod catalogue;
+mod checkup;
 mod command;
 mod conclude;
 mod conclusion;
@@ -38,6 +39,7 @@ mod fixture;
 
 pub use allowance::{Allowance, Leave};
 pub use catalogue::{Action, ActionChoice, ActionTemplate, fill};
+pub use checkup::{Checkup, Diagnosis, Gravity};
 pub use command::{Command, Question};
 pub use conclude::{OVERRIDES, conclusion};
 pub use conclusion::{

@@ -9,6 +9,7 @@ mod config;
 #[cfg(test)]
 mod conformance;
 mod connect;
+mod examine;
 mod health;
 mod pace;
 mod rabbitmq;
@@ -17,6 +18,7 @@ mod sqs;
 
 pub use config::{ConfigError, SourceConfig};
 pub use connect::{Secrets, connect};
+pub use examine::examine;
 pub use rabbitmq::Config as RabbitmqConfig;
 pub use spool::Config as SpoolConfig;
 pub use sqs::Config as SqsConfig;

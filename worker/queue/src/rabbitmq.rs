@@ -6,6 +6,8 @@
 //! connection and delivery tag: a settlement that comes after a reconnect settles nothing, and the message comes again.
 
 mod config;
+mod examine;
+mod management;
 mod message;
 mod outstanding;
 mod session;
@@ -19,6 +21,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
 pub use config::Config;
+pub(crate) use examine::examine;
 use outstanding::{Operation, Outstanding};
 use session::{ANSWER_SECS, Session, Trouble};
 

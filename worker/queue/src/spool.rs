@@ -7,6 +7,7 @@
 
 mod claim;
 mod config;
+mod examine;
 mod folder;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,6 +18,7 @@ use nightshift_pipeline::{Fate, Message, Settled, Source, SourceError, Unsettled
 use tokio::time::{Instant, sleep};
 
 pub use config::Config;
+pub(crate) use examine::examine;
 use folder::Folder;
 
 use crate::LONG_POLL;

@@ -6,6 +6,7 @@
 
 mod batch;
 mod config;
+mod examine;
 mod held;
 mod payload;
 mod poll;
@@ -23,6 +24,7 @@ use tokio::time::timeout;
 
 use batch::Action;
 pub use config::Config;
+pub(crate) use examine::examine;
 use held::Held;
 use poll::{Failed, MOST_MESSAGES, Polled, Poller};
 

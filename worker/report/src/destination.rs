@@ -1,5 +1,6 @@
 //! Destinations: files, the standard output, Slack, a webhook, and tickets and pages.
 
+mod checkup;
 mod file;
 mod github;
 mod http;

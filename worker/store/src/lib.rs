@@ -3,6 +3,7 @@
 
 mod acts;
 mod bell;
+mod examine;
 mod open;
 mod options;
 mod postgres;
@@ -12,6 +13,7 @@ mod sqlite;
 #[cfg(test)]
 mod conformance;
 
+pub use examine::examine;
 pub use open::{Address, OpenError, Store, open, without_password};
 pub use options::{Options, Password, PasswordFile, Waits};
 pub use postgres::{OpenError as PostgresError, PostgresStore};

@@ -13,6 +13,7 @@ mod database;
 mod dead_letters;
 mod desk;
 mod digest;
+mod examine;
 mod failure;
 mod feedback;
 mod inbox;
@@ -43,6 +44,7 @@ use crate::bell::Bell;
 use crate::options::Options;
 use connect::Connector;
 use database::{Database, Session, Value};
+pub(crate) use examine::examine;
 use failure::Failure;
 use listener::Listener;
 

@@ -9,6 +9,7 @@ mod claim;
 mod dead_letters;
 mod desk;
 mod digest;
+mod examine;
 mod feedback;
 mod host;
 mod inbox;
@@ -36,6 +37,7 @@ use nightshift_pipeline::{AdmissionPolicy, Wake};
 use rusqlite::Connection;
 
 use crate::bell::Bell;
+pub(crate) use examine::{ahead, examine};
 use host::Holder;
 use thread::Thread;
 

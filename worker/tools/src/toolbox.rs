@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use nightshift_engine::{
-    CallContext, PastCases, ToolCall, ToolError, ToolOutput, ToolSpec, Toolbox,
+    CallContext, Checkup, PastCases, ToolCall, ToolError, ToolOutput, ToolSpec, Toolbox,
 };
 
 use crate::arguments::Arguments;
@@ -82,6 +82,61 @@ impl Tools {
     #[must_use]
     pub fn check(&self) -> Vec<RegisterReport> {
         self.tools.iter().flat_map(|tool| tool.reports()).collect()
+    }
+
+    /// The same as a look at an installation. Blocks.
+    #[must_use]
+    pub fn examine(&self) -> Checkup {
+        let mut checkup = Checkup::default();
+        let reports = self.check();
+        let records: usize = reports.iter().map(|one| one.records).sum();
+        let tools = self.tools.len();
+        checkup.saw(format!(
+            "{tools} tools; {records} records in registers, lists and logs"
+        ));
+        for report in &reports {
+            judge(report, &mut checkup);
+        }
+        checkup
+    }
+}
+
+/// Notes what is wrong with one register, list or log.
+fn judge(report: &RegisterReport, checkup: &mut Checkup) {
+    let RegisterReport {
+        name,
+        path,
+        records,
+        problems,
+        ..
+    } = report;
+    let mend = "mend the file, and see all of it with `nightshift tools check`";
+    match problems.as_slice() {
+        [] if *records == 0 => checkup.warning(
+            "tool.empty",
+            format!("{name}: {path} has no record"),
+            "every look-up in it finds nothing, which reads like an answer",
+            "fill it, or take the tool out",
+        ),
+        [] => {}
+        [first, ..] if *records == 0 => checkup.error(
+            "tool.register",
+            format!("{name}: {path}: {first}"),
+            "every look-up in it fails: nothing of it can clear or confirm an alert",
+            mend,
+        ),
+        [first, more @ ..] => {
+            let more = match more.len() {
+                0 => String::new(),
+                more => format!(" (and {more} more)"),
+            };
+            checkup.warning(
+                "tool.rows",
+                format!("{name}: {path}: {first}{more}"),
+                "what is wrong is left out: an asset or a change may not be found",
+                mend,
+            );
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 mod access;
 mod api;
 mod config;
+mod examine;
 mod guard;
 mod health;
 mod hosts;
@@ -23,6 +24,7 @@ mod hostile;
 mod testing;
 
 pub use config::{TrustedProxy, WebConfig, WebError};
+pub use examine::examine;
 pub use health::{MetricsText, Readiness, SourceReady, StoreReady};
 pub use server::{Bound, Server, ServerOptions};
 pub use site::{DeliveryLinks, Parts};

@@ -96,6 +96,19 @@ impl Destination {
         }
     }
 
+    /// Where its secrets are.
+    pub(crate) fn secrets(&self) -> Vec<&KeyRef> {
+        match self {
+            Self::File { .. } => Vec::new(),
+            Self::Webhook(one) => vec![&one.secret],
+            Self::Slack(one) => one.secrets(),
+            Self::Jira(one) => vec![&one.token],
+            Self::ServiceNow(one) => vec![&one.secret],
+            Self::PagerDuty(one) => vec![&one.routing_key],
+            Self::GitHub(one) => vec![&one.token],
+        }
+    }
+
     /// Whether a report there opens a ticket or pages somebody: generated samples never go there. Each kind says so itself.
     pub(crate) const fn opens_tickets(&self) -> bool {
         match self {

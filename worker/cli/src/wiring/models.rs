@@ -53,16 +53,25 @@ impl Connected {
         wanted: Option<&str>,
         meter: &Arc<dyn Meter>,
     ) -> Result<Self, Exit> {
+        Self::with_keys(configured, wanted, meter, &|place| {
+            let key = secret_at(place, base);
+            key().map(|_| key)
+        })
+    }
+
+    /// The same with keys from elsewhere.
+    pub(super) fn with_keys(
+        configured: &[ModelConfig],
+        wanted: Option<&str>,
+        meter: &Arc<dyn Meter>,
+        keys: &dyn Fn(KeyPlace<'_>) -> Result<KeySource, String>,
+    ) -> Result<Self, Exit> {
         let mut configs = configured.to_vec();
         let chosen = wanted
             .map(|wanted| choose(&mut configs, wanted))
             .transpose()?;
-        let keys = |place: KeyPlace<'_>| -> Result<KeySource, String> {
-            let key = secret_at(place, base);
-            key().map(|_| key)
-        };
         let models =
-            Models::build(&configs, &keys, meter).map_err(|error| Exit::Config(error.into()))?;
+            Models::build(&configs, keys, meter).map_err(|error| Exit::Config(error.into()))?;
         Ok(Self {
             models,
             names: configs.into_iter().map(|config| config.name).collect(),

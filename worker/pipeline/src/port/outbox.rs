@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::NaiveDate;
+use nightshift_engine::Checkup;
 
 use crate::{CaseId, Digest, Showing, StoreError};
 
@@ -227,6 +228,11 @@ pub trait Destination: Send + Sync {
     ///
     /// When it is not shown, or not all of it.
     async fn deliver(&self, showing: &Showing) -> Result<Sent, DeliveryError>;
+
+    /// Looks at it without showing anything: whether it answers, takes our credential, and lets us do what a report needs.
+    async fn examine(&self) -> Checkup {
+        Checkup::default()
+    }
 
     /// What would be sent, as the destination would get it; none where it takes reports as they stand.
     fn preview(&self, showing: &Showing) -> Option<serde_json::Value> {

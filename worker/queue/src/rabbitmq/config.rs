@@ -6,6 +6,7 @@ use lapin::uri::{AMQPScheme, AMQPUri};
 use schemars::JsonSchema;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
+use url::Url;
 
 use crate::config::is_loopback;
 
@@ -37,6 +38,10 @@ pub struct Config {
     /// File with certificates (PEM) of an authority to be trusted beside those of the system.
     #[serde(default)]
     pub ca_file: Option<PathBuf>,
+    /// Where the broker's management interface is, `https://mq.example.com:15671`: `nightshift doctor` asks there what
+    /// AMQP does not tell, as the same user. Nothing else does.
+    #[serde(default)]
+    pub management_url: Option<String>,
     /// Whether `amqp://`, which is not encrypted, may go to another machine.
     #[serde(default)]
     pub allow_private: bool,
@@ -66,11 +71,37 @@ impl Config {
                 "heartbeat_secs = 0: a silent network would go unnoticed; use 1 or more".to_owned(),
             );
         }
+        if let Some(url) = &self.management_url {
+            self.check_management(url)?;
+        }
         let url = self.url.expose_secret();
         if url.starts_with("env:") || url.starts_with("file:") {
             return Ok(());
         }
         self.uri(url).map(|_| ())
+    }
+
+    /// The address is not shown: people put passwords into such.
+    fn check_management(&self, url: &str) -> Result<(), String> {
+        let url = Url::parse(url).map_err(|error| {
+            format!("management_url is no URL ({error}): write https://HOST:15671")
+        })?;
+        let host = url.host_str().unwrap_or_default();
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(
+                "management_url holds a user or password: those of the source are used".to_owned(),
+            );
+        }
+        match url.scheme() {
+            "https" => Ok(()),
+            "http" if is_loopback(host) || self.allow_private => Ok(()),
+            "http" => Err(format!(
+                "management_url: http:// to {host} is not encrypted: use https://, or set allow_private = true"
+            )),
+            other => Err(format!(
+                "management_url: {other}:// is not spoken here: use https://"
+            )),
+        }
     }
 
     /// The URL as it is dialled, but for the password.

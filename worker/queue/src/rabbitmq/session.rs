@@ -38,7 +38,7 @@ pub(super) struct Trouble {
     /// Whether anybody answers.
     pub(super) failure: Failure,
     /// Whether all is well but for the queue, which is not there.
-    missing: bool,
+    pub(super) missing: bool,
 }
 
 impl Trouble {
@@ -84,7 +84,7 @@ impl Trouble {
 }
 
 /// Waits for the broker, but not for ever.
-async fn asked<T>(
+pub(super) async fn asked<T>(
     doing: &str,
     limit: Duration,
     answer: impl Future<Output = lapin::Result<T>>,
@@ -226,7 +226,7 @@ impl Session {
     }
 }
 
-async fn connect(config: &Config, secrets: &Secrets) -> Result<Connection, Trouble> {
+pub(super) async fn connect(config: &Config, secrets: &Secrets) -> Result<Connection, Trouble> {
     let secret = |text: &str| secrets(text).map_err(Trouble::refused);
     let url = secret(config.url.expose_secret())?;
     let mut uri = config.uri(url.expose_secret()).map_err(Trouble::refused)?;

@@ -8,9 +8,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
+use nightshift_engine::Checkup;
 use nightshift_pipeline::{DeliveryError, Destination, Report, Sent, Showing};
 
 use super::case_id;
+use super::checkup::writable;
 use crate::{TextOptions, json, markdown, text};
 
 /// Width of text in files, in columns.
@@ -54,6 +56,17 @@ pub struct FileDestination {
 impl Destination for FileDestination {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    async fn examine(&self) -> Checkup {
+        let dir = self.dir.clone();
+        let looked = tokio::task::spawn_blocking(move || {
+            let mut checkup = Checkup::default();
+            checkup.saw(format!("the folder {}", dir.display()));
+            writable(&dir, &mut checkup);
+            checkup
+        });
+        looked.await.unwrap_or_default()
     }
 
     async fn deliver(&self, showing: &Showing) -> Result<Sent, DeliveryError> {

@@ -8,6 +8,7 @@
 
 mod body;
 mod calls;
+mod checkup;
 mod config;
 
 #[cfg(test)]

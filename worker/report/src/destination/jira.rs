@@ -9,6 +9,7 @@
 
 mod adf;
 mod calls;
+mod checkup;
 mod config;
 mod page;
 

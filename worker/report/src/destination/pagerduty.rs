@@ -5,6 +5,7 @@
 //! triggers once and never again, whatever its later triages say. Where a case stands there is kept in the remote id. Sources:
 //! <https://developer.pagerduty.com/docs/events-api-v2/overview/> and "Send an Alert Event" of the API reference.
 
+mod checkup;
 mod config;
 mod event;
 
@@ -18,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use nightshift_engine::Clock;
+use nightshift_engine::{Checkup, Clock};
 use nightshift_pipeline::{DeliveryError, DeskStatus, Destination, Sent, Showing};
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
@@ -151,6 +152,10 @@ impl PagerDutyDestination {
 impl Destination for PagerDutyDestination {
     fn name(&self) -> &str {
         self.caller.name()
+    }
+
+    async fn examine(&self) -> Checkup {
+        self.look_round().await
     }
 
     /// A page for what the policy names; of what has paged already, only that somebody has it, or that people are done.

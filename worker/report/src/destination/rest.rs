@@ -14,7 +14,7 @@ use url::Url;
 use super::http::{Answer, Caller, Repeat, SecretSource};
 
 /// Longest answer that is read, in bytes: a page of comments.
-const MOST_BYTES: usize = 16 * 1024 * 1024;
+pub(super) const MOST_BYTES: usize = 16 * 1024 * 1024;
 
 /// How a caller says who it is.
 pub(super) enum Identity {

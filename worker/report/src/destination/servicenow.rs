@@ -6,6 +6,7 @@
 //! dictionary of a new instance.
 
 mod calls;
+mod checkup;
 mod config;
 mod record;
 

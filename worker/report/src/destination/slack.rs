@@ -9,6 +9,7 @@ mod blocks;
 mod bot;
 mod buttons;
 mod change;
+mod checkup;
 mod client;
 mod config;
 mod digest;
@@ -32,7 +33,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta};
 use nightshift_alert::Severity;
-use nightshift_engine::Clock;
+use nightshift_engine::{Checkup, Clock};
 use nightshift_pipeline::{CaseStatus, DeliveryError, Destination, Digest, Sent, Showing};
 use serde_json::{Value, json};
 
@@ -186,6 +187,13 @@ fn preview(below: &Below) -> Value {
 impl Destination for SlackDestination {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    async fn examine(&self) -> Checkup {
+        match &self.way {
+            Way::Bot(bot) => bot.examine().await,
+            Way::Webhook(hook) => hook.examine().await,
+        }
     }
 
     /// Early only what is high or critical; counts and people's acts only where there is a message to edit.

@@ -177,6 +177,10 @@ macro_rules! destination {
                 self.address(remote_id)
             }
 
+            async fn examine(&self) -> nightshift_engine::Checkup {
+                self.look_round().await
+            }
+
             async fn find(
                 &self,
                 showing: &Showing,

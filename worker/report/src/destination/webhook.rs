@@ -5,6 +5,7 @@
 //! receiver, and what is tried again, and when, is the delivery loop's. Sources: <https://www.standardwebhooks.com>
 //! (specification 1.0), CloudEvents 1.0.2 and its HTTP binding, structured mode.
 
+mod checkup;
 mod config;
 mod event;
 mod signature;
@@ -18,7 +19,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use nightshift_engine::Clock;
+use nightshift_engine::{Checkup, Clock};
 use nightshift_pipeline::{DeliveryError, Destination, Sent, Showing};
 use reqwest::StatusCode;
 use reqwest::header::CONTENT_TYPE;
@@ -86,6 +87,10 @@ impl WebhookDestination {
 impl Destination for WebhookDestination {
     fn name(&self) -> &str {
         self.caller.name()
+    }
+
+    async fn examine(&self) -> Checkup {
+        self.look_round().await
     }
 
     /// A report that is shown already is posted again, with the same id: a receiver knows it for a double.

@@ -50,17 +50,26 @@ fn runner() -> refinery::Runner {
 }
 
 async fn is_done(client: &tokio_postgres::Client) -> Result<bool, tokio_postgres::Error> {
-    let ours = runner()
-        .get_migrations()
-        .iter()
-        .map(refinery::Migration::version)
-        .max();
+    Ok(latest(client).await? >= Some(ours()))
+}
+
+/// The version that this program knows.
+pub(super) fn ours() -> i64 {
+    let runner = runner();
+    let versions = runner.get_migrations().iter();
+    versions
+        .map(|one| i64::from(one.version()))
+        .max()
+        .unwrap_or(0)
+}
+
+/// The version that a database has; none where nothing was migrated.
+pub(super) async fn latest(
+    client: &tokio_postgres::Client,
+) -> Result<Option<i64>, tokio_postgres::Error> {
     match client.query_one(LATEST, &[]).await {
-        Ok(row) => {
-            let latest: Option<i64> = row.try_get(0)?;
-            Ok(latest >= ours.map(i64::from))
-        }
-        Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(false),
+        Ok(row) => row.try_get(0),
+        Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(None),
         Err(error) => Err(error),
     }
 }

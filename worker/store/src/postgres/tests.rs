@@ -1,6 +1,7 @@
 //! What only a store on a server promises: that it outlives its server, its connections, and its password.
 
 mod cluster;
+mod looked_at;
 mod proxy;
 mod tls;
 

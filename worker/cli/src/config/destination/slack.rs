@@ -77,6 +77,12 @@ impl Slack {
         self.language.into()
     }
 
+    /// All its secrets.
+    pub(crate) fn secrets(&self) -> Vec<&KeyRef> {
+        let all = [&self.token, &self.webhook_url, &self.signing_secret];
+        all.into_iter().flatten().collect()
+    }
+
     /// Whether its messages have buttons: somebody must be able to press them, and something to answer.
     pub(crate) fn is_interactive(&self, links: &Links) -> bool {
         self.signing_secret.is_some() && links.public_url.is_some()

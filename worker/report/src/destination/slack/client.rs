@@ -1,6 +1,7 @@
 //! Slack's Web API: calls, and what its answers mean. HTTP 200 with `ok: false` is an error, and some are for ever.
 //! <https://docs.slack.dev/apis/web-api/>, errors of each method under <https://docs.slack.dev/reference/methods>.
 
+use nightshift_engine::Checkup;
 use nightshift_pipeline::DeliveryError;
 use reqwest::RequestBuilder;
 use reqwest::header::CONTENT_TYPE;
@@ -9,6 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use url::Url;
 
+use super::super::checkup::hear;
 use super::super::http::{Caller, Repeat, SecretSource, clean};
 
 /// Bytes of an answer that are read: a page of messages with their blocks.
@@ -60,6 +62,12 @@ pub(super) struct Said {
     /// Messages of a channel or thread.
     #[serde(default)]
     pub(super) messages: Vec<Message>,
+    /// Who is called.
+    #[serde(default)]
+    user: String,
+    /// And where.
+    #[serde(default)]
+    team: String,
     #[serde(default)]
     response_metadata: Paging,
 }
@@ -139,6 +147,29 @@ impl Api {
         url.query_pairs_mut().extend_pairs(query);
         let request = self.caller.client().get(url);
         self.call(method, request, Repeat::Harmless).await
+    }
+
+    /// Whose token it is; gives its scopes, with commas between, where they are told.
+    pub(super) async fn identity(&self, checkup: &mut Checkup) -> Result<String, DeliveryError> {
+        let token = self.caller.secret("token", &self.token)?;
+        let request = self.caller.client().get(self.at("auth.test")?);
+        let asked = self.caller.now();
+        let request = request.bearer_auth(token.expose_secret());
+        let answer = self.caller.send(request, Repeat::Harmless).await?;
+        hear(&self.caller, &answer, asked, checkup);
+        if !answer.status().is_success() {
+            return Err(answer.refused("", |_| None).await);
+        }
+        let scopes = answer
+            .header("x-oauth-scopes")
+            .unwrap_or_default()
+            .to_owned();
+        let said: Said = answer.json(MOST_BYTES).await?;
+        if !said.ok {
+            return Err(meaning("auth.test", &said, None, Repeat::Harmless).into());
+        }
+        checkup.saw(format!("as {} of {}", clean(&said.user), clean(&said.team)));
+        Ok(scopes)
     }
 
     fn at(&self, method: &str) -> Result<Url, DeliveryError> {

@@ -42,7 +42,7 @@ impl Hook {
         Err(answer.refused(" (incoming webhook)", |_| None).await)
     }
 
-    fn caller(&self) -> Result<(Caller, url::Url), DestinationError> {
+    pub(super) fn caller(&self) -> Result<(Caller, url::Url), DestinationError> {
         let secret = (self.url)().map_err(|problem| DestinationError::Secret {
             name: self.name.clone(),
             key: "webhook_url",

@@ -1,0 +1,230 @@
+//! A node of RabbitMQ with its management interface, and queues on it as people make them.
+
+use std::process::Command;
+
+use nightshift_tests::{Place, root};
+use reqwest::{Client, Method};
+use serde_json::{Value, json};
+
+use super::{found, service};
+
+/// A node of a test's own, by `tests/rabbitmq`.
+pub(super) struct Node {
+    dir: tempfile::TempDir,
+    /// Without user and password: `127.0.0.1:PORT`.
+    pub(super) host: String,
+    pub(super) management: String,
+    client: Client,
+}
+
+impl Node {
+    pub(super) async fn start() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let url = script(&["start"], dir.path(), &["management"]);
+        let host = url
+            .trim()
+            .split_once('@')
+            .unwrap()
+            .1
+            .split_once('/')
+            .unwrap()
+            .0
+            .to_owned();
+        let told = std::fs::read_to_string(dir.path().join("management-url")).unwrap();
+        let management = format!("http://{}", told.trim().split_once('@').unwrap().1);
+        let node = Self {
+            dir,
+            host,
+            management,
+            client: Client::new(),
+        };
+        let user = json!({ "password": "hush", "tags": "monitoring" });
+        node.put("users/nightshift", user).await;
+        let rights = json!({ "configure": "^$", "write": "^$", "read": ".*" });
+        node.put("permissions/%2f/nightshift", rights).await;
+        node
+    }
+
+    /// What `[[source]]` says of a queue on it.
+    pub(super) fn source(&self, queue: &str) -> String {
+        format!(
+            "[[source]]\nname = \"siem\"\nkind = \"rabbitmq\"\nurl = \"amqp://nightshift@{}/%2f\"\npassword = \"file:pw\"\n\
+             queue = \"{queue}\"\nmanagement_url = \"{}\"\n",
+            self.host, self.management
+        )
+    }
+
+    async fn ask(&self, method: Method, path: &str, body: Value) {
+        let url = format!("{}/api/{path}", self.management);
+        let asked = self
+            .client
+            .request(method, url)
+            .basic_auth("guest", Some("guest"))
+            .json(&body);
+        let answer = asked.send().await.unwrap();
+        assert!(
+            answer.status().is_success(),
+            "{path}: {}",
+            answer.text().await.unwrap()
+        );
+    }
+
+    pub(super) async fn put(&self, path: &str, body: Value) {
+        self.ask(Method::PUT, path, body).await;
+    }
+
+    /// A queue; quorum and durable, with its dead letters kept, but for what is said.
+    pub(super) async fn queue(&self, name: &str, change: Value) {
+        let mut arguments = json!({ "x-queue-type": "quorum", "x-dead-letter-exchange": "dead" });
+        let mut queue = json!({ "durable": true });
+        for (key, value) in change.as_object().unwrap() {
+            let place = if key.starts_with("x-") {
+                &mut arguments
+            } else {
+                &mut queue
+            };
+            place[key] = value.clone();
+        }
+        arguments
+            .as_object_mut()
+            .unwrap()
+            .retain(|_, value| !value.is_null());
+        queue["arguments"] = arguments;
+        self.put(&format!("queues/%2f/{name}"), queue).await;
+    }
+
+    /// Where dead letters go.
+    pub(super) async fn dead_letters(&self) {
+        self.put(
+            "exchanges/%2f/dead",
+            json!({ "type": "fanout", "durable": true }),
+        )
+        .await;
+        self.put(
+            "queues/%2f/dead",
+            json!({ "durable": true, "arguments": { "x-queue-type": "quorum" } }),
+        )
+        .await;
+        self.ask(Method::POST, "bindings/%2f/e/dead/q/dead", json!({}))
+            .await;
+    }
+}
+
+impl Node {
+    /// What a policy says counts as an argument does; and without the interface little is known.
+    async fn policies(&self, look: &dyn Fn(&str) -> Vec<String>) {
+        let policy = json!({ "pattern": "^early$", "apply-to": "queues", "definition": { "max-length": 5 } });
+        self.put("policies/%2f/small", policy).await;
+        let mut found = Vec::new();
+        // The broker applies it a moment after it was told.
+        for _ in 0..200 {
+            found = look("early");
+            if !found.is_empty() {
+                break;
+            }
+        }
+        assert_eq!(found, ["source.max_length"]);
+        let untagged = json!({ "password": "hush", "tags": "" });
+        self.put("users/nightshift", untagged).await;
+        assert_eq!(look("early"), ["source.management"]);
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        script(&["stop"], self.dir.path(), &[]);
+    }
+}
+
+fn script(verb: &[&str], dir: &std::path::Path, more: &[&str]) -> String {
+    let ran = Command::new(root().join("tests/rabbitmq"))
+        .args(verb)
+        .arg(dir)
+        .args(more)
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    String::from_utf8(ran.stdout).unwrap()
+}
+
+#[cfg_attr(not(has_services), ignore = "needs RabbitMQ: run tests/services")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn queues_as_people_make_them() {
+    let node = Node::start().await;
+    let place = Place::new().unwrap();
+    place.file("pw", "hush\n").unwrap();
+    let look = |queue: &str| found(&place, &node.source(queue), "sources");
+    node.queue("early", json!({})).await;
+    assert_eq!(look("early"), ["source.dead_letter_missing"]);
+    node.dead_letters().await;
+    assert_eq!(look("early"), Vec::<String>::new());
+    for (name, change, check) in [
+        (
+            "classic",
+            json!({ "x-queue-type": "classic" }),
+            "source.classic_queue",
+        ),
+        (
+            "undead",
+            json!({ "x-dead-letter-exchange": null }),
+            "source.no_dead_letter",
+        ),
+        (
+            "short",
+            json!({ "x-queue-type": "classic", "x-message-ttl": 60_000 }),
+            "source.retention",
+        ),
+        ("full", json!({ "x-max-length": 10 }), "source.max_length"),
+        (
+            "brief",
+            json!({ "x-queue-type": "classic", "x-consumer-timeout": 60_000 }),
+            "source.consumer_timeout",
+        ),
+        (
+            "gone",
+            json!({ "x-queue-type": "classic", "durable": false }),
+            "source.not_durable",
+        ),
+        (
+            "fleeting",
+            json!({ "x-queue-type": "classic", "auto_delete": true }),
+            "source.auto_delete",
+        ),
+    ] {
+        node.queue(name, change.clone()).await;
+        let mut found = look(name);
+        if change["x-queue-type"] == "classic" && name != "classic" {
+            found.retain(|one| one != "source.classic_queue");
+        }
+        assert_eq!(found, [check], "{name}");
+    }
+    node.policies(&look).await;
+}
+
+#[cfg_attr(not(has_services), ignore = "needs RabbitMQ: run tests/services")]
+#[test]
+fn a_broker_that_does_not_let_us_in_is_told_why() {
+    let place = Place::new().unwrap();
+    let url = service("RABBITMQ");
+    let source = |url: &str, more: &str| {
+        let text = format!(
+            "[[source]]\nname = \"siem\"\nkind = \"rabbitmq\"\nurl = \"{url}\"\nqueue = \"no-such-queue\"\n{more}"
+        );
+        found(&place, &text, "sources")
+    };
+    assert_eq!(source(&url, ""), ["source.no_queue"]);
+    assert_eq!(
+        source(&url, "declare = true\n"),
+        Vec::<String>::new(),
+        "it is made at the first start"
+    );
+    assert_eq!(
+        source(&url.replacen("guest:guest", "guest:wrong", 1), ""),
+        ["source.refused"]
+    );
+    assert_eq!(
+        source("amqp://guest@127.0.0.1:1/%2f", ""),
+        ["source.unreachable"]
+    );
+    assert_eq!(source("env:NIGHTSHIFT_NO_SUCH", ""), ["source.refused"]);
+}

@@ -1,0 +1,142 @@
+//! What does not fit together in a configuration, and how all of it is shown.
+
+use nightshift_tests::Place;
+
+use super::{doctor, found};
+
+/// A source and a route that fit all, so that only the fault is found.
+const GOOD: &str = "[[source]]\nname = \"drop\"\nkind = \"spool\"\ndir = \"spool\"\n\
+    [[destination]]\nname = \"files\"\nkind = \"file\"\npath = \"reports\"\n[[route]]\ndestinations = [\"files\"]\n";
+const SPOOL: &str = "[[source]]\nname = \"drop\"\nkind = \"spool\"\ndir = \"spool\"\n";
+
+fn with(more: &str) -> Vec<String> {
+    found(
+        &Place::new().unwrap(),
+        &format!("{GOOD}{more}"),
+        "configuration",
+    )
+}
+
+#[test]
+fn what_fits_together_has_no_finding_and_what_does_not_has_its_own() {
+    assert_eq!(with(""), Vec::<String>::new());
+    let twice = with(SPOOL);
+    assert_eq!(twice, ["configuration.double_source"]);
+    let unused = with("[[destination]]\nname = \"old\"\nkind = \"file\"\npath = \"old\"\n");
+    assert_eq!(unused, ["configuration.unused_destination"]);
+    let over = with(
+        "[[mute]]\nwhen = { feed = \"guardduty\", type = \"Recon:*\" }\nuntil = 2020-01-01\nwhy = \"a test\"\n",
+    );
+    assert_eq!(over, ["configuration.mute_over"]);
+    let digest = with("[digest]\nat = \"09:00\"\ndestination = \"files\"\n");
+    assert_eq!(digest, ["configuration.digest"]);
+    let secrets = with(
+        "[store]\nurl = \"postgres://ana:hush@127.0.0.1/db\"\n[[model]]\nname = \"main\"\nprovider = \"openai\"\n\
+         model = \"gpt-5\"\napi_key = \"sk-hush\"\n",
+    );
+    assert_eq!(secrets, ["configuration.secret_in_file"]);
+    let nothing = found(&Place::new().unwrap(), "", "configuration");
+    assert_eq!(
+        nothing,
+        ["configuration.no_source", "configuration.no_route"]
+    );
+    let some = format!(
+        "{SPOOL}[[destination]]\nname = \"files\"\nkind = \"file\"\npath = \"reports\"\n\
+        [[route]]\nwhen = {{ feed = \"guardduty\" }}\ndestinations = [\"files\"]\n"
+    );
+    assert_eq!(
+        found(&Place::new().unwrap(), &some, "configuration"),
+        ["configuration.no_route"]
+    );
+}
+
+#[test]
+fn tickets_without_a_link_to_their_case_are_told() {
+    let slack = "[[source]]\nname = \"drop\"\nkind = \"spool\"\ndir = \"spool\"\n[[route]]\ndestinations = [\"soc\"]\n\
+        [[destination]]\nname = \"soc\"\nkind = \"slack\"\nchannel = \"C0123ABCD\"\ntoken = \"env:T\"\n";
+    let place = Place::new().unwrap();
+    assert_eq!(found(&place, slack, "configuration"), ["web.no_public_url"]);
+    let linked = format!("{slack}[web]\npublic_url = \"https://nightshift.example.com\"\n");
+    assert_eq!(
+        found(&place, &linked, "configuration"),
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn a_system_without_authorities_is_told_where_something_needs_them() {
+    let mut place = Place::new().unwrap();
+    let needs =
+        format!("{GOOD}[[model]]\nname = \"main\"\nprovider = \"openai\"\nmodel = \"gpt-5\"\n");
+    assert_eq!(found(&place, &needs, "tls"), Vec::<String>::new());
+    let none = place.file("none.pem", "").unwrap();
+    place.set("SSL_CERT_FILE", none.to_str().unwrap());
+    let said = doctor(&place, &needs, "tls");
+    assert_eq!(said.only()["severity"], "error");
+    assert_eq!(said.checks(), ["tls.no_roots"]);
+    let said = doctor(&place, GOOD, "tls");
+    assert_eq!(said.only()["severity"], "warning", "nothing needs them");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_ends_with_64_as_elsewhere() {
+    let place = Place::new().unwrap();
+    place.file("nightshift.toml", "[stor]\n").unwrap();
+    let ran = place.run(&["doctor"]).unwrap();
+    assert_eq!(ran.code, Some(64));
+    assert!(
+        ran.stderr.contains("did you mean \"store\"?"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn findings_are_shown_with_what_why_and_how_to_mend_and_warnings_fail_when_asked() {
+    let place = Place::new().unwrap();
+    let over = "[[mute]]\nname = \"probes\"\nwhen = { feed = \"guardduty\", type = \"Recon:*\" }\nuntil = 2020-01-01\nwhy = \"a test\"\n";
+    place
+        .file("nightshift.toml", format!("{SPOOL}{GOOD}{over}"))
+        .unwrap();
+    let ran = place
+        .run(&["doctor", "--only", "configuration,store,sources"])
+        .unwrap();
+    assert_eq!(ran.code, Some(1));
+    insta::assert_snapshot!(ran.stdout, @r#"
+    configuration  1 error     nightshift.toml
+    store          ok          SQLite, nightshift-data/nightshift.db; made at the first start
+    source drop    ok          the directory spool; made at the first start
+    source drop    ok          the directory spool; made at the first start
+
+    ERROR    configuration: two [[source]] are called "drop"
+             why   metrics tell sources apart by their names, so the worker does not start
+             mend  give each its own
+             check configuration.double_source
+
+    WARNING  configuration: the mute probes has ended
+             why   it hides nothing any more, and whoever reads the file may think it does
+             mend  take the [[mute]] out, or set another `until`
+             check configuration.mute_over
+
+    1 error, 1 warning.
+    "#);
+    place
+        .file("nightshift.toml", format!("{GOOD}{over}"))
+        .unwrap();
+    let only = ["doctor", "--only", "configuration"];
+    assert_eq!(place.run(&only).unwrap().code, Some(0));
+    let strict = ["doctor", "--strict", "--only", "configuration"];
+    assert_eq!(place.run(&strict).unwrap().code, Some(1));
+}
+
+#[test]
+fn nothing_is_made_or_left_behind() {
+    let place = Place::new().unwrap();
+    place.file("nightshift.toml", GOOD).unwrap();
+    assert_eq!(place.run(&["doctor"]).unwrap().code, Some(0));
+    let left: Vec<_> = std::fs::read_dir(place.path())
+        .unwrap()
+        .map(|one| one.unwrap().file_name())
+        .collect();
+    assert_eq!(left, ["nightshift.toml"]);
+}

@@ -1,0 +1,160 @@
+//! What lies in files: a database of SQLite, registers, playbooks, spool directories, folders of reports, secrets, and
+//! the addresses of the pages.
+
+use nightshift_tests::Place;
+
+use super::{doctor, found};
+
+#[test]
+fn a_database_file_is_one_and_can_be_made() {
+    let place = Place::new().unwrap();
+    assert_eq!(
+        found(&place, "", "store"),
+        Vec::<String>::new(),
+        "it is made at the first start"
+    );
+    let ran = place.run(&["migrate"]).unwrap();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(found(&place, "", "store"), Vec::<String>::new());
+    place
+        .file(
+            "broken.db",
+            "no database, and longer than the head of one would have to be",
+        )
+        .unwrap();
+    let broken = found(&place, "[store]\nurl = \"sqlite:broken.db\"\n", "store");
+    assert_eq!(broken, ["store.broken"]);
+    let folder = found(
+        &place,
+        "[store]\nurl = \"sqlite:broken.db/below.db\"\n",
+        "store",
+    );
+    assert_eq!(folder, ["store.folder"]);
+    let secret =
+        "[store]\nurl = \"postgres://ana@127.0.0.1/db\"\npassword = \"env:NIGHTSHIFT_NO_SUCH\"\n";
+    assert_eq!(found(&place, secret, "store"), ["store.secret"]);
+}
+
+#[test]
+fn registers_are_read() {
+    let place = Place::new().unwrap();
+    let tool = |path: &str| {
+        format!("[[tool]]\nname = \"assets\"\nkind = \"asset_lookup\"\npath = \"{path}\"\n")
+    };
+    place
+        .file("good.csv", "id,owner\nweb-1,ana@example.com\n")
+        .unwrap();
+    assert_eq!(
+        found(&place, &tool("good.csv"), "tools"),
+        Vec::<String>::new()
+    );
+    assert_eq!(
+        found(&place, &tool("missing.csv"), "tools"),
+        ["tool.register"]
+    );
+    place.file("empty.csv", "id,owner\n").unwrap();
+    assert_eq!(found(&place, &tool("empty.csv"), "tools"), ["tool.empty"]);
+    place
+        .file(
+            "rows.csv",
+            "id,owner\nweb-1,ana@example.com\n,bo@example.com\n",
+        )
+        .unwrap();
+    assert_eq!(found(&place, &tool("rows.csv"), "tools"), ["tool.rows"]);
+    let twice = format!("{}{}", tool("good.csv"), tool("good.csv"));
+    assert_eq!(found(&place, &twice, "tools"), ["tool.configuration"]);
+    let glob = format!(
+        "{}[[profile]]\nname = \"default\"\ntools = [\"assets\", \"cloudtrial\"]\n",
+        tool("good.csv")
+    );
+    assert_eq!(found(&place, &glob, "tools"), ["tool.glob"]);
+}
+
+const PLAYBOOK: &str = "name = \"ours\"\nversion = 1\n";
+
+#[test]
+fn playbooks_of_ones_own_are_read() {
+    let place = Place::new().unwrap();
+    let config = "[playbooks]\ndir = \"books\"\n";
+    assert_eq!(
+        found(&place, config, "playbooks"),
+        ["playbooks.broken"],
+        "there is no folder"
+    );
+    std::fs::create_dir(place.path().join("books")).unwrap();
+    assert_eq!(found(&place, config, "playbooks"), ["playbooks.none"]);
+    place.file("books/ours.toml", PLAYBOOK).unwrap();
+    let said = doctor(&place, config, "playbooks");
+    assert_eq!(said.checks(), ["playbooks.broken"]);
+    assert!(
+        said.only()["what"]
+            .as_str()
+            .unwrap()
+            .contains("books/ours.toml"),
+        "{said}",
+        said = said.object
+    );
+    let shipped = nightshift_tests::root().join("worker/analyst/playbooks/recon.toml");
+    let recon = std::fs::read_to_string(shipped).unwrap();
+    place.file("books/ours.toml", &recon).unwrap();
+    assert_eq!(found(&place, config, "playbooks"), Vec::<String>::new());
+    let (rules, _) = recon.split_once("[otherwise]").unwrap();
+    let silent = format!("{rules}[otherwise]\nactions = []\n");
+    place.file("books/ours.toml", silent).unwrap();
+    assert_eq!(found(&place, config, "playbooks"), ["playbooks.doubt"]);
+}
+
+#[test]
+fn folders_that_cannot_be_are_told() {
+    let place = Place::new().unwrap();
+    place.file("file", "").unwrap();
+    let spool =
+        |dir: &str| format!("[[source]]\nname = \"drop\"\nkind = \"spool\"\ndir = \"{dir}\"\n");
+    assert_eq!(
+        found(&place, &spool("spool"), "sources"),
+        Vec::<String>::new()
+    );
+    assert_eq!(found(&place, &spool("file"), "sources"), ["source.folder"]);
+    let files = |path: &str| {
+        format!("[[destination]]\nname = \"files\"\nkind = \"file\"\npath = \"{path}\"\n")
+    };
+    assert_eq!(
+        found(&place, &files("reports"), "destinations"),
+        Vec::<String>::new()
+    );
+    assert_eq!(
+        found(&place, &files("file/below"), "destinations"),
+        ["destination.folder"]
+    );
+    assert_eq!(
+        found(&place, &spool(""), "sources"),
+        ["source.configuration"]
+    );
+}
+
+#[test]
+fn addresses_and_tokens_of_the_pages_are_tried() {
+    let place = Place::new().unwrap();
+    let held = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = held.local_addr().unwrap().port();
+    let web = |text: &str| format!("[web]\n{text}\n");
+    assert_eq!(
+        found(&place, &web("listen = \"127.0.0.1:0\""), "web"),
+        Vec::<String>::new()
+    );
+    // It takes the connection, and says nothing.
+    let taken = found(
+        &place,
+        &web(&format!("listen = \"127.0.0.1:{port}\"")),
+        "web",
+    );
+    assert_eq!(taken, ["web.address"]);
+    let token = web("listen = \"0.0.0.0:0\"\ntokens = [\"env:NIGHTSHIFT_NO_SUCH\"]");
+    assert_eq!(found(&place, &token, "web"), ["web.access"]);
+    let wide = web(
+        "listen = \"0.0.0.0:0\"\ntrusted_proxies = [{ header = \"x-user\", networks = [\"10.0.0.0/8\"] }]",
+    );
+    assert_eq!(found(&place, &wide, "web"), ["web.proxy_networks"]);
+    let plain = web("listen = \"127.0.0.1:0\"\npublic_url = \"http://nightshift.example.com\"");
+    assert_eq!(found(&place, &plain, "web"), ["web.plain_http"]);
+}

@@ -1,0 +1,129 @@
+//! Models that answer, refuse, and cannot do what a case needs.
+
+use nightshift_tests::Place;
+use nightshift_tests::model::{Answer, FakeModel, Fault, Provider, Reply, Script, Seen};
+use serde_json::json;
+
+use super::found;
+
+/// As a model that can everything answers.
+fn well(seen: &Seen) -> Reply {
+    let answer = match seen.wants {
+        Some(_) => Answer::value(json!({ "ok": true })),
+        None => Answer::text("OK"),
+    };
+    answer.into()
+}
+
+/// One `[[model]]` that the fake plays.
+pub(super) fn table(fake: &FakeModel, more: &str) -> String {
+    format!(
+        "[limits]\nday_usd = 20.0\n[[model]]\nname = \"main\"\nprovider = \"openai\"\nmodel = \"gpt-5\"\nbase_url = \"{}\"\n\
+         api_key = \"env:KEY\"\nprice = {{ input = 1.0, output = 8.0 }}\n{more}\n",
+        fake.base_url(Provider::OpenAi)
+    )
+}
+
+/// A fake that answers well.
+pub(super) async fn fake() -> FakeModel {
+    FakeModel::start(Script::by(well)).await.unwrap()
+}
+
+fn place() -> Place {
+    let mut place = Place::new().unwrap();
+    place.set("KEY", "key-of-the-tests-0123456789");
+    place
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_model_that_answers_has_no_finding_and_is_asked_two_questions() {
+    for (provider, name, model) in [
+        (Provider::OpenAi, "openai", "gpt-5"),
+        (Provider::Anthropic, "anthropic", "claude-sonnet-4-5"),
+        (Provider::Gemini, "gemini", "gemini-3-pro-preview"),
+        (
+            Provider::Bedrock,
+            "bedrock",
+            "eu.anthropic.claude-sonnet-4-5-20250929-v1:0",
+        ),
+    ] {
+        let fake = fake().await;
+        let config = format!(
+            "[limits]\nday_usd = 20.0\n[[model]]\nname = \"main\"\nprovider = \"{name}\"\nmodel = \"{model}\"\n\
+             base_url = \"{}\"\napi_key = \"env:KEY\"\nprice = {{ input = 1.0, output = 8.0 }}\n",
+            fake.base_url(provider)
+        );
+        assert_eq!(
+            found(&place(), &config, "models"),
+            Vec::<String>::new(),
+            "{name}"
+        );
+        assert_eq!((fake.accepted(), fake.refusals().len()), (2, 0), "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn why_a_model_does_not_answer_is_told() {
+    for (fault, check) in [
+        (Fault::Unauthenticated, "model.key"),
+        (Fault::SpendLimit, "model.quota"),
+        (Fault::Unavailable, "model.busy"),
+        (Fault::ContextTooLong, "model.refused"),
+    ] {
+        let script = Script::by(well).faults(move |_| Some(fault.clone()));
+        let fake = FakeModel::start(script).await.unwrap();
+        assert_eq!(found(&place(), &table(&fake, ""), "models"), [check]);
+    }
+    let fake = fake().await;
+    let mut nobody = Place::new().unwrap();
+    assert_eq!(
+        found(&nobody, &table(&fake, ""), "models"),
+        ["model.key"],
+        "the variable is not set"
+    );
+    assert_eq!(fake.accepted(), 0);
+    nobody.set("KEY", "key-of-the-tests-0123456789");
+    let elsewhere = table(&fake, "").replace("/v1\"", "/elsewhere\"");
+    assert_eq!(found(&nobody, &elsewhere, "models"), ["model.refused"]);
+    let closed = "[[model]]\nname = \"main\"\nprovider = \"openai\"\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:1/v1\"\n\
+        price = { input = 0.0, output = 0.0 }\n";
+    assert_eq!(found(&nobody, closed, "models"), ["model.unreachable"]);
+    let wrong = closed.replace("http://127.0.0.1:1/v1", "http://models.example.com/v1");
+    assert_eq!(found(&nobody, &wrong, "models"), ["model.configuration"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_model_cannot_do_is_told() {
+    let fake = fake().await;
+    let with = |more: &str| found(&place(), &table(&fake, more), "models");
+    assert_eq!(with("schema = \"prompt\""), ["model.schema"]);
+    assert_eq!(with("tools = false"), ["model.tools"]);
+    assert_eq!(with("window_tokens = 8000"), ["model.window"]);
+    let unpriced = table(&fake, "").replace("price = { input = 1.0, output = 8.0 }\n", "");
+    assert_eq!(found(&place(), &unpriced, "models"), ["model.price"]);
+    let no_budget = table(&fake, "").replace("day_usd = 20.0", "day_usd = 0.0");
+    assert_eq!(found(&place(), &no_budget, "models"), ["model.day_budget"]);
+    let two = format!(
+        "{}[[model]]\nname = \"spare\"\nprovider = \"openai\"\nmodel = \"gpt-5-mini\"\nbase_url = \"{}\"\n\
+         price = {{ input = 1.0, output = 8.0 }}\napi_key = \"env:KEY\"\n[[profile]]\nname = \"default\"\n\
+         models = {{ plan = [\"main\"], turn = [\"main\"] }}\n",
+        table(&fake, ""),
+        fake.base_url(Provider::OpenAi)
+    );
+    assert_eq!(found(&place(), &two, "models"), ["model.unused"]);
+    let unknown = two.replace("plan = [\"main\"]", "plan = [\"another\"]");
+    assert_eq!(found(&place(), &unknown, "models"), ["model.profile"]);
+    let refusing = Script::by(|seen: &Seen| {
+        if seen.tools.is_empty() {
+            well(seen)
+        } else {
+            Fault::ContextTooLong.into()
+        }
+    });
+    let refusing = FakeModel::start(refusing).await.unwrap();
+    assert_eq!(
+        found(&place(), &table(&refusing, ""), "models"),
+        Vec::<String>::new(),
+        "once is no pattern"
+    );
+}

@@ -1,0 +1,198 @@
+//! A server of PostgreSQL with the settings of production, made worse one setting at a time.
+
+use std::process::Command;
+
+use nightshift_tests::{Place, root};
+use tokio::task::JoinSet;
+use tokio_postgres::{Client, NoTls};
+
+use super::{doctor, found, service};
+
+/// A server of a test's own, by `tests/postgres`.
+pub(super) struct Server {
+    dir: tempfile::TempDir,
+    /// As its superuser.
+    pub(super) url: String,
+    pub(super) client: Client,
+    _tasks: JoinSet<()>,
+}
+
+impl Server {
+    pub(super) async fn start() -> Self {
+        let dir = tempfile::Builder::new()
+            .prefix("nightshift-doctor-")
+            .tempdir_in("/tmp")
+            .unwrap();
+        let started = script("start", dir.path());
+        let url = started.trim().to_owned();
+        let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move { drop(connection.await) });
+        let server = Self {
+            dir,
+            url,
+            client,
+            _tasks: tasks,
+        };
+        server
+            .say("CREATE ROLE nightshift LOGIN PASSWORD 'hush'")
+            .await;
+        server
+            .say("CREATE DATABASE nightshift OWNER nightshift")
+            .await;
+        server
+    }
+
+    pub(super) async fn say(&self, sql: &str) {
+        self.client.batch_execute(sql).await.unwrap();
+    }
+
+    /// The database of this role.
+    pub(super) fn of(&self, role: &str) -> String {
+        let (_, rest) = self.url.split_once('@').unwrap();
+        format!(
+            "postgres://{role}@{}",
+            rest.replacen("/postgres?", "/nightshift?", 1)
+        )
+    }
+
+    fn config(&self) -> String {
+        format!(
+            "[store]\nurl = \"{}\"\npassword = \"file:pw\"\n",
+            self.of("nightshift")
+        )
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        script("stop", self.dir.path());
+    }
+}
+
+fn script(verb: &str, dir: &std::path::Path) -> String {
+    let ran = Command::new(root().join("tests/postgres"))
+        .arg(verb)
+        .arg(dir)
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    String::from_utf8(ran.stdout).unwrap()
+}
+
+#[cfg_attr(not(has_services), ignore = "needs PostgreSQL: run tests/services")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_made_worse_one_setting_at_a_time() {
+    let server = Server::start().await;
+    let place = Place::new().unwrap();
+    place.file("pw", "hush\n").unwrap();
+    let config = server.config();
+    let look = || found(&place, &config, "store");
+    assert_eq!(
+        look(),
+        ["store.schema_behind"],
+        "and nothing is migrated by looking"
+    );
+    assert_eq!(look(), ["store.schema_behind"]);
+    place.file("nightshift.toml", &config).unwrap();
+    let ran = place.run(&["migrate"]).unwrap();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let said = doctor(&place, &config, "store,clock");
+    assert_eq!(said.checks(), Vec::<&str>::new(), "{:#}", said.object);
+    for setting in [
+        "fsync",
+        "full_page_writes",
+        "synchronous_commit",
+        "autovacuum",
+    ] {
+        server
+            .say(&format!("ALTER SYSTEM SET {setting} = off"))
+            .await;
+        server.reload(setting, "off").await;
+        assert_eq!(look(), [format!("store.{setting}")]);
+        server.say(&format!("ALTER SYSTEM RESET {setting}")).await;
+        server.reload(setting, "on").await;
+    }
+    for (worse, better, check) in [
+        (
+            "ALTER ROLE nightshift SUPERUSER",
+            "ALTER ROLE nightshift NOSUPERUSER",
+            "store.superuser",
+        ),
+        (
+            "ALTER ROLE nightshift SET default_transaction_read_only = on",
+            "ALTER ROLE nightshift RESET default_transaction_read_only",
+            "store.read_only",
+        ),
+        (
+            "ALTER ROLE nightshift CONNECTION LIMIT 0",
+            "ALTER ROLE nightshift CONNECTION LIMIT -1",
+            "store.connections",
+        ),
+    ] {
+        server.say(worse).await;
+        assert_eq!(look(), [check]);
+        server.say(better).await;
+    }
+    assert_eq!(look(), Vec::<String>::new());
+    server.say("CREATE ROLE guest LOGIN PASSWORD 'hush'").await;
+    let guest = format!(
+        "[store]\nurl = \"{}\"\npassword = \"file:pw\"\n",
+        server.of("guest")
+    );
+    assert_eq!(found(&place, &guest, "store"), ["store.privileges"]);
+}
+
+impl Server {
+    /// Waits until new connections have this value.
+    async fn reload(&self, setting: &str, wanted: &str) {
+        self.say("SELECT pg_reload_conf()").await;
+        // The signal is on its way; each look takes a round trip to the server.
+        for _ in 0..10_000 {
+            let row = self
+                .client
+                .query_one(&format!("SHOW {setting}"), &[])
+                .await
+                .unwrap();
+            if row.get::<_, String>(0) == wanted {
+                return;
+            }
+        }
+        panic!("{setting} did not become {wanted}");
+    }
+}
+
+#[cfg_attr(not(has_services), ignore = "needs PostgreSQL: run tests/services")]
+#[tokio::test]
+async fn who_is_not_let_in_is_told_why() {
+    let place = Place::new().unwrap();
+    let url = service("POSTGRES");
+    let look = |url: &str| found(&place, &format!("[store]\nurl = \"{url}\"\n"), "store");
+    let (user, host) = url.split_once('@').unwrap();
+    let wrong = format!("{}-wrong@{host}", user);
+    assert_eq!(look(&wrong), ["store.refused"]);
+    assert_eq!(
+        look(&url.replacen("/postgres?", "/no_such_database?", 1)),
+        ["store.no_database"]
+    );
+    assert_eq!(
+        look("postgres://nightshift@127.0.0.1:1/db?sslmode=disable"),
+        ["store.unreachable"]
+    );
+    assert_eq!(
+        look("postgres://nightshift@127.0.0.1:1/db?sslmode=maybe"),
+        ["store.unreachable"]
+    );
+    let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(connection);
+    let name = format!("doctor_{}", uuid::Uuid::new_v4().simple());
+    let make = format!("CREATE DATABASE {name} ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0");
+    client.batch_execute(&make).await.unwrap();
+    let said = look(&url.replacen("/postgres?", &format!("/{name}?"), 1));
+    assert!(said.contains(&"store.encoding".to_owned()), "{said:?}");
+    client
+        .batch_execute(&format!("DROP DATABASE {name}"))
+        .await
+        .unwrap();
+}

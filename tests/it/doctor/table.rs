@@ -1,0 +1,47 @@
+//! Every check stands in docs/doctor.md, and is tried by a test.
+
+use std::collections::BTreeSet;
+
+use nightshift_tests::{files, root};
+use regex::Regex;
+
+/// Names of checks in the files of a folder, as far as `part` keeps their text.
+fn checks(folder: &str, pattern: &str, part: impl Fn(&str) -> &str) -> BTreeSet<String> {
+    let areas = "configuration|tls|clock|store|source|model|tool|destination|web|playbooks";
+    let name = Regex::new(&pattern.replace("NAME", &format!("(?:{areas})\\.[a-z_]+"))).unwrap();
+    let mut found = BTreeSet::new();
+    for path in files(&root().join(folder)).unwrap() {
+        if path.extension().is_some_and(|it| it == "rs" || it == "md") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            found.extend(name.captures_iter(part(&text)).map(|one| one[1].to_owned()));
+        }
+    }
+    found
+}
+
+/// What stands before the tests of a file.
+fn code(text: &str) -> &str {
+    text.split("#[cfg(test)]\nmod tests {").next().unwrap()
+}
+
+/// The tests of a file.
+fn tests(text: &str) -> &str {
+    text.split_once("#[cfg(test)]\nmod tests {")
+        .map_or("", |(_, tests)| tests)
+}
+
+#[test]
+fn every_check_is_documented_and_tried() {
+    let said = checks("worker", "\"(NAME)\"", code);
+    assert!(said.len() > 50, "{said:?}");
+    let documented = checks("docs", r"(?m)^\| `(NAME)` \|", |text| text);
+    assert_eq!(documented, said);
+    let mut tried = checks("tests/it/doctor", "\"(NAME)\"", |text| text);
+    tried.extend(checks("worker", "\"(NAME)\"", tests));
+    // Their names are made of the setting that is off.
+    tried.extend(
+        ["fsync", "full_page_writes", "synchronous_commit"].map(|one| format!("store.{one}")),
+    );
+    let untried: Vec<_> = said.difference(&tried).collect();
+    assert_eq!(untried, Vec::<&String>::new());
+}

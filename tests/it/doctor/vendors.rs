@@ -1,0 +1,212 @@
+//! Vendors that take reports, that do not let us, and that have another time than we.
+
+use nightshift_tests::Place;
+use serde_json::{Value, json};
+
+use super::world::World;
+use super::{doctor, found};
+
+/// Every kind of destination on the network, at a world.
+pub(super) fn destinations(url: &str) -> String {
+    [
+        format!("name = \"soc\"\nkind = \"slack\"\nchannel = \"C0123ABCD\"\ntoken = \"env:TOKEN\"\napi_url = \"{url}/slack\"\n\
+            signing_secret = \"env:TOKEN\"\nanalysts = [\"U1\"]"),
+        format!("name = \"tickets\"\nkind = \"jira\"\nurl = \"{url}/jira\"\nemail = \"maria@example.com\"\ntoken = \"env:TOKEN\"\n\
+            project = \"SEC\"\ndone_transition = \"Done\""),
+        format!("name = \"desk\"\nkind = \"servicenow\"\nurl = \"{url}/snow\"\nuser = \"maria@example.com\"\nsecret = \"env:TOKEN\""),
+        format!("name = \"pager\"\nkind = \"pagerduty\"\nurl = \"{url}/pager\"\nrouting_key = \"env:ROUTING_KEY\""),
+        format!("name = \"issues\"\nkind = \"github\"\nurl = \"{url}/github\"\nrepo = \"acme/soc\"\ntoken = \"env:TOKEN\""),
+        format!("name = \"soar\"\nkind = \"webhook\"\nurl = \"{url}/hook\"\nsecret = \"env:WEBHOOK\""),
+    ]
+    .map(|one| format!("[[destination]]\n{one}\n"))
+    .concat()
+}
+
+/// Where the pages are reached: links and buttons need it.
+pub(super) const WEB: &str =
+    "[web]\nlisten = \"127.0.0.1:0\"\npublic_url = \"https://nightshift.example.com\"\n";
+
+/// A place with the secrets of all.
+pub(super) fn place() -> Place {
+    let mut place = Place::new().unwrap();
+    place.set("TOKEN", "hush");
+    place.set("ROUTING_KEY", &"k".repeat(32));
+    place.set(
+        "WEBHOOK",
+        "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=",
+    );
+    place
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn vendors_in_good_order_have_no_finding_and_nothing_is_changed() {
+    let world = World::start().await;
+    let said = doctor(
+        &place(),
+        &format!("{WEB}{}", destinations(&world.url)),
+        "destinations,clock",
+    );
+    assert_eq!(said.checks(), Vec::<&str>::new(), "{:#}", said.object);
+    assert_eq!(said.code, Some(0));
+    let asked = world.asked();
+    assert!(
+        asked
+            .iter()
+            .all(|one| one.starts_with("GET ") || one.starts_with("HEAD ")),
+        "{asked:?}"
+    );
+    assert!(!said.object.to_string().contains("hush"));
+}
+
+/// A check, and the answer that it finds: of a path, with a status.
+type Refusal = (&'static str, &'static str, u16, Value);
+
+/// Answers of vendors that do not let us do what a report needs.
+fn refusals() -> Vec<Refusal> {
+    let has = json!({ "permissions": { "BROWSE_PROJECTS": { "havePermission": true } } });
+    let no = |error: &str| json!({ "ok": false, "error": error });
+    let story = json!({ "issueTypes": [{ "name": "Story" }] });
+    let types = "/jira/rest/api/3/issue/createmeta/SEC/issuetypes";
+    let table = "/snow/api/now/table/incident";
+    let (channel, auth) = ("/slack/conversations.history", "/slack/auth.test");
+    let (may, myself) = ("/jira/rest/api/3/mypermissions", "/jira/rest/api/3/myself");
+    let mut all = repository();
+    all.extend([
+        ("destination.refused", channel, 200, no("not_in_channel")),
+        ("destination.refused", auth, 200, no("token_revoked")),
+        ("destination.scope", may, 200, has),
+        ("destination.issue_type", types, 200, story),
+        ("destination.refused", myself, 403, json!({})),
+        (
+            "destination.scope",
+            table,
+            200,
+            json!({ "result": [{ "sys_id": "1" }] }),
+        ),
+        ("destination.unreachable", table, 503, json!({})),
+        ("destination.redirect", "/hook", 302, json!({})),
+    ]);
+    all
+}
+
+fn repository() -> Vec<Refusal> {
+    let cannot = json!({ "pull": true, "triage": false });
+    [
+        (
+            "destination.no_issues",
+            json!({ "private": true, "has_issues": false }),
+        ),
+        (
+            "destination.public",
+            json!({ "private": false, "has_issues": true }),
+        ),
+        (
+            "destination.scope",
+            json!({ "private": true, "permissions": cannot }),
+        ),
+    ]
+    .map(|(check, body)| (check, "/github/repos/acme/soc", 200, body))
+    .into()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_vendor_does_not_let_us_do_is_told() {
+    let world = World::start().await;
+    let (place, config) = (place(), format!("{WEB}{}", destinations(&world.url)));
+    for (check, path, status, body) in refusals() {
+        world.says(path, status, body);
+        assert_eq!(found(&place, &config, "destinations"), [check], "{path}");
+        world.mends();
+    }
+    for scopes in [
+        "channels:history,metadata.message:read",
+        "chat:write,channels:history",
+    ] {
+        world.says_with(
+            "/slack/auth.test",
+            ("x-oauth-scopes", scopes),
+            json!({ "ok": true }),
+        );
+        assert_eq!(
+            found(&place, &config, "destinations"),
+            ["destination.scope"],
+            "{scopes}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn secrets_and_addresses_that_are_not_right_are_told() {
+    let world = World::start().await;
+    let config = format!("{WEB}{}", destinations(&world.url));
+    let mut place = place();
+    place.set("ROUTING_KEY", "an-api-token");
+    assert_eq!(found(&place, &config, "destinations"), ["destination.key"]);
+    let mut place = super::vendors::place();
+    place.set("TOKEN", "wrong");
+    let all = found(&place, &config, "destinations");
+    assert_eq!(
+        all, ["destination.refused"; 4],
+        "Slack, Jira, ServiceNow and GitHub"
+    );
+    let bare = Place::new().unwrap();
+    let all = found(&bare, &config, "destinations");
+    assert_eq!(
+        all.iter()
+            .filter(|one| *one == "destination.secret")
+            .count(),
+        6,
+        "{all:?}"
+    );
+    let place = super::vendors::place();
+    let soc = "[[destination]]\nname = \"soc\"\nkind = \"slack\"\nchannel = \"C0123ABCD\"\ntoken = \"env:TOKEN\"\n";
+    let gone = format!("{WEB}{soc}api_url = \"http://127.0.0.1:1/api\"\n");
+    assert_eq!(
+        found(&place, &gone, "destinations"),
+        ["destination.unreachable"]
+    );
+    let buttons = format!(
+        "{soc}api_url = \"{}/slack\"\nsigning_secret = \"env:TOKEN\"\nanalysts = [\"U1\"]\n",
+        world.url
+    );
+    assert_eq!(
+        found(&place, &buttons, "destinations"),
+        ["destination.buttons"]
+    );
+    let hook = format!(
+        "{WEB}[[destination]]\nname = \"soc\"\nkind = \"slack\"\nwebhook_url = \"env:HOOK\"\n"
+    );
+    let mut place = super::vendors::place();
+    place.set("HOOK", &format!("{}/hook", world.url));
+    assert_eq!(found(&place, &hook, "destinations"), Vec::<String>::new());
+    place.set("HOOK", "no address");
+    assert_eq!(found(&place, &hook, "destinations"), ["destination.secret"]);
+    let ca = format!("{WEB}{soc}ca_file = \"missing.pem\"\n");
+    assert_eq!(
+        found(&place, &ca, "destinations"),
+        ["destination.configuration"]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_clock_that_differs_is_told() {
+    let world = World::start().await;
+    let hook = format!(
+        "[[destination]]\nname = \"soar\"\nkind = \"webhook\"\nurl = \"{}/hook\"\nsecret = \"env:WEBHOOK\"\n",
+        world.url
+    );
+    let place = place();
+    assert_eq!(
+        found(&place, &hook, "clock,destinations"),
+        Vec::<String>::new()
+    );
+    world.says_with(
+        "/hook",
+        ("date", "Fri, 20 Nov 2020 12:00:00 GMT"),
+        json!({}),
+    );
+    let said = doctor(&place, &hook, "clock,destinations");
+    assert_eq!(said.checks(), ["clock.skew"]);
+    let what = said.only()["what"].as_str().unwrap();
+    assert!(what.contains("ahead of that of 127.0.0.1"), "{what}");
+}

@@ -1,0 +1,62 @@
+//! `nightshift doctor` on the command line.
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+use super::Json;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Doctor {
+    /// Look at these areas only
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "AREA,…")]
+    pub(crate) only: Vec<Area>,
+    /// Warnings count as errors
+    #[arg(long)]
+    pub(crate) strict: bool,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+/// Of what an installation is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Area {
+    /// What the configuration says, taken together
+    Configuration,
+    /// Whether this system knows authorities to check certificates with
+    Tls,
+    /// Our clock beside those of the database and of whom we talk to
+    Clock,
+    /// The database
+    Store,
+    /// Queues that alerts come from
+    Sources,
+    /// Language models, each asked two small questions
+    Models,
+    /// Registers, lists and logs
+    Tools,
+    /// Where reports go; nothing is posted
+    Destinations,
+    /// Addresses of the pages, and who could read them
+    Web,
+    /// Playbooks of your own
+    Playbooks,
+}
+
+impl Area {
+    /// As findings of it are called.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Configuration => "configuration",
+            Self::Tls => "tls",
+            Self::Clock => "clock",
+            Self::Store => "store",
+            Self::Sources => "source",
+            Self::Models => "model",
+            Self::Tools => "tools",
+            Self::Destinations => "destination",
+            Self::Web => "web",
+            Self::Playbooks => "playbooks",
+        }
+    }
+}

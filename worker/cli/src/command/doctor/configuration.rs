@@ -1,0 +1,211 @@
+//! What no single table of the configuration can say: whether they fit together.
+
+use chrono::{DateTime, Utc};
+use nightshift_engine::Checkup;
+use nightshift_models::{KeyPlace, KeyRef};
+use nightshift_pipeline::Match;
+use nightshift_queue::SourceConfig;
+use nightshift_store::without_password;
+use secrecy::ExposeSecret as _;
+
+use crate::config::{Config, Destination, Loaded};
+
+/// Looks at the configuration as it counts.
+pub(super) fn examine(loaded: &Loaded, now: DateTime<Utc>) -> Checkup {
+    let config = &loaded.config;
+    let mut checkup = Checkup::default();
+    let file = loaded
+        .file
+        .as_ref()
+        .map_or("no file: the defaults".to_owned(), |path| {
+            path.display().to_string()
+        });
+    checkup.saw(file);
+    if !loaded.environment.is_empty() {
+        checkup.saw(format!(
+            "{} settings of the environment",
+            loaded.environment.len()
+        ));
+    }
+    sources(config, &mut checkup);
+    destinations(config, &mut checkup);
+    mutes(config, now, &mut checkup);
+    secrets(loaded, &mut checkup);
+    links(config, &mut checkup);
+    checkup
+}
+
+fn sources(config: &Config, checkup: &mut Checkup) {
+    if config.sources.is_empty() {
+        checkup.warning(
+            "configuration.no_source",
+            "there is no [[source]]",
+            "`nightshift worker` has nothing to take alerts from, and does not start its intake",
+            "add one (docs/sources.md), or run `nightshift worker --only triage,delivery,web`",
+        );
+    }
+    let mut names: Vec<&str> = config.sources.iter().map(SourceConfig::name).collect();
+    names.sort_unstable();
+    if let Some([name, _]) = names.array_windows().find(|[one, other]| one == other) {
+        checkup.error(
+            "configuration.double_source",
+            format!("two [[source]] are called {name:?}"),
+            "metrics tell sources apart by their names, so the worker does not start",
+            "give each its own",
+        );
+    }
+}
+
+fn destinations(config: &Config, checkup: &mut Checkup) {
+    let named = |name: &str| {
+        let lists = config
+            .routes
+            .iter()
+            .flat_map(|one| one.destinations.iter().chain(&one.otherwise));
+        lists.flatten().any(|one| one == name)
+            || config
+                .digest
+                .as_ref()
+                .is_some_and(|one| one.destination == name)
+    };
+    let unused: Vec<&str> = config
+        .destinations
+        .iter()
+        .map(|one| one.name())
+        .filter(|name| !named(name))
+        .collect();
+    if !unused.is_empty() {
+        checkup.warning(
+            "configuration.unused_destination",
+            format!("no [[route]] leads to {}", unused.join(", ")),
+            "nothing is ever sent there",
+            format!(
+                "name it in a route: [[route]] destinations = [{:?}]",
+                unused.first().unwrap_or(&"")
+            ),
+        );
+    }
+    let sends_all = config.routes.iter().any(|route| {
+        let somewhere = route
+            .destinations
+            .as_ref()
+            .is_some_and(|all| !all.is_empty());
+        somewhere && route.when == Match::default()
+    });
+    if !sends_all {
+        checkup.warning(
+            "configuration.no_route",
+            "there is no [[route]] with destinations that fits every alert",
+            "alerts that no route fits are told of by `nightshift cases list` and the pages alone: nobody is woken",
+            "add one without `when` as the last: [[route]] destinations = [\"…\"]",
+        );
+    }
+    let digest = config.digest.as_ref().and_then(|digest| {
+        let there = config
+            .destinations
+            .iter()
+            .find(|one| one.name() == digest.destination)?;
+        (!matches!(there, Destination::Slack(_))).then_some(&digest.destination)
+    });
+    if let Some(name) = digest {
+        checkup.error(
+            "configuration.digest",
+            format!("[digest] goes to {name:?}, which shows no digests"),
+            "there is no daily post; the log says so once a day",
+            "set [digest] destination to one of kind slack",
+        );
+    }
+}
+
+fn mutes(config: &Config, now: DateTime<Utc>, checkup: &mut Checkup) {
+    let mutes = config
+        .admission()
+        .map(|policy| policy.mutes)
+        .unwrap_or_default();
+    let over: Vec<&str> = mutes
+        .iter()
+        .filter(|one| one.until <= now)
+        .map(|one| one.name.as_str())
+        .collect();
+    if !over.is_empty() {
+        checkup.warning(
+            "configuration.mute_over",
+            format!("the mute {} has ended", over.join(", ")),
+            "it hides nothing any more, and whoever reads the file may think it does",
+            "take the [[mute]] out, or set another `until`",
+        );
+    }
+}
+
+/// Where links in reports lead.
+fn links(config: &Config, checkup: &mut Checkup) {
+    let is_network =
+        |one: &Destination| !matches!(one, Destination::File { .. } | Destination::Webhook(_));
+    if config.web.public_url.is_empty() && config.destinations.iter().any(is_network) {
+        checkup.warning(
+            "web.no_public_url",
+            "[web] public_url is empty",
+            "reports in Slack and tickets have no link to their case, and Slack has no buttons",
+            "set it to where people reach the pages: public_url = \"https://nightshift.example.com\"",
+        );
+    }
+}
+
+/// Secrets that stand in the file itself.
+fn secrets(loaded: &Loaded, checkup: &mut Checkup) {
+    let config = &loaded.config;
+    let mut places = Vec::new();
+    let in_environment = loaded
+        .environment
+        .iter()
+        .any(|name| name == "NIGHTSHIFT__STORE__URL");
+    if without_password(&config.store.url) != config.store.url && !in_environment {
+        places.push("[store] url".to_owned());
+    }
+    if config.store.password.as_ref().is_some_and(is_written_out) {
+        places.push("[store] password".to_owned());
+    }
+    for source in &config.sources {
+        if let SourceConfig::Rabbitmq(one) = source {
+            let password = one
+                .password
+                .as_ref()
+                .map(|text| KeyRef::from(text.expose_secret()));
+            if has_password(one.url.expose_secret())
+                || password.as_ref().is_some_and(is_written_out)
+            {
+                places.push(format!("[[source]] {}", one.name));
+            }
+        }
+    }
+    let models = config
+        .models
+        .iter()
+        .filter(|one| one.api_key.as_ref().is_some_and(is_written_out));
+    places.extend(models.map(|one| format!("[[model]] {}", one.name)));
+    let destinations = config
+        .destinations
+        .iter()
+        .filter(|one| one.secrets().into_iter().any(is_written_out));
+    places.extend(destinations.map(|one| format!("[[destination]] {}", one.name())));
+    if !places.is_empty() {
+        checkup.warning(
+            "configuration.secret_in_file",
+            format!("a secret is written out in {}", places.join(", ")),
+            "whoever reads the file, its backups or its repository has it; it cannot be changed without a restart",
+            "put it into a file or the environment, and write \"file:PATH\" or \"env:NAME\"",
+        );
+    }
+}
+
+fn is_written_out(key: &KeyRef) -> bool {
+    matches!(key.place(), KeyPlace::Value(text) if !text.expose_secret().is_empty())
+}
+
+/// Whether something stands between the user's name and the host.
+fn has_password(url: &str) -> bool {
+    let user = url
+        .split_once("://")
+        .and_then(|(_, rest)| rest.split_once('@'));
+    user.is_some_and(|(user, _)| user.contains(':'))
+}

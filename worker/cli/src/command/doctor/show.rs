@@ -1,0 +1,129 @@
+//! What was seen, as somebody reads it at three in the morning: a line for each thing, then what is wrong, the worst first.
+
+use std::fmt::Write as _;
+
+use nightshift_engine::{Diagnosis, Gravity};
+use serde_json::{Value, json};
+
+use super::look::{Looked, label};
+use crate::output::as_written;
+
+/// Name and number of what `--json` prints.
+const SCHEMA: &str = "nightshift.doctor/1";
+/// Most characters of a text: some of them are other people's.
+const MOST_CHARS: usize = 600;
+/// Before the texts of a finding.
+const INDENT: &str = "         ";
+
+/// Everything as one object.
+pub(super) fn object(looked: &[Looked]) -> Value {
+    let areas: Vec<Value> = looked
+        .iter()
+        .map(|one| json!({ "area": one.area, "name": one.name, "seen": one.checkup.seen, "findings": one.checkup.found.len() }))
+        .collect();
+    let findings: Vec<Value> = findings(looked)
+        .iter()
+        .map(|(one, found)| {
+            json!({
+                "area": one.area, "name": one.name, "check": found.check, "severity": found.severity,
+                "what": found.what, "why": found.why, "mend": found.mend,
+            })
+        })
+        .collect();
+    let (errors, warnings) = counts(looked);
+    json!({
+        "schema": SCHEMA, "ok": errors == 0, "errors": errors, "warnings": warnings,
+        "areas": areas, "findings": findings,
+    })
+}
+
+/// Everything as text, of this width.
+pub(super) fn text(looked: &[Looked], width: usize) -> String {
+    let mut out = String::new();
+    let wide = looked
+        .iter()
+        .map(|one| label(one.area, &one.name).chars().count())
+        .max()
+        .unwrap_or(0);
+    for one in looked {
+        let name = label(one.area, &one.name);
+        let seen = as_written(&one.checkup.seen.join("; "), MOST_CHARS);
+        let state = state(&one.checkup.found);
+        let line = format!("{name:wide$}  {state:<10}  {seen}");
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    for (one, found) in findings(looked) {
+        let grade = match found.severity {
+            Gravity::Error => "ERROR",
+            Gravity::Warning => "WARNING",
+        };
+        let what = as_written(&found.what, MOST_CHARS);
+        let head = format!("{grade:<8} {}: {what}", label(one.area, &one.name));
+        let _ = writeln!(out, "\n{}", wrapped(&head, "", width));
+        for (word, said) in [("why", &found.why), ("mend", &found.mend)] {
+            let said = format!("{word:<5} {}", as_written(said, MOST_CHARS));
+            let _ = writeln!(out, "{}", wrapped(&said, INDENT, width));
+        }
+        let _ = writeln!(out, "{INDENT}check {}", found.check);
+    }
+    let _ = writeln!(out, "\n{}", sum(counts(looked)));
+    out
+}
+
+/// Wrapped, with what follows the first line below its text.
+fn wrapped(text: &str, indent: &str, width: usize) -> String {
+    let below = format!("{INDENT}{}", if indent.is_empty() { "" } else { "      " });
+    let options = textwrap::Options::new(width)
+        .initial_indent(indent)
+        .subsequent_indent(&below);
+    let options = options
+        .break_words(false)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation);
+    textwrap::fill(text, options)
+}
+
+fn state(found: &[Diagnosis]) -> String {
+    let of = |grade| found.iter().filter(|one| one.severity == grade).count();
+    match (of(Gravity::Error), of(Gravity::Warning)) {
+        (0, 0) => "ok".to_owned(),
+        (0, warnings) => counted(warnings, "warning"),
+        (errors, _) => counted(errors, "error"),
+    }
+}
+
+/// The worst first; else in the order of the areas.
+fn findings(looked: &[Looked]) -> Vec<(&Looked, &Diagnosis)> {
+    let all = looked
+        .iter()
+        .flat_map(|one| one.checkup.found.iter().map(move |found| (one, found)));
+    let mut all: Vec<_> = all.collect();
+    all.sort_by_key(|(_, found)| std::cmp::Reverse(found.severity));
+    all
+}
+
+fn counts(looked: &[Looked]) -> (usize, usize) {
+    let all = findings(looked);
+    let errors = all
+        .iter()
+        .filter(|(_, found)| found.severity == Gravity::Error)
+        .count();
+    (errors, all.len() - errors)
+}
+
+fn sum((errors, warnings): (usize, usize)) -> String {
+    match (errors, warnings) {
+        (0, 0) => "Nothing is wrong.".to_owned(),
+        (0, warnings) => format!("{}; no error.", counted(warnings, "warning")),
+        (errors, 0) => format!("{}.", counted(errors, "error")),
+        (errors, warnings) => format!(
+            "{}, {}.",
+            counted(errors, "error"),
+            counted(warnings, "warning")
+        ),
+    }
+}
+
+fn counted(number: usize, word: &str) -> String {
+    let s = if number == 1 { "" } else { "s" };
+    format!("{number} {word}{s}")
+}

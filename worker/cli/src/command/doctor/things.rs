@@ -1,0 +1,166 @@
+//! What there is to look at: everything that the configuration names.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use nightshift_engine::{Checkup, Clock, Toolbox};
+use nightshift_models::KeyRef;
+use nightshift_queue::SourceConfig;
+use nightshift_store::Address;
+
+use super::look::Thing;
+use super::{configuration, playbooks, tls};
+use crate::args::Area;
+use crate::clock::SystemClock;
+use crate::config::{Destination, Loaded, secret_at};
+use crate::wiring::{
+    examine_destination, examine_profiles, examine_store, tools_alone, unused_globs,
+};
+
+/// All things of the wanted areas.
+pub(super) fn of(loaded: &Loaded, wanted: &dyn Fn(Area) -> bool) -> Vec<Thing> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let now = |area, checkup: Checkup| Thing::new(area, "", std::future::ready(checkup));
+    let mut things = vec![now(
+        Area::Configuration,
+        configuration::examine(loaded, clock.now()),
+    )];
+    if wanted(Area::Tls) {
+        things.push(now(Area::Tls, tls::roots(speaks_tls(loaded))));
+    }
+    if wanted(Area::Store) {
+        things.push(store(loaded, &clock));
+    }
+    if wanted(Area::Sources) {
+        things.extend(sources(loaded, &clock));
+    }
+    if wanted(Area::Models) {
+        things.extend(models(loaded));
+    }
+    if wanted(Area::Destinations) {
+        things.extend(destinations(loaded, &clock));
+    }
+    if wanted(Area::Web) {
+        things.push(web(loaded));
+    }
+    // Files are read at once: there are few, and others may wait meanwhile.
+    if wanted(Area::Tools) || wanted(Area::Playbooks) {
+        let (tools, books) = files(loaded);
+        things.extend([now(Area::Tools, tools), now(Area::Playbooks, books)]);
+    }
+    things.retain(|one| wanted(one.area));
+    things
+}
+
+/// Whether anything is called that has a certificate of some authority of the system.
+fn speaks_tls(loaded: &Loaded) -> bool {
+    let config = &loaded.config;
+    let is_plain = |url: Option<&String>| url.is_some_and(|url| url.starts_with("http:"));
+    config
+        .models
+        .iter()
+        .any(|one| !is_plain(one.base_url.as_ref()))
+        || config
+            .destinations
+            .iter()
+            .any(|one| !matches!(one, Destination::File { .. }))
+        || config
+            .sources
+            .iter()
+            .any(|one| matches!(one, SourceConfig::Sqs(_)))
+        || matches!(Address::parse(&config.store.url), Some(Address::Postgres(url)) if !url.contains("sslmode=disable"))
+}
+
+fn store(loaded: &Loaded, clock: &Arc<dyn Clock>) -> Thing {
+    let clock = Arc::clone(clock);
+    match examine_store(loaded) {
+        Ok(options) => {
+            let url = loaded.config.store.url.clone();
+            let look = async move { nightshift_store::examine(&url, options, &*clock).await };
+            Thing::new(Area::Store, "", look)
+        }
+        Err(problem) => {
+            let mut checkup = Checkup::default();
+            checkup.error(
+                "store.secret",
+                problem,
+                "no command that needs the database starts",
+                "put the password where [store] password says, as the user of the worker sees it",
+            );
+            Thing::new(Area::Store, "", std::future::ready(checkup))
+        }
+    }
+}
+
+fn sources(loaded: &Loaded, clock: &Arc<dyn Clock>) -> Vec<Thing> {
+    let base = loaded.base().to_owned();
+    let secrets: nightshift_queue::Secrets =
+        Arc::new(move |text| secret_at(KeyRef::from(text).place(), &base)());
+    let one = |config: &SourceConfig| {
+        let (config, secrets, clock) = (config.clone(), Arc::clone(&secrets), Arc::clone(clock));
+        let name = config.name().to_owned();
+        let look = async move { nightshift_queue::examine(&config, secrets, &*clock).await };
+        Thing::new(Area::Sources, name, look)
+    };
+    loaded.config.sources.iter().map(one).collect()
+}
+
+fn models(loaded: &Loaded) -> Vec<Thing> {
+    let mut things = Vec::new();
+    for config in &loaded.config.models {
+        let key = config
+            .api_key
+            .as_ref()
+            .map(|key| secret_at(key.place(), loaded.base()));
+        let config = config.clone();
+        let name = config.name.clone();
+        let look = async move { nightshift_models::examine(&config, key).await };
+        things.push(Thing::new(Area::Models, name, look));
+    }
+    let profiles = examine_profiles(loaded);
+    if !profiles.found.is_empty() || loaded.config.models.is_empty() {
+        things.push(Thing::new(Area::Models, "", std::future::ready(profiles)));
+    }
+    things
+}
+
+fn destinations(loaded: &Loaded, clock: &Arc<dyn Clock>) -> Vec<Thing> {
+    let links = loaded.config.links();
+    let one = |config: &Destination| {
+        let (config, links, clock) = (config.clone(), links.clone(), Arc::clone(clock));
+        let (name, base): (String, PathBuf) = (config.name().to_owned(), loaded.base().to_owned());
+        let look = async move { examine_destination(&config, &base, links, &clock).await };
+        Thing::new(Area::Destinations, name, look)
+    };
+    loaded.config.destinations.iter().map(one).collect()
+}
+
+fn web(loaded: &Loaded) -> Thing {
+    let (config, base) = (loaded.config.web.clone(), loaded.base().to_owned());
+    let look = async move {
+        let secret = move |text: &str| secret_at(KeyRef::from(text).place(), &base)();
+        let looked = tokio::task::spawn_blocking(move || nightshift_web::examine(&config, secret));
+        looked.await.unwrap_or_default()
+    };
+    Thing::new(Area::Web, "", look)
+}
+
+fn files(loaded: &Loaded) -> (Checkup, Checkup) {
+    match tools_alone(loaded) {
+        Ok(tools) => {
+            let (mut checkup, specs) = (tools.examine(), tools.specs());
+            checkup.join(unused_globs(loaded, tools));
+            (checkup, playbooks::examine(loaded, &specs))
+        }
+        Err(error) => {
+            let mut checkup = Checkup::default();
+            checkup.error(
+                "tool.configuration",
+                error.to_string(),
+                "the worker does not start",
+                "mend the [[tool]] tables; docs/tools.md has all keys",
+            );
+            (checkup, playbooks::examine(loaded, &[]))
+        }
+    }
+}

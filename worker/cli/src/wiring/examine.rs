@@ -1,0 +1,193 @@
+//! What `nightshift doctor` looks at by means of the wiring: the store's options, destinations, profiles and their tools.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use nightshift_engine::{Checkup, Clock, Meter, NoMeter, Toolbox};
+use nightshift_report::{DestinationError, Links};
+use nightshift_store::Options;
+use nightshift_tools::Tools;
+
+use super::destinations::Building;
+use super::models::Connected;
+use super::selected::Selected;
+use super::{load_playbooks, samples, store_options};
+use crate::config::{Config, Destination, Loaded, secret_at};
+
+/// What the store is opened with. The error says what is wrong with its password.
+pub(crate) fn examine_store(loaded: &Loaded) -> Result<Options, String> {
+    store_options(loaded).map_err(|error| error.to_string())
+}
+
+/// Looks at a destination.
+pub(crate) async fn examine_destination(
+    config: &Destination,
+    base: &Path,
+    links: Links,
+    clock: &Arc<dyn Clock>,
+) -> Checkup {
+    let building = Building { base, clock, links };
+    let mut checkup = Checkup::default();
+    let built = building
+        .check_secret(config)
+        .and_then(|()| building.destination(config));
+    match built {
+        Ok(destination) => checkup.join(destination.examine().await),
+        Err(error) => {
+            let check = match error {
+                DestinationError::Secret { .. } => "destination.secret",
+                _ => "destination.configuration",
+            };
+            checkup.error(
+                check,
+                chained(&error),
+                "the worker does not start to deliver",
+                "mend it in [[destination]]; a secret must be there as the user of the worker sees it",
+            );
+        }
+    }
+    if let Destination::Slack(slack) = config {
+        buttons(slack, &building, &mut checkup);
+    }
+    checkup
+}
+
+/// Whether somebody can press what the configuration wants to have.
+fn buttons(slack: &crate::config::Slack, building: &Building<'_>, checkup: &mut Checkup) {
+    let Some(secret) = &slack.signing_secret else {
+        return;
+    };
+    if let Err(problem) = building.secret(secret)() {
+        checkup.error(
+            "destination.buttons",
+            format!("signing_secret: {problem}"),
+            "what people press is refused",
+            "put the signing secret of the app (Basic Information) where signing_secret says",
+        );
+    } else if !slack.is_interactive(&building.links) {
+        checkup.warning(
+            "destination.buttons",
+            "there is a signing_secret, and no [web] public_url",
+            "messages have no buttons: Slack would not know whom to tell what was pressed",
+            "set [web] public_url, and the Request URL of the app to it with /slack/interactions",
+        );
+    }
+}
+
+/// Whether every profile has what it needs to think, and which models nobody asks.
+pub(crate) fn examine_profiles(loaded: &Loaded) -> Checkup {
+    let config = &loaded.config;
+    let mut checkup = Checkup::default();
+    if config.models.is_empty() {
+        checkup.saw("none: playbooks think");
+    }
+    let meter: Arc<dyn Meter> = Arc::new(NoMeter);
+    let connected = Connected::with_keys(&config.models, None, &meter, &|place| {
+        Ok(secret_at(place, loaded.base()))
+    });
+    // What is wrong with a single model is told of it.
+    let (Ok(connected), Ok(playbooks)) = (connected, load_playbooks(config)) else {
+        return checkup;
+    };
+    let playbooks = Arc::new(playbooks);
+    let mut asked: Vec<String> = Vec::new();
+    for profile in samples::profiles(config)
+        .iter()
+        .filter(|one| connected.serves(one))
+    {
+        match connected.analyst(profile, &playbooks) {
+            Ok(modelled) => asked.extend(modelled.models),
+            Err(error) => {
+                checkup.error(
+                    "model.profile",
+                    format!("{error:#}"),
+                    "no command that triages starts",
+                    "see `models` and `prompts` of the [[profile]], and the names of the [[model]] tables",
+                );
+                return checkup;
+            }
+        }
+    }
+    conducts(config, &mut checkup);
+    economy(config, &asked, &mut checkup);
+    checkup
+}
+
+/// Whether every profile says how to work in a way that can be.
+fn conducts(config: &Config, checkup: &mut Checkup) {
+    for profile in samples::profiles(config) {
+        if let Err(error) = profile.conduct() {
+            checkup.error(
+                "model.profile",
+                format!("[[profile]] {:?}: {error:#}", profile.name),
+                "no command that triages starts",
+                "mend that key of the [[profile]]",
+            );
+        }
+    }
+}
+
+/// Models that nobody asks, and what they may cost in a day.
+fn economy(config: &Config, asked: &[String], checkup: &mut Checkup) {
+    let unused: Vec<&str> = config
+        .models
+        .iter()
+        .filter(|one| !asked.contains(&one.full_name()))
+        .map(|one| one.name.as_str())
+        .collect();
+    if !unused.is_empty() {
+        checkup.warning(
+            "model.unused",
+            format!("no [[profile]] asks {}", unused.join(", ")),
+            "it is not even asked when the others are down",
+            "name it in `models` of a profile, or take it out",
+        );
+    }
+    let costs = config
+        .models
+        .iter()
+        .any(|one| one.price.is_some_and(|price| price.dearest().input > 0.0));
+    if costs && config.limits.day_usd <= 0.0 {
+        checkup.warning(
+            "model.day_budget",
+            "[limits] day_usd is 0: a day may cost any amount",
+            "a flood of alerts, or somebody who makes one, spends without an end",
+            "set day_usd to what a bad day may cost; half of it is kept for high and critical alerts",
+        );
+    }
+}
+
+/// Words of profiles that name no tool.
+pub(crate) fn unused_globs(loaded: &Loaded, tools: Tools) -> Checkup {
+    let mut checkup = Checkup::default();
+    let tools: Arc<dyn Toolbox> = Arc::new(tools);
+    for profile in &loaded.config.profiles {
+        for glob in &profile.tools {
+            let of_glob = Selected::new(Arc::clone(&tools), std::slice::from_ref(glob));
+            // The look at earlier cases is always among them.
+            let finds = of_glob
+                .specs()
+                .iter()
+                .any(|spec| nightshift_engine::type_matches(glob, &spec.name));
+            if !finds {
+                checkup.warning(
+                    "tool.glob",
+                    format!(
+                        "tools of [[profile]] {:?} names {glob:?}, and there is no such tool",
+                        profile.name
+                    ),
+                    "its cases are triaged without what somebody meant them to have",
+                    "see the names with `nightshift tools list`",
+                );
+            }
+        }
+    }
+    checkup
+}
+
+fn chained(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}

@@ -1,0 +1,54 @@
+//! A look at a queue before anything is taken from it: whether it is there, and whether what lies in it can be lost. No
+//! message is taken, and nothing is made.
+
+use nightshift_engine::{Checkup, Clock};
+
+use crate::{Secrets, SourceConfig, rabbitmq, spool, sqs};
+
+/// Looks at the queue of this source.
+pub async fn examine(config: &SourceConfig, secrets: Secrets, clock: &dyn Clock) -> Checkup {
+    if let Err(error) = config.check() {
+        let mut checkup = Checkup::default();
+        checkup.error(
+            "source.configuration",
+            error.what,
+            "the worker does not start",
+            "docs/sources.md has all keys",
+        );
+        return checkup;
+    }
+    match config {
+        SourceConfig::Rabbitmq(own) => rabbitmq::examine(own, &secrets, clock).await,
+        SourceConfig::Sqs(own) => sqs::examine(own).await,
+        SourceConfig::Spool(own) => {
+            let own = own.clone();
+            let looked = tokio::task::spawn_blocking(move || spool::examine(&own)).await;
+            looked.unwrap_or_default()
+        }
+    }
+}
+
+/// Shortest time that messages should be kept, in seconds: a weekend.
+const SHORTEST_SECS: u64 = 2 * 24 * 3600;
+
+/// Notes a queue that keeps messages for too short a time.
+pub(crate) fn retention(secs: u64, mend: &str, checkup: &mut Checkup) {
+    if secs < SHORTEST_SECS {
+        checkup.warning(
+            "source.retention",
+            format!("messages are dropped after {}", length(secs)),
+            "alerts that come while nobody takes them, over a weekend say, are gone before anybody sees them",
+            mend,
+        );
+    }
+}
+
+/// As people say it.
+pub(crate) fn length(secs: u64) -> String {
+    match secs {
+        0..120 => format!("{secs} seconds"),
+        120..7_200 => format!("{} minutes", secs / 60),
+        7_200..172_800 => format!("{} hours", secs / 3_600),
+        _ => format!("{} days", secs / 86_400),
+    }
+}

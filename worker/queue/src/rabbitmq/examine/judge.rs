@@ -1,0 +1,198 @@
+//! What the settings of a queue mean for what lies in it. Pure.
+
+use nightshift_engine::Checkup;
+use serde_json::Value;
+
+use crate::examine::{length, retention};
+
+/// How long our hands may be full before the broker takes it for a stuck consumer, in milliseconds: an inbox that is
+/// full, or a database that is away, holds messages for as long as that lasts.
+const SHORTEST_TIMEOUT_MS: u64 = 600_000;
+
+/// The settings of a queue, as arguments and policies have them together.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Facts {
+    kind: String,
+    is_durable: bool,
+    /// It goes with its last consumer, or its connection.
+    is_fleeting: bool,
+    pub(super) dead_letter_exchange: Option<String>,
+    pub(super) dead_letter_key: Option<String>,
+    ttl_ms: Option<u64>,
+    most: Option<u64>,
+    overflow: Option<String>,
+    delivery_limit: Option<i64>,
+    consumer_timeout_ms: Option<u64>,
+    version: String,
+}
+
+/// Reads what the management interface says of a queue: `GET /api/queues/VHOST/NAME`.
+pub(super) fn facts(queue: &Value, version: &str) -> Facts {
+    let text = |name: &str| queue.get(name).and_then(Value::as_str).map(str::to_owned);
+    let is = |name: &str| queue.get(name).and_then(Value::as_bool).unwrap_or(false);
+    let set = |name: &str| {
+        let argument = queue.pointer(&format!("/arguments/x-{name}"));
+        let policy = queue.pointer(&format!("/effective_policy_definition/{name}"));
+        (argument.cloned(), policy.cloned())
+    };
+    // An argument goes before a policy, but for limits, of which the lower one holds.
+    let either = |name: &str| {
+        let (argument, policy) = set(name);
+        argument.or(policy)
+    };
+    let least = |name: &str| {
+        let (argument, policy) = set(name);
+        [argument, policy]
+            .into_iter()
+            .flatten()
+            .filter_map(|one| one.as_u64())
+            .min()
+    };
+    let string = |name: &str| either(name)?.as_str().map(str::to_owned);
+    Facts {
+        kind: text("type")
+            .or_else(|| string("queue-type"))
+            .unwrap_or_else(|| "classic".to_owned()),
+        is_durable: is("durable"),
+        is_fleeting: is("auto_delete") || is("exclusive"),
+        dead_letter_exchange: string("dead-letter-exchange"),
+        dead_letter_key: string("dead-letter-routing-key"),
+        ttl_ms: least("message-ttl"),
+        most: least("max-length").or_else(|| least("max-length-bytes")),
+        overflow: string("overflow"),
+        delivery_limit: either("delivery-limit").and_then(|one| one.as_i64()),
+        consumer_timeout_ms: least("consumer-timeout"),
+        version: version.to_owned(),
+    }
+}
+
+impl Facts {
+    /// Whether it drops a message that was delivered too often: where a limit is set, and from RabbitMQ 4 on without one.
+    fn gives_up(&self) -> bool {
+        self.kind == "quorum" && self.delivery_limit.is_none_or(|limit| limit >= 0)
+    }
+}
+
+/// Notes what its settings say.
+pub(super) fn judge(facts: &Facts, checkup: &mut Checkup) {
+    let version = if facts.version.is_empty() {
+        String::new()
+    } else {
+        format!(", RabbitMQ {}", facts.version)
+    };
+    checkup.saw(format!("a {} queue{version}", facts.kind));
+    kept(facts, checkup);
+    if facts.dead_letter_exchange.is_none() && (facts.gives_up() || facts.ttl_ms.is_some()) {
+        checkup.warning(
+            "source.no_dead_letter",
+            "the queue has no dead-letter exchange",
+            "RabbitMQ 4 drops a message of a quorum queue that was delivered 20 times, and any version one that reached \
+             a limit of the queue: without a word, as long as nobody takes it elsewhere",
+            "set a policy with dead-letter-exchange, or, for deliveries, delivery-limit = -1 (docs/sources.md)",
+        );
+    }
+    if let Some(ms) = facts.ttl_ms {
+        retention(
+            ms / 1_000,
+            "take message-ttl out of the policy or the arguments of the queue",
+            checkup,
+        );
+    }
+    let drops = facts
+        .overflow
+        .as_deref()
+        .is_none_or(|how| how == "drop-head");
+    if let Some(most) = facts.most.filter(|_| drops) {
+        checkup.warning(
+            "source.max_length",
+            format!("the queue holds {most} at the most, and drops the oldest"),
+            "a flood of unimportant alerts pushes out those that came before it",
+            "set overflow to reject-publish, so that publishers are told, or leave the limit out",
+        );
+    }
+    if let Some(ms) = facts
+        .consumer_timeout_ms
+        .filter(|ms| *ms < SHORTEST_TIMEOUT_MS)
+    {
+        checkup.warning(
+            "source.consumer_timeout",
+            format!("the broker gives up on a consumer after {}", length(ms / 1_000)),
+            "while the inbox is full or the database away messages are held for longer: they are delivered again and \
+             again, and that counts against their delivery limit",
+            "set consumer-timeout to 1800000 (30 minutes) or more",
+        );
+    }
+}
+
+/// Whether the queue itself stays.
+fn kept(facts: &Facts, checkup: &mut Checkup) {
+    if !facts.is_durable {
+        checkup.error(
+            "source.not_durable",
+            "the queue is not durable",
+            "it is gone with all that lies in it when the broker starts again",
+            "delete it and make it anew: durable, of type quorum",
+        );
+    }
+    if facts.is_fleeting {
+        checkup.error(
+            "source.auto_delete",
+            "the queue is deleted with its last consumer (auto_delete, or exclusive)",
+            "when the last worker ends, what lies in it is gone, and what comes then goes nowhere",
+            "delete it and make it anew: durable, of type quorum, without auto_delete",
+        );
+    }
+    if facts.kind == "classic" {
+        checkup.warning(
+            "source.classic_queue",
+            "it is a classic queue",
+            "it lives on one node of the broker: alerts in it are away, or lost, with that node",
+            "move to a quorum queue: make one, bind it in place of this one, let this one run empty",
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn found(change: Value) -> Vec<&'static str> {
+        let mut queue = json!({
+            "type": "quorum", "durable": true, "auto_delete": false, "exclusive": false,
+            "arguments": { "x-queue-type": "quorum" },
+            "effective_policy_definition": { "dead-letter-exchange": "dlx" },
+        });
+        for (pointer, value) in change.as_object().unwrap() {
+            let (parent, name) = pointer.rsplit_once('/').unwrap();
+            let parent = queue.pointer_mut(parent).unwrap().as_object_mut().unwrap();
+            parent.insert(name.to_owned(), value.clone());
+        }
+        let mut checkup = Checkup::default();
+        judge(&facts(&queue, "4.1.0"), &mut checkup);
+        checkup.found.iter().map(|one| one.check).collect()
+    }
+
+    #[test]
+    fn a_queue_in_good_order_has_no_finding_and_each_fault_has_its_own() {
+        assert_eq!(found(json!({})), Vec::<&str>::new());
+        assert_eq!(found(json!({"/type": "classic"})), ["source.classic_queue"]);
+        assert_eq!(found(json!({"/durable": false})), ["source.not_durable"]);
+        assert_eq!(found(json!({"/exclusive": true})), ["source.auto_delete"]);
+        assert_eq!(found(json!({"/auto_delete": true})), ["source.auto_delete"]);
+        let none = json!({"/effective_policy_definition": {}});
+        assert_eq!(found(none), ["source.no_dead_letter"]);
+        let no_limit = json!({"/effective_policy_definition": {"delivery-limit": -1}});
+        assert_eq!(found(no_limit), Vec::<&str>::new());
+        let hour = json!({"/arguments/x-message-ttl": 3_600_000});
+        assert_eq!(found(hour), ["source.retention"]);
+        let short = json!({"/effective_policy_definition/consumer-timeout": 60_000});
+        assert_eq!(found(short), ["source.consumer_timeout"]);
+        let full = json!({"/arguments/x-max-length": 1000});
+        assert_eq!(found(full), ["source.max_length"]);
+        let told =
+            json!({"/arguments/x-max-length": 1000, "/arguments/x-overflow": "reject-publish"});
+        assert_eq!(found(told), Vec::<&str>::new());
+    }
+}

@@ -1,0 +1,81 @@
+//! A look at a spool directory.
+
+use std::path::Path;
+
+use nightshift_engine::Checkup;
+
+use super::Config;
+
+/// Folders that a source makes.
+const FOLDERS: [&str; 3] = ["new", "tmp", "cur"];
+
+/// Looks at a directory. Blocks.
+pub(crate) fn examine(config: &Config) -> Checkup {
+    let mut checkup = Checkup::default();
+    let dir = config.dir.as_path();
+    checkup.saw(format!("the directory {}", dir.display()));
+    if let Some(waiting) = waiting(&dir.join("new")) {
+        checkup.saw(format!("{waiting} files wait"));
+    } else {
+        checkup.saw("made at the first start");
+    }
+    for folder in [dir.to_owned()]
+        .into_iter()
+        .chain(FOLDERS.map(|one| dir.join(one)))
+    {
+        if let Err(error) = writable(&folder) {
+            checkup.error(
+                "source.folder",
+                format!("{} cannot be written: {error}", folder.display()),
+                "files are taken by renaming them, so nothing can be taken",
+                "make it a folder that the user of the worker may write, or set another dir",
+            );
+            break;
+        }
+    }
+    checkup
+}
+
+fn waiting(new: &Path) -> Option<usize> {
+    Some(std::fs::read_dir(new).ok()?.count())
+}
+
+/// Whether a file can be made there, or the folder be made first.
+fn writable(folder: &Path) -> std::io::Result<()> {
+    let there = folder.ancestors();
+    let there = there.map(|one| {
+        if one.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            one
+        }
+    });
+    let Some(there) = there.into_iter().find(|one| one.exists()) else {
+        return Ok(());
+    };
+    let probe = there.join(format!(".nightshift-doctor-{}", std::process::id()));
+    std::fs::write(&probe, b"")?;
+    std::fs::remove_file(&probe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(dir: &Path) -> Vec<&'static str> {
+        let text = format!("name = 'files'\ndir = '{}'", dir.display());
+        let config: Config = toml::from_str(&text).unwrap();
+        examine(&config).found.iter().map(|one| one.check).collect()
+    }
+
+    #[test]
+    fn a_folder_that_is_none_is_told_and_nothing_is_left_behind() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(found(&dir.path().join("spool")), Vec::<&str>::new());
+        assert_eq!(found(dir.path()), Vec::<&str>::new());
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+        std::fs::write(dir.path().join("new"), "").unwrap();
+        assert_eq!(found(dir.path()), ["source.folder"]);
+        assert_eq!(found(&dir.path().join("new")), ["source.folder"]);
+    }
+}

@@ -1,0 +1,100 @@
+//! A look at Jira: whose token it is, what its user may in the project, and whether the issue type is there.
+//! "Get current user", "Get my permissions", "Get create metadata issue types for a project" of the REST API.
+
+use nightshift_engine::Checkup;
+
+use super::super::rest::{Call, list, text};
+use super::JiraDestination;
+
+/// Permissions that an issue needs, from its making to its last comment.
+const NEEDED: [&str; 4] = [
+    "BROWSE_PROJECTS",
+    "CREATE_ISSUES",
+    "EDIT_ISSUES",
+    "ADD_COMMENTS",
+];
+/// What moving it to done needs.
+const MOVES: &str = "TRANSITION_ISSUES";
+
+impl JiraDestination {
+    pub(super) async fn look_round(&self) -> Checkup {
+        let mut checkup = Checkup::default();
+        let path = ["rest", "api", "3", "myself"];
+        let Some(me) = self.rest.look(Call::get(&path, &[]), &mut checkup).await else {
+            return checkup;
+        };
+        let name = text(&me, "/displayName").unwrap_or("an account without a name");
+        checkup.saw(format!("as {}", super::super::http::clean(name)));
+        self.permissions(&mut checkup).await;
+        if checkup.found.is_empty() {
+            self.issue_type(&mut checkup).await;
+        }
+        checkup
+    }
+
+    async fn permissions(&self, checkup: &mut Checkup) {
+        let mut needed = NEEDED.to_vec();
+        needed.extend(self.config.done_transition.is_some().then_some(MOVES));
+        let names = needed.join(",");
+        let query = [
+            ("projectKey", self.config.project.as_str()),
+            ("permissions", &names),
+        ];
+        let path = ["rest", "api", "3", "mypermissions"];
+        let Some(told) = self.rest.look(Call::get(&path, &query), checkup).await else {
+            return;
+        };
+        let has = |name: &str| {
+            let at = format!("/permissions/{name}/havePermission");
+            told.pointer(&at)
+                .and_then(serde_json::Value::as_bool)
+                .unwrap_or(false)
+        };
+        let missing: Vec<&str> = needed.into_iter().filter(|name| !has(name)).collect();
+        if !missing.is_empty() {
+            checkup.error(
+                "destination.scope",
+                format!("the user lacks {} in the project {}", missing.join(", "), self.config.project),
+                "issues cannot be made, found again, or told what is new",
+                "give the user a role of the project that has them (project settings, People or Permissions)",
+            );
+        }
+    }
+
+    async fn issue_type(&self, checkup: &mut Checkup) {
+        let path = [
+            "rest",
+            "api",
+            "3",
+            "issue",
+            "createmeta",
+            &self.config.project,
+            "issuetypes",
+        ];
+        let query = [("maxResults", "200")];
+        let Some(told) = self.rest.look(Call::get(&path, &query), checkup).await else {
+            return;
+        };
+        let types = list(&told, "/issueTypes")
+            .iter()
+            .chain(list(&told, "/values"));
+        let names: Vec<&str> = types.filter_map(|one| text(one, "/name")).collect();
+        if names.contains(&self.config.issue_type.as_str()) {
+            checkup.saw(format!(
+                "makes {} in {}",
+                self.config.issue_type, self.config.project
+            ));
+        } else {
+            let names: Vec<String> = names.into_iter().map(super::super::http::clean).collect();
+            checkup.error(
+                "destination.issue_type",
+                format!(
+                    "the project {} has no issue type {:?}",
+                    self.config.project, self.config.issue_type
+                ),
+                "no issue can be made",
+                format!("set issue_type to one of {}", names.join(", ")),
+            );
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! A look at PagerDuty. Its Events API has nothing that can be read: only the form of the key, and that somebody answers.
+
+use nightshift_engine::Checkup;
+use secrecy::ExposeSecret as _;
+
+use super::super::checkup::reach;
+use super::PagerDutyDestination;
+
+/// Characters of an integration key.
+const KEY_CHARS: usize = 32;
+
+impl PagerDutyDestination {
+    pub(super) async fn look_round(&self) -> Checkup {
+        let mut checkup = Checkup::default();
+        if let Ok(key) = self.caller.secret("routing_key", &self.routing_key)
+            && key.expose_secret().chars().count() != KEY_CHARS
+        {
+            checkup.error(
+                "destination.key",
+                "routing_key is no integration key: those have 32 characters",
+                "every event is refused, and nobody is paged",
+                "copy the integration key of an Events API v2 integration of the service; no API token fits",
+            );
+        }
+        let request = self.caller.client().get(self.at.clone());
+        if reach(&self.caller, request, &mut checkup).await.is_some() {
+            checkup.saw(format!("{} answers", self.caller.host()));
+        }
+        checkup
+    }
+}

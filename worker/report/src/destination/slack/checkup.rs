@@ -1,0 +1,75 @@
+//! A look at Slack: whose token it is, what it may, and whether the channel can be read.
+//! <https://docs.slack.dev/reference/methods/auth.test>; scopes stand in the header `x-oauth-scopes`.
+
+use nightshift_engine::Checkup;
+use nightshift_pipeline::DeliveryError;
+
+use super::super::checkup::{WHY, reach, refused};
+use super::bot::Bot;
+use super::hook::Hook;
+
+/// Scopes that every channel needs, and what for. Those of the history are told by the channel itself.
+const SCOPES: [(&str, &str); 2] = [
+    ("chat:write", "nothing can be posted"),
+    (
+        "metadata.message:read",
+        "messages whose answer was lost cannot be known again, and are posted twice",
+    ),
+];
+
+impl Bot {
+    pub(super) async fn examine(&self) -> Checkup {
+        let mut checkup = Checkup::default();
+        let scopes = match self.api.identity(&mut checkup).await {
+            Ok(scopes) => scopes,
+            Err(error) => {
+                refused(&error, &mut checkup);
+                return checkup;
+            }
+        };
+        let granted: Vec<&str> = scopes.split(',').map(str::trim).collect();
+        for (scope, why) in SCOPES {
+            // Another that speaks the Web API may not tell of scopes.
+            if !scopes.is_empty() && !granted.contains(&scope) {
+                checkup.error(
+                    "destination.scope",
+                    format!("the app has not the scope {scope}"),
+                    why,
+                    format!("give the app {scope} (OAuth & Permissions), and install it again"),
+                );
+            }
+        }
+        let query = [
+            ("channel", self.channel.clone()),
+            ("limit", "1".to_owned()),
+            ("include_all_metadata", "true".to_owned()),
+        ];
+        match self.api.read("conversations.history", &query).await {
+            Ok(_) => checkup.saw(format!("in the channel {}", self.channel)),
+            Err(error) => refused(&DeliveryError::from(error), &mut checkup),
+        }
+        checkup
+    }
+}
+
+impl Hook {
+    /// It can only be seen that its machine answers: what it is told is posted.
+    pub(super) async fn examine(&self) -> Checkup {
+        let mut checkup = Checkup::default();
+        match self.caller() {
+            Ok((caller, url)) => {
+                let request = caller.client().get(url);
+                if reach(&caller, request, &mut checkup).await.is_some() {
+                    checkup.saw(format!("{} answers", caller.host()));
+                }
+            }
+            Err(error) => checkup.error(
+                "destination.secret",
+                error.to_string(),
+                WHY,
+                "put the address of the incoming webhook where webhook_url says",
+            ),
+        }
+        checkup
+    }
+}

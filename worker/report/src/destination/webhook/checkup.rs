@@ -1,0 +1,33 @@
+//! A look at a receiver: whether somebody answers. Nothing is posted: what it thinks of a report only a report tells.
+
+use nightshift_engine::Checkup;
+
+use super::super::checkup::{WHY, reach};
+use super::WebhookDestination;
+
+impl WebhookDestination {
+    pub(super) async fn look_round(&self) -> Checkup {
+        let mut checkup = Checkup::default();
+        if let Err(error) = self.check_secret() {
+            checkup.error(
+                "destination.secret",
+                error.to_string(),
+                WHY,
+                "make one with `echo \"whsec_$(openssl rand -base64 32)\"`, here and at the receiver",
+            );
+        }
+        let request = self.caller.client().head(self.url.clone());
+        if let Some(answer) = reach(&self.caller, request, &mut checkup).await {
+            checkup.saw(format!("{} answers", self.caller.host()));
+            if answer.status().is_redirection() {
+                checkup.warning(
+                    "destination.redirect",
+                    format!("{} leads elsewhere", self.caller.host()),
+                    "redirects are not followed: a report that is answered so is refused for good",
+                    "set url to where it leads",
+                );
+            }
+        }
+        checkup
+    }
+}

@@ -1,0 +1,180 @@
+//! A look at a server: how to reach it, what its settings do to what was committed, and what the role may.
+
+mod judge;
+
+use nightshift_engine::{Checkup, Clock};
+use tokio::task::JoinSet;
+use tokio_postgres::config::Host;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, Error};
+
+use super::connect::Connector;
+use super::{MOST_CONNECTIONS, migrate};
+use crate::examine::chain;
+use crate::options::Options;
+use judge::{Facts, judge};
+
+const FACTS: &str = "SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int AS number,
+    current_user::text AS role, (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS is_super,
+    current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes,
+    current_setting('synchronous_commit') AS synchronous_commit, current_setting('autovacuum') AS autovacuum,
+    pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on' AS is_read_only,
+    current_setting('server_encoding') AS encoding,
+    current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+        - (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend')::int AS free_connections,
+    coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AS may_create,
+    coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false) AS is_encrypted";
+const CLOCK: &str = "SELECT clock_timestamp()";
+/// Tables of ours that the role may not read or write as a worker does.
+const CLOSED: &str =
+    "SELECT c.relname::text FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace
+    AND c.relkind = 'r' AND c.relname = ANY ($1) AND NOT (has_table_privilege(c.oid, 'SELECT')
+    AND has_table_privilege(c.oid, 'INSERT') AND has_table_privilege(c.oid, 'UPDATE')
+    AND has_table_privilege(c.oid, 'DELETE')) ORDER BY 1";
+/// The tables that the migrations make; a test says so.
+pub(super) const OURS: [&str; 20] = [
+    "acts",
+    "alerts",
+    "arrivals",
+    "batches",
+    "cases",
+    "conclusions",
+    "dead_letters",
+    "deliveries",
+    "digests",
+    "indicators",
+    "journal",
+    "lost_leases",
+    "mutes",
+    "pending_revisions",
+    "person_verdicts",
+    "raw_alerts",
+    "served_destinations",
+    "sightings",
+    "spending",
+    "unread_journals",
+];
+
+/// Looks at the server of this address.
+pub(crate) async fn examine(url: &str, mut options: Options, clock: &dyn Clock) -> Checkup {
+    let mut checkup = Checkup::default();
+    let connector = match Connector::new(url, &mut options) {
+        Ok(connector) => connector,
+        Err(error) => {
+            checkup.error(
+                "store.unreachable",
+                chain(&error),
+                "the worker does not start",
+                "mend [store] url or ca_file; docs/database.md says what they may hold",
+            );
+            return checkup;
+        }
+    };
+    let (client, connection) = match connector.open().await {
+        Ok(opened) => opened,
+        Err(error) => {
+            refused(&error, &mut checkup);
+            return checkup;
+        }
+    };
+    // Ends with the look.
+    let mut driving = JoinSet::new();
+    driving.spawn(connection);
+    let is_near = connector.config().get_hosts().iter().all(is_near);
+    if let Err(error) = look(&client, is_near, clock, &mut checkup).await {
+        checkup.error(
+            "store.unreachable",
+            format!("the server broke off: {}", chain(&error)),
+            "what cannot be asked cannot be relied on",
+            "look into the log of the server, and run this again",
+        );
+    }
+    checkup
+}
+
+async fn look(
+    client: &Client,
+    is_near: bool,
+    clock: &dyn Clock,
+    checkup: &mut Checkup,
+) -> Result<(), Error> {
+    let asked = clock.now();
+    let said = client.query_one(CLOCK, &[]).await?.try_get(0)?;
+    checkup.heard("the database", said, asked, clock.now());
+    let row = client.query_one(FACTS, &[]).await?;
+    let closed = client.query(CLOSED, &[&OURS.as_slice()]).await?;
+    let mut closed: Vec<String> = closed
+        .iter()
+        .map(|row| row.try_get(0))
+        .collect::<Result<_, _>>()?;
+    let schema = match migrate::latest(client).await {
+        Err(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
+            closed.push("refinery_schema_history".to_owned());
+            Some(migrate::ours())
+        }
+        latest => latest?,
+    };
+    let facts = Facts {
+        version: row.try_get("version")?,
+        number: row.try_get("number")?,
+        role: row.try_get("role")?,
+        is_super: row.try_get::<_, Option<bool>>("is_super")?.unwrap_or(false),
+        fsync: row.try_get("fsync")?,
+        full_page_writes: row.try_get("full_page_writes")?,
+        synchronous_commit: row.try_get("synchronous_commit")?,
+        autovacuum: row.try_get("autovacuum")?,
+        is_read_only: row.try_get("is_read_only")?,
+        encoding: row.try_get("encoding")?,
+        free_connections: row.try_get("free_connections")?,
+        may_create: row.try_get("may_create")?,
+        is_private: is_near || row.try_get("is_encrypted")?,
+        closed,
+        schema,
+    };
+    judge(&facts, MOST_CONNECTIONS, migrate::ours(), checkup);
+    Ok(())
+}
+
+/// Whether what goes there crosses no network.
+fn is_near(host: &Host) -> bool {
+    match host {
+        Host::Tcp(name) => {
+            let address = name.parse::<std::net::IpAddr>();
+            name == "localhost" || address.is_ok_and(|address| address.is_loopback())
+        }
+        #[cfg(unix)]
+        Host::Unix(_) => true,
+    }
+}
+
+/// Why nobody let us in.
+fn refused(error: &Error, checkup: &mut Checkup) {
+    let what = format!("cannot connect: {}", chain(error));
+    let why = "no alert can be accepted, and no case is worked on";
+    match error.code() {
+        Some(code)
+            if [
+                SqlState::INVALID_PASSWORD,
+                SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+            ]
+            .contains(code) =>
+        {
+            let mend = "see the user in [store] url, [store] password, and the server's pg_hba.conf; \
+                        without TLS, `?sslmode=require` may be missing";
+            checkup.error("store.refused", what, why, mend);
+        }
+        Some(code) if *code == SqlState::INVALID_CATALOG_NAME => {
+            let mend = "make it: `createdb -O nightshift nightshift`, then `nightshift migrate`";
+            checkup.error("store.no_database", what, why, mend);
+        }
+        Some(code) if *code == SqlState::TOO_MANY_CONNECTIONS => {
+            let mend = "raise max_connections of the server, or run fewer workers: each holds 10 at the most";
+            checkup.error("store.connections", what, why, mend);
+        }
+        _ => {
+            let mend = "see host and port in [store] url, that the server is up, and that the network lets us through; \
+                        a certificate that is not known goes into [store] ca_file";
+            checkup.error("store.unreachable", what, why, mend);
+        }
+    }
+}

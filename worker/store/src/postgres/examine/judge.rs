@@ -1,0 +1,234 @@
+//! What the facts of a server mean for what is kept there. Pure.
+
+use nightshift_engine::Checkup;
+
+use crate::sqlite::ahead;
+
+/// What a server said of itself and of our role.
+#[derive(Debug, Clone)]
+pub(super) struct Facts {
+    pub(super) version: String,
+    pub(super) number: i32,
+    pub(super) role: String,
+    pub(super) is_super: bool,
+    pub(super) fsync: String,
+    pub(super) full_page_writes: String,
+    pub(super) synchronous_commit: String,
+    pub(super) autovacuum: String,
+    pub(super) is_read_only: bool,
+    pub(super) encoding: String,
+    pub(super) free_connections: i32,
+    pub(super) may_create: bool,
+    /// Encrypted, or on this machine.
+    pub(super) is_private: bool,
+    /// Tables that the role may not use.
+    pub(super) closed: Vec<String>,
+    /// The latest migration, if there was any.
+    pub(super) schema: Option<i64>,
+}
+
+/// Oldest version whose SQL we say.
+const OLDEST: i32 = 130_000;
+
+/// Notes what is not as it should be. `most` connections are those of one worker, `ours` the schema that we know.
+pub(super) fn judge(facts: &Facts, most: usize, ours: i64, checkup: &mut Checkup) {
+    let schema = facts
+        .schema
+        .map_or("no schema yet".to_owned(), |it| format!("schema {it}"));
+    // "17.2 (Debian 17.2-1.pgdg120+1)"
+    let version = facts.version.split(' ').next().unwrap_or_default();
+    checkup.saw(format!("PostgreSQL {version}"));
+    checkup.saw(schema);
+    checkup.saw(format!("as {}", facts.role));
+    if facts.number < OLDEST {
+        checkup.error(
+            "store.version",
+            format!("PostgreSQL {} is older than 13", facts.version),
+            "statements of ours are not known there, and nobody mends it any more",
+            "upgrade the server to 13 or newer",
+        );
+    }
+    durable(facts, checkup);
+    role(facts, checkup);
+    schema_of(facts, ours, checkup);
+    server(facts, most, checkup);
+}
+
+/// Nothing is acknowledged at a source before it is committed: so a commit must be one.
+fn durable(facts: &Facts, checkup: &mut Checkup) {
+    if facts.fsync == "off" {
+        checkup.error(
+            "store.fsync",
+            "fsync is off",
+            "a crash of the machine can lose or damage everything; accepted alerts are gone at their source by then",
+            "set fsync = on in postgresql.conf and restart the server",
+        );
+    }
+    if facts.full_page_writes == "off" {
+        checkup.error(
+            "store.full_page_writes",
+            "full_page_writes is off",
+            "a crash in the middle of a write can leave pages that are half old and half new",
+            "set full_page_writes = on in postgresql.conf and reload the server",
+        );
+    }
+    if facts.synchronous_commit == "off" {
+        checkup.error(
+            "store.synchronous_commit",
+            "synchronous_commit is off",
+            "a commit is told before it is on the disk: a crash loses alerts that were acknowledged at their source",
+            format!("ALTER ROLE \"{}\" SET synchronous_commit = on, or set it in postgresql.conf", facts.role),
+        );
+    }
+}
+
+fn role(facts: &Facts, checkup: &mut Checkup) {
+    if facts.is_super {
+        checkup.warning(
+            "store.superuser",
+            format!("the role {} is a superuser", facts.role),
+            "whoever gets hold of its password owns the server, files and all",
+            "make a role of its own: CREATE ROLE nightshift LOGIN, and give it the database",
+        );
+    }
+    if !facts.closed.is_empty() {
+        checkup.error(
+            "store.privileges",
+            format!(
+                "the role {} may not read and write {}",
+                facts.role,
+                facts.closed.join(", ")
+            ),
+            "the worker stops at the first statement on them",
+            format!(
+                "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO \"{}\"",
+                facts.role
+            ),
+        );
+    }
+    if !facts.is_private {
+        checkup.warning(
+            "store.not_encrypted",
+            "the connection is not encrypted, and goes to another machine",
+            "alerts, evidence and the password can be read on the way",
+            "switch TLS on at the server, and write ?sslmode=require into [store] url",
+        );
+    }
+}
+
+fn schema_of(facts: &Facts, ours: i64, checkup: &mut Checkup) {
+    match facts.schema {
+        Some(latest) if latest > ours => ahead(latest, ours, checkup),
+        Some(latest) if latest == ours => {}
+        behind => {
+            let there = behind.map_or("there is no schema".to_owned(), |it| {
+                format!("the schema is version {it}")
+            });
+            let what = format!("{there}, and this program needs {ours}");
+            let mend = "run `nightshift migrate` as the role that owns the database";
+            if facts.may_create {
+                let why = "every command migrates when it opens the store; until then workers of the older version run on it";
+                checkup.warning("store.schema_behind", what, why, mend);
+            } else {
+                let why = format!(
+                    "the role {} may not change the schema, so the worker does not start",
+                    facts.role
+                );
+                checkup.error("store.schema_behind", what, why, mend);
+            }
+        }
+    }
+}
+
+fn server(facts: &Facts, most: usize, checkup: &mut Checkup) {
+    if facts.is_read_only {
+        checkup.error(
+            "store.read_only",
+            "the server takes no writes: it is a standby, or default_transaction_read_only is on",
+            "no alert can be accepted",
+            "name the primary in [store] url; with several hosts add target_session_attrs=read-write",
+        );
+    }
+    if facts.encoding != "UTF8" {
+        checkup.error(
+            "store.encoding",
+            format!("the database is encoded as {}", facts.encoding),
+            "alerts hold any character; those that it has not fail their whole batch",
+            "make the database anew with ENCODING 'UTF8' TEMPLATE template0",
+        );
+    }
+    if facts.autovacuum == "off" {
+        checkup.warning(
+            "store.autovacuum",
+            "autovacuum is off",
+            "inbox and outbox change all the time: without it they bloat, and claims get slower week by week",
+            "set autovacuum = on in postgresql.conf and reload the server",
+        );
+    }
+    if usize::try_from(facts.free_connections).unwrap_or(0) < most {
+        checkup.warning(
+            "store.connections",
+            format!(
+                "{} connections are free, and a worker holds up to {most}",
+                facts.free_connections.max(0)
+            ),
+            "one that gets none waits, its leases end, and its cases are given to others",
+            "raise max_connections of the server, or run fewer workers",
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn good() -> Facts {
+        Facts {
+            version: "17.2".into(),
+            number: 170_002,
+            role: "nightshift".into(),
+            is_super: false,
+            fsync: "on".into(),
+            full_page_writes: "on".into(),
+            synchronous_commit: "on".into(),
+            autovacuum: "on".into(),
+            is_read_only: false,
+            encoding: "UTF8".into(),
+            free_connections: 80,
+            may_create: false,
+            is_private: true,
+            closed: Vec::new(),
+            schema: Some(8),
+        }
+    }
+
+    fn found(change: impl FnOnce(&mut Facts)) -> Vec<&'static str> {
+        let mut facts = good();
+        change(&mut facts);
+        let mut checkup = Checkup::default();
+        judge(&facts, 10, 8, &mut checkup);
+        checkup.found.iter().map(|one| one.check).collect()
+    }
+
+    #[test]
+    fn a_server_in_good_order_has_no_finding_and_each_fault_has_its_own() {
+        assert_eq!(found(|_| {}), Vec::<&str>::new());
+        assert_eq!(found(|it| it.number = 120_000), ["store.version"]);
+        assert_eq!(
+            found(|it| it.full_page_writes = "off".into()),
+            ["store.full_page_writes"]
+        );
+        assert_eq!(
+            found(|it| it.autovacuum = "off".into()),
+            ["store.autovacuum"]
+        );
+        assert_eq!(
+            found(|it| it.encoding = "SQL_ASCII".into()),
+            ["store.encoding"]
+        );
+        assert_eq!(found(|it| it.is_private = false), ["store.not_encrypted"]);
+        assert_eq!(found(|it| it.free_connections = 9), ["store.connections"]);
+        assert_eq!(found(|it| it.free_connections = -3), ["store.connections"]);
+        assert_eq!(found(|it| it.schema = Some(9)), ["store.schema_ahead"]);
+    }
+}

@@ -1,0 +1,15 @@
+//! What a look at a server knows of our schema.
+
+use crate::conformance::server::TestDatabase;
+use crate::postgres::examine::OURS;
+
+#[tokio::test]
+async fn every_table_of_the_migrations_is_looked_at() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let sql = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema() \
+        AND tablename <> 'refinery_schema_history' ORDER BY 1";
+    let tables = database.texts(sql).await.concat();
+    assert_eq!(tables, OURS);
+}

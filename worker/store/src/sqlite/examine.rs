@@ -1,0 +1,111 @@
+//! A look at a database file.
+
+use std::path::Path;
+use std::time::Duration;
+
+use nightshift_engine::Checkup;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::migrations;
+
+/// How long it is waited for another process.
+const PATIENCE: Duration = Duration::from_secs(2);
+const LATEST: &str = "SELECT max(version) FROM refinery_schema_history";
+/// Says `ok`, or what is broken first.
+const SOUND: &str = "PRAGMA quick_check(1)";
+const WRITE: &str = "BEGIN IMMEDIATE; ROLLBACK";
+
+/// Looks at the database file of this path. Blocks.
+pub(crate) fn examine(path: &Path) -> Checkup {
+    let mut checkup = Checkup::default();
+    checkup.saw(format!("SQLite, {}", path.display()));
+    if path.exists() {
+        if let Err(error) = file(path, &mut checkup) {
+            checkup.error(
+                "store.broken",
+                format!("{} cannot be read as a database: {error}", path.display()),
+                "no case can be kept, and none of those in it can be shown",
+                "restore it from a backup, or name another file in [store] url; sqlite3's .recover saves what is left",
+            );
+        }
+    } else {
+        checkup.saw("made at the first start");
+        folder(path, &mut checkup);
+    }
+    checkup
+}
+
+fn file(path: &Path, checkup: &mut Checkup) -> rusqlite::Result<()> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(PATIENCE)?;
+    let sound: String = connection.query_row(SOUND, [], |row| row.get(0))?;
+    if sound != "ok" {
+        checkup.error(
+            "store.broken",
+            format!("{} is damaged: {sound}", path.display()),
+            "cases and reports in it may be wrong or lost, and writes may fail",
+            "stop the worker, keep a copy, and restore a backup or use sqlite3's .recover; then look at the disk",
+        );
+    }
+    let latest = connection.query_row(LATEST, [], |row| row.get::<_, Option<i64>>(0));
+    let ours = migrations::migrations::runner();
+    let ours = ours.get_migrations().iter().map(|one| one.version()).max();
+    let ours = ours.map(i64::from).unwrap_or_default();
+    match latest.unwrap_or_default() {
+        Some(latest) if latest > ours => ahead(latest, ours, checkup),
+        Some(latest) => checkup.saw(format!("schema {latest}")),
+        None => checkup.saw("no schema yet"),
+    }
+    match connection.execute_batch(WRITE) {
+        Err(error) if error.sqlite_error_code() != Some(ErrorCode::DatabaseBusy) => {
+            checkup.error(
+                "store.read_only",
+                format!("{} cannot be written: {error}", path.display()),
+                "no alert can be accepted",
+                "give the user of the worker the right to write the file and its folder",
+            );
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// What holds for both stores.
+pub(crate) fn ahead(latest: i64, ours: i64, checkup: &mut Checkup) {
+    checkup.warning(
+        "store.schema_ahead",
+        format!("the schema is version {latest}, and this program knows {ours}"),
+        "a newer version ran here; this one leaves alone what it cannot read, so some cases wait for the newer one",
+        "run the newer version everywhere, or, in the middle of an upgrade, go on with it",
+    );
+}
+
+/// Whether the first start can make it: the nearest folder that there is must be one, and be writable.
+fn folder(path: &Path, checkup: &mut Checkup) {
+    let there = path.ancestors().skip(1);
+    let there = there.map(|one| {
+        if one.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            one
+        }
+    });
+    let Some(there) = there.into_iter().find(|one| one.exists()) else {
+        return;
+    };
+    let probe = there.join(format!(".nightshift-doctor-{}", std::process::id()));
+    let written = std::fs::write(&probe, b"").and_then(|()| std::fs::remove_file(&probe));
+    if let Err(error) = written {
+        checkup.error(
+            "store.folder",
+            format!(
+                "{} cannot be made: {}: {error}",
+                path.display(),
+                there.display()
+            ),
+            "the worker cannot start without its database",
+            "make a folder that its user may write, or name another file in [store] url",
+        );
+    }
+}

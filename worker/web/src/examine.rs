@@ -1,0 +1,266 @@
+//! A look at what would be served: whether its addresses can be had, and who could read it.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use ipnet::IpNet;
+use nightshift_engine::Checkup;
+use secrecy::SecretString;
+
+use crate::WebConfig;
+use crate::server::ServerOptions;
+
+/// How long somebody else on our address may take to answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Networks of proxies that are larger than this, in bits of a prefix, are more than proxies.
+const NARROWEST: (u8, u8) = (16, 32);
+
+/// Looks at the configuration of the pages, and at this machine. Blocks for a moment. `secret` reads what a token refers
+/// to.
+pub fn examine(
+    config: &WebConfig,
+    secret: impl Fn(&str) -> Result<SecretString, String>,
+) -> Checkup {
+    let mut checkup = Checkup::default();
+    let options = match config.options(secret) {
+        Ok(options) => options,
+        Err(error) => {
+            checkup.error(
+                "web.access",
+                error.to_string(),
+                "the worker does not start its pages",
+                "mend it in [web]; docs/web.md says who may read what",
+            );
+            return checkup;
+        }
+    };
+    if options.metrics_listen == Some(options.listen) && options.listen.port() != 0 {
+        checkup.error(
+            "web.address",
+            format!("listen and metrics_listen are both {}", options.listen),
+            "only one of them can be had, and the worker does not start",
+            "give metrics_listen another port, or leave it out: /metrics is then beside the pages",
+        );
+    } else {
+        for (key, address) in [
+            ("listen", Some(options.listen)),
+            ("metrics_listen", options.metrics_listen),
+        ] {
+            if let Some(address) = address {
+                free(key, address, &mut checkup);
+            }
+        }
+    }
+    exposed(config, &options, &mut checkup);
+    checkup
+}
+
+/// Whether an address can be had, or a worker has it already.
+fn free(key: &str, address: SocketAddr, checkup: &mut Checkup) {
+    let error = match TcpListener::bind(address) {
+        Ok(_) => return checkup.saw(format!("{key} {address}")),
+        Err(error) => error,
+    };
+    if error.kind() == ErrorKind::AddrInUse && is_ours(address) {
+        return checkup.saw(format!("{key} {address}, served already"));
+    }
+    let mend = match error.kind() {
+        ErrorKind::AddrInUse => "end what listens there (ss -ltnp), or take another port",
+        ErrorKind::PermissionDenied => "take a port from 1024 on, or let a proxy have the low one",
+        _ => "take an address of this machine: 127.0.0.1, or 0.0.0.0 for all of them",
+    };
+    checkup.error(
+        "web.address",
+        format!("cannot listen on {address} ([web] {key}): {error}"),
+        "the worker does not start",
+        mend,
+    );
+}
+
+/// Whether what listens there answers as we do.
+fn is_ours(address: SocketAddr) -> bool {
+    let ask = || -> std::io::Result<String> {
+        let mut at = address;
+        if at.ip().is_unspecified() {
+            at.set_ip(if at.is_ipv4() {
+                [127, 0, 0, 1].into()
+            } else {
+                std::net::Ipv6Addr::LOCALHOST.into()
+            });
+        }
+        let mut stream = TcpStream::connect_timeout(&at, PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        write!(
+            stream,
+            "GET /healthz HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n"
+        )?;
+        let mut answer = String::new();
+        stream.take(4096).read_to_string(&mut answer)?;
+        Ok(answer)
+    };
+    ask().is_ok_and(|answer| answer.starts_with("HTTP/1.1 200") && answer.ends_with("\r\n\r\nok\n"))
+}
+
+/// Who could read it, or what is said to it.
+fn exposed(config: &WebConfig, options: &ServerOptions, checkup: &mut Checkup) {
+    let is_near = options.listen.ip().to_canonical().is_loopback();
+    let is_tls = config.public_url.starts_with("https://");
+    if !is_near && !config.tokens.is_empty() && config.trusted_proxies.is_empty() && !is_tls {
+        checkup.warning(
+            "web.plain_http",
+            format!(
+                "{} is served without TLS, and tokens go there",
+                options.listen
+            ),
+            "whoever is on the way can read a token, and with it every case",
+            "put a proxy with TLS in front, and say so with public_url = \"https://…\"",
+        );
+    }
+    let is_plain = config.public_url.starts_with("http://");
+    let public = url::Url::parse(&config.public_url).ok();
+    let is_own = public
+        .as_ref()
+        .and_then(url::Url::host_str)
+        .is_some_and(|host| {
+            host == "localhost"
+                || host
+                    .trim_matches(['[', ']'])
+                    .parse::<std::net::IpAddr>()
+                    .is_ok_and(|it| it.is_loopback())
+        });
+    if is_plain && !is_own {
+        checkup.warning(
+            "web.plain_http",
+            format!("public_url = {:?} is not encrypted", config.public_url),
+            "every link in a report leads people there: what they read, and who they are, can be read on the way",
+            "serve it by a proxy with TLS, and write https://",
+        );
+    }
+    for text in config
+        .trusted_proxies
+        .iter()
+        .flat_map(|proxy| &proxy.networks)
+    {
+        let Ok(network) = text.parse::<IpNet>() else {
+            continue;
+        };
+        let narrowest = match network {
+            IpNet::V4(_) => NARROWEST.0,
+            IpNet::V6(_) => NARROWEST.1,
+        };
+        if network.prefix_len() < narrowest {
+            checkup.warning(
+                "web.proxy_networks",
+                format!("every machine of {text} counts as the proxy that says who is there"),
+                "any of them can say that it is anybody, and read every case",
+                "name the proxy's own addresses in trusted_proxies",
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TrustedProxy;
+
+    fn found(config: &WebConfig) -> Vec<&'static str> {
+        let looked = examine(config, |_| Ok(SecretString::from("-".repeat(32))));
+        looked.found.iter().map(|one| one.check).collect()
+    }
+
+    fn near() -> WebConfig {
+        WebConfig {
+            listen: "127.0.0.1:0".to_owned(),
+            ..WebConfig::default()
+        }
+    }
+
+    fn far() -> WebConfig {
+        WebConfig {
+            listen: "0.0.0.0:0".to_owned(),
+            tokens: vec!["env:TOKEN".to_owned()],
+            public_url: "https://nightshift.example.com".to_owned(),
+            ..WebConfig::default()
+        }
+    }
+
+    #[test]
+    fn pages_in_good_order_have_no_finding() {
+        for config in [near(), far()] {
+            assert_eq!(found(&config), Vec::<&str>::new());
+        }
+    }
+
+    #[test]
+    fn a_port_that_somebody_has_is_told_and_one_that_a_worker_has_is_fine() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let config = WebConfig {
+            listen: address.to_string(),
+            ..near()
+        };
+        let answering = std::thread::spawn(move || {
+            for says in [
+                "HTTP/1.1 404 X\r\n\r\n",
+                "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nok\n",
+            ] {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut asked = Vec::new();
+                while !asked.ends_with(b"\r\n\r\n") {
+                    let mut one = [0];
+                    stream.read_exact(&mut one).unwrap();
+                    asked.extend(one);
+                }
+                stream.write_all(says.as_bytes()).unwrap();
+            }
+            listener
+        });
+        assert_eq!(found(&config), ["web.address"]);
+        assert_eq!(found(&config), Vec::<&str>::new());
+        let held = answering.join().unwrap();
+        let own = WebConfig {
+            listen: "192.0.2.7:80".to_owned(),
+            ..far()
+        };
+        assert_eq!(found(&own), ["web.address"]);
+        let same = WebConfig {
+            metrics_listen: address.to_string(),
+            ..config
+        };
+        assert_eq!(found(&same), ["web.address"]);
+        drop(held);
+    }
+
+    #[test]
+    fn who_could_read_it_is_told() {
+        let no_token = examine(&far(), |_| Err("TOKEN is not set".to_owned()));
+        assert_eq!(no_token.found[0].check, "web.access");
+        let clear = WebConfig {
+            public_url: String::new(),
+            ..far()
+        };
+        assert_eq!(found(&clear), ["web.plain_http"]);
+        let link = WebConfig {
+            public_url: "http://nightshift.example.com".to_owned(),
+            ..near()
+        };
+        assert_eq!(found(&link), ["web.plain_http"]);
+        let own = WebConfig {
+            public_url: "http://localhost:8080".to_owned(),
+            ..near()
+        };
+        assert_eq!(found(&own), Vec::<&str>::new());
+        let proxy = |network: &str| WebConfig {
+            trusted_proxies: vec![TrustedProxy {
+                header: "x-user".to_owned(),
+                networks: vec![network.to_owned()],
+            }],
+            tokens: Vec::new(),
+            ..far()
+        };
+        assert_eq!(found(&proxy("10.0.0.0/8")), ["web.proxy_networks"]);
+        assert_eq!(found(&proxy("10.1.2.0/24")), Vec::<&str>::new());
+    }
+}
