@@ -6,6 +6,7 @@ mod cli;
 mod demo;
 mod deploy;
 mod digest;
+mod docs;
 mod doctor;
 mod fake;
 mod hostile;
