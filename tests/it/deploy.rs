@@ -18,6 +18,7 @@ mod rules;
 mod samples;
 mod scaling;
 mod secrets;
+mod trial;
 
 use std::io::Write as _;
 use std::path::PathBuf;

@@ -9,7 +9,7 @@ use nightshift_tests::{files, program, root};
 use super::{Document, documents};
 
 /// Pages, how a block of theirs begins, and why it is not run.
-const NOT_RUN: [(&str, &str, &str); 15] = [
+const NOT_RUN: [(&str, &str, &str); 17] = [
     (
         "README.md",
         "cargo run --release -- demo --once",
@@ -17,6 +17,16 @@ const NOT_RUN: [(&str, &str, &str); 15] = [
     ),
     ("README.md", "ANTHROPIC_API_KEY=", "it needs a key"),
     ("README.md", "docker compose", "it needs Docker"),
+    (
+        "README.md",
+        "sudo apt-get install",
+        "it installs packages; tests/it/deploy/trial.rs runs deploy/trial",
+    ),
+    (
+        "deploy/README.md",
+        "sudo apt-get install",
+        "it installs packages; tests/it/deploy/trial.rs runs deploy/trial",
+    ),
     ("README.md", "./tests/run", "it is what runs this"),
     (
         "README.md",

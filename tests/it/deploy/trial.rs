@@ -1,0 +1,139 @@
+//! `deploy/trial`, as somebody new runs it: PostgreSQL, RabbitMQ, a worker, a hundred sample alerts, and graphs in a real
+//! Prometheus; the doctor has nothing to say of it.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use nightshift_tests::{program, root};
+use serde_json::Value;
+
+/// Alerts that are put into the queue.
+const MANY: u64 = 100;
+
+/// The script in a folder of the test's own; ended with it.
+struct Trial {
+    dir: tempfile::TempDir,
+    ports: [u16; 3],
+}
+
+impl Trial {
+    fn new() -> Self {
+        // The server of PostgreSQL runs as somebody else where the test runs as root.
+        let dir = tempfile::Builder::new()
+            .prefix("nightshift-trial-")
+            .tempdir_in("/tmp")
+            .unwrap();
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(dir.path(), open).unwrap();
+        let held = [0; 3].map(|port| TcpListener::bind(("127.0.0.1", port)).unwrap());
+        let ports = held.map(|one| one.local_addr().unwrap().port());
+        Self { dir, ports }
+    }
+
+    fn script(&self, verb: &str) -> Output {
+        let [pages, metrics, prometheus] = self.ports.map(|port| port.to_string());
+        Command::new(root().join("deploy/trial"))
+            .arg(verb)
+            .arg(self.dir.path())
+            .envs([
+                ("PAGES_PORT", pages),
+                ("METRICS_PORT", metrics),
+                ("PROMETHEUS_PORT", prometheus),
+            ])
+            .env("MANY", MANY.to_string())
+            .env("NIGHTSHIFT", program().unwrap())
+            .output()
+            .unwrap()
+    }
+
+    /// The only number that Prometheus answers.
+    async fn number(&self, query: &str) -> f64 {
+        let at = format!("http://127.0.0.1:{}/api/v1/query", self.ports[2]);
+        let url = reqwest::Url::parse_with_params(&at, [("query", query)]).unwrap();
+        let answer: Value = reqwest::get(url).await.unwrap().json().await.unwrap();
+        let result = answer["data"]["result"].as_array().unwrap();
+        assert_eq!(result.len(), 1, "{query}: {answer}");
+        result[0]["value"][1].as_str().unwrap().parse().unwrap()
+    }
+}
+
+impl Drop for Trial {
+    fn drop(&mut self) {
+        let stopped = self.script("stop");
+        if !stopped.status.success() {
+            eprintln!(
+                "something is left behind in {}: {stopped:?}",
+                self.dir.path().display()
+            );
+        }
+    }
+}
+
+fn doctor(dir: &Path) -> Value {
+    let config = dir.join("nightshift.toml");
+    let ran = Command::new(program().unwrap())
+        .arg("--config")
+        .arg(config)
+        .args(["doctor", "--json"])
+        .output();
+    serde_json::from_slice(&ran.unwrap().stdout).unwrap()
+}
+
+#[cfg_attr(
+    not(all(has_services, has_prometheus)),
+    ignore = "needs PostgreSQL, RabbitMQ and Prometheus: run tests/services"
+)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hundred_samples_go_from_rabbitmq_through_a_worker_into_graphs() {
+    let trial = Trial::new();
+    let started = trial.script("start");
+    assert!(started.status.success(), "{started:?}");
+    let said = String::from_utf8(started.stdout).unwrap();
+    assert!(said.contains("\n100 messages, "), "{said}");
+    let messages = trial
+        .number("sum(nightshift_messages_total{source=\"rabbitmq\"})")
+        .await;
+    assert!((messages - 100.0).abs() < 0.5, "{messages}");
+    let new = trial
+        .number("sum(nightshift_alerts_total{outcome=\"new\"})")
+        .await;
+    let concluded = trial
+        .number("sum(nightshift_cases_total{status=\"concluded\"})")
+        .await;
+    assert!(
+        new > 50.0 && (new - concluded).abs() < 0.5,
+        "{new} new, {concluded} concluded"
+    );
+    assert!(trial.number("up").await > 0.5);
+    // What the script says is there to be looked at.
+    let graphs = said
+        .lines()
+        .find_map(|line| line.strip_prefix("graphs"))
+        .unwrap()
+        .trim();
+    assert!(reqwest::get(graphs).await.unwrap().status().is_success());
+    let pages = said
+        .lines()
+        .find_map(|line| line.strip_prefix("cases "))
+        .unwrap()
+        .trim();
+    assert!(
+        reqwest::get(pages)
+            .await
+            .unwrap()
+            .text()
+            .await
+            .unwrap()
+            .contains("Critical")
+    );
+    let told = doctor(trial.dir.path());
+    assert_eq!(
+        told["findings"],
+        serde_json::json!([]),
+        "beside a worker that runs"
+    );
+    let stopped = trial.script("stop");
+    assert!(stopped.status.success(), "{stopped:?}");
+    assert!(reqwest::get(pages).await.is_err(), "nothing is left");
+}
