@@ -15,15 +15,18 @@ use super::row::{get_status, get_time};
 use super::thread::Failure;
 use super::{SqliteStore, desk};
 
+/// Reports are read of those alone that are asked for, however many wait.
 const DUE: &str = "SELECT d.case_id, d.wanted, d.remote_id, d.attempts, c.report, \
          unixepoch('now', 'subsec') - unixepoch(d.begun_at, 'subsec'), d.sent >= d.major, d.shown, s.sightings, s.members, \
-         s.revision, s.status, s.opened_at, CASE WHEN c.report IS NULL THEN a.alert END, a.cancelled_by FROM deliveries d \
+         s.revision, s.status, s.opened_at, CASE WHEN c.report IS NULL THEN a.alert END, a.cancelled_by \
+     FROM (SELECT d.* FROM deliveries d JOIN cases s ON s.id = d.case_id \
+         WHERE d.destination = ?1 AND d.sent < d.wanted AND d.given_up = 0 \
+             AND (d.retry_at IS NULL OR d.retry_at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now')) \
+         ORDER BY d.sent >= d.major, coalesce(s.assessed_severity, s.severity) DESC, d.wished_at, d.case_id LIMIT ?2) AS d \
      JOIN cases s ON s.id = d.case_id JOIN alerts a ON a.case_id = s.id AND a.revision = s.revision \
      LEFT JOIN conclusions c ON c.case_id = d.case_id \
          AND c.revision = (SELECT max(revision) FROM conclusions WHERE case_id = d.case_id) \
-     WHERE d.destination = ?1 AND d.sent < d.wanted AND d.given_up = 0 \
-         AND (d.retry_at IS NULL OR d.retry_at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now')) \
-     ORDER BY d.sent >= d.major, coalesce(s.assessed_severity, s.severity) DESC, d.wished_at, d.case_id LIMIT ?2";
+     ORDER BY d.sent >= d.major, coalesce(s.assessed_severity, s.severity) DESC, d.wished_at, d.case_id";
 const SERVER: &str =
     "SELECT holder, process, lease_until FROM served_destinations WHERE destination = ?1";
 const SERVE: &str = "INSERT INTO served_destinations (destination, holder, process, lease_until) \
