@@ -224,6 +224,7 @@ mod tests {
 
     fn jira(url: &str) -> JiraDestination {
         let config = JiraConfig {
+            name: "tickets".into(),
             url: url.into(),
             project: "SEC".into(),
             ..JiraConfig::default()
@@ -233,6 +234,7 @@ mod tests {
 
     fn github(url: &str) -> GitHubDestination {
         let config = GitHubConfig {
+            name: "tickets".into(),
             url: url.into(),
             repo: "acme/soc".into(),
             ..GitHubConfig::default()
@@ -243,6 +245,7 @@ mod tests {
     #[test]
     fn a_ticket_has_an_address_that_its_name_leads_nowhere_else() {
         let config = ServiceNowConfig {
+            name: "tickets".into(),
             url: "https://acme.service-now.com".into(),
             ..ServiceNowConfig::default()
         };
