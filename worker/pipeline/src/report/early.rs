@@ -24,6 +24,19 @@ pub struct Early {
     pub cancelled_by: Option<String>,
 }
 
+/// What stands before the name of who called a case off.
+const CALLED_OFF: &str = "called off by ";
+
+impl Report {
+    /// Who called the case off before it came to a verdict.
+    #[must_use]
+    pub fn called_off_by(&self) -> Option<&str> {
+        let why = self.failed.as_deref()?;
+        why.strip_prefix(CALLED_OFF)
+            .filter(|_| self.status == CaseStatus::Cancelled)
+    }
+}
+
 /// What is known of a case that has no report. Its verdict is the one that says nothing, and `failed` tells who called it
 /// off.
 #[must_use]
@@ -67,7 +80,7 @@ pub fn early_report(alert: &Alert, early: Early) -> Report {
         source: String::new(),
         degraded: false,
         stopped_by: None,
-        failed: cancelled_by.map(|who| format!("called off by {who}")),
+        failed: cancelled_by.map(|who| format!("{CALLED_OFF}{who}")),
         overridden: Vec::new(),
         manipulation: false,
         signals: Vec::new(),

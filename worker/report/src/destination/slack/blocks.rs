@@ -1,7 +1,7 @@
 //! The message of a case: report.md, "In fifteen seconds", as blocks, in that order. What has no room here stands in
 //! the thread, and the message says so.
 
-use nightshift_pipeline::{CaseStatus, Showing};
+use nightshift_pipeline::{CaseStatus, Report, Showing};
 use serde_json::{Value, json};
 
 use super::limits::{FALLBACK, FIELD, FIELDS, HEADER, SENTENCE, room};
@@ -9,6 +9,7 @@ use super::rich::{Piece, Shape, Sheet, escape, fit, pieces, plain_text, units};
 use super::{buttons, change};
 use crate::Language;
 use crate::document::{Block, Document, Part, Reader, Section, document, early_header};
+use crate::line::Line;
 use crate::links::Links;
 use crate::words;
 
@@ -82,6 +83,26 @@ pub(super) fn message(showing: &Showing, style: &Style, reader: Reader) -> Messa
     }
 }
 
+/// That a case is looked into, or will not be any more.
+fn stands(report: &Report, language: Language) -> Line {
+    match (report.called_off_by(), report.status) {
+        (Some(who), _) => Line::of(language.of("Called off by ", "取消: "))
+            .name(who)
+            .say(language.of(
+                " before it came to a verdict. Nothing here was decided.",
+                "。判定に至っておらず、何も判断していません。",
+            )),
+        (None, CaseStatus::Cancelled) => Line::of(language.of(
+            "Called off before it came to a verdict. Nothing here was decided.",
+            "判定に至る前に取り消されました。何も判断していません。",
+        )),
+        _ => Line::of(language.of(
+            "It is being looked into; nothing is decided yet. The report will replace this message.",
+            "調査中です。まだ何も判断していません。完了後、このメッセージがレポートに置き換わります。",
+        )),
+    }
+}
+
 /// A case that has no report yet, or never will: what is known of its alert, and that somebody looks.
 fn early(showing: &Showing, style: &Style, reader: Reader) -> Message {
     let (report, language) = (&showing.report, style.language);
@@ -91,17 +112,7 @@ fn early(showing: &Showing, style: &Style, reader: Reader) -> Message {
         json!({ "type": "header", "text": plain_text(&header) }),
         units(&header),
     );
-    let said = match report.status {
-        CaseStatus::Cancelled => language.of(
-            "Somebody called it off before it came to a verdict. Nothing here was decided.",
-            "判定に至る前に取り消されました。何も判断していません。",
-        ),
-        _ => language.of(
-            "It is being looked into; nothing is decided yet. The report will replace this message.",
-            "調査中です。まだ何も判断していません。完了後、このメッセージがレポートに置き換わります。",
-        ),
-    };
-    sheet.put(Piece::say(said));
+    sheet.put(Piece::say(stands(report, language).as_str()));
     local_time(&mut sheet, showing, language);
     sheet.close();
     let document = document(report, reader);
@@ -110,7 +121,7 @@ fn early(showing: &Showing, style: &Style, reader: Reader) -> Message {
         facts(&mut sheet, section, known(section));
     }
     desk(&mut sheet, showing, language);
-    let case = crate::line::Line::of(language.of("case ", "ケース ")).name(&report.case_id);
+    let case = Line::of(language.of("case ", "ケース ")).name(&report.case_id);
     small(&mut sheet, &[case.as_str().to_owned()]);
     let is_open = report.status != CaseStatus::Cancelled;
     buttons::put(
