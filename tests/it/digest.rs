@@ -160,7 +160,19 @@ async fn once_a_day(store: Arc<dyn Store>) {
     mornings.expect("2026-10-24T00:29:59", 1).await;
     mornings.expect("2026-10-24T00:30:00", 2).await;
     mornings.expect("2026-10-24T01:30:00", 2).await;
-    mornings.restart(&store).await;
+    an_answer_is_lost(&mut mornings, &store).await;
+    clocks_go_back(&mut mornings, &store).await;
+    // In March half past two is left out, and half past three is meant.
+    mornings.expect("2027-03-27T01:30:00", 5).await;
+    mornings.expect("2027-03-28T00:30:00", 5).await;
+    mornings.expect("2027-03-28T01:29:59", 5).await;
+    mornings.expect("2027-03-28T01:30:00", 6).await;
+    mornings.expect("2027-03-29T00:30:00", 7).await;
+}
+
+/// On the 25th.
+async fn an_answer_is_lost(mornings: &mut Mornings, store: &Arc<dyn Store>) {
+    mornings.restart(store).await;
     mornings.expect("2026-10-25T00:29:59", 2).await;
     // It is done, and nobody hears of it.
     mornings
@@ -170,7 +182,7 @@ async fn once_a_day(store: Arc<dyn Store>) {
     mornings.slack.breaks(|_, _| None);
     mornings.expect("2026-10-25T00:31:59", 3).await;
     // Its process dies. The next one looks for it, but not before what was under way must have arrived.
-    mornings.restart(&store).await;
+    mornings.restart(store).await;
     mornings.expect("2026-10-25T00:33:58", 3).await;
     let calls = mornings.slack.calls();
     assert_eq!(calls.last().unwrap(), "chat.postMessage");
@@ -184,9 +196,13 @@ async fn once_a_day(store: Arc<dyn Store>) {
             .count()
     };
     assert_eq!(posts(&calls), 3, "it was found, and not posted again");
+}
+
+/// On the 25th, and the 26th.
+async fn clocks_go_back(mornings: &mut Mornings, store: &Arc<dyn Store>) {
     // The clocks went back: it is half past two again.
     mornings.expect("2026-10-25T01:30:00", 3).await;
-    mornings.restart(&store).await;
+    mornings.restart(store).await;
     mornings.expect("2026-10-26T01:29:59", 3).await;
     // It is not done: two minutes later it is looked up, not found, and posted.
     mornings
@@ -208,13 +224,6 @@ async fn once_a_day(store: Arc<dyn Store>) {
     );
     let of_the_25th = mornings.slack.channel()[2].body["blocks"].to_string();
     assert!(of_the_25th.contains("scc"), "{of_the_25th}");
-
-    // In March half past two is left out, and half past three is meant.
-    mornings.expect("2027-03-27T01:30:00", 5).await;
-    mornings.expect("2027-03-28T00:30:00", 5).await;
-    mornings.expect("2027-03-28T01:29:59", 5).await;
-    mornings.expect("2027-03-28T01:30:00", 6).await;
-    mornings.expect("2027-03-29T00:30:00", 7).await;
 }
 
 async fn store(url: &str) -> Arc<dyn Store> {
