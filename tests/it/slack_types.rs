@@ -1,5 +1,5 @@
-//! The blocks of Slack messages are made of the types that Slack publishes: TypeScript says so, of the messages that the
-//! tests of `report` keep as they are sent.
+//! The blocks of Slack messages and the modals are made of the types that Slack publishes: TypeScript says so, of what the
+//! tests of `report` and `web` keep as it is sent.
 //!
 //! `tests/services` installs both and names their folder in `NIGHTSHIFT_TEST_SLACK_TYPES`; where they are not, this test is
 //! ignored, and so counted as skipped.
@@ -11,6 +11,10 @@ use nightshift_tests::root;
 
 /// The messages, as the tests of `report` keep them.
 const MESSAGES: &str = "worker/report/src/destination/slack/tests/snapshots/nightshift_report__destination__slack__tests__look__messages.snap";
+
+/// The modals, as the tests of `web` keep them.
+const MODALS: &str =
+    "worker/web/src/slack/tests/snapshots/nightshift_web__slack__tests__spoken__views.snap";
 
 #[expect(
     clippy::disallowed_methods,
@@ -25,11 +29,11 @@ fn types() -> PathBuf {
         .into()
 }
 
-/// What TypeScript says of these messages; nothing where they fit.
-fn check(name: &str, messages: &str) -> String {
+/// What TypeScript says of these as a list of this type; nothing where they fit.
+fn check(name: &str, kind: &str, kept: &str) -> String {
     let types = types();
     let source = format!(
-        "import type {{ KnownBlock }} from '@slack/types';\nexport const messages: KnownBlock[][] = {messages};\n"
+        "import type {{ KnownBlock, ModalView }} from '@slack/types';\nexport const kept: {kind}[] = {kept};\n"
     );
     let file = types.join(name);
     std::fs::write(&file, source).unwrap();
@@ -45,17 +49,33 @@ fn check(name: &str, messages: &str) -> String {
     said
 }
 
+/// What is kept, behind the head of its snapshot.
+fn kept(snapshot: &str) -> String {
+    let kept = std::fs::read_to_string(root().join(snapshot)).unwrap();
+    kept.splitn(3, "---\n").nth(2).unwrap().to_owned()
+}
+
 #[test]
 #[cfg_attr(
     not(has_slack_types),
     ignore = "needs Slack's types: run tests/services first"
 )]
 fn the_official_types_take_the_blocks_of_every_message() {
-    let kept = std::fs::read_to_string(root().join(MESSAGES)).unwrap();
-    // Behind the head of a snapshot.
-    let messages = kept.splitn(3, "---\n").nth(2).unwrap();
-    assert_eq!(check("messages.ts", messages), "");
+    let messages = kept(MESSAGES);
+    assert_eq!(check("messages.ts", "KnownBlock[]", &messages), "");
     // They are no types that take everything.
     let wrong = messages.replace("rich_text_section", "rich_text_paragraph");
-    assert!(check("wrong.ts", &wrong).contains("rich_text_paragraph"));
+    assert!(check("wrong.ts", "KnownBlock[]", &wrong).contains("rich_text_paragraph"));
+}
+
+#[test]
+#[cfg_attr(
+    not(has_slack_types),
+    ignore = "needs Slack's types: run tests/services first"
+)]
+fn the_official_types_take_the_modals() {
+    let modals = kept(MODALS);
+    assert_eq!(check("modals.ts", "ModalView", &modals), "");
+    let wrong = modals.replace("datepicker", "date_picker");
+    assert!(check("wrong_modals.ts", "ModalView", &wrong).contains("date_picker"));
 }

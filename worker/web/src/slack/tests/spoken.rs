@@ -33,8 +33,8 @@ fn read(view: &Value) -> String {
     lines.join("\n")
 }
 
-#[tokio::test]
-async fn modals_are_japanese_where_the_desk_is() {
+/// Both modals of a case that hid something, as Slack is sent them.
+async fn modals(language: Language) -> [Value; 2] {
     let mut store = Store::of(vec![mutable()]);
     store.preview = MutePreview {
         cases: [
@@ -47,12 +47,29 @@ async fn modals_are_japanese_where_the_desk_is() {
         members: 3,
         muted: 4,
     };
-    let room = japanese(store);
+    let mut desk = desk("soc", "C1", "U1", secret(SECRET));
+    desk.language = language;
+    let room = Room::with(store, Shown::default(), vec![desk]);
     room.click("nightshift:disagree").await;
-    let disagree = read(&room.last_view());
+    let disagree = room.last_view();
     room.click("nightshift:mute").await;
-    let mute = read(&room.last_view());
-    insta::assert_snapshot!(format!("{disagree}\n\n{mute}"));
+    [disagree, room.last_view()]
+}
+
+#[tokio::test]
+async fn modals_are_japanese_where_the_desk_is() {
+    let modals = modals(Language::Ja).await;
+    insta::assert_snapshot!(modals.map(|modal| read(&modal)).join("\n\n"));
+}
+
+/// Kept as they are sent: the tests of the whole ask Slack's own types about them.
+#[tokio::test]
+async fn views() {
+    let mut all = Vec::new();
+    for language in Language::ALL {
+        all.extend(modals(language).await);
+    }
+    insta::assert_snapshot!(serde_json::to_string_pretty(&all).unwrap());
 }
 
 #[tokio::test]
