@@ -4,6 +4,7 @@ mod desk;
 mod killed;
 mod life;
 mod outage;
+mod posted;
 pub(crate) mod production;
 mod reload;
 mod resume;

@@ -31,7 +31,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 nightshift/role: worker
 {{- end -}}
 
-{{- /* The Deployments, as JSON: {"all": [{name, component, only, replicas, resources, pages}]}. Every process does `web` too:
+{{- /* The Deployments, as JSON: {"all": [{name, component, only, replicas, resources, pages, posts}]}. Every process does `web` too:
 without it nobody would answer probes and Prometheus. */ -}}
 {{- define "nightshift.deployments" -}}
 {{- $name := include "nightshift.fullname" . -}}
@@ -41,7 +41,7 @@ without it nobody would answer probes and Prometheus. */ -}}
 {{- if .Values.only -}}
 {{- $only = append .Values.only "web" -}}
 {{- end -}}
-{{- $all = append $all (dict "name" $name "component" "worker" "only" $only "replicas" .Values.replicas "resources" .Values.resources "pages" .Values.web.exposed) -}}
+{{- $all = append $all (dict "name" $name "component" "worker" "only" $only "replicas" .Values.replicas "resources" .Values.resources "pages" .Values.web.exposed "posts" (and .Values.web.intakeExposed (or (not .Values.only) (has "intake" .Values.only)))) -}}
 {{- else -}}
 {{- if .Values.only -}}
 {{- fail "only: with mode apart, say which of components are enabled" -}}
@@ -50,7 +50,7 @@ without it nobody would answer probes and Prometheus. */ -}}
 {{- $own := get $.Values.components $part -}}
 {{- if $own.enabled -}}
 {{- $is_web := eq $part "web" -}}
-{{- $all = append $all (dict "name" (printf "%s-%s" $name $part) "component" $part "only" (ternary (list "web") (list $part "web") $is_web) "replicas" $own.replicas "resources" (default $.Values.resources $own.resources) "pages" (and $is_web $.Values.web.exposed)) -}}
+{{- $all = append $all (dict "name" (printf "%s-%s" $name $part) "component" $part "only" (ternary (list "web") (list $part "web") $is_web) "replicas" $own.replicas "resources" (default $.Values.resources $own.resources) "pages" (and $is_web $.Values.web.exposed) "posts" (and (eq $part "intake") $.Values.web.intakeExposed)) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -151,8 +151,8 @@ volumes:
   {{- end }}
 {{- end -}}
 
-{{- /* Everything of a container but its name, arguments, ports and probes. Call with root, secret, resources, and pages:
-whether the pages are for others than the pod itself. */ -}}
+{{- /* Everything of a container but its name, arguments, ports and probes. Call with root, secret, resources, pages:
+whether the pages are for others than the pod itself, and posts: whether alerts are posted to it. */ -}}
 {{- define "nightshift.container" -}}
 image: {{ printf "%s:%s" .root.Values.image.repository (default .root.Chart.AppVersion .root.Values.image.tag) }}
 imagePullPolicy: {{ .root.Values.image.pullPolicy }}
@@ -179,6 +179,10 @@ env:
     value: 0.0.0.0:{{ .root.Values.web.metricsPort }}
   - name: NIGHTSHIFT__WEB__LISTEN
     value: {{ ternary "0.0.0.0" "127.0.0.1" .pages }}:{{ .root.Values.web.port }}
+  {{- if .posts }}
+  - name: NIGHTSHIFT__WEB__INTAKE_LISTEN
+    value: 0.0.0.0:{{ .root.Values.web.intakePort }}
+  {{- end }}
   {{- with .root.Values.env }}
   {{- toYaml . | nindent 2 }}
   {{- end }}

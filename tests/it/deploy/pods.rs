@@ -92,7 +92,7 @@ fn finds(selector: &Value, maker: &Value) -> bool {
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
 fn services_find_the_workers_that_listen_and_not_the_migration() {
     for (name, objects) in all() {
-        let mut with_pages = 0;
+        let (mut with_pages, mut with_posts) = (0, 0);
         for service in kind(&objects, "Service") {
             let selector = &service["spec"]["selector"];
             assert!(
@@ -114,11 +114,14 @@ fn services_find_the_workers_that_listen_and_not_the_migration() {
                 assert_eq!(found.len(), kind(&objects, "Deployment").len(), "{name}");
             } else {
                 assert_eq!(found.len(), 1, "{name}");
-                with_pages += 1;
+                let is_intake = port["name"] == "intake";
+                with_posts += usize::from(is_intake);
+                with_pages += usize::from(!is_intake);
             }
         }
         let is_exposed = ["postgres-rabbitmq", "apart-hpa"].contains(&name.as_str());
         assert_eq!(with_pages, usize::from(is_exposed), "{name}");
+        assert_eq!(with_posts, usize::from(name == "apart-hpa"), "{name}");
     }
 }
 
@@ -143,6 +146,31 @@ fn pages_are_for_others_only_where_they_are_exposed() {
             assert_eq!(listen["value"], address, "{name}");
         }
     }
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn alerts_are_posted_to_pods_that_take_messages_and_only_where_that_is_wanted() {
+    let mut posted_to = Vec::new();
+    for (name, objects) in all() {
+        for deployment in kind(&objects, "Deployment") {
+            let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+            let mut env = list(&container["env"]).iter();
+            let listen = env.find(|one| one["name"] == "NIGHTSHIFT__WEB__INTAKE_LISTEN");
+            let mut ports = list(&container["ports"]).iter();
+            let port = ports.find(|one| one["name"] == "intake");
+            assert_eq!(listen.is_some(), port.is_some(), "{name}");
+            if let (Some(listen), Some(port)) = (listen, port) {
+                assert_eq!(
+                    listen["value"],
+                    format!("0.0.0.0:{}", port["containerPort"])
+                );
+                let labels = &deployment["metadata"]["labels"];
+                posted_to.push(format!("{name} {}", labels["app.kubernetes.io/component"]));
+            }
+        }
+    }
+    assert_eq!(posted_to, [r#"apart-hpa "intake""#]);
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod profile;
 mod retention;
 mod schema;
 mod secret;
+mod source;
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +20,6 @@ use nightshift_alert::feed::GenericFeed;
 use nightshift_engine::Limits;
 use nightshift_models::{KeyRef, ModelConfig};
 use nightshift_pipeline::{AdmissionPolicy, Mute, Route, Routes};
-use nightshift_queue::SourceConfig;
 use nightshift_tools::ToolConfig;
 use nightshift_web::WebConfig;
 use schemars::JsonSchema;
@@ -33,6 +33,7 @@ pub(crate) use profile::{Analyst, Profile, QuestionModels};
 pub(crate) use retention::Retention;
 pub(crate) use schema::schema;
 pub(crate) use secret::secret_at;
+pub(crate) use source::{Source, Taken};
 
 /// The text of the defaults.
 pub(crate) const DEFAULTS: &str = include_str!("../config.default.toml");
@@ -50,7 +51,7 @@ pub(crate) struct Config {
     pub(crate) worker: Worker,
     /// Where `nightshift worker` takes messages from.
     #[serde(default, rename = "source")]
-    pub(crate) sources: Vec<SourceConfig>,
+    pub(crate) sources: Vec<Source>,
     /// How long the worker keeps what.
     #[serde(default)]
     pub(crate) retention: Retention,
@@ -281,7 +282,7 @@ impl Config {
                 *path = base.join(&path);
             }
         };
-        let resolved = |source: SourceConfig| source.resolved(base);
+        let resolved = |source: Source| source.resolved(base);
         self.sources = self.sources.into_iter().map(resolved).collect();
         from_base(&mut self.store.ca_file);
         from_base(&mut self.playbooks.dir);

@@ -59,10 +59,16 @@ impl Metrics {
         })
     }
 
-    /// Begins the series of a source, so that one that never hands anything over is seen.
-    pub(crate) fn begin_source(&self, name: &str) {
+    /// Begins the series of a source, so that one that never hands anything over is seen. One that is posted to also
+    /// refuses.
+    pub(crate) fn begin_source(&self, name: &str, is_posted_to: bool) {
         for outcome in ["accepted", "dead_letter"] {
             self.flow.messages.with_label_values(&[name, outcome]);
+        }
+        if is_posted_to {
+            for outcome in ["refused", "busy"] {
+                self.flow.messages.with_label_values(&[name, outcome]);
+            }
         }
         self.flow.last_alert.with_label_values(&[name]);
     }

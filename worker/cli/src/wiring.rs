@@ -7,6 +7,7 @@ mod models;
 mod samples;
 mod selected;
 mod slack;
+mod sources;
 mod web;
 mod worker;
 
@@ -37,7 +38,8 @@ use crate::metrics::Metrics;
 use destinations::Building;
 pub(crate) use destinations::link;
 pub(crate) use examine::{examine_destination, examine_profiles, examine_store, unused_globs};
-pub(crate) use worker::{Loop, Sources};
+pub(crate) use sources::Sources;
+pub(crate) use worker::Loop;
 
 use impatient::Impatient;
 use models::Connected;

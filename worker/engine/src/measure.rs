@@ -90,7 +90,7 @@ pub enum Measure {
     Resumed,
     /// A write was refused because the lease was lost.
     LeaseLost,
-    /// A message was taken from a source: `accepted`, `dead_letter`.
+    /// A message was taken from a source: `accepted`, `dead_letter`; or was posted and not taken: `refused`, `busy`.
     Message {
         /// The source's name; one of the configured ones.
         source: String,

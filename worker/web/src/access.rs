@@ -12,7 +12,7 @@ use ipnet::IpNet;
 use secrecy::{ExposeSecret as _, SecretString};
 use sha2::{Digest as _, Sha256};
 
-type Hash = [u8; 32];
+pub(crate) type Hash = [u8; 32];
 
 /// A proxy that signs people in.
 #[derive(Debug, Clone)]
@@ -64,13 +64,9 @@ impl Access {
         };
         let shown = hash(token);
         // Each is looked at, whichever fits.
-        let fits = |known: &Hash| {
-            let pairs = known.iter().zip(&shown);
-            pairs.fold(0, |differs, (left, right)| differs | (left ^ right)) == 0
-        };
         self.tokens
             .iter()
-            .fold(false, |found, known| found | fits(known))
+            .fold(false, |found, known| found | same(known, &shown))
     }
 
     fn is_named(&self, headers: &HeaderMap, peer: Option<IpAddr>) -> bool {
@@ -89,7 +85,7 @@ impl Access {
 }
 
 /// The one bearer token of a request (RFC 6750, section 2.1); the scheme's case does not matter.
-fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let (Some(only), None) = (values.next(), values.next()) else {
         return None;
@@ -100,7 +96,13 @@ fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
         .then(|| token.trim_ascii())
 }
 
-fn hash(bytes: &[u8]) -> Hash {
+/// Whether two hashes are one, in a time that does not depend on where they differ.
+pub(crate) fn same(left: &Hash, right: &Hash) -> bool {
+    let pairs = left.iter().zip(right);
+    pairs.fold(0, |differs, (left, right)| differs | (left ^ right)) == 0
+}
+
+pub(crate) fn hash(bytes: &[u8]) -> Hash {
     Sha256::digest(bytes).into()
 }
 

@@ -26,6 +26,8 @@ pub struct WebConfig {
     pub listen: String,
     /// Address and port of `/metrics`, `/healthz` and `/readyz` alone, open to whoever reaches it. Empty: `/metrics` is beside the pages, and guarded as they are.
     pub metrics_listen: String,
+    /// Address and port of `/v1/alerts…`, `/healthz` and `/readyz` alone, for sources of the kind `http`. Empty: they are beside the pages.
+    pub intake_listen: String,
     /// Where people reach the pages, e.g. `https://nightshift.example.com`. Empty: only by `listen`.
     pub public_url: String,
     /// Further host names that requests may be for, e.g. that of a service in a cluster.
@@ -41,6 +43,7 @@ impl Default for WebConfig {
         Self {
             listen: "127.0.0.1:8080".to_owned(),
             metrics_listen: String::new(),
+            intake_listen: String::new(),
             public_url: String::new(),
             hosts: Vec::new(),
             tokens: Vec::new(),
@@ -152,10 +155,12 @@ impl WebConfig {
         secret: impl Fn(&str) -> Result<SecretString, String>,
     ) -> Result<ServerOptions, WebError> {
         let listen = address("listen", &self.listen)?;
-        let metrics_listen = match self.metrics_listen.as_str() {
-            "" => None,
-            text => Some(address("metrics_listen", text)?),
+        let maybe = |key, text: &str| match text {
+            "" => Ok(None),
+            text => address(key, text).map(Some),
         };
+        let metrics_listen = maybe("metrics_listen", &self.metrics_listen)?;
+        let intake_listen = maybe("intake_listen", &self.intake_listen)?;
         let public_url = match self.public_url.as_str() {
             "" => None,
             text => Some(public_url(text)?),
@@ -176,6 +181,7 @@ impl WebConfig {
             hosts: Hosts::new(listen.ip(), names, public_url.as_ref()),
             listen,
             metrics_listen,
+            intake_listen,
             access,
         })
     }

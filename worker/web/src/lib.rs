@@ -1,4 +1,4 @@
-//! What answers to HTTP: pages of cases, their JSON, health, readiness and metrics, and clicks in Slack.
+//! What answers to HTTP: pages of cases, their JSON, health, readiness and metrics, clicks in Slack, alerts handed in.
 //!
 //! The pages are read-only, rendered here, without a script: they must do on a telephone at night and under a policy
 //! that runs nothing. Cases come through the ports of the pipeline; nothing here knows a store, a report's other looks, or
@@ -11,6 +11,7 @@ mod examine;
 mod guard;
 mod health;
 mod hosts;
+mod intake;
 mod page;
 mod query;
 mod server;
@@ -26,6 +27,10 @@ mod testing;
 pub use config::{TrustedProxy, WebConfig, WebError};
 pub use examine::examine;
 pub use health::{MetricsText, Readiness, SourceReady, StoreReady};
+pub use intake::{
+    HttpConfig, HttpIntake, HttpSource, IntakeSecrets, PushConfig as HttpPubsubConfig,
+    SnsConfig as HttpSnsConfig,
+};
 pub use server::{Bound, Server, ServerOptions};
 pub use site::{DeliveryLinks, Parts};
 pub use slack::{Slack, SlackAnswers, SlackDesk, SlackSecret};

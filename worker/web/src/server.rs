@@ -18,6 +18,7 @@ use tower_http::timeout::TimeoutLayer;
 use crate::access::Access;
 use crate::config::WebError;
 use crate::hosts::Hosts;
+use crate::intake::HttpIntake;
 use crate::page::Templates;
 use crate::site::{Parts, Site};
 use crate::slack::{self, Buttons, Seen, Slack};
@@ -27,7 +28,7 @@ use crate::{api, guard, health, page};
 const ANSWER: Duration = Duration::from_secs(10);
 /// How long open requests have when the server is told to stop.
 const GRACE: Duration = Duration::from_secs(5);
-/// Largest body, in bytes: only Slack's posts are read, and have a bound of their own.
+/// Largest body, in bytes: only posts of Slack and of the intake are read, and have bounds of their own.
 const BODY_BYTES: usize = 16 * 1024;
 
 /// What a server is started with; [`WebConfig::options`](crate::WebConfig::options) makes it of a configuration that
@@ -38,6 +39,8 @@ pub struct ServerOptions {
     pub listen: SocketAddr,
     /// Where the metrics are, if not beside the pages.
     pub metrics_listen: Option<SocketAddr>,
+    /// Where alerts are handed in, if not beside the pages.
+    pub intake_listen: Option<SocketAddr>,
     pub(crate) access: Access,
     pub(crate) hosts: Hosts,
 }
@@ -47,13 +50,17 @@ pub struct Server {
     options: ServerOptions,
     site: Arc<Site>,
     buttons: Option<Arc<Buttons>>,
+    intake: Option<Arc<HttpIntake>>,
 }
 
 /// A server whose addresses are taken, so that they can be told.
 pub struct Bound {
-    pages: (TcpListener, Router),
-    metrics: Option<(TcpListener, Router)>,
+    pages: Listening,
+    metrics: Option<Listening>,
+    intake: Option<Listening>,
 }
+
+type Listening = (TcpListener, Router);
 
 impl Server {
     /// A server that listens nowhere yet.
@@ -68,7 +75,15 @@ impl Server {
             options,
             site,
             buttons: None,
+            intake: None,
         })
+    }
+
+    /// The same server, which also takes alerts.
+    #[must_use]
+    pub fn with_intake(mut self, intake: HttpIntake) -> Self {
+        self.intake = Some(Arc::new(intake));
+        self
     }
 
     /// The same server, which also takes clicks below reports in Slack, if a destination has buttons.
@@ -96,7 +111,15 @@ impl Server {
             Some(address) => Some((bind(address).await?, self.figures(address))),
             None => None,
         };
-        Ok(Bound { pages, metrics })
+        let intake = match self.options.intake_listen {
+            Some(address) => Some((bind(address).await?, self.posts(address))),
+            None => None,
+        };
+        Ok(Bound {
+            pages,
+            metrics,
+            intake,
+        })
     }
 
     /// Binds, and answers until it is told to stop.
@@ -127,7 +150,26 @@ impl Server {
             .open()
             .merge(guarded)
             .layer(RequestBodyLimitLayer::new(BODY_BYTES));
-        self.layered(all.merge(self.clicks()), self.options.hosts.clone())
+        let mut all = all.merge(self.clicks());
+        if self.options.intake_listen.is_none() {
+            all = all.merge(self.alerts());
+        }
+        self.layered(all, self.options.hosts.clone())
+    }
+
+    /// Everything behind `intake_listen`.
+    fn posts(&self, address: SocketAddr) -> Router {
+        let open = self.open().layer(RequestBodyLimitLayer::new(BODY_BYTES));
+        let hosts = self.options.hosts.at(address.ip());
+        self.layered(open.merge(self.alerts()), hosts)
+    }
+
+    /// What alerts are posted to: open without a token of the pages, for sources have credentials of their own.
+    fn alerts(&self) -> Router<Arc<Site>> {
+        let Some(intake) = &self.intake else {
+            return Router::new();
+        };
+        HttpIntake::routes(intake)
     }
 
     /// Everything behind `metrics_listen`.
@@ -184,6 +226,12 @@ impl Bound {
         self.metrics.as_ref()?.0.local_addr().ok()
     }
 
+    /// Where alerts are handed in, if not beside the pages.
+    #[must_use]
+    pub fn intake_address(&self) -> Option<SocketAddr> {
+        self.intake.as_ref()?.0.local_addr().ok()
+    }
+
     /// Answers until it is told to stop; requests that are open then have five seconds more.
     ///
     /// # Errors
@@ -191,17 +239,13 @@ impl Bound {
     /// [`WebError::Ended`] when a server ends by itself.
     pub async fn serve(self, stop: CancellationToken) -> Result<(), WebError> {
         let pages = serve(self.pages, stop.clone());
-        let metrics = async {
-            match self.metrics {
-                Some(metrics) => serve(metrics, stop.clone()).await,
-                None => Ok(()),
-            }
-        };
+        let metrics = maybe(self.metrics, &stop);
+        let intake = maybe(self.intake, &stop);
         let late = async {
             stop.cancelled().await;
             sleep(GRACE).await;
         };
-        let both = async { tokio::try_join!(pages, metrics).map(drop) };
+        let both = async { tokio::try_join!(pages, metrics, intake).map(drop) };
         tokio::select! {
             ended = both => ended,
             () = late => Ok(()),
@@ -215,10 +259,14 @@ async fn bind(address: SocketAddr) -> Result<TcpListener, WebError> {
         .map_err(|cause| WebError::Bind { address, cause })
 }
 
-async fn serve(
-    (listener, router): (TcpListener, Router),
-    stop: CancellationToken,
-) -> Result<(), WebError> {
+async fn maybe(listening: Option<Listening>, stop: &CancellationToken) -> Result<(), WebError> {
+    match listening {
+        Some(listening) => serve(listening, stop.clone()).await,
+        None => Ok(()),
+    }
+}
+
+async fn serve((listener, router): Listening, stop: CancellationToken) -> Result<(), WebError> {
     let service = router.into_make_service_with_connect_info::<SocketAddr>();
     axum::serve(listener, service)
         .with_graceful_shutdown(stop.cancelled_owned())

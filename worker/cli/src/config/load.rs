@@ -161,6 +161,9 @@ fn check(config: &Config) -> anyhow::Result<()> {
             format!("[[feed]] {}", faults.join("; ")),
         )?;
     }
+    for source in &config.sources {
+        source.check().map_err(|problem| anyhow!(problem))?;
+    }
     config.web.check()?;
     let links = config.links();
     for destination in &config.destinations {

@@ -12,6 +12,10 @@ impl Flow {
         match measure {
             Measure::Message { source, outcome } => {
                 self.messages.with_label_values(&[source, *outcome]).inc();
+                // What was refused is no sign that the feed lives.
+                if matches!(*outcome, "refused" | "busy") {
+                    return;
+                }
                 let now = SystemClock.now().timestamp();
                 self.last_alert.with_label_values(&[source]).set(now);
             }

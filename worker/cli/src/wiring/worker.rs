@@ -4,20 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
-use anyhow::anyhow;
 use nightshift_engine::Clock;
-use nightshift_models::KeyRef;
 use nightshift_pipeline::{
     Cases, Delivering, DigestPlan, InboxRoom, Intake, Outage, Source, Taking, Triaging, Upkeep,
     Waited,
 };
-use nightshift_queue::connect;
-use nightshift_web::{Server, SourceReady};
+use nightshift_web::{HttpIntake, Server, SourceReady};
 use tokio_util::sync::CancellationToken;
 
 use super::destinations::Building;
 use super::{App, Overrides};
-use crate::config::{Retention, secret_at};
+use crate::config::Retention;
 use crate::exit::Exit;
 use crate::metrics::Metrics;
 
@@ -36,40 +33,7 @@ pub(crate) trait Loop: Send + 'static {
     fn run(self, stop: CancellationToken) -> impl Future<Output = ()> + Send;
 }
 
-/// A source, and the feeds that it may carry.
-pub(crate) type Sources = Vec<(Arc<dyn Source>, Option<Vec<String>>)>;
-
 impl App {
-    /// All configured sources. They connect when they are first asked for messages.
-    pub(crate) async fn sources(&self) -> Result<Sources, Exit> {
-        if self.config.sources.is_empty() {
-            return Err(Exit::Config(anyhow!(
-                "there is no [[source]] to take messages from; docs/sources.md shows how one is configured, and \
-                 `nightshift worker --only triage,delivery,web` works without"
-            )));
-        }
-        let base = self.base.clone();
-        let secrets: nightshift_queue::Secrets =
-            Arc::new(move |text| secret_at(KeyRef::from(text).place(), &base)());
-        let mut sources: Sources = Vec::new();
-        for config in &self.config.sources {
-            if sources
-                .iter()
-                .any(|(other, _)| other.name() == config.name())
-            {
-                return Err(Exit::Config(anyhow!(
-                    "two [[source]] are called {:?}: give each its own name, since metrics tell them apart by it",
-                    config.name()
-                )));
-            }
-            let source = connect(config, Arc::clone(&secrets)).await;
-            let source = source.map_err(|error| Exit::Config(error.into()))?;
-            self.metrics.begin_source(source.name());
-            sources.push((source, config.feeds()));
-        }
-        Ok(sources)
-    }
-
     /// The intake loop of a source.
     pub(crate) fn taking(
         &self,
@@ -189,23 +153,40 @@ impl App {
         }
     }
 
-    /// Where pages and metrics are, as configured.
+    /// Whether alerts are posted to this process.
+    pub(crate) fn is_posted_to(&self) -> bool {
+        self.config.sources.iter().any(|source| source.is_http())
+    }
+
+    /// Where pages, metrics and intake are, as configured.
     pub(crate) fn addresses(&self) -> Vec<String> {
         let web = &self.config.web;
-        let mut addresses = vec![web.listen.clone(), web.metrics_listen.clone()];
+        let mut addresses = vec![
+            web.listen.clone(),
+            web.metrics_listen.clone(),
+            web.intake_listen.clone(),
+        ];
         addresses.retain(|one| !one.is_empty());
         addresses
     }
 
-    /// The pages, ready when store and sources are.
-    pub(crate) fn worker_server(&self, sources: Vec<Arc<dyn Source>>) -> Result<Server, Exit> {
+    /// The pages, ready when store and sources are, and what is posted to.
+    pub(crate) fn worker_server(
+        &self,
+        sources: Vec<Arc<dyn Source>>,
+        intake: Option<HttpIntake>,
+    ) -> Result<Server, Exit> {
         let options = self.web_options()?;
         let mut parts = self.parts();
         for source in sources {
             parts.readiness.push(Arc::new(SourceReady(source)));
         }
         let server = Server::new(options, parts).map_err(|error| Exit::Failed(error.into()))?;
-        Ok(server.with_slack(self.slack()?))
+        let server = server.with_slack(self.slack()?);
+        Ok(match intake {
+            Some(intake) => server.with_intake(intake),
+            None => server,
+        })
     }
 }
 

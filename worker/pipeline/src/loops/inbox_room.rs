@@ -24,9 +24,9 @@ impl InboxRoom {
 
     /// Says how many cases wait now.
     pub fn set(&self, waiting: u64) {
-        let was_full = self.left() == Some(0);
+        let was_full = self.is_full();
         self.waiting.send_replace(Some(waiting));
-        let is_full = self.left() == Some(0);
+        let is_full = self.is_full();
         if is_full && !was_full {
             tracing::warn!(
                 waiting,
@@ -36,6 +36,12 @@ impl InboxRoom {
         } else if was_full && !is_full {
             tracing::info!(waiting, "the inbox has room again");
         }
+    }
+
+    /// Whether it is known that there is no room.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.left() == Some(0)
     }
 
     /// Says that so many more wait, until they are counted again.

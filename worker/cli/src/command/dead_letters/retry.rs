@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use nightshift_pipeline::{Message, read_message};
-use nightshift_queue::SourceConfig;
 
+use crate::config::Source;
 use crate::exit::Exit;
 use crate::output::say;
 use crate::wiring::App;
@@ -71,7 +71,7 @@ async fn one(app: &App, id: i64) -> Result<bool, Exit> {
         .sources
         .iter()
         .find(|one| one.name() == letter.source);
-    options.feeds = source.and_then(SourceConfig::feeds);
+    options.feeds = source.and_then(Source::feeds);
     let arrivals = read_message(&letter.source, &message, &options, app.clock.now());
     if let Some(why) = arrivals.iter().find_map(|one| one.unreadable.as_ref()) {
         say(&format!("dead letter {id}: {why}"));

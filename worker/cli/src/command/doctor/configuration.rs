@@ -4,11 +4,10 @@ use chrono::{DateTime, Utc};
 use nightshift_engine::Checkup;
 use nightshift_models::{KeyPlace, KeyRef};
 use nightshift_pipeline::Match;
-use nightshift_queue::SourceConfig;
 use nightshift_store::without_password;
 use secrecy::ExposeSecret as _;
 
-use crate::config::{Config, Destination, Loaded};
+use crate::config::{Config, Destination, Loaded, Source};
 
 /// Looks at the configuration as it counts.
 pub(super) fn examine(loaded: &Loaded, now: DateTime<Utc>) -> Checkup {
@@ -44,7 +43,7 @@ fn sources(config: &Config, checkup: &mut Checkup) {
             "add one (docs/sources.md), or run `nightshift worker --only triage,delivery,web`",
         );
     }
-    let mut names: Vec<&str> = config.sources.iter().map(SourceConfig::name).collect();
+    let mut names: Vec<&str> = config.sources.iter().map(Source::name).collect();
     names.sort_unstable();
     if let Some([name, _]) = names.array_windows().find(|[one, other]| one == other) {
         checkup.error(
@@ -166,7 +165,7 @@ fn secrets(loaded: &Loaded, checkup: &mut Checkup) {
         places.push("[store] password".to_owned());
     }
     for source in &config.sources {
-        if let SourceConfig::Rabbitmq(one) = source {
+        if let Source::Rabbitmq(one) = source {
             let password = one
                 .password
                 .as_ref()

@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use nightshift_engine::{Checkup, Clock, Toolbox};
 use nightshift_models::KeyRef;
-use nightshift_queue::SourceConfig;
 use nightshift_store::Address;
 
 use super::look::Thing;
 use super::{configuration, playbooks, tls};
 use crate::args::Area;
 use crate::clock::SystemClock;
-use crate::config::{Destination, Loaded, secret_at};
+use crate::config::{Destination, Loaded, Source, Taken, secret_at};
 use crate::wiring::{
     examine_destination, examine_profiles, examine_store, tools_alone, unused_globs,
 };
@@ -67,7 +66,7 @@ fn speaks_tls(loaded: &Loaded) -> bool {
         || config
             .sources
             .iter()
-            .any(|one| matches!(one, SourceConfig::Sqs(_)))
+            .any(|one| matches!(one, Source::Sqs(_)))
         || matches!(Address::parse(&config.store.url), Some(Address::Postgres(url)) if !url.contains("sslmode=disable"))
 }
 
@@ -96,11 +95,21 @@ fn sources(loaded: &Loaded, clock: &Arc<dyn Clock>) -> Vec<Thing> {
     let base = loaded.base().to_owned();
     let secrets: nightshift_queue::Secrets =
         Arc::new(move |text| secret_at(KeyRef::from(text).place(), &base)());
-    let one = |config: &SourceConfig| {
-        let (config, secrets, clock) = (config.clone(), Arc::clone(&secrets), Arc::clone(clock));
+    let one = |config: &Source| {
+        let (secrets, clock) = (Arc::clone(&secrets), Arc::clone(clock));
         let name = config.name().to_owned();
-        let look = async move { nightshift_queue::examine(&config, secrets, &*clock).await };
-        Thing::new(Area::Sources, name, look)
+        match config.taken() {
+            Taken::Queue(queue) => {
+                let look = async move { nightshift_queue::examine(&queue, secrets, &*clock).await };
+                Thing::new(Area::Sources, name, look)
+            }
+            // Nothing is called: who posts to it comes to us.
+            Taken::Http(_) => {
+                let mut checkup = Checkup::default();
+                checkup.saw("is posted to");
+                Thing::new(Area::Sources, name, std::future::ready(checkup))
+            }
+        }
     };
     loaded.config.sources.iter().map(one).collect()
 }

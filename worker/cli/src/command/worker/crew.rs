@@ -23,6 +23,7 @@ pub(super) struct Part(pub(super) Result<(), Exit>);
 
 /// Everything that a configuration asks for, built and found right. Nothing of it runs yet.
 pub(super) struct Ready {
+    room: Arc<InboxRoom>,
     sources: Sources,
     triaging: Option<Triaging>,
     pages: Option<Pages>,
@@ -50,11 +51,17 @@ pub(super) struct Crew {
 impl Ready {
     /// Builds what the configuration asks for.
     pub(super) async fn of(app: &App, options: &Worker, old: Option<&Crew>) -> Result<Self, Exit> {
-        let sources = if options.does(Does::Intake) {
-            app.sources().await?
+        let room = Arc::new(InboxRoom::new(app.config.worker.inbox_max));
+        let mut sources = if options.does(Does::Intake) {
+            app.sources(&room).await?
         } else {
-            Vec::new()
+            Sources::default()
         };
+        if sources.http.is_some() && !options.does(Does::Web) {
+            return Err(Exit::usage(
+                "a [[source]] of the kind http is posted to, and nobody would serve it; use --only intake,web".to_owned(),
+            ));
+        }
         if options.does(Does::Delivery) {
             app.check_destinations()?;
         }
@@ -63,10 +70,11 @@ impl Ready {
             false => None,
         };
         let pages = match options.does(Does::Web) {
-            true => Some(pages(app, &sources, old).await?),
+            true => Some(pages(app, &mut sources, old).await?),
             false => None,
         };
         Ok(Self {
+            room,
             sources,
             triaging,
             pages,
@@ -81,19 +89,19 @@ impl Ready {
         parts: &mut JoinSet<Part>,
         process: &CancellationToken,
     ) -> Result<Crew, Exit> {
-        let mut crew = Crew {
+        let crew = Crew {
             stop: process.child_token(),
             enough: CancellationToken::new(),
             leaving: TaskTracker::new(),
             addresses: app.addresses(),
         };
         if let Some(pages) = self.pages {
-            crew.serve(pages, parts).await?;
+            crew.serve(app, pages, parts).await?;
         }
-        let room = Arc::new(InboxRoom::new(app.config.worker.inbox_max));
-        crew.spawn(parts, app.gauges(Arc::clone(&room)));
-        for (source, feeds) in &self.sources {
-            crew.spawn(parts, app.taking(source, feeds.clone(), &room));
+        let room = &self.room;
+        crew.spawn(parts, app.gauges(Arc::clone(room)));
+        for (source, feeds) in &self.sources.all {
+            crew.spawn(parts, app.taking(source, feeds.clone(), room));
         }
         if let Some(triaging) = self.triaging {
             say_what_goes_nowhere(app);
@@ -115,12 +123,10 @@ impl Ready {
 }
 
 /// The pages. An address that is taken is told at once; that of the crew before is free when that has ended.
-async fn pages(app: &App, sources: &Sources, old: Option<&Crew>) -> Result<Pages, Exit> {
-    let sources = sources
-        .iter()
-        .map(|(source, _)| Arc::clone(source))
-        .collect();
-    let server = app.worker_server(sources)?;
+async fn pages(app: &App, sources: &mut Sources, old: Option<&Crew>) -> Result<Pages, Exit> {
+    let ready = sources.all.iter();
+    let ready = ready.map(|(source, _)| Arc::clone(source)).collect();
+    let server = app.worker_server(ready, sources.http.take())?;
     let taken = |address: &String| old.is_some_and(|old| old.addresses.contains(address));
     if app.addresses().iter().any(taken) {
         return Ok(Pages::Waiting(Box::new(server)));
@@ -161,7 +167,7 @@ impl Crew {
         });
     }
 
-    async fn serve(&mut self, pages: Pages, parts: &mut JoinSet<Part>) -> Result<(), Exit> {
+    async fn serve(&self, app: &App, pages: Pages, parts: &mut JoinSet<Part>) -> Result<(), Exit> {
         let bound = match pages {
             Pages::Bound(bound) => Ok(*bound),
             Pages::Waiting(server) => server.bind().await,
@@ -169,6 +175,10 @@ impl Crew {
         let bound = bound.context("[web]").map_err(Exit::Failed)?;
         let address = bound.address().context("[web]").map_err(Exit::Failed)?;
         say(&format!("the cases are on http://{address}/"));
+        if app.is_posted_to() {
+            let address = bound.intake_address().unwrap_or(address);
+            say(&format!("alerts are posted to http://{address}/v1/alerts"));
+        }
         let stop = self.stop.clone();
         parts.spawn(self.leaving.track_future(async move {
             let served = bound.serve(stop).await;
@@ -205,8 +215,8 @@ fn describe(options: &Worker, sources: &Sources) -> String {
         if options.does(part) {
             words.push(match part {
                 Does::Intake => {
-                    let names: Vec<&str> =
-                        sources.iter().map(|(source, _)| source.name()).collect();
+                    let all = sources.all.iter();
+                    let names: Vec<&str> = all.map(|(source, _)| source.name()).collect();
                     format!("{word} from {}", names.join(", "))
                 }
                 _ => word.to_owned(),

@@ -1,0 +1,89 @@
+//! Alerts that are posted to the worker, as a program and as an operator would see it.
+
+use nightshift_tests::{Place, Running, finding};
+
+use super::desk::{cases, place, reports};
+
+const TOKEN: &str = "0123456789abcdef-intake";
+
+/// A worker with a source that is posted to, on an address of its own.
+fn posted_to() -> Place {
+    let mut place =
+        place("[[source]]\nname = \"soar\"\nkind = \"http\"\ntokens = [\"env:INTAKE_TOKEN\"]\n");
+    place.set("INTAKE_TOKEN", TOKEN);
+    place.set("NIGHTSHIFT__WEB__INTAKE_LISTEN", "127.0.0.1:0");
+    place
+}
+
+/// Where alerts are posted.
+fn address(worker: &mut Running) -> String {
+    let line = worker.until("alerts are posted to");
+    line.rsplit(' ').next().unwrap().to_owned()
+}
+
+async fn post(url: &str, token: &str, body: String) -> (u16, String) {
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let request = client.post(url).bearer_auth(token).body(body);
+    let answer = request.send().await.unwrap();
+    (answer.status().as_u16(), answer.text().await.unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn g01_g02_what_was_answered_with_200_is_there_after_a_kill_and_its_replay_is_a_sighting() {
+    let place = posted_to();
+    let mut worker = place.start(&["worker"]).unwrap();
+    let url = address(&mut worker);
+    let first = finding("scc-crypto-miner", "p1").unwrap().to_string();
+    assert_eq!(
+        post(&url, "no-token-of-anybody", first.clone()).await.0,
+        401
+    );
+    let (status, told) = post(&url, TOKEN, first.clone()).await;
+    assert_eq!((status, told.as_str()), (200, r#"{"outcome":"accepted"}"#));
+    worker.kill();
+    assert_eq!(cases(&place).len(), 1);
+    let mut worker = place.start(&["worker"]).unwrap();
+    let url = address(&mut worker);
+    let both = format!("{first}\n{}\n", finding("scc-crypto-miner", "p2").unwrap());
+    assert_eq!(post(&url, TOKEN, both).await.0, 200);
+    let (status, told) = post(&url, TOKEN, "no json".to_owned()).await;
+    assert_eq!(status, 200);
+    assert!(told.contains("dead_letter"), "{told}");
+    // The alert that tells of the dead letter is a case too.
+    worker.until_many("report shown", 3);
+    let health = url.replace("/v1/alerts", "/healthz");
+    assert_eq!(reqwest::get(&health).await.unwrap().status(), 200);
+    let pages = url.replace("/v1/alerts", "/");
+    assert_eq!(
+        reqwest::get(&pages).await.unwrap().status(),
+        404,
+        "no pages there"
+    );
+    worker.signal("TERM");
+    assert_eq!(worker.ended().0.code(), Some(0));
+    assert_eq!(cases(&place).len(), 3);
+    assert_eq!(reports(&place).len(), 3);
+}
+
+#[test]
+fn a_source_that_nobody_would_serve_or_could_use_is_told_of_at_the_start() {
+    let mut place = posted_to();
+    let ran = place.run(&["worker", "--only", "intake,triage"]).unwrap();
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("--only intake,web"), "{ran:?}");
+    place.set("INTAKE_TOKEN", "short");
+    let ran = place.run(&["worker"]).unwrap();
+    assert_eq!(ran.code, Some(64), "{ran:?}");
+    assert!(ran.stderr.contains("shorter than 20 characters"), "{ran:?}");
+    assert!(!ran.stderr.contains("\"short\""), "{ran:?}");
+    let config = std::fs::read_to_string(place.path().join("nightshift.toml")).unwrap();
+    let config = config.replace("tokens = [\"env:INTAKE_TOKEN\"]", "feeds = [\"scc\"]");
+    place.file("nightshift.toml", config).unwrap();
+    let ran = place.run(&["config", "check"]).unwrap();
+    assert_eq!(ran.code, Some(64), "{ran:?}");
+    assert!(
+        ran.stderr
+            .contains("[[source]] soar: nobody could hand anything in"),
+        "{ran:?}"
+    );
+}

@@ -1,0 +1,90 @@
+//! `[[source]]`: where messages are taken from. Queues are those of `nightshift-queue`, the intake is that of `nightshift-web`.
+
+use std::path::Path;
+
+use nightshift_queue::{RabbitmqConfig, SourceConfig, SpoolConfig, SqsConfig};
+use nightshift_web::HttpConfig;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// `[[source]]`
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(crate) enum Source {
+    /// A queue of RabbitMQ.
+    Rabbitmq(RabbitmqConfig),
+    /// A queue of Amazon SQS, or of what answers like it.
+    Sqs(SqsConfig),
+    /// A directory that files are put into.
+    Spool(SpoolConfig),
+    /// What is posted to us.
+    Http(Box<HttpConfig>),
+}
+
+/// Who takes from a source.
+pub(crate) enum Taken<'a> {
+    /// We do, from a queue.
+    Queue(SourceConfig),
+    /// Nobody: it is posted to us.
+    Http(&'a HttpConfig),
+}
+
+impl Source {
+    /// Its name, unique in a configuration.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Rabbitmq(config) => &config.name,
+            Self::Sqs(config) => &config.name,
+            Self::Spool(config) => &config.name,
+            Self::Http(config) => &config.name,
+        }
+    }
+
+    /// The feeds that it may carry; `None` for all.
+    pub(crate) fn feeds(&self) -> Option<Vec<String>> {
+        let feeds = match self {
+            Self::Rabbitmq(config) => &config.feeds,
+            Self::Sqs(config) => &config.feeds,
+            Self::Spool(config) => &config.feeds,
+            Self::Http(config) => &config.feeds,
+        };
+        (!feeds.is_empty()).then(|| feeds.clone())
+    }
+
+    /// Whether it is posted to us.
+    pub(crate) const fn is_http(&self) -> bool {
+        matches!(self, Self::Http(_))
+    }
+
+    /// Whether it makes sense by itself. Nothing is opened or called.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        match self.taken() {
+            Taken::Http(http) => http
+                .check()
+                .map_err(|why| format!("[[source]] {}: {why}", http.name)),
+            Taken::Queue(queue) => queue.check().map_err(|error| error.to_string()),
+        }
+    }
+
+    /// Who takes from it.
+    pub(crate) fn taken(&self) -> Taken<'_> {
+        Taken::Queue(match self {
+            Self::Rabbitmq(config) => SourceConfig::Rabbitmq(config.clone()),
+            Self::Sqs(config) => SourceConfig::Sqs(config.clone()),
+            Self::Spool(config) => SourceConfig::Spool(config.clone()),
+            Self::Http(config) => return Taken::Http(config),
+        })
+    }
+
+    /// The same source, its relative paths taken from `base` (the folder of the configuration file).
+    pub(crate) fn resolved(self, base: &Path) -> Self {
+        match self.taken() {
+            Taken::Http(_) => self,
+            Taken::Queue(queue) => match queue.resolved(base) {
+                SourceConfig::Rabbitmq(config) => Self::Rabbitmq(config),
+                SourceConfig::Sqs(config) => Self::Sqs(config),
+                SourceConfig::Spool(config) => Self::Spool(config),
+            },
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Where messages come from: the configured sources, each with what it may carry.
+
+use std::sync::Arc;
+
+use anyhow::anyhow;
+use nightshift_models::KeyRef;
+use nightshift_pipeline::{InboxRoom, Source};
+use nightshift_queue::{Secrets, connect};
+use nightshift_web::{HttpIntake, HttpSource};
+
+use super::App;
+use crate::config::{Taken, secret_at};
+use crate::exit::Exit;
+
+/// A source, and the feeds that it may carry.
+type Limited = (Arc<dyn Source>, Option<Vec<String>>);
+
+/// All sources of this process.
+#[derive(Default)]
+pub(crate) struct Sources {
+    /// Each of them.
+    pub(crate) all: Vec<Limited>,
+    /// What is posted to us, for the server to take.
+    pub(crate) http: Option<HttpIntake>,
+}
+
+impl App {
+    /// All configured sources. They connect when they are first asked for messages.
+    pub(crate) async fn sources(&self, room: &Arc<InboxRoom>) -> Result<Sources, Exit> {
+        if self.config.sources.is_empty() {
+            return Err(Exit::Config(anyhow!(
+                "there is no [[source]] to take messages from; docs/sources.md shows how one is configured, and \
+                 `nightshift worker --only triage,delivery,web` works without"
+            )));
+        }
+        let base = self.base.clone();
+        let secrets: Secrets = Arc::new(move |text| secret_at(KeyRef::from(text).place(), &base)());
+        let mut sources = Sources::default();
+        let mut posted = Vec::new();
+        for config in &self.config.sources {
+            let mut names = sources.all.iter().map(|(other, _)| other.name());
+            if names.any(|name| name == config.name()) {
+                return Err(Exit::Config(anyhow!(
+                    "two [[source]] are called {:?}: give each its own name, since metrics tell them apart by it",
+                    config.name()
+                )));
+            }
+            let source: Arc<dyn Source> = match config.taken() {
+                Taken::Queue(queue) => connect(&queue, Arc::clone(&secrets))
+                    .await
+                    .map_err(|error| Exit::Config(error.into()))?,
+                Taken::Http(http) => {
+                    let meter = self.metrics.clone();
+                    let made = HttpSource::new(
+                        http.clone(),
+                        Arc::clone(&secrets),
+                        Arc::clone(room),
+                        meter,
+                    );
+                    let made = Arc::new(made.map_err(|why| wrong(config.name(), &why))?);
+                    posted.push(Arc::clone(&made));
+                    made
+                }
+            };
+            self.metrics.begin_source(source.name(), config.is_http());
+            sources.all.push((source, config.feeds()));
+        }
+        if !posted.is_empty() {
+            let intake = HttpIntake::new(posted, Arc::clone(&self.clock));
+            sources.http = Some(intake.map_err(|why| Exit::Config(anyhow!("[[source]]: {why}")))?);
+        }
+        Ok(sources)
+    }
+}
+
+fn wrong(name: &str, why: &str) -> Exit {
+    Exit::Config(anyhow!("[[source]] {name}: {why}"))
+}

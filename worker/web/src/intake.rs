@@ -1,0 +1,171 @@
+//! Alerts that are handed in over HTTP: `POST /v1/alerts`, `/v1/alerts/sns`, `/v1/alerts/pubsub`.
+//!
+//! Whoever posts proves that it may, each source in its own way and with its own credentials; then the body waits at its
+//! [`HttpSource`] until intake has committed it, and only then the answer is 200. What cannot be read is a dead letter,
+//! as from any other source. What is not proven is kept nowhere: else anybody could fill the store.
+
+mod answer;
+mod body;
+mod config;
+mod credential;
+mod fetch;
+mod pubsub;
+mod sns;
+mod source;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::post;
+use chrono::{DateTime, Utc};
+use nightshift_engine::Clock;
+use tokio::sync::Semaphore;
+
+use crate::access::bearer;
+use crate::site::Site;
+use answer::{Refused, settled};
+use body::{MOST_BYTES, MOST_KIB, Whole, attributes, whole};
+pub use config::{Config as HttpConfig, PushConfig, SnsConfig};
+use credential::Signed;
+use fetch::Fetch;
+use pubsub::Pubsub;
+use sns::Sns;
+pub use source::{HttpSource, IntakeSecrets};
+
+/// Most bytes of what says that it is of SNS: a message has at most 256 KiB, and escapes.
+const SNS_BYTES: usize = 2 << 20;
+/// Between two lines in the log about requests that were refused, in seconds.
+const TELL_SECS: i64 = 10;
+
+/// The sources that are posted to.
+pub struct HttpIntake {
+    sources: Vec<Arc<HttpSource>>,
+    sns: Option<Sns>,
+    pubsub: Option<Pubsub>,
+    clock: Arc<dyn Clock>,
+    /// Of all bodies, in KiB.
+    memory: Arc<Semaphore>,
+    /// When it was last told that a request was refused, in Unix seconds.
+    told: AtomicI64,
+}
+
+impl HttpIntake {
+    /// All of them. Nobody is called before something is posted.
+    ///
+    /// # Errors
+    ///
+    /// When two sources list one topic, or nobody could be called over https.
+    pub fn new(sources: Vec<Arc<HttpSource>>, clock: Arc<dyn Clock>) -> Result<Self, String> {
+        let asks = |one: &Arc<HttpSource>| one.config.sns.is_some() || one.config.pubsub.is_some();
+        let (mut sns, mut pubsub) = (None, None);
+        if sources.iter().any(asks) {
+            let fetch = Arc::new(Fetch::new()?);
+            sns = Some(Sns::new(&sources, &fetch)?).filter(|sns| !sns.is_empty());
+            pubsub = Some(Pubsub::new(&sources, &fetch)).filter(|pubsub| !pubsub.is_empty());
+        }
+        Ok(Self {
+            sources,
+            sns,
+            pubsub,
+            clock,
+            memory: Arc::new(Semaphore::new(MOST_KIB)),
+            told: AtomicI64::new(i64::MIN),
+        })
+    }
+
+    /// The paths that some source uses.
+    pub(crate) fn routes(intake: &Arc<Self>) -> Router<Arc<Site>> {
+        let mut router = Router::new();
+        if intake.sources.iter().any(|one| one.config.takes_posts()) {
+            router = router.route("/v1/alerts", post(alerts));
+        }
+        if intake.sns.is_some() {
+            router = router.route("/v1/alerts/sns", post(of_sns));
+        }
+        if intake.pubsub.is_some() {
+            router = router.route("/v1/alerts/pubsub", post(of_pubsub));
+        }
+        router.with_state(Arc::clone(intake))
+    }
+
+    fn now(&self) -> DateTime<Utc> {
+        self.clock.now()
+    }
+
+    /// The answer; a refusal is told to the log too, now and then.
+    fn answer(&self, path: &'static str, taken: Result<Response, Refused>) -> Response {
+        let refused = match taken {
+            Ok(answer) => return answer,
+            Err(refused) => refused,
+        };
+        let now = self.now().timestamp();
+        let last = self.told.load(Ordering::Relaxed);
+        if now.saturating_sub(last) >= TELL_SECS {
+            self.told.store(now, Ordering::Relaxed);
+            tracing::warn!(path, why = %refused, "alerts that were handed in are not taken");
+        }
+        refused.into_response()
+    }
+
+    /// `/v1/alerts`: a token is looked at before the body is read, a signature needs it.
+    async fn alerts(&self, headers: &HeaderMap, body: Body) -> Result<Response, Refused> {
+        let read = |body| whole(headers, body, &self.memory, MOST_BYTES);
+        let (source, (bytes, memory)) = if let Some(token) = bearer(headers) {
+            let mut owners = self.sources.iter().filter(|one| one.has_token(token));
+            let source = owners.next().ok_or(Refused::WrongToken)?;
+            (source, read(body).await?)
+        } else {
+            let signed = Signed::read(headers, self.now())?.ok_or(Refused::Nobody)?;
+            let whole: Whole = read(body).await?;
+            let mut owners = self.sources.iter();
+            let source = owners.find(|one| one.has_signed(&signed, &whole.0));
+            (source.ok_or(Refused::WrongSignature)?, whole)
+        };
+        let offered = source.offer(bytes, attributes(headers), memory);
+        let fate = offered.inspect_err(|_| source.count("busy"))?;
+        settled(fate).await
+    }
+
+    async fn sns(&self, headers: &HeaderMap, body: Body) -> Result<Response, Refused> {
+        let sns = self.sns.as_ref().ok_or(Refused::OtherTopic)?;
+        let (bytes, memory) = whole(headers, body, &self.memory, SNS_BYTES).await?;
+        sns.take(headers, &bytes, memory, self.now()).await
+    }
+
+    async fn pubsub(&self, headers: &HeaderMap, body: Body) -> Result<Response, Refused> {
+        let pubsub = self.pubsub.as_ref().ok_or(Refused::Nobody)?;
+        let source = pubsub.source(bearer(headers), self.now()).await?;
+        let (bytes, memory) = whole(headers, body, &self.memory, MOST_BYTES).await?;
+        let mut said = attributes(headers);
+        said.extend(pubsub::attributes(&bytes));
+        let offered = source.offer(bytes, said, memory);
+        let fate = offered.inspect_err(|_| source.count("busy"))?;
+        settled(fate).await
+    }
+}
+
+async fn alerts(State(intake): State<Arc<HttpIntake>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let taken = intake.alerts(&parts.headers, body).await;
+    intake.answer("/v1/alerts", taken)
+}
+
+async fn of_sns(State(intake): State<Arc<HttpIntake>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let taken = intake.sns(&parts.headers, body).await;
+    intake.answer("/v1/alerts/sns", taken)
+}
+
+async fn of_pubsub(State(intake): State<Arc<HttpIntake>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let taken = intake.pubsub(&parts.headers, body).await;
+    intake.answer("/v1/alerts/pubsub", taken)
+}
+
+#[cfg(test)]
+mod tests;

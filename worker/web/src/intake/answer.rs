@@ -1,0 +1,149 @@
+//! What whoever posts is told: that all is committed, that it is asked to come again, or why it is refused.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use nightshift_pipeline::Fate;
+use serde_json::json;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::source::Busy;
+
+/// How long a request waits to be committed. Within the ten seconds that an answer may take.
+const COMMIT: Duration = Duration::from_secs(7);
+/// After how many seconds whoever was sent away may come again.
+const AGAIN: HeaderValue = HeaderValue::from_static("10");
+
+/// Why a request is not taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Refused {
+    /// No credentials.
+    #[error(
+        "who are you? Send `Authorization: Bearer …` with a token of the source, or sign the body as Standard Webhooks \
+         has it (webhook-id, webhook-timestamp, webhook-signature)"
+    )]
+    Nobody,
+    /// No token of ours.
+    #[error("this is no token of any source here")]
+    WrongToken,
+    /// The headers of a signature are not all there.
+    #[error(
+        "the signature cannot be read: webhook-id, webhook-timestamp (Unix seconds) and webhook-signature (v1,BASE64) \
+         are wanted, each once"
+    )]
+    Unsigned,
+    /// Made too long ago, or in the future.
+    #[error("webhook-timestamp is more than five minutes off this clock; sign anew at each try")]
+    OldSignature,
+    /// By no secret of ours.
+    #[error("the signature is by no secret of any source here, or the body was changed on its way")]
+    WrongSignature,
+    /// Not as SNS sends it.
+    #[error("this is no message of SNS: {0}")]
+    NotSns(&'static str),
+    /// Another topic.
+    #[error("no source here has this topic; list it in `sns.topics` of a [[source]]")]
+    OtherTopic,
+    /// A certificate of another host.
+    #[error(
+        "SigningCertURL is not of the topic's own SNS (https://sns.REGION.amazonaws.com/SimpleNotificationService-….pem)"
+    )]
+    OtherCertificate,
+    /// Not signed by SNS.
+    #[error("the signature of SNS does not fit: {0}")]
+    NotBySns(&'static str),
+    /// Not by Pub/Sub.
+    #[error("the token of Pub/Sub is not taken: {0}")]
+    NotByPubsub(&'static str),
+    /// The body is packed.
+    #[error("content-encoding is not taken; send the body as it is")]
+    Packed,
+    /// The body is too large.
+    #[error("the body is too large; send fewer alerts at once")]
+    TooLarge,
+    /// The connection broke off.
+    #[error("the body did not come whole")]
+    Incomplete,
+    /// Too much at once.
+    #[error("too much is coming in at once; send it again later")]
+    Full,
+    /// Not committed in time.
+    #[error(
+        "not committed: the store does not answer, or the worker ends. Send it again; what was committed all the same \
+         will be a sighting"
+    )]
+    NotCommitted,
+    /// Keys or certificates cannot be had.
+    #[error("what the signature is checked with cannot be had at the moment; send it again later")]
+    NoKeys,
+}
+
+impl Refused {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::Nobody
+            | Self::WrongToken
+            | Self::Unsigned
+            | Self::OldSignature
+            | Self::WrongSignature
+            | Self::NotByPubsub(_) => StatusCode::UNAUTHORIZED,
+            Self::OtherTopic | Self::OtherCertificate | Self::NotBySns(_) => StatusCode::FORBIDDEN,
+            Self::NotSns(_) | Self::Incomplete => StatusCode::BAD_REQUEST,
+            Self::Packed => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Full | Self::NotCommitted | Self::NoKeys => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    /// Whether it is to come again, and nothing is wrong with it.
+    pub(super) fn is_later(&self) -> bool {
+        self.status() == StatusCode::SERVICE_UNAVAILABLE
+    }
+}
+
+impl From<Busy> for Refused {
+    fn from(busy: Busy) -> Self {
+        match busy {
+            Busy::Full => Self::Full,
+            Busy::Closing => Self::NotCommitted,
+        }
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let status = self.status();
+        let mut response = (status, Json(json!({"error": self.to_string()}))).into_response();
+        let headers = response.headers_mut();
+        if status == StatusCode::UNAUTHORIZED {
+            let wanted = HeaderValue::from_static("Bearer realm=\"nightshift intake\"");
+            headers.insert(WWW_AUTHENTICATE, wanted);
+        }
+        if self.is_later() {
+            headers.insert(RETRY_AFTER, AGAIN);
+        }
+        response
+    }
+}
+
+/// Waits until a message is settled, and says so.
+///
+/// # Errors
+///
+/// When nobody knows whether it is committed.
+pub(super) async fn settled(fate: oneshot::Receiver<Fate>) -> Result<Response, Refused> {
+    let told = match timeout(COMMIT, fate).await {
+        Ok(Ok(Fate::Committed)) => json!({"outcome": "accepted"}),
+        // Committed too: whoever sent it again and again would help nobody.
+        Ok(Ok(Fate::Unreadable)) => json!({
+            "outcome": "dead_letter",
+            "why": "some of it could not be read: it is kept as a dead letter, and a case says so",
+        }),
+        Ok(Ok(Fate::Back) | Err(_)) | Err(_) => return Err(Refused::NotCommitted),
+    };
+    Ok(Json(told).into_response())
+}

@@ -1,0 +1,327 @@
+//! `[[source]] kind = "http"`: who may hand alerts in, and how they prove it.
+//!
+//! A source has its own credentials, apart from those of the pages. What is wrong by itself is told by [`Config::check`];
+//! secrets are read when they are needed, so that a changed file counts at the next request.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use url::Url;
+
+/// Google's keys, which tokens of Pub/Sub are signed with
+/// (<https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions>).
+const GOOGLE_KEYS: &str = "https://www.googleapis.com/oauth2/v3/certs";
+
+/// Configuration of an HTTP source.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Http")]
+pub struct Config {
+    /// The source's name.
+    pub name: String,
+    /// Bearer tokens of those who may post to `/v1/alerts`: `env:NAME` or `file:PATH`, at least 20 characters each.
+    #[serde(default)]
+    pub tokens: Vec<String>,
+    /// Secrets that posts to `/v1/alerts` may be signed with instead, as Standard Webhooks has it: `whsec_` and base64, in
+    /// `env:NAME` or `file:PATH`.
+    #[serde(default)]
+    pub signing_secrets: Vec<String>,
+    /// Topics of Amazon SNS, at `/v1/alerts/sns`.
+    #[serde(default)]
+    pub sns: Option<SnsConfig>,
+    /// A push subscription of Google Cloud Pub/Sub, at `/v1/alerts/pubsub`.
+    #[serde(default)]
+    pub pubsub: Option<PushConfig>,
+    /// The only feeds that may be handed in. Empty: all.
+    #[serde(default)]
+    pub feeds: Vec<String>,
+    /// Allows plain http to another machine in `endpoint_url` and `jwks_url`.
+    #[serde(default)]
+    pub allow_private: bool,
+}
+
+/// Topics of SNS.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "HttpSns")]
+pub struct SnsConfig {
+    /// ARNs of the topics. What another topic sends is refused, and its subscription is not confirmed.
+    pub topics: Vec<String>,
+    /// Where certificates come from and subscriptions are confirmed, instead of the region's own SNS: an endpoint in a
+    /// VPC.
+    #[serde(default)]
+    pub endpoint_url: Option<String>,
+}
+
+/// A push subscription.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "HttpPubsub")]
+pub struct PushConfig {
+    /// The audience that the subscription's tokens are made for: what it was given, or else the address it pushes to.
+    pub audience: String,
+    /// Emails of the service accounts whose tokens are taken.
+    pub service_accounts: Vec<String>,
+    /// Where the public keys of tokens are. Without it: Google's.
+    #[serde(default)]
+    pub jwks_url: Option<String>,
+}
+
+/// A topic of SNS, from its ARN.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Topic {
+    pub(super) arn: String,
+    /// `sns.<region>.amazonaws.com`, with `.cn` in China: the only host that its certificates may be of.
+    pub(super) host: String,
+}
+
+impl Config {
+    /// Whether it makes sense by itself. No secret is read and nothing is called.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that does not, and how to mend it.
+    pub fn check(&self) -> Result<(), String> {
+        let fits = |one: char| one.is_ascii_alphanumeric() || one == '-' || one == '_';
+        if self.name.is_empty() || self.name.len() > 64 || !self.name.chars().all(fits) {
+            return Err("a name is a-z, A-Z, 0-9, _ and -, from 1 to 64 of them".to_owned());
+        }
+        for (key, secrets) in [
+            ("tokens", &self.tokens),
+            ("signing_secrets", &self.signing_secrets),
+        ] {
+            if secrets.iter().any(|one| !is_elsewhere(one)) {
+                return Err(format!(
+                    "{key}: one is written out; put it into the environment or a file, and write \"env:NAME\" or \
+                     \"file:PATH\""
+                ));
+            }
+        }
+        if !self.takes_posts() && self.sns.is_none() && self.pubsub.is_none() {
+            return Err(
+                "nobody could hand anything in: set tokens, signing_secrets, sns or pubsub"
+                    .to_owned(),
+            );
+        }
+        self.topics()?;
+        if let Some(sns) = &self.sns {
+            self.endpoint("sns.endpoint_url", sns.endpoint_url.as_deref())?;
+        }
+        self.check_push()
+    }
+
+    /// Whether `/v1/alerts` is open to somebody.
+    pub(super) fn takes_posts(&self) -> bool {
+        !self.tokens.is_empty() || !self.signing_secrets.is_empty()
+    }
+
+    /// Its topics.
+    ///
+    /// # Errors
+    ///
+    /// Which ARN is none.
+    pub(super) fn topics(&self) -> Result<Vec<Topic>, String> {
+        let Some(sns) = &self.sns else {
+            return Ok(Vec::new());
+        };
+        if sns.topics.is_empty() {
+            return Err("sns.topics is empty: name the topics by their ARNs".to_owned());
+        }
+        sns.topics.iter().map(|arn| topic(arn)).collect()
+    }
+
+    /// Where SNS is asked instead of its own host.
+    pub(super) fn sns_endpoint(&self) -> Option<Url> {
+        let sns = self.sns.as_ref()?;
+        self.endpoint("sns.endpoint_url", sns.endpoint_url.as_deref())
+            .ok()
+            .flatten()
+    }
+
+    /// Where the keys of Pub/Sub's tokens are.
+    pub(super) fn jwks_url(&self) -> Option<Url> {
+        let push = self.pubsub.as_ref()?;
+        let own = self.endpoint("pubsub.jwks_url", push.jwks_url.as_deref());
+        own.ok().flatten().or_else(|| Url::parse(GOOGLE_KEYS).ok())
+    }
+
+    fn check_push(&self) -> Result<(), String> {
+        let Some(push) = &self.pubsub else {
+            return Ok(());
+        };
+        if push.audience.is_empty() {
+            return Err("pubsub.audience is empty: write what the subscription has, else the address that it pushes to".to_owned());
+        }
+        if push.service_accounts.is_empty() {
+            return Err("pubsub.service_accounts is empty: anybody with an account of Google could push; name the \
+                        subscription's own"
+                .to_owned());
+        }
+        if let Some(odd) = push.service_accounts.iter().find(|one| !one.contains('@')) {
+            return Err(format!(
+                "pubsub.service_accounts: {odd:?} is no email; write it as in \
+                 \"nightshift-push@project.iam.gserviceaccount.com\""
+            ));
+        }
+        self.endpoint("pubsub.jwks_url", push.jwks_url.as_deref())
+            .map(drop)
+    }
+
+    fn endpoint(&self, key: &str, text: Option<&str>) -> Result<Option<Url>, String> {
+        let Some(text) = text else {
+            return Ok(None);
+        };
+        let url = Url::parse(text).ok().filter(Url::has_host);
+        let url = url.ok_or_else(|| {
+            format!("{key} = {text:?} is no address; write it as in \"https://host/path\"")
+        })?;
+        let is_here = url.host_str().is_some_and(is_loopback);
+        match url.scheme() {
+            "https" => Ok(Some(url)),
+            "http" if is_here || self.allow_private => Ok(Some(url)),
+            "http" => Err(format!(
+                "{key} = {text:?} is plain http to another machine: whoever is between could sign alerts; use https, or \
+                 set allow_private = true"
+            )),
+            _ => Err(format!("{key} = {text:?}: write https://…")),
+        }
+    }
+}
+
+fn is_elsewhere(reference: &str) -> bool {
+    let named = |scheme: &str| {
+        reference
+            .strip_prefix(scheme)
+            .is_some_and(|rest| !rest.is_empty())
+    };
+    named("env:") || named("file:")
+}
+
+fn is_loopback(host: &str) -> bool {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || host
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
+}
+
+/// `arn:aws:sns:eu-west-1:111122223333:name`.
+fn topic(arn: &str) -> Result<Topic, String> {
+    let wrong = || {
+        format!(
+            "sns.topics: {arn:?} is no ARN of a topic; write it as in \"arn:aws:sns:eu-west-1:111122223333:guardduty\""
+        )
+    };
+    let parts: Vec<&str> = arn.split(':').collect();
+    let ["arn", partition, "sns", region, account, name] = parts[..] else {
+        return Err(wrong());
+    };
+    let is_word = |text: &str| {
+        let fits = |one: char| one.is_ascii_lowercase() || one.is_ascii_digit() || one == '-';
+        !text.is_empty() && text.chars().all(fits)
+    };
+    let is_account = account.len() == 12 && account.bytes().all(|one| one.is_ascii_digit());
+    let suffix = match partition {
+        "aws" | "aws-us-gov" => "",
+        "aws-cn" => ".cn",
+        _ => return Err(wrong()),
+    };
+    if !is_word(region) || !is_account || name.is_empty() {
+        return Err(wrong());
+    }
+    Ok(Topic {
+        arn: arn.to_owned(),
+        host: format!("sns.{region}.amazonaws.com{suffix}"),
+    })
+}
+
+impl fmt::Display for Topic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.arn)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(text: &str) -> Result<(), String> {
+        let json = format!("{{\"name\": \"in\", {text}}}");
+        serde_json::from_str::<Config>(&json).unwrap().check()
+    }
+
+    #[test]
+    fn each_way_in_is_enough_by_itself() {
+        for good in [
+            r#""tokens": ["env:A"]"#,
+            r#""signing_secrets": ["file:a"]"#,
+            r#""sns": {"topics": ["arn:aws:sns:eu-west-1:111122223333:gd"]}"#,
+            r#""sns": {"topics": ["arn:aws:sns:eu-west-1:111122223333:gd"], "endpoint_url": "http://127.0.0.1:1"}"#,
+            r#""pubsub": {"audience": "a", "service_accounts": ["a@b"]}"#,
+            r#""allow_private": true, "pubsub": {"audience": "a", "service_accounts": ["a@b"], "jwks_url": "http://keys/"}"#,
+        ] {
+            checked(good).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_how_to_mend_it() {
+        for (text, said) in [
+            (r#""feeds": []"#, "set tokens"),
+            (r#""tokens": ["0123456789abcdef0123"]"#, "written out"),
+            (r#""signing_secrets": ["whsec_AAAA"]"#, "written out"),
+            (r#""tokens": ["env:"]"#, "written out"),
+            (r#""sns": {"topics": []}"#, "sns.topics is empty"),
+            (r#""sns": {"topics": ["gd"]}"#, "no ARN"),
+            (
+                r#""sns": {"topics": ["arn:aws:sns:evil.com/:111122223333:gd"]}"#,
+                "no ARN",
+            ),
+            (
+                r#""sns": {"topics": ["arn:evil:sns:eu-west-1:111122223333:gd"]}"#,
+                "no ARN",
+            ),
+            (
+                r#""sns": {"topics": ["arn:aws:sns:eu-west-1:111122223333:gd"], "endpoint_url": "http://10.0.0.1"}"#,
+                "allow_private",
+            ),
+            (
+                r#""pubsub": {"audience": "", "service_accounts": ["a@b"]}"#,
+                "audience",
+            ),
+            (
+                r#""pubsub": {"audience": "a", "service_accounts": []}"#,
+                "anybody",
+            ),
+            (
+                r#""pubsub": {"audience": "a", "service_accounts": ["b"]}"#,
+                "no email",
+            ),
+            (
+                r#""pubsub": {"audience": "a", "service_accounts": ["a@b"], "jwks_url": "keys"}"#,
+                "no address",
+            ),
+        ] {
+            let error = checked(text).unwrap_err();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_topic_names_the_one_host_of_its_region() {
+        let host = |arn: &str| topic(arn).unwrap().host;
+        assert_eq!(
+            host("arn:aws:sns:eu-west-1:111122223333:gd"),
+            "sns.eu-west-1.amazonaws.com"
+        );
+        assert_eq!(
+            host("arn:aws-cn:sns:cn-north-1:111122223333:gd"),
+            "sns.cn-north-1.amazonaws.com.cn"
+        );
+        assert_eq!(
+            host("arn:aws-us-gov:sns:us-gov-west-1:111122223333:gd.fifo"),
+            "sns.us-gov-west-1.amazonaws.com"
+        );
+    }
+}

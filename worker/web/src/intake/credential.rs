@@ -1,0 +1,202 @@
+//! How whoever posts to `/v1/alerts` proves who it is: a bearer token, or a signature over the body.
+//!
+//! Signatures are those of Standard Webhooks (<https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>):
+//! `webhook-signature` has `v1,` and the base64 of an HMAC-SHA256 over `id.timestamp.body`, several with spaces between.
+//! Each secret is looked at, whichever fits, and compared in a time that says nothing of it.
+
+use axum::http::HeaderMap;
+use base64::Engine as _;
+use base64::alphabet::STANDARD as ALPHABET;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use chrono::{DateTime, Utc};
+use hmac::{Hmac, KeyInit, Mac};
+use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
+use sha2::Sha256;
+
+use super::answer::Refused;
+use super::source::HttpSource;
+use crate::access;
+
+const ID: &str = "webhook-id";
+const TIMESTAMP: &str = "webhook-timestamp";
+const SIGNATURE: &str = "webhook-signature";
+/// How far the sender's clock and ours may be apart, in seconds: what is older may be a replay.
+const WINDOW_SECS: u64 = 300;
+/// Most signatures of one request that are looked at.
+const MOST_SIGNATURES: usize = 8;
+/// Shortest token, in characters: one that nobody guesses.
+const SHORTEST_TOKEN: usize = 20;
+/// What a signing secret begins with.
+const PREFIX: &str = "whsec_";
+/// How long a key may be, in bytes: the specification's bounds.
+const KEY_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
+/// Base64 with or without its padding: people lose it when they copy.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &ALPHABET,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// A request that says it is signed, at a time that may be.
+pub(super) struct Signed<'a> {
+    id: &'a str,
+    timestamp: &'a str,
+    codes: Vec<[u8; 32]>,
+}
+
+impl<'a> Signed<'a> {
+    /// None where the request does not say that it is signed.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with how it says so.
+    pub(super) fn read(
+        headers: &'a HeaderMap,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Self>, Refused> {
+        if !headers.contains_key(SIGNATURE) {
+            return Ok(None);
+        }
+        let only = |name| only(headers, name).ok_or(Refused::Unsigned);
+        let (id, timestamp, signatures) = (only(ID)?, only(TIMESTAMP)?, only(SIGNATURE)?);
+        let is_number = timestamp.bytes().all(|byte| byte.is_ascii_digit());
+        let at: Option<i64> = timestamp.parse().ok().filter(|_| is_number);
+        let at = at.ok_or(Refused::Unsigned)?;
+        if now.timestamp().abs_diff(at) > WINDOW_SECS {
+            return Err(Refused::OldSignature);
+        }
+        let words = signatures.split_ascii_whitespace().take(MOST_SIGNATURES);
+        let codes = words.filter_map(|word| {
+            let code = BASE64.decode(word.strip_prefix("v1,")?).ok()?;
+            code.try_into().ok()
+        });
+        Ok(Some(Self {
+            id,
+            timestamp,
+            codes: codes.collect(),
+        }))
+    }
+
+    fn by(&self, key: &SecretSlice<u8>, body: &[u8]) -> bool {
+        self.codes.iter().fold(false, |found, code| {
+            let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key.expose_secret()) else {
+                return found;
+            };
+            for part in [
+                self.id.as_bytes(),
+                b".",
+                self.timestamp.as_bytes(),
+                b".",
+                body,
+            ] {
+                mac.update(part);
+            }
+            found | mac.verify_slice(code).is_ok()
+        })
+    }
+}
+
+/// A header that stands there once.
+fn only<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (Some(only), None) => only.to_str().ok(),
+        _ => None,
+    }
+}
+
+impl HttpSource {
+    /// Whether this is one of its tokens.
+    pub(super) fn has_token(&self, shown: &[u8]) -> bool {
+        let shown = access::hash(shown);
+        let tokens = self.config.tokens.iter();
+        tokens.fold(false, |found, reference| {
+            let token = self.usable("tokens", reference, token);
+            let fits = token.is_some_and(|token| {
+                access::same(&access::hash(token.expose_secret().as_bytes()), &shown)
+            });
+            found | fits
+        })
+    }
+
+    /// Whether a body was signed with one of its secrets.
+    pub(super) fn has_signed(&self, signed: &Signed<'_>, body: &[u8]) -> bool {
+        let secrets = self.config.signing_secrets.iter();
+        secrets.fold(false, |found, reference| {
+            let keys = self.usable("signing_secrets", reference, keys);
+            let keys = keys.unwrap_or_default();
+            found
+                | keys
+                    .iter()
+                    .fold(false, |any, key| any | signed.by(key, body))
+        })
+    }
+
+    /// Whether every secret can be read, and is one.
+    ///
+    /// # Errors
+    ///
+    /// Which one is not, and how to mend it.
+    pub(super) fn check_secrets(&self) -> Result<(), String> {
+        for reference in &self.config.tokens {
+            self.read("tokens", reference, token)?;
+        }
+        for reference in &self.config.signing_secrets {
+            self.read("signing_secrets", reference, keys)?;
+        }
+        Ok(())
+    }
+
+    /// A secret as it is now. One that cannot be used is told to the log, and fits nothing.
+    fn usable<T>(
+        &self,
+        key: &str,
+        reference: &str,
+        parse: fn(&SecretString) -> Result<T, String>,
+    ) -> Option<T> {
+        let read = self.read(key, reference, parse);
+        read.inspect_err(|why| tracing::error!(source = self.config.name, why, "nobody can use it"))
+            .ok()
+    }
+
+    fn read<T>(
+        &self,
+        key: &str,
+        reference: &str,
+        parse: fn(&SecretString) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let secret = (self.secrets)(reference).map_err(|why| format!("{key}: {why}"))?;
+        parse(&secret).map_err(|why| format!("{key}: {reference} {why}"))
+    }
+}
+
+fn token(secret: &SecretString) -> Result<SecretString, String> {
+    if secret.expose_secret().chars().count() < SHORTEST_TOKEN {
+        return Err(format!(
+            "is shorter than {SHORTEST_TOKEN} characters; make one with `openssl rand -hex 32`"
+        ));
+    }
+    Ok(secret.clone())
+}
+
+/// One secret, or several with spaces between.
+fn keys(secret: &SecretString) -> Result<Vec<SecretSlice<u8>>, String> {
+    const HOW: &str = "make one with: echo \"whsec_$(openssl rand -base64 32)\"";
+    let words = secret.expose_secret().split_whitespace();
+    let keys = words.map(|word| {
+        let code = word.strip_prefix(PREFIX);
+        let key = code.and_then(|code| BASE64.decode(code).ok());
+        match key {
+            Some(key) if KEY_BYTES.contains(&key.len()) => Ok(SecretSlice::from(key)),
+            _ => Err(format!(
+                "is not whsec_ and the base64 of {} to {} bytes; {HOW}",
+                KEY_BYTES.start(),
+                KEY_BYTES.end()
+            )),
+        }
+    });
+    let keys: Vec<_> = keys.collect::<Result<_, String>>()?;
+    if keys.is_empty() {
+        return Err(format!("is empty; {HOW}"));
+    }
+    Ok(keys)
+}

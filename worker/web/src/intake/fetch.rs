@@ -1,0 +1,80 @@
+//! The few calls that the intake makes itself: certificates of SNS, keys of Google, the confirmation of a subscription.
+//!
+//! Each goes to an address from the configuration or one that is pinned by it. Nothing is redirected, what comes is
+//! bounded, and a call takes five seconds at most.
+
+use std::error::Error;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use reqwest::header::CACHE_CONTROL;
+use reqwest::redirect::Policy;
+use url::Url;
+
+const CALL: Duration = Duration::from_secs(5);
+
+/// What a call brought.
+#[derive(Debug)]
+pub(super) struct Fetched {
+    pub(super) bytes: Vec<u8>,
+    /// For how many seconds it may be kept.
+    pub(super) max_age_secs: Option<u64>,
+}
+
+/// Makes calls.
+pub(super) struct Fetch(reqwest::Client);
+
+impl Fetch {
+    /// # Errors
+    ///
+    /// When there is no TLS to call with.
+    pub(super) fn new() -> Result<Self, String> {
+        let client = reqwest::Client::builder()
+            .timeout(CALL)
+            .redirect(Policy::none())
+            .build();
+        client
+            .map(Self)
+            .map_err(|error| format!("cannot call anybody over https: {}", told(&error)))
+    }
+
+    /// What is at this address, if it is no larger than this.
+    ///
+    /// # Errors
+    ///
+    /// In words why not.
+    pub(super) async fn get(&self, url: Url, most_bytes: usize) -> Result<Fetched, String> {
+        let answer = self.0.get(url).send().await;
+        let answer = answer.map_err(|error| told(&error.without_url()))?;
+        if !answer.status().is_success() {
+            return Err(format!("it answered {}", answer.status()));
+        }
+        let max_age_secs = answer.headers().get(CACHE_CONTROL).and_then(|value| {
+            let mut parts = value.to_str().ok()?.split(',').map(str::trim);
+            parts.find_map(|part| part.strip_prefix("max-age=")?.parse().ok())
+        });
+        let mut bytes = Vec::new();
+        let mut chunks = answer.bytes_stream();
+        while let Some(chunk) = chunks.next().await {
+            let chunk = chunk.map_err(|error| told(&error.without_url()))?;
+            if bytes.len() + chunk.len() > most_bytes {
+                return Err(format!("it sent more than {most_bytes} bytes"));
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        Ok(Fetched {
+            bytes,
+            max_age_secs,
+        })
+    }
+}
+
+fn told(error: &dyn Error) -> String {
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        words = format!("{words}: {inner}");
+        cause = inner.source();
+    }
+    words
+}

@@ -1,0 +1,185 @@
+//! `/v1/alerts/pubsub`: what a push subscription of Google Cloud Pub/Sub posts, believed because of its token.
+//!
+//! The token is a JWT that Google signed for our audience and the subscription's own service account
+//! (<https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions>). It says who sends, not what: the body is
+//! protected by TLS alone.
+
+mod keys;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::answer::Refused;
+use super::fetch::Fetch;
+use super::source::HttpSource;
+use keys::Keys;
+
+/// Who signs such tokens.
+const ISSUERS: [&str; 2] = ["https://accounts.google.com", "accounts.google.com"];
+/// How far Google's clock and ours may be apart, in seconds.
+const LEEWAY_SECS: i64 = 60;
+/// Longest token that is looked at, in bytes.
+const MOST_TOKEN_BYTES: usize = 8 << 10;
+
+/// What a token says.
+#[derive(Debug, Deserialize)]
+struct Claims {
+    iss: String,
+    aud: String,
+    exp: i64,
+    iat: i64,
+    #[serde(default)]
+    email: String,
+    #[serde(default)]
+    email_verified: bool,
+}
+
+/// Those who may push.
+pub(super) struct Pubsub {
+    pushers: Vec<Pusher>,
+}
+
+struct Pusher {
+    audience: String,
+    accounts: Vec<String>,
+    keys: Arc<Keys>,
+    source: Arc<HttpSource>,
+}
+
+impl Pubsub {
+    pub(super) fn new(sources: &[Arc<HttpSource>], fetch: &Arc<Fetch>) -> Self {
+        let mut all: Vec<Arc<Keys>> = Vec::new();
+        let mut pushers = Vec::new();
+        for source in sources {
+            let (Some(push), Some(url)) = (&source.config.pubsub, source.config.jwks_url()) else {
+                continue;
+            };
+            let known = all.iter().find(|keys| keys.is_of(&url)).cloned();
+            let keys = known.unwrap_or_else(|| {
+                let keys = Arc::new(Keys::new(url, Arc::clone(fetch)));
+                all.push(Arc::clone(&keys));
+                keys
+            });
+            pushers.push(Pusher {
+                audience: push.audience.clone(),
+                accounts: push.service_accounts.clone(),
+                keys,
+                source: Arc::clone(source),
+            });
+        }
+        Self { pushers }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.pushers.is_empty()
+    }
+
+    /// The source that a token is for.
+    ///
+    /// # Errors
+    ///
+    /// Why it is for none.
+    pub(super) async fn source(
+        &self,
+        token: Option<&[u8]>,
+        now: DateTime<Utc>,
+    ) -> Result<&Arc<HttpSource>, Refused> {
+        let found = self.find(token, now).await;
+        if let (Err(why), [only]) = (&found, self.pushers.as_slice()) {
+            let outcome = if why.is_later() { "busy" } else { "refused" };
+            only.source.count(outcome);
+        }
+        found
+    }
+
+    async fn find(
+        &self,
+        token: Option<&[u8]>,
+        now: DateTime<Utc>,
+    ) -> Result<&Arc<HttpSource>, Refused> {
+        let token = token.ok_or(Refused::NotByPubsub(
+            "there is none; switch on authentication for the subscription",
+        ))?;
+        if token.len() > MOST_TOKEN_BYTES {
+            return Err(Refused::NotByPubsub("it is too long"));
+        }
+        let mut why = Refused::NotByPubsub("no source takes it");
+        for pusher in &self.pushers {
+            match pusher.check(token, now).await {
+                Ok(()) => return Ok(&pusher.source),
+                Err(refused) => why = refused,
+            }
+        }
+        Err(why)
+    }
+}
+
+impl Pusher {
+    async fn check(&self, token: &[u8], now: DateTime<Utc>) -> Result<(), Refused> {
+        let header = decode_header(token).map_err(|_| Refused::NotByPubsub("it is no JWT"))?;
+        if header.alg != Algorithm::RS256 {
+            return Err(Refused::NotByPubsub("it is not signed with RS256"));
+        }
+        let id = header.kid.unwrap_or_default();
+        let key = self.keys.get(&id).await?;
+        let claims = claims(token, &key)?;
+        let refuse = |why| Err(Refused::NotByPubsub(why));
+        let now = now.timestamp();
+        if !ISSUERS.contains(&claims.iss.as_str()) {
+            return refuse("Google did not issue it");
+        }
+        if claims.aud != self.audience {
+            return refuse("it is for another audience");
+        }
+        if claims.exp.saturating_add(LEEWAY_SECS) < now {
+            return refuse("its time is over");
+        }
+        if claims.iat.saturating_sub(LEEWAY_SECS) > now {
+            return refuse("it is from the future");
+        }
+        if !claims.email_verified || !self.accounts.contains(&claims.email) {
+            return refuse("it is of another service account");
+        }
+        Ok(())
+    }
+}
+
+/// What a token says that this key signed. When it was made and for whom is looked at by the caller, by our own clock.
+fn claims(token: &[u8], key: &DecodingKey) -> Result<Claims, Refused> {
+    let mut validation = Validation::new(Algorithm::RS256);
+    validation.required_spec_claims.clear();
+    validation.validate_exp = false;
+    validation.validate_aud = false;
+    match decode::<Claims>(token, key, &validation) {
+        Ok(decoded) => Ok(decoded.claims),
+        Err(_) => Err(Refused::NotByPubsub(
+            "its signature or its claims are wrong",
+        )),
+    }
+}
+
+/// The attributes of the message in a push: they may make it a CloudEvent in binary mode.
+pub(super) fn attributes(body: &[u8]) -> BTreeMap<String, String> {
+    #[derive(Deserialize)]
+    struct Push {
+        message: Pushed,
+    }
+    #[derive(Deserialize)]
+    struct Pushed {
+        #[serde(default)]
+        attributes: BTreeMap<String, Value>,
+    }
+    let push: Option<Push> = serde_json::from_slice(body).ok();
+    let all = push.map(|push| push.message.attributes).unwrap_or_default();
+    let is_wanted = |name: &str| name.starts_with("ce-") || name == "content-type";
+    all.into_iter()
+        .filter(|(name, _)| is_wanted(name))
+        .filter_map(|(name, value)| Some((name, value.as_str()?.to_owned())))
+        .take(64)
+        .collect()
+}

@@ -1,0 +1,162 @@
+//! `/v1/alerts/sns`: what Amazon SNS posts, believed because SNS signed it.
+//!
+//! Only listed topics are listened to. The certificate comes from the topic's own SNS and nowhere else, whatever the
+//! message says; a subscription is confirmed by a call of ours to that host, never by following an address in a message.
+//! Only what was signed is handed on: keys that somebody added are not
+//! (<https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html>).
+
+mod certificate;
+mod notice;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use chrono::{DateTime, Utc};
+use tokio::sync::OwnedSemaphorePermit;
+use url::Url;
+
+use super::answer::{Refused, settled};
+use super::config::Topic;
+use super::fetch::Fetch;
+use super::source::HttpSource;
+use certificate::Certificates;
+use notice::{Kind, Notice};
+
+/// Most bytes of the answer to a confirmation, which nobody reads.
+const CONFIRMED_BYTES: usize = 64 << 10;
+
+/// A listed topic.
+struct Listed {
+    topic: Topic,
+    /// `https://sns.<region>.amazonaws.com/`, or the configured endpoint.
+    endpoint: Url,
+    source: Arc<HttpSource>,
+}
+
+/// All listed topics.
+pub(super) struct Sns {
+    topics: HashMap<String, Listed>,
+    certificates: Certificates,
+    fetch: Arc<Fetch>,
+}
+
+impl Sns {
+    /// # Errors
+    ///
+    /// When two sources list one topic.
+    pub(super) fn new(sources: &[Arc<HttpSource>], fetch: &Arc<Fetch>) -> Result<Self, String> {
+        let mut topics = HashMap::new();
+        for source in sources {
+            for topic in source.config.topics()? {
+                let own = Url::parse(&format!("https://{}/", topic.host));
+                let own = own.map_err(|_| format!("sns.topics: {topic} is in no region"))?;
+                let listed = Listed {
+                    endpoint: source.config.sns_endpoint().unwrap_or(own),
+                    source: Arc::clone(source),
+                    topic,
+                };
+                let arn = listed.topic.arn.clone();
+                if topics.insert(arn.clone(), listed).is_some() {
+                    return Err(format!(
+                        "two sources list the topic {arn}: messages of it belong to one"
+                    ));
+                }
+            }
+        }
+        Ok(Self {
+            topics,
+            certificates: Certificates::new(Arc::clone(fetch)),
+            fetch: Arc::clone(fetch),
+        })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.topics.is_empty()
+    }
+
+    /// Takes a message, or confirms a subscription.
+    pub(super) async fn take(
+        &self,
+        headers: &HeaderMap,
+        body: &[u8],
+        memory: OwnedSemaphorePermit,
+        now: DateTime<Utc>,
+    ) -> Result<Response, Refused> {
+        if headers.contains_key("x-amz-sns-rawdelivery") {
+            return Err(Refused::NotSns(
+                "raw delivery is not signed; switch it off for this subscription",
+            ));
+        }
+        let notice = Notice::read(body)?;
+        let listed = self.topics.get(&notice.topic_arn);
+        let listed = listed.ok_or(Refused::OtherTopic)?;
+        let counted = |refused: Refused| {
+            let outcome = if refused.is_later() {
+                "busy"
+            } else {
+                "refused"
+            };
+            listed.source.count(outcome);
+            refused
+        };
+        self.check(listed, &notice, now).await.map_err(counted)?;
+        match notice.kind {
+            Kind::Notification => {
+                let offered = listed
+                    .source
+                    .offer(notice.signed_alone(), BTreeMap::new(), memory);
+                let fate = offered.map_err(|busy| counted(busy.into()))?;
+                settled(fate).await
+            }
+            Kind::SubscriptionConfirmation => self.confirm(listed, &notice).await,
+            Kind::UnsubscribeConfirmation => {
+                tracing::warn!(
+                    source = listed.source.config.name,
+                    topic = listed.topic.arn,
+                    "somebody ended the subscription: no more alerts come from this topic"
+                );
+                Ok(StatusCode::OK.into_response())
+            }
+        }
+    }
+
+    /// Whether the topic's own SNS signed it.
+    async fn check(
+        &self,
+        listed: &Listed,
+        notice: &Notice,
+        now: DateTime<Utc>,
+    ) -> Result<(), Refused> {
+        let path = certificate::path(&listed.topic, &notice.signing_cert_url)?;
+        let url = listed.endpoint.join(&path);
+        let url = url.map_err(|_| Refused::OtherCertificate)?;
+        let certificate = self.certificates.get(url, now).await?;
+        notice.check(&certificate)
+    }
+
+    /// Confirms a subscription by a call of ours: that of `ConfirmSubscription`, which needs no credentials
+    /// (<https://docs.aws.amazon.com/sns/latest/api/API_ConfirmSubscription.html>).
+    async fn confirm(&self, listed: &Listed, notice: &Notice) -> Result<Response, Refused> {
+        let token = notice.token.as_deref().unwrap_or_default();
+        let mut url = listed.endpoint.clone();
+        url.query_pairs_mut()
+            .append_pair("Action", "ConfirmSubscription")
+            .append_pair("TopicArn", &listed.topic.arn)
+            .append_pair("Token", token)
+            .append_pair("Version", "2010-03-31");
+        let (source, topic) = (&listed.source.config.name, &listed.topic.arn);
+        match self.fetch.get(url, CONFIRMED_BYTES).await {
+            Ok(_) => {
+                tracing::info!(source, topic, "the subscription to the topic is confirmed");
+                Ok(StatusCode::OK.into_response())
+            }
+            Err(why) => {
+                tracing::warn!(source, topic, why, "the subscription was not confirmed");
+                listed.source.count("busy");
+                Err(Refused::NoKeys)
+            }
+        }
+    }
+}

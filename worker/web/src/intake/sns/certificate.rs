@@ -1,0 +1,149 @@
+//! Certificates that SNS signs with: whence they may come, and those that came.
+//!
+//! Who posts can name a file, never a host. A file that could not be had is not asked for again within seconds, so that
+//! whoever makes names up makes us call no more often than that.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use tokio::time::Instant;
+use url::Url;
+use x509_parser::pem::parse_x509_pem;
+
+use super::super::answer::Refused;
+use super::super::config::Topic;
+use super::super::fetch::Fetch;
+
+/// Most bytes of a certificate.
+const MOST_BYTES: usize = 32 << 10;
+/// Most certificates that are kept. A region has one or two at a time.
+const MOST_KEPT: usize = 64;
+/// How long nothing is asked for after something could not be had.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// The path of a topic's certificate, if its address is one of the topic's own SNS.
+///
+/// # Errors
+///
+/// [`Refused::OtherCertificate`].
+pub(super) fn path(topic: &Topic, address: &str) -> Result<String, Refused> {
+    let head = format!("https://{}/SimpleNotificationService-", topic.host);
+    // Letter by letter, before anything parses it: no user, port, other spelling of the host or of the path.
+    let name = address
+        .strip_prefix(&head)
+        .and_then(|rest| rest.strip_suffix(".pem"));
+    let fits = |one: char| one.is_ascii_alphanumeric() || one == '-' || one == '_';
+    match name {
+        Some(name) if !name.is_empty() && name.len() <= 128 && name.chars().all(fits) => {
+            Ok(format!("/SimpleNotificationService-{name}.pem"))
+        }
+        _ => Err(Refused::OtherCertificate),
+    }
+}
+
+/// A certificate's key and its time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Certificate {
+    key: Arc<[u8]>,
+    not_before: i64,
+    not_after: i64,
+}
+
+impl Certificate {
+    fn read(pem: &[u8]) -> Option<Self> {
+        let (_, pem) = parse_x509_pem(pem).ok()?;
+        let certificate = pem.parse_x509().ok()?;
+        let validity = certificate.validity();
+        Some(Self {
+            key: certificate
+                .public_key()
+                .subject_public_key
+                .data
+                .as_ref()
+                .into(),
+            not_before: validity.not_before.timestamp(),
+            not_after: validity.not_after.timestamp(),
+        })
+    }
+
+    /// The RSA key, as in RFC 8017, A.1.1.
+    pub(super) fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    fn holds(&self, now: DateTime<Utc>) -> bool {
+        (self.not_before..=self.not_after).contains(&now.timestamp())
+    }
+}
+
+/// Certificates that came.
+pub(super) struct Certificates {
+    fetch: Arc<Fetch>,
+    kept: RwLock<HashMap<Url, Certificate>>,
+    /// One call at a time; when the last one failed.
+    calling: tokio::sync::Mutex<Option<Instant>>,
+}
+
+impl Certificates {
+    pub(super) fn new(fetch: Arc<Fetch>) -> Self {
+        Self {
+            fetch,
+            kept: RwLock::default(),
+            calling: tokio::sync::Mutex::new(None),
+        }
+    }
+
+    /// The certificate at this address, which the caller has pinned.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be had, or its time is over.
+    pub(super) async fn get(&self, url: Url, now: DateTime<Utc>) -> Result<Certificate, Refused> {
+        let certificate = match self.kept(&url) {
+            Some(certificate) => certificate,
+            None => self.call(url).await?,
+        };
+        if !certificate.holds(now) {
+            return Err(Refused::NotBySns("the time of its certificate is over"));
+        }
+        Ok(certificate)
+    }
+
+    fn kept(&self, url: &Url) -> Option<Certificate> {
+        let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
+        kept.get(url).cloned()
+    }
+
+    async fn call(&self, url: Url) -> Result<Certificate, Refused> {
+        let mut failed = self.calling.lock().await;
+        if let Some(certificate) = self.kept(&url) {
+            return Ok(certificate);
+        }
+        if failed.is_some_and(|at| at.elapsed() < PAUSE) {
+            return Err(Refused::NoKeys);
+        }
+        let fetched = self.fetch.get(url.clone(), MOST_BYTES).await;
+        let read = fetched.and_then(|fetched| {
+            let read = Certificate::read(&fetched.bytes);
+            read.ok_or_else(|| "what came is no certificate in PEM".to_owned())
+        });
+        match read {
+            Ok(certificate) => {
+                *failed = None;
+                let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+                if kept.len() >= MOST_KEPT {
+                    kept.clear();
+                }
+                kept.insert(url, certificate.clone());
+                Ok(certificate)
+            }
+            Err(why) => {
+                *failed = Some(Instant::now());
+                tracing::warn!(%url, why, "a certificate of SNS cannot be had");
+                Err(Refused::NoKeys)
+            }
+        }
+    }
+}

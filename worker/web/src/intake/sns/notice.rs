@@ -1,0 +1,128 @@
+//! A message of SNS, and whether it was signed with a certificate's key.
+
+use aws_lc_rs::signature::{
+    RSA_PKCS1_2048_8192_SHA1_FOR_LEGACY_USE_ONLY, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey,
+};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+
+use super::super::answer::Refused;
+use super::certificate::Certificate;
+
+/// What SNS sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+pub(super) enum Kind {
+    Notification,
+    SubscriptionConfirmation,
+    UnsubscribeConfirmation,
+}
+
+impl Kind {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Notification => "Notification",
+            Self::SubscriptionConfirmation => "SubscriptionConfirmation",
+            Self::UnsubscribeConfirmation => "UnsubscribeConfirmation",
+        }
+    }
+}
+
+/// A message (<https://docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html>). A key that stands there twice
+/// is refused by serde, so that nobody reads another one than was checked.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Notice {
+    #[serde(rename = "Type")]
+    pub(super) kind: Kind,
+    message_id: String,
+    pub(super) topic_arn: String,
+    #[serde(default)]
+    subject: Option<String>,
+    message: String,
+    timestamp: String,
+    signature_version: String,
+    signature: String,
+    #[serde(rename = "SigningCertURL")]
+    pub(super) signing_cert_url: String,
+    #[serde(default, rename = "SubscribeURL")]
+    subscribe_url: Option<String>,
+    #[serde(default)]
+    pub(super) token: Option<String>,
+}
+
+impl Notice {
+    pub(super) fn read(body: &[u8]) -> Result<Self, Refused> {
+        serde_json::from_slice(body).map_err(|_| {
+            Refused::NotSns(
+                "Type, TopicArn, Message, Signature, SigningCertURL… are wanted, each once",
+            )
+        })
+    }
+
+    /// Whether this certificate's key signed it.
+    pub(super) fn check(&self, certificate: &Certificate) -> Result<(), Refused> {
+        let signature = STANDARD.decode(&self.signature);
+        let signature = signature.map_err(|_| Refused::NotBySns("it is no base64"))?;
+        let algorithm = match self.signature_version.as_str() {
+            "1" => &RSA_PKCS1_2048_8192_SHA1_FOR_LEGACY_USE_ONLY,
+            "2" => &RSA_PKCS1_2048_8192_SHA256,
+            _ => return Err(Refused::NotBySns("SignatureVersion is neither 1 nor 2")),
+        };
+        UnparsedPublicKey::new(algorithm, certificate.key())
+            .verify(self.signed().as_bytes(), &signature)
+            .map_err(|_| Refused::NotBySns("it was made with another key, or over other words"))
+    }
+
+    /// What is signed: names and values, a line each, in the order of the names.
+    fn signed(&self) -> String {
+        let (kind, subscribe, token) = (
+            self.kind.as_str(),
+            self.subscribe_url.as_deref(),
+            self.token.as_deref(),
+        );
+        let is_notification = self.kind == Kind::Notification;
+        let subject = self.subject.as_deref().filter(|_| is_notification);
+        let pairs = [
+            ("Message", Some(self.message.as_str())),
+            ("MessageId", Some(self.message_id.as_str())),
+            ("Subject", subject),
+            ("SubscribeURL", subscribe.filter(|_| !is_notification)),
+            ("Timestamp", Some(self.timestamp.as_str())),
+            ("Token", token.filter(|_| !is_notification)),
+            ("TopicArn", Some(self.topic_arn.as_str())),
+            ("Type", Some(kind)),
+        ];
+        let lines = pairs
+            .iter()
+            .filter_map(|(name, value)| Some((name, (*value)?)));
+        lines
+            .map(|(name, value)| format!("{name}\n{value}\n"))
+            .collect()
+    }
+
+    /// The message with what was signed, and nothing else.
+    pub(super) fn signed_alone(&self) -> Vec<u8> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct Signed<'a> {
+            #[serde(rename = "Type")]
+            kind: Kind,
+            message_id: &'a str,
+            topic_arn: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            subject: Option<&'a str>,
+            message: &'a str,
+            timestamp: &'a str,
+        }
+        let signed = Signed {
+            kind: self.kind,
+            message_id: &self.message_id,
+            topic_arn: &self.topic_arn,
+            subject: self.subject.as_deref(),
+            message: &self.message,
+            timestamp: &self.timestamp,
+        };
+        serde_json::to_vec(&signed).unwrap_or_default()
+    }
+}

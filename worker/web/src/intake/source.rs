@@ -1,0 +1,219 @@
+//! What was handed in over HTTP, as a source: requests wait here until intake has committed what they hold.
+//!
+//! A request is answered when its message is settled, so that "accepted" means committed. The intake loop takes what
+//! waits in one batch, however many requests it came in. Whoever gives up waiting takes the message along if it was not
+//! taken yet; if it was, it is committed all the same, and comes again as a sighting.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use nightshift_engine::{Measure, Meter};
+use nightshift_pipeline::{Fate, InboxRoom, Message, Settled, Source, SourceError, Unsettled};
+use secrecy::SecretString;
+use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
+use tokio::time::{Instant, timeout_at};
+
+use super::config::Config;
+
+/// How long one call of `receive` waits for a first message.
+const LONG_POLL: Duration = Duration::from_secs(20);
+/// Most requests that wait to be taken.
+const MOST_WAITING: usize = 1_024;
+
+/// What `env:NAME` and `file:PATH` stand for. Asked at each request, so that a changed file counts at the next one. The
+/// error says what is missing, and holds no secret.
+pub type IntakeSecrets = Arc<dyn Fn(&str) -> Result<SecretString, String> + Send + Sync>;
+
+/// Why a message is not taken now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Busy {
+    /// The inbox is full, or too many wait already.
+    Full,
+    /// The process ends.
+    Closing,
+}
+
+/// A source that is posted to.
+pub struct HttpSource {
+    pub(super) config: Config,
+    pub(super) secrets: IntakeSecrets,
+    room: Arc<InboxRoom>,
+    meter: Arc<dyn Meter>,
+    queue: Mutex<Queue>,
+    /// Something waits, or it was closed.
+    came: Notify,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Waiting>,
+    /// By the message's name.
+    held: HashMap<String, Answer>,
+    last: u64,
+    is_closed: bool,
+}
+
+struct Waiting {
+    message: Message,
+    answer: Answer,
+}
+
+/// Whoever waits for the message to be settled, and the memory that it takes until then.
+struct Answer {
+    told: oneshot::Sender<Fate>,
+    _memory: OwnedSemaphorePermit,
+}
+
+impl HttpSource {
+    /// A source that nobody has posted to yet. `secrets` reads what tokens and signing secrets refer to.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with its configuration, or which secret cannot be read.
+    pub fn new(
+        config: Config,
+        secrets: IntakeSecrets,
+        room: Arc<InboxRoom>,
+        meter: Arc<dyn Meter>,
+    ) -> Result<Self, String> {
+        config.check()?;
+        let source = Self {
+            config,
+            secrets,
+            room,
+            meter,
+            queue: Mutex::default(),
+            came: Notify::new(),
+        };
+        source.check_secrets()?;
+        Ok(source)
+    }
+
+    /// Counts a request of this source that was not taken.
+    pub(super) fn count(&self, outcome: &'static str) {
+        self.meter.count(&Measure::Message {
+            source: self.config.name.clone(),
+            outcome,
+        });
+    }
+
+    /// Puts a message where intake takes it, and gives what tells of its fate. What it tells nothing of is not committed.
+    pub(super) fn offer(
+        &self,
+        bytes: Vec<u8>,
+        attributes: BTreeMap<String, String>,
+        memory: OwnedSemaphorePermit,
+    ) -> Result<oneshot::Receiver<Fate>, Busy> {
+        let (told, fate) = oneshot::channel();
+        if self.room.is_full() {
+            return Err(Busy::Full);
+        }
+        let mut queue = self.queue();
+        if queue.is_closed {
+            return Err(Busy::Closing);
+        }
+        queue.waiting.retain(|one| !one.answer.told.is_closed());
+        if queue.waiting.len() >= MOST_WAITING {
+            return Err(Busy::Full);
+        }
+        queue.last += 1;
+        let message = Message {
+            id: queue.last.to_string(),
+            bytes,
+            attributes,
+        };
+        let answer = Answer {
+            told,
+            _memory: memory,
+        };
+        queue.waiting.push_back(Waiting { message, answer });
+        drop(queue);
+        self.came.notify_one();
+        Ok(fate)
+    }
+
+    /// `None` once it is closed.
+    fn take(&self, most: usize) -> Option<Vec<Message>> {
+        let mut queue = self.queue();
+        if queue.is_closed {
+            return None;
+        }
+        let mut taken = Vec::new();
+        while taken.len() < most {
+            let Some(Waiting { message, answer }) = queue.waiting.pop_front() else {
+                break;
+            };
+            // Whoever has gone was told nothing, and sends it again.
+            if !answer.told.is_closed() {
+                queue.held.insert(message.id.clone(), answer);
+                taken.push(message);
+            }
+        }
+        if !queue.waiting.is_empty() {
+            self.came.notify_one();
+        }
+        Some(taken)
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Source for HttpSource {
+    fn name(&self) -> &str {
+        &self.config.name
+    }
+
+    async fn receive(&self, most: usize) -> Result<Option<Vec<Message>>, SourceError> {
+        let until = Instant::now() + LONG_POLL;
+        loop {
+            match self.take(most.max(1)) {
+                None => return Ok(None),
+                Some(taken) if !taken.is_empty() => return Ok(Some(taken)),
+                Some(_) => {}
+            }
+            if timeout_at(until, self.came.notified()).await.is_err() {
+                return Ok(Some(Vec::new()));
+            }
+        }
+    }
+
+    async fn settle(&self, settled: &[Settled]) -> Vec<Unsettled> {
+        let mut queue = self.queue();
+        let mut unsettled = Vec::new();
+        for one in settled {
+            let answer = queue.held.remove(&one.id);
+            let is_told = answer.is_some_and(|answer| answer.told.send(one.fate).is_ok());
+            if !is_told && one.fate != Fate::Back {
+                unsettled.push(Unsettled {
+                    id: one.id.clone(),
+                    why: "whoever posted it has gone, and does not know that it is committed"
+                        .to_owned(),
+                });
+            }
+        }
+        unsettled
+    }
+
+    fn ready(&self) -> Result<(), String> {
+        if self.queue().is_closed {
+            return Err("closed".to_owned());
+        }
+        Ok(())
+    }
+
+    async fn close(&self) {
+        // Whoever waits sees that nobody will answer.
+        let mut queue = self.queue();
+        let ended = std::mem::take(&mut *queue);
+        queue.is_closed = true;
+        drop(queue);
+        drop(ended);
+        self.came.notify_waiters();
+        self.came.notify_one();
+    }
+}

@@ -1,0 +1,159 @@
+//! `/v1/alerts`, by who may not, and when nothing can be taken.
+
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use futures_util::stream;
+
+use super::plain::{borrowed, signed};
+use super::world::{SECRET, TOKEN, World, finding};
+
+#[tokio::test]
+async fn who_does_not_prove_who_it_is_gets_nothing_in() {
+    let world = World::plain();
+    let right = format!("Bearer {TOKEN}");
+    let other = format!("Bearer {TOKEN}0");
+    for headers in [
+        vec![],
+        vec![("authorization", TOKEN)],
+        vec![("authorization", other.as_str())],
+        vec![("authorization", "Bearer ")],
+        vec![
+            ("authorization", right.as_str()),
+            ("authorization", right.as_str()),
+        ],
+        vec![("webhook-signature", "v1,AAAA")],
+    ] {
+        let body = finding("evil").to_string();
+        let answer = world.post("/v1/alerts", &headers, body).await;
+        assert_eq!(answer.status, 401, "{headers:?}");
+        assert!(answer.headers.contains_key("www-authenticate"));
+        assert!(answer.text.starts_with("{\"error\":"), "{}", answer.text);
+        assert!(!answer.text.contains(TOKEN));
+    }
+    assert_eq!(world.committed(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a07_a_forged_signature_or_an_old_one_counts_for_nothing() {
+    let world = World::plain();
+    let body = finding("evil").to_string();
+    let other = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYY";
+    let with = |at: usize, value: &str| {
+        let mut headers = signed(SECRET, 0, &body);
+        headers[at].1 = value.to_owned();
+        headers
+    };
+    for headers in [
+        signed(other, 0, &body),
+        signed(SECRET, 0, &finding("good").to_string()),
+        // A replay.
+        signed(SECRET, 301, &body),
+        signed(SECRET, -301, &body),
+        with(0, "msg_2"),
+        with(1, "1796083201"),
+        with(1, "+1796083200"),
+        with(1, "now"),
+        with(2, "v1,"),
+        with(2, "v2,AAAA"),
+        [signed(SECRET, 0, &body), signed(SECRET, 0, &body)].concat(),
+    ] {
+        let answer = world
+            .post("/v1/alerts", &borrowed(&headers), body.clone())
+            .await;
+        assert_eq!(answer.status, 401, "{headers:?}: {}", answer.text);
+    }
+    assert_eq!(world.committed(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a17_bodies_are_bounded_and_what_is_cut_off_is_not_taken() {
+    let world = World::plain();
+    let answer = world.send(vec![b' '; (16 << 20) + 1]).await;
+    assert_eq!(answer.status, 413, "{}", answer.text);
+    // Nobody said how long it is.
+    let chunk = Bytes::from(vec![b' '; 1 << 20]);
+    let chunks = (0..17).map(move |_| Ok::<_, std::io::Error>(chunk.clone()));
+    let answer = world.send(Body::from_stream(stream::iter(chunks))).await;
+    assert_eq!(answer.status, 413, "{}", answer.text);
+    let broken = [
+        Ok(Bytes::from(finding("cut").to_string())),
+        Err(std::io::Error::other("reset")),
+    ];
+    let answer = world.send(Body::from_stream(stream::iter(broken))).await;
+    assert_eq!(answer.status, 400, "{}", answer.text);
+    let token = format!("Bearer {TOKEN}");
+    let packed = [
+        ("authorization", token.as_str()),
+        ("content-encoding", "gzip"),
+    ];
+    assert_eq!(world.post("/v1/alerts", &packed, "x").await.status, 415);
+    assert_eq!(world.committed(), Vec::<String>::new());
+    // Above what can be read and below that, the bytes are kept.
+    let large = vec![b' '; (1 << 20) + 1];
+    let answer = world.send(large.clone()).await;
+    assert!(answer.text.contains("dead_letter"), "{}", answer.text);
+    assert_eq!(world.kept()[0].len(), large.len());
+}
+
+#[tokio::test]
+async fn a_full_inbox_sends_posts_away_to_come_again() {
+    let world = World::plain();
+    world.room.set(1_000);
+    let answer = world.send(finding("one").to_string()).await;
+    assert_eq!(answer.status, 503);
+    assert_eq!(answer.headers["retry-after"], "10");
+    assert_eq!(world.counted("busy"), 1);
+    world.room.set(0);
+    let answer = world.send(finding("one").to_string()).await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(world.committed(), ["one"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn g01_nothing_is_accepted_while_the_store_is_away() {
+    let world = World::plain();
+    world.inbox.may.forget_permits(usize::MAX);
+    let began = tokio::time::Instant::now();
+    let answer = world.send(finding("one").to_string()).await;
+    assert_eq!(answer.status, 503);
+    assert_eq!(answer.headers["retry-after"], "10");
+    assert!(began.elapsed() < Duration::from_secs(10));
+    // Those behind it were not taken yet: they go when their sender does.
+    for _ in 0..3 {
+        assert_eq!(world.send(finding("two").to_string()).await.status, 503);
+    }
+    assert_eq!(world.committed(), Vec::<String>::new());
+    world.inbox.may.add_permits(100);
+    let answer = world.send(finding("three").to_string()).await;
+    assert_eq!(answer.status, 200);
+    // What was under way is committed all the same: sent again, it is a sighting.
+    assert_eq!(world.committed(), ["one", "three"]);
+}
+
+#[tokio::test]
+async fn f03_a_worker_that_ends_tells_those_who_wait_to_come_again() {
+    let mut world = World::plain();
+    world.inbox.may.forget_permits(usize::MAX);
+    {
+        let server = &world.server;
+        let token = format!("Bearer {TOKEN}");
+        let request = super::world::request(
+            "/v1/alerts",
+            &[("authorization", &token)],
+            finding("one").to_string(),
+        );
+        let posted = crate::testing::ask(server, request, "127.0.0.1:9");
+        tokio::pin!(posted);
+        tokio::select! {
+            biased;
+            _ = &mut posted => panic!("answered before the commit"),
+            () = world.until_asked() => {}
+        }
+        world.stop.cancel();
+        assert_eq!(posted.await.status, 503);
+    }
+    world.end().await;
+    let answer = world.send(finding("two").to_string()).await;
+    assert_eq!(answer.status, 503);
+}
