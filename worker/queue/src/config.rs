@@ -9,7 +9,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{rabbitmq, spool, sqs};
+use crate::{pubsub, rabbitmq, spool, sqs};
 
 /// One source as configured.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -19,6 +19,8 @@ pub enum SourceConfig {
     Rabbitmq(rabbitmq::Config),
     /// A queue of Amazon SQS, or of what answers like it.
     Sqs(sqs::Config),
+    /// A subscription of Google Cloud Pub/Sub that is pulled from.
+    Pubsub(pubsub::Config),
     /// A directory that files are put into.
     Spool(spool::Config),
 }
@@ -40,6 +42,7 @@ impl SourceConfig {
         match self {
             Self::Rabbitmq(config) => &config.name,
             Self::Sqs(config) => &config.name,
+            Self::Pubsub(config) => &config.name,
             Self::Spool(config) => &config.name,
         }
     }
@@ -50,6 +53,7 @@ impl SourceConfig {
         let feeds = match self {
             Self::Rabbitmq(config) => &config.feeds,
             Self::Sqs(config) => &config.feeds,
+            Self::Pubsub(config) => &config.feeds,
             Self::Spool(config) => &config.feeds,
         };
         (!feeds.is_empty()).then(|| feeds.clone())
@@ -65,7 +69,7 @@ impl SourceConfig {
                 }
             }
             Self::Spool(config) => config.dir = base.join(&config.dir),
-            Self::Sqs(_) => {}
+            Self::Sqs(_) | Self::Pubsub(_) => {}
         }
         self
     }
@@ -79,6 +83,7 @@ impl SourceConfig {
         let checked = check_name(self.name()).and_then(|()| match self {
             Self::Rabbitmq(config) => config.check(),
             Self::Sqs(config) => config.check(),
+            Self::Pubsub(config) => config.check(),
             Self::Spool(config) => config.check(),
         });
         checked.map_err(|what| self.error(what))

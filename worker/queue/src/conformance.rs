@@ -1,13 +1,16 @@
-//! One suite for all sources, against the real things: RabbitMQ, moto as SQS and S3, a directory.
+//! One suite for all sources, against the real things: RabbitMQ, moto as SQS and S3, a directory; Pub/Sub as a
+//! strict fake.
 //!
 //! `tests/services` starts them and says where they are. Where one is missing its tests say so on standard error and end;
 //! `tests/run` leaves them out and counts them as skipped. Each test has a queue of its own. Nothing here waits for a
 //! time: a test waits for messages, within bounds that only a broken source reaches.
 
 mod broker;
+mod fake_pubsub;
 mod fake_sqs;
 mod proxy;
 mod suite;
+mod with_pubsub;
 mod with_rabbitmq;
 mod with_spool;
 mod with_sqs;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use nightshift_pipeline::Source;
 use secrecy::SecretString;
 
-use crate::{ConfigError, SourceConfig, rabbitmq, spool, sqs};
+use crate::{ConfigError, SourceConfig, pubsub, rabbitmq, spool, sqs};
 
 /// What `env:NAME` and `file:PATH` stand for; anything else stands for itself. Asked at each connect, so that a changed
 /// file counts without a restart. The error says what is missing, and holds no secret.
@@ -26,6 +26,10 @@ pub async fn connect(
         SourceConfig::Rabbitmq(own) => Arc::new(rabbitmq::Rabbitmq::new(own.clone(), secrets)),
         SourceConfig::Sqs(own) => {
             let made = sqs::Sqs::new(own.clone()).await;
+            Arc::new(made.map_err(|what| config.error(what))?)
+        }
+        SourceConfig::Pubsub(own) => {
+            let made = pubsub::Pubsub::new(own.clone(), secrets);
             Arc::new(made.map_err(|what| config.error(what))?)
         }
         SourceConfig::Spool(own) => {

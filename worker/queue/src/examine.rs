@@ -3,7 +3,7 @@
 
 use nightshift_engine::{Checkup, Clock};
 
-use crate::{Secrets, SourceConfig, rabbitmq, spool, sqs};
+use crate::{Secrets, SourceConfig, pubsub, rabbitmq, spool, sqs};
 
 /// Looks at the queue of this source.
 pub async fn examine(config: &SourceConfig, secrets: Secrets, clock: &dyn Clock) -> Checkup {
@@ -20,6 +20,7 @@ pub async fn examine(config: &SourceConfig, secrets: Secrets, clock: &dyn Clock)
     match config {
         SourceConfig::Rabbitmq(own) => rabbitmq::examine(own, &secrets, clock).await,
         SourceConfig::Sqs(own) => sqs::examine(own).await,
+        SourceConfig::Pubsub(own) => pubsub::examine(own, secrets),
         SourceConfig::Spool(own) => {
             let own = own.clone();
             let looked = tokio::task::spawn_blocking(move || spool::examine(&own)).await;

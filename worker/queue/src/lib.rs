@@ -1,4 +1,4 @@
-//! Where messages are taken from: RabbitMQ, SQS, a spool directory.
+//! Where messages are taken from: RabbitMQ, SQS, Pub/Sub, a spool directory.
 //!
 //! Each is a [`nightshift_pipeline::Source`]: it knows bytes, not alerts, and keeps what it handed over until that is
 //! settled. A source that cannot reach its queue waits and tries again by itself, says so in `ready`, and loses nothing:
@@ -11,7 +11,9 @@ mod conformance;
 mod connect;
 mod examine;
 mod health;
+mod held;
 mod pace;
+mod pubsub;
 mod rabbitmq;
 mod spool;
 mod sqs;
@@ -19,6 +21,7 @@ mod sqs;
 pub use config::{ConfigError, SourceConfig};
 pub use connect::{Secrets, connect};
 pub use examine::examine;
+pub use pubsub::Config as PubsubConfig;
 pub use rabbitmq::Config as RabbitmqConfig;
 pub use spool::Config as SpoolConfig;
 pub use sqs::Config as SqsConfig;

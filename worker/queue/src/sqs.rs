@@ -7,7 +7,6 @@
 mod batch;
 mod config;
 mod examine;
-mod held;
 mod payload;
 mod poll;
 
@@ -25,11 +24,11 @@ use tokio::time::timeout;
 use batch::Action;
 pub use config::Config;
 pub(crate) use examine::examine;
-use held::Held;
 use poll::{Failed, MOST_MESSAGES, Polled, Poller};
 
 use crate::LONG_POLL;
 use crate::health::Health;
+use crate::held::Held;
 use crate::pace::{Failure, Pace};
 
 /// Most polls side by side.

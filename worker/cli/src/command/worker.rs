@@ -50,7 +50,7 @@ pub(super) async fn run(loaded: Loaded, options: &Worker) -> Result<(), Exit> {
             biased;
             () = site.stop.cancelled() => {}
             Some(ended) = site.parts.join_next() => result = judge(ended),
-            why = site.changes.next() => match site.renew(&crew, why).await {
+            why = site.changes.next() => match Box::pin(site.renew(&crew, why)).await {
                 Ok(Some(new)) => crew = new,
                 Ok(None) => {}
                 Err(error) => result = Err(error),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use nightshift_queue::{RabbitmqConfig, SourceConfig, SpoolConfig, SqsConfig};
+use nightshift_queue::{PubsubConfig, RabbitmqConfig, SourceConfig, SpoolConfig, SqsConfig};
 use nightshift_web::HttpConfig;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,6 +15,8 @@ pub(crate) enum Source {
     Rabbitmq(RabbitmqConfig),
     /// A queue of Amazon SQS, or of what answers like it.
     Sqs(SqsConfig),
+    /// A subscription of Google Cloud Pub/Sub that is pulled from.
+    Pubsub(PubsubConfig),
     /// A directory that files are put into.
     Spool(SpoolConfig),
     /// What is posted to us.
@@ -35,6 +37,7 @@ impl Source {
         match self {
             Self::Rabbitmq(config) => &config.name,
             Self::Sqs(config) => &config.name,
+            Self::Pubsub(config) => &config.name,
             Self::Spool(config) => &config.name,
             Self::Http(config) => &config.name,
         }
@@ -45,6 +48,7 @@ impl Source {
         let feeds = match self {
             Self::Rabbitmq(config) => &config.feeds,
             Self::Sqs(config) => &config.feeds,
+            Self::Pubsub(config) => &config.feeds,
             Self::Spool(config) => &config.feeds,
             Self::Http(config) => &config.feeds,
         };
@@ -71,6 +75,7 @@ impl Source {
         Taken::Queue(match self {
             Self::Rabbitmq(config) => SourceConfig::Rabbitmq(config.clone()),
             Self::Sqs(config) => SourceConfig::Sqs(config.clone()),
+            Self::Pubsub(config) => SourceConfig::Pubsub(config.clone()),
             Self::Spool(config) => SourceConfig::Spool(config.clone()),
             Self::Http(config) => return Taken::Http(config),
         })
@@ -83,6 +88,7 @@ impl Source {
             Taken::Queue(queue) => match queue.resolved(base) {
                 SourceConfig::Rabbitmq(config) => Self::Rabbitmq(config),
                 SourceConfig::Sqs(config) => Self::Sqs(config),
+                SourceConfig::Pubsub(config) => Self::Pubsub(config),
                 SourceConfig::Spool(config) => Self::Spool(config),
             },
         }

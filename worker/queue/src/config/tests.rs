@@ -24,9 +24,50 @@ fn what_makes_sense_is_taken() {
         "kind = 'rabbitmq'\nname = 'r'\nurl = 'file:/run/secrets/url'\nqueue = 'q'",
         "kind = 'sqs'\nname = 'gd'\nqueue_url = 'https://sqs.eu-west-1.amazonaws.com/1/a.fifo'\nbuckets = ['payloads']",
         "kind = 'sqs'\nname = 'gd'\nqueue_url = 'http://localhost:4566/0/a'\nregion = 'eu-west-1'\nendpoint_url = 'http://[::1]:4566'",
+        "kind = 'pubsub'\nname = 'p'\nsubscription = 'projects/p-1/subscriptions/s.1'",
+        "kind = 'pubsub'\nname = 'p'\nsubscription = 'projects/p/subscriptions/s'\ncredentials = 'file:key.json'",
+        "kind = 'pubsub'\nname = 'p'\nsubscription = 'projects/p/subscriptions/s'\ncredentials = 'none'\nendpoint_url = 'http://localhost:8085'",
         "kind = 'spool'\nname = 'files'\ndir = 'in'\nkeep = true\nfeeds = ['guardduty']",
     ] {
         assert!(checked(text).is_ok(), "{text}: {:?}", checked(text));
+    }
+}
+
+#[test]
+fn what_no_subscription_of_pubsub_could_be_is_refused_with_what_to_do() {
+    let pubsub = "kind = 'pubsub'\nname = 'p'\nsubscription = ";
+    for (text, wanted) in [
+        (format!("{pubsub}'alerts'"), "write it as in"),
+        (
+            format!("{pubsub}'projects/../subscriptions/s'"),
+            "write it as in",
+        ),
+        (
+            format!("{pubsub}'projects/p/subscriptions/s'\ncredentials = 'hush'"),
+            "write \"metadata\"",
+        ),
+        (
+            format!("{pubsub}'projects/p/subscriptions/s'\ncredentials = 'none'"),
+            "the emulator",
+        ),
+        (
+            format!("{pubsub}'projects/p/subscriptions/s'\nack_deadline_secs = 10"),
+            "use 30 to 600",
+        ),
+        (
+            format!("{pubsub}'projects/p/subscriptions/s'\nendpoint_url = 'http://p.example.com'"),
+            "not encrypted",
+        ),
+        (
+            format!(
+                "{pubsub}'projects/p/subscriptions/s'\nendpoint_url = 'http://p.example.com'\nallow_private = true\ncredentials = 'env:KEY'"
+            ),
+            "unencrypted",
+        ),
+    ] {
+        let error = checked(&text).unwrap_err();
+        assert!(error.contains(wanted), "{text}: {error}");
+        assert!(!error.contains("hush"), "{error}");
     }
 }
 
@@ -103,7 +144,7 @@ fn feeds_are_a_limit_only_where_there_are_some() {
 fn the_schema_knows_every_kind_and_describes_every_key() {
     let schema = schema_for!(SourceConfig).to_value();
     let kinds = schema["oneOf"].as_array().unwrap();
-    assert_eq!(kinds.len(), 3);
+    assert_eq!(kinds.len(), 4);
     for kind in kinds {
         for (key, facts) in kind["properties"].as_object().unwrap() {
             let is_told = key == "kind" || facts["description"].is_string();

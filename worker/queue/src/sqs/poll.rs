@@ -21,9 +21,9 @@ use nightshift_pipeline::Message;
 use tokio::time::Instant;
 
 use super::batch::told;
-use super::held::{Held, Holding};
 use super::payload::{Payload, Payloads, Pointer, pointer};
 use crate::attributes;
+use crate::held::{Held, Holding};
 use crate::pace::Failure;
 
 /// Most messages of one poll.

@@ -1,7 +1,7 @@
 //! The messages that are ours for a time: which handle settles each, and since when.
 //!
-//! A message that came twice has two handles, of which the later one counts. What is never settled is forgotten once SQS
-//! has long given it to somebody else.
+//! A message that came twice has two handles, of which the later one counts. What is never settled is forgotten once its
+//! queue has long given it to somebody else.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,48 +11,48 @@ use tokio::time::Instant;
 
 /// How one message is settled.
 #[derive(Debug, Clone)]
-pub(super) struct Holding {
-    /// The receipt handle.
-    pub(super) handle: String,
-    /// The group, in a FIFO queue.
-    pub(super) group: Option<String>,
+pub(crate) struct Holding {
+    /// The receipt handle of SQS, the ack id of Pub/Sub.
+    pub(crate) handle: String,
+    /// The group, in a FIFO queue; the ordering key of Pub/Sub.
+    pub(crate) group: Option<String>,
     /// When it came, or was extended.
-    pub(super) since: Instant,
+    pub(crate) since: Instant,
 }
 
 /// All of them, by the message's id.
 #[derive(Debug, Default)]
-pub(super) struct Held(HashMap<String, Holding>);
+pub(crate) struct Held(HashMap<String, Holding>);
 
 impl Held {
-    pub(super) fn insert(&mut self, id: String, holding: Holding) {
+    pub(crate) fn insert(&mut self, id: String, holding: Holding) {
         self.0.insert(id, holding);
     }
 
-    pub(super) fn remove(&mut self, id: &str) {
+    pub(crate) fn remove(&mut self, id: &str) {
         self.0.remove(id);
     }
 
-    pub(super) fn renewed(&mut self, id: &str) {
+    pub(crate) fn renewed(&mut self, id: &str) {
         if let Some(holding) = self.0.get_mut(id) {
             holding.since = Instant::now();
         }
     }
 
-    pub(super) fn age(&self, id: &str) -> Option<Duration> {
+    pub(crate) fn age(&self, id: &str) -> Option<Duration> {
         self.0.get(id).map(|holding| holding.since.elapsed())
     }
 
-    pub(super) fn forget_older_than(&mut self, age: Duration) {
+    pub(crate) fn forget_older_than(&mut self, age: Duration) {
         self.0.retain(|_, holding| holding.since.elapsed() <= age);
     }
 
-    pub(super) fn ids(&self) -> Vec<String> {
+    pub(crate) fn ids(&self) -> Vec<String> {
         self.0.keys().cloned().collect()
     }
 
     /// Ids with their handles; those that are not held are settled already.
-    pub(super) fn handles<'a>(
+    pub(crate) fn handles<'a>(
         &self,
         ids: impl IntoIterator<Item = &'a String>,
     ) -> Vec<(String, String)> {
@@ -63,7 +63,7 @@ impl Held {
 
     /// Which are deleted, and which given back. In a group, one that is given back keeps back all after it: they come
     /// again behind it.
-    pub(super) fn parted(&self, settled: &[Settled]) -> (Vec<String>, Vec<String>) {
+    pub(crate) fn parted(&self, settled: &[Settled]) -> (Vec<String>, Vec<String>) {
         let mut blocked: Vec<&str> = Vec::new();
         let (mut done, mut back) = (Vec::new(), Vec::new());
         for one in settled {

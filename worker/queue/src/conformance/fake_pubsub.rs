@@ -1,0 +1,318 @@
+//! Google Cloud Pub/Sub, its token exchange and the metadata server, as strict as they are and with a memory.
+//!
+//! It refuses what Google would: calls without its own token, keys that it does not know, bounds that are not kept, and
+//! assertions that the account did not sign for it. Deadlines are real: what nobody settles comes again.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jsonwebtoken::jwk::Jwk;
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Validation, decode, decode_header};
+use rcgen::{KeyPair, PKCS_RSA_SHA256, RsaKeySize};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+
+pub(super) const SUBSCRIPTION: &str = "projects/security-tools/subscriptions/alerts";
+pub(super) const ACCOUNT: &str = "nightshift@security-tools.iam.gserviceaccount.com";
+const KEY_ID: &str = "k1";
+/// How long an idle pull waits here; Google waits longer.
+const IDLE: Duration = Duration::from_secs(2);
+/// What the subscription itself says.
+const OWN_DEADLINE: Duration = Duration::from_secs(10);
+
+struct Stored {
+    message: Value,
+    ack_id: String,
+    /// Until when it is somebody's.
+    until: Option<Instant>,
+}
+
+#[derive(Default)]
+struct Inside {
+    stored: Vec<Stored>,
+    last: u64,
+    /// The token that is taken.
+    token: String,
+    calls: Vec<(String, Value)>,
+    troubles: VecDeque<(String, u16, Value)>,
+}
+
+/// All of Google.
+pub(super) struct FakePubsub {
+    pub(super) url: String,
+    inside: Mutex<Inside>,
+    came: Notify,
+    account: KeyPair,
+    tasks: Mutex<JoinSet<()>>,
+}
+
+type Fake = State<Arc<FakePubsub>>;
+
+impl FakePubsub {
+    pub(super) async fn start() -> Arc<Self> {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let fake = Arc::new(Self {
+            url: format!("http://{}", listener.local_addr().unwrap()),
+            inside: Mutex::default(),
+            came: Notify::new(),
+            account: KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048).unwrap(),
+            tasks: Mutex::default(),
+        });
+        let router = Router::new()
+            .route("/v1/projects/{project}/subscriptions/{call}", post(called))
+            .route("/token", post(exchanged))
+            .route(
+                "/computeMetadata/v1/instance/service-accounts/default/token",
+                get(metadata),
+            )
+            .with_state(Arc::clone(&fake));
+        let serving = async move { axum::serve(listener, router).await.unwrap() };
+        fake.tasks.lock().unwrap().spawn(serving);
+        fake
+    }
+
+    /// The key of the account, as Google hands it out.
+    pub(super) fn key(&self) -> Value {
+        json!({
+            "type": "service_account", "project_id": "security-tools", "private_key_id": KEY_ID,
+            "private_key": self.account.serialize_pem(), "client_email": ACCOUNT, "client_id": "1",
+            "token_uri": format!("{}/token", self.url),
+        })
+    }
+
+    pub(super) fn publish(&self, bodies: Vec<Vec<u8>>, attributes: &[(&str, &str)]) {
+        let mut inside = self.inside();
+        for body in bodies {
+            inside.last += 1;
+            let mut message = json!({
+                "messageId": inside.last.to_string(), "publishTime": "2026-11-20T03:14:00.123Z",
+            });
+            if !body.is_empty() {
+                message["data"] = STANDARD.encode(body).into();
+            }
+            for (name, value) in attributes {
+                message["attributes"][*name] = (*value).into();
+            }
+            inside.stored.push(Stored {
+                message,
+                ack_id: String::new(),
+                until: None,
+            });
+        }
+        drop(inside);
+        self.came.notify_waiters();
+    }
+
+    /// How many are not acknowledged.
+    pub(super) fn left(&self) -> usize {
+        self.inside().stored.len()
+    }
+
+    /// The next call of this action is answered so.
+    pub(super) fn trouble(&self, action: &str, status: u16, word: &str) {
+        let told = json!({"error": {"code": status, "status": word, "message": "so it is"}});
+        let one = (action.to_owned(), status, told);
+        self.inside().troubles.push_back(one);
+    }
+
+    /// No token that was given is taken any longer.
+    pub(super) fn revoke(&self) {
+        self.inside().token = "revoked".to_owned();
+    }
+
+    /// What all calls of an action said.
+    pub(super) fn asked(&self, action: &str) -> Vec<Value> {
+        let inside = self.inside();
+        let of_action = inside.calls.iter().filter(|(name, _)| name == action);
+        of_action.map(|(_, asked)| asked.clone()).collect()
+    }
+
+    fn inside(&self) -> MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap()
+    }
+
+    fn give_token(&self, action: &str) -> Response {
+        let mut inside = self.inside();
+        inside.calls.push((action.to_owned(), Value::Null));
+        inside.last += 1;
+        inside.token = format!("ya29.{}", inside.last);
+        let given =
+            json!({"access_token": inside.token, "expires_in": 3_599, "token_type": "Bearer"});
+        Json(given).into_response()
+    }
+
+    /// Messages that are nobody's, for as long as the subscription says.
+    fn take(&self, most: usize) -> Vec<Value> {
+        let mut inside = self.inside();
+        let mut taken = Vec::new();
+        let Inside { stored, last, .. } = &mut *inside;
+        for one in stored.iter_mut() {
+            if taken.len() >= most || one.until.is_some_and(|until| Instant::now() < until) {
+                continue;
+            }
+            *last += 1;
+            one.ack_id = format!("ack-{last}");
+            one.until = Some(Instant::now() + OWN_DEADLINE);
+            taken.push(json!({"ackId": one.ack_id, "message": one.message}));
+        }
+        taken
+    }
+
+    async fn pull(&self, asked: &Value) -> Response {
+        let most = usize::try_from(asked["maxMessages"].as_u64().unwrap_or(0)).unwrap();
+        if !(1..=1_000).contains(&most) {
+            return refused(400, "INVALID_ARGUMENT");
+        }
+        let until = Instant::now() + IDLE;
+        loop {
+            let taken = self.take(most);
+            if !taken.is_empty() {
+                return Json(json!({"receivedMessages": taken})).into_response();
+            }
+            if asked["returnImmediately"] == true || Instant::now() >= until {
+                return Json(json!({})).into_response();
+            }
+            // What was somebody's may be nobody's soon.
+            let _ = timeout(Duration::from_millis(50), self.came.notified()).await;
+        }
+    }
+
+    fn settle(&self, action: &str, asked: &Value) -> Response {
+        let ids: Vec<&str> = asked["ackIds"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        if ids.is_empty() || ids.len() > 2_500 {
+            return refused(400, "INVALID_ARGUMENT");
+        }
+        let mut inside = self.inside();
+        // One whose time is over is nobody's to settle; Google says nothing of it.
+        let is_held = |one: &Stored| {
+            ids.contains(&one.ack_id.as_str())
+                && one.until.is_some_and(|until| Instant::now() < until)
+        };
+        if action == "acknowledge" {
+            inside.stored.retain(|one| !is_held(one));
+            return Json(json!({})).into_response();
+        }
+        let secs = asked["ackDeadlineSeconds"].as_u64();
+        let Some(secs @ 0..=600) = secs else {
+            return refused(400, "INVALID_ARGUMENT");
+        };
+        for one in inside.stored.iter_mut().filter(|one| is_held(one)) {
+            one.until = (secs > 0).then(|| Instant::now() + Duration::from_secs(secs));
+        }
+        drop(inside);
+        self.came.notify_waiters();
+        Json(json!({})).into_response()
+    }
+}
+
+fn refused(status: u16, word: &str) -> Response {
+    let told = json!({"error": {"code": status, "status": word, "message": "the fake refuses it"}});
+    (StatusCode::from_u16(status).unwrap(), Json(told)).into_response()
+}
+
+async fn called(
+    State(fake): Fake,
+    Path((project, call)): Path<(String, String)>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let Some((name, action)) = call.split_once(':') else {
+        return refused(404, "NOT_FOUND");
+    };
+    let known: &[&str] = match action {
+        "pull" => &["maxMessages", "returnImmediately"],
+        "acknowledge" => &["ackIds"],
+        "modifyAckDeadline" => &["ackIds", "ackDeadlineSeconds"],
+        _ => return refused(404, "NOT_FOUND"),
+    };
+    let Ok(Value::Object(asked)) = serde_json::from_slice(&body) else {
+        return refused(400, "INVALID_ARGUMENT");
+    };
+    let is_json = headers
+        .get("content-type")
+        .is_some_and(|kind| kind == "application/json");
+    if !is_json || asked.keys().any(|key| !known.contains(&key.as_str())) {
+        return refused(400, "INVALID_ARGUMENT");
+    }
+    let asked = Value::Object(asked);
+    {
+        let mut inside = fake.inside();
+        inside.calls.push((action.to_owned(), asked.clone()));
+        let bearer = format!("Bearer {}", inside.token);
+        let shown = headers
+            .get("authorization")
+            .and_then(|one| one.to_str().ok());
+        if shown != Some(&bearer) || inside.token.is_empty() {
+            return refused(401, "UNAUTHENTICATED");
+        }
+        if format!("projects/{project}/subscriptions/{name}") != SUBSCRIPTION {
+            return refused(404, "NOT_FOUND");
+        }
+        let due = inside.troubles.front().is_some_and(|(of, ..)| of == action);
+        if let Some((_, status, told)) = due.then(|| inside.troubles.pop_front()).flatten() {
+            return (StatusCode::from_u16(status).unwrap(), Json(told)).into_response();
+        }
+    }
+    if action == "pull" {
+        return fake.pull(&asked).await;
+    }
+    fake.settle(action, &asked)
+}
+
+async fn metadata(State(fake): Fake, headers: HeaderMap) -> Response {
+    if headers
+        .get("metadata-flavor")
+        .is_none_or(|flavour| flavour != "Google")
+    {
+        return refused(403, "FORBIDDEN");
+    }
+    fake.give_token("metadata")
+}
+
+/// Gives a token for an assertion that the account signed, for this exchange, for Pub/Sub, for an hour.
+async fn exchanged(State(fake): Fake, body: Bytes) -> Response {
+    let pairs: Vec<(String, String)> = url::form_urlencoded::parse(&body).into_owned().collect();
+    let wrong = || {
+        (
+            StatusCode::BAD_REQUEST,
+            Json(json!({"error": "invalid_grant"})),
+        )
+            .into_response()
+    };
+    let [(grant, kind), (name, assertion)] = pairs.as_slice() else {
+        return wrong();
+    };
+    let is_grant = grant == "grant_type" && kind == "urn:ietf:params:oauth:grant-type:jwt-bearer";
+    let key = EncodingKey::from_rsa_pem(fake.account.serialize_pem().as_bytes()).unwrap();
+    let public = Jwk::from_encoding_key(&key, Algorithm::RS256).unwrap();
+    let mut validation = Validation::new(Algorithm::RS256);
+    validation.set_audience(&[format!("{}/token", fake.url)]);
+    validation.set_issuer(&[ACCOUNT]);
+    let public = DecodingKey::from_jwk(&public).unwrap();
+    let Ok(decoded) = decode::<Value>(assertion, &public, &validation) else {
+        return wrong();
+    };
+    let (claims, header) = (decoded.claims, decode_header(assertion).unwrap());
+    let lives = claims["exp"].as_u64().unwrap() - claims["iat"].as_u64().unwrap();
+    let is_right = claims["scope"] == "https://www.googleapis.com/auth/pubsub" && lives <= 3_600;
+    if !is_grant || name != "assertion" || !is_right || header.kid.as_deref() != Some(KEY_ID) {
+        return wrong();
+    }
+    fake.give_token("token")
+}

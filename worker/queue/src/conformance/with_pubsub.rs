@@ -1,0 +1,200 @@
+//! The suite on Pub/Sub as a strict fake plays it, and what Google may answer.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use nightshift_pipeline::{Fate, Source};
+use secrecy::SecretString;
+use serde_json::Value;
+
+use super::broker::Broker;
+use super::fake_pubsub::{FakePubsub, SUBSCRIPTION};
+use super::suite::suite;
+use super::{ack, numbered, receive, settled, texts, until_down};
+use crate::Secrets;
+use crate::pubsub::{Config, Pubsub};
+
+suite!(Subscribed::new);
+
+/// A subscription of a test's own.
+struct Subscribed(Arc<FakePubsub>);
+
+impl Subscribed {
+    async fn new() -> Option<Self> {
+        Some(Self(FakePubsub::start().await))
+    }
+}
+
+fn config(endpoint: &str, ack_deadline_secs: u32) -> Config {
+    let text = format!(
+        "name = 'scc'\nsubscription = '{SUBSCRIPTION}'\nendpoint_url = '{endpoint}'\ncredentials = 'file:key.json'\n"
+    );
+    let mut config: Config = toml::from_str(&text).unwrap();
+    config.check().unwrap();
+    config.ack_deadline_secs = ack_deadline_secs;
+    config
+}
+
+/// A source with this key of a service account.
+fn source_with(endpoint: &str, key: &Value, ack_deadline_secs: u32) -> Result<Pubsub, String> {
+    let key = SecretString::from(key.to_string());
+    let secrets: Secrets = Arc::new(move |_| Ok(key.clone()));
+    Pubsub::new(config(endpoint, ack_deadline_secs), secrets)
+}
+
+fn source(fake: &FakePubsub) -> Pubsub {
+    source_with(&fake.url, &fake.key(), 40).unwrap()
+}
+
+#[async_trait]
+impl Broker for Subscribed {
+    async fn publish(&self, bodies: Vec<Vec<u8>>, attributes: &[(&str, &str)]) {
+        self.0.publish(bodies, attributes);
+    }
+
+    async fn source(&self) -> Arc<dyn Source> {
+        Arc::new(source(&self.0))
+    }
+
+    async fn dying(&self) -> Arc<dyn Source> {
+        Arc::new(source_with(&self.0.url, &self.0.key(), 2).unwrap())
+    }
+
+    async fn left(&self) -> usize {
+        self.0.left()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_token_serves_until_it_is_refused_and_messages_are_ours_for_as_long_as_we_say() {
+    let fake = FakePubsub::start().await;
+    let source = source(&fake);
+    fake.publish(numbered(0..2), &[]);
+    let came = receive(&source, 2).await;
+    ack(&source, &came).await;
+    assert_eq!(fake.asked("token").len(), 1);
+    let held = fake.asked("modifyAckDeadline");
+    assert_eq!(held[0]["ackDeadlineSeconds"], 40);
+    assert_eq!(held[0]["ackIds"].as_array().unwrap().len(), 2);
+    fake.revoke();
+    fake.publish(numbered(2..3), &[]);
+    let came = receive(&source, 1).await;
+    ack(&source, &came).await;
+    assert_eq!(fake.asked("token").len(), 2);
+    assert_eq!(fake.left(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f13_a_call_that_fails_is_tried_again_and_one_that_is_refused_is_told() {
+    let fake = FakePubsub::start().await;
+    let source = source(&fake);
+    fake.publish(numbered(0..2), &[]);
+    let came = receive(&source, 2).await;
+    for (status, word) in [
+        (503, "UNAVAILABLE"),
+        (429, "RESOURCE_EXHAUSTED"),
+        (500, "INTERNAL"),
+    ] {
+        fake.trouble("acknowledge", status, word);
+    }
+    ack(&source, &came[..1]).await;
+    assert_eq!(fake.asked("acknowledge").len(), 4);
+    fake.trouble("acknowledge", 400, "INVALID_ARGUMENT");
+    let failed = source.settle(&settled(&came[1..], Fate::Committed)).await;
+    assert_eq!(failed.len(), 1);
+    assert_eq!(failed[0].why, "acknowledge: 400 INVALID_ARGUMENT so it is");
+    assert_eq!(fake.asked("acknowledge").len(), 5);
+    assert_eq!(fake.left(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f13_a_subscription_that_cannot_be_read_is_not_ready_and_comes_back() {
+    let fake = FakePubsub::start().await;
+    let source = source(&fake);
+    fake.trouble("pull", 503, "UNAVAILABLE");
+    assert_eq!(until_down(&source).await, "pull: 503 UNAVAILABLE so it is");
+    fake.trouble("pull", 403, "PERMISSION_DENIED");
+    assert_eq!(
+        until_down(&source).await,
+        "pull: 403 PERMISSION_DENIED so it is"
+    );
+    fake.publish(numbered(0..1), &[]);
+    let came = receive(&source, 1).await;
+    assert_eq!(source.ready(), Ok(()));
+    ack(&source, &came).await;
+    let other = FakePubsub::start().await;
+    let gone = source_with(&other.url, &fake.key(), 40).unwrap();
+    // The token of one is none of the other.
+    assert_eq!(
+        until_down(&gone).await,
+        "pull: 401 UNAUTHENTICATED the fake refuses it"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f13_an_extended_message_stays_ours_and_others_come_again() {
+    let fake = FakePubsub::start().await;
+    fake.publish(numbered(0..2), &[]);
+    let brief = source_with(&fake.url, &fake.key(), 2).unwrap();
+    let other = source(&fake);
+    let came = receive(&brief, 2).await;
+    assert_eq!(brief.hold(), Some(std::time::Duration::from_secs(2)));
+    let (kept, lost) = (came[0].id.clone(), texts(&came[1..]));
+    let keeping = async {
+        loop {
+            assert_eq!(brief.extend(std::slice::from_ref(&kept)).await, []);
+        }
+    };
+    let elsewhere = tokio::select! {
+        () = keeping => unreachable!("it never ends"),
+        messages = receive(&other, 1) => messages,
+    };
+    assert_eq!(texts(&elsewhere), lost);
+    ack(&other, &elsewhere).await;
+    ack(&brief, &came[..1]).await;
+    assert_eq!(fake.left(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_account_of_the_machine_is_asked_for_with_its_header() {
+    let fake = FakePubsub::start().await;
+    let source = Pubsub::of_machine(config(&fake.url, 40), &fake.url).unwrap();
+    fake.publish(numbered(0..1), &[]);
+    let came = receive(&source, 1).await;
+    ack(&source, &came).await;
+    assert_eq!(fake.asked("metadata").len(), 1);
+    assert_eq!(fake.asked("token").len(), 0);
+}
+
+#[tokio::test]
+async fn a21_a_key_that_cannot_be_used_is_told_of_without_it() {
+    let fake = FakePubsub::start().await;
+    let with = |name: &str, value: Value| {
+        let mut key = fake.key();
+        key[name] = value;
+        source_with(&fake.url, &key, 40).err().unwrap()
+    };
+    let mut said = vec![
+        with(
+            "private_key",
+            "-----BEGIN PRIVATE KEY-----\nhush\n-----END PRIVATE KEY-----".into(),
+        ),
+        with("type", "external_account".into()),
+        with("token_uri", "http://token.example.com/".into()),
+        with("client_email", Value::Null),
+    ];
+    said.push(
+        source_with(&fake.url, &Value::from("hush"), 40)
+            .err()
+            .unwrap(),
+    );
+    let all = said.join("\n");
+    assert!(
+        said.iter().all(|one| one.starts_with("credentials: ")),
+        "{all}"
+    );
+    assert!(!all.contains("hush") && !all.contains("PRIVATE"), "{all}");
+    let shown = fake.key().to_string();
+    let kept = shown.split("\\n").nth(3).unwrap();
+    assert!(!all.contains(kept));
+}

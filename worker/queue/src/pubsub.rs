@@ -1,0 +1,346 @@
+//! A subscription of Google Cloud Pub/Sub that is pulled from, for sites that nobody can push to.
+//!
+//! One pull runs at a time, as a task that the source owns: whoever waits for it may give up waiting, and the next one
+//! gets what it brought. Messages are ours for `ack_deadline_secs`, whatever the subscription says: that is asked for as
+//! soon as they come. They are named by their message id.
+
+mod call;
+mod config;
+mod examine;
+mod token;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use backon::{ExponentialBuilder, Retryable};
+use nightshift_pipeline::{Message, Settled, Source, SourceError, Unsettled};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout, timeout_at};
+use url::Url;
+
+use call::{Failed, Sent, Subscription};
+pub use config::Config;
+pub(crate) use examine::examine;
+use token::{Giver, METADATA, Tokens};
+
+use crate::health::Health;
+use crate::held::{Held, Holding};
+use crate::pace::{Failure, Pace};
+use crate::{LONG_POLL, Secrets, attributes};
+
+/// Most messages of one pull.
+const MOST_MESSAGES: usize = 500;
+/// Most messages that are settled by one call.
+const MOST_IDS: usize = 500;
+/// Tries of a call that settles.
+const TRIES: usize = 5;
+/// How long messages are given back at the end.
+const LAST_WORDS: Duration = Duration::from_secs(4);
+
+/// A subscription.
+pub(crate) struct Pubsub {
+    config: Config,
+    puller: Arc<Puller>,
+    health: Health,
+    /// Held by whoever receives; settling does not need it.
+    receiving: tokio::sync::Mutex<Receiving>,
+}
+
+/// What a pull needs.
+struct Puller {
+    subscription: Subscription,
+    ack_deadline_secs: u32,
+    held: Mutex<Held>,
+}
+
+struct Receiving {
+    /// At most one.
+    pulls: JoinSet<Result<Vec<Message>, Failed>>,
+    /// Came, and is not handed over.
+    waiting: VecDeque<Message>,
+    pace: Pace,
+    /// Whether the last pull worked. One after a failure, and the first, do not wait for messages: they tell at once
+    /// whether the subscription can be read.
+    works: bool,
+    closed: bool,
+}
+
+impl Pubsub {
+    /// A source that has not called anybody yet.
+    ///
+    /// # Errors
+    ///
+    /// When the key cannot be read, or there is no TLS to call with.
+    pub(crate) fn new(config: Config, secrets: Secrets) -> Result<Self, String> {
+        let giver = match config.credentials.as_str() {
+            "none" => Giver::Nobody,
+            "metadata" => {
+                let url = Url::parse(METADATA);
+                Giver::Metadata(url.map_err(|error| format!("credentials: {error}"))?)
+            }
+            reference => Giver::Key(reference.to_owned(), secrets),
+        };
+        Self::with(config, giver)
+    }
+
+    /// With the account of a machine whose metadata server is elsewhere.
+    #[cfg(test)]
+    pub(crate) fn of_machine(config: Config, metadata: &str) -> Result<Self, String> {
+        let url = Url::parse(metadata).map_err(|error| error.to_string())?;
+        Self::with(config, Giver::Metadata(url))
+    }
+
+    fn with(config: Config, giver: Giver) -> Result<Self, String> {
+        let tokens = Tokens::new(giver);
+        tokens.check()?;
+        let subscription = Subscription::new(&config.endpoint()?, &config.subscription, tokens)?;
+        Ok(Self {
+            health: Health::new(&config.name),
+            puller: Arc::new(Puller {
+                subscription,
+                ack_deadline_secs: config.ack_deadline_secs,
+                held: Mutex::default(),
+            }),
+            config,
+            receiving: tokio::sync::Mutex::new(Receiving {
+                pulls: JoinSet::new(),
+                waiting: VecDeque::new(),
+                pace: Pace::default(),
+                works: false,
+                closed: false,
+            }),
+        })
+    }
+
+    fn deadline(&self) -> Duration {
+        Duration::from_secs(u64::from(self.config.ack_deadline_secs))
+    }
+
+    /// Takes what waits, as long as it is ours for long enough to be committed. The rest is forgotten: Pub/Sub gives it to
+    /// somebody a little later.
+    fn hand_over(&self, receiving: &mut Receiving, most: usize) -> Vec<Message> {
+        let oldest = self.deadline() * 2 / 5;
+        let mut held = self.puller.held();
+        let mut fresh = Vec::new();
+        while fresh.len() < most {
+            let Some(message) = receiving.waiting.pop_front() else {
+                break;
+            };
+            if held.age(&message.id).is_some_and(|age| age <= oldest) {
+                fresh.push(message);
+            } else {
+                held.remove(&message.id);
+            }
+        }
+        fresh
+    }
+
+    async fn take(&self, receiving: &mut Receiving, most: usize) -> Result<Vec<Message>, Failed> {
+        self.puller.held().forget_older_than(self.deadline() * 2);
+        let until = Instant::now() + LONG_POLL;
+        loop {
+            let fresh = self.hand_over(receiving, most);
+            if !fresh.is_empty() || Instant::now() >= until {
+                return Ok(fresh);
+            }
+            receiving.pace.wait().await;
+            if receiving.pulls.is_empty() {
+                let (puller, waits) = (Arc::clone(&self.puller), receiving.works);
+                let most = most.min(MOST_MESSAGES);
+                receiving
+                    .pulls
+                    .spawn(async move { puller.pull(most, waits).await });
+            }
+            let Ok(joined) = timeout_at(until, receiving.pulls.join_next()).await else {
+                continue;
+            };
+            let pulled = joined
+                .unwrap_or(Ok(Ok(Vec::new())))
+                .unwrap_or_else(|error| {
+                    Err(Failed {
+                        what: format!("a pull broke off: {error}"),
+                        failure: Failure::Away,
+                    })
+                });
+            match pulled {
+                Ok(messages) => {
+                    self.health.up();
+                    receiving.pace.succeeded();
+                    receiving.works = true;
+                    receiving.waiting.extend(messages);
+                }
+                Err(failed) => {
+                    self.health.down(&failed.what);
+                    receiving.pace.failed(failed.failure);
+                    receiving.works = false;
+                    return Err(failed);
+                }
+            }
+        }
+    }
+}
+
+/// What is done to messages.
+#[derive(Debug, Clone, Copy)]
+enum Action {
+    /// They are settled.
+    Acknowledge,
+    /// They are ours for another so many seconds; none: they are given back.
+    Hold(u32),
+}
+
+impl Puller {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn pull(&self, most: usize, waits: bool) -> Result<Vec<Message>, Failed> {
+        let since = Instant::now();
+        let sent = self.subscription.pull(most, waits).await?;
+        let came = Instant::now();
+        let mut messages = Vec::with_capacity(sent.len());
+        for Sent { ack_id, message } in sent {
+            let group = Some(message.ordering_key.clone()).filter(|key| !key.is_empty());
+            let holding = Holding {
+                handle: ack_id,
+                group,
+                since: came,
+            };
+            self.held().insert(message.message_id.clone(), holding);
+            let mut found = std::collections::BTreeMap::new();
+            for (name, value) in &message.attributes {
+                found.insert(attributes::name(name), value.clone());
+            }
+            found.insert("publish-time".to_owned(), message.publish_time.clone());
+            messages.push(Message {
+                bytes: message.bytes(),
+                id: message.message_id,
+                attributes: found,
+            });
+        }
+        let ids: Vec<String> = messages.iter().map(|one| one.id.clone()).collect();
+        let handles = self.held().handles(&ids);
+        // Those that are not ours for as long as we say come again sooner: as sightings, at worst.
+        let failed = self
+            .all(Action::Hold(self.ack_deadline_secs), handles)
+            .await;
+        if let Some(one) = failed.first() {
+            tracing::warn!(
+                why = one.why,
+                took_ms = since.elapsed().as_millis(),
+                "messages are ours for a short time only"
+            );
+        }
+        Ok(messages)
+    }
+
+    /// Does it to all of these, given with their handles, and returns those for which it failed.
+    async fn all(&self, action: Action, messages: Vec<(String, String)>) -> Vec<Unsettled> {
+        let mut failed = Vec::new();
+        for some in messages.chunks(MOST_IDS) {
+            let handles: Vec<&str> = some.iter().map(|(_, handle)| handle.as_str()).collect();
+            let call = || async {
+                match action {
+                    Action::Acknowledge => self.subscription.acknowledge(&handles).await,
+                    Action::Hold(secs) => self.subscription.hold(&handles, secs).await,
+                }
+            };
+            let pauses = ExponentialBuilder::new()
+                .with_min_delay(Duration::from_millis(100))
+                .with_max_delay(Duration::from_secs(2))
+                .with_max_times(TRIES - 1)
+                .with_jitter();
+            let done = call
+                .retry(pauses)
+                .when(|failed: &Failed| failed.failure == Failure::Away);
+            if let Err(error) = done.await {
+                failed.extend(some.iter().map(|(id, _)| Unsettled {
+                    id: id.clone(),
+                    why: error.what.clone(),
+                }));
+            }
+        }
+        failed
+    }
+}
+
+#[async_trait]
+impl Source for Pubsub {
+    fn name(&self) -> &str {
+        &self.config.name
+    }
+
+    async fn receive(&self, most: usize) -> Result<Option<Vec<Message>>, SourceError> {
+        let mut receiving = self.receiving.lock().await;
+        if receiving.closed {
+            return Ok(None);
+        }
+        let taken = self.take(&mut receiving, most.max(1)).await;
+        taken.map(Some).map_err(|failed| SourceError {
+            source_name: self.config.name.clone(),
+            cause: failed.what.into(),
+        })
+    }
+
+    async fn settle(&self, settled: &[Settled]) -> Vec<Unsettled> {
+        let ((done, back), handles) = {
+            let held = self.puller.held();
+            let parted = held.parted(settled);
+            let handles = [held.handles(&parted.0), held.handles(&parted.1)];
+            (parted, handles)
+        };
+        let [acknowledge, give_back] = handles;
+        let mut unsettled = self.puller.all(Action::Acknowledge, acknowledge).await;
+        unsettled.extend(self.puller.all(Action::Hold(0), give_back).await);
+        let mut held = self.puller.held();
+        for id in done.iter().chain(&back) {
+            held.remove(id);
+        }
+        unsettled
+    }
+
+    fn hold(&self) -> Option<Duration> {
+        Some(self.deadline())
+    }
+
+    async fn extend(&self, ids: &[String]) -> Vec<Unsettled> {
+        let handles = self.puller.held().handles(ids);
+        let asked: Vec<String> = handles.iter().map(|(id, _)| id.clone()).collect();
+        let action = Action::Hold(self.config.ack_deadline_secs);
+        let failed = self.puller.all(action, handles).await;
+        let mut held = self.puller.held();
+        let is_ours = |id: &&String| !failed.iter().any(|one| one.id == **id);
+        for id in asked.iter().filter(is_ours) {
+            held.renewed(id);
+        }
+        failed
+    }
+
+    fn ready(&self) -> Result<(), String> {
+        self.health.ready()
+    }
+
+    async fn close(&self) {
+        let mut receiving = self.receiving.lock().await;
+        receiving.closed = true;
+        self.health.down("closed");
+        receiving.pulls.shutdown().await;
+        receiving.waiting.clear();
+        let handles = {
+            let held = self.puller.held();
+            held.handles(&held.ids())
+        };
+        // They come again by themselves a little later: nothing to hold up an end for.
+        let given_back = timeout(LAST_WORDS, self.puller.all(Action::Hold(0), handles)).await;
+        let failed = given_back.as_ref().map_or(0, Vec::len);
+        if given_back.is_err() || failed > 0 {
+            tracing::debug!(
+                source = self.config.name,
+                failed,
+                "messages were not given back"
+            );
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! The three calls of a subscription, over REST and JSON
+//! (<https://cloud.google.com/pubsub/docs/reference/rest/v1/projects.subscriptions>).
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use futures_util::StreamExt as _;
+use reqwest::{Client, Response, StatusCode};
+use secrecy::ExposeSecret as _;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use url::Url;
+
+use super::token::Tokens;
+use crate::pace::Failure;
+
+/// How long a pull that brings nothing may last: Pub/Sub answers sooner.
+const PULL: Duration = Duration::from_secs(100);
+/// How long one try of another call may take.
+const CALL: Duration = Duration::from_secs(5);
+/// Most bytes of what a pull brings. Pub/Sub sends no message above 10 MB, which is a third more in base64.
+const MOST_BYTES: usize = 64 << 20;
+/// Most bytes of another answer.
+const MOST_WORDS: usize = 64 << 10;
+
+/// Why a call did not do what it should.
+#[derive(Debug)]
+pub(super) struct Failed {
+    /// For people.
+    pub(super) what: String,
+    /// Whether anybody answers.
+    pub(super) failure: Failure,
+}
+
+/// A message as it came.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Sent {
+    pub(super) ack_id: String,
+    pub(super) message: SentMessage,
+}
+
+/// Its inside.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SentMessage {
+    #[serde(default)]
+    data: String,
+    #[serde(default)]
+    pub(super) attributes: BTreeMap<String, String>,
+    pub(super) message_id: String,
+    #[serde(default)]
+    pub(super) publish_time: String,
+    #[serde(default)]
+    pub(super) ordering_key: String,
+}
+
+impl SentMessage {
+    /// Its bytes. What is no base64 never came from Pub/Sub, and is handed over as it stands.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let decoded = STANDARD.decode(&self.data);
+        decoded.unwrap_or_else(|_| self.data.clone().into_bytes())
+    }
+}
+
+/// A subscription that can be called.
+pub(super) struct Subscription {
+    client: Client,
+    /// `https://…/v1/projects/…/subscriptions/…`
+    base: Url,
+    pub(super) tokens: Tokens,
+}
+
+impl Subscription {
+    pub(super) fn new(endpoint: &Url, name: &str, tokens: Tokens) -> Result<Self, String> {
+        let client = Client::builder()
+            .connect_timeout(CALL)
+            .redirect(reqwest::redirect::Policy::none())
+            .build();
+        let client = client.map_err(|error| format!("cannot call over https: {}", told(&error)))?;
+        let base = endpoint.join(&format!("/v1/{name}"));
+        let base = base.map_err(|error| format!("endpoint_url: {error}"))?;
+        Ok(Self {
+            client,
+            base,
+            tokens,
+        })
+    }
+
+    /// Up to this many messages; waits for a first one, unless it is to tell at once whether it may.
+    pub(super) async fn pull(&self, most: usize, waits: bool) -> Result<Vec<Sent>, Failed> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Pulled {
+            #[serde(default)]
+            received_messages: Vec<Sent>,
+        }
+        let asked = if waits {
+            json!({"maxMessages": most})
+        } else {
+            json!({"maxMessages": most, "returnImmediately": true})
+        };
+        let limit = if waits { PULL } else { CALL };
+        let bytes = self.call("pull", &asked, limit, MOST_BYTES).await?;
+        let pulled: Result<Pulled, _> = serde_json::from_slice(&bytes);
+        let pulled = pulled.map_err(|error| Failed {
+            what: format!("pull: what came cannot be read: {error}"),
+            failure: Failure::Refused,
+        })?;
+        Ok(pulled.received_messages)
+    }
+
+    /// Settles messages.
+    pub(super) async fn acknowledge(&self, ack_ids: &[&str]) -> Result<(), Failed> {
+        let asked = json!({"ackIds": ack_ids});
+        self.call("acknowledge", &asked, CALL, MOST_WORDS)
+            .await
+            .map(drop)
+    }
+
+    /// Keeps messages ours for so many seconds; none: gives them back.
+    pub(super) async fn hold(&self, ack_ids: &[&str], secs: u32) -> Result<(), Failed> {
+        let asked = json!({"ackIds": ack_ids, "ackDeadlineSeconds": secs});
+        self.call("modifyAckDeadline", &asked, CALL, MOST_WORDS)
+            .await
+            .map(drop)
+    }
+
+    /// One call; again with a new token where the old one was refused.
+    async fn call(
+        &self,
+        action: &str,
+        asked: &Value,
+        limit: Duration,
+        most_bytes: usize,
+    ) -> Result<Vec<u8>, Failed> {
+        let first = self.once(action, asked, limit, most_bytes).await?;
+        let (status, bytes) = if first.0 == StatusCode::UNAUTHORIZED {
+            self.tokens.forget().await;
+            self.once(action, asked, limit, most_bytes).await?
+        } else {
+            first
+        };
+        if status.is_success() {
+            return Ok(bytes);
+        }
+        Err(failed(action, status, &bytes))
+    }
+
+    async fn once(
+        &self,
+        action: &str,
+        asked: &Value,
+        limit: Duration,
+        most_bytes: usize,
+    ) -> Result<(StatusCode, Vec<u8>), Failed> {
+        let mut url = self.base.clone();
+        url.set_path(&format!("{}:{action}", self.base.path()));
+        let mut call = self.client.post(url).timeout(limit).json(asked);
+        if let Some(token) = self.tokens.get(&self.client).await? {
+            call = call.bearer_auth(token.expose_secret());
+        }
+        let answer = call.send().await.map_err(|error| Failed {
+            what: format!("{action}: {}", told(&error.without_url())),
+            failure: Failure::Away,
+        })?;
+        let status = answer.status();
+        Ok((status, body(answer, most_bytes).await?))
+    }
+}
+
+/// Reads an answer of at most this many bytes.
+pub(super) async fn body(answer: Response, most_bytes: usize) -> Result<Vec<u8>, Failed> {
+    let away = |what| Failed {
+        what,
+        failure: Failure::Away,
+    };
+    let mut bytes = Vec::new();
+    let mut chunks = answer.bytes_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|error| away(told(&error.without_url())))?;
+        if bytes.len() + chunk.len() > most_bytes {
+            return Err(away(format!("an answer has more than {most_bytes} bytes")));
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}
+
+/// What an answer that is an error says: Google's status and message.
+pub(super) fn failed(action: &str, status: StatusCode, bytes: &[u8]) -> Failed {
+    let told: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    let at = |pointer: &str| told.pointer(pointer).and_then(Value::as_str);
+    let word = at("/error/status")
+        .or_else(|| at("/error"))
+        .unwrap_or_default();
+    let message = at("/error/message").or_else(|| at("/error_description"));
+    let message: String = message.unwrap_or_default().chars().take(300).collect();
+    let is_refused = status.is_client_error()
+        && !matches!(
+            status,
+            StatusCode::NOT_FOUND | StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT
+        );
+    Failed {
+        what: format!("{action}: {} {word} {message}", status.as_u16())
+            .trim_end()
+            .to_owned(),
+        failure: if is_refused {
+            Failure::Refused
+        } else {
+            Failure::Away
+        },
+    }
+}
+
+/// An error and its causes, in a line.
+pub(super) fn told(error: &dyn Error) -> String {
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        words = format!("{words}: {inner}");
+        cause = inner.source();
+    }
+    words
+}

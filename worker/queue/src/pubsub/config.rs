@@ -1,0 +1,122 @@
+//! `[[source]] kind = "pubsub"`.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use url::Url;
+
+use crate::config::is_loopback;
+
+/// Where Pub/Sub answers.
+const GOOGLE: &str = "https://pubsub.googleapis.com/";
+
+/// Configuration of a subscription of Google Cloud Pub/Sub that is pulled from.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Pubsub")]
+pub struct Config {
+    /// The source's name.
+    pub name: String,
+    /// The subscription: `projects/PROJECT/subscriptions/NAME`.
+    pub subscription: String,
+    /// `metadata`: the account of the machine or pod (GCE, GKE); `file:PATH` or `env:NAME` with the key of a service
+    /// account, as JSON; `none`: none, for the emulator at `endpoint_url`.
+    #[serde(default = "metadata")]
+    pub credentials: String,
+    /// Where Pub/Sub answers, where that is not Google: the emulator, a private endpoint.
+    #[serde(default)]
+    pub endpoint_url: Option<String>,
+    /// Seconds that messages are ours before they come again, whatever the subscription says; a slow commit extends
+    /// them. 30 to 600.
+    #[serde(default = "ack_deadline")]
+    pub ack_deadline_secs: u32,
+    /// Whether plain http may go to another machine.
+    #[serde(default)]
+    pub allow_private: bool,
+    /// The only feeds that the subscription may carry. Empty: all.
+    #[serde(default)]
+    pub feeds: Vec<String>,
+}
+
+fn metadata() -> String {
+    "metadata".to_owned()
+}
+
+const fn ack_deadline() -> u32 {
+    60
+}
+
+impl Config {
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let parts: Vec<&str> = self.subscription.split('/').collect();
+        let is_name = match parts[..] {
+            ["projects", project, "subscriptions", name] => is_part(project) && is_part(name),
+            _ => false,
+        };
+        if !is_name {
+            return Err(format!(
+                "subscription = {:?}: write it as in \"projects/security-tools/subscriptions/nightshift-scc\"",
+                self.subscription
+            ));
+        }
+        // Below, half of it is too short for a commit; above, Pub/Sub refuses.
+        if !(30..=600).contains(&self.ack_deadline_secs) {
+            return Err(format!(
+                "ack_deadline_secs = {}: use 30 to 600",
+                self.ack_deadline_secs
+            ));
+        }
+        let url = self.endpoint()?;
+        match self.credentials.as_str() {
+            "metadata" => Ok(()),
+            "none" if self.endpoint_url.is_none() => Err(
+                "credentials = \"none\": Google wants some; this is for the emulator, at endpoint_url"
+                    .to_owned(),
+            ),
+            "none" => Ok(()),
+            _ if url.scheme() == "http" && !url.host_str().is_some_and(is_loopback) => Err(format!(
+                "endpoint_url = {:?}: credentials would go over the network unencrypted; use https://",
+                url.as_str()
+            )),
+            reference if is_elsewhere(reference) => Ok(()),
+            _ => Err(
+                "credentials: write \"metadata\", or \"file:PATH\" or \"env:NAME\" with the key of a service account"
+                    .to_owned(),
+            ),
+        }
+    }
+
+    /// Where Pub/Sub answers.
+    pub(super) fn endpoint(&self) -> Result<Url, String> {
+        let text = self.endpoint_url.as_deref().unwrap_or(GOOGLE);
+        let url = Url::parse(text).ok().filter(Url::has_host);
+        let url = url.ok_or_else(|| {
+            format!("endpoint_url = {text:?}: write it as in \"https://pubsub.googleapis.com\"")
+        })?;
+        let is_here = url.host_str().is_some_and(is_loopback);
+        match url.scheme() {
+            "https" => Ok(url),
+            "http" if is_here || self.allow_private => Ok(url),
+            "http" => Err(format!(
+                "endpoint_url = {text:?}: what goes there is not encrypted; use https://, or set allow_private = true"
+            )),
+            _ => Err(format!("endpoint_url = {text:?}: expected https://")),
+        }
+    }
+}
+
+/// Part of a resource's name: it goes into a path.
+fn is_part(text: &str) -> bool {
+    let fits = |one: char| one.is_ascii_alphanumeric() || "-_.~+%:".contains(one);
+    !text.is_empty()
+        && text.len() <= 255
+        && text.chars().all(fits)
+        && text.chars().any(char::is_alphanumeric)
+}
+
+fn is_elsewhere(reference: &str) -> bool {
+    let named = |scheme: &str| {
+        let rest = reference.strip_prefix(scheme);
+        rest.is_some_and(|rest| !rest.is_empty())
+    };
+    named("env:") || named("file:")
+}
