@@ -234,6 +234,17 @@ impl Night {
         !deliveries.iter().any(is_left)
     }
 
+    /// Lets time pass until nothing of a case is left to show.
+    async fn until_all_is_shown(&self, case: &str) {
+        for _ in 0..HANGS.as_secs() {
+            self.stored.minutes_pass().await;
+            if self.is_all_shown(case) {
+                return;
+            }
+        }
+        panic!("{case} is not shown everywhere");
+    }
+
     /// An alert is looked into, reported, seen again, and closed; everybody is told, each in their way.
     async fn goes_well(&self, worker: &mut Running) -> String {
         let soc = &self.vendors;
@@ -280,9 +291,7 @@ impl Night {
         soc.check(&case, false);
         assert!(says(1), "who closed it");
         // What one did not want counts as shown, once it was looked at.
-        while !self.is_all_shown(&case) {
-            self.stored.minutes_pass().await;
-        }
+        self.until_all_is_shown(&case).await;
         soc.check(&case, false);
         case
     }
@@ -293,14 +302,8 @@ impl Night {
         put(&self.place, MINER, "s2");
         until_each(worker, "was not delivered", &EVERYWHERE);
         let case = self.case_but(&[known]);
-        // It is noted soon after it is told that an end is not known; then all but the page is looked up.
-        for _ in 0..HANGS.as_secs() {
-            self.stored.minutes_pass().await;
-            if self.is_all_shown(&case) {
-                break;
-            }
-        }
-        assert!(self.is_all_shown(&case), "{case}");
+        // All but the page, which is the same however often it is sent, are looked up.
+        self.until_all_is_shown(&case).await;
         self.vendors.check(&case, true);
         let message = self.vendors.message(&case);
         assert!(
