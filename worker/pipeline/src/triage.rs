@@ -10,6 +10,7 @@ use nightshift_engine::{
     Analyst, AnalystKind, Clock, DriveError, End, Event, EventBody, Journal, JournalError, Measure,
     Meter, Ports, State, Stop, drive, fold, read_event,
 };
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::{Guard, Tab};
@@ -23,6 +24,9 @@ const RENEW_SECS: u64 = 10;
 
 /// How long a case that cannot go on is held before it is given back.
 const HOLD_BACK: std::time::Duration = std::time::Duration::from_secs(3);
+/// How long a process that is to stop tries to give a case back: less than the loop waits for it.
+const LAST_TRIES: std::time::Duration = std::time::Duration::from_secs(5);
+const BETWEEN_LAST_TRIES: std::time::Duration = std::time::Duration::from_millis(500);
 
 /// How many workers may be lost with a case before nobody tries again by itself (F5).
 const MOST_CRASHES: u32 = 3;
@@ -134,15 +138,20 @@ impl Triage {
     }
 
     /// Gives a case back, again and again while the store is away: a lease that just ends counts as a crash of the case.
-    /// A process that is to stop tries once.
+    /// A process that is to stop goes on with that for a few seconds.
     async fn give_back(&self, lease: &Lease, release: &CancellationToken) {
+        let mut end = None;
         while let Err(error) = self.cases.release(lease).await {
-            let again = !release.is_cancelled();
+            let now = Instant::now();
+            let again = !release.is_cancelled() || now < *end.get_or_insert(now + LAST_TRIES);
             tracing::warn!(case = %lease.case_id, %error, again, "a case could not be given back");
             if !again {
                 return;
             }
-            hold_back(release).await;
+            match end {
+                None => hold_back(release).await,
+                Some(_) => tokio::time::sleep(BETWEEN_LAST_TRIES).await,
+            }
         }
     }
 

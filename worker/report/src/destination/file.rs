@@ -210,6 +210,31 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn f26_killed_at_every_boundary_there_is_one_file_and_it_is_whole() {
+        let report = fixture::true_positive();
+        let whole = content(&report, Format::Json);
+        let (file, part) = ("k3f9-x2mq-7d1w.r1.json", ".k3f9-x2mq-7d1w.r1.json.part");
+        let half = &whole[..whole.len() / 2];
+        // Killed before it was begun, within it, before it got its name, and before that was noted.
+        let left = [
+            None,
+            Some((part, half)),
+            Some((part, whole.as_str())),
+            Some((file, whole.as_str())),
+        ];
+        for left in left {
+            let home = tempfile::tempdir().unwrap();
+            if let Some((name, text)) = left {
+                fs::write(home.path().join(name), text).unwrap();
+            }
+            let to = destination(home.path(), Format::Json);
+            to.deliver(&Showing::first(report.clone())).await.unwrap();
+            assert_eq!(names(home.path()), [file]);
+            assert_eq!(fs::read_to_string(home.path().join(file)).unwrap(), whole);
+        }
+    }
+
+    #[tokio::test]
     async fn a_folder_that_cannot_be_made_is_tried_again_and_says_why() {
         let home = tempfile::tempdir().unwrap();
         let blocked = home.path().join("file");

@@ -8,6 +8,7 @@ use super::*;
 
 on_both_stores! {
     the_newest_verdict_of_a_person_counts
+    f16_what_a_person_says_is_noted_once_though_its_answer_was_lost
     decisions_carry_what_they_are_compared_by_and_no_words
     a_disputed_case_is_triaged_again_when_anything_changes
 }
@@ -45,6 +46,18 @@ fn elsewhere() -> Vec<Arrival> {
     batch[0].alert.region = Some("eu-south-2".into());
     batch[0].alert.content = Content("elsewhere".into());
     batch
+}
+
+async fn f16_what_a_person_says_is_noted_once_though_its_answer_was_lost(fixture: Fixture) {
+    let store = &fixture.store;
+    let id = case_of(&fixture.accept(DNS).await).0;
+    conclude(store, &fixture.claim().await).await;
+    let said = store.add_verdict(&id, says(None, 2)).await.unwrap();
+    assert_eq!(store.add_verdict(&id, says(None, 2)).await.unwrap(), said);
+    let view = store.view(&id).await.unwrap();
+    assert_eq!((view.person_verdicts.len(), view.desk.acts.len()), (1, 1));
+    store.add_verdict(&id, says(None, 3)).await.unwrap();
+    assert_eq!(store.view(&id).await.unwrap().person_verdicts.len(), 2);
 }
 
 async fn the_newest_verdict_of_a_person_counts(fixture: Fixture) {

@@ -17,8 +17,10 @@ use super::{PostgresStore, desk};
 /// Most decisions that are looked at, the newest ones.
 const MOST_DECISIONS: i64 = 500;
 
+/// Said again because the answer was lost, it is there already.
 const ADD: &str = "INSERT INTO person_verdicts (case_id, revision, decided_at, decided_by, verdict, agreed, note) \
-     VALUES ($1, $2, $3, $4, $5, $6, $7)";
+     SELECT $1::text, $2::integer, $3::timestamptz, $4::text, $5::text, $6::boolean, $7::text WHERE NOT EXISTS (SELECT FROM person_verdicts \
+         WHERE case_id = $1 AND decided_at = $3 AND decided_by = $4 AND verdict = $5)";
 const OF_CASE: &str = "SELECT decided_at, decided_by, revision, verdict, agreed, note FROM person_verdicts \
      WHERE case_id = $1 ORDER BY id DESC";
 /// The revision that is over: one that waits or runs has no verdict yet.
@@ -36,7 +38,6 @@ impl Feedback for PostgresStore {
         new: NewPersonVerdict,
     ) -> Result<PersonVerdict, StoreError> {
         let new = &new;
-        // Said again where the answer was lost: the newest counts, and the two are the same.
         self.look("note a person's verdict", |session| async move {
             add(&session, id, new).await
         })

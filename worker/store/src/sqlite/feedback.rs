@@ -17,8 +17,10 @@ use super::{desk, read};
 /// Most decisions that are looked at, the newest ones.
 const MOST_DECISIONS: i64 = 500;
 
+/// Said again because the answer was lost, it is there already.
 const ADD: &str = "INSERT INTO person_verdicts (case_id, revision, decided_at, decided_by, verdict, agreed, note) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+     SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 WHERE NOT EXISTS (SELECT 1 FROM person_verdicts \
+         WHERE case_id = ?1 AND decided_at = ?3 AND decided_by = ?4 AND verdict = ?5)";
 const OF_CASE: &str = "SELECT decided_at, decided_by, revision, verdict, agreed, note FROM person_verdicts \
      WHERE case_id = ?1 ORDER BY id DESC";
 const NEWEST: &str =

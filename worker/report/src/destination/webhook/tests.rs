@@ -121,6 +121,30 @@ async fn f26_a_receiver_that_hung_up_knows_the_second_post_for_the_same() {
 }
 
 #[tokio::test]
+async fn f26_killed_at_every_boundary_every_post_has_the_id_of_the_first() {
+    let report = fixture::true_positive();
+    // Killed before anything was sent, after the send, and before it was noted, at each of two processes.
+    for killed_after in [0, 1, 2] {
+        let mut says = vec![String::new(); killed_after];
+        says.push(say(204, "", ""));
+        let stub = Stub::start(says).await;
+        for _ in 0..killed_after {
+            let dies = to(&stub.url, secret());
+            dies.deliver(&Showing::first(report.clone()))
+                .await
+                .unwrap_err();
+        }
+        let next = to(&stub.url, secret());
+        next.deliver(&Showing::first(report.clone())).await.unwrap();
+        let posts = stub.posts();
+        assert_eq!(posts.len(), killed_after + 1);
+        let ids: std::collections::BTreeSet<&str> =
+            posts.iter().map(|post| post.header("webhook-id")).collect();
+        assert_eq!(ids.len(), 1, "a receiver takes them for one");
+    }
+}
+
+#[tokio::test]
 async fn f33_a_changed_secret_signs_the_next_post_and_a_bad_one_waits_for_people() {
     let stub = Stub::start(vec![say(204, "", "")]).await;
     let now: Arc<Mutex<Result<&str, &str>>> = Arc::new(Mutex::new(Err("/run/key is empty")));
