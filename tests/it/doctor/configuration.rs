@@ -28,8 +28,6 @@ fn what_fits_together_has_no_finding_and_what_does_not_has_its_own() {
         "[[mute]]\nwhen = { feed = \"guardduty\", type = \"Recon:*\" }\nuntil = 2020-01-01\nwhy = \"a test\"\n",
     );
     assert_eq!(over, ["configuration.mute_over"]);
-    let digest = with("[digest]\nat = \"09:00\"\ndestination = \"files\"\n");
-    assert_eq!(digest, ["configuration.digest"]);
     let secrets = with(
         "[store]\nurl = \"postgres://ana:hush@127.0.0.1/db\"\n[[model]]\nname = \"main\"\nprovider = \"openai\"\n\
          model = \"gpt-5\"\napi_key = \"sk-hush\"\n",

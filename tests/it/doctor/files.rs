@@ -126,10 +126,9 @@ fn folders_that_cannot_be_are_told() {
         found(&place, &files("file/below"), "destinations"),
         ["destination.folder"]
     );
-    assert_eq!(
-        found(&place, &spool(""), "sources"),
-        ["source.configuration"]
-    );
+    let posted =
+        "[[source]]\nname = \"push\"\nkind = \"http\"\ntokens = [\"env:NIGHTSHIFT_NO_SUCH\"]\n";
+    assert_eq!(found(&place, posted, "sources"), ["source.secret"]);
 }
 
 #[test]

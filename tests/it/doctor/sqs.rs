@@ -136,4 +136,13 @@ async fn queues_that_do_not_fit_the_source_or_are_not_there() {
     );
     let nobody = "[[source]]\nname = \"gd\"\nkind = \"sqs\"\nqueue_url = \"http://127.0.0.1:1/1/q\"\nendpoint_url = \"http://127.0.0.1:1\"\n";
     assert_eq!(found(&place, nobody, "sources"), ["source.unreachable"]);
+    let mut bare = Place::new().unwrap();
+    let nowhere =
+        "[[source]]\nname = \"gd\"\nkind = \"sqs\"\nqueue_url = \"http://127.0.0.1:1/1/q\"\n";
+    bare.set("AWS_EC2_METADATA_DISABLED", "true");
+    assert_eq!(
+        found(&bare, nowhere, "sources"),
+        ["source.configuration"],
+        "no region is known"
+    );
 }

@@ -16,6 +16,7 @@ mod language;
 mod loops;
 mod muted;
 mod port;
+mod probe;
 mod profile;
 mod replay;
 mod report;
@@ -49,6 +50,7 @@ pub use port::{
     Feedback, Inbox, Message, Mutes, Outbox, Places, Sent, Settled, Source, SourceError, Spending,
     StoreError, Unsettled, Wake,
 };
+pub use probe::writable;
 pub use profile::{Profile, Profiles};
 pub use replay::{Difference, ReplayError, Replayed, Side, StepLine, compare, replay};
 pub use report::{

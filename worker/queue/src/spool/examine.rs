@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use nightshift_engine::Checkup;
+use nightshift_pipeline::writable;
 
 use super::Config;
 
@@ -38,24 +39,6 @@ pub(crate) fn examine(config: &Config) -> Checkup {
 
 fn waiting(new: &Path) -> Option<usize> {
     Some(std::fs::read_dir(new).ok()?.count())
-}
-
-/// Whether a file can be made there, or the folder be made first.
-fn writable(folder: &Path) -> std::io::Result<()> {
-    let there = folder.ancestors();
-    let there = there.map(|one| {
-        if one.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            one
-        }
-    });
-    let Some(there) = there.into_iter().find(|one| one.exists()) else {
-        return Ok(());
-    };
-    let probe = there.join(format!(".nightshift-doctor-{}", std::process::id()));
-    std::fs::write(&probe, b"")?;
-    std::fs::remove_file(&probe)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use nightshift_engine::Checkup;
-use nightshift_pipeline::DeliveryError;
+use nightshift_pipeline::{DeliveryError, writable};
 use reqwest::RequestBuilder;
 use serde_json::Value;
 
@@ -88,24 +88,12 @@ impl Rest {
     }
 }
 
-/// Whether a file can be made in a folder, or in the nearest one there is, in which it would be made. Blocks.
-pub(super) fn writable(folder: &Path, checkup: &mut Checkup) {
-    let there = folder.ancestors();
-    let there = there.map(|one| {
-        if one.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            one
-        }
-    });
-    let Some(there) = there.into_iter().find(|one| one.exists()) else {
-        return;
-    };
-    let probe = there.join(format!(".nightshift-doctor-{}", std::process::id()));
-    if let Err(error) = std::fs::write(&probe, b"").and_then(|()| std::fs::remove_file(&probe)) {
+/// Whether reports can be written into a folder. Blocks.
+pub(super) fn folder(dir: &Path, checkup: &mut Checkup) {
+    if let Err(error) = writable(dir) {
         checkup.error(
             "destination.folder",
-            format!("{} cannot be written: {error}", folder.display()),
+            format!("{} cannot be written: {error}", dir.display()),
             WHY,
             "make it a folder that the user of the worker may write, or set another path",
         );

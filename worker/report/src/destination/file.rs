@@ -12,7 +12,7 @@ use nightshift_engine::Checkup;
 use nightshift_pipeline::{DeliveryError, Destination, Report, Sent, Showing};
 
 use super::case_id;
-use super::checkup::writable;
+use super::checkup::folder;
 use crate::{TextOptions, json, markdown, text};
 
 /// Width of text in files, in columns.
@@ -63,7 +63,7 @@ impl Destination for FileDestination {
         let looked = tokio::task::spawn_blocking(move || {
             let mut checkup = Checkup::default();
             checkup.saw(format!("the folder {}", dir.display()));
-            writable(&dir, &mut checkup);
+            folder(&dir, &mut checkup);
             checkup
         });
         looked.await.unwrap_or_default()

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use nightshift_engine::Checkup;
+use nightshift_pipeline::writable;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::migrations;
@@ -81,29 +82,13 @@ pub(crate) fn ahead(latest: i64, ours: i64, checkup: &mut Checkup) {
     );
 }
 
-/// Whether the first start can make it: the nearest folder that there is must be one, and be writable.
+/// Whether the first start can make it.
 fn folder(path: &Path, checkup: &mut Checkup) {
-    let there = path.ancestors().skip(1);
-    let there = there.map(|one| {
-        if one.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            one
-        }
-    });
-    let Some(there) = there.into_iter().find(|one| one.exists()) else {
-        return;
-    };
-    let probe = there.join(format!(".nightshift-doctor-{}", std::process::id()));
-    let written = std::fs::write(&probe, b"").and_then(|()| std::fs::remove_file(&probe));
-    if let Err(error) = written {
+    let dir = path.parent().unwrap_or(Path::new(""));
+    if let Err(error) = writable(dir) {
         checkup.error(
             "store.folder",
-            format!(
-                "{} cannot be made: {}: {error}",
-                path.display(),
-                there.display()
-            ),
+            format!("{} cannot be made: {error}", path.display()),
             "the worker cannot start without its database",
             "make a folder that its user may write, or name another file in [store] url",
         );

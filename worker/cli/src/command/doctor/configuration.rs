@@ -99,21 +99,6 @@ fn destinations(config: &Config, checkup: &mut Checkup) {
             "add one without `when` as the last: [[route]] destinations = [\"…\"]",
         );
     }
-    let digest = config.digest.as_ref().and_then(|digest| {
-        let there = config
-            .destinations
-            .iter()
-            .find(|one| one.name() == digest.destination)?;
-        (!matches!(there, Destination::Slack(_))).then_some(&digest.destination)
-    });
-    if let Some(name) = digest {
-        checkup.error(
-            "configuration.digest",
-            format!("[digest] goes to {name:?}, which shows no digests"),
-            "there is no daily post; the log says so once a day",
-            "set [digest] destination to one of kind slack",
-        );
-    }
 }
 
 fn mutes(config: &Config, now: DateTime<Utc>, checkup: &mut Checkup) {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use nightshift_engine::{Checkup, Clock, Toolbox};
 use nightshift_models::KeyRef;
 use nightshift_store::Address;
+use nightshift_web::HttpConfig;
 
 use super::look::Thing;
 use super::{configuration, playbooks, tls};
@@ -104,14 +105,35 @@ fn sources(loaded: &Loaded, clock: &Arc<dyn Clock>) -> Vec<Thing> {
                 Thing::new(Area::Sources, name, look)
             }
             // Nothing is called: who posts to it comes to us.
-            Taken::Http(_) => {
-                let mut checkup = Checkup::default();
-                checkup.saw("is posted to");
-                Thing::new(Area::Sources, name, std::future::ready(checkup))
-            }
+            Taken::Http(http) => Thing::new(
+                Area::Sources,
+                name,
+                std::future::ready(posted(http, &secrets)),
+            ),
         }
     };
     loaded.config.sources.iter().map(one).collect()
+}
+
+/// Whether those who post to us can prove that they may.
+fn posted(config: &HttpConfig, secrets: &nightshift_queue::Secrets) -> Checkup {
+    let mut checkup = Checkup::default();
+    checkup.saw("is posted to");
+    for (key, places) in [
+        ("tokens", &config.tokens),
+        ("signing_secrets", &config.signing_secrets),
+    ] {
+        let problems = places.iter().filter_map(|place| secrets(place).err());
+        for problem in problems {
+            checkup.error(
+                "source.secret",
+                format!("{key}: {problem}"),
+                "whoever posts with it is refused, and keeps its alerts or drops them",
+                "put the secret where the source says, as the user of the worker sees it",
+            );
+        }
+    }
+    checkup
 }
 
 fn models(loaded: &Loaded) -> Vec<Thing> {

@@ -1,0 +1,57 @@
+//! Whether a folder can be written, for looks at an installation: by a file that is there for a moment.
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Tells the files of this process apart: looks run side by side.
+static NUMBER: AtomicU64 = AtomicU64::new(0);
+
+/// Whether a file can be made in this folder, or, where it is missing, in the nearest one that there is above it, in which
+/// it would be made. Blocks.
+///
+/// # Errors
+///
+/// Why it cannot.
+pub fn writable(folder: &Path) -> io::Result<()> {
+    let above = folder.ancestors().map(|one| {
+        if one.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            one
+        }
+    });
+    let Some(there) = above.into_iter().find(|one| one.exists()) else {
+        return Ok(());
+    };
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let probe = there.join(format!(
+        ".nightshift-doctor-{}-{number}",
+        std::process::id()
+    ));
+    std::fs::write(&probe, b"")?;
+    std::fs::remove_file(&probe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_asked_or_the_one_above_it_and_nothing_stays() {
+        let dir = std::env::temp_dir().join(format!("nightshift-probe-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        writable(&dir).unwrap();
+        writable(&dir.join("not/there")).unwrap();
+        assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0);
+        std::fs::write(dir.join("file"), "").unwrap();
+        assert!(writable(&dir.join("file/below")).is_err());
+        std::thread::scope(|scope| {
+            let side_by_side = [0; 8].map(|_| scope.spawn(|| writable(&dir)));
+            for one in side_by_side {
+                one.join().unwrap().unwrap();
+            }
+        });
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+}
