@@ -20,7 +20,7 @@ pub async fn examine(config: &SourceConfig, secrets: Secrets, clock: &dyn Clock)
     match config {
         SourceConfig::Rabbitmq(own) => rabbitmq::examine(own, &secrets, clock).await,
         SourceConfig::Sqs(own) => sqs::examine(own).await,
-        SourceConfig::Pubsub(own) => pubsub::examine(own, secrets),
+        SourceConfig::Pubsub(own) => pubsub::examine(own, secrets).await,
         SourceConfig::Spool(own) => {
             let own = own.clone();
             let looked = tokio::task::spawn_blocking(move || spool::examine(&own)).await;

@@ -162,6 +162,7 @@ impl Pubsub {
                     Err(Failed {
                         what: format!("a pull broke off: {error}"),
                         failure: Failure::Away,
+                        is_answer: None,
                     })
                 });
             match pulled {

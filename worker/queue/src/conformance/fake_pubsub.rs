@@ -53,6 +53,8 @@ pub(super) struct FakePubsub {
     pub(super) url: String,
     inside: Mutex<Inside>,
     came: Notify,
+    /// Whether the account may take messages.
+    pub(super) may_consume: std::sync::atomic::AtomicBool,
     account: KeyPair,
     tasks: Mutex<JoinSet<()>>,
 }
@@ -66,6 +68,7 @@ impl FakePubsub {
             url: format!("http://{}", listener.local_addr().unwrap()),
             inside: Mutex::default(),
             came: Notify::new(),
+            may_consume: true.into(),
             account: KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048).unwrap(),
             tasks: Mutex::default(),
         });
@@ -239,6 +242,7 @@ async fn called(
         "pull" => &["maxMessages", "returnImmediately"],
         "acknowledge" => &["ackIds"],
         "modifyAckDeadline" => &["ackIds", "ackDeadlineSeconds"],
+        "testIamPermissions" => &["permissions"],
         _ => return refused(404, "NOT_FOUND"),
     };
     let Ok(Value::Object(asked)) = serde_json::from_slice(&body) else {
@@ -271,6 +275,11 @@ async fn called(
     }
     if action == "pull" {
         return fake.pull(&asked).await;
+    }
+    if action == "testIamPermissions" {
+        let may_consume = fake.may_consume.load(std::sync::atomic::Ordering::Relaxed);
+        let granted = if may_consume { asked } else { json!({}) };
+        return Json(granted).into_response();
     }
     fake.settle(action, &asked)
 }

@@ -198,3 +198,34 @@ async fn a21_a_key_that_cannot_be_used_is_told_of_without_it() {
     let kept = shown.split("\\n").nth(3).unwrap();
     assert!(!all.contains(kept));
 }
+
+#[tokio::test]
+async fn a_look_at_a_subscription_takes_no_message_and_says_what_is_wrong() {
+    let fake = FakePubsub::start().await;
+    fake.publish(numbered(0..1), &[]);
+    let look = async |subscription: &str, key: Value| {
+        let mut config = config(&fake.url, 40);
+        config.subscription = subscription.to_owned();
+        let key = SecretString::from(key.to_string());
+        let found = crate::pubsub::examine(&config, Arc::new(move |_| Ok(key.clone()))).await;
+        let found: Vec<&str> = found.found.iter().map(|one| one.check).collect();
+        found.join(" ")
+    };
+    assert_eq!(look(SUBSCRIPTION, fake.key()).await, "");
+    let gone = "projects/security-tools/subscriptions/gone";
+    assert_eq!(look(gone, fake.key()).await, "source.no_queue");
+    let mut other = fake.key();
+    other["client_email"] = "other@security-tools.iam.gserviceaccount.com".into();
+    assert_eq!(look(SUBSCRIPTION, other).await, "source.refused");
+    assert_eq!(
+        look(SUBSCRIPTION, Value::Null).await,
+        "source.configuration"
+    );
+    fake.trouble("testIamPermissions", 503, "UNAVAILABLE");
+    assert_eq!(look(SUBSCRIPTION, fake.key()).await, "source.unreachable");
+    fake.may_consume
+        .store(false, std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(look(SUBSCRIPTION, fake.key()).await, "source.refused");
+    assert_eq!(fake.asked("pull").len(), 0);
+    assert_eq!(fake.left(), 1);
+}

@@ -33,6 +33,8 @@ pub(super) struct Failed {
     pub(super) what: String,
     /// Whether anybody answers.
     pub(super) failure: Failure,
+    /// The status of an answer that says no.
+    pub(super) is_answer: Option<u16>,
 }
 
 /// A message as it came.
@@ -109,6 +111,7 @@ impl Subscription {
         let pulled = pulled.map_err(|error| Failed {
             what: format!("pull: what came cannot be read: {error}"),
             failure: Failure::Refused,
+            is_answer: None,
         })?;
         Ok(pulled.received_messages)
     }
@@ -127,6 +130,17 @@ impl Subscription {
         self.call("modifyAckDeadline", &asked, CALL, MOST_WORDS)
             .await
             .map(drop)
+    }
+
+    /// Whether we may do this with it; anybody may ask.
+    pub(super) async fn may(&self, permission: &str) -> Result<bool, Failed> {
+        let asked = json!({"permissions": [permission]});
+        let bytes = self
+            .call("testIamPermissions", &asked, CALL, MOST_WORDS)
+            .await?;
+        let told: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let granted = told.get("permissions").and_then(Value::as_array);
+        Ok(granted.is_some_and(|all| all.iter().any(|one| one == permission)))
     }
 
     /// One call; again with a new token where the old one was refused.
@@ -166,6 +180,7 @@ impl Subscription {
         let answer = call.send().await.map_err(|error| Failed {
             what: format!("{action}: {}", told(&error.without_url())),
             failure: Failure::Away,
+            is_answer: None,
         })?;
         let status = answer.status();
         Ok((status, body(answer, most_bytes).await?))
@@ -177,6 +192,7 @@ pub(super) async fn body(answer: Response, most_bytes: usize) -> Result<Vec<u8>,
     let away = |what| Failed {
         what,
         failure: Failure::Away,
+        is_answer: None,
     };
     let mut bytes = Vec::new();
     let mut chunks = answer.bytes_stream();
@@ -213,6 +229,7 @@ pub(super) fn failed(action: &str, status: StatusCode, bytes: &[u8]) -> Failed {
         } else {
             Failure::Away
         },
+        is_answer: Some(status.as_u16()),
     }
 }
 

@@ -1,40 +1,52 @@
-//! A look at a subscription before anything is pulled: whether its configuration and its key can be used. What the
-//! subscription itself is set to is not looked at: who may pull may not read that.
+//! A look at a subscription: whether it is there, and we may take from it. No message is taken.
+//! <https://cloud.google.com/pubsub/docs/reference/rest/v1/projects.subscriptions/testIamPermissions>
 
 use nightshift_engine::Checkup;
 
 use super::{Config, Pubsub};
 use crate::Secrets;
 
+/// What whoever takes messages must be allowed to do.
+pub(super) const CONSUME: &str = "pubsub.subscriptions.consume";
+
 /// Looks at a subscription.
-pub(crate) fn examine(config: &Config, secrets: Secrets) -> Checkup {
+pub(crate) async fn examine(config: &Config, secrets: Secrets) -> Checkup {
     let mut checkup = Checkup::default();
-    match Pubsub::new(config.clone(), secrets) {
-        Ok(_) => checkup.saw("can be pulled from, as far as its key says"),
-        Err(what) => checkup.error(
-            "source.configuration",
-            what,
-            "the worker does not start",
-            "docs/sources.md has all keys",
+    let source = match Pubsub::new(config.clone(), secrets) {
+        Ok(source) => source,
+        Err(what) => {
+            checkup.error(
+                "source.configuration",
+                what,
+                "the worker does not start",
+                "docs/sources.md has all keys",
+            );
+            return checkup;
+        }
+    };
+    let mend = "give its account roles/pubsub.subscriber on the subscription: the variable `puller` of deploy/gcp/scc.tf";
+    match source.puller.subscription.may(CONSUME).await {
+        Ok(true) => {}
+        Ok(false) => checkup.error(
+            "source.refused",
+            format!("{} may not be taken from", config.subscription),
+            "no alert of it comes",
+            mend,
         ),
+        Err(failed) => {
+            let (check, mend) = match failed.is_answer {
+                Some(404) => (
+                    "source.no_queue",
+                    "make it, or mend `subscription`: projects/PROJECT/subscriptions/NAME",
+                ),
+                Some(400..500) => ("source.refused", mend),
+                _ => (
+                    "source.unreachable",
+                    "see that the worker reaches Pub/Sub, and that `credentials` are those of this machine",
+                ),
+            };
+            checkup.error(check, failed.what, "no alert of it comes", mend);
+        }
     }
     checkup
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::*;
-
-    #[test]
-    fn a_key_that_is_no_key_is_found() {
-        let config = serde_json::from_value(serde_json::json!({
-            "name": "scc", "subscription": "projects/p/subscriptions/s", "credentials": "env:KEY",
-        }));
-        let secrets: Secrets = Arc::new(|_| Ok("not a key".into()));
-        let found = examine(&config.unwrap(), secrets).found;
-        assert_eq!(found.len(), 1, "{found:?}");
-        assert_eq!(found[0].check, "source.configuration");
-    }
 }

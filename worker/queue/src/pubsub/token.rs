@@ -99,6 +99,7 @@ impl Tokens {
                 let key = read(reference, secrets).map_err(|what| Failed {
                     what,
                     failure: Failure::Refused,
+                    is_answer: None,
                 })?;
                 exchange(client, &key).await?
             }
@@ -128,6 +129,7 @@ async fn from_metadata(client: &Client, base: &Url) -> Result<Given, Failed> {
     let url = base.join(METADATA_PATH).map_err(|error| Failed {
         what: format!("the metadata server: {error}"),
         failure: Failure::Refused,
+        is_answer: None,
     })?;
     let call = client
         .get(url)
@@ -140,6 +142,7 @@ async fn exchange(client: &Client, key: &Key) -> Result<Given, Failed> {
     let assertion = assertion(key).map_err(|what| Failed {
         what,
         failure: Failure::Refused,
+        is_answer: None,
     })?;
     let form = url::form_urlencoded::Serializer::new(String::new())
         .append_pair("grant_type", GRANT)
@@ -157,6 +160,7 @@ async fn given(who: &str, call: reqwest::RequestBuilder) -> Result<Given, Failed
     let answer = call.send().await.map_err(|error| Failed {
         what: format!("{who}: {}", told(&error.without_url())),
         failure: Failure::Away,
+        is_answer: None,
     })?;
     let status = answer.status();
     let bytes = body(answer, MOST_BYTES).await?;
@@ -166,6 +170,7 @@ async fn given(who: &str, call: reqwest::RequestBuilder) -> Result<Given, Failed
     serde_json::from_slice(&bytes).map_err(|_| Failed {
         what: format!("{who} gave no token"),
         failure: Failure::Refused,
+        is_answer: None,
     })
 }
 
