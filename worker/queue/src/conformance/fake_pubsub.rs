@@ -42,8 +42,8 @@ struct Stored {
 struct Inside {
     stored: Vec<Stored>,
     last: u64,
-    /// The token that is taken.
-    token: String,
+    /// The tokens that are taken: a new one ends none of those before.
+    tokens: Vec<String>,
     calls: Vec<(String, Value)>,
     troubles: VecDeque<(String, u16, Value)>,
 }
@@ -131,7 +131,7 @@ impl FakePubsub {
 
     /// No token that was given is taken any longer.
     pub(super) fn revoke(&self) {
-        self.inside().token = "revoked".to_owned();
+        self.inside().tokens.clear();
     }
 
     /// What all calls of an action said.
@@ -149,9 +149,9 @@ impl FakePubsub {
         let mut inside = self.inside();
         inside.calls.push((action.to_owned(), Value::Null));
         inside.last += 1;
-        inside.token = format!("ya29.{}", inside.last);
-        let given =
-            json!({"access_token": inside.token, "expires_in": 3_599, "token_type": "Bearer"});
+        let token = format!("ya29.{}", inside.last);
+        inside.tokens.push(token.clone());
+        let given = json!({"access_token": token, "expires_in": 3_599, "token_type": "Bearer"});
         Json(given).into_response()
     }
 
@@ -258,11 +258,11 @@ async fn called(
     {
         let mut inside = fake.inside();
         inside.calls.push((action.to_owned(), asked.clone()));
-        let bearer = format!("Bearer {}", inside.token);
         let shown = headers
             .get("authorization")
-            .and_then(|one| one.to_str().ok());
-        if shown != Some(&bearer) || inside.token.is_empty() {
+            .and_then(|one| one.to_str().ok())
+            .and_then(|one| one.strip_prefix("Bearer "));
+        if !inside.tokens.iter().any(|token| shown == Some(token)) {
             return refused(401, "UNAUTHENTICATED");
         }
         if format!("projects/{project}/subscriptions/{name}") != SUBSCRIPTION {
