@@ -73,6 +73,23 @@ fn what_is_wrong_changes_nothing_and_is_told_aloud() {
 }
 
 #[test]
+fn what_cannot_be_taken_up_now_is_tried_again_without_another_change() {
+    let place = logged("");
+    let mut worker = place.start(&["worker"]).unwrap();
+    worker.until("works:");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    change(&place, "127.0.0.1:0", &address.to_string());
+    let told = worker.until("cannot be taken up now");
+    assert!(told.contains("ERROR"), "{told}");
+    put(&place, SCC, "s1");
+    worker.until("report shown");
+    drop(taken);
+    worker.until("it could not be taken up before");
+    worker.until(RENEWED);
+}
+
+#[test]
 fn a_signal_has_playbooks_read_again_where_they_are_read_from() {
     let place = logged("[playbooks]\ndir = \"books\"\n");
     std::fs::create_dir_all(place.path().join("books")).unwrap();

@@ -9,12 +9,7 @@ use crate::{Secrets, SourceConfig, pubsub, rabbitmq, spool, sqs};
 pub async fn examine(config: &SourceConfig, secrets: Secrets, clock: &dyn Clock) -> Checkup {
     if let Err(error) = config.check() {
         let mut checkup = Checkup::default();
-        checkup.error(
-            "source.configuration",
-            error.what,
-            "the worker does not start",
-            "docs/sources.md has all keys",
-        );
+        unusable(error.what, &mut checkup);
         return checkup;
     }
     match config {
@@ -31,6 +26,16 @@ pub async fn examine(config: &SourceConfig, secrets: Secrets, clock: &dyn Clock)
 
 /// Shortest time that messages should be kept, in seconds: a weekend.
 const SHORTEST_SECS: u64 = 2 * 24 * 3600;
+
+/// Notes a source that cannot be what its configuration says.
+pub(crate) fn unusable(what: String, checkup: &mut Checkup) {
+    checkup.error(
+        "source.configuration",
+        what,
+        "the worker does not start",
+        "docs/sources.md has all keys",
+    );
+}
 
 /// Notes a queue that keeps messages for too short a time.
 pub(crate) fn retention(secs: u64, mend: &str, checkup: &mut Checkup) {

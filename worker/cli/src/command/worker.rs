@@ -84,6 +84,16 @@ impl Site<'_> {
         tracing::info!(why, "the configuration is read again");
         let (loaded, app, ready) = match self.read(old).await {
             Ok(read) => read,
+            // The database is away, an address is taken: that passes, and no file changes when it does.
+            Err(exit @ Exit::Failed(_)) => {
+                let error = exit.words();
+                tracing::error!(
+                    error,
+                    "the configuration cannot be taken up now: the earlier one stays, and it is tried again"
+                );
+                self.changes.try_again();
+                return Ok(None);
+            }
             Err(exit) => {
                 let error = exit.words();
                 tracing::error!(

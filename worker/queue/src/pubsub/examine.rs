@@ -5,6 +5,7 @@ use nightshift_engine::Checkup;
 
 use super::{Config, Pubsub};
 use crate::Secrets;
+use crate::examine::unusable;
 
 /// What whoever takes messages must be allowed to do.
 pub(super) const CONSUME: &str = "pubsub.subscriptions.consume";
@@ -15,12 +16,7 @@ pub(crate) async fn examine(config: &Config, secrets: Secrets) -> Checkup {
     let source = match Pubsub::new(config.clone(), secrets) {
         Ok(source) => source,
         Err(what) => {
-            checkup.error(
-                "source.configuration",
-                what,
-                "the worker does not start",
-                "docs/sources.md has all keys",
-            );
+            unusable(what, &mut checkup);
             return checkup;
         }
     };

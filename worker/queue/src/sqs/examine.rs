@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::batch::told;
 use super::{Config, Sqs};
-use crate::examine::{length, retention};
+use crate::examine::{length, retention, unusable};
 
 /// Fewer receives than this and a slow hour of ours moves alerts away.
 const FEWEST_RECEIVES: u64 = 3;
@@ -28,12 +28,7 @@ pub(crate) async fn examine(config: &Config) -> Checkup {
     let sqs = match Sqs::new(config.clone()).await {
         Ok(sqs) => sqs,
         Err(what) => {
-            checkup.error(
-                "source.configuration",
-                what,
-                "the worker does not start",
-                "docs/sources.md has all keys",
-            );
+            unusable(what, &mut checkup);
             return checkup;
         }
     };

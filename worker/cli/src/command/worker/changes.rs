@@ -7,12 +7,14 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tokio::time::{Interval, MissedTickBehavior, interval};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 
 use crate::config::Loaded;
 
 /// Between two looks at the files.
 const EVERY: Duration = Duration::from_secs(3);
+/// Until what could not be taken up, for another reason than its own, is tried again.
+const AGAIN: Duration = Duration::from_secs(15);
 /// Most files that are looked at; more are read again by SIGHUP alone.
 const MOST_FILES: usize = 2_000;
 /// Folders within folders.
@@ -23,6 +25,10 @@ pub(super) struct Changes {
     paths: Vec<PathBuf>,
     seen: u64,
     looks: Interval,
+    /// What is to be told and was not yet: whoever waits may be called away in between.
+    owed: Option<&'static str>,
+    /// When what could not be taken up is tried again.
+    again_at: Option<Instant>,
     #[cfg(unix)]
     hang_up: Option<tokio::signal::unix::Signal>,
 }
@@ -37,6 +43,8 @@ impl Changes {
             seen: fingerprint(&paths),
             paths,
             looks,
+            owed: None,
+            again_at: None,
             #[cfg(unix)]
             hang_up: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()).ok(),
         }
@@ -49,6 +57,11 @@ impl Changes {
             self.seen = fingerprint(&paths);
             self.paths = paths;
         }
+    }
+
+    /// Says in a while that there is something to be read, though nothing changes.
+    pub(super) fn try_again(&mut self) {
+        self.again_at = Some(Instant::now() + AGAIN);
     }
 
     /// Waits until it is time to look; whether a signal said so.
@@ -68,16 +81,19 @@ impl Changes {
     /// Waits for the next change, and says what it was.
     pub(super) async fn next(&mut self) -> &'static str {
         loop {
-            let is_told = self.wait().await;
+            if self.wait().await {
+                self.owed = Some("SIGHUP");
+            } else if self.again_at.is_some_and(|at| Instant::now() >= at) {
+                self.owed = Some("it could not be taken up before");
+            }
             let paths = self.paths.clone();
             let look = tokio::task::spawn_blocking(move || fingerprint(&paths));
             let now = look.await.unwrap_or(self.seen);
             let before = std::mem::replace(&mut self.seen, now);
-            if is_told {
-                return "SIGHUP";
-            }
-            if before != now {
-                return "a file has changed";
+            let changed = (before != now).then_some("a file has changed");
+            if let Some(why) = self.owed.take().or(changed) {
+                self.again_at = None;
+                return why;
             }
         }
     }
