@@ -12,6 +12,7 @@ mod hidden;
 mod instructions;
 mod plain;
 mod redact;
+mod runs;
 mod secrets;
 
 pub(crate) use clean::clean_text;

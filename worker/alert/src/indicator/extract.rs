@@ -52,7 +52,8 @@ const FILE_LIKE: &[&str] = &[
 pub fn extract(text: &str) -> Vec<(IndicatorKind, String)> {
     let text = refang(text);
     let mut found = Found::default();
-    for url in matches(&URL, &text) {
+    // Each pattern costs more than a look for what all its matches hold.
+    for url in matches_with(&URL, &text, "://") {
         let raw = text.get(url).unwrap_or_default();
         let raw = raw.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']']);
         found.add(IndicatorKind::Url, raw);
@@ -66,13 +67,13 @@ pub fn extract(text: &str) -> Vec<(IndicatorKind, String)> {
             }
         }
     }
-    for (kind, pattern) in [
-        (IndicatorKind::Email, &EMAIL),
-        (IndicatorKind::Hash, &HASH),
-        (IndicatorKind::Arn, &ARN),
-        (IndicatorKind::Cve, &CVE),
+    for (kind, pattern, held) in [
+        (IndicatorKind::Email, &EMAIL, "@"),
+        (IndicatorKind::Hash, &HASH, ""),
+        (IndicatorKind::Arn, &ARN, ""),
+        (IndicatorKind::Cve, &CVE, "-"),
     ] {
-        for range in matches(pattern, &text) {
+        for range in matches_with(pattern, &text, held) {
             found.add(
                 kind,
                 text.get(range)
@@ -125,6 +126,14 @@ impl Found {
     }
 }
 
+fn matches_with(pattern: &LazyLock<Option<Regex>>, text: &str, held: &str) -> Vec<Range<usize>> {
+    if text.contains(held) {
+        matches(pattern, text)
+    } else {
+        Vec::new()
+    }
+}
+
 fn matches(pattern: &LazyLock<Option<Regex>>, text: &str) -> Vec<Range<usize>> {
     pattern
         .as_ref()
@@ -147,7 +156,7 @@ fn after(text: &str, at: usize) -> Option<char> {
 }
 
 fn ips(text: &str) -> Vec<Range<usize>> {
-    let mut found = matches(&IPV4, text);
+    let mut found = matches_with(&IPV4, text, ".");
     found.retain(|range| {
         let next = text.get(range.end..).unwrap_or_default();
         let is_longer = before(text, range.start).is_some_and(|c| matches!(c, '.' | '-' | '_'))
@@ -209,7 +218,7 @@ fn is_version(text: &str, range: &Range<usize>) -> bool {
 }
 
 fn domains(text: &str) -> Vec<Range<usize>> {
-    let mut found = matches(&DOMAIN, text);
+    let mut found = matches_with(&DOMAIN, text, ".");
     found.retain(|range| {
         let name = text.get(range.clone()).unwrap_or_default();
         let in_url = text

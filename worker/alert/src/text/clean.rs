@@ -114,22 +114,44 @@ impl Pass<'_> {
     }
 
     fn object(&mut self, map: &mut Map<String, Value>, depth: usize) {
+        if !map.keys().all(|key| is_plain(key)) {
+            return self.object_with_text(map, depth);
+        }
+        let mut is_full = false;
+        map.retain(|key, value| {
+            is_full |= self.nodes >= self.bounds.nodes;
+            if !is_full {
+                self.entry(key, value, depth);
+            }
+            !is_full
+        });
+        if is_full {
+            self.truncated();
+        }
+    }
+
+    /// The same where a key is text that may have to be cleaned.
+    fn object_with_text(&mut self, map: &mut Map<String, Value>, depth: usize) {
         let entries = std::mem::take(map);
         for (key, mut value) in entries {
             if self.nodes >= self.bounds.nodes {
                 self.truncated();
                 break;
             }
-            let mut clean_key = key.clone();
+            let mut clean_key = key;
             self.key(&mut clean_key);
-            self.within(&clean_key.clone(), |pass| {
-                if is_secret_key(&clean_key) {
-                    pass.secret(&mut value);
-                }
-                pass.value(&mut value, depth + 1);
-            });
+            self.entry(&clean_key, &mut value, depth);
             map.insert(unused(map, clean_key), value);
         }
+    }
+
+    fn entry(&mut self, key: &str, value: &mut Value, depth: usize) {
+        self.within(key, |pass| {
+            if is_secret_key(key) {
+                pass.secret(value);
+            }
+            pass.value(value, depth + 1);
+        });
     }
 
     fn within(&mut self, segment: &str, run: impl FnOnce(&mut Self)) {
@@ -140,11 +162,7 @@ impl Pass<'_> {
     }
 
     fn key(&mut self, key: &mut String) {
-        let plain = key.len() <= 24
-            && key
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        if !plain {
+        if !is_plain(key) {
             self.string(key);
             if key.len() > MAX_KEY_BYTES {
                 *key = cut_bytes(key, MAX_KEY_BYTES).into_owned();
@@ -221,6 +239,14 @@ impl Pass<'_> {
         }
         self.flags
     }
+}
+
+/// Whether a key is a name that nothing can hide in.
+fn is_plain(key: &str) -> bool {
+    key.len() <= 24
+        && key
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// The key, or the key with a mark where cleaning made two keys equal: nothing is lost by overwriting.

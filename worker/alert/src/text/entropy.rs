@@ -7,6 +7,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::runs::Alphabet;
+
 /// Shortest token that is judged; vendors' unlabelled keys have 20 characters and more.
 const SHORTEST: usize = 20;
 
@@ -30,10 +32,13 @@ static KEEP: LazyLock<Option<Regex>> = LazyLock::new(|| {
 static TOKEN: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"[A-Za-z0-9+/=_~.-]{20,}").ok());
 
+/// The characters of a token.
+static TOKENS: Alphabet = Alphabet::alphanumeric_and(b"+/=_~.-");
+
 /// The byte ranges of tokens that look like unknown secrets.
 pub(super) fn secrets(text: &str) -> Vec<std::ops::Range<usize>> {
     let mut found = Vec::new();
-    if text.len() < SHORTEST {
+    if !TOKENS.has_run(text, SHORTEST) {
         return found;
     }
     let (Some(keep), Some(token)) = (KEEP.as_ref(), TOKEN.as_ref()) else {

@@ -11,6 +11,8 @@ use base64::Engine as _;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use regex::{Regex, RegexSet, RegexSetBuilder};
 
+use super::runs::Alphabet;
+
 /// Between words: what stands in for a space where none is allowed, as in role session names.
 static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
     let gap = r"(?:(?:[\s._:+/,-]|%20){1,6})";
@@ -67,6 +69,10 @@ const ENGINE: GeneralPurpose = GeneralPurpose::new(
 
 static BASE64: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"[A-Za-z0-9+/_-]{24,}={0,2}").ok());
+
+/// The characters of base64, of both alphabets, and how many a token has at least.
+static DIGITS: Alphabet = Alphabet::alphanumeric_and(b"+/_-");
+const LEAST_DIGITS: usize = 24;
 
 /// Tag characters that make a word.
 const LEAST_TAGS: usize = 4;
@@ -137,7 +143,8 @@ fn visible(text: &str) -> Cow<'_, str> {
 
 /// Whether a base64 token decodes to such text.
 fn encoded(text: &str) -> bool {
-    let Some(tokens) = BASE64.as_ref() else {
+    let tokens = BASE64.as_ref();
+    let Some(tokens) = tokens.filter(|_| DIGITS.has_run(text, LEAST_DIGITS)) else {
         return false;
     };
     tokens.find_iter(text).take(16).any(|token| {
