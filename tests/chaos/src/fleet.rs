@@ -1,23 +1,43 @@
 //! The workers: started, killed, started again.
 
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::ensure;
 
 use crate::Options;
 use crate::publish::QUEUE;
+use crate::rotation::{BROKER_PASSWORD, DATABASE_PASSWORD, USER};
 use crate::servers::{Broker, Database};
+use crate::verdict::Changes;
 
 /// Seconds of a lease, as shipped.
 const LEASE_SECS: u64 = 30;
+/// How long a worker has to end: `terminationGracePeriodSeconds` of the chart.
+const GRACE: Duration = Duration::from_secs(30);
+/// How long a new worker has until it is ready.
+const BEGINS: Duration = Duration::from_secs(60);
 
 /// All workers.
 pub(crate) struct Fleet {
+    /// The program that runs, and the one that the next rollout brings.
     program: PathBuf,
-    folder: PathBuf,
-    workers: Vec<Child>,
+    next: PathBuf,
+    pub(crate) folder: PathBuf,
+    workers: Vec<Worker>,
     /// When workers were killed.
     pub(crate) kills: Vec<SystemTime>,
+    /// What was replaced and changed.
+    pub(crate) changes: Changes,
+}
+
+struct Worker {
+    child: Child,
+    /// Where it says whether it is ready.
+    port: u16,
 }
 
 impl Fleet {
@@ -29,21 +49,24 @@ impl Fleet {
         options: &Options,
     ) -> anyhow::Result<Self> {
         let config = format!(
-            "[store]\nurl = \"{}\"\n[worker]\nmax_cases = {}\nlease_secs = {LEASE_SECS}\n\
+            "[store]\nurl = \"{}\"\npassword = \"file:{DATABASE_PASSWORD}\"\n[worker]\nmax_cases = {}\nlease_secs = {LEASE_SECS}\n\
              [limits]\nstorm_cases = 1000000\n\
-             [[source]]\nname = \"mq\"\nkind = \"rabbitmq\"\nurl = \"{}\"\nqueue = \"{QUEUE}\"\ndeclare = true\n\
+             [[source]]\nname = \"mq\"\nkind = \"rabbitmq\"\nurl = \"{}\"\nqueue = \"{QUEUE}\"\n\
+             password = \"file:{BROKER_PASSWORD}\"\ndeclare = true\n\
              [[destination]]\nname = \"files\"\nkind = \"file\"\npath = \"reports\"\nformat = \"json\"\n\
              [[route]]\ndestinations = [\"files\"]\n",
-            database.url(),
+            of_user(database.url()),
             options.max_cases,
-            broker.url(),
+            of_user(broker.url()),
         );
         std::fs::write(folder.join("nightshift.toml"), config)?;
         let mut fleet = Self {
-            program: program.to_owned(),
+            program: options.previous.as_deref().unwrap_or(program).to_owned(),
+            next: program.to_owned(),
             folder: folder.to_owned(),
             workers: Vec::new(),
             kills: Vec::new(),
+            changes: Changes::default(),
         };
         for _ in 0..options.workers {
             let worker = fleet.worker()?;
@@ -52,18 +75,53 @@ impl Fleet {
         Ok(fleet)
     }
 
-    fn worker(&self) -> anyhow::Result<Child> {
+    fn worker(&self) -> anyhow::Result<Worker> {
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
+            .local_addr()?
+            .port();
         let log = std::fs::OpenOptions::new()
             .create(true)
             .append(true)
             .open(self.folder.join("worker.log"))?;
-        Ok(Command::new(&self.program)
+        let child = Command::new(&self.program)
             .args(["worker", "--only", "intake,triage,delivery"])
+            .env(
+                "NIGHTSHIFT__WEB__METRICS_LISTEN",
+                format!("127.0.0.1:{port}"),
+            )
             .current_dir(&self.folder)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
-            .spawn()?)
+            .spawn()?;
+        Ok(Worker { child, port })
+    }
+
+    /// Replaces all workers as the chart does: the migrations run, then one after the other a new worker becomes ready,
+    /// and an old one is told to end (`maxUnavailable: 0`).
+    pub(crate) async fn roll_out(&mut self) -> anyhow::Result<()> {
+        self.program.clone_from(&self.next);
+        let migrated = Command::new(&self.program)
+            .arg("migrate")
+            .current_dir(&self.folder)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()?;
+        ensure!(migrated.success(), "the migrations failed");
+        for at in 0..self.workers.len() {
+            let new = self.worker()?;
+            let begun = Instant::now();
+            while !new.is_ready() {
+                ensure!(begun.elapsed() < BEGINS, "a new worker is not ready");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            if let Some(place) = self.workers.get_mut(at) {
+                let old = std::mem::replace(place, new);
+                self.changes.drains.push(old.drain().await?);
+            }
+        }
+        self.changes.rollouts += 1;
+        Ok(())
     }
 
     /// Kills one of them, whatever it does.
@@ -73,8 +131,8 @@ impl Fleet {
     )]
     pub(crate) fn kill_one(&mut self) -> anyhow::Result<()> {
         if let Some(worker) = fastrand::choice(self.workers.iter_mut()) {
-            worker.kill()?;
-            worker.wait()?;
+            worker.child.kill()?;
+            worker.child.wait()?;
             self.kills.push(SystemTime::now());
         }
         Ok(())
@@ -84,7 +142,7 @@ impl Fleet {
     pub(crate) fn revive(&mut self) -> anyhow::Result<()> {
         for at in 0..self.workers.len() {
             let has_ended = match self.workers.get_mut(at) {
-                Some(worker) => worker.try_wait()?.is_some(),
+                Some(worker) => worker.child.try_wait()?.is_some(),
                 None => false,
             };
             if has_ended {
@@ -112,8 +170,8 @@ impl Fleet {
     /// Ends all of them.
     pub(crate) async fn stop(&mut self) {
         for worker in &mut self.workers {
-            drop(worker.kill());
-            drop(worker.wait());
+            drop(worker.child.kill());
+            drop(worker.child.wait());
         }
     }
 }
@@ -121,8 +179,53 @@ impl Fleet {
 impl Drop for Fleet {
     fn drop(&mut self) {
         for worker in &mut self.workers {
-            drop(worker.kill());
-            drop(worker.wait());
+            drop(worker.child.kill());
+            drop(worker.child.wait());
         }
     }
+}
+
+impl Worker {
+    /// Whether it says that it is ready.
+    fn is_ready(&self) -> bool {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
+        let asked =
+            TcpStream::connect_timeout(&address, Duration::from_secs(1)).and_then(|mut stream| {
+                stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+                write!(
+                    stream,
+                    "GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
+                )?;
+                let mut answer = String::new();
+                stream.read_to_string(&mut answer)?;
+                Ok(answer)
+            });
+        asked.is_ok_and(|answer| answer.starts_with("HTTP/1.1 200"))
+    }
+
+    /// Tells it to end and waits; how long it took, or nothing where it did not end well in time and was killed.
+    async fn drain(mut self) -> anyhow::Result<Option<f64>> {
+        let told = Command::new("kill")
+            .args(["-s", "TERM", &self.child.id().to_string()])
+            .status()?;
+        ensure!(told.success(), "a worker cannot be told to end");
+        let since = Instant::now();
+        while since.elapsed() < GRACE {
+            if let Some(status) = self.child.try_wait()? {
+                let took = since.elapsed().as_secs_f64();
+                return Ok(status.success().then_some(took));
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(None)
+    }
+}
+
+/// The URL with the workers' user and no password, which stands in a file.
+fn of_user(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or_default();
+    let (_, place) = rest.split_once('@').unwrap_or_default();
+    format!("{scheme}://{USER}@{place}")
 }

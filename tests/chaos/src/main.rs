@@ -1,10 +1,12 @@
-//! Workers, the database and the broker are killed at random while alerts come in; afterwards everything that the broker
+//! Workers, the database and the broker are killed at random, workers replaced and passwords changed while alerts come in;
+//! afterwards everything that the broker
 //! had acknowledged must have ended in exactly one place, with one report.
 //!
 //! ```console
 //! cargo run --release -p nightshift-chaos -- --alerts 2000 --kills 200
 //! cargo run --release -p nightshift-chaos -- --alerts 2000 --kills 40 --database-kills 20 --broker-kills 20
 //! cargo run --release -p nightshift-chaos -- --minutes 30 --seed 7
+//! cargo run --release -p nightshift-chaos -- --alerts 1000 --kills 0 --rollouts 5 --rotations 5
 //! ```
 //!
 //! Servers are its own (tests/postgres, tests/rabbitmq), the workers are the program as it is shipped. What is killed when
@@ -12,6 +14,7 @@
 
 mod fleet;
 mod publish;
+mod rotation;
 mod servers;
 mod verdict;
 
@@ -43,6 +46,16 @@ struct Options {
     /// How often the broker is killed, and started again
     #[arg(long, default_value_t = 0)]
     broker_kills: usize,
+    /// How often all workers are replaced one after the other, as the chart does: migrations first, a new worker that is
+    /// ready before an old one is told to end
+    #[arg(long, default_value_t = 0)]
+    rollouts: usize,
+    /// A program of another version, that begins; the first rollout brings the one that is built here
+    #[arg(long)]
+    previous: Option<PathBuf>,
+    /// How often the passwords of the database and the broker change, and every connection is cut
+    #[arg(long, default_value_t = 0)]
+    rotations: usize,
     /// Workers at the same time
     #[arg(long, default_value_t = 3)]
     workers: usize,
@@ -70,6 +83,8 @@ enum Target {
     Worker,
     Database,
     Broker,
+    Rollout,
+    Rotation,
 }
 
 #[tokio::main]
@@ -84,6 +99,7 @@ async fn main() -> anyhow::Result<ExitCode> {
         .tempdir()?;
     let database = Database::start(folder.path())?;
     let broker = Broker::start(folder.path())?;
+    rotation::prepare(folder.path(), &database, &broker).await?;
     let mut fleet = Fleet::start(&program, folder.path(), &database, &broker, &options)?;
     let mut publishing = JoinSet::new();
     let enough = CancellationToken::new();
@@ -113,6 +129,7 @@ async fn main() -> anyhow::Result<ExitCode> {
     let mut verdict = looked?;
     fleet.stop().await;
     verdict.fresh = fresh_ended.is_ok();
+    verdict.changes = std::mem::take(&mut fleet.changes);
     println!("{verdict}");
     Ok(if verdict.holds() {
         ExitCode::SUCCESS
@@ -151,6 +168,8 @@ impl Kills {
             (Target::Worker, options.kills),
             (Target::Database, options.database_kills),
             (Target::Broker, options.broker_kills),
+            (Target::Rollout, options.rollouts),
+            (Target::Rotation, options.rotations),
         ] {
             targets.extend(std::iter::repeat_n(target, many));
         }
@@ -189,6 +208,12 @@ async fn disturb(
             Target::Worker => fleet.kill_one()?,
             Target::Database => database.kill_and_start().context("the database")?,
             Target::Broker => broker.kill_and_start().context("the broker")?,
+            Target::Rollout => fleet.roll_out().await.context("a rollout")?,
+            Target::Rotation => {
+                let took = rotation::rotate(&fleet.folder, database, broker, options.workers);
+                let took = took.await.context("a rotation")?;
+                fleet.changes.rotations.push(took.as_secs_f64());
+            }
         }
         fleet.revive()?;
         if (number + 1) % 20 == 0 {

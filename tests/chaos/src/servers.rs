@@ -14,9 +14,14 @@ struct Server {
 
 impl Server {
     fn call(&self, verb: &str) -> anyhow::Result<String> {
+        self.call_with(verb, &[])
+    }
+
+    fn call_with(&self, verb: &str, arguments: &[&str]) -> anyhow::Result<String> {
         let output = Command::new(root().join(self.script))
             .arg(verb)
             .arg(&self.dir)
+            .args(arguments)
             .stderr(Stdio::inherit())
             .output()?;
         ensure!(output.status.success(), "{} {verb} failed", self.script);
@@ -79,6 +84,11 @@ impl Broker {
 
     pub(crate) fn url(&self) -> &str {
         &self.url
+    }
+
+    /// `rabbitmqctl`.
+    pub(crate) fn ctl(&self, arguments: &[&str]) -> anyhow::Result<()> {
+        self.server.call_with("ctl", arguments).map(drop)
     }
 
     pub(crate) fn kill_and_start(&self) -> anyhow::Result<()> {

@@ -9,11 +9,55 @@ use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls};
 
 use crate::fleet::Fleet;
+use crate::rotation::MOST_ROTATION;
 
 type Connections = JoinSet<Result<(), tokio_postgres::Error>>;
 
 /// Longest take-over of a dead worker's case that design.md allows, in seconds.
 const MOST_TAKE_OVER: f64 = 35.0;
+
+/// What was replaced and changed under load.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    /// How often all workers were replaced.
+    pub(crate) rollouts: usize,
+    /// Seconds that each replaced worker took to end; nothing for one that did not end well within its grace.
+    pub(crate) drains: Vec<Option<f64>>,
+    /// Seconds from each change of the passwords' files until all workers were connected again.
+    pub(crate) rotations: Vec<f64>,
+}
+
+impl Changes {
+    fn holds(&self) -> bool {
+        self.drains.iter().all(Option::is_some)
+            && self.rotations.iter().all(|took| *took <= MOST_ROTATION)
+    }
+}
+
+impl fmt::Display for Changes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let longest = |all: &mut dyn Iterator<Item = f64>| all.fold(0.0, f64::max);
+        if self.rollouts > 0 {
+            writeln!(
+                f,
+                "rollouts                 {}, {} workers replaced, longest end {:.1} s, not ended well {}",
+                self.rollouts,
+                self.drains.len(),
+                longest(&mut self.drains.iter().flatten().copied()),
+                self.drains.iter().filter(|took| took.is_none()).count()
+            )?;
+        }
+        if !self.rotations.is_empty() {
+            writeln!(
+                f,
+                "rotations                {}, new passwords used after at most {:.1} s (limit {MOST_ROTATION} s)",
+                self.rotations.len(),
+                longest(&mut self.rotations.iter().copied())
+            )?;
+        }
+        Ok(())
+    }
+}
 
 /// What became of all obligations.
 #[derive(Debug, Default)]
@@ -40,6 +84,8 @@ pub(crate) struct Verdict {
     take_overs: Vec<f64>,
     /// Whether one fresh alert passed when all was over.
     pub(crate) fresh: bool,
+    /// Rollouts and rotations.
+    pub(crate) changes: Changes,
 }
 
 impl Verdict {
@@ -56,6 +102,7 @@ impl Verdict {
             && self.repeated == 0
             && self.zombies == 0
             && self.fresh
+            && self.changes.holds()
             && self
                 .take_overs
                 .last()
@@ -94,6 +141,7 @@ impl fmt::Display for Verdict {
             at(95),
             at(100)
         )?;
+        write!(f, "{}", self.changes)?;
         writeln!(
             f,
             "a fresh alert            {}",

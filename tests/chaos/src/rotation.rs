@@ -1,0 +1,108 @@
+//! Passwords that change under load (F33): the servers take the new one at once and cut every connection, the file follows
+//! later, as a mounted secret does.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use tokio::task::JoinSet;
+use tokio_postgres::{Client, NoTls};
+
+use crate::servers::{Broker, Database};
+
+/// Who the workers are, at both servers.
+pub(crate) const USER: &str = "nightshift";
+/// The files of their passwords, below the folder.
+pub(crate) const DATABASE_PASSWORD: &str = "database-password";
+pub(crate) const BROKER_PASSWORD: &str = "broker-password";
+/// How much later than the servers the files change.
+const MOUNT_LAG: Duration = Duration::from_secs(3);
+/// How soon new passwords are to be used (faults.md).
+pub(crate) const MOST_ROTATION: f64 = 60.0;
+
+/// Makes the users, and the files of their passwords.
+pub(crate) async fn prepare(
+    folder: &Path,
+    database: &Database,
+    broker: &Broker,
+) -> anyhow::Result<()> {
+    let (client, _connection) = connect(database).await?;
+    let password = password();
+    client
+        .batch_execute(&format!(
+            "CREATE ROLE {USER} LOGIN PASSWORD '{password}'; ALTER SCHEMA public OWNER TO {USER}"
+        ))
+        .await?;
+    broker.ctl(&["--quiet", "add_user", USER, &password])?;
+    broker.ctl(&["--quiet", "set_permissions", USER, ".*", ".*", ".*"])?;
+    write(folder, &password)
+}
+
+/// Changes both, and waits until all workers are connected to the database by the new one; how long after the file changed
+/// that was.
+pub(crate) async fn rotate(
+    folder: &Path,
+    database: &Database,
+    broker: &Broker,
+    workers: usize,
+) -> anyhow::Result<Duration> {
+    let (client, _connection) = connect(database).await?;
+    let password = password();
+    client
+        .batch_execute(&format!("ALTER ROLE {USER} PASSWORD '{password}'"))
+        .await?;
+    broker.ctl(&["--quiet", "change_password", USER, &password])?;
+    client
+        .execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1",
+            &[&USER],
+        )
+        .await?;
+    broker.ctl(&["--quiet", "close_all_user_connections", USER, "rotated"])?;
+    tokio::time::sleep(MOUNT_LAG).await;
+    write(folder, &password)?;
+    let since = Instant::now();
+    let workers = i64::try_from(workers)?;
+    // Each worker keeps a connection of its own that listens.
+    let listening =
+        "SELECT count(*) FROM pg_stat_activity WHERE usename = $1 AND query ILIKE 'LISTEN%'";
+    while client
+        .query_one(listening, &[&USER])
+        .await?
+        .get::<_, i64>(0)
+        < workers
+    {
+        ensure!(
+            since.elapsed().as_secs_f64() < 2.0 * MOST_ROTATION,
+            "the new passwords are not used"
+        );
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    Ok(since.elapsed())
+}
+
+fn password() -> String {
+    std::iter::repeat_with(fastrand::alphanumeric)
+        .take(24)
+        .collect()
+}
+
+/// As a secret is mounted: another file in its place, never half a one.
+fn write(folder: &Path, password: &str) -> anyhow::Result<()> {
+    for name in [DATABASE_PASSWORD, BROKER_PASSWORD] {
+        let new = folder.join(format!("{name}.new"));
+        std::fs::write(&new, password)?;
+        std::fs::rename(new, folder.join(name))?;
+    }
+    Ok(())
+}
+
+async fn connect(
+    database: &Database,
+) -> anyhow::Result<(Client, JoinSet<Result<(), tokio_postgres::Error>>)> {
+    let connected = tokio_postgres::connect(database.url(), NoTls).await;
+    let (client, connection) = connected.context("the database")?;
+    let mut connections = JoinSet::new();
+    connections.spawn(connection);
+    Ok((client, connections))
+}
