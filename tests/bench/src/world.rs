@@ -178,7 +178,7 @@ impl World {
         Arrival {
             source: "bench".to_owned(),
             at: self.triage.clock.now(),
-            alert: Box::new(alert),
+            alert: Arc::new(alert),
             raw: message.into(),
             unreadable: None,
             always: false,

@@ -149,7 +149,7 @@ impl Pipe {
         let arrivals = alerts.into_iter().map(|alert| Arrival {
             source: "hostile".to_owned(),
             at: nightshift_engine::Clock::now(&Noon),
-            alert: Box::new(alert),
+            alert: Arc::new(alert),
             raw: b"{}".as_slice().into(),
             unreadable: None,
             always,

@@ -157,7 +157,10 @@ async fn a25_what_breaks_readers_costs_no_alert() {
                 is_read && arrivals.len() == whole.len(),
                 "{of}: {arrivals:?}"
             );
-            let mut alerts: Vec<Alert> = arrivals.into_iter().map(|one| *one.alert).collect();
+            let mut alerts: Vec<Alert> = arrivals
+                .into_iter()
+                .map(|one| std::sync::Arc::unwrap_or_clone(one.alert))
+                .collect();
             for (alert, good) in alerts.iter_mut().zip(&whole) {
                 assert_eq!(alert.key, good.alert.key, "{of}");
                 assert_eq!(alert.severity, good.alert.severity, "{of}");

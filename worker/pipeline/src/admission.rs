@@ -17,6 +17,8 @@ mod property;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Duration, Utc};
 use nightshift_alert::{Alert, FeedState};
 use nightshift_engine::Verdict;
@@ -80,7 +82,7 @@ pub struct Known {
     /// Whether the newest verdict of a person over it is another one.
     pub disputed: bool,
     /// The last alert that it triages, or will.
-    pub alert: Box<Alert>,
+    pub alert: Arc<Alert>,
     /// Its state at the feed as noted last.
     pub state: FeedState,
     /// The latest `updatedAt` that counted.

@@ -18,6 +18,7 @@ use nightshift_alert::{
 };
 use nightshift_engine::{Clock, Measure, Meter};
 use sha2::{Digest, Sha256};
+use tokio::sync::Mutex;
 
 use crate::{Accepted, Fate, Inbox, Message, Settled, Source, StoreError};
 
@@ -33,7 +34,7 @@ pub struct Arrival {
     /// When it came.
     pub at: DateTime<Utc>,
     /// The alert: of a feed, or ours about a message that could not be read.
-    pub alert: Box<Alert>,
+    pub alert: Arc<Alert>,
     /// The bytes: of the message, or of the part that could not be read.
     pub raw: Arc<[u8]>,
     /// Why it could not be read, where it could not.
@@ -65,8 +66,17 @@ pub struct Intake {
     pub meter: Arc<dyn Meter>,
     /// Generic feeds, and the feeds that the source may carry.
     pub options: ReadOptions,
+    /// Batches pass one after the other, in the order in which they came.
+    pub order: Order,
     /// How long a batch is held while the store is away, before it is given back. A worker waits as long as it lives.
     pub patience: Duration,
+}
+
+/// Keeps batches in their order: while one is committed the next is read, and no third one overtakes them.
+#[derive(Debug, Default)]
+pub struct Order {
+    reading: Mutex<()>,
+    committing: Mutex<()>,
 }
 
 /// Why a round of intake took nothing.
@@ -95,35 +105,52 @@ impl Intake {
                 ..Received::default()
             });
         };
-        if messages.is_empty() {
-            return Ok(Received::default());
-        }
+        self.take(source, messages).await
+    }
+
+    /// The same for messages that were received: a round from there on. Several may be under way; they keep the order in
+    /// which they are first polled.
+    ///
+    /// # Errors
+    ///
+    /// When the store fails.
+    pub async fn take(
+        &self,
+        source: &dyn Source,
+        mut messages: Vec<Message>,
+    ) -> Result<Received, IntakeError> {
         let mut received = Received::default();
-        let mut rest = messages.as_slice();
-        while !rest.is_empty() {
-            let (batch, others) = rest.split_at(one_batch(rest));
-            let done = self.take(source, batch, others).await?;
+        while !messages.is_empty() {
+            let others = messages.split_off(one_batch(&messages));
+            let done = self.take_batch(source, messages, &others).await?;
             received.messages += done.messages;
             received.accepted.extend(done.accepted);
             received.unsettled += done.unsettled;
-            rest = others;
+            messages = others;
         }
         Ok(received)
     }
 
     /// Commits and settles these messages, and keeps the others ours meanwhile. Where that fails, all are given back.
-    async fn take(
+    async fn take_batch(
         &self,
         source: &dyn Source,
-        messages: &[Message],
+        messages: Vec<Message>,
         others: &[Message],
     ) -> Result<Received, IntakeError> {
+        let taken = messages.len();
         let ids = |messages: &[Message]| -> Vec<String> {
             messages.iter().map(|message| message.id.clone()).collect()
         };
-        let held = [ids(messages), ids(others)].concat();
-        let (batch, mut fates) = self.read(source.name(), messages);
-        let committed = hold(source, &held, self.commit(batch)).await;
+        let held = [ids(&messages), ids(others)].concat();
+        let work = async {
+            let reading = self.order.reading.lock().await;
+            let (batch, fates) = self.read(source.name(), messages).await;
+            let _committing = self.order.committing.lock().await;
+            drop(reading);
+            (self.commit(batch).await, fates)
+        };
+        let (committed, mut fates) = hold(source, &held, work).await;
         if committed.is_err() {
             fates = vec![Fate::Back; held.len()];
         }
@@ -150,30 +177,22 @@ impl Intake {
         );
         self.count(source.name(), &fates, &accepted);
         Ok(Received {
-            messages: messages.len(),
+            messages: taken,
             accepted,
             unsettled: unsettled.len(),
             ended: false,
         })
     }
 
-    /// What the messages hold, and what becomes of each once that is committed.
-    fn read(&self, source: &str, messages: &[Message]) -> (Arc<[Arrival]>, Vec<Fate>) {
-        let now = self.clock.now();
-        let mut batch = Vec::new();
-        let mut fates = Vec::with_capacity(messages.len());
-        for message in messages {
-            let mut options = self.options.clone();
-            options.attributes.clone_from(&message.attributes);
-            let arrivals = read_message(source, message, &options, now);
-            fates.push(if arrivals.iter().any(|one| one.unreadable.is_some()) {
-                Fate::Unreadable
-            } else {
-                Fate::Committed
-            });
-            batch.extend(arrivals);
-        }
-        (batch.into(), fates)
+    /// What the messages hold, and what becomes of each once that is committed. It is read on a thread of its own: a
+    /// batch takes a tenth of a second.
+    async fn read(&self, source: &str, messages: Vec<Message>) -> (Arc<[Arrival]>, Vec<Fate>) {
+        let (now, options, name) = (self.clock.now(), self.options.clone(), source.to_owned());
+        let count = messages.len();
+        let read = move || read_all(&name, &messages, options, now);
+        let read = tokio::task::spawn_blocking(read).await;
+        // Panics are contained for each message, so this is the end of the program.
+        read.unwrap_or_else(|_| (Arc::default(), vec![Fate::Back; count]))
     }
 
     /// Commits a batch, again and again while the store is away.
@@ -264,6 +283,27 @@ fn cause(error: &dyn std::error::Error) -> String {
     error.source().map(ToString::to_string).unwrap_or_default()
 }
 
+fn read_all(
+    source: &str,
+    messages: &[Message],
+    mut options: ReadOptions,
+    now: DateTime<Utc>,
+) -> (Arc<[Arrival]>, Vec<Fate>) {
+    let mut batch = Vec::new();
+    let mut fates = Vec::with_capacity(messages.len());
+    for message in messages {
+        options.attributes.clone_from(&message.attributes);
+        let arrivals = read_message(source, message, &options, now);
+        fates.push(if arrivals.iter().any(|one| one.unreadable.is_some()) {
+            Fate::Unreadable
+        } else {
+            Fate::Committed
+        });
+        batch.extend(arrivals);
+    }
+    (batch.into(), fates)
+}
+
 /// Everything that a message holds: its alerts, and what of it could not be read.
 #[must_use]
 pub fn read_message(
@@ -287,7 +327,7 @@ fn read_with(
     let arrival = |alert, raw, unreadable| Arrival {
         source: source.to_owned(),
         at: now,
-        alert: Box::new(alert),
+        alert: Arc::new(alert),
         raw,
         unreadable,
         always: false,

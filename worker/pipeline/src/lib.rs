@@ -41,7 +41,7 @@ pub use export::{
     export, verify_export,
 };
 pub use feedback::{Decided, NewPersonVerdict, PersonVerdict};
-pub use intake::{Arrival, Intake, IntakeError, Received, read_message, unreadable_alert};
+pub use intake::{Arrival, Intake, IntakeError, Order, Received, read_message, unreadable_alert};
 pub use language::Language;
 pub use loops::{Delivering, DigestPlan, InboxRoom, ModelHealth, Outage, Taking, Triaging};
 pub use muted::{MutePreview, MuteRow, NewMute, PlaceCount};

@@ -61,7 +61,7 @@ fn dead_letter(arrival: &Arrival, error: &StoreError) -> Option<Arrival> {
     tracing::error!(source = arrival.source, key = %arrival.alert.key, why, "an alert becomes a dead letter");
     let alert = unreadable_alert(&arrival.source, &arrival.raw, &why, arrival.at);
     Some(Arrival {
-        alert: Box::new(alert),
+        alert: Arc::new(alert),
         unreadable: Some(why),
         ..arrival.clone()
     })

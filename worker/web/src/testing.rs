@@ -120,7 +120,7 @@ pub(crate) fn view(report: Option<Report>) -> CaseView {
         attributes: BTreeMap::new(),
     };
     let arrival = read_message("test", &message, &ReadOptions::default(), now()).remove(0);
-    let alert = *arrival.alert;
+    let alert = (*arrival.alert).clone();
     CaseView {
         person_verdicts: Vec::new(),
         desk: Desk::default(),

@@ -14,8 +14,8 @@ use nightshift_engine::{
 };
 use nightshift_pipeline::{
     CaseFilter, CaseRow, Delivering, DeliveryError, Destination, Fate, InboxRoom, Intake, Message,
-    Profile, Profiles, Routes, Sender, Sent, Settled, Showing, Source, SourceError, Taking, Triage,
-    Triaging, Unsettled,
+    Order, Profile, Profiles, Routes, Sender, Sent, Settled, Showing, Source, SourceError, Taking,
+    Triage, Triaging, Unsettled,
 };
 use nightshift_store::Store;
 use nightshift_tests::finding;
@@ -237,6 +237,7 @@ impl World {
                 clock: Arc::new(Noon),
                 meter: Arc::new(NoMeter),
                 options: ReadOptions::default(),
+                order: Order::default(),
                 patience: Duration::MAX,
             },
             source: self.broker.clone(),

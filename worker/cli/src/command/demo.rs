@@ -11,7 +11,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use nightshift_engine::End;
 use nightshift_pipeline::{
-    Accepted, Admission, Delivery, Destination, Intake, Lane, Triage, deliver_due,
+    Accepted, Admission, Delivery, Destination, Intake, Lane, Order, Triage, deliver_due,
 };
 use nightshift_report::StdoutDestination;
 use nightshift_web::{Bound, WebConfig};
@@ -106,6 +106,7 @@ async fn intake(app: &App) -> Result<Vec<Accepted>, Exit> {
         clock: Arc::clone(&app.clock),
         meter: app.metrics.clone(),
         options: app.read_options(),
+        order: Order::default(),
         patience: std::time::Duration::ZERO,
     };
     let source = DemoSource::new(material::MESSAGES);

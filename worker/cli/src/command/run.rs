@@ -71,7 +71,7 @@ async fn triage(app: &App, options: &Run, alerts: Vec<Alert>, bytes: &[u8]) -> R
     let arrivals = alerts.into_iter().map(|alert| Arrival {
         source: SOURCE.to_owned(),
         at: app.clock.now(),
-        alert: Box::new(alert),
+        alert: Arc::new(alert),
         raw: Arc::clone(&raw),
         unreadable: None,
         always: true,

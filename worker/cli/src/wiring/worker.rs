@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use nightshift_engine::Clock;
 use nightshift_pipeline::{
-    Cases, Delivering, DigestPlan, InboxRoom, Intake, Outage, Source, Taking, Triaging, Upkeep,
-    Waited,
+    Cases, Delivering, DigestPlan, InboxRoom, Intake, Order, Outage, Source, Taking, Triaging,
+    Upkeep, Waited,
 };
 use nightshift_web::{HttpIntake, Server, SourceReady};
 use tokio_util::sync::CancellationToken;
@@ -49,6 +49,7 @@ impl App {
                 clock: Arc::clone(&self.clock),
                 meter: self.metrics.clone(),
                 options,
+                order: Order::default(),
                 patience: Duration::MAX,
             },
             source: Arc::clone(source),

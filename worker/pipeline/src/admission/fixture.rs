@@ -1,5 +1,6 @@
 //! Alerts and what is known of them, for the tests of this room.
 
+use std::sync::Arc;
 use std::sync::LazyLock;
 
 use chrono::{DateTime, Duration, Utc};
@@ -63,7 +64,7 @@ pub(super) fn arrival(alert: Alert) -> Arrival {
     Arrival {
         source: "test".into(),
         at: now(),
-        alert: Box::new(with_content(alert)),
+        alert: Arc::new(with_content(alert)),
         raw: b"{}".as_slice().into(),
         unreadable: None,
         always: false,
@@ -77,7 +78,7 @@ pub(super) fn concluded(alert: &Alert) -> Known {
         stage: Stage::Over,
         verdict: Some(Verdict::TruePositive),
         disputed: false,
-        alert: Box::new(alert.clone()),
+        alert: Arc::new(alert.clone()),
         state: alert.state,
         updated: alert.times.updated,
         touched_at: now() - Duration::hours(1),

@@ -2,6 +2,7 @@
 //! in severity always comes through, and what is older never wins.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use chrono::{DateTime, Duration, Utc};
 use nightshift_alert::{Alert, Role, Severity};
@@ -95,7 +96,7 @@ impl Case {
             stage,
             verdict: self.verdict,
             disputed: self.disputed,
-            alert: Box::new(self.alerts.last().unwrap().clone()),
+            alert: Arc::new(self.alerts.last().unwrap().clone()),
             state: self.state,
             updated: self.updated,
             touched_at: self.touched_at,

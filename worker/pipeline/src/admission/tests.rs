@@ -1,5 +1,7 @@
 //! The table of admissions, rule by rule.
 
+use std::sync::Arc;
+
 use chrono::Duration;
 use nightshift_alert::{Alert, FeedState, Role, Severity};
 use nightshift_engine::Verdict;
@@ -186,7 +188,7 @@ fn a_sample_changes_no_real_case_and_a_real_alert_is_news_to_a_samples_case() {
         sighting(Seen::Unchanged)
     );
     let mut known = concluded(&alert());
-    known.alert.state.sample = true;
+    Arc::make_mut(&mut known.alert).state.sample = true;
     known.state.sample = true;
     assert_eq!(again(&known, |_| {}), revision(Change::State));
 }

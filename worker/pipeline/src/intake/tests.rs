@@ -7,9 +7,10 @@ use async_trait::async_trait;
 use nightshift_engine::NoMeter;
 use tokio::sync::Notify;
 use tokio::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::{Admission, SourceError, Unsettled};
+use crate::{Admission, InboxRoom, SourceError, Taking, Unsettled};
 
 const HOLD: Duration = Duration::from_secs(60);
 
@@ -141,6 +142,7 @@ fn intake(inbox: &Arc<FakeInbox>, patience: Duration) -> Intake {
         clock: Arc::new(Noon),
         meter: Arc::new(NoMeter),
         options: ReadOptions::default(),
+        order: Order::default(),
         patience,
     }
 }
@@ -325,10 +327,52 @@ async fn g01_a_round_that_is_dropped_settles_nothing() {
     tokio::select! {
         biased;
         done = intake.round(&source, 10) => panic!("the store takes nothing: {done:?}"),
-        () = std::future::ready(()) => {}
+        () = until(|| *inbox.tries.lock().unwrap() == 1) => {}
     }
-    assert_eq!(*inbox.tries.lock().unwrap(), 1);
     assert_eq!(source.fates(), []);
+}
+
+#[tokio::test]
+async fn while_a_batch_is_committed_the_next_is_received_and_no_third() {
+    let bodies: Vec<String> = (0..3).map(guardduty).collect();
+    let source = Arc::new(FakeSource::with(
+        &bodies.iter().map(String::as_str).collect::<Vec<_>>(),
+    ));
+    let inbox = Arc::new(FakeInbox {
+        gate: Some(Notify::new()),
+        ..FakeInbox::default()
+    });
+    let room = InboxRoom::new(10);
+    room.set(0);
+    let taking = Taking {
+        intake: intake(&inbox, Duration::MAX),
+        source: source.clone(),
+        room: Arc::new(room),
+        batch: 1,
+    };
+    let stop = CancellationToken::new();
+    let left = || source.messages.lock().unwrap().len();
+    let drive = async {
+        for number in 1..=3_u32 {
+            until(|| {
+                *inbox.tries.lock().unwrap() == number
+                    && left() == 2_usize.saturating_sub(number as usize)
+            })
+            .await;
+            assert_eq!(source.fates().len() + 1, number as usize);
+            inbox.gate.as_ref().unwrap().notify_one();
+        }
+    };
+    tokio::join!(taking.run(&stop), drive);
+    let settled = source.settled.lock().unwrap();
+    let ids: Vec<_> = settled.iter().map(|one| one.id.as_str()).collect();
+    assert_eq!(ids, ["0", "1", "2"]);
+}
+
+async fn until(mut holds: impl FnMut() -> bool) {
+    while !holds() {
+        tokio::task::yield_now().await;
+    }
 }
 
 #[tokio::test]

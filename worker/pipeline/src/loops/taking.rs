@@ -1,11 +1,17 @@
-//! The intake loop of one source: no more than there is room for, one batch after the other.
+//! The intake loop of one source: no more than there is room for, one batch after the other. While one is committed the
+//! next is received and read: reading is work for this machine, committing is mostly waiting for another one.
 
+use std::pin::pin;
 use std::sync::Arc;
 
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio_util::sync::CancellationToken;
 
 use super::{InboxRoom, PAUSE, pause, told};
-use crate::{Intake, IntakeError, Source};
+use crate::{Intake, IntakeError, Message, Received, Source, SourceError};
+
+/// Most batches that are read or committed at once; further messages stay at their source.
+const UNDER_WAY: usize = 2;
 
 /// Takes messages from a source until it is told to stop.
 pub struct Taking {
@@ -23,43 +29,65 @@ impl Taking {
     /// Runs until it is told to stop, or the source has come to its end. What was taken and is not committed is given
     /// back then, and comes again.
     pub async fn run(&self, stop: &CancellationToken) {
-        loop {
-            let ended = tokio::select! {
-                biased;
-                () = stop.cancelled() => break,
-                round = self.round() => round,
-            };
-            match ended {
-                Ok(true) => break,
-                Ok(false) => {}
-                // The source waits by itself before it tries again.
-                Err(IntakeError::Source(error)) => {
-                    tracing::warn!(
-                        source = self.source.name(),
-                        error = told(&error),
-                        "no messages come"
-                    );
-                }
-                Err(IntakeError::Store(error)) => {
-                    tracing::warn!(
-                        source = self.source.name(),
-                        error = told(&error),
-                        "a batch was given back"
-                    );
-                    pause(PAUSE, stop).await;
-                }
-            }
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => {}
+            () = self.take(stop) => {}
         }
         self.source.close().await;
     }
 
-    /// One batch; whether the source has come to its end.
-    async fn round(&self) -> Result<bool, IntakeError> {
+    /// Receives one batch while the one before is read and committed.
+    async fn take(&self, stop: &CancellationToken) {
+        let mut under_way = FuturesUnordered::new();
+        let mut receiving = pin!(self.receive());
+        let mut has_ended = false;
+        while !(has_ended && under_way.is_empty()) {
+            tokio::select! {
+                biased;
+                Some(done) = under_way.next(), if !under_way.is_empty() => self.note(done, stop).await,
+                received = &mut receiving, if !has_ended && under_way.len() < UNDER_WAY => {
+                    match received {
+                        Ok(Some(messages)) => {
+                            under_way.push(self.intake.take(self.source.as_ref(), messages));
+                        }
+                        Ok(None) => has_ended = true,
+                        // The source waits by itself before it tries again.
+                        Err(error) => tracing::warn!(
+                            source = self.source.name(),
+                            error = told(&error),
+                            "no messages come"
+                        ),
+                    }
+                    if !has_ended {
+                        receiving.set(self.receive());
+                    }
+                }
+            }
+        }
+    }
+
+    /// One batch of what there is room for; none when the source has come to its end.
+    async fn receive(&self) -> Result<Option<Vec<Message>>, SourceError> {
         let room = self.room.wait().await;
         let most = usize::try_from(room).unwrap_or(usize::MAX).min(self.batch);
-        let received = self.intake.round(self.source.as_ref(), most).await?;
-        let cases = received.accepted.iter().filter(|one| one.case_id.is_some());
-        self.room.took(u64::try_from(cases.count()).unwrap_or(0));
-        Ok(received.ended)
+        self.source.receive(most).await
+    }
+
+    async fn note(&self, done: Result<Received, IntakeError>, stop: &CancellationToken) {
+        match done {
+            Ok(received) => {
+                let cases = received.accepted.iter().filter(|one| one.case_id.is_some());
+                self.room.took(u64::try_from(cases.count()).unwrap_or(0));
+            }
+            Err(error) => {
+                tracing::warn!(
+                    source = self.source.name(),
+                    error = told(&error),
+                    "a batch was given back"
+                );
+                pause(PAUSE, stop).await;
+            }
+        }
     }
 }

@@ -21,7 +21,7 @@ on_both_stores! {
 pub(super) fn arrival(second: i64, change: impl FnOnce(&mut Alert)) -> Arrival {
     let mut arrival = arrivals(DNS).remove(0);
     arrival.at = at(second);
-    let alert = &mut arrival.alert;
+    let alert = Arc::make_mut(&mut arrival.alert);
     alert.severity = Severity::Medium;
     alert.state.sample = false;
     alert.times.updated = None;

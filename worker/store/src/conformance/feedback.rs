@@ -36,15 +36,15 @@ fn query(alert: &Alert) -> PastQuery {
 
 /// The first of them, as that of this account.
 fn of(account: &str, mut batch: Vec<Arrival>) -> Arrival {
-    batch[0].alert.key.account = account.into();
+    Arc::make_mut(&mut batch[0].alert).key.account = account.into();
     batch.remove(0)
 }
 
 /// Other content that does not matter by itself.
 fn elsewhere() -> Vec<Arrival> {
     let mut batch = arrivals(DNS);
-    batch[0].alert.region = Some("eu-south-2".into());
-    batch[0].alert.content = Content("elsewhere".into());
+    Arc::make_mut(&mut batch[0].alert).region = Some("eu-south-2".into());
+    Arc::make_mut(&mut batch[0].alert).content = Content("elsewhere".into());
     batch
 }
 

@@ -49,9 +49,9 @@ async fn a_batch_is_split_down_to_the_alert_that_cannot_be_stored(fixture: Fixtu
     let batch: Vec<_> = (0..9)
         .map(|number| {
             let mut arrival = arrivals(MINER).remove(0);
-            arrival.alert.key.id = format!("finding {number}");
+            Arc::make_mut(&mut arrival.alert).key.id = format!("finding {number}");
             if number == 5 {
-                arrival.alert.title = "poison".into();
+                Arc::make_mut(&mut arrival.alert).title = "poison".into();
             }
             arrival
         })
@@ -78,15 +78,15 @@ async fn a_batch_with_all_that_may_happen_is_as_if_they_came_one_by_one(fixture:
     let nth = |number: u8, severity| {
         let mut arrival = arrivals(DNS).remove(0);
         arrival.at = at(i64::from(number));
-        arrival.alert.state.sample = false;
-        arrival.alert.times.updated = None;
-        arrival.alert.severity = severity;
-        arrival.alert.content.0 = format!("content {number}");
+        Arc::make_mut(&mut arrival.alert).state.sample = false;
+        Arc::make_mut(&mut arrival.alert).times.updated = None;
+        Arc::make_mut(&mut arrival.alert).severity = severity;
+        Arc::make_mut(&mut arrival.alert).content.0 = format!("content {number}");
         arrival
     };
     use nightshift_alert::Severity::{High, Low, Medium};
     let mut archived = nth(4, Medium);
-    archived.alert.state.archived = true;
+    Arc::make_mut(&mut archived.alert).state.archived = true;
     let batch = vec![
         nth(0, Low),
         nth(0, Low),
@@ -123,7 +123,7 @@ async fn a_batch_with_all_that_may_happen_is_as_if_they_came_one_by_one(fixture:
     let mut one_by_one = Vec::new();
     for mut arrival in batch {
         // Another account and another hour: nothing of the batch before is known there.
-        arrival.alert.key.account = "another".into();
+        Arc::make_mut(&mut arrival.alert).key.account = "another".into();
         one_by_one.push(fixture.take(arrival).await);
     }
     assert_eq!(words(&one_by_one), together);

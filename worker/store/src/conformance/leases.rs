@@ -99,11 +99,11 @@ async fn f05_suspects_run_one_at_a_time_in_a_worker_and_others_beside_them(fixtu
 
 async fn f05_what_a_lost_worker_had_begun_goes_before_what_nobody_began(fixture: Fixture) {
     let mut low = arrivals(DNS).remove(0);
-    low.alert.severity = Severity::Low;
+    Arc::make_mut(&mut low.alert).severity = Severity::Low;
     fixture.take(low).await;
     let begun = fixture.claim().await;
     let mut high = arrivals(THEFT).remove(0);
-    high.alert.severity = Severity::High;
+    Arc::make_mut(&mut high.alert).severity = Severity::High;
     fixture.take(high).await;
     fixture.accept(MINER).await;
     fixture.expire(&begun.lease).await;
@@ -186,7 +186,7 @@ async fn f29_a_clock_that_jumps_moves_no_lease(fixture: Fixture) {
     for (second, id) in [(-3600, "past"), (3600, "future")] {
         let mut arrival = arrivals(MINER).remove(0);
         arrival.at = at(second);
-        arrival.alert.key.id = id.into();
+        Arc::make_mut(&mut arrival.alert).key.id = id.into();
         fixture.take(arrival).await;
     }
     let claimed = fixture.store.claim(Lane::Any, 9).await.unwrap();

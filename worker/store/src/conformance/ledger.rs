@@ -153,7 +153,7 @@ async fn play(
             Happens::Arrive(batch) => {
                 let mut batch: Vec<_> = batch.iter().map(|one| to_arrival(one, second)).collect();
                 for arrival in &mut batch {
-                    arrival.alert.key.account = format!("round {round}");
+                    Arc::make_mut(&mut arrival.alert).key.account = format!("round {round}");
                 }
                 total += batch.len();
                 for accepted in store.accept(batch.into()).await.unwrap() {

@@ -74,7 +74,7 @@ async fn a_list_is_searched_by_account_and_by_letters(fixture: Fixture) {
 
 async fn letters_are_searched_as_they_are(fixture: Fixture) {
     let mut strange = arrivals(DNS).remove(0);
-    strange.alert.title = "Größe 100%_\\ \0 end".into();
+    Arc::make_mut(&mut strange.alert).title = "Größe 100%_\\ \0 end".into();
     let strange = case_of(&fixture.take(strange).await);
     fixture.accept(MINER).await;
     let with = |text: &str| CaseFilter {

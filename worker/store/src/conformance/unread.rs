@@ -10,7 +10,7 @@ on_both_stores! {
 /// A message of its own for each event.
 fn of(event: &str, message: &[u8]) -> Arrival {
     let mut arrival = arrivals(message).remove(0);
-    arrival.alert.key.account = event.into();
+    Arc::make_mut(&mut arrival.alert).key.account = event.into();
     arrival
 }
 

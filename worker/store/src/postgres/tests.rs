@@ -29,7 +29,7 @@ async fn store(database: &TestDatabase) -> PostgresStore {
 
 fn numbered(number: usize) -> Vec<Arrival> {
     let mut arrival = arrivals(MINER).remove(0);
-    arrival.alert.key.id = format!("finding {number}");
+    Arc::make_mut(&mut arrival.alert).key.id = format!("finding {number}");
     vec![arrival]
 }
 

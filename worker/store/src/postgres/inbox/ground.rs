@@ -2,6 +2,7 @@
 //! the cases like them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use chrono::{DateTime, Duration, Utc};
 use nightshift_alert::{Alert, FeedState};
@@ -196,7 +197,7 @@ impl Facts {
                 stage: Stage::Waiting,
                 verdict: None,
                 disputed: false,
-                alert: alert.clone(),
+                alert: Arc::clone(&arrival.alert),
                 state: alert.state,
                 updated: alert.times.updated,
                 touched_at: arrival.at,
@@ -241,7 +242,7 @@ fn to_known(row: &Row) -> Result<(String, Known), Failure> {
         verdict,
         state,
         updated: updated.or(alert.times.updated),
-        alert: Box::new(alert),
+        alert: Arc::new(alert),
         touched_at: row.try_get(3)?,
         revisions_today: u32::try_from(count(row, 10)?).unwrap_or(u32::MAX),
         id: CaseId(id),
@@ -266,7 +267,7 @@ fn to_member(row: &Row) -> Result<(String, Known), Failure> {
         verdict,
         state: alert.state,
         updated: alert.times.updated,
-        alert: Box::new(alert),
+        alert: Arc::new(alert),
         touched_at: row.try_get(3)?,
         revisions_today: 0,
     };

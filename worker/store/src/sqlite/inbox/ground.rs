@@ -1,5 +1,7 @@
 //! What is known where an alert arrives: its case, the storm it is a member of, the cases like it.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Duration, Utc};
 use nightshift_alert::{Alert, FeedState};
 use nightshift_engine::Verdict;
@@ -134,7 +136,7 @@ fn to_known(connection: &Connection, row: Row, now: DateTime<Utc>) -> Result<Kno
         verdict,
         state,
         updated: row.updated.or(alert.times.updated),
-        alert: Box::new(alert),
+        alert: Arc::new(alert),
         touched_at: row.touched_at,
         revisions_today,
         id: CaseId(row.id),
@@ -173,7 +175,7 @@ fn member(connection: &Connection, key: &str) -> Result<Option<Known>, Failure> 
         verdict,
         state: alert.state,
         updated: alert.times.updated,
-        alert: Box::new(alert),
+        alert: Arc::new(alert),
         touched_at,
         revisions_today: 0,
     }))

@@ -14,7 +14,7 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::ReadOptions;
 use nightshift_engine::{Clock, Measure, Meter};
 use nightshift_pipeline::{
-    Accepted, Admission, Arrival, Inbox, InboxRoom, Intake, StoreError, Taking,
+    Accepted, Admission, Arrival, Inbox, InboxRoom, Intake, Order, StoreError, Taking,
 };
 use rcgen::{
     CertificateParams, KeyPair, PKCS_RSA_SHA256, RsaKeySize, SigningKey as _, date_time_ymd,
@@ -139,6 +139,7 @@ impl World {
                     feeds,
                     ..ReadOptions::default()
                 },
+                order: Order::default(),
                 patience: Duration::MAX,
             },
             source: source.clone(),
