@@ -1,8 +1,10 @@
 //! What the engine needs from outside, as traits: adapters live in the crates above.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use nightshift_alert::{Indicator, Severity};
+use nightshift_alert::{Indicator, IndicatorKind, Severity};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -190,6 +192,7 @@ pub struct PastCase {
     #[serde(rename = "type")]
     pub kind: String,
     /// Account.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
     /// When it was opened.
     pub opened_at: DateTime<Utc>,
@@ -198,12 +201,16 @@ pub struct PastCase {
     /// `queued`, `running`, `concluded`, `failed`, `cancelled`.
     pub status: String,
     /// Verdict, once concluded. A machine's verdict clears nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
     /// What a person decided, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub person_verdict: Option<Verdict>,
-    /// The values it shares with this one.
-    pub shared: Vec<Indicator>,
+    /// The values it shares with this one, by their type: which part each plays stands in this case's own alert.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub shared: BTreeMap<IndicatorKind, BTreeSet<String>>,
     /// Tools whose steps failed there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed_tools: Vec<String>,
 }
 

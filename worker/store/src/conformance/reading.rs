@@ -6,6 +6,7 @@ use super::*;
 
 on_both_stores! {
     a20_earlier_cases_come_in_typed_fields_and_without_this_one
+    of_many_cases_that_share_a_value_the_newest_are_found
     a_case_is_found_by_a_beginning_of_its_id_that_fits_no_other
     a_list_is_filtered
 }
@@ -39,6 +40,44 @@ async fn a20_earlier_cases_come_in_typed_fields_and_without_this_one(fixture: Fi
     assert_eq!(found[0].verdict, Some(Verdict::Inconclusive));
     let text = serde_json::to_string(&found).unwrap();
     assert!(!text.contains(&claimed.alert.title), "no free text crosses");
+}
+
+async fn of_many_cases_that_share_a_value_the_newest_are_found(fixture: Fixture) {
+    const MANY: i64 = 60;
+    let mut alert = None;
+    for second in 0..MANY {
+        let one = super::admission::arrival(second, |alert| {
+            alert.key.id = second.to_string();
+            // A storm would make members of most of them.
+            alert.severity = nightshift_alert::Severity::High;
+        });
+        alert = Some(Arc::clone(&one.alert));
+        fixture.store.accept([one].into()).await.unwrap();
+    }
+    let alert = alert.unwrap();
+    let query = PastQuery {
+        case_id: "none".into(),
+        key: "another".into(),
+        kind: alert.kind.clone(),
+        account: alert.account.clone(),
+        indicators: alert.indicators.clone(),
+        since: None,
+        limit: 10,
+    };
+    let found = fixture.store.similar(&query).await.unwrap();
+    let keys: Vec<_> = found.iter().map(|case| case.key.clone()).collect();
+    let newest: Vec<_> = (MANY - 10..MANY)
+        .rev()
+        .map(|second| alert_key(&alert, second))
+        .collect();
+    assert_eq!(keys, newest);
+    assert!(found.iter().all(|case| !case.shared.is_empty()));
+}
+
+fn alert_key(alert: &Alert, second: i64) -> String {
+    let mut key = alert.key.clone();
+    key.id = second.to_string();
+    key.to_string()
 }
 
 async fn a_case_is_found_by_a_beginning_of_its_id_that_fits_no_other(fixture: Fixture) {

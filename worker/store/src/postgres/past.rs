@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use nightshift_alert::{Indicator, Role};
+use nightshift_alert::{Indicator, IndicatorKind, Role};
 use nightshift_engine::{PastCase, PastCases, PastQuery, PersonDecision};
 use nightshift_pipeline::StoreError;
 
@@ -14,18 +14,21 @@ use super::failure::Failure;
 use super::feedback;
 use super::row::{get_severity, limit, text, to_verdict};
 
-/// Most cases that one value may bring in: what stands in more is no trace of anything.
+/// Most alerts, the newest, that one value may bring in: what stands in more is no trace of anything.
 const MOST_PER_VALUE: i64 = 50;
+
+/// Values of a case, by their type.
+type Shared = BTreeMap<IndicatorKind, BTreeSet<String>>;
 
 const SAME_KEY: &str =
     "SELECT id FROM cases WHERE key = $1 AND id <> $2 ORDER BY opened_at DESC LIMIT $3";
 const SAME_VALUE: &str = "SELECT (wanted.number - 1)::integer, found.case_id \
      FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS wanted (type, value, number) \
      CROSS JOIN LATERAL ( \
-         SELECT i.case_id, c.opened_at FROM indicators i JOIN cases c ON c.id = i.case_id \
+         SELECT i.case_id FROM indicators i \
          WHERE i.type = wanted.type AND hashtextextended(i.value, 0) = hashtextextended(wanted.value, 0) AND i.value = wanted.value \
              AND i.case_id <> $3 AND i.role <> 'related' \
-         GROUP BY i.case_id, c.opened_at ORDER BY c.opened_at DESC LIMIT $4 \
+         ORDER BY i.noted_at DESC LIMIT $4 \
      ) AS found";
 const CASES: &str = "SELECT id, key, type, account, opened_at, severity::text, status, verdict, \
          (SELECT p.verdict FROM person_verdicts p WHERE p.case_id = cases.id ORDER BY p.id DESC LIMIT 1) \
@@ -63,7 +66,7 @@ fn in_words(error: &StoreError) -> String {
 }
 
 async fn similar(session: &Session, query: &PastQuery) -> Result<Vec<PastCase>, Failure> {
-    let mut shared: BTreeMap<String, BTreeSet<Indicator>> = BTreeMap::new();
+    let mut shared: BTreeMap<String, Shared> = BTreeMap::new();
     let (key, id) = (text(&query.key), query.case_id.as_str());
     for row in session
         .rows(SAME_KEY, [&key, &id, &limit(query.limit)])
@@ -87,8 +90,11 @@ async fn similar(session: &Session, query: &PastQuery) -> Result<Vec<PastCase>, 
         {
             let number: i32 = row.try_get(0)?;
             let indicator = usize::try_from(number).ok().and_then(|at| wanted.get(at));
-            let values = shared.entry(row.try_get(1)?).or_default();
-            values.extend(indicator.map(|one| (*one).clone()));
+            let values: &mut Shared = shared.entry(row.try_get(1)?).or_default();
+            if let Some(one) = indicator {
+                let same_kind = values.entry(one.kind).or_default();
+                same_kind.insert(one.value.clone());
+            }
         }
     }
     let mut cases = cases(session, query, shared).await?;
@@ -103,7 +109,7 @@ async fn similar(session: &Session, query: &PastQuery) -> Result<Vec<PastCase>, 
 async fn cases(
     session: &Session,
     query: &PastQuery,
-    mut shared: BTreeMap<String, BTreeSet<Indicator>>,
+    mut shared: BTreeMap<String, Shared>,
 ) -> Result<Vec<PastCase>, Failure> {
     let ids: Vec<&String> = shared.keys().collect();
     let since: Option<DateTime<Utc>> = query.since;
@@ -125,7 +131,7 @@ async fn cases(
                 status: row.try_get(6)?,
                 verdict: to_verdict(row.try_get(7)?),
                 person_verdict: to_verdict(row.try_get(8)?),
-                shared: shared.remove(&case_id).into_iter().flatten().collect(),
+                shared: shared.remove(&case_id).unwrap_or_default(),
                 failed_tools: Vec::new(),
                 case_id,
             })

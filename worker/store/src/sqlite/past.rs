@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
-use nightshift_alert::{Indicator, Role};
+use nightshift_alert::{IndicatorKind, Role};
 use nightshift_engine::{PastCase, PastCases, PastQuery, PersonDecision};
 use nightshift_pipeline::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -12,14 +12,17 @@ use super::row::{get_severity, get_time, time, to_verdict};
 use super::thread::Failure;
 use super::{SqliteStore, feedback};
 
-/// Most cases that one value may bring in: what stands in more is no trace of anything.
+/// Most alerts, the newest, that one value may bring in: what stands in more is no trace of anything.
 const MOST_PER_VALUE: i64 = 50;
+
+/// Values of a case, by their type.
+type Shared = BTreeMap<IndicatorKind, BTreeSet<String>>;
 
 const SAME_KEY: &str =
     "SELECT id FROM cases WHERE key = ?1 AND id <> ?2 ORDER BY opened_at DESC LIMIT ?3";
-const SAME_VALUE: &str = "SELECT DISTINCT i.case_id FROM indicators i JOIN cases c ON c.id = i.case_id \
-     WHERE i.type = ?1 AND i.value = ?2 AND i.case_id <> ?3 AND i.role <> 'related' \
-     ORDER BY c.opened_at DESC LIMIT ?4";
+const SAME_VALUE: &str = "SELECT case_id FROM indicators \
+     WHERE type = ?1 AND value = ?2 AND case_id <> ?3 AND role <> 'related' \
+     ORDER BY noted_at DESC LIMIT ?4";
 const CASE: &str = "SELECT key, type, account, opened_at, severity, status, verdict FROM cases \
      WHERE id = ?1 AND opened_at >= ?2";
 const FAILED_TOOLS: &str = "SELECT DISTINCT tool.value FROM conclusions c, \
@@ -57,7 +60,7 @@ fn in_words(error: &StoreError) -> String {
 }
 
 fn similar(connection: &Connection, query: &PastQuery) -> Result<Vec<PastCase>, Failure> {
-    let mut shared: BTreeMap<String, BTreeSet<Indicator>> = BTreeMap::new();
+    let mut shared: BTreeMap<String, Shared> = BTreeMap::new();
     let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
     let mut same_key = connection.prepare_cached(SAME_KEY)?;
     for id in same_key.query_map(params![query.key, query.case_id, limit], |row| row.get(0))? {
@@ -79,7 +82,8 @@ fn similar(connection: &Connection, query: &PastQuery) -> Result<Vec<PastCase>, 
             |row| row.get::<_, String>(0),
         )?;
         for id in ids {
-            shared.entry(id?).or_default().insert(indicator.clone());
+            let values = shared.entry(id?).or_default().entry(indicator.kind);
+            values.or_default().insert(indicator.value.clone());
         }
     }
     let mut cases = Vec::new();
@@ -105,7 +109,7 @@ fn case(
     connection: &Connection,
     query: &PastQuery,
     id: String,
-    shared: BTreeSet<Indicator>,
+    shared: Shared,
 ) -> Result<Option<PastCase>, Failure> {
     let since = query.since.map(time).unwrap_or_default();
     Ok(connection
@@ -125,7 +129,7 @@ fn case(
                 verdict: to_verdict(verdict.as_deref()),
                 // Filled in for those that are told.
                 person_verdict: None,
-                shared: shared.into_iter().collect(),
+                shared,
                 failed_tools: Vec::new(),
             })
         })

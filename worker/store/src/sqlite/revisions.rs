@@ -27,8 +27,7 @@ const WANT_MODELS: &str = "SELECT id FROM cases WHERE wants_model AND status IN 
      ORDER BY severity DESC, concluded_at LIMIT ?1";
 const ADD_ALERT: &str = "INSERT INTO alerts (case_id, revision, raw_id, source, received_at, alert, why) \
      SELECT id, revision, ?2, ?3, ?4, ?5, ?6 FROM cases WHERE id = ?1";
-const ADD_INDICATOR: &str =
-    "INSERT OR IGNORE INTO indicators (type, value, case_id, role) VALUES (?1, ?2, ?3, ?4)";
+const ADD_INDICATOR: &str = "INSERT OR IGNORE INTO indicators (type, value, case_id, role, noted_at) VALUES (?1, ?2, ?3, ?4, ?5)";
 const REPLACE: &str = "UPDATE alerts SET raw_id = ?2, source = ?3, alert = ?4 \
      WHERE case_id = ?1 AND revision = (SELECT revision FROM cases WHERE id = ?1)";
 const REPLACE_CASE: &str =
@@ -122,7 +121,7 @@ pub(super) fn replace(
             alert.title,
             alert.kind
         ])?;
-        add_indicators(connection, id, alert)?;
+        add_indicators(connection, id, coming)?;
     }
     note(connection, id, coming.alert)
 }
@@ -170,7 +169,7 @@ pub(super) fn add_alert(
         json(id, coming.alert)?,
         coming.why
     ])?;
-    add_indicators(connection, id, coming.alert)
+    add_indicators(connection, id, coming)
 }
 
 fn revise(connection: &Connection, id: &CaseId, coming: &Coming<'_>) -> Result<(), Failure> {
@@ -196,14 +195,20 @@ fn note(connection: &Connection, id: &CaseId, alert: &Alert) -> Result<(), Failu
     Ok(())
 }
 
-fn add_indicators(connection: &Connection, id: &CaseId, alert: &Alert) -> Result<(), Failure> {
+fn add_indicators(
+    connection: &Connection,
+    id: &CaseId,
+    coming: &Coming<'_>,
+) -> Result<(), Failure> {
     let mut statement = connection.prepare_cached(ADD_INDICATOR)?;
-    for indicator in &alert.indicators {
+    let noted_at = time(coming.at);
+    for indicator in &coming.alert.indicators {
         statement.execute(params![
             indicator.kind.as_str(),
             indicator.value,
             id.0,
-            indicator.role.as_str()
+            indicator.role.as_str(),
+            noted_at
         ])?;
     }
     Ok(())

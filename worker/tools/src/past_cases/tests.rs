@@ -33,11 +33,7 @@ fn case(id: &str, same_key: bool) -> PastCase {
         status: "concluded".to_owned(),
         verdict: Some(Verdict::BenignTruePositive),
         person_verdict: None,
-        shared: vec![Indicator::new(
-            IndicatorKind::Ip,
-            "203.0.113.42",
-            Role::Actor,
-        )],
+        shared: [(IndicatorKind::Ip, ["203.0.113.42".to_owned()].into())].into(),
         failed_tools: vec!["logs".to_owned()],
     }
 }
@@ -59,6 +55,10 @@ async fn the_question_is_made_of_the_alert() {
     assert_eq!(output.body["same_key"], 1);
     assert_eq!(output.body["cases"][0]["type"], "Recon:EC2/Portscan");
     assert_eq!(output.body["cases"][1]["failed_tools"], json!(["logs"]));
+    assert_eq!(
+        output.body["cases"][1]["shared"],
+        json!({ "ip": ["203.0.113.42"] })
+    );
     assert_eq!(
         output.exonerations,
         [],
