@@ -116,6 +116,7 @@ impl Mornings {
                 clock: self.clock.clone(),
                 next: AtomicI64::new(0),
             }),
+            canary: None,
         };
         let stop = self.stop.clone();
         self.tasks.spawn(async move { delivering.run(&stop).await });

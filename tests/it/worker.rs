@@ -1,5 +1,6 @@
 //! The worker, as a process: alerts go into a source, reports come out, and whatever happens to it between loses nothing.
 
+mod canary;
 mod desk;
 mod killed;
 mod life;
@@ -8,4 +9,5 @@ mod posted;
 pub(crate) mod production;
 mod reload;
 mod resume;
+
 mod shown;

@@ -33,6 +33,7 @@ fn configuration(secret: &str) -> String {
     format!(
         "log = {{ level = \"warn,nightshift_pipeline=info\", format = \"text\" }}\n\
          web = {{ listen = \"127.0.0.1:0\" }}\n\
+         [canary]\nevery_minutes = 60\nkey = \"file:{secret}\"\n\
          [[source]]\nname = \"drop\"\nkind = \"spool\"\ndir = \"spool\"\n\
          [[destination]]\nname = \"files\"\nkind = \"file\"\npath = \"reports\"\nformat = \"json\"\n\
          [[destination]]\nname = \"away\"\nkind = \"webhook\"\nurl = \"http://127.0.0.1:1/\"\nsecret = \"file:{secret}\"\n\

@@ -111,6 +111,23 @@ impl Node {
 }
 
 impl Node {
+    /// To send canaries its user needs a right that is not needed to take messages.
+    async fn canaries(&self, place: &Place) {
+        place
+            .file("key", "00112233445566778899aabbccddeeff")
+            .unwrap();
+        let text = format!(
+            "{}[[destination]]\nname = \"files\"\nkind = \"file\"\npath = \"reports\"\n\
+             [canary]\nevery_minutes = 15\nkey = \"file:key\"\n",
+            self.source("early")
+        );
+        let refused = found(place, &text, "sources");
+        assert_eq!(refused, ["source.canary_refused"]);
+        let rights = json!({ "configure": "^$", "write": "^amq\\.default$", "read": ".*" });
+        self.put("permissions/%2f/nightshift", rights).await;
+        assert_eq!(found(place, &text, "sources"), Vec::<String>::new());
+    }
+
     /// What a policy says counts as an argument does; and without the interface little is known.
     async fn policies(&self, look: &dyn Fn(&str) -> Vec<String>) {
         let policy = json!({ "pattern": "^early$", "apply-to": "queues", "definition": { "max-length": 5 } });
@@ -198,6 +215,7 @@ async fn queues_as_people_make_them() {
         }
         assert_eq!(found, [check], "{name}");
     }
+    node.canaries(&place).await;
     node.policies(&look).await;
 }
 

@@ -28,6 +28,10 @@ fn what_fits_together_has_no_finding_and_what_does_not_has_its_own() {
         "[[mute]]\nwhen = { feed = \"guardduty\", type = \"Recon:*\" }\nuntil = 2020-01-01\nwhy = \"a test\"\n",
     );
     assert_eq!(over, ["configuration.mute_over"]);
+    let canary = with("[canary]\nevery_minutes = 15\nkey = \"file:no-such\"\n");
+    assert_eq!(canary, ["configuration.canary_key"]);
+    let canary = with("[canary]\nevery_minutes = 15\nkey = \"0123456789abcdef0123\"\n");
+    assert_eq!(canary, ["configuration.secret_in_file"]);
     let secrets = with(
         "[store]\nurl = \"postgres://ana:hush@127.0.0.1/db\"\n[[model]]\nname = \"main\"\nprovider = \"openai\"\n\
          model = \"gpt-5\"\napi_key = \"sk-hush\"\n",

@@ -11,7 +11,7 @@ use super::desk::{cases, reports};
     clippy::disallowed_methods,
     reason = "tests are told by the environment which services there are"
 )]
-fn service(name: &str) -> String {
+pub(crate) fn service(name: &str) -> String {
     std::env::var(format!("NIGHTSHIFT_TEST_{name}")).unwrap()
 }
 

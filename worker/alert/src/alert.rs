@@ -8,6 +8,10 @@ use serde_json::Value;
 
 use crate::{Content, Indicator, IndicatorKind, Key, Role, Severity};
 
+/// The feed of our own canaries. No parser makes it and no configured feed may be called so: only what is signed with our
+/// key becomes a canary.
+pub const CANARY_FEED: &str = "canary";
+
 /// One normalised finding.
 ///
 /// Every string in it came from outside and may be written by an attacker: it is redacted, without hidden characters
@@ -81,6 +85,23 @@ impl Alert {
     #[must_use]
     pub fn is_sample(&self) -> bool {
         self.state.sample
+    }
+
+    /// Whether it is a canary of our own, which shows that alerts get through.
+    #[must_use]
+    pub fn is_canary(&self) -> bool {
+        self.feed == CANARY_FEED
+    }
+
+    /// Among which alerts it waits. A canary is worth nothing, but goes the way that must be open whatever flood there is:
+    /// that of high ones.
+    #[must_use]
+    pub fn lane_severity(&self) -> Severity {
+        if self.is_canary() {
+            Severity::High
+        } else {
+            self.severity
+        }
     }
 
     /// What the alert is about, in a word or two: the main resource's name, else its id, else an actor.

@@ -15,7 +15,7 @@ mod read;
 mod severity;
 pub mod text;
 
-pub use alert::{Alert, FeedState, Flag, Provider, Resource, Technique, Times};
+pub use alert::{Alert, CANARY_FEED, FeedState, Flag, Provider, Resource, Technique, Times};
 pub use error::{MAX_ENVELOPES, MAX_MESSAGE_BYTES, ReadError};
 pub use indicator::{Indicator, IndicatorKind, Role};
 pub use key::{Content, Key};

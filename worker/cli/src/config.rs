@@ -3,6 +3,7 @@
 //! `config.default.toml` is defaults and reference in one. A key that it does not know is refused, with the nearest one
 //! it does; nothing here opens a database or a register.
 
+mod canary;
 mod destination;
 mod digest;
 mod environment;
@@ -91,6 +92,9 @@ pub(crate) struct Config {
     /// One post a day: what came, what it was, what is open.
     #[serde(default)]
     pub(crate) digest: Option<digest::Digest>,
+    /// An alert of our own, again and again, that shows whether alerts get through.
+    #[serde(default)]
+    pub(crate) canary: canary::Canary,
     /// Alerts that are stored and counted, not triaged; never critical ones.
     #[serde(default, rename = "mute")]
     pub(crate) mutes: Vec<mute::Mute>,

@@ -8,6 +8,8 @@ mod declare;
 
 use std::path::Path;
 
+use chrono::{DateTime, Utc};
+use nightshift_alert::CANARY_FEED;
 use nightshift_analyst::chat::Asked;
 use nightshift_engine::{Measure, Meter, ModelTokens};
 use nightshift_models::OUTCOMES;
@@ -28,8 +30,15 @@ const LLM_SECONDS: &[f64] = &[0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 6
 const STEPS: &[f64] = &[1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 20.0];
 const CALLS: &[f64] = &[0.0, 2.0, 4.0, 6.0, 8.0, 12.0, 20.0, 40.0, 60.0];
 
-/// Feeds that need no configuration, and our own, of unreadable messages.
-const FEEDS: [&str; 5] = ["guardduty", "scc", "security_hub", "ocsf", "nightshift"];
+/// Feeds that need no configuration, and our own: of unreadable messages, and of canaries.
+const FEEDS: [&str; 6] = [
+    "guardduty",
+    "scc",
+    "security_hub",
+    "ocsf",
+    "nightshift",
+    CANARY_FEED,
+];
 
 /// The metrics of this process.
 #[derive(Debug)]
@@ -62,7 +71,7 @@ impl Metrics {
     /// Begins the series of a source, so that one that never hands anything over is seen. One that is posted to also
     /// refuses.
     pub(crate) fn begin_source(&self, name: &str, is_posted_to: bool) {
-        for outcome in ["accepted", "dead_letter"] {
+        for outcome in ["accepted", "dead_letter", "canary"] {
             self.flow.messages.with_label_values(&[name, outcome]);
         }
         if is_posted_to {
@@ -76,6 +85,12 @@ impl Metrics {
     /// Shows what waits.
     pub(crate) fn backlog(&self, backlog: &Backlog) {
         self.waits.show(backlog);
+    }
+
+    /// Shows when a canary came through last. Where none are sent there is no such series: nobody waits for one.
+    pub(crate) fn canary(&self, last: Option<DateTime<Utc>>) {
+        let at = last.map_or(0, |at| at.timestamp());
+        self.waits.canary.with_label_values(NONE).set(at);
     }
 
     /// The metrics in the Prometheus text format.
@@ -352,6 +367,7 @@ struct Waits {
     outbox: IntGauge,
     outbox_oldest: GaugeVec,
     dead_letters: IntGauge,
+    canary: IntGaugeVec,
 }
 
 impl Waits {
@@ -380,6 +396,11 @@ impl Waits {
             dead_letters: declare.gauge(
                 "nightshift_dead_letters",
                 "Messages that could not be read and were not retried.",
+            )?,
+            canary: declare.gauges(
+                "nightshift_canary_timestamp_seconds",
+                "When a canary was last seen at its destination, in Unix seconds; 0 where none was yet.",
+                NONE,
             )?,
         };
         for lane in ["urgent", "other"] {

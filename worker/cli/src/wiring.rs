@@ -1,5 +1,6 @@
 //! Wiring: adapters behind ports, from a configuration.
 
+mod canary;
 mod destinations;
 mod examine;
 mod impatient;

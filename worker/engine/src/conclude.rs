@@ -71,7 +71,11 @@ pub fn conclusion(state: &State) -> Option<Conclusion> {
     if !matches!(conclusion.verdict, Verdict::Inconclusive) {
         conclusion.would_decide.clear();
     }
-    conclusion.summary = if opened.alert.is_sample() {
+    conclusion.summary = if opened.alert.is_canary() {
+        conclusion.actions.clear();
+        "A canary of Nightshift's own: alerts get through to here, and there is nothing to do."
+            .to_owned()
+    } else if opened.alert.is_sample() {
         conclusion.actions.clear();
         "A generated sample: nothing happened, and there is nothing to do.".to_owned()
     } else {

@@ -109,10 +109,24 @@ pub struct Ground<'a> {
 /// Decides over one arrival.
 #[must_use]
 pub fn admit(arrival: &Arrival, ground: &Ground<'_>, policy: &AdmissionPolicy) -> Admission {
-    match ground.known {
-        _ if arrival.always => asked(ground.known),
+    let is_canary = arrival.alert.is_canary();
+    // Whatever key it says it has, an alert never hides in the case of a canary, nor a canary in that of an alert.
+    let known = ground.known;
+    let known = known.filter(|known| known.alert.is_canary() == is_canary);
+    match known {
+        _ if arrival.always => asked(known),
+        _ if is_canary => canary(arrival, known),
         Some(known) => again(arrival, known, ground.mutes, policy),
         None => first(arrival, ground, policy),
+    }
+}
+
+/// A canary is triaged once: no mute hides it and no storm takes it. One that is too old is set aside: it may be replayed.
+fn canary(arrival: &Arrival, known: Option<&Known>) -> Admission {
+    match known {
+        Some(known) => Admission::Sighting(known.id.clone(), Seen::Same),
+        None if arrival.alert.state.inactive => Admission::SetAside(SetAside::Inactive),
+        None => Admission::New,
     }
 }
 

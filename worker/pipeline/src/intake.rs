@@ -4,23 +4,23 @@
 //! a feed that its source may not carry is such a thing. While the store is away the messages stay in our hands:
 //! giving them back again and again would use up a broker's count of deliveries, and some brokers then drop them.
 
+mod reading;
 #[cfg(test)]
 mod tests;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBuilder};
-use chrono::{DateTime, SecondsFormat, Utc};
-use nightshift_alert::{
-    Alert, Content, FeedState, Key, Provider, ReadError, ReadOptions, Resource, Severity, Times,
-};
+use chrono::{DateTime, Utc};
+use nightshift_alert::{Alert, CANARY_FEED, ReadOptions};
 use nightshift_engine::{Clock, Measure, Meter};
-use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 
-use crate::{Accepted, Fate, Inbox, Message, Settled, Source, StoreError};
+use reading::Reading;
+pub use reading::{read_message, unreadable_alert};
+
+use crate::{Accepted, Canary, Fate, Inbox, Message, Settled, Source, StoreError};
 
 /// Most bytes of messages that are committed together, unless one alone has more: what they become in memory and on the
 /// wire is several times as much.
@@ -70,6 +70,8 @@ pub struct Intake {
     pub order: Order,
     /// How long a batch is held while the store is away, before it is given back. A worker waits as long as it lives.
     pub patience: Duration,
+    /// How canaries are known; none where none are sent.
+    pub canary: Option<Arc<Canary>>,
 }
 
 /// Keeps batches in their order: while one is committed the next is read, and no third one overtakes them.
@@ -187,10 +189,14 @@ impl Intake {
     /// What the messages hold, and what becomes of each once that is committed. It is read on a thread of its own: a
     /// batch takes a tenth of a second.
     async fn read(&self, source: &str, messages: Vec<Message>) -> (Arc<[Arrival]>, Vec<Fate>) {
-        let (now, options, name) = (self.clock.now(), self.options.clone(), source.to_owned());
+        let reading = Reading {
+            source: source.to_owned(),
+            options: self.options.clone(),
+            canary: self.canary.clone(),
+            now: self.clock.now(),
+        };
         let count = messages.len();
-        let read = move || read_all(&name, &messages, options, now);
-        let read = tokio::task::spawn_blocking(read).await;
+        let read = tokio::task::spawn_blocking(move || reading.all(&messages)).await;
         // Panics are contained for each message, so this is the end of the program.
         read.unwrap_or_else(|_| (Arc::default(), vec![Fate::Back; count]))
     }
@@ -222,13 +228,21 @@ impl Intake {
     }
 
     fn count(&self, source: &str, fates: &[Fate], accepted: &[Accepted]) {
+        // A canary is a message of its own, and no sign that the feed lives.
+        let canaries = accepted.iter().filter(|one| one.feed == CANARY_FEED);
+        let mut canaries = canaries.count();
         for fate in fates {
+            let outcome = match fate {
+                Fate::Unreadable => "dead_letter",
+                Fate::Committed | Fate::Back if canaries > 0 => {
+                    canaries -= 1;
+                    "canary"
+                }
+                Fate::Committed | Fate::Back => "accepted",
+            };
             self.meter.count(&Measure::Message {
                 source: source.to_owned(),
-                outcome: match fate {
-                    Fate::Unreadable => "dead_letter",
-                    Fate::Committed | Fate::Back => "accepted",
-                },
+                outcome,
             });
         }
         for one in accepted {
@@ -281,152 +295,4 @@ async fn hold<T>(source: &dyn Source, ids: &[String], work: impl Future<Output =
 
 fn cause(error: &dyn std::error::Error) -> String {
     error.source().map(ToString::to_string).unwrap_or_default()
-}
-
-fn read_all(
-    source: &str,
-    messages: &[Message],
-    mut options: ReadOptions,
-    now: DateTime<Utc>,
-) -> (Arc<[Arrival]>, Vec<Fate>) {
-    let mut batch = Vec::new();
-    let mut fates = Vec::with_capacity(messages.len());
-    for message in messages {
-        options.attributes.clone_from(&message.attributes);
-        let arrivals = read_message(source, message, &options, now);
-        fates.push(if arrivals.iter().any(|one| one.unreadable.is_some()) {
-            Fate::Unreadable
-        } else {
-            Fate::Committed
-        });
-        batch.extend(arrivals);
-    }
-    (batch.into(), fates)
-}
-
-/// Everything that a message holds: its alerts, and what of it could not be read.
-#[must_use]
-pub fn read_message(
-    source: &str,
-    message: &Message,
-    options: &ReadOptions,
-    now: DateTime<Utc>,
-) -> Vec<Arrival> {
-    read_with(nightshift_alert::read, source, message, options, now)
-}
-
-/// The same with this reader, whose panic is contained: it is a fault of ours over one message, and the others go on.
-fn read_with(
-    reader: impl Fn(&[u8], &ReadOptions) -> Result<nightshift_alert::Batch, ReadError>,
-    source: &str,
-    message: &Message,
-    options: &ReadOptions,
-    now: DateTime<Utc>,
-) -> Vec<Arrival> {
-    let whole: Arc<[u8]> = message.bytes.as_slice().into();
-    let arrival = |alert, raw, unreadable| Arrival {
-        source: source.to_owned(),
-        at: now,
-        alert: Arc::new(alert),
-        raw,
-        unreadable,
-        always: false,
-    };
-    let unread = |bytes: &[u8], why: String| {
-        let alert = unreadable_alert(source, bytes, &why, now);
-        arrival(alert, bytes.into(), Some(why))
-    };
-    // Nothing that it could have left half done outlives it.
-    let read = catch_unwind(AssertUnwindSafe(|| reader(&message.bytes, options)));
-    let read = read.map_err(|_| {
-        tracing::error!(
-            source,
-            message = message.id,
-            "a reader panicked over a message"
-        );
-        "a fault of this program: its reader panicked over this message; please report it"
-            .to_owned()
-    });
-    match read.and_then(|read| read.map_err(|error| error.to_string())) {
-        Err(why) => vec![unread(&message.bytes, why)],
-        Ok(batch) => {
-            let rejected: Vec<_> = batch
-                .rejected
-                .iter()
-                .map(|one| unread(&one.bytes, one.error.to_string()))
-                .collect();
-            let read = batch
-                .alerts
-                .into_iter()
-                .map(|alert| arrival(alert, Arc::clone(&whole), None));
-            read.chain(rejected).collect()
-        }
-    }
-}
-
-/// Our own alert about a message that could not be read: one per source and hour.
-#[must_use]
-pub fn unreadable_alert(source: &str, bytes: &[u8], why: &str, now: DateTime<Utc>) -> Alert {
-    let hour = now
-        .to_rfc3339_opts(SecondsFormat::Secs, true)
-        .chars()
-        .take("2026-11-20T03".len())
-        .collect::<String>();
-    let digest = format!("{:x}", HexDigest(Sha256::digest(bytes).into()));
-    let why = nightshift_alert::text::cut(why, 400);
-    Alert {
-        key: Key {
-            product: "nightshift".to_owned(),
-            id: format!("unreadable:{source}:{hour}"),
-            account: String::new(),
-        },
-        content: Content("unreadable".to_owned()),
-        feed: "nightshift".to_owned(),
-        kind: "Nightshift:UnreadableMessage".to_owned(),
-        title: format!("Unreadable message from {source}"),
-        description: format!(
-            "A message of {} bytes from {source} could not be read: {why}",
-            bytes.len()
-        ),
-        severity: Severity::High,
-        severity_sent: "high".to_owned(),
-        provider: Provider::Other,
-        account: None,
-        account_name: None,
-        region: None,
-        class: None,
-        action: None,
-        resources: vec![Resource {
-            kind: "Source".to_owned(),
-            id: source.to_owned(),
-            name: None,
-            tags: std::collections::BTreeMap::new(),
-        }],
-        indicators: Vec::new(),
-        techniques: Vec::new(),
-        times: Times {
-            first_seen: Some(now),
-            last_seen: Some(now),
-            created: Some(now),
-            updated: Some(now),
-        },
-        count: 1,
-        state: FeedState::default(),
-        flags: Vec::new(),
-        raw: serde_json::json!({
-            "source": source,
-            "size_bytes": bytes.len(),
-            "sha256": digest,
-            "error": why,
-        }),
-    }
-}
-
-/// SHA-256 as hex.
-struct HexDigest([u8; 32]);
-
-impl std::fmt::LowerHex for HexDigest {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
 }

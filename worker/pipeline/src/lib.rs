@@ -5,6 +5,7 @@
 
 mod admission;
 mod budget;
+mod canary;
 mod case;
 mod delivery;
 mod desk;
@@ -29,6 +30,7 @@ pub use admission::{
     Admission, AdmissionPolicy, Change, Ground, Known, Mute, Seen, SetAside, Stage, Window, admit,
 };
 pub use budget::{Charge, DayBudget, DaySpent, Purse, is_urgent};
+pub use canary::{CANARY_CLOSER, Canary, CanaryEnding, CanaryKeys, CanarySending};
 pub use case::{
     Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, DeadLetter, DeliveryRow,
     Lane, Lease, Member, Sighting, Waited,
@@ -46,9 +48,9 @@ pub use language::Language;
 pub use loops::{Delivering, DigestPlan, InboxRoom, ModelHealth, Outage, Taking, Triaging};
 pub use muted::{MutePreview, MuteRow, NewMute, PlaceCount};
 pub use port::{
-    Accepted, Cases, Claimed, Closing, DeadLetters, DeliveryError, Destination, Digests, Due, Fate,
-    Feedback, Inbox, Message, Mutes, Outbox, Places, Sent, Settled, Source, SourceError, Spending,
-    StoreError, Unsettled, Wake,
+    Accepted, Canaries, Cases, Claimed, Closing, DeadLetters, DeliveryError, Destination, Digests,
+    Due, Fate, Feedback, Inbox, Message, Mutes, Outbox, Outgoing, Places, Publish, PublishError,
+    Sent, Settled, Source, SourceError, Spending, StoreError, Unsettled, Wake,
 };
 pub use probe::writable;
 pub use profile::{Profile, Profiles};
@@ -57,7 +59,7 @@ pub use report::{
     AlertFacts, Call, Early, EvidenceEntry, FindingEntry, REPORT_SCHEMA, Reach, Report, Sender,
     Signal, StepEntry, TimelineEntry, build as build_report, early_report, sample_report,
 };
-pub use route::{Match, Route, Routes, Samples};
+pub use route::{CanaryRoute, Match, Route, Routes, Samples};
 pub use showing::{Showing, Shown};
 pub use triage::{Triage, TriageError, Watcher};
 pub use upkeep::{Kept, Purge, Upkeep};

@@ -23,16 +23,16 @@ pub use taking::Taking;
 pub use triaging::Triaging;
 
 /// How long a loop waits after the store did not do what it was asked.
-const PAUSE: Duration = Duration::from_secs(1);
+pub(crate) const PAUSE: Duration = Duration::from_secs(1);
 
 /// Waits, but no longer than until it is told to stop.
-async fn pause(length: Duration, stop: &CancellationToken) {
+pub(crate) async fn pause(length: Duration, stop: &CancellationToken) {
     let waited = tokio::time::timeout(length, stop.cancelled()).await;
     drop(waited);
 }
 
 /// What a chain of errors says, in one line.
-fn told(error: &dyn std::error::Error) -> String {
+pub(crate) fn told(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {

@@ -1,6 +1,8 @@
 //! What the pipeline needs from outside, as traits: stores, sources and destinations.
 
+mod canaries;
 mod outbox;
+mod publish;
 mod source;
 
 use std::collections::BTreeMap;
@@ -17,7 +19,9 @@ use crate::{
     MutePreview, MuteRow, NewMute, NewPersonVerdict, PersonVerdict, PlaceCount, Report, Waited,
 };
 
+pub use canaries::Canaries;
 pub use outbox::{DeliveryError, Destination, Due, Outbox, Sent};
+pub use publish::{Outgoing, Publish, PublishError};
 pub use source::{Fate, Message, Settled, Source, SourceError, Unsettled};
 
 /// A store did not do what it was asked.

@@ -8,7 +8,7 @@ mod sample;
 mod timeline;
 
 use chrono::{DateTime, Utc};
-use nightshift_alert::{Flag, Indicator, Provider, Severity, Technique};
+use nightshift_alert::{CANARY_FEED, Flag, Indicator, Provider, Severity, Technique};
 use nightshift_engine::{
     Action, AnalystKind, Cap, Confidence, Cost, Coverage, EvidenceId, Exoneration, Leaning,
     Override, Quote, Reason, Stance, StepId, StepOutcome, StepStatus, ToolError, UpdateRecord,
@@ -302,12 +302,19 @@ impl Report {
         }
     }
 
-    /// `[SAMPLE]`, `[PLAYBOOK]`, `[PARTIAL]` where true.
+    /// Whether it is of a canary of our own.
+    #[must_use]
+    pub fn is_canary(&self) -> bool {
+        self.alert.feed == CANARY_FEED
+    }
+
+    /// `[CANARY]`, `[SAMPLE]`, `[PLAYBOOK]`, `[PARTIAL]` where true.
     #[must_use]
     pub fn marks(&self) -> Vec<&'static str> {
         let partial = self.stopped_by.is_some() || self.failed.is_some();
         [
-            (self.alert.sample, "[SAMPLE]"),
+            (self.is_canary(), "[CANARY]"),
+            (self.alert.sample && !self.is_canary(), "[SAMPLE]"),
             (self.analyst == AnalystKind::Playbook, "[PLAYBOOK]"),
             (partial, "[PARTIAL]"),
         ]

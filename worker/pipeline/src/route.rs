@@ -121,6 +121,17 @@ pub struct Routes {
     pub destinations: Vec<String>,
     /// What else holds for generated samples.
     pub samples: Samples,
+    /// What holds for canaries, whatever rules say.
+    pub canary: CanaryRoute,
+}
+
+/// Where canaries go: one place that shows that the way is open, and nowhere else.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CanaryRoute {
+    /// The profile that triages them, by playbook; none where every profile thinks so.
+    pub profile: Option<String>,
+    /// The destination that shows them; none where none are wanted.
+    pub destination: Option<String>,
 }
 
 /// Generated samples prove that the way is open: the playbook triages them, and nobody gets a ticket or a page.
@@ -136,6 +147,9 @@ impl Routes {
     /// The profile for this alert.
     #[must_use]
     pub fn profile(&self, alert: &Alert) -> &str {
+        if alert.is_canary() {
+            return self.canary.profile.as_deref().unwrap_or("default");
+        }
         let for_samples = self.samples.profile.as_deref();
         for_samples
             .filter(|_| alert.is_sample())
@@ -151,6 +165,9 @@ impl Routes {
     /// The destinations for this alert and the verdict of its case, if it has one.
     #[must_use]
     pub fn destinations(&self, alert: &Alert, verdict: Option<Verdict>) -> Vec<String> {
+        if alert.is_canary() {
+            return self.canary.destination.iter().cloned().collect();
+        }
         let mut names = self
             .first(alert, verdict, |route| route.destinations.as_deref())
             .unwrap_or(&self.destinations)
@@ -164,6 +181,9 @@ impl Routes {
     /// The destination that takes a report of this alert which `refused` does not; none where nobody is left.
     #[must_use]
     pub fn after(&self, alert: &Alert, verdict: Option<Verdict>, refused: &str) -> Option<&str> {
+        if alert.is_canary() {
+            return None;
+        }
         let chain = self.first(alert, verdict, |route| route.otherwise.as_deref())?;
         let next = chain
             .iter()
@@ -253,7 +273,7 @@ mod tests {
                 rule(Match::default(), Some("rest"), Some(&["soc"])),
             ],
             destinations: vec!["stdout".into()],
-            samples: Samples::default(),
+            ..Routes::default()
         };
         assert_eq!(routes.profile(&alert()), "dns");
         assert_eq!(routes.destinations(&alert(), None), ["soc"]);
@@ -273,6 +293,7 @@ mod tests {
                 profile: Some("playbook".into()),
                 withheld: vec!["jira".into()],
             },
+            ..Routes::default()
         };
         let mut alert = alert();
         alert.state.sample = false;
@@ -281,6 +302,29 @@ mod tests {
         alert.state.sample = true;
         assert_eq!(routes.profile(&alert), "playbook");
         assert_eq!(routes.destinations(&alert, None), ["soc"]);
+    }
+
+    #[test]
+    fn a_canary_goes_to_its_one_destination_whatever_rules_say() {
+        let everything = Route {
+            otherwise: Some(vec!["mail".into()]),
+            ..rule(Match::default(), Some("model"), Some(&["soc", "pager"]))
+        };
+        let mut routes = Routes {
+            rules: vec![everything],
+            canary: CanaryRoute {
+                profile: Some("canary".into()),
+                destination: Some("quiet".into()),
+            },
+            ..Routes::default()
+        };
+        let mut alert = alert();
+        alert.feed = nightshift_alert::CANARY_FEED.to_owned();
+        assert_eq!(routes.profile(&alert), "canary");
+        assert_eq!(routes.destinations(&alert, None), ["quiet"]);
+        assert_eq!(routes.after(&alert, None, "quiet"), None);
+        routes.canary = CanaryRoute::default();
+        assert_eq!(routes.destinations(&alert, None), [""; 0]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use nightshift_alert::Severity;
 use nightshift_engine::{Leaning, Urgency, Verdict};
 use serde::{Deserialize, Serialize};
 
-use crate::{CaseStatus, Desk, Report};
+use crate::{CaseStatus, Desk, DeskStatus, Report};
 
 /// What a destination is to show of one case.
 #[derive(Debug, Clone)]
@@ -87,6 +87,14 @@ impl Showing {
             self.report.status,
             CaseStatus::Concluded | CaseStatus::Failed
         )
+    }
+
+    /// Whether it is a canary that has come through and is shown still: it is taken away, or closed.
+    #[must_use]
+    pub fn is_spent_canary(&self) -> bool {
+        self.report.is_canary()
+            && self.remote_id.is_some()
+            && self.desk.status == DeskStatus::Closed
     }
 
     /// Whether what is shown told how the case ended, and it ended otherwise since.

@@ -24,6 +24,20 @@ pub async fn examine(config: &SourceConfig, secrets: Secrets, clock: &dyn Clock)
     }
 }
 
+/// Looks whether canaries can be put into the queue of this source, as far as that shows without putting one there.
+pub async fn examine_publishing(config: &SourceConfig, secrets: Secrets) -> Checkup {
+    match config {
+        SourceConfig::Rabbitmq(own) => rabbitmq::examine_publishing(own.clone(), secrets).await,
+        SourceConfig::Sqs(_) => {
+            let mut checkup = Checkup::default();
+            checkup.saw("whether canaries may be sent shows when one is: sqs:SendMessage");
+            checkup
+        }
+        // What holds for whoever takes from a directory holds for whoever puts into it.
+        SourceConfig::Spool(_) | SourceConfig::Pubsub(_) => Checkup::default(),
+    }
+}
+
 /// Shortest time that messages should be kept, in seconds: a weekend.
 const SHORTEST_SECS: u64 = 2 * 24 * 3600;
 

@@ -13,6 +13,7 @@ mod examine;
 mod health;
 mod held;
 mod pace;
+mod publish;
 mod pubsub;
 mod rabbitmq;
 mod spool;
@@ -20,7 +21,8 @@ mod sqs;
 
 pub use config::{ConfigError, SourceConfig};
 pub use connect::{Secrets, connect};
-pub use examine::examine;
+pub use examine::{examine, examine_publishing};
+pub use publish::publisher;
 pub use pubsub::Config as PubsubConfig;
 pub use rabbitmq::Config as RabbitmqConfig;
 pub use spool::Config as SpoolConfig;

@@ -10,6 +10,7 @@ mod examine;
 mod management;
 mod message;
 mod outstanding;
+mod publish;
 mod session;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,6 +24,7 @@ use tokio::time::{Instant, timeout_at};
 pub use config::Config;
 pub(crate) use examine::examine;
 use outstanding::{Operation, Outstanding};
+pub(crate) use publish::{Publisher, examine as examine_publishing};
 use session::{ANSWER_SECS, Session, Trouble};
 
 use crate::Secrets;

@@ -9,6 +9,7 @@ mod claim;
 mod config;
 mod examine;
 mod folder;
+mod publish;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -20,6 +21,7 @@ use tokio::time::{Instant, sleep};
 pub use config::Config;
 pub(crate) use examine::examine;
 use folder::Folder;
+pub(crate) use publish::Publisher;
 
 use crate::LONG_POLL;
 use crate::health::Health;

@@ -9,6 +9,7 @@ mod config;
 mod examine;
 mod payload;
 mod poll;
+mod publish;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,6 +26,7 @@ use batch::Action;
 pub use config::Config;
 pub(crate) use examine::examine;
 use poll::{Failed, MOST_MESSAGES, Polled, Poller};
+pub(crate) use publish::Publisher;
 
 use crate::LONG_POLL;
 use crate::health::Health;
@@ -68,16 +70,9 @@ impl Sqs {
     ///
     /// When no region is known, or a client cannot be made.
     pub(crate) async fn new(config: Config) -> Result<Self, String> {
-        let timeouts = TimeoutConfig::builder()
-            // More than the longest wait of a poll.
-            .operation_attempt_timeout(LONG_POLL + Duration::from_secs(10))
-            .build();
-        let mut loader =
-            aws_config::defaults(BehaviorVersion::v2026_01_12()).timeout_config(timeouts);
-        if let Some(region) = config.region() {
-            loader = loader.region(Region::new(region));
-        }
-        Self::with(config, &loader.load().await)
+        // More than the longest wait of a poll.
+        let sdk = load(&config, LONG_POLL + Duration::from_secs(10)).await;
+        Self::with(config, &sdk)
     }
 
     /// A source over a configuration of the SDK.
@@ -85,13 +80,9 @@ impl Sqs {
         if sdk.region().is_none() {
             return Err("region: neither the configuration, the queue's URL nor the AWS environment names one".to_owned());
         }
-        let mut own = aws_sdk_sqs::config::Builder::from(sdk);
-        if let Some(endpoint) = &config.endpoint_url {
-            own = own.endpoint_url(endpoint);
-        }
         let health = Health::new(&config.name);
         let poller = Poller {
-            client: aws_sdk_sqs::Client::from_conf(own.build()),
+            client: client(&config, sdk),
             queue_url: config.queue_url.clone(),
             visibility_secs: config.visibility_secs,
             is_fifo: config.is_fifo(),
@@ -255,6 +246,26 @@ impl Sqs {
             }
         }
     }
+}
+
+/// The credentials and the region of the AWS environment, where the configuration names none; one try of a call takes no
+/// longer than this.
+async fn load(config: &Config, attempt: Duration) -> SdkConfig {
+    let timeouts = TimeoutConfig::builder().operation_attempt_timeout(attempt);
+    let mut loader =
+        aws_config::defaults(BehaviorVersion::v2026_01_12()).timeout_config(timeouts.build());
+    if let Some(region) = config.region() {
+        loader = loader.region(Region::new(region));
+    }
+    loader.load().await
+}
+
+fn client(config: &Config, sdk: &SdkConfig) -> aws_sdk_sqs::Client {
+    let mut own = aws_sdk_sqs::config::Builder::from(sdk);
+    if let Some(endpoint) = &config.endpoint_url {
+        own = own.endpoint_url(endpoint);
+    }
+    aws_sdk_sqs::Client::from_conf(own.build())
 }
 
 #[async_trait]

@@ -3,7 +3,7 @@
 mod hostile;
 
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::Report;
+use nightshift_pipeline::{Act, ActKind, Desk, Report, Showing, Shown};
 use serde_json::{Value, json};
 
 use crate::TextOptions;
@@ -265,4 +265,28 @@ pub(crate) fn failed() -> Report {
         serde_json::to_value(true_positive()).unwrap(),
         changes,
     ))
+}
+
+/// A canary that is to be shown.
+pub(crate) fn canary() -> Showing {
+    let mut report = benign();
+    report.alert.feed = nightshift_alert::CANARY_FEED.to_owned();
+    report.alert.sample = true;
+    report.alert.title = "Canary 7: alerts get through".to_owned();
+    report.title.clone_from(&report.alert.title);
+    Showing::first(report)
+}
+
+/// It was seen there, and is to be taken away.
+pub(crate) fn spend(showing: &mut Showing, remote_id: Option<String>) {
+    showing.version += 1;
+    showing.shown = Some(Shown::of(&showing.report));
+    showing.remote_id = remote_id;
+    showing.minor = true;
+    showing.desk = Desk::of(vec![Act {
+        at: now(),
+        by: nightshift_pipeline::CANARY_CLOSER.to_owned(),
+        kind: ActKind::Closed,
+        note: String::new(),
+    }]);
 }

@@ -25,6 +25,7 @@ macro_rules! on_both_stores {
 
 mod admission;
 mod backlog;
+mod canaries;
 mod cases;
 mod channel;
 mod desk;

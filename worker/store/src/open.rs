@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use nightshift_engine::PastCases;
 use nightshift_pipeline::{
-    Cases, DeadLetters, Digests, Feedback, Inbox, Mutes, Outbox, Places, Spending, Upkeep, Wake,
+    Canaries, Cases, DeadLetters, Digests, Feedback, Inbox, Mutes, Outbox, Places, Spending,
+    Upkeep, Wake,
 };
 
 use crate::options::Options;
@@ -14,6 +15,7 @@ use crate::{PostgresError, PostgresStore, SqliteError, SqliteOptions, SqliteStor
 /// Everything that a store does.
 pub trait Store:
     Inbox
+    + Canaries
     + Cases
     + DeadLetters
     + Feedback
@@ -30,6 +32,7 @@ pub trait Store:
 
 impl<T> Store for T where
     T: Inbox
+        + Canaries
         + Cases
         + DeadLetters
         + Feedback

@@ -6,6 +6,7 @@
 
 mod again;
 mod backlog;
+mod canaries;
 mod cases;
 mod claim;
 mod connect;

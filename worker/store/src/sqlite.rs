@@ -4,6 +4,7 @@
 //! boot and the process, so that the case of a dead process is free at once.
 
 mod backlog;
+mod canaries;
 mod cases;
 mod claim;
 mod dead_letters;

@@ -239,6 +239,7 @@ impl World {
                 options: ReadOptions::default(),
                 order: Order::default(),
                 patience: Duration::MAX,
+                canary: None,
             },
             source: self.broker.clone(),
             room: Arc::new(room),
@@ -310,6 +311,7 @@ impl World {
             meter: Arc::new(NoMeter),
             holder: holder.to_owned(),
             digest: None,
+            canary: None,
         }
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Draft, Node};
 use crate::envelope::describe;
-use crate::{IndicatorKind, Provider, ReadError, Role, Severity};
+use crate::{CANARY_FEED, IndicatorKind, Provider, ReadError, Role, Severity};
 
 /// The fields that a generic feed can name, with what each is.
 pub const FIELDS: &[(&str, &str)] = &[
@@ -106,7 +106,10 @@ impl GenericFeed {
             .into_iter()
             .filter(|field| !self.fields.contains_key(*field))
             .map(|field| format!("{field} is needed"));
-        unknown.chain(pointers).chain(missing).collect()
+        let reserved = (self.name == CANARY_FEED)
+            .then(|| format!("name = {CANARY_FEED:?} is that of our own canaries: choose another"));
+        let faults = unknown.chain(pointers).chain(missing);
+        faults.chain(reserved).collect()
     }
 
     pub(crate) fn read(&self, value: &Value) -> Result<Draft, ReadError> {

@@ -10,7 +10,7 @@ use super::form::{Fit, Playbook, StepForm, Text};
 use super::plan::plan;
 
 /// The playbooks that are compiled in, by file name. The generic one is the last resort for every alert.
-pub(super) const SHIPPED: [(&str, &str); 14] = [
+pub(super) const SHIPPED: [(&str, &str); 15] = [
     (
         "crypto-mining.toml",
         include_str!("../../playbooks/crypto-mining.toml"),
@@ -56,6 +56,7 @@ pub(super) const SHIPPED: [(&str, &str); 14] = [
         "impossible-travel.toml",
         include_str!("../../playbooks/impossible-travel.toml"),
     ),
+    ("canary.toml", include_str!("../../playbooks/canary.toml")),
     (
         "unreadable-message.toml",
         include_str!("../../playbooks/unreadable-message.toml"),

@@ -40,6 +40,9 @@ fn without_secrets(loaded: &Loaded) -> toml::Table {
         }
         hide(store, "password");
     }
+    if let Some(canary) = table.get_mut("canary").and_then(toml::Value::as_table_mut) {
+        hide(canary, "key");
+    }
     let destinations = table.get_mut("destination");
     for destination in destinations
         .and_then(toml::Value::as_array_mut)

@@ -108,6 +108,7 @@ async fn intake(app: &App) -> Result<Vec<Accepted>, Exit> {
         options: app.read_options(),
         order: Order::default(),
         patience: std::time::Duration::ZERO,
+        canary: None,
     };
     let source = DemoSource::new(material::MESSAGES);
     let mut accepted = Vec::new();

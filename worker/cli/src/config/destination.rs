@@ -122,6 +122,24 @@ impl Destination {
         matches!(self, Self::Slack(_))
     }
 
+    /// Whether a canary can be shown there and taken away again, or closed; else why not. Nobody is paged for one.
+    pub(crate) fn shows_canaries(&self) -> Result<(), &'static str> {
+        match self {
+            Self::File { .. } | Self::Webhook(_) | Self::GitHub(_) => Ok(()),
+            Self::Slack(one) => match one.webhook_url {
+                Some(_) => Err(
+                    "an incoming webhook of Slack cannot take away what it posted; use a bot (`channel` and `token`)",
+                ),
+                None => Ok(()),
+            },
+            Self::Jira(one) if one.closes() => Ok(()),
+            Self::Jira(_) => Err("its issues would stay open; set `done_transition`"),
+            Self::ServiceNow(one) if one.closes() => Ok(()),
+            Self::ServiceNow(_) => Err("its incidents would stay open; set `resolve`"),
+            Self::PagerDuty(_) => Err("a canary must wake nobody; name another destination"),
+        }
+    }
+
     /// What no type can say.
     pub(crate) fn check(&self, links: &Links) -> Result<(), DestinationError> {
         match self {

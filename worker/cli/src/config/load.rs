@@ -174,6 +174,10 @@ fn check(config: &Config) -> anyhow::Result<()> {
         let names: Vec<&str> = able.map(|one| one.name()).collect();
         digest.check(&names).map_err(|problem| anyhow!(problem))?;
     }
+    config
+        .canary
+        .check(config)
+        .map_err(|problem| anyhow!(problem))?;
     check_mutes(config)?;
     check_routes(config)
 }

@@ -60,6 +60,17 @@ impl Source {
         matches!(self, Self::Http(_))
     }
 
+    /// Whether we can put a canary where it takes messages; else why not.
+    pub(crate) fn takes_messages(&self) -> Result<(), String> {
+        match self.taken() {
+            Taken::Queue(queue) => queue.takes_messages(),
+            Taken::Http(_) => Err(
+                "what is posted to us comes from others; name a queue, or a spool directory"
+                    .to_owned(),
+            ),
+        }
+    }
+
     /// Whether it makes sense by itself. Nothing is opened or called.
     pub(crate) fn check(&self) -> Result<(), String> {
         match self.taken() {

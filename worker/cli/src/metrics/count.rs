@@ -12,8 +12,8 @@ impl Flow {
         match measure {
             Measure::Message { source, outcome } => {
                 self.messages.with_label_values(&[source, *outcome]).inc();
-                // What was refused is no sign that the feed lives.
-                if matches!(*outcome, "refused" | "busy") {
+                // What was refused is no sign that the feed lives, nor what we sent ourselves.
+                if matches!(*outcome, "refused" | "busy" | "canary") {
                     return;
                 }
                 let now = SystemClock.now().timestamp();

@@ -67,3 +67,21 @@ fn a_request_counts_in_time_tokens_and_money() {
     llm_tokens_total{kind="reasoning",model="sonnet",provider="anthropic"} 5
     "#);
 }
+
+#[test]
+fn a_canary_has_a_series_only_where_one_is_waited_for() {
+    let metrics = Metrics::new().unwrap();
+    let series = |metrics: &Metrics| -> Vec<String> {
+        let text = metrics.text().unwrap();
+        let lines = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("nightshift_"));
+        let lines = lines.filter(|line| line.starts_with("canary_"));
+        lines.map(str::to_owned).collect()
+    };
+    assert_eq!(series(&metrics), Vec::<String>::new());
+    metrics.canary(None);
+    assert_eq!(series(&metrics), ["canary_timestamp_seconds 0"]);
+    metrics.canary(DateTime::from_timestamp(1_795_176_000, 0));
+    assert_eq!(series(&metrics), ["canary_timestamp_seconds 1795176000"]);
+}

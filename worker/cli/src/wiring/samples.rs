@@ -1,4 +1,4 @@
-//! Generated samples: rules triage them, and nobody gets a ticket or a page.
+//! Generated samples, and canaries: rules triage them, and nobody gets a ticket or a page for a sample.
 //!
 //! They prove that the way from feed to destination is open; a model that thinks about them costs money and proves no more.
 
@@ -13,10 +13,12 @@ const NAME: &str = "generated samples";
 pub(super) fn routes(config: &Config) -> Routes {
     let tickets = config.destinations.iter();
     let tickets = tickets.filter(|one| one.opens_tickets());
+    let by_playbook = (!config.models.is_empty()).then(|| NAME.to_owned());
     Routes {
         rules: config.routes.clone(),
+        canary: super::canary::route(config, by_playbook.clone()),
         samples: Samples {
-            profile: (!config.models.is_empty()).then(|| NAME.to_owned()),
+            profile: by_playbook,
             withheld: tickets
                 .map(|one| Destination::name(one).to_owned())
                 .collect(),

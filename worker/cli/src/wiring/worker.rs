@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use nightshift_engine::Clock;
 use nightshift_pipeline::{
-    Cases, Delivering, DigestPlan, InboxRoom, Intake, Order, Outage, Source, Taking, Triaging,
-    Upkeep, Waited,
+    Canaries, Cases, Delivering, DigestPlan, InboxRoom, Intake, Order, Outage, Source, StoreError,
+    Taking, Triaging, Upkeep, Waited,
 };
 use nightshift_web::{HttpIntake, Server, SourceReady};
 use tokio_util::sync::CancellationToken;
@@ -51,6 +51,7 @@ impl App {
                 options,
                 order: Order::default(),
                 patience: Duration::MAX,
+                canary: self.canary().map(Arc::new),
             },
             source: Arc::clone(source),
             room: Arc::clone(room),
@@ -119,6 +120,7 @@ impl App {
             meter: self.metrics.clone(),
             holder: holder.clone(),
             digest: self.digest_at(destination.name()),
+            canary: self.canary_ending(),
         });
         each.collect()
     }
@@ -140,6 +142,7 @@ impl App {
     pub(crate) fn gauges(&self, room: Arc<InboxRoom>) -> impl Loop + use<> {
         Gauges {
             cases: self.store.clone(),
+            canaries: self.config.canary.is_on().then(|| self.store.clone() as _),
             meter: self.metrics.clone(),
             room,
         }
@@ -205,6 +208,7 @@ impl Loop for Delivering {
 
 struct Gauges {
     cases: Arc<dyn Cases>,
+    canaries: Option<Arc<dyn Canaries>>,
     meter: Arc<Metrics>,
     room: Arc<InboxRoom>,
 }
@@ -217,20 +221,26 @@ impl Loop for Gauges {
                 () = stop.cancelled() => return,
                 _ = looks.tick() => {}
             }
-            match self.cases.backlog().await {
-                Ok(backlog) => {
-                    self.room.set(backlog.waiting());
-                    self.meter.backlog(&backlog);
-                }
-                Err(error) => {
-                    let error = anyhow::Error::from(error);
-                    tracing::warn!(
-                        error = format!("{error:#}"),
-                        "what waits could not be counted"
-                    );
-                }
+            if let Err(error) = self.look().await {
+                let error = anyhow::Error::from(error);
+                tracing::warn!(
+                    error = format!("{error:#}"),
+                    "what waits could not be counted"
+                );
             }
         }
+    }
+}
+
+impl Gauges {
+    async fn look(&self) -> Result<(), StoreError> {
+        let backlog = self.cases.backlog().await?;
+        self.room.set(backlog.waiting());
+        self.meter.backlog(&backlog);
+        if let Some(canaries) = &self.canaries {
+            self.meter.canary(canaries.last_canary().await?);
+        }
+        Ok(())
     }
 }
 

@@ -35,6 +35,7 @@ impl Mute {
     #[must_use]
     pub fn covers(&self, alert: &Alert) -> bool {
         alert.severity < Severity::Critical
+            && !alert.is_canary()
             && alert.severity <= self.severity
             && self.when.fits(alert)
     }

@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
 
 use async_trait::async_trait;
+use nightshift_alert::Severity;
 use nightshift_engine::NoMeter;
 use tokio::sync::Notify;
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
+use super::reading::read_with;
 use super::*;
 use crate::{Admission, InboxRoom, SourceError, Taking, Unsettled};
 
@@ -144,6 +146,7 @@ fn intake(inbox: &Arc<FakeInbox>, patience: Duration) -> Intake {
         options: ReadOptions::default(),
         order: Order::default(),
         patience,
+        canary: None,
     }
 }
 

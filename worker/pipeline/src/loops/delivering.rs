@@ -11,7 +11,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{DigestPlan, PAUSE, pause, told};
 use crate::delivery::wait;
-use crate::{Cases, DeliveryError, Destination, Due, Outbox, Routes, Sent, StoreError, Wake};
+use crate::{
+    CanaryEnding, Cases, DeliveryError, DeskStatus, Destination, Due, Outbox, Routes, Sent,
+    StoreError, Wake,
+};
 
 /// How long a process serves a destination without renewal, which comes before each send: longer than one takes.
 const LEASE: Duration = Duration::from_secs(45);
@@ -41,6 +44,8 @@ pub struct Delivering {
     pub holder: String,
     /// The daily digest, where it is posted here.
     pub digest: Option<DigestPlan>,
+    /// How canaries end that are shown here.
+    pub canary: Option<CanaryEnding>,
 }
 
 impl Delivering {
@@ -122,7 +127,7 @@ impl Delivering {
         if let Err(error) = self.look_up(&mut due).await {
             return self.unclear(&due, &error).await;
         }
-        if !self.destination.wants(&due.showing) {
+        if !self.destination.wants(&due.showing) || self.is_dead_canary(&due) {
             self.outbox.sent(name, &due, None).await?;
             return Ok(true);
         }
@@ -138,6 +143,9 @@ impl Delivering {
             Ok(sent) => {
                 self.outbox.sent(name, &due, Some(&sent)).await?;
                 tracing::info!(destination = name, case = %due.case_id, version = due.showing.version, "report shown");
+                if let (true, Some(canary)) = (due.showing.report.is_canary(), &self.canary) {
+                    canary.shown(&due.case_id, due.showing.desk.status).await?;
+                }
                 return Ok(true);
             }
             Err(error) => error,
@@ -151,6 +159,17 @@ impl Delivering {
             (_, None) => self.refused(&due, &error).await,
         }?;
         Ok(false)
+    }
+
+    /// Whether it is a canary that is not shown and need not be any more: it came too late, or none are wanted.
+    fn is_dead_canary(&self, due: &Due) -> bool {
+        let showing = &due.showing;
+        let is_over = || {
+            let ending = self.canary.as_ref();
+            showing.desk.status == DeskStatus::Closed
+                || ending.is_none_or(|one| one.is_late(showing))
+        };
+        showing.report.is_canary() && showing.remote_id.is_none() && is_over()
     }
 
     /// Where nobody knows whether the first try ended well, asks the destination.

@@ -195,9 +195,9 @@ pub trait Destination: Send + Sync {
     fn name(&self) -> &str;
 
     /// Whether this is for it. What it does not want counts as shown. As it stands, a destination is told each report
-    /// once, and neither that a case is looked into nor that only counts changed.
+    /// once, and neither that a case is looked into nor that only counts changed; and that a canary is over.
     fn wants(&self, showing: &Showing) -> bool {
-        !showing.is_early() && !showing.minor
+        !showing.is_early() && !showing.minor || showing.is_spent_canary()
     }
 
     /// Shortest time between two sends, so that its rate limit is kept: one process serves it at a time.

@@ -1,13 +1,13 @@
 //! What is measured of a case when it ends: once, by the worker that ended it or had it when it was called off.
 
-use nightshift_engine::{Cap, Conclusion, Measure, PlanUpdate, State};
+use nightshift_engine::{Cap, Conclusion, Measure, Opened, PlanUpdate, State};
 
 use super::Triage;
 use crate::CaseStatus;
 
 impl Triage {
     pub(super) fn count(&self, state: &State, conclusion: &Conclusion, status: CaseStatus) {
-        let Some(opened) = &state.opened else {
+        let Some(opened) = counted(state) else {
             return;
         };
         for step in state.steps() {
@@ -56,7 +56,7 @@ impl Triage {
 
     /// A case that somebody called off while it ran: it has no verdict.
     pub(super) fn count_called_off(&self, state: &State) {
-        let Some(opened) = &state.opened else {
+        let Some(opened) = counted(state) else {
             return;
         };
         self.meter.count(&Measure::Case {
@@ -70,4 +70,10 @@ impl Triage {
             model_calls: state.spent.model_calls,
         });
     }
+}
+
+/// What is measured of cases is about alerts: a canary, which always gets through, would hide that others do not.
+fn counted(state: &State) -> Option<&Opened> {
+    let opened = state.opened.as_ref()?;
+    (!opened.alert.is_canary()).then_some(opened)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use nightshift_pipeline::Source;
+use nightshift_pipeline::{Publish, Source};
 
 /// A queue of a test's own.
 #[async_trait]
@@ -17,6 +17,11 @@ pub(super) trait Broker: Send + Sync {
     /// The same, of a process that will die: what it leaves behind comes again soon.
     async fn dying(&self) -> Arc<dyn Source> {
         self.source().await
+    }
+
+    /// Where our own messages are put; none where nothing of ours can be.
+    async fn publisher(&self) -> Option<Arc<dyn Publish>> {
+        None
     }
 
     /// How many messages are in it that nobody holds; and, where the queue counts them, those that somebody holds.

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use nightshift_pipeline::{Fate, Source};
+use nightshift_pipeline::{Fate, Outgoing, Source};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
@@ -21,7 +21,8 @@ macro_rules! suite {
             a_batch_of_a_hundred_is_settled_whole, bodies_come_as_they_were_sent,
             a_mebibyte_comes_whole, attributes_come_along, the_same_message_twice_comes_twice,
             a_receive_that_is_dropped_loses_nothing, closing_gives_back_what_is_not_settled,
-            what_settles_nothing_hurts_nothing, two_sources_share_a_queue);
+            what_settles_nothing_hurts_nothing, two_sources_share_a_queue,
+            what_we_put_there_ourselves_comes_as_it_was);
     };
     ($new:path; $($name:ident),*) => {
         $(
@@ -276,4 +277,25 @@ pub(super) async fn two_sources_share_a_queue(broker: &dyn Broker) {
         source.close().await;
     }
     gone(broker, &*sources[0]).await;
+}
+
+pub(super) async fn what_we_put_there_ourselves_comes_as_it_was(broker: &dyn Broker) {
+    let Some(publisher) = broker.publisher().await else {
+        return;
+    };
+    let source = broker.source().await;
+    for number in 0..2 {
+        let outgoing = Outgoing {
+            id: format!("nightshift-canary-{number}"),
+            bytes: format!("canary {number} ü").into_bytes(),
+        };
+        publisher.publish(&outgoing).await.unwrap();
+    }
+    assert_eq!(publisher.name(), source.name());
+    let came = receive(&*source, 2).await;
+    let mut bodies = texts(&came);
+    bodies.sort_unstable();
+    assert_eq!(bodies, ["canary 0 ü", "canary 1 ü"]);
+    ack(&*source, &came).await;
+    gone(broker, &*source).await;
 }

@@ -11,14 +11,14 @@ use lapin::options::{
 };
 use lapin::types::{AMQPValue, FieldTable, LongString};
 use lapin::{BasicProperties, Channel, Connection, ConnectionProperties};
-use nightshift_pipeline::Source;
+use nightshift_pipeline::{Publish, Source};
 use secrecy::SecretString;
 use tokio::time::timeout;
 
 use super::broker::Broker;
 use super::suite::suite;
 use super::{BOUND, offered, receive, texts};
-use crate::{Secrets, SourceConfig, connect};
+use crate::{Secrets, SourceConfig, connect, publisher};
 
 suite!(RabbitQueue::quorum);
 
@@ -180,6 +180,11 @@ impl Broker for RabbitQueue {
 
     async fn source(&self) -> Arc<dyn Source> {
         self.source_at(&self.url, "").await
+    }
+
+    async fn publisher(&self) -> Option<Arc<dyn Publish>> {
+        let made = publisher(&self.config(&self.url, ""), as_written()).await;
+        Some(made.unwrap())
     }
 
     async fn left(&self) -> usize {

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use nightshift_pipeline::{Fate, Source};
+use nightshift_pipeline::{Fate, Publish, Source};
 use secrecy::SecretString;
 
 use super::broker::Broker;
 use super::suite::suite;
 use super::{ack, numbered, receive, settled, texts};
-use crate::{SourceConfig, connect};
+use crate::{Secrets, SourceConfig, connect, publisher};
 
 suite!(Directory::new);
 
@@ -53,6 +53,16 @@ impl Directory {
         found
     }
 
+    fn config(&self) -> SourceConfig {
+        let dir = self.root.path().join("spool");
+        let text = format!(
+            "kind = 'spool'\nname = 'files'\ndir = '{}'\nkeep = {}",
+            dir.display(),
+            self.keep
+        );
+        toml::from_str(&text).unwrap()
+    }
+
     fn put(&self, name: &str, bytes: &[u8]) {
         for folder in ["tmp", "new"] {
             fs::create_dir_all(self.path(folder)).unwrap();
@@ -60,6 +70,10 @@ impl Directory {
         fs::write(self.path("tmp").join(name), bytes).unwrap();
         fs::rename(self.path("tmp").join(name), self.path("new").join(name)).unwrap();
     }
+}
+
+fn no_secrets() -> Secrets {
+    Arc::new(|text: &str| Ok(SecretString::from(text.to_owned())))
 }
 
 #[async_trait]
@@ -71,15 +85,11 @@ impl Broker for Directory {
     }
 
     async fn source(&self) -> Arc<dyn Source> {
-        let dir = self.root.path().join("spool");
-        let text = format!(
-            "kind = 'spool'\nname = 'files'\ndir = '{}'\nkeep = {}",
-            dir.display(),
-            self.keep
-        );
-        let config: SourceConfig = toml::from_str(&text).unwrap();
-        let no_secrets = Arc::new(|text: &str| Ok(SecretString::from(text.to_owned())));
-        connect(&config, no_secrets).await.unwrap()
+        connect(&self.config(), no_secrets()).await.unwrap()
+    }
+
+    async fn publisher(&self) -> Option<Arc<dyn Publish>> {
+        Some(publisher(&self.config(), no_secrets()).await.unwrap())
     }
 
     async fn left(&self) -> usize {

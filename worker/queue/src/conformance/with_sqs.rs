@@ -9,14 +9,14 @@ use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
 use aws_sdk_sqs::types::{MessageAttributeValue, QueueAttributeName, SendMessageBatchRequestEntry};
-use nightshift_pipeline::{Fate, Source};
+use nightshift_pipeline::{Fate, Publish, Source};
 use object_store::aws::AmazonS3Builder;
 use object_store::{ObjectStoreExt, PutPayload};
 
 use super::broker::Broker;
 use super::suite::suite;
 use super::{ack, numbered, offered, receive, settled, texts};
-use crate::sqs::{Config, Sqs};
+use crate::sqs::{Config, Publisher, Sqs};
 
 suite!(SqsQueue::standard);
 
@@ -158,12 +158,17 @@ fn sdk() -> SdkConfig {
 }
 
 fn source(endpoint: &str, queue_url: &str, more: &str, visibility_secs: u32) -> Sqs {
-    let text =
-        format!("name = 'sqs'\nqueue_url = '{queue_url}'\nendpoint_url = '{endpoint}'\n{more}");
-    let mut config: Config = toml::from_str(&text).unwrap();
-    config.check().unwrap();
+    let mut config = config(endpoint, queue_url, more);
     config.visibility_secs = visibility_secs;
     Sqs::with(config, &sdk()).unwrap()
+}
+
+fn config(endpoint: &str, queue_url: &str, more: &str) -> Config {
+    let text =
+        format!("name = 'sqs'\nqueue_url = '{queue_url}'\nendpoint_url = '{endpoint}'\n{more}");
+    let config: Config = toml::from_str(&text).unwrap();
+    config.check().unwrap();
+    config
 }
 
 #[async_trait]
@@ -183,6 +188,11 @@ impl Broker for SqsQueue {
 
     async fn source(&self) -> Arc<dyn Source> {
         self.source_with(&format!("buckets = ['{}']", self.bucket))
+    }
+
+    async fn publisher(&self) -> Option<Arc<dyn Publish>> {
+        let config = config(&self.endpoint, &self.url, "");
+        Some(Arc::new(Publisher::with(config, &sdk()).unwrap()))
     }
 
     async fn dying(&self) -> Arc<dyn Source> {

@@ -1,4 +1,4 @@
-//! A folder of reports: one file per case and revision, whole or not there at all.
+//! A folder of reports: one file per case and revision, whole or not there at all. That of a canary goes once it was there.
 //!
 //! A report is written beside its place, synced, and then renamed into it: a reader never sees half of one, and the same
 //! report twice is one file. It does not tidy up: old reports stay until somebody removes them.
@@ -72,11 +72,16 @@ impl Destination for FileDestination {
     async fn deliver(&self, showing: &Showing) -> Result<Sent, DeliveryError> {
         let report = &showing.report;
         let file = file_name(report, self.format)?;
+        let is_spent = showing.is_spent_canary();
         let content = content(report, self.format);
         let dir = self.dir.clone();
         let path = dir.join(&file);
         let shown = path.display().to_string();
-        let written = tokio::task::spawn_blocking(move || write(&dir, &file, content.as_bytes()))
+        let writing = move || match is_spent {
+            true => remove(&dir.join(file)),
+            false => write(&dir, &file, content.as_bytes()),
+        };
+        let written = tokio::task::spawn_blocking(writing)
             .await
             .unwrap_or_else(|stopped| Err(io::Error::other(stopped)));
         written.map_err(|error| self.later(&path, &error))?;
@@ -142,6 +147,14 @@ fn write(dir: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
+/// A canary leaves no file behind.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,6 +203,21 @@ mod tests {
             text,
             markdown(&fixture::true_positive(), report.concluded_at)
         );
+    }
+
+    #[tokio::test]
+    async fn a_canary_that_has_come_through_leaves_no_file_behind() {
+        let home = tempfile::tempdir().unwrap();
+        let to = destination(home.path(), Format::Json);
+        let mut showing = fixture::canary();
+        let sent = to.deliver(&showing).await.unwrap();
+        assert_eq!(names(home.path()), ["k3f9-x2mq-7d1w.r1.json"]);
+        fixture::spend(&mut showing, sent.remote_id);
+        assert!(to.wants(&showing));
+        for _ in 0..2 {
+            to.deliver(&showing).await.unwrap();
+            assert_eq!(names(home.path()), [""; 0]);
+        }
     }
 
     #[tokio::test]

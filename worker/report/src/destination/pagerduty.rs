@@ -158,10 +158,10 @@ impl Destination for PagerDutyDestination {
         self.look_round().await
     }
 
-    /// A page for what the policy names; of what has paged already, only that somebody has it, or that people are done.
+    /// A page for what the policy names, and never for a canary; of what has paged already, only that somebody has it, or that people are done.
     fn wants(&self, showing: &Showing) -> bool {
         match showing.remote_id.as_deref().map(Stage::parse) {
-            None => self.config.policy.opens(showing),
+            None => self.config.policy.opens(showing) && !showing.report.is_canary(),
             Some(stage) => Stage::of(showing) > stage,
         }
     }

@@ -9,7 +9,7 @@ use nightshift_pipeline::{Report, Showing};
 const VERDICTS: [Verdict; 2] = [Verdict::TruePositive, Verdict::Inconclusive];
 
 /// Which reports open a ticket: true positives, and inconclusive ones from High up, where nothing else is said. Samples and
-/// cases that still run never do, nor do those that people are done with.
+/// cases that still run never do, nor do those that people are done with; canaries do wherever they are sent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TicketPolicy {
     /// The verdicts that open one.
@@ -24,7 +24,7 @@ impl TicketPolicy {
         !showing.is_early()
             && !showing.minor
             && !showing.desk.is_settled()
-            && self.is_for(&showing.report)
+            && (showing.report.is_canary() || self.is_for(&showing.report))
     }
 
     /// Whether a ticket system wants to be told: to open a ticket, to comment on it, or because people are done.
@@ -109,6 +109,17 @@ mod tests {
         for showing in [sample, early, done, minor] {
             assert!(!policy.wants(&showing));
         }
+    }
+
+    #[test]
+    fn a_canary_opens_one_where_it_is_sent() {
+        let policy = TicketPolicy::default();
+        let mut canary = fixture::canary();
+        assert!(policy.wants(&canary));
+        fixture::spend(&mut canary, None);
+        assert!(!policy.wants(&canary), "it is over and was never there");
+        canary.remote_id = Some("SEC-1".into());
+        assert!(policy.wants(&canary));
     }
 
     #[test]

@@ -258,6 +258,10 @@ impl Destination for SlackDestination {
                 return Ok(Sent::default());
             }
         };
+        if showing.is_spent_canary() {
+            bot.remove(showing, &message).await?;
+            return Ok(Sent::default());
+        }
         let begun = self.clock.now();
         let (place, is_new) = bot.show(showing, &message).await?;
         let below = self.below(showing, &message);

@@ -95,7 +95,7 @@ impl Destination for WebhookDestination {
 
     /// A report that is shown already is posted again, with the same id: a receiver knows it for a double.
     async fn deliver(&self, showing: &Showing) -> Result<Sent, DeliveryError> {
-        let (id, body) = event::event(&showing.report)?;
+        let (id, body) = event::event(&showing.report, showing.is_spent_canary())?;
         // A secret is mended by people, while the report waits.
         let keys = self.keys().map_err(|error| DeliveryError::Later {
             what: error.to_string(),

@@ -51,7 +51,10 @@ fn titled(mut own: String, report: &Report) -> Line {
     let early = !matches!(report.status, CaseStatus::Concluded | CaseStatus::Failed);
     let marks = report.marks();
     // Who thinks about a case is not settled before it has ended.
-    for mark in marks.iter().filter(|mark| !early || **mark == "[SAMPLE]") {
+    for mark in marks
+        .iter()
+        .filter(|mark| !early || matches!(**mark, "[SAMPLE]" | "[CANARY]"))
+    {
         own.push(' ');
         own.push_str(mark);
     }
@@ -76,7 +79,7 @@ fn titled(mut own: String, report: &Report) -> Line {
 /// A mark in a title is the alert's word, not ours.
 fn without_marks(title: &str) -> String {
     let mut title = title.to_owned();
-    for mark in ["SAMPLE", "PLAYBOOK", "PARTIAL"] {
+    for mark in ["CANARY", "SAMPLE", "PLAYBOOK", "PARTIAL"] {
         while let Some(at) = title.to_ascii_uppercase().find(&format!("[{mark}]")) {
             let end = at + mark.len() + 1;
             title.replace_range(end..=end, ")");
@@ -155,7 +158,7 @@ fn warnings(report: &Report, language: Language) -> Vec<Block> {
             "このレポートの一部は代替の分析者が作成しました。",
         )));
     }
-    if report.alert.sample {
+    if report.alert.sample && !report.is_canary() {
         lines.push(Line::of(language.of(
             "A generated sample of the feed, no real event.",
             "フィードが生成したサンプルで、実際の事象ではありません。",

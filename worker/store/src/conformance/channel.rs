@@ -173,6 +173,7 @@ async fn a_thousand_reports_for_a_channel_go_the_most_severe_first_and_no_faster
         meter: Arc::new(NoMeter),
         holder: "one".to_owned(),
         digest: None,
+        canary: None,
     };
     tokio::time::pause();
     delivering.run(&channel.full).await;

@@ -13,24 +13,25 @@ const ARRIVED: &str = "SELECT feed, count(*), \
          count(*) FILTER (WHERE outcome IN ('new', 'revision', 'replaced', 'resumed')), \
          count(*) FILTER (WHERE outcome IN ('sighting', 'member')), \
          count(*) FILTER (WHERE outcome = 'muted'), count(*) FILTER (WHERE outcome = 'set_aside') \
-     FROM arrivals WHERE received_at >= $1 AND received_at < $2 GROUP BY feed ORDER BY 2 DESC, 1";
+     FROM arrivals WHERE received_at >= $1 AND received_at < $2 AND feed <> 'canary' GROUP BY feed ORDER BY 2 DESC, 1";
 const VERDICTS: &str = "SELECT verdict, count(*) FROM conclusions \
-     WHERE concluded_at >= $1 AND concluded_at < $2 AND status = 'concluded' GROUP BY verdict";
+     WHERE concluded_at >= $1 AND concluded_at < $2 AND status = 'concluded' \
+         AND report #>> '{alert,feed}' <> 'canary' GROUP BY verdict";
 /// Failed cases, dead letters, and what the models cost.
 const SUMS: &str = "SELECT count(*) FILTER (WHERE status = 'failed'), \
          (SELECT count(*) FROM dead_letters WHERE received_at >= $1 AND received_at < $2), \
          coalesce(sum((report #>> '{cost,usd}')::double precision), 0) \
-     FROM conclusions WHERE concluded_at >= $1 AND concluded_at < $2";
+     FROM conclusions WHERE concluded_at >= $1 AND concluded_at < $2 AND report #>> '{alert,feed}' <> 'canary'";
 const OPEN: &str = "SELECT id, title, verdict, status, coalesce(assessed_severity, severity)::text, opened_at, owner, \
          count(*) OVER () FROM cases \
-     WHERE desk <> 'closed' \
+     WHERE desk <> 'closed' AND feed <> 'canary' \
          AND (status = 'failed' OR (status = 'concluded' AND verdict IN ('true_positive', 'inconclusive'))) \
      ORDER BY coalesce(assessed_severity, severity) DESC, opened_at LIMIT $1";
 const UNDELIVERED: &str = "SELECT destination, count(*) FROM deliveries \
      WHERE given_up AND wished_at >= $1 AND wished_at < $2 GROUP BY destination ORDER BY destination";
 /// Sources that brought something in the week before, and nothing since.
 const SILENT: &str = "SELECT source, max(received_at) FROM arrivals \
-     WHERE received_at >= $1::timestamptz - interval '7 days' AND received_at < $2 \
+     WHERE received_at >= $1::timestamptz - interval '7 days' AND received_at < $2 AND feed <> 'canary' \
      GROUP BY source HAVING max(received_at) < $1::timestamptz ORDER BY source";
 
 #[async_trait]

@@ -22,12 +22,12 @@ const DUE: &str = "SELECT d.case_id, d.wanted, d.remote_id, d.attempts, c.report
          CASE WHEN c.report IS NULL THEN a.alert::text END, a.cancelled_by \
      FROM (SELECT d.* FROM deliveries d JOIN cases s ON s.id = d.case_id \
          WHERE d.destination = $1 AND d.sent < d.wanted AND NOT d.given_up AND (d.retry_at IS NULL OR d.retry_at <= now()) \
-         ORDER BY d.sent >= d.major, coalesce(s.assessed_severity, s.severity) DESC, d.wished_at, d.case_id LIMIT $2) AS d \
+         ORDER BY d.sent >= d.major, CASE s.feed WHEN 'canary' THEN s.severity ELSE coalesce(s.assessed_severity, s.severity) END DESC, d.wished_at, d.case_id LIMIT $2) AS d \
      JOIN cases s ON s.id = d.case_id \
      JOIN alerts a ON a.case_id = s.id AND a.revision = s.revision \
      LEFT JOIN LATERAL \
          (SELECT report FROM conclusions WHERE case_id = d.case_id ORDER BY revision DESC LIMIT 1) AS c ON true \
-     ORDER BY d.sent >= d.major, coalesce(s.assessed_severity, s.severity) DESC, d.wished_at, d.case_id";
+     ORDER BY d.sent >= d.major, CASE s.feed WHEN 'canary' THEN s.severity ELSE coalesce(s.assessed_severity, s.severity) END DESC, d.wished_at, d.case_id";
 const SERVE: &str = "INSERT INTO served_destinations (destination, holder, lease_until) \
      VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3)) ON CONFLICT (destination) DO UPDATE \
      SET holder = excluded.holder, lease_until = clock_timestamp() + make_interval(secs => $3) \

@@ -1,6 +1,6 @@
 //! Reading cases: lists, one whole case, its journal.
 
-use nightshift_alert::{Alert, Severity};
+use nightshift_alert::{Alert, CANARY_FEED, Severity};
 use nightshift_engine::{Event, read_event};
 use nightshift_pipeline::{
     CaseFilter, CaseId, CaseRow, CaseView, DeliveryRow, JournalLine, Member, Report, Sighting,
@@ -38,12 +38,12 @@ const DISPUTED: &str = "SELECT FROM acts AS theirs WHERE theirs.case_id = cases.
      AND theirs.about IS DISTINCT FROM cases.verdict AND NOT EXISTS (SELECT FROM acts AS later \
          WHERE later.case_id = theirs.case_id AND later.id > theirs.id AND later.act IN ('agreed', 'disagreed'))";
 
-/// Cases that fit the filter, the newest first. Letters are folded as those of SQLite are, those of ASCII alone.
+/// Cases that fit the filter, the newest first; canaries only where they are asked for. Letters are folded as those of SQLite are, those of ASCII alone.
 pub(super) async fn list(session: &Session, filter: &CaseFilter) -> Result<Vec<CaseRow>, Failure> {
     let sql = format!(
         "SELECT {CASE_COLUMNS} FROM cases \
          WHERE ($1::text IS NULL OR status = $1) AND ($2::text IS NULL OR verdict = $2) \
-         AND ($3::text IS NULL OR severity >= $3::text::severity) AND ($4::text IS NULL OR feed = $4) \
+         AND ($3::text IS NULL OR severity >= $3::text::severity) AND (CASE WHEN $4::text IS NULL THEN feed <> '{CANARY_FEED}' ELSE feed = $4 END) \
          AND ($6::text IS NULL OR account = $6) AND ($9::text IS NULL OR desk = $9) \
          AND (NOT $10::boolean OR EXISTS ({DISPUTED})) \
          AND ($7::text IS NULL OR strpos(lower(concat_ws(E'\\n', title, type, key, id) COLLATE \"C\"), lower($7 COLLATE \"C\")) > 0) \

@@ -11,23 +11,25 @@ use super::thread::Failure;
 
 const ARRIVED: &str = "SELECT feed, count(*), sum(outcome IN ('new', 'revision', 'replaced', 'resumed')), \
          sum(outcome IN ('sighting', 'member')), sum(outcome = 'muted'), sum(outcome = 'set_aside') \
-     FROM arrivals WHERE received_at >= ?1 AND received_at < ?2 GROUP BY feed ORDER BY 2 DESC, 1";
+     FROM arrivals WHERE received_at >= ?1 AND received_at < ?2 AND feed <> 'canary' GROUP BY feed ORDER BY 2 DESC, 1";
 const VERDICTS: &str = "SELECT verdict, count(*) FROM conclusions WHERE concluded_at >= ?1 AND concluded_at < ?2 \
-         AND json_extract(report, '$.status') = 'concluded' GROUP BY verdict";
+         AND json_extract(report, '$.status') = 'concluded' AND json_extract(report, '$.alert.feed') <> 'canary' \
+         GROUP BY verdict";
 /// Failed cases, dead letters, and what the models cost.
 const SUMS: &str = "SELECT coalesce(sum(json_extract(report, '$.status') = 'failed'), 0), \
          (SELECT count(*) FROM dead_letters WHERE received_at >= ?1 AND received_at < ?2), \
          coalesce(sum(json_extract(report, '$.cost.usd')), 0.0) \
-     FROM conclusions WHERE concluded_at >= ?1 AND concluded_at < ?2";
+     FROM conclusions WHERE concluded_at >= ?1 AND concluded_at < ?2 AND json_extract(report, '$.alert.feed') <> 'canary'";
 const OPEN: &str = "SELECT id, title, verdict, status, coalesce(assessed_severity, severity), opened_at, owner, \
          count(*) OVER () FROM cases \
-     WHERE desk <> 'closed' \
+     WHERE desk <> 'closed' AND feed <> 'canary' \
          AND (status = 'failed' OR (status = 'concluded' AND verdict IN ('true_positive', 'inconclusive'))) \
      ORDER BY coalesce(assessed_severity, severity) DESC, opened_at LIMIT ?1";
 const UNDELIVERED: &str = "SELECT destination, count(*) FROM deliveries \
      WHERE given_up = 1 AND wished_at >= ?1 AND wished_at < ?2 GROUP BY destination ORDER BY destination";
 /// Sources that brought something in the week before, and nothing since.
-const SILENT: &str = "SELECT source, max(received_at) FROM arrivals WHERE received_at >= ?3 AND received_at < ?2 \
+const SILENT: &str = "SELECT source, max(received_at) FROM arrivals \
+     WHERE received_at >= ?3 AND received_at < ?2 AND feed <> 'canary' \
      GROUP BY source HAVING max(received_at) < ?1 ORDER BY source";
 
 #[async_trait]

@@ -228,7 +228,7 @@ fn add_case(connection: &Connection, arrival: &Arrival, key: &str) -> Result<Cas
             alert.kind,
             alert.title,
             alert.account,
-            severity(alert.severity),
+            severity(alert.lane_severity()),
             alert.content.0,
             time(arrival.at),
             alert.times.updated.map(time)

@@ -22,11 +22,11 @@ const DUE: &str = "SELECT d.case_id, d.wanted, d.remote_id, d.attempts, c.report
      FROM (SELECT d.* FROM deliveries d JOIN cases s ON s.id = d.case_id \
          WHERE d.destination = ?1 AND d.sent < d.wanted AND d.given_up = 0 \
              AND (d.retry_at IS NULL OR d.retry_at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now')) \
-         ORDER BY d.sent >= d.major, coalesce(s.assessed_severity, s.severity) DESC, d.wished_at, d.case_id LIMIT ?2) AS d \
+         ORDER BY d.sent >= d.major, CASE s.feed WHEN 'canary' THEN s.severity ELSE coalesce(s.assessed_severity, s.severity) END DESC, d.wished_at, d.case_id LIMIT ?2) AS d \
      JOIN cases s ON s.id = d.case_id JOIN alerts a ON a.case_id = s.id AND a.revision = s.revision \
      LEFT JOIN conclusions c ON c.case_id = d.case_id \
          AND c.revision = (SELECT max(revision) FROM conclusions WHERE case_id = d.case_id) \
-     ORDER BY d.sent >= d.major, coalesce(s.assessed_severity, s.severity) DESC, d.wished_at, d.case_id";
+     ORDER BY d.sent >= d.major, CASE s.feed WHEN 'canary' THEN s.severity ELSE coalesce(s.assessed_severity, s.severity) END DESC, d.wished_at, d.case_id";
 const SERVER: &str =
     "SELECT holder, process, lease_until FROM served_destinations WHERE destination = ?1";
 const SERVE: &str = "INSERT INTO served_destinations (destination, holder, process, lease_until) \

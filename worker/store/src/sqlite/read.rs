@@ -1,6 +1,6 @@
 //! Reading cases: lists, one whole case, its journal.
 
-use nightshift_alert::Alert;
+use nightshift_alert::{Alert, CANARY_FEED};
 use nightshift_engine::{Event, read_event};
 use nightshift_pipeline::{
     CaseFilter, CaseId, CaseRow, CaseView, DeliveryRow, Desk, JournalLine, Member, Report, Sighting,
@@ -37,12 +37,12 @@ const DISPUTED: &str = "SELECT 1 FROM acts AS theirs WHERE theirs.case_id = case
      AND theirs.about IS NOT cases.verdict AND NOT EXISTS (SELECT 1 FROM acts AS later \
          WHERE later.case_id = theirs.case_id AND later.id > theirs.id AND later.act IN ('agreed', 'disagreed'))";
 
-/// Cases that fit the filter, the newest first.
+/// Cases that fit the filter, the newest first; canaries only where they are asked for.
 pub(super) fn list(connection: &Connection, filter: &CaseFilter) -> Result<Vec<CaseRow>, Failure> {
     let sql = format!(
         "SELECT {CASE_COLUMNS} FROM cases \
          WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR verdict = ?2) \
-         AND (?3 IS NULL OR severity >= ?3) AND (?4 IS NULL OR feed = ?4) AND (?6 IS NULL OR account = ?6) \
+         AND (?3 IS NULL OR severity >= ?3) AND (CASE WHEN ?4 IS NULL THEN feed <> '{CANARY_FEED}' ELSE feed = ?4 END) AND (?6 IS NULL OR account = ?6) \
          AND (?9 IS NULL OR desk = ?9) AND (NOT ?10 OR EXISTS ({DISPUTED})) \
          AND (?7 IS NULL OR instr(lower(title || char(10) || type || char(10) || key || char(10) || id), lower(?7))) \
          AND (?8 IS NULL OR opened_at < (SELECT opened_at FROM cases WHERE id = ?8) \

@@ -3,11 +3,11 @@
 use chrono::{DateTime, Utc};
 use nightshift_engine::Checkup;
 use nightshift_models::{KeyPlace, KeyRef};
-use nightshift_pipeline::Match;
+use nightshift_pipeline::{Canary, Match};
 use nightshift_store::without_password;
 use secrecy::ExposeSecret as _;
 
-use crate::config::{Config, Destination, Loaded, Source};
+use crate::config::{Config, Destination, Loaded, Source, secret_at};
 
 /// Looks at the configuration as it counts.
 pub(super) fn examine(loaded: &Loaded, now: DateTime<Utc>) -> Checkup {
@@ -29,6 +29,7 @@ pub(super) fn examine(loaded: &Loaded, now: DateTime<Utc>) -> Checkup {
     sources(config, &mut checkup);
     destinations(config, &mut checkup);
     mutes(config, now, &mut checkup);
+    canary(loaded, now, &mut checkup);
     secrets(loaded, &mut checkup);
     links(config, &mut checkup);
     checkup
@@ -56,6 +57,12 @@ fn sources(config: &Config, checkup: &mut Checkup) {
 }
 
 fn destinations(config: &Config, checkup: &mut Checkup) {
+    let canary = &config.canary;
+    let canarys = canary
+        .destination(config)
+        .ok()
+        .filter(|_| canary.is_on())
+        .map(Destination::name);
     let named = |name: &str| {
         let lists = config
             .routes
@@ -66,6 +73,7 @@ fn destinations(config: &Config, checkup: &mut Checkup) {
                 .digest
                 .as_ref()
                 .is_some_and(|one| one.destination == name)
+            || canarys == Some(name)
     };
     let unused: Vec<&str> = config
         .destinations
@@ -98,6 +106,28 @@ fn destinations(config: &Config, checkup: &mut Checkup) {
             "alerts that no route fits are told of by `nightshift cases list` and the pages alone: nobody is woken",
             "add one without `when` as the last: [[route]] destinations = [\"…\"]",
         );
+    }
+}
+
+/// What canaries are signed with. Who sends none is not told to.
+fn canary(loaded: &Loaded, now: DateTime<Utc>, checkup: &mut Checkup) {
+    let canary = &loaded.config.canary;
+    let Some(key) = canary.key().filter(|_| canary.is_on()) else {
+        return;
+    };
+    let sample = Canary {
+        source: String::new(),
+        every: canary.every(),
+        keys: secret_at(key.place(), loaded.base()),
+    };
+    match sample.message(0, now) {
+        Ok(_) => checkup.saw(format!("a canary every {} minutes", canary.every_minutes)),
+        Err(why) => checkup.error(
+            "configuration.canary_key",
+            format!("[canary] key: {why}"),
+            "no canary can be signed, so a worker that takes messages does not start",
+            "put what `openssl rand -hex 32` prints where the key is read from, for the user of the worker",
+        ),
     }
 }
 
@@ -167,6 +197,9 @@ fn secrets(loaded: &Loaded, checkup: &mut Checkup) {
         .iter()
         .filter(|one| one.api_key.as_ref().is_some_and(is_written_out));
     places.extend(models.map(|one| format!("[[model]] {}", one.name)));
+    if config.canary.key().is_some_and(is_written_out) {
+        places.push("[canary] key".to_owned());
+    }
     let destinations = config
         .destinations
         .iter()

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use nightshift_engine::{Checkup, Clock, Toolbox};
+use nightshift_engine::{Checkup, Clock, Gravity, Toolbox};
 use nightshift_models::KeyRef;
 use nightshift_store::Address;
 use nightshift_web::HttpConfig;
@@ -96,12 +96,33 @@ fn sources(loaded: &Loaded, clock: &Arc<dyn Clock>) -> Vec<Thing> {
     let base = loaded.base().to_owned();
     let secrets: nightshift_queue::Secrets =
         Arc::new(move |text| secret_at(KeyRef::from(text).place(), &base)());
+    let canary = &loaded.config.canary;
+    let canarys = canary
+        .source(&loaded.config)
+        .ok()
+        .filter(|_| canary.is_on())
+        .map(Source::name);
     let one = |config: &Source| {
         let (secrets, clock) = (Arc::clone(&secrets), Arc::clone(clock));
         let name = config.name().to_owned();
         match config.taken() {
             Taken::Queue(queue) => {
-                let look = async move { nightshift_queue::examine(&queue, secrets, &*clock).await };
+                let is_canarys = canarys == Some(config.name());
+                let look = async move {
+                    let mut checkup =
+                        nightshift_queue::examine(&queue, Arc::clone(&secrets), &*clock).await;
+                    // That a queue cannot be reached is told once.
+                    let is_there = !checkup
+                        .found
+                        .iter()
+                        .any(|one| one.severity == Gravity::Error);
+                    if is_canarys && is_there {
+                        let sends = nightshift_queue::examine_publishing(&queue, secrets).await;
+                        checkup.seen.extend(sends.seen);
+                        checkup.found.extend(sends.found);
+                    }
+                    checkup
+                };
                 Thing::new(Area::Sources, name, look)
             }
             // Nothing is called: who posts to it comes to us.

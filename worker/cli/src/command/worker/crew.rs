@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use nightshift_pipeline::{InboxRoom, Match, Triaging};
+use nightshift_pipeline::{CanarySending, InboxRoom, Match, Triaging};
 use nightshift_web::{Bound, Server};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -26,6 +26,7 @@ pub(super) struct Ready {
     room: Arc<InboxRoom>,
     sources: Sources,
     triaging: Option<Triaging>,
+    canary: Option<CanarySending>,
     pages: Option<Pages>,
 }
 
@@ -57,6 +58,10 @@ impl Ready {
         } else {
             Sources::default()
         };
+        let canary = match options.does(Does::Intake) {
+            true => app.canary_sending().await?,
+            false => None,
+        };
         if sources.http.is_some() && !options.does(Does::Web) {
             return Err(Exit::usage(
                 "a [[source]] of the kind http is posted to, and nobody would serve it; use --only intake,web".to_owned(),
@@ -77,6 +82,7 @@ impl Ready {
             room,
             sources,
             triaging,
+            canary,
             pages,
         })
     }
@@ -102,6 +108,9 @@ impl Ready {
         crew.spawn(parts, app.gauges(Arc::clone(room)));
         for (source, feeds) in &self.sources.all {
             crew.spawn(parts, app.taking(source, feeds.clone(), room));
+        }
+        if let Some(canary) = self.canary {
+            crew.spawn(parts, canary);
         }
         if let Some(triaging) = self.triaging {
             say_what_goes_nowhere(app);

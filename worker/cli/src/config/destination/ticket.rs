@@ -182,6 +182,11 @@ fn github() -> String {
 }
 
 impl Jira {
+    /// Whether an issue is done when people are.
+    pub(super) const fn closes(&self) -> bool {
+        self.done_transition.is_some()
+    }
+
     /// How it is reached.
     pub(crate) fn to_config(&self, links: &Links) -> JiraConfig {
         let mut config = JiraConfig {
@@ -207,6 +212,11 @@ impl Jira {
 }
 
 impl ServiceNow {
+    /// Whether an incident is resolved when people are done.
+    pub(super) const fn closes(&self) -> bool {
+        self.resolve.is_some()
+    }
+
     /// How it is reached.
     pub(crate) fn to_config(&self, links: &Links) -> ServiceNowConfig {
         let resolve = self.resolve.as_ref().map(|one| ServiceNowResolve {

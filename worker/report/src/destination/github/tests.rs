@@ -114,6 +114,25 @@ async fn an_issue_is_closed_for_the_reason_that_people_give() {
     assert!(fake.with(|repo| repo.issues[0].title.starts_with("▲ Act now")));
 }
 
+#[tokio::test]
+async fn a_canary_opens_an_issue_and_closes_it() {
+    let (fake, to) = repo().await;
+    let mut showing = crate::fixture::canary();
+    assert!(to.wants(&showing));
+    let sent = to.deliver(&showing).await.unwrap();
+    crate::fixture::spend(&mut showing, sent.remote_id);
+    assert!(to.wants(&showing));
+    to.deliver(&showing).await.unwrap();
+    let issues = fake.with(|repo| repo.issues.len());
+    assert_eq!(issues, 1);
+    let (title, state) = fake.with(|repo| {
+        let issue = &repo.issues[0];
+        (issue.title.clone(), issue.state.clone())
+    });
+    assert!(title.contains("[CANARY]"), "{title}");
+    assert_eq!(state.as_deref(), Some("completed"));
+}
+
 #[test]
 fn a21_the_token_is_shown_nowhere() {
     let to = to(config("http://127.0.0.1:1"));

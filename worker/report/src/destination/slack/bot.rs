@@ -117,6 +117,29 @@ impl Bot {
         Ok(())
     }
 
+    /// Takes away the message of a case; one that is gone is away. Where nothing may be deleted it is edited instead.
+    pub(super) async fn remove(
+        &self,
+        showing: &Showing,
+        message: &Message,
+    ) -> Result<(), DeliveryError> {
+        let Some(place) = showing.remote_id.as_deref().and_then(Place::parse) else {
+            return Ok(());
+        };
+        let body = json!({ "channel": place.channel, "ts": place.ts });
+        let said = self.api.write("chat.delete", &body, Repeat::Harmless).await;
+        let said = match said {
+            Err(CallError::Failed(DeliveryError::Never { .. })) => {
+                self.update(&place, showing, message).await
+            }
+            said => said.map(drop),
+        };
+        match said {
+            Ok(()) | Err(CallError::Gone(_)) => Ok(()),
+            Err(CallError::Failed(error)) => Err(error),
+        }
+    }
+
     /// Adds to the thread what it lacks.
     pub(super) async fn add_below(
         &self,

@@ -185,6 +185,7 @@ impl State {
         match method {
             "chat.postMessage" => self.post(body()?),
             "chat.update" => self.update(body()?),
+            "chat.delete" => self.delete(&body()?),
             "conversations.history" => self.page(&query, None),
             "conversations.replies" => {
                 let ts = query.get("ts").ok_or("invalid_arguments: ts")?;
@@ -238,6 +239,16 @@ impl State {
         let kept = kept.ok_or("message_not_found")?;
         kept.body = body;
         kept.edits += 1;
+        Ok(json!({ "ok": true, "channel": CHANNEL, "ts": ts }))
+    }
+
+    fn delete(&mut self, body: &Value) -> Result<Value, String> {
+        if body["channel"] != CHANNEL {
+            return Err("channel_not_found".to_owned());
+        }
+        let ts = body["ts"].as_str().ok_or("invalid_arguments: ts")?;
+        let at = self.kept.iter().position(|one| one.ts == ts);
+        self.kept.remove(at.ok_or("message_not_found")?);
         Ok(json!({ "ok": true, "channel": CHANNEL, "ts": ts }))
     }
 

@@ -43,10 +43,11 @@ pub(super) struct Below {
 
 /// What belongs below the message of a case as it stands; the first is a change that somebody should hear.
 pub(super) fn below(showing: &Showing, style: &Style, reader: Reader, is_cut: bool) -> Vec<Below> {
-    if showing.is_early() || showing.minor {
+    let report = &showing.report;
+    // A message with replies leaves a mark where it was: a canary is taken away without one.
+    if showing.is_early() || showing.minor || report.is_canary() {
         return Vec::new();
     }
-    let report = &showing.report;
     let mut all = Vec::new();
     if let Some(message) = reply(showing, style, reader) {
         // By what it says, not by its version: the same change is told once, however often it is tried.

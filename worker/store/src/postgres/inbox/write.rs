@@ -125,7 +125,7 @@ impl<'a> Writes<'a> {
         cases.kinds.push(text(&alert.kind));
         cases.titles.push(text(&alert.title));
         cases.accounts.push(alert.account.as_deref().map(text));
-        cases.severities.push(alert.severity.as_str());
+        cases.severities.push(alert.lane_severity().as_str());
         cases.contents.push(text(&alert.content.0));
         cases.at.push(arrival.at);
         cases.updated.push(alert.times.updated);

@@ -141,6 +141,7 @@ impl World {
                 },
                 order: Order::default(),
                 patience: Duration::MAX,
+                canary: None,
             },
             source: source.clone(),
             room: Arc::clone(&room),

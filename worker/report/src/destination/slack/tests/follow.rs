@@ -187,3 +187,36 @@ async fn f26_an_early_post_whose_answer_was_lost_does_not_stand_when_its_case_is
     let said = "Called off by ana before it came to a verdict.";
     assert!(message.body.to_string().contains(said), "{message:?}");
 }
+
+#[tokio::test]
+async fn a_canary_is_posted_without_a_thread_and_taken_away() {
+    let (clock, slack, to) = soc().await;
+    let mut showing = fixture::canary();
+    let sent = to.deliver(&showing).await.unwrap();
+    let header = slack.channel()[0].body["text"].to_string();
+    assert!(header.contains("[CANARY] [PLAYBOOK]"), "{header}");
+    assert_eq!(slack.below().len(), 0);
+    fixture::spend(&mut showing, sent.remote_id);
+    assert!(to.wants(&showing));
+    clock.wait(PACE);
+    // Twice, for the first answer may have been lost.
+    for _ in 0..2 {
+        to.deliver(&showing).await.unwrap();
+        assert_eq!(slack.channel().len(), 0);
+    }
+}
+
+#[tokio::test]
+async fn where_nothing_may_be_deleted_a_canary_is_shown_as_closed() {
+    let (clock, slack, to) = soc().await;
+    slack.breaks(|method, _| {
+        (method == "chat.delete").then_some(Fault::Says("compliance_exports_prevent_deletion"))
+    });
+    let mut showing = fixture::canary();
+    let sent = to.deliver(&showing).await.unwrap();
+    fixture::spend(&mut showing, sent.remote_id);
+    clock.wait(PACE);
+    to.deliver(&showing).await.unwrap();
+    let shown = slack.channel()[0].body["blocks"].to_string();
+    assert!(shown.contains("nightshift canary"), "{shown}");
+}

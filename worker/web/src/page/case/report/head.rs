@@ -109,7 +109,7 @@ fn warnings(report: &Report, here: &[EvidenceId]) -> Vec<Warning> {
             "A lesser analyst had to step in for part of this report.",
         ));
     }
-    if report.alert.sample {
+    if report.alert.sample && !report.is_canary() {
         warnings.push(own("A generated sample of the feed, no real event."));
     }
     warnings

@@ -1,0 +1,186 @@
+//! `[canary]`: an alert of our own, again and again, that shows whether alerts get through.
+
+use std::time::Duration;
+
+use nightshift_models::{KeyPlace, KeyRef};
+use schemars::JsonSchema;
+use secrecy::ExposeSecret as _;
+use serde::Deserialize;
+
+use super::{Config, Destination, Source};
+
+/// Longest time between two canaries, in minutes.
+const MOST_MINUTES: u64 = 1_440;
+
+/// `[canary]`
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Canary {
+    /// Minutes between two canaries, up to 1440. 0: none is sent.
+    pub(crate) every_minutes: u64,
+    /// The `[[source]]` whose queue they are put into. Empty: the first that anything can be put into.
+    source: String,
+    /// The `[[destination]]` that shows them for a moment. Empty: the first that can take them away again.
+    destination: String,
+    /// What they are signed with: `env:NAME` or `file:PATH`, at least 20 characters. Several with spaces between are
+    /// believed, and the first signs.
+    pub(crate) key: Option<KeyRef>,
+}
+
+impl Canary {
+    /// Whether canaries are sent.
+    pub(crate) const fn is_on(&self) -> bool {
+        self.every_minutes > 0
+    }
+
+    /// Time between two of them.
+    pub(crate) const fn every(&self) -> Duration {
+        Duration::from_secs(self.every_minutes * 60)
+    }
+
+    /// What they are signed with.
+    pub(crate) fn key(&self) -> Option<&KeyRef> {
+        self.key.as_ref().filter(|key| match key.place() {
+            KeyPlace::Value(value) => !value.expose_secret().trim().is_empty(),
+            KeyPlace::Env(_) | KeyPlace::File(_) => true,
+        })
+    }
+
+    /// What no type can say.
+    pub(super) fn check(&self, config: &Config) -> Result<(), String> {
+        if !self.is_on() {
+            return Ok(());
+        }
+        if self.every_minutes > MOST_MINUTES {
+            return Err(format!(
+                "[canary] every_minutes = {}: use 1 to {MOST_MINUTES}, or 0 for none",
+                self.every_minutes
+            ));
+        }
+        if self.key().is_none() {
+            return Err(
+                "[canary] key is missing: canaries are signed with it. Write `openssl rand -hex 32` into a file, and its name here as \"file:PATH\""
+                    .to_owned(),
+            );
+        }
+        self.source(config)?;
+        self.destination(config).map(drop)
+    }
+
+    /// The source whose queue they are put into.
+    pub(crate) fn source<'a>(&self, config: &'a Config) -> Result<&'a Source, String> {
+        let mut all = config.sources.iter();
+        if self.source.is_empty() {
+            let found = all.find(|one| one.takes_messages().is_ok());
+            return found.ok_or_else(|| {
+                "[canary] has nowhere to put a canary: no [[source]] is a queue of RabbitMQ or SQS, or a spool directory".to_owned()
+            });
+        }
+        let found = all.find(|one| one.name() == self.source);
+        let found = found.ok_or_else(|| {
+            format!(
+                "[canary] source = {:?}: there is no [[source]] of that name",
+                self.source
+            )
+        })?;
+        let able = found.takes_messages();
+        able.map_err(|why| format!("[canary] source = {:?}: {why}", self.source))?;
+        Ok(found)
+    }
+
+    /// The destination that shows them.
+    pub(crate) fn destination<'a>(&self, config: &'a Config) -> Result<&'a Destination, String> {
+        let mut all = config.destinations.iter();
+        if self.destination.is_empty() {
+            let found = all.find(|one| one.shows_canaries().is_ok());
+            return found.ok_or_else(|| {
+                "[canary] has no destination: add a [[destination]] that shows canaries, as those of the kinds slack, file and webhook do".to_owned()
+            });
+        }
+        let found = all.find(|one| one.name() == self.destination);
+        let found = found.ok_or_else(|| {
+            format!(
+                "[canary] destination = {:?}: there is no [[destination]] of that name",
+                self.destination
+            )
+        })?;
+        let able = found.shows_canaries();
+        able.map_err(|why| format!("[canary] destination = {:?}: {why}", self.destination))?;
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::DEFAULTS;
+
+    const WHOLE: &str = "[[source]]\nname = \"pulled\"\nkind = \"pubsub\"\nsubscription = \"projects/p-1/subscriptions/s\"\n\
+        [[source]]\nname = \"drop\"\nkind = \"spool\"\ndir = \"spool\"\n\
+        [[destination]]\nname = \"pager\"\nkind = \"pagerduty\"\nrouting_key = \"env:A\"\n\
+        [[destination]]\nname = \"hook\"\nkind = \"slack\"\nwebhook_url = \"env:A\"\n\
+        [[destination]]\nname = \"tickets\"\nkind = \"jira\"\nurl = \"https://acme.atlassian.net\"\nemail = \"a@b.c\"\ntoken = \"env:A\"\nproject = \"SEC\"\n\
+        [[destination]]\nname = \"archive\"\nkind = \"file\"\npath = \"reports\"\n";
+
+    fn config(canary: &str, rest: &str) -> Config {
+        let defaults = DEFAULTS.split("\n[canary]").next().unwrap();
+        let after = DEFAULTS.split("\n[canary]").nth(1).unwrap();
+        let after = after.split_once("\n\n").map_or("", |(_, after)| after);
+        toml::from_str(&format!("{defaults}\n[canary]\n{canary}\n{after}\n{rest}")).unwrap()
+    }
+
+    fn refused(canary: &str, rest: &str) -> String {
+        let config = config(canary, rest);
+        config.canary.check(&config).unwrap_err()
+    }
+
+    #[test]
+    fn the_first_that_can_is_taken_and_nothing_is_asked_of_who_sends_none() {
+        let config = config("every_minutes = 15\nkey = \"env:K\"", WHOLE);
+        config.canary.check(&config).unwrap();
+        assert_eq!(config.canary.source(&config).unwrap().name(), "drop");
+        assert_eq!(
+            config.canary.destination(&config).unwrap().name(),
+            "archive"
+        );
+        let off = super::super::Config {
+            canary: Canary::default(),
+            ..config
+        };
+        off.canary.check(&off).unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_says_what_to_mend() {
+        let on = |more: &str| format!("every_minutes = 15\nkey = \"env:K\"\n{more}");
+        let said = [
+            refused("every_minutes = 15", WHOLE),
+            refused("every_minutes = 15\nkey = \" \"", WHOLE),
+            refused("every_minutes = 1441\nkey = \"env:K\"", WHOLE),
+            refused(&on(""), ""),
+            refused(&on("source = \"x\""), WHOLE),
+            refused(&on("source = \"pulled\""), WHOLE),
+            refused(&on("destination = \"x\""), WHOLE),
+            refused(&on("destination = \"pager\""), WHOLE),
+            refused(&on("destination = \"hook\""), WHOLE),
+            refused(&on("destination = \"tickets\""), WHOLE),
+            refused(
+                &on(""),
+                "[[source]]\nname = \"drop\"\nkind = \"spool\"\ndir = \"s\"\n",
+            ),
+        ];
+        insta::assert_snapshot!(said.join("\n"), @r#"
+        [canary] key is missing: canaries are signed with it. Write `openssl rand -hex 32` into a file, and its name here as "file:PATH"
+        [canary] key is missing: canaries are signed with it. Write `openssl rand -hex 32` into a file, and its name here as "file:PATH"
+        [canary] every_minutes = 1441: use 1 to 1440, or 0 for none
+        [canary] has nowhere to put a canary: no [[source]] is a queue of RabbitMQ or SQS, or a spool directory
+        [canary] source = "x": there is no [[source]] of that name
+        [canary] source = "pulled": a subscription of Pub/Sub is read from; nothing can be put into it, only into its topic
+        [canary] destination = "x": there is no [[destination]] of that name
+        [canary] destination = "pager": a canary must wake nobody; name another destination
+        [canary] destination = "hook": an incoming webhook of Slack cannot take away what it posted; use a bot (`channel` and `token`)
+        [canary] destination = "tickets": its issues would stay open; set `done_transition`
+        [canary] has no destination: add a [[destination]] that shows canaries, as those of the kinds slack, file and webhook do
+        "#);
+    }
+}

@@ -1,0 +1,87 @@
+//! Canaries as they are configured: who signs, where they are put, how they end.
+
+use std::sync::Arc;
+
+use anyhow::anyhow;
+use nightshift_models::KeyRef;
+use nightshift_pipeline::{Canary, CanaryEnding, CanaryRoute, CanarySending};
+use nightshift_queue::publisher;
+use tokio_util::sync::CancellationToken;
+
+use super::App;
+use super::worker::Loop;
+use crate::config::{Config, Taken, secret_at};
+use crate::exit::Exit;
+
+/// Where canaries go.
+pub(super) fn route(config: &Config, profile: Option<String>) -> CanaryRoute {
+    let canary = &config.canary;
+    let destination = canary
+        .destination(config)
+        .ok()
+        .filter(|_| canary.is_on())
+        .map(|one| one.name().to_owned());
+    CanaryRoute {
+        profile,
+        destination,
+    }
+}
+
+impl App {
+    /// How canaries are made and known, if any are sent.
+    pub(super) fn canary(&self) -> Option<Canary> {
+        let canary = &self.config.canary;
+        let source = canary.source(&self.config).ok()?;
+        let key = canary.key().filter(|_| canary.is_on())?;
+        Some(Canary {
+            source: source.name().to_owned(),
+            every: canary.every(),
+            keys: secret_at(key.place(), &self.base),
+        })
+    }
+
+    /// How they end.
+    pub(super) fn canary_ending(&self) -> Option<CanaryEnding> {
+        let canary = &self.config.canary;
+        canary.is_on().then(|| CanaryEnding {
+            desk: self.store.clone(),
+            clock: Arc::clone(&self.clock),
+            every: canary.every(),
+        })
+    }
+
+    /// The loop that sends them. A key that cannot sign is told before the first message is taken.
+    pub(crate) async fn canary_sending(&self) -> Result<Option<CanarySending>, Exit> {
+        let (Some(canary), Some(ending)) = (self.canary(), self.canary_ending()) else {
+            return Ok(None);
+        };
+        canary
+            .message(0, self.clock.now())
+            .map_err(|why| Exit::Config(anyhow!("[canary] key: {why}")))?;
+        let sources = self.config.sources.iter();
+        let mut queues = sources.filter_map(|one| match one.taken() {
+            Taken::Queue(queue) if one.name() == canary.source => Some(queue),
+            _ => None,
+        });
+        let queue = queues
+            .next()
+            .ok_or_else(|| Exit::Config(anyhow!("[canary] source: nothing can be put there")))?;
+        let base = self.base.clone();
+        let secrets = move |text: &str| secret_at(KeyRef::from(text).place(), &base)();
+        let to = publisher(&queue, Arc::new(secrets)).await;
+        Ok(Some(CanarySending {
+            canary,
+            to: to.map_err(|error| Exit::Config(error.into()))?,
+            outbox: self.store.clone(),
+            cases: self.store.clone(),
+            ending,
+            holder: uuid::Uuid::new_v4().to_string(),
+        }))
+    }
+}
+
+impl Loop for CanarySending {
+    async fn run(self, stop: CancellationToken) {
+        Self::run(&self, &stop).await;
+    }
+}

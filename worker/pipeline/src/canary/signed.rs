@@ -1,0 +1,127 @@
+//! The message of a canary: `{"nightshift-canary":{"at":…,"n":…,"source":…},"signature":"v1=…"}`, and nothing else.
+//!
+//! The signature is the HMAC-SHA256, in hex, of the lines `nightshift-canary-v1`, source, number and Unix time, so that it
+//! does not depend on how the JSON is written, and holds for no other source.
+
+use chrono::{DateTime, SubsecRound as _, Utc};
+use hmac::{Hmac, KeyInit, Mac};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::{Deserialize, Serialize};
+use sha2::Sha256;
+
+/// Largest message that can be a canary, in bytes; the largest that is made has half of that.
+const MOST_BYTES: usize = 512;
+/// Shortest key, in bytes: what is shorter may be guessed.
+const LEAST_KEY_BYTES: usize = 20;
+/// What such a message has somewhere.
+const NAME: &[u8] = b"\"nightshift-canary\"";
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Envelope {
+    #[serde(rename = "nightshift-canary")]
+    canary: Body,
+    signature: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Body {
+    at: DateTime<Utc>,
+    n: i64,
+    source: String,
+}
+
+/// What says that it is a canary; whether it is one, the keys tell.
+pub(super) struct Signed {
+    pub(super) number: i64,
+    pub(super) at: DateTime<Utc>,
+    source: String,
+    code: [u8; 32],
+}
+
+/// The message of this canary, signed with the first of the keys.
+pub(super) fn write(
+    source: &str,
+    number: i64,
+    at: DateTime<Utc>,
+    keys: &SecretString,
+) -> Result<Vec<u8>, String> {
+    let key = all(keys).next().ok_or("the key is empty")?;
+    if key.len() < LEAST_KEY_BYTES {
+        return Err(format!(
+            "the key has {} characters: use {LEAST_KEY_BYTES} or more, such as `openssl rand -hex 32` prints",
+            key.len()
+        ));
+    }
+    let at = at.trunc_subsecs(0);
+    let code = code(key, source, number, at).ok_or("the key cannot be used")?;
+    let code = code.finalize().into_bytes();
+    let code = code
+        .iter()
+        .fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
+    let envelope = Envelope {
+        canary: Body {
+            at,
+            n: number,
+            source: source.to_owned(),
+        },
+        signature: format!("v1={code}"),
+    };
+    serde_json::to_vec(&envelope).map_err(|error| error.to_string())
+}
+
+impl Signed {
+    /// What a message says, if it has the shape of a canary.
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        let is_likely =
+            bytes.len() <= MOST_BYTES && bytes.windows(NAME.len()).any(|window| window == NAME);
+        let envelope: Envelope = is_likely.then(|| serde_json::from_slice(bytes).ok())??;
+        let body = envelope.canary;
+        Some(Self {
+            number: body.n,
+            at: body.at,
+            source: body.source,
+            code: digits(envelope.signature.strip_prefix("v1=")?)?,
+        })
+    }
+
+    /// Whether it was signed for this source with one of the keys. How long the answer takes says nothing of the right
+    /// code.
+    pub(super) fn is_of(&self, source: &str, keys: &SecretString) -> bool {
+        let is_signed = |key: &str| {
+            key.len() >= LEAST_KEY_BYTES
+                && code(key, source, self.number, self.at)
+                    .is_some_and(|code| code.verify_slice(&self.code).is_ok())
+        };
+        self.source == source && all(keys).any(is_signed)
+    }
+}
+
+fn all(keys: &SecretString) -> impl Iterator<Item = &str> {
+    keys.expose_secret().split_whitespace()
+}
+
+fn code(key: &str, source: &str, number: i64, at: DateTime<Utc>) -> Option<Hmac<Sha256>> {
+    let mut code = Hmac::<Sha256>::new_from_slice(key.as_bytes()).ok()?;
+    let at = at.timestamp();
+    code.update(format!("nightshift-canary-v1\n{source}\n{number}\n{at}").as_bytes());
+    Some(code)
+}
+
+/// 64 digits of hex, small ones.
+fn digits(hex: &str) -> Option<[u8; 32]> {
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    };
+    let (pairs, []) = hex.as_bytes().as_chunks::<2>() else {
+        return None;
+    };
+    let bytes: Vec<u8> = pairs
+        .iter()
+        .map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?))
+        .collect::<Option<_>>()?;
+    bytes.try_into().ok()
+}

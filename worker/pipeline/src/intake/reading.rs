@@ -1,0 +1,183 @@
+//! From the bytes of messages to what is committed, and our own alert about what cannot be read.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use nightshift_alert::{
+    Alert, Content, FeedState, Key, Provider, ReadError, ReadOptions, Resource, Severity, Times,
+};
+use sha2::{Digest, Sha256};
+
+use super::Arrival;
+use crate::{Canary, Fate, Message};
+
+/// How the messages of a batch are read.
+pub(super) struct Reading {
+    pub(super) source: String,
+    pub(super) options: ReadOptions,
+    pub(super) canary: Option<Arc<Canary>>,
+    pub(super) now: DateTime<Utc>,
+}
+
+impl Reading {
+    /// What the messages hold, and what becomes of each once that is committed.
+    pub(super) fn all(mut self, messages: &[Message]) -> (Arc<[Arrival]>, Vec<Fate>) {
+        let mut batch = Vec::new();
+        let mut fates = Vec::with_capacity(messages.len());
+        for message in messages {
+            self.options.attributes.clone_from(&message.attributes);
+            let arrivals = match self.canary(message) {
+                Some(canary) => vec![canary],
+                None => read_message(&self.source, message, &self.options, self.now),
+            };
+            fates.push(if arrivals.iter().any(|one| one.unreadable.is_some()) {
+                Fate::Unreadable
+            } else {
+                Fate::Committed
+            });
+            batch.extend(arrivals);
+        }
+        (batch.into(), fates)
+    }
+
+    /// The canary that the message is, if it is one.
+    fn canary(&self, message: &Message) -> Option<Arrival> {
+        let canary = self.canary.as_ref()?;
+        Some(Arrival {
+            source: self.source.clone(),
+            at: self.now,
+            alert: Arc::new(canary.read(&self.source, &message.bytes, self.now)?),
+            raw: message.bytes.as_slice().into(),
+            unreadable: None,
+            always: false,
+        })
+    }
+}
+
+/// Everything that a message holds: its alerts, and what of it could not be read.
+#[must_use]
+pub fn read_message(
+    source: &str,
+    message: &Message,
+    options: &ReadOptions,
+    now: DateTime<Utc>,
+) -> Vec<Arrival> {
+    read_with(nightshift_alert::read, source, message, options, now)
+}
+
+/// The same with this reader, whose panic is contained: it is a fault of ours over one message, and the others go on.
+pub(super) fn read_with(
+    reader: impl Fn(&[u8], &ReadOptions) -> Result<nightshift_alert::Batch, ReadError>,
+    source: &str,
+    message: &Message,
+    options: &ReadOptions,
+    now: DateTime<Utc>,
+) -> Vec<Arrival> {
+    let whole: Arc<[u8]> = message.bytes.as_slice().into();
+    let arrival = |alert, raw, unreadable| Arrival {
+        source: source.to_owned(),
+        at: now,
+        alert: Arc::new(alert),
+        raw,
+        unreadable,
+        always: false,
+    };
+    let unread = |bytes: &[u8], why: String| {
+        let alert = unreadable_alert(source, bytes, &why, now);
+        arrival(alert, bytes.into(), Some(why))
+    };
+    // Nothing that it could have left half done outlives it.
+    let read = catch_unwind(AssertUnwindSafe(|| reader(&message.bytes, options)));
+    let read = read.map_err(|_| {
+        tracing::error!(
+            source,
+            message = message.id,
+            "a reader panicked over a message"
+        );
+        "a fault of this program: its reader panicked over this message; please report it"
+            .to_owned()
+    });
+    match read.and_then(|read| read.map_err(|error| error.to_string())) {
+        Err(why) => vec![unread(&message.bytes, why)],
+        Ok(batch) => {
+            let rejected: Vec<_> = batch
+                .rejected
+                .iter()
+                .map(|one| unread(&one.bytes, one.error.to_string()))
+                .collect();
+            let read = batch
+                .alerts
+                .into_iter()
+                .map(|alert| arrival(alert, Arc::clone(&whole), None));
+            read.chain(rejected).collect()
+        }
+    }
+}
+
+/// Our own alert about a message that could not be read: one per source and hour.
+#[must_use]
+pub fn unreadable_alert(source: &str, bytes: &[u8], why: &str, now: DateTime<Utc>) -> Alert {
+    let hour = now
+        .to_rfc3339_opts(SecondsFormat::Secs, true)
+        .chars()
+        .take("2026-11-20T03".len())
+        .collect::<String>();
+    let digest = format!("{:x}", HexDigest(Sha256::digest(bytes).into()));
+    let why = nightshift_alert::text::cut(why, 400);
+    Alert {
+        key: Key {
+            product: "nightshift".to_owned(),
+            id: format!("unreadable:{source}:{hour}"),
+            account: String::new(),
+        },
+        content: Content("unreadable".to_owned()),
+        feed: "nightshift".to_owned(),
+        kind: "Nightshift:UnreadableMessage".to_owned(),
+        title: format!("Unreadable message from {source}"),
+        description: format!(
+            "A message of {} bytes from {source} could not be read: {why}",
+            bytes.len()
+        ),
+        severity: Severity::High,
+        severity_sent: "high".to_owned(),
+        provider: Provider::Other,
+        account: None,
+        account_name: None,
+        region: None,
+        class: None,
+        action: None,
+        resources: vec![Resource {
+            kind: "Source".to_owned(),
+            id: source.to_owned(),
+            name: None,
+            tags: std::collections::BTreeMap::new(),
+        }],
+        indicators: Vec::new(),
+        techniques: Vec::new(),
+        times: Times {
+            first_seen: Some(now),
+            last_seen: Some(now),
+            created: Some(now),
+            updated: Some(now),
+        },
+        count: 1,
+        state: FeedState::default(),
+        flags: Vec::new(),
+        raw: serde_json::json!({
+            "source": source,
+            "size_bytes": bytes.len(),
+            "sha256": digest,
+            "error": why,
+        }),
+    }
+}
+
+/// SHA-256 as hex.
+struct HexDigest([u8; 32]);
+
+impl std::fmt::LowerHex for HexDigest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}

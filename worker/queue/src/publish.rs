@@ -1,0 +1,54 @@
+//! From a configuration to a place where messages can be put, so that they come by the source: for canaries.
+
+use std::sync::Arc;
+
+use nightshift_pipeline::{Publish, PublishError};
+
+use crate::{ConfigError, Secrets, SourceConfig, rabbitmq, spool, sqs};
+
+/// Where messages of this source can be put. Nothing is opened or called before the first one.
+///
+/// # Errors
+///
+/// When the configuration does not make sense, or nothing can be put into such a source.
+pub async fn publisher(
+    config: &SourceConfig,
+    secrets: Secrets,
+) -> Result<Arc<dyn Publish>, ConfigError> {
+    config.check()?;
+    config.takes_messages().map_err(|what| config.error(what))?;
+    Ok(match config {
+        SourceConfig::Rabbitmq(own) => Arc::new(rabbitmq::Publisher::new(own.clone(), secrets)),
+        SourceConfig::Sqs(own) => {
+            let made = sqs::Publisher::new(own.clone()).await;
+            Arc::new(made.map_err(|what| config.error(what))?)
+        }
+        SourceConfig::Spool(own) => Arc::new(spool::Publisher::new(own.clone())),
+        SourceConfig::Pubsub(_) => return Err(config.error("nothing can be put there".to_owned())),
+    })
+}
+
+impl SourceConfig {
+    /// Whether we can put messages where this source takes them.
+    ///
+    /// # Errors
+    ///
+    /// Why we cannot.
+    pub fn takes_messages(&self) -> Result<(), String> {
+        match self {
+            Self::Rabbitmq(_) | Self::Sqs(_) | Self::Spool(_) => Ok(()),
+            Self::Pubsub(_) => Err(
+                "a subscription of Pub/Sub is read from; nothing can be put into it, only into its topic"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+/// The error of a source.
+pub(crate) fn failed(source: &str, what: impl Into<String>) -> PublishError {
+    PublishError {
+        source_name: source.to_owned(),
+        what: what.into(),
+    }
+}

@@ -1,0 +1,68 @@
+//! Puts a message into the queue. The identity needs `sqs:SendMessage`, and for an encrypted queue
+//! `kms:GenerateDataKey` and `kms:Decrypt` of its key.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use aws_config::SdkConfig;
+use aws_sdk_sqs::error::DisplayErrorContext;
+use nightshift_pipeline::{Outgoing, Publish, PublishError};
+
+use super::{Config, client, load};
+use crate::publish::failed;
+
+/// How long one try may take; the SDK makes three.
+const ATTEMPT: Duration = Duration::from_secs(8);
+/// Messages of this group come one after another in a FIFO queue, and hold up no others.
+const GROUP: &str = "nightshift-canary";
+
+/// Where messages of a queue are put.
+pub(crate) struct Publisher {
+    config: Config,
+    client: aws_sdk_sqs::Client,
+}
+
+impl Publisher {
+    /// One with the credentials and the region of the AWS environment, where the configuration names none.
+    pub(crate) async fn new(config: Config) -> Result<Self, String> {
+        let sdk = load(&config, ATTEMPT).await;
+        Self::with(config, &sdk)
+    }
+
+    /// One over a configuration of the SDK.
+    pub(crate) fn with(config: Config, sdk: &SdkConfig) -> Result<Self, String> {
+        if sdk.region().is_none() {
+            return Err("region: neither the configuration, the queue's URL nor the AWS environment names one".to_owned());
+        }
+        Ok(Self {
+            client: client(&config, sdk),
+            config,
+        })
+    }
+}
+
+#[async_trait]
+impl Publish for Publisher {
+    fn name(&self) -> &str {
+        &self.config.name
+    }
+
+    async fn publish(&self, message: &Outgoing) -> Result<(), PublishError> {
+        let name = &self.config.name;
+        let body = String::from_utf8(message.bytes.clone())
+            .map_err(|_| failed(name, "SQS takes text alone"))?;
+        let mut send = self
+            .client
+            .send_message()
+            .queue_url(&self.config.queue_url)
+            .message_body(body);
+        if self.config.is_fifo() {
+            send = send
+                .message_group_id(GROUP)
+                .message_deduplication_id(&message.id);
+        }
+        let sent = send.send().await;
+        sent.map(drop)
+            .map_err(|error| failed(name, DisplayErrorContext(error).to_string()))
+    }
+}

@@ -1,0 +1,181 @@
+//! Canaries: a way of their own through the store, out of sight of people, and remembered when they came through.
+
+use nightshift_alert::{CANARY_FEED, FeedState, Severity};
+use nightshift_pipeline::{
+    Act, ActKind, CANARY_CLOSER, CaseFilter, DeskStatus, Match, NewMute, SetAside,
+};
+
+use super::admission::arrival;
+use super::*;
+
+on_both_stores! {
+    a_canary_waits_among_high_cases_and_is_shown_before_milder_ones
+    no_mute_hides_a_canary_and_no_storm_takes_it
+    a_canary_and_an_alert_of_the_same_key_have_a_case_each
+    people_do_not_see_canaries_unless_they_ask_for_them
+    the_last_canary_is_the_newest_that_came_through
+}
+
+fn canary(second: i64, number: u32) -> Arrival {
+    arrival(second, |alert| {
+        alert.feed = CANARY_FEED.to_owned();
+        alert.kind = "Nightshift:Canary".to_owned();
+        alert.key.id = format!("canary:{number}");
+        alert.account = None;
+        alert.severity = Severity::Informational;
+        alert.state.sample = true;
+        alert.indicators.clear();
+    })
+}
+
+fn all_of(feed: Option<&str>) -> CaseFilter {
+    CaseFilter {
+        feed: feed.map(str::to_owned),
+        limit: 100,
+        ..CaseFilter::default()
+    }
+}
+
+impl Fixture {
+    async fn close(&self, id: &CaseId, second: i64, by: &str) {
+        let act = Act {
+            at: at(second),
+            by: by.to_owned(),
+            kind: ActKind::Closed,
+            note: String::new(),
+        };
+        self.store.act(&id.0, act).await.unwrap();
+    }
+
+    async fn last(&self) -> Option<i64> {
+        let last = self.store.last_canary().await.unwrap();
+        last.map(|last| (last - at(0)).num_seconds())
+    }
+}
+
+async fn a_canary_waits_among_high_cases_and_is_shown_before_milder_ones(fixture: Fixture) {
+    for number in 0..5 {
+        let flood = arrival(number, |alert| alert.key.id = format!("flood {number}"));
+        fixture.take(flood).await;
+    }
+    let id = case_of(&fixture.take(canary(9, 1)).await);
+    let urgent = fixture.store.claim(Lane::Urgent, 10).await.unwrap();
+    assert_eq!(urgent.len(), 1, "the way that must be open");
+    assert_eq!(urgent[0].lease.case_id, id);
+    assert_eq!(urgent[0].alert.severity, Severity::Informational);
+    conclude(&fixture.store, &urgent[0]).await;
+    for claimed in fixture.store.claim(Lane::Any, 10).await.unwrap() {
+        conclude(&fixture.store, &claimed).await;
+    }
+    let due = fixture.store.due("soc", 1).await.unwrap();
+    assert_eq!(due[0].case_id, id, "however many reports wait");
+}
+
+async fn no_mute_hides_a_canary_and_no_storm_takes_it(fixture: Fixture) {
+    let everything = NewMute {
+        when: Match {
+            kind: Some("Nightshift:*".into()),
+            ..Match::default()
+        },
+        severity: Severity::High,
+        until: at(1_000),
+        why: "w".into(),
+        by: "ana".into(),
+    };
+    let preview = fixture.store.preview_mute(&everything, at(-1)).await;
+    fixture.store.add_mute(everything, at(0)).await.unwrap();
+    for number in 0..25 {
+        let taken = fixture.take(canary(1, number)).await;
+        assert_eq!(taken.admission, Admission::New, "{number}");
+    }
+    assert!(preview.unwrap().cases.is_empty());
+    let again = fixture.take(canary(2, 3)).await;
+    assert!(matches!(
+        again.admission,
+        Admission::Sighting(_, Seen::Same)
+    ));
+    let mut late = canary(2, 99);
+    Arc::make_mut(&mut late.alert).state = FeedState {
+        inactive: true,
+        ..FeedState::default()
+    };
+    let late = fixture.take(late).await;
+    assert_eq!(late.admission, Admission::SetAside(SetAside::Inactive));
+    assert_eq!(late.case_id, None);
+}
+
+async fn a_canary_and_an_alert_of_the_same_key_have_a_case_each(fixture: Fixture) {
+    let own = fixture.take(canary(0, 1)).await;
+    let key = canary(0, 1).alert.key.clone();
+    let forged = arrival(1, |alert| alert.key = key);
+    let forged = fixture.take(forged).await;
+    assert_eq!(
+        forged.admission,
+        Admission::New,
+        "it does not hide in a canary"
+    );
+    assert_ne!(forged.case_id, own.case_id);
+    let next = fixture.take(canary(2, 1)).await;
+    assert_eq!(
+        next.admission,
+        Admission::New,
+        "nor does it take the canary's place"
+    );
+}
+
+async fn people_do_not_see_canaries_unless_they_ask_for_them(fixture: Fixture) {
+    let alert = case_of(&fixture.accept(DNS).await);
+    let own = case_of(&fixture.take(canary(0, 1)).await);
+    let ids = async |feed| -> Vec<CaseId> {
+        let rows = fixture.store.list(&all_of(feed)).await.unwrap();
+        rows.into_iter().map(|row| row.id).collect()
+    };
+    assert_eq!(ids(None).await, [alert]);
+    assert_eq!(ids(Some(CANARY_FEED)).await, std::slice::from_ref(&own));
+    let claimed = fixture.store.claim_one(&own).await.unwrap().unwrap();
+    let (events, mut closing) = whole_journal(&claimed);
+    closing.report.alert.feed = CANARY_FEED.to_owned();
+    fixture
+        .store
+        .append(&claimed.lease, &events, Charge::default())
+        .await
+        .unwrap();
+    fixture
+        .store
+        .conclude(&claimed.lease, &closing)
+        .await
+        .unwrap();
+    let far = chrono::Duration::days(4_000);
+    let day = fixture
+        .store
+        .brought(at(0) - far, at(0) + far)
+        .await
+        .unwrap();
+    assert_eq!(day.arrived.len(), 1, "{:?}", day.arrived);
+    assert!(day.verdicts.is_empty(), "{:?}", day.verdicts);
+    assert!(day.open.is_empty() && day.open_total == 0, "{:?}", day.open);
+}
+
+async fn the_last_canary_is_the_newest_that_came_through(fixture: Fixture) {
+    assert_eq!(fixture.last().await, None);
+    let ids = [
+        case_of(&fixture.take(canary(0, 1)).await),
+        case_of(&fixture.take(canary(100, 2)).await),
+        case_of(&fixture.take(canary(200, 3)).await),
+    ];
+    assert_eq!(fixture.last().await, None, "none has come through");
+    fixture.close(&ids[0], 10, CANARY_CLOSER).await;
+    assert_eq!(fixture.last().await, Some(10));
+    fixture.close(&ids[1], 110, CANARY_CLOSER).await;
+    assert_eq!(fixture.last().await, Some(110));
+    fixture.close(&ids[2], 210, "maria").await;
+    assert_eq!(fixture.last().await, Some(110), "a person proves nothing");
+    let alert = case_of(&fixture.accept(DNS).await);
+    fixture.close(&alert, 300, CANARY_CLOSER).await;
+    assert_eq!(fixture.last().await, Some(110), "nor does another case");
+    let open = CaseFilter {
+        desk: Some(DeskStatus::Open),
+        ..all_of(Some(CANARY_FEED))
+    };
+    assert!(fixture.store.list(&open).await.unwrap().is_empty());
+}
