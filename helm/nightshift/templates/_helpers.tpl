@@ -183,6 +183,22 @@ env:
   - name: NIGHTSHIFT__WEB__INTAKE_LISTEN
     value: 0.0.0.0:{{ .root.Values.web.intakePort }}
   {{- end }}
+  {{- with .root.Values.canary }}
+  {{- if .everyMinutes }}
+  - name: NIGHTSHIFT__CANARY__EVERY_MINUTES
+    value: {{ int .everyMinutes | quote }}
+  - name: NIGHTSHIFT__CANARY__KEY
+    value: file:/run/secrets/nightshift/{{ required "canary.keyKey: which key of the Secret are canaries signed with?" .keyKey }}
+  {{- with .source }}
+  - name: NIGHTSHIFT__CANARY__SOURCE
+    value: {{ . }}
+  {{- end }}
+  {{- with .destination }}
+  - name: NIGHTSHIFT__CANARY__DESTINATION
+    value: {{ . }}
+  {{- end }}
+  {{- end }}
+  {{- end }}
   {{- with .root.Values.env }}
   {{- toYaml . | nindent 2 }}
   {{- end }}

@@ -57,6 +57,9 @@ fn workers_may_do_at_sqs_what_the_documentation_says_they_need() {
     assert!(documented.len() >= 4, "{documented:?}");
     let (_, policy) = stack.split_once("  WorkerPolicy:").unwrap();
     let (policy, _) = policy.split_once("  WorkerRole:").unwrap();
+    // Only those who ask for it may send.
+    let (policy, canaries) = policy.split_once("            - SendsCanaries\n").unwrap();
+    assert!(canaries.contains("Action: sqs:SendMessage"), "{canaries}");
     let given: BTreeSet<_> = Regex::new(r"sqs:\w+")
         .unwrap()
         .find_iter(policy)

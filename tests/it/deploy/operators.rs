@@ -37,6 +37,30 @@ fn all_rules_are_installed_but_those_that_are_left_out() {
 }
 
 #[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn a_canary_is_late_after_three_intervals_of_the_chart_or_those_of_a_quarter_of_an_hour() {
+    for (set, secs) in [("postgres-sqs", "> 1800"), ("own-configuration", "> 2700")] {
+        let objects = of_set(set);
+        let all = rules(&objects);
+        let late = all
+            .iter()
+            .find(|one| one["alert"] == "NightshiftCanaryLate");
+        let expression = late.unwrap()["expr"].as_str().unwrap();
+        assert_eq!(expression.matches(secs).count(), 1, "{set}: {expression}");
+    }
+    let objects = of_set("postgres-sqs");
+    let pods = super::pods(&objects);
+    let variables: Vec<_> = pods
+        .iter()
+        .flat_map(|pod| list(&pod["containers"][0]["env"]))
+        .filter(|one| one["name"].as_str().unwrap().contains("__CANARY__"))
+        .map(|one| one["value"].as_str().unwrap())
+        .collect();
+    assert!(variables.contains(&"10"), "{variables:?}");
+    assert!(variables.contains(&"file:/run/secrets/nightshift/canary-key"));
+}
+
+#[test]
 #[cfg_attr(
     not(all(has_helm, has_prometheus)),
     ignore = "tests/services installs helm and prometheus"

@@ -54,6 +54,10 @@ fn what_cannot_work_is_refused() {
             "autoscaling.keda: there is no Secret",
         ),
         (
+            &["--set", "canary.everyMinutes=15"],
+            "canary.keyKey: which key of the Secret",
+        ),
+        (
             &[
                 "--set",
                 "prometheusRule.enabled=true,prometheusRule.without={NightshiftAbsnt}",
