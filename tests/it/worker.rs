@@ -9,5 +9,6 @@ mod posted;
 pub(crate) mod production;
 mod reload;
 mod resume;
+mod sending;
 
 mod shown;

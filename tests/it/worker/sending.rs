@@ -1,0 +1,126 @@
+//! When canaries are sent: one in each interval, whatever fails and however many processes there are.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, TimeDelta, Utc};
+use nightshift_engine::Clock;
+use nightshift_pipeline::{
+    AdmissionPolicy, Canary, CanaryEnding, CanarySending, Outgoing, Publish, PublishError,
+};
+use nightshift_store::{Options, Store};
+use serde_json::Value;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+const EVERY: Duration = Duration::from_secs(900);
+
+/// The time of a test, which goes as tokio's does. It begins within an interval.
+struct Paused(Instant);
+
+impl Clock for Paused {
+    fn now(&self) -> DateTime<Utc> {
+        let begun: DateTime<Utc> = "2026-11-20T12:05:00Z".parse().unwrap();
+        begun + TimeDelta::from_std(self.0.elapsed()).unwrap()
+    }
+}
+
+/// A queue that is away from time to time, and ends the test after so many canaries.
+struct Queue {
+    clock: Arc<Paused>,
+    away: fn(u64) -> bool,
+    taken: Mutex<Vec<(u64, i64)>>,
+    enough: usize,
+    stop: CancellationToken,
+}
+
+#[async_trait]
+impl Publish for Queue {
+    fn name(&self) -> &str {
+        "siem"
+    }
+
+    async fn publish(&self, message: &Outgoing) -> Result<(), PublishError> {
+        let now = self.clock.0.elapsed().as_secs();
+        if (self.away)(now) {
+            return Err(PublishError {
+                source_name: "siem".to_owned(),
+                what: "nobody answers".to_owned(),
+            });
+        }
+        let said: Value = serde_json::from_slice(&message.bytes).unwrap();
+        let number = said["nightshift-canary"]["n"].as_i64().unwrap();
+        assert_eq!(message.id, format!("nightshift-canary-{number}"));
+        let mut taken = self.taken.lock().unwrap();
+        taken.push((now, number));
+        if taken.len() >= self.enough {
+            self.stop.cancel();
+        }
+        Ok(())
+    }
+}
+
+async fn store(folder: &tempfile::TempDir) -> Arc<dyn Store> {
+    let url = format!("sqlite:{}/cases.db", folder.path().display());
+    let options = Options::new(Duration::from_secs(30), AdmissionPolicy::default());
+    nightshift_store::open(&url, options).await.unwrap()
+}
+
+/// The canaries that so many processes send: after how many seconds, and their numbers from that of the first interval on.
+async fn sent(processes: usize, enough: usize, away: fn(u64) -> bool) -> Vec<(u64, i64)> {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(&folder).await;
+    tokio::time::pause();
+    let clock = Arc::new(Paused(Instant::now()));
+    let queue = Arc::new(Queue {
+        clock: Arc::clone(&clock),
+        away,
+        taken: Mutex::default(),
+        enough,
+        stop: CancellationToken::new(),
+    });
+    let first = clock.now().timestamp().div_euclid(900);
+    let sendings = (0..processes).map(|number| CanarySending {
+        canary: Canary {
+            source: "siem".to_owned(),
+            every: EVERY,
+            keys: Arc::new(|| Ok("00112233445566778899aabbccddeeff".into())),
+        },
+        to: queue.clone(),
+        outbox: store.clone(),
+        cases: store.clone(),
+        ending: CanaryEnding {
+            desk: store.clone(),
+            clock: clock.clone(),
+            every: EVERY,
+        },
+        holder: format!("process {number}"),
+    });
+    let sendings: Vec<_> = sendings.collect();
+    let runs = sendings.iter().map(|one| one.run(&queue.stop));
+    futures_util::future::join_all(runs).await;
+    let taken = queue.taken.lock().unwrap().clone();
+    let numbered = taken.into_iter().map(|(at, number)| (at, number - first));
+    numbered.collect()
+}
+
+#[tokio::test]
+async fn one_is_sent_at_once_and_one_with_each_interval() {
+    let sent = sent(1, 4, |_| false).await;
+    assert_eq!(sent, [(0, 0), (600, 1), (1_500, 2), (2_400, 3)]);
+}
+
+#[tokio::test]
+async fn of_three_processes_one_sends() {
+    let sent = sent(3, 4, |_| false).await;
+    let numbers: Vec<i64> = sent.iter().map(|(_, number)| *number).collect();
+    assert_eq!(numbers, [0, 1, 2, 3]);
+}
+
+#[tokio::test]
+async fn what_fails_is_tried_again_until_its_interval_is_over() {
+    // Away for 35 seconds at first, and for the whole of the third interval.
+    let sent = sent(1, 4, |now| now < 35 || (1_500..2_400).contains(&now)).await;
+    assert_eq!(sent, [(40, 0), (600, 1), (2_400, 3), (3_300, 4)]);
+}
