@@ -142,7 +142,7 @@ fn parts_can_run_apart() {
     let mut intake = place.start(&["worker", "--only", "intake"]).unwrap();
     intake.until("messages accepted");
     let mut triage = place.start(&["worker", "--only", "triage"]).unwrap();
-    triage.until("case ended");
+    triage.until("case concluded");
     assert!(reports(&place).is_empty());
     let mut delivery = place.start(&["worker", "--only", "delivery"]).unwrap();
     delivery.until("report shown");

@@ -32,7 +32,7 @@ async fn f21_cases_wait_for_models_get_a_report_without_them_and_a_revision_when
     });
     put(&place, "scc-crypto-miner", "s1");
     let mut worker = place.start(&["worker"]).unwrap();
-    let ended = worker.until("case ended");
+    let ended = worker.until("case concluded");
     assert!(ended.contains("revision=1"), "{ended}");
     let first = &cases(&place)[0];
     let id = first["id"].as_str().unwrap().to_owned();

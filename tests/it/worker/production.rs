@@ -58,7 +58,7 @@ async fn f01_workers_on_postgresql_and_rabbitmq_lose_nothing_when_one_is_killed(
     let publisher = Publisher::connect(&service("RABBITMQ"), &queue).await;
     publisher.unwrap().publish(&alerts).await.unwrap();
     let mut dies = place.start(&["worker", "--only", "intake,triage"]).unwrap();
-    dies.until_many("case ended", 3);
+    dies.until_many("case concluded", 3);
     dies.kill();
     // It had claimed more; those are taken over when their leases end.
     let mut lives = place

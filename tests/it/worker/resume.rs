@@ -110,7 +110,7 @@ async fn a_case_that_is_called_off_while_it_runs_is_told_and_counted_as_such() {
     let off = place.run(&["cases", "cancel", &id, "--by", "ana"]).unwrap();
     assert_eq!(off.code, Some(0), "{off:?}");
     fake.release();
-    let line = worker.until("case called off");
+    let line = worker.until("case cancelled");
     assert!(line.contains("ana"), "{line}");
     let metrics = reqwest::get(format!("{url}metrics")).await.unwrap();
     let metrics = metrics.text().await.unwrap();

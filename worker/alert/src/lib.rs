@@ -14,6 +14,7 @@ mod key;
 mod read;
 mod severity;
 pub mod text;
+pub mod trace;
 
 pub use alert::{Alert, CANARY_FEED, FeedState, Flag, Provider, Resource, Technique, Times};
 pub use error::{MAX_ENVELOPES, MAX_MESSAGE_BYTES, ReadError};
@@ -21,3 +22,4 @@ pub use indicator::{Indicator, IndicatorKind, Role};
 pub use key::{Content, Key};
 pub use read::{Batch, ReadOptions, Rejected, read};
 pub use severity::{Severity, UnknownSeverity};
+pub use trace::{CaseTrace, TraceContext};

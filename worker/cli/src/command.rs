@@ -19,8 +19,9 @@ mod worker;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{Args, Cases, Command};
-use crate::config::{LogFormat, load};
+use crate::config::load;
 use crate::exit::Exit;
+use crate::logs;
 use crate::wiring::App;
 
 /// Runs what the command line asks for.
@@ -28,7 +29,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Exit> {
     let loaded = load(args.config.as_deref()).map_err(Exit::Config)?;
     // What libraries say of what they meet is told as findings.
     let quiet = matches!(args.command, Command::Doctor(_)).then_some("off,nightshift_cli=error");
-    start_logs(&loaded.config, quiet.unwrap_or(&loaded.config.log.level))?;
+    logs::start(&loaded.config, quiet.unwrap_or(&loaded.config.log.level))?;
     match args.command {
         Command::Config(command) => config::run(&loaded, &command),
         Command::Playbooks(command) => playbooks::run(&loaded, &command),
@@ -110,18 +111,4 @@ impl Signals {
         }
         drop(tokio::signal::ctrl_c().await);
     }
-}
-
-/// Log lines go to standard error; reports and progress are no log lines.
-fn start_logs(config: &crate::config::Config, level: &str) -> Result<(), Exit> {
-    let filter = tracing_subscriber::EnvFilter::try_new(level)
-        .map_err(|error| Exit::Config(anyhow::anyhow!("[log] level = {level:?}: {error}")))?;
-    let lines = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr);
-    match config.log.format {
-        LogFormat::Text => lines.with_target(false).init(),
-        LogFormat::Json => lines.json().init(),
-    }
-    Ok(())
 }

@@ -6,6 +6,7 @@ mod clock;
 mod command;
 mod config;
 mod exit;
+mod logs;
 mod metrics;
 mod output;
 mod progress;

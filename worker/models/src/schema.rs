@@ -260,7 +260,7 @@ impl Ways {
         }
         let weaker = mode as u8 + 1 - self.first as u8;
         if self.weaker.fetch_max(weaker, Ordering::Relaxed) < weaker {
-            tracing::warn!(model = %self.name, refused = ?mode, now = ?self.mode(), why = %error.what, "answers to a schema are asked for in a weaker way");
+            tracing::warn!(model.name = %self.name, refused = ?mode, now = ?self.mode(), why = %error.what, "answers to a schema are asked for in a weaker way");
         }
         true
     }

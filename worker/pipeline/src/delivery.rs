@@ -6,6 +6,7 @@ use std::time::Duration;
 use backon::{BackoffBuilder, ExponentialBuilder};
 use nightshift_engine::{Measure, Meter};
 
+use crate::spans;
 use crate::{DeliveryError, Destination, Outbox, StoreError};
 
 /// Shortest and longest wait between two tries.
@@ -49,7 +50,9 @@ pub async fn deliver_due(delivery: &Delivery, most: usize) -> Result<(usize, usi
                     sent += 1;
                 }
                 Err(error) => {
-                    tracing::warn!(destination = name, case = %due.case_id, %error, "a report was not delivered");
+                    spans::of_delivery(name, &due).in_scope(|| {
+                        tracing::warn!(%error, "a report was not delivered");
+                    });
                     let retry_in = wait(&error, due.attempts);
                     delivery.outbox.failed(name, &due, &error, retry_in).await?;
                     failed += 1;

@@ -20,7 +20,7 @@ use tokio::sync::Mutex;
 use reading::Reading;
 pub use reading::{read_message, unreadable_alert};
 
-use crate::{Accepted, Canary, Fate, Inbox, Message, Settled, Source, StoreError};
+use crate::{Accepted, Admission, Canary, Fate, Inbox, Message, Settled, Source, StoreError};
 
 /// Most bytes of messages that are committed together, unless one alone has more: what they become in memory and on the
 /// wire is several times as much.
@@ -164,7 +164,7 @@ impl Intake {
         let unsettled = source.settle(&settled).await;
         if let Some(one) = unsettled.first() {
             tracing::warn!(
-                source = source.name(),
+                source.name = source.name(),
                 messages = unsettled.len(),
                 why = one.why,
                 "messages could not be settled; they will come again"
@@ -172,11 +172,21 @@ impl Intake {
         }
         let accepted = committed?;
         tracing::info!(
-            source = source.name(),
+            source.name = source.name(),
             messages = fates.len(),
             alerts = accepted.len(),
+            cases = accepted.iter().filter(|one| opens(one)).count(),
             "messages accepted"
         );
+        for one in accepted.iter().filter(|one| one.dead_letter.is_some()) {
+            let case_id = one.case_id.as_ref().map(|id| id.0.as_str());
+            tracing::warn!(
+                source.name = source.name(),
+                dead_letter.id = one.dead_letter,
+                case.id = case_id,
+                "a message cannot be read: it is a dead letter"
+            );
+        }
         self.count(source.name(), &fates, &accepted);
         Ok(Received {
             messages: taken,
@@ -284,13 +294,18 @@ async fn hold<T>(source: &dyn Source, ids: &[String], work: impl Future<Output =
         };
         if let Some(one) = extended.first() {
             tracing::warn!(
-                source = source.name(),
+                source.name = source.name(),
                 messages = extended.len(),
                 why = one.why,
                 "messages could not be held; they may come again"
             );
         }
     }
+}
+
+/// Whether an alert leads to a triage of its own.
+const fn opens(accepted: &Accepted) -> bool {
+    matches!(accepted.admission, Admission::New | Admission::Revision(..))
 }
 
 fn cause(error: &dyn std::error::Error) -> String {

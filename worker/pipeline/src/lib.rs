@@ -23,6 +23,7 @@ mod replay;
 mod report;
 mod route;
 mod showing;
+mod spans;
 mod triage;
 mod upkeep;
 

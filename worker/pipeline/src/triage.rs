@@ -12,8 +12,10 @@ use nightshift_engine::{
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use crate::budget::{Guard, Tab};
+use crate::spans;
 use crate::{
     CaseStatus, Cases, Charge, Claimed, Closing, Lease, Outbox, Profile, Profiles, Purse, Routes,
     Sender, StoreError, build_report, is_urgent,
@@ -88,6 +90,7 @@ impl Triage {
         release: &CancellationToken,
     ) -> Result<End, TriageError> {
         let lease = claimed.lease.clone();
+        let span = spans::of_case(&lease, &claimed.alert);
         let driving = self.run_held(claimed, release);
         tokio::pin!(driving);
         let every = std::time::Duration::from_secs(RENEW_SECS);
@@ -95,7 +98,7 @@ impl Triage {
         loop {
             tokio::select! {
                 result = &mut driving => return result,
-                _ = renewal.tick() => self.renew(&lease).await,
+                _ = renewal.tick() => self.renew(&lease).instrument(span.clone()).await,
             }
         }
     }
@@ -110,11 +113,24 @@ impl Triage {
         claimed: Claimed,
         release: &CancellationToken,
     ) -> Result<End, TriageError> {
+        let span = spans::of_case(&claimed.lease, &claimed.alert);
+        self.drive_to_end(claimed, release).instrument(span).await
+    }
+
+    async fn drive_to_end(
+        &self,
+        claimed: Claimed,
+        release: &CancellationToken,
+    ) -> Result<End, TriageError> {
         let lease = claimed.lease.clone();
         let result = self.drive(claimed, release).await;
         match &result {
-            Ok(End::Concluded(state)) => told(&lease, state),
-            Ok(End::Released(_) | End::Cancelled(_)) => {
+            Ok(End::Concluded(state)) => told(state),
+            Ok(end @ (End::Released(_) | End::Cancelled(_))) => {
+                match end {
+                    End::Cancelled(_) => tracing::info!("case cancelled"),
+                    _ => tracing::info!("case released"),
+                }
                 // Held a little, so that what cannot go on now is not claimed again and again.
                 hold_back(release).await;
                 self.give_back(&lease, release).await;
@@ -144,7 +160,7 @@ impl Triage {
         while let Err(error) = self.cases.release(lease).await {
             let now = Instant::now();
             let again = !release.is_cancelled() || now < *end.get_or_insert(now + LAST_TRIES);
-            tracing::warn!(case = %lease.case_id, %error, again, "a case could not be given back");
+            tracing::warn!(%error, again, "a case could not be given back");
             if !again {
                 return;
             }
@@ -167,7 +183,7 @@ impl Triage {
         let Some(Stop::Cancelled(by)) = &state.stop else {
             return None;
         };
-        tracing::info!(case = %lease.case_id, revision = lease.revision, by, "case called off");
+        tracing::info!(by, "case cancelled");
         self.count_called_off(&state);
         Some(state)
     }
@@ -175,7 +191,7 @@ impl Triage {
     /// A renewal that fails is tried again at the next tick; a lease that ended meanwhile refuses the next write.
     async fn renew(&self, lease: &Lease) {
         if let Err(error) = self.cases.renew(std::slice::from_ref(lease)).await {
-            tracing::warn!(case = %lease.case_id, %error, "a lease was not renewed");
+            tracing::warn!(%error, "a lease was not renewed");
         }
     }
 
@@ -244,7 +260,7 @@ impl Triage {
         };
         let destinations = self.routes.destinations(alert, None);
         if let Err(error) = outbox.announce(&lease.case_id, &destinations).await {
-            tracing::warn!(case = %lease.case_id, %error, "nobody is told that a case is looked into");
+            tracing::warn!(%error, "nobody is told that a case is looked into");
         }
     }
 
@@ -364,17 +380,25 @@ async fn hold_back(release: &CancellationToken) {
 }
 
 /// One line per outcome.
-fn told(lease: &Lease, state: &State) {
-    if let Some(conclusion) = &state.conclusion {
-        tracing::info!(
-            case = %lease.case_id,
-            revision = lease.revision,
-            verdict = conclusion.verdict.as_str(),
-            severity = conclusion.assessed_severity.as_str(),
-            active_secs = state.active().as_secs_f64(),
-            "case ended"
-        );
-    }
+fn told(state: &State) {
+    let (Some(conclusion), Some(opened)) = (&state.conclusion, &state.opened) else {
+        return;
+    };
+    let how = match conclusion.failed {
+        None => "case concluded",
+        Some(_) => "case failed",
+    };
+    tracing::info!(
+        alert.feed = opened.alert.feed,
+        alert.severity = opened.alert.severity.as_str(),
+        verdict = conclusion.verdict.as_str(),
+        severity = conclusion.assessed_severity.as_str(),
+        analyst = opened.analyst.as_str(),
+        why = conclusion.failed,
+        active_secs = state.active().as_secs_f64(),
+        model_calls = state.spent.model_calls,
+        "{how}"
+    );
 }
 
 fn journal_error(error: StoreError) -> JournalError {

@@ -21,7 +21,7 @@ impl Health {
     pub(crate) fn up(&self) {
         let was = self.replace(None);
         if was.is_some() {
-            tracing::info!(source = self.source, "the source is connected");
+            tracing::info!(source.name = self.source, "the source is connected");
         }
     }
 
@@ -30,7 +30,7 @@ impl Health {
         let was = self.replace(Some(why.to_owned()));
         if was.as_deref() != Some(why) {
             tracing::warn!(
-                source = self.source,
+                source.name = self.source,
                 why,
                 "the source cannot be read; trying again"
             );

@@ -338,7 +338,7 @@ impl Source for Pubsub {
         let failed = given_back.as_ref().map_or(0, Vec::len);
         if given_back.is_err() || failed > 0 {
             tracing::debug!(
-                source = self.config.name,
+                source.name = self.config.name,
                 failed,
                 "messages were not given back"
             );

@@ -152,7 +152,7 @@ impl Source for Spool {
         let closed = blocking(move || locked(&folder).take().map(Folder::close)).await;
         if let Err(why) = closed {
             tracing::debug!(
-                source = self.name,
+                source.name = self.name,
                 why,
                 "a spool directory did not close in order"
             );

@@ -167,7 +167,7 @@ impl Sqs {
             let handles = self.poller.held().handles(&stale);
             let (poller, count) = (Arc::clone(&self.poller), handles.len());
             tracing::debug!(
-                source = self.config.name,
+                source.name = self.config.name,
                 count,
                 "messages waited too long to be handed over"
             );
@@ -342,7 +342,7 @@ impl Source for Sqs {
         let failed = given_back.as_ref().map_or(0, Vec::len);
         if given_back.is_err() || failed > 0 {
             tracing::debug!(
-                source = self.config.name,
+                source.name = self.config.name,
                 failed,
                 "messages were not given back"
             );

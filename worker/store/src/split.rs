@@ -58,7 +58,7 @@ fn dead_letter(arrival: &Arrival, error: &StoreError) -> Option<Arrival> {
         why = format!("{why}: {one}");
         cause = one.source();
     }
-    tracing::error!(source = arrival.source, key = %arrival.alert.key, why, "an alert becomes a dead letter");
+    tracing::error!(source.name = arrival.source, key = %arrival.alert.key, why, "an alert becomes a dead letter");
     let alert = unreadable_alert(&arrival.source, &arrival.raw, &why, arrival.at);
     Some(Arrival {
         alert: Arc::new(alert),

@@ -48,7 +48,7 @@ impl Readiness for SourceReady {
 
     async fn ready(&self) -> Result<(), String> {
         self.0.ready().map_err(|why| {
-            tracing::debug!(source = self.0.name(), why, "a source is not ready");
+            tracing::debug!(source.name = self.0.name(), why, "a source is not ready");
             // The reason names addresses, and anybody may read this.
             "no messages can come; the log says why".to_owned()
         })

@@ -176,7 +176,7 @@ impl SlackDesk {
             }
             Ok(_) => {
                 tracing::error!(
-                    destination = self.name,
+                    destination.name = self.name,
                     "the signing secret is shorter than {SHORTEST_SECRET} characters; no click is taken. Copy it from \
                      \"Basic Information\" of the Slack app"
                 );
@@ -184,7 +184,7 @@ impl SlackDesk {
             }
             Err(why) => {
                 tracing::error!(
-                    destination = self.name,
+                    destination.name = self.name,
                     why,
                     "no signing secret; no click is taken"
                 );
@@ -219,7 +219,12 @@ fn said(
         Ok(Err(why)) => why,
         Err(_) => format!("no answer within {} ms", CALL.as_millis()),
     };
-    tracing::warn!(destination = desk.name, doing, why, "Slack did not do it");
+    tracing::warn!(
+        destination.name = desk.name,
+        doing,
+        why,
+        "Slack did not do it"
+    );
 }
 
 #[cfg(test)]

@@ -91,7 +91,7 @@ pub(super) fn read_with(
     let read = catch_unwind(AssertUnwindSafe(|| reader(&message.bytes, options)));
     let read = read.map_err(|_| {
         tracing::error!(
-            source,
+            source.name = source,
             message = message.id,
             "a reader panicked over a message"
         );

@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use nightshift_engine::{Measure, Meter};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::{DigestPlan, PAUSE, pause, told};
 use crate::delivery::wait;
+use crate::spans;
 use crate::{
     CanaryEnding, Cases, DeliveryError, DeskStatus, Destination, Due, Outbox, Routes, Sent,
     StoreError, Wake,
@@ -51,6 +53,11 @@ pub struct Delivering {
 impl Delivering {
     /// Runs until it is told to stop; a send that is under way then has a few seconds to end.
     pub async fn run(&self, stop: &CancellationToken) {
+        let span = spans::of_destination(self.destination.name());
+        self.show_until(stop).instrument(span).await;
+    }
+
+    async fn show_until(&self, stop: &CancellationToken) {
         let mut heard = 0;
         while !stop.is_cancelled() {
             match self.round(stop).await {
@@ -59,11 +66,7 @@ impl Delivering {
                 Ok(false) => {}
                 Err(error) => {
                     let error = told(&error);
-                    tracing::warn!(
-                        destination = self.destination.name(),
-                        error,
-                        "nothing is delivered"
-                    );
+                    tracing::warn!(error, "nothing is delivered");
                     pause(PAUSE, stop).await;
                 }
             }
@@ -108,7 +111,8 @@ impl Delivering {
                 return Ok(false);
             }
             let is_wanted = self.destination.wants(&one.showing);
-            let is_shown = self.show(one).await?;
+            let span = spans::of_delivery(name, &one);
+            let is_shown = self.show(one).instrument(span).await?;
             if is_wanted {
                 pause(self.destination.pace(), stop).await;
             }
@@ -142,7 +146,7 @@ impl Delivering {
         let error = match result {
             Ok(sent) => {
                 self.outbox.sent(name, &due, Some(&sent)).await?;
-                tracing::info!(destination = name, case = %due.case_id, version = due.showing.version, "report shown");
+                tracing::info!(version = due.showing.version, "report shown");
                 if let (true, Some(canary)) = (due.showing.report.is_canary(), &self.canary) {
                     canary.shown(&due.case_id, due.showing.desk.status).await?;
                 }
@@ -150,7 +154,7 @@ impl Delivering {
             }
             Err(error) => error,
         };
-        tracing::warn!(destination = name, case = %due.case_id, %error, "a report was not delivered");
+        tracing::warn!(%error, "a report was not delivered");
         match (&error, wait(&error, due.attempts)) {
             (DeliveryError::Unclear { .. }, Some(wait)) => {
                 self.outbox.unclear(name, &due, &error, wait).await
@@ -183,7 +187,7 @@ impl Delivering {
     /// It stays in doubt, whatever the look-up said.
     async fn unclear(&self, due: &Due, error: &DeliveryError) -> Result<bool, StoreError> {
         let name = self.destination.name();
-        tracing::warn!(destination = name, case = %due.case_id, %error, "nobody knows yet whether a report is shown");
+        tracing::warn!(%error, "nobody knows yet whether a report is shown");
         let what = error.to_string();
         let unclear = DeliveryError::Unclear { what };
         let pause = wait(error, due.attempts).unwrap_or(REFUSED_WAIT);
@@ -221,7 +225,7 @@ impl Delivering {
         let Some(next) = self.routes.after(&view.alert, verdict, refused) else {
             return Ok(());
         };
-        tracing::warn!(case = %due.case_id, destination = next, "the next destination of the route takes the report");
+        tracing::warn!(next, "the next destination of the route takes the report");
         self.outbox.also(&due.case_id, next).await
     }
 }

@@ -70,14 +70,16 @@ impl DigestPlan {
             outcome: if result.is_ok() { "sent" } else { "failed" },
         });
         match result {
-            Ok(()) => tracing::info!(destination = name, day = %day.date, "the digest is posted"),
+            Ok(()) => {
+                tracing::info!(destination.name = name, day = %day.date, "the digest is posted")
+            }
             Err(error @ DeliveryError::Never { .. }) => {
-                tracing::error!(destination = name, day = %day.date, %error, "the digest was refused");
+                tracing::error!(destination.name = name, day = %day.date, %error, "the digest was refused");
             }
             Err(error) => {
                 let again = now + AGAIN;
                 self.next.store(again.timestamp(), Ordering::Relaxed);
-                tracing::warn!(destination = name, day = %day.date, %error, "the digest was not posted");
+                tracing::warn!(destination.name = name, day = %day.date, %error, "the digest was not posted");
                 return Ok(());
             }
         }

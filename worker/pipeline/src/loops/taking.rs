@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::{InboxRoom, PAUSE, pause, told};
+use crate::spans;
 use crate::{Intake, IntakeError, Message, Received, Source, SourceError};
 
 /// Most batches that are read or committed at once; further messages stay at their source.
@@ -29,6 +31,11 @@ impl Taking {
     /// Runs until it is told to stop, or the source has come to its end. What was taken and is not committed is given
     /// back then, and comes again.
     pub async fn run(&self, stop: &CancellationToken) {
+        let span = spans::of_source(self.source.name());
+        self.run_until(stop).instrument(span).await;
+    }
+
+    async fn run_until(&self, stop: &CancellationToken) {
         tokio::select! {
             biased;
             () = stop.cancelled() => {}
@@ -53,11 +60,7 @@ impl Taking {
                         }
                         Ok(None) => has_ended = true,
                         // The source waits by itself before it tries again.
-                        Err(error) => tracing::warn!(
-                            source = self.source.name(),
-                            error = told(&error),
-                            "no messages come"
-                        ),
+                        Err(error) => tracing::warn!(error = told(&error), "no messages come"),
                     }
                     if !has_ended {
                         receiving.set(self.receive());
@@ -81,11 +84,7 @@ impl Taking {
                 self.room.took(u64::try_from(cases.count()).unwrap_or(0));
             }
             Err(error) => {
-                tracing::warn!(
-                    source = self.source.name(),
-                    error = told(&error),
-                    "a batch was given back"
-                );
+                tracing::warn!(error = told(&error), "a batch was given back");
                 pause(PAUSE, stop).await;
             }
         }

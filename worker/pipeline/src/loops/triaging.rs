@@ -11,9 +11,11 @@ use futures_util::FutureExt as _;
 use nightshift_alert::Severity;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 
 use super::leases::Leases;
 use super::{Outage, PAUSE, pause, told};
+use crate::spans;
 use crate::{Claimed, Lane, Lease, StoreError, Triage, TriageError, Wake};
 
 /// How long cases have to be given back when the loop is told to stop.
@@ -35,11 +37,19 @@ pub struct Triaging {
     pub outage: Option<Outage>,
 }
 
+/// A case that runs.
+struct Held {
+    lease: Lease,
+    is_urgent: bool,
+    /// What lines about it belong to.
+    span: Span,
+}
+
 /// The cases that run.
 #[derive(Default)]
 struct Running {
     tasks: JoinSet<Result<(), TriageError>>,
-    cases: HashMap<Id, (Lease, bool)>,
+    cases: HashMap<Id, Held>,
     leases: Arc<Leases>,
     probe: JoinSet<()>,
 }
@@ -152,11 +162,7 @@ impl Triaging {
         let kept = (self.max_cases / 5)
             .max(1)
             .min(self.max_cases.saturating_sub(1));
-        let others = running
-            .cases
-            .values()
-            .filter(|(_, is_urgent)| !is_urgent)
-            .count();
+        let others = running.cases.values().filter(|one| !one.is_urgent).count();
         let free = self.max_cases.saturating_sub(running.tasks.len());
         free.min((self.max_cases - kept).saturating_sub(others))
     }
@@ -192,13 +198,17 @@ impl Running {
 
     fn start_all(&mut self, triage: &Triage, claimed: Vec<Claimed>, stop: &CancellationToken) {
         for one in claimed {
-            let (lease, is_urgent) = (one.lease.clone(), one.alert.severity >= Severity::High);
-            self.leases.add(&lease);
+            let held = Held {
+                lease: one.lease.clone(),
+                is_urgent: one.alert.severity >= Severity::High,
+                span: spans::of_case(&one.lease, &one.alert),
+            };
+            self.leases.add(&held.lease);
             let (triage, stop) = (triage.clone(), stop.clone());
             let task = self
                 .tasks
                 .spawn(async move { triage.run_held(one, &stop).await.map(drop) });
-            self.cases.insert(task.id(), (lease, is_urgent));
+            self.cases.insert(task.id(), held);
         }
     }
 
@@ -207,12 +217,14 @@ impl Running {
             Ok((task, result)) => (task, result.map_err(|error| told(&error))),
             Err(error) => (error.id(), Err(format!("it panicked: {error}"))),
         };
-        let Some((lease, _)) = self.cases.remove(&task) else {
+        let Some(held) = self.cases.remove(&task) else {
             return;
         };
-        self.leases.remove(&lease);
+        self.leases.remove(&held.lease);
         if let Err(error) = result {
-            tracing::error!(case = %lease.case_id, error, "a case could not go on; it is taken up again");
+            held.span.in_scope(|| {
+                tracing::error!(error, "a case could not go on; it is taken up again");
+            });
         }
     }
 

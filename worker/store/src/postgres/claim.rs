@@ -389,7 +389,7 @@ fn add(journal: &mut Result<Vec<Event>, Failure>, case_id: String, seq: i32, tex
 
 async fn leave(session: &Session, lease: &Lease, why: &Failure) -> Result<(), Failure> {
     tracing::warn!(
-        case = %lease.case_id, error = why as &dyn std::error::Error, "a case waits for a newer worker"
+        case.id = %lease.case_id, error = why as &dyn std::error::Error, "a case waits for a newer worker"
     );
     let (id, revision) = (&lease.case_id.0, revision(lease.revision));
     session.change(PUT_BACK, [id]).await?;

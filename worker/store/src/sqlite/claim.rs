@@ -81,7 +81,7 @@ impl SqliteStore {
                         match take(connection, &id, &holder, lease_secs)? {
                             Ok(taken) => claimed.extend(taken),
                             Err(why) => tracing::warn!(
-                                case = %id, error = &why as &dyn std::error::Error,
+                                case.id = %id, error = &why as &dyn std::error::Error,
                                 "a case waits for a newer worker"
                             ),
                         }

@@ -154,8 +154,10 @@ impl HttpSource {
         parse: fn(&SecretString) -> Result<T, String>,
     ) -> Option<T> {
         let read = self.read(key, reference, parse);
-        read.inspect_err(|why| tracing::error!(source = self.config.name, why, "nobody can use it"))
-            .ok()
+        read.inspect_err(|why| {
+            tracing::error!(source.name = self.config.name, why, "nobody can use it")
+        })
+        .ok()
     }
 
     fn read<T>(

@@ -113,7 +113,7 @@ impl Sns {
             Kind::SubscriptionConfirmation => self.confirm(listed, &notice).await,
             Kind::UnsubscribeConfirmation => {
                 tracing::warn!(
-                    source = listed.source.config.name,
+                    source.name = listed.source.config.name,
                     topic = listed.topic.arn,
                     "somebody ended the subscription: no more alerts come from this topic"
                 );
@@ -149,11 +149,20 @@ impl Sns {
         let (source, topic) = (&listed.source.config.name, &listed.topic.arn);
         match self.fetch.get(url, CONFIRMED_BYTES).await {
             Ok(_) => {
-                tracing::info!(source, topic, "the subscription to the topic is confirmed");
+                tracing::info!(
+                    source.name = source,
+                    topic,
+                    "the subscription to the topic is confirmed"
+                );
                 Ok(StatusCode::OK.into_response())
             }
             Err(why) => {
-                tracing::warn!(source, topic, why, "the subscription was not confirmed");
+                tracing::warn!(
+                    source.name = source,
+                    topic,
+                    why,
+                    "the subscription was not confirmed"
+                );
                 listed.source.count("busy");
                 Err(Refused::NoKeys)
             }

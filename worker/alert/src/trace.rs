@@ -1,0 +1,164 @@
+//! Trace contexts: where a message comes from, as who sent it says, and the trace of a case.
+//!
+//! What a message says is written by whoever could write it: it is bounded, and counts only where it is well formed. A
+//! case has one trace, which every worker finds by itself: that of its message, or one made of the case's id. Nothing is
+//! recorded here. Sources: <https://www.w3.org/TR/trace-context/> (level 1), AWS X-Ray's tracing header.
+
+mod parse;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// A place in somebody's trace, as it is handed on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Written", into = "Written")]
+pub struct TraceContext {
+    trace_id: u128,
+    span_id: u64,
+    sampled: bool,
+    state: String,
+}
+
+/// How it is stored.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    traceparent: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    tracestate: String,
+}
+
+impl TryFrom<Written> for TraceContext {
+    type Error = &'static str;
+
+    fn try_from(written: Written) -> Result<Self, Self::Error> {
+        Self::parse(&written.traceparent, Some(&written.tracestate)).ok_or("no traceparent")
+    }
+}
+
+impl From<TraceContext> for Written {
+    fn from(context: TraceContext) -> Self {
+        Self {
+            traceparent: context.traceparent(),
+            tracestate: context.state,
+        }
+    }
+}
+
+impl TraceContext {
+    /// The header `traceparent`.
+    #[must_use]
+    pub fn traceparent(&self) -> String {
+        traceparent(self.trace_id, self.span_id, self.sampled)
+    }
+
+    /// The header `tracestate`; empty where there is none.
+    #[must_use]
+    pub fn tracestate(&self) -> &str {
+        &self.state
+    }
+
+    /// Whose trace it is.
+    #[must_use]
+    pub const fn trace_id(&self) -> TraceId {
+        TraceId(self.trace_id)
+    }
+
+    /// The span there.
+    #[must_use]
+    pub const fn span_id(&self) -> SpanId {
+        SpanId(self.span_id)
+    }
+}
+
+/// The number of a trace; shown in hex.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TraceId(pub u128);
+
+impl fmt::Display for TraceId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{:032x}", self.0)
+    }
+}
+
+/// The number of a span; shown in hex.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SpanId(pub u64);
+
+impl fmt::Display for SpanId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{:016x}", self.0)
+    }
+}
+
+/// The trace of one triage of a case. It is the same wherever it is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaseTrace {
+    /// The trace: that of the message, or one of its own.
+    pub trace_id: TraceId,
+    /// The span of the whole triage, of which all others are parts.
+    pub span_id: SpanId,
+    /// The span at the sender that it goes on from.
+    pub parent: Option<TraceContext>,
+}
+
+impl CaseTrace {
+    /// The trace of this revision of a case, whose message came from `parent`.
+    #[must_use]
+    pub fn of(case_id: &str, revision: u32, parent: Option<&TraceContext>) -> Self {
+        let digest = Sha256::new()
+            .chain_update("nightshift case ")
+            .chain_update(case_id)
+            .chain_update([0])
+            .chain_update(revision.to_be_bytes())
+            .finalize();
+        let (own, span) =
+            digest
+                .iter()
+                .take(24)
+                .enumerate()
+                .fold((0u128, 0u64), |(own, span), (at, byte)| match at {
+                    0..16 => (own << 8 | u128::from(*byte), span),
+                    _ => (own, span << 8 | u64::from(*byte)),
+                });
+        Self {
+            trace_id: parent.map_or(TraceId(own.max(1)), TraceContext::trace_id),
+            span_id: SpanId(span.max(1)),
+            parent: parent.cloned(),
+        }
+    }
+
+    /// What is handed on to whom this case is told, and to its own spans.
+    #[must_use]
+    pub fn traceparent(&self, sampled: bool) -> String {
+        traceparent(self.trace_id.0, self.span_id.0, sampled)
+    }
+
+    /// Whether this trace is among the `ratio` of all that are recorded: the same answer everywhere.
+    #[must_use]
+    pub fn is_sampled(&self, ratio: f64) -> bool {
+        is_sampled(self.trace_id, ratio)
+    }
+}
+
+/// Whether a trace is among the `ratio` of all that are recorded, by the last seven bytes of its id, which are random
+/// (W3C level 2).
+#[must_use]
+pub fn is_sampled(trace_id: TraceId, ratio: f64) -> bool {
+    const RANDOM: u128 = (1 << 56) - 1;
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a ratio needs no more than 52 bits"
+    )]
+    let place = (trace_id.0 & RANDOM) as f64 / (RANDOM as f64 + 1.0);
+    place < ratio
+}
+
+fn traceparent(trace_id: u128, span_id: u64, sampled: bool) -> String {
+    let flags = u8::from(sampled);
+    format!("00-{trace_id:032x}-{span_id:016x}-{flags:02x}")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+//! Reading trace contexts of others. None of them is trusted: what is not exactly as it must be is no context.
+
+use std::collections::BTreeMap;
+
+use super::TraceContext;
+
+/// Longest header that is looked at; a later version of `traceparent` may be longer than the 55 bytes of this one.
+const MOST_BYTES: usize = 256;
+/// Longest state that is kept, as W3C wants it at least, and most members of one.
+const MOST_STATE_BYTES: usize = 512;
+const MOST_MEMBERS: usize = 32;
+
+impl TraceContext {
+    /// A context of the headers `traceparent` and `tracestate`. A state that is malformed or too long is left out.
+    #[must_use]
+    pub fn parse(traceparent: &str, tracestate: Option<&str>) -> Option<Self> {
+        let text = traceparent.trim();
+        if text.len() > MOST_BYTES {
+            return None;
+        }
+        let mut parts = text.split('-');
+        let (version, trace, span, flags) =
+            (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        let version = hex(version, 2)?;
+        if version == 0xff || version == 0 && parts.next().is_some() {
+            return None;
+        }
+        let state = tracestate.map(str::trim).filter(|state| is_state(state));
+        Some(Self {
+            trace_id: hex(trace, 32).filter(|id| *id != 0)?,
+            span_id: id(span)?,
+            sampled: hex(flags, 2)? & 1 == 1,
+            state: state.unwrap_or_default().to_owned(),
+        })
+    }
+
+    /// A context of AWS X-Ray's header: `Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1`.
+    #[must_use]
+    pub fn parse_xray(header: &str) -> Option<Self> {
+        if header.len() > MOST_BYTES {
+            return None;
+        }
+        let field = |name: &str| {
+            let fields = header.split(';').filter_map(|one| one.split_once('='));
+            let mut named = fields.filter(|(key, _)| key.trim() == name);
+            named.next().map(|(_, value)| value.trim())
+        };
+        let (time, random) = field("Root")?.strip_prefix("1-")?.split_once('-')?;
+        let trace_id = hex(time, 8)? << 96 | hex(random, 24)?;
+        Some(Self {
+            trace_id: Some(trace_id).filter(|id| *id != 0)?,
+            span_id: id(field("Parent")?)?,
+            sampled: field("Sampled") == Some("1"),
+            state: String::new(),
+        })
+    }
+
+    /// The context that the attributes of a message carry: `traceparent` of who handed it over, that of a CloudEvent,
+    /// that of a client of Pub/Sub, or X-Ray's; the first that is well formed.
+    #[must_use]
+    pub fn of_attributes(attributes: &BTreeMap<String, String>) -> Option<Self> {
+        let named = |wanted: &str| {
+            let mut all = attributes.iter();
+            let found = all.find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+            found.map(|(_, value)| value.as_str())
+        };
+        let prefixes = ["", "ce-", "ce_", "googclient_"];
+        let w3c = prefixes.iter().find_map(|prefix| {
+            let state = named(&format!("{prefix}tracestate"));
+            Self::parse(named(&format!("{prefix}traceparent"))?, state)
+        });
+        w3c.or_else(|| Self::parse_xray(named("AWSTraceHeader")?))
+            .or_else(|| Self::parse_xray(named("x-amzn-trace-id")?))
+    }
+}
+
+/// Exactly so many digits, in lower case as W3C wants them.
+fn hex(text: &str, digits: usize) -> Option<u128> {
+    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    (text.len() == digits && text.bytes().all(is_digit))
+        .then(|| u128::from_str_radix(text, 16).ok())?
+}
+
+fn id(text: &str) -> Option<u64> {
+    let id = u64::try_from(hex(text, 16)?).ok()?;
+    (id != 0).then_some(id)
+}
+
+fn is_state(state: &str) -> bool {
+    let is_key = |key: &str| {
+        let fits = |byte: u8| {
+            byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-*/@".contains(&byte)
+        };
+        !key.is_empty() && key.bytes().all(fits)
+    };
+    let is_member = |member: &str| {
+        member
+            .trim()
+            .split_once('=')
+            .is_some_and(|(key, value)| is_key(key) && !value.is_empty() && !value.contains('='))
+    };
+    let is_plain = state.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    state.len() <= MOST_STATE_BYTES
+        && is_plain
+        && state.split(',').count() <= MOST_MEMBERS
+        && state.split(',').all(is_member)
+}

@@ -1,0 +1,98 @@
+//! The fields of an event or a span, cleaned as they come in: without secrets, escapes and hidden characters, each on one
+//! line and bounded.
+
+use std::fmt;
+
+use nightshift_alert::text::{cut, redact, single_line, strip_hidden};
+use serde_json::Value;
+use tracing::field::{Field, Visit};
+
+/// Most characters of one value: the rest of a chain of errors says little.
+const MOST_CHARS: usize = 2_000;
+/// How much of a value is looked at.
+const MOST_BYTES: usize = 16_000;
+/// Ids that this program made: they look random, and are no secrets.
+const OURS: [&str; 2] = ["case.id", "trace.id"];
+
+/// Names and values, in the order in which they were given; each name once.
+#[derive(Debug, Default)]
+pub(super) struct Fields(Vec<(&'static str, Value)>);
+
+impl Fields {
+    /// Adds what a span around says, where nothing nearer said it.
+    pub(super) fn surround(&mut self, around: &Self) {
+        for (name, value) in &around.0 {
+            if self.get(name).is_none() {
+                self.0.push((name, value.clone()));
+            }
+        }
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&Value> {
+        let found = self.0.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| value)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        self.0.iter().map(|(name, value)| (*name, value))
+    }
+
+    fn set(&mut self, field: &Field, value: Value) {
+        let name = field.name();
+        match self.0.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, old)) => *old = value,
+            None => self.0.push((name, value)),
+        }
+    }
+}
+
+impl Visit for Fields {
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.set(field, Value::from(value));
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.set(field, Value::from(value));
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.set(field, Value::from(value));
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.set(field, Value::from(value));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        let is_ours = OURS.contains(&field.name());
+        self.set(field, Value::from(clean(value, is_ours)));
+    }
+
+    /// An error with everything that caused it.
+    fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
+        let mut words = value.to_string();
+        let mut cause = value.source();
+        while let Some(inner) = cause {
+            words.push_str(": ");
+            words.push_str(&inner.to_string());
+            cause = inner.source();
+        }
+        self.record_str(field, &words);
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.record_str(field, &format!("{value:?}"));
+    }
+}
+
+/// A text as it may stand in a line.
+fn clean(text: &str, is_ours: bool) -> String {
+    let head = text.get(..text.floor_char_boundary(MOST_BYTES));
+    let (visible, _) = strip_hidden(head.unwrap_or_default());
+    let line = single_line(&visible);
+    let line = cut(&line, MOST_CHARS);
+    if is_ours {
+        return line.into_owned();
+    }
+    redact(&line).0.into_owned()
+}

@@ -1,0 +1,81 @@
+//! How a line looks.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use console::Style;
+use serde_json::{Map, Value};
+use tracing::Level;
+
+use super::fields::Fields;
+
+/// One line of the log.
+pub(super) struct Line<'a> {
+    pub(super) at: DateTime<Utc>,
+    pub(super) level: Level,
+    pub(super) target: &'a str,
+    pub(super) fields: Fields,
+}
+
+impl Line<'_> {
+    /// One JSON object: what every line has first, then its fields under their dotted names.
+    pub(super) fn json(&self) -> String {
+        let mut object = Map::new();
+        object.insert("timestamp".to_owned(), Value::from(self.time()));
+        object.insert("level".to_owned(), Value::from(self.level.as_str()));
+        object.insert("target".to_owned(), Value::from(self.origin()));
+        object.insert("message".to_owned(), Value::from(self.message()));
+        for (name, value) in self.others() {
+            object.insert(name.to_owned(), value.clone());
+        }
+        format!("{}\n", Value::Object(object))
+    }
+
+    /// For people: time, level, message, and then the fields.
+    pub(super) fn text(&self, is_coloured: bool) -> String {
+        let level = colour(self.level).force_styling(is_coloured);
+        let level = level.apply_to(format!("{:>5}", self.level.as_str()));
+        let mut text = format!("{} {level} {}", self.time(), self.message());
+        for (name, value) in self.others() {
+            // What could be taken for the next field is quoted.
+            let value = match value {
+                Value::String(word) if is_word(word) => word.clone(),
+                other => other.to_string(),
+            };
+            text.extend([" ", name, "=", &value]);
+        }
+        text.push('\n');
+        text
+    }
+
+    fn time(&self) -> String {
+        self.at.to_rfc3339_opts(SecondsFormat::Millis, true)
+    }
+
+    fn message(&self) -> &str {
+        let message = self.fields.get("message").and_then(Value::as_str);
+        message.unwrap_or_default()
+    }
+
+    /// Who wrote it; crates that write through `log` say so in a field.
+    fn origin(&self) -> &str {
+        let target = self.fields.get("log.target").and_then(Value::as_str);
+        target.unwrap_or(self.target)
+    }
+
+    fn others(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        let is_other = |name: &str| name != "message" && !name.starts_with("log.");
+        self.fields.iter().filter(move |(name, _)| is_other(name))
+    }
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || "\"=\\".contains(c))
+}
+
+fn colour(level: Level) -> Style {
+    match level {
+        Level::ERROR => Style::new().red(),
+        Level::WARN => Style::new().yellow(),
+        Level::INFO => Style::new().green(),
+        _ => Style::new().dim(),
+    }
+}

@@ -1,0 +1,158 @@
+use std::sync::Arc;
+
+use serde_json::Value;
+use tracing::Level;
+
+use super::*;
+
+/// Everything that is written, in place of standard error.
+#[derive(Clone, Default)]
+struct Written(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The lines that come of this.
+fn lines(format: LogFormat, level: &str, work: impl FnOnce()) -> Vec<String> {
+    let written = Written::default();
+    let lines = Lines {
+        format,
+        is_coloured: false,
+        out: Mutex::new(written.clone()),
+    };
+    let lines = lines.with_filter(filter(level).ok().unwrap());
+    tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), work);
+    let bytes = written.0.lock().unwrap().clone();
+    let text = String::from_utf8(bytes).unwrap();
+    assert!(text.is_empty() || text.ends_with('\n'));
+    text.lines().map(str::to_owned).collect()
+}
+
+fn json(work: impl FnOnce()) -> Vec<Value> {
+    let lines = lines(LogFormat::Json, "info", work);
+    lines
+        .iter()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn case() -> tracing::Span {
+    tracing::error_span!(
+        "case",
+        case.id = "k3f9-x2mq-7d1w",
+        trace.id = "4bf92f3577b34da6a3ce929d0e0e4736"
+    )
+}
+
+#[test]
+fn each_line_within_a_case_names_the_case_and_its_trace_whoever_writes_it() {
+    let said = json(|| {
+        case().in_scope(|| {
+            tracing::info!(model.name = "main", "asked");
+            let inner = tracing::error_span!("delivery", destination.name = "soc");
+            inner.in_scope(
+                || tracing::event!(target: "nightshift_models::http", Level::WARN, "slow"),
+            );
+        });
+        tracing::info!("outside");
+    });
+    for line in said.iter().take(2) {
+        assert_eq!(line["case.id"], "k3f9-x2mq-7d1w");
+        assert_eq!(line["trace.id"], "4bf92f3577b34da6a3ce929d0e0e4736");
+    }
+    assert_eq!(said[0]["model.name"], "main");
+    assert_eq!(said[1]["destination.name"], "soc");
+    assert_eq!(said[1]["target"], "nightshift_models::http");
+    assert_eq!(said[2].get("case.id"), None);
+    assert_eq!(said[2]["message"], "outside");
+}
+
+#[test]
+fn the_case_is_named_whatever_the_level() {
+    let said = lines(LogFormat::Json, "warn,nightshift_cli=error", || {
+        case().in_scope(|| tracing::error!("broken"));
+        case().in_scope(|| tracing::warn!("not written"));
+    });
+    assert_eq!(said.len(), 1);
+    assert!(
+        said[0].contains("\"case.id\":\"k3f9-x2mq-7d1w\""),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a21_no_secret_that_an_error_quotes_stands_in_a_line() {
+    let key = "AKIAIOSFODNN7EXAMPLE wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
+    let secrets = [
+        "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+        "xoxb-123456789012-1234567890123-AbCdEfGhIjKlMnOpQrStUvWx",
+        "postgres://nightshift:hunter2secret@db/x",
+    ];
+    for secret in secrets.iter().chain([&key]) {
+        for format in [LogFormat::Json, LogFormat::Text] {
+            let error = anyhow::anyhow!("sent {secret}").context("no answer");
+            let error: &(dyn std::error::Error + 'static) = error.as_ref();
+            let said = lines(format, "info", || {
+                let span = tracing::error_span!("case", note = %secret);
+                span.in_scope(|| {
+                    tracing::warn!(error, why = ?secret, "a word: {secret}");
+                });
+            });
+            let secret = secret.rsplit([' ', ':']).next().unwrap();
+            let secret = secret.split('@').next().unwrap();
+            assert!(!said.join("").contains(secret), "{said:?}");
+            assert!(said.join("").contains("no answer: sent"), "{said:?}");
+        }
+    }
+}
+
+#[test]
+fn a22_a_line_stays_one_line_whatever_its_fields_hold() {
+    let hostile =
+        "a\r\n{\"level\":\"ERROR\"}\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m b\u{202e}c\u{2028}d";
+    for format in [LogFormat::Json, LogFormat::Text] {
+        let said = lines(format, "info", || {
+            let span = tracing::error_span!("case", title = hostile);
+            span.in_scope(|| tracing::info!(why = %hostile, again = ?hostile, "{hostile}"));
+        });
+        assert_eq!(said.len(), 1, "{said:?}");
+        let moves = |c: char| c.is_control() || "\u{202e}\u{2028}".contains(c);
+        assert!(!said[0].contains(moves), "{said:?}");
+    }
+    let long = "x y ".repeat(100_000);
+    let said = lines(LogFormat::Json, "info", || tracing::info!(long, "long"));
+    assert!(said[0].len() < 3_000, "{}", said[0].len());
+}
+
+#[test]
+fn for_people_a_line_is_time_level_message_and_fields() {
+    let said = lines(LogFormat::Text, "info", || {
+        case().in_scope(|| {
+            tracing::info!(
+                messages = 3,
+                why = "two words",
+                ok = true,
+                "messages accepted"
+            )
+        });
+    });
+    let (time, rest) = said[0].split_once(' ').unwrap();
+    assert!(time.ends_with('Z') && time.len() == 24, "{time}");
+    insta::assert_snapshot!(rest, @r#" INFO messages accepted messages=3 why="two words" ok=true case.id=k3f9-x2mq-7d1w trace.id=4bf92f3577b34da6a3ce929d0e0e4736"#);
+}
+
+#[test]
+fn what_is_nearest_counts_and_each_name_stands_once() {
+    let said = lines(LogFormat::Json, "info", || {
+        case().in_scope(|| tracing::info!(case.id = "other", "x"));
+    });
+    assert_eq!(said[0].matches("case.id").count(), 1);
+    assert!(said[0].contains("\"case.id\":\"other\""), "{said:?}");
+}
