@@ -243,6 +243,63 @@ fn terraform_finds_its_files_formatted_where_it_is_installed() {
     assert!(run.status.success(), "{run:?}");
 }
 
+/// HashiCorp's own parser says what the file holds: each thing that it refers to is declared in it.
+#[test]
+#[cfg_attr(not(has_hcl), ignore = "tests/services installs @cdktf/hcl2json")]
+fn terraforms_language_is_read_and_refers_to_what_is_declared() {
+    let read = |name: &str, text: &str| {
+        let file = tempfile::Builder::new().suffix(name).tempfile().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        let script = "const {parse} = require('@cdktf/hcl2json');\
+             parse('scc.tf', require('fs').readFileSync(process.argv[1], 'utf8'))\
+             .then((read) => console.log(JSON.stringify(read)), (error) => { console.error(`${error}`); process.exit(1) })";
+        let output = Command::new("node")
+            .args(["-e", script])
+            .arg(file.path())
+            .env(
+                "NODE_PATH",
+                named("NIGHTSHIFT_TEST_HCL").join("node_modules"),
+            )
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        if output.status.success() {
+            Ok(serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap())
+        } else {
+            Err(said)
+        }
+    };
+    let read_as_is = read(".tf", &text("deploy/gcp/scc.tf")).unwrap();
+    let mut declared = BTreeSet::new();
+    for (kind, prefix) in [("resource", ""), ("data", "data.")] {
+        for (of, named) in read_as_is[kind].as_object().unwrap() {
+            let names = named.as_object().unwrap().keys();
+            declared.extend(names.map(|name| format!("{prefix}{of}.{name}")));
+        }
+    }
+    for name in read_as_is["variable"].as_object().unwrap().keys() {
+        declared.insert(format!("var.{name}"));
+    }
+    for block in read_as_is["locals"].as_array().unwrap() {
+        let names = block.as_object().unwrap().keys();
+        declared.extend(names.map(|name| format!("local.{name}")));
+    }
+    let reference =
+        Regex::new(r"(?:data\.)?google_[a-z_]+\.[a-z_]+|\b(?:var|local)\.[a-z_]+").unwrap();
+    let expression = Regex::new(r"\$\{[^}]*\}").unwrap();
+    let all = read_as_is.to_string();
+    let used: BTreeSet<String> = expression
+        .find_iter(&all)
+        .flat_map(|one| reference.find_iter(one.as_str()))
+        .map(|one| one.as_str().to_owned())
+        .collect();
+    assert!(used.len() > 8, "{used:?}");
+    let strange: Vec<_> = used.difference(&declared).collect();
+    assert!(strange.is_empty(), "not declared: {strange:?}");
+    let refused = read(".tf", "resource \"a\" \"b\" {\n  x =\n}\n").unwrap_err();
+    assert!(refused.contains("Invalid expression"), "{refused}");
+}
+
 #[test]
 fn the_script_for_google_cloud_makes_what_terraform_makes() {
     let endpoint = "https://nightshift.example.com/v1/alerts/pubsub";

@@ -75,13 +75,13 @@ impl Canary {
         let keys = match (self.keys)() {
             Ok(keys) => keys,
             Err(why) => {
-                tracing::warn!(source, why, "no canary can be told from a forged one");
+                tracing::warn!(source.name = source, why, "no canary can be told from a forged one");
                 return None;
             }
         };
         if !signed.is_of(source, &keys) {
             tracing::warn!(
-                source,
+                source.name = source,
                 "a message says that it is a canary, and is not signed as one"
             );
             return None;
