@@ -112,10 +112,12 @@ async fn one_is_sent_at_once_and_one_with_each_interval() {
 }
 
 #[tokio::test]
-async fn of_three_processes_one_sends() {
-    let sent = sent(3, 4, |_| false).await;
-    let numbers: Vec<i64> = sent.iter().map(|(_, number)| *number).collect();
-    assert_eq!(numbers, [0, 1, 2, 3]);
+async fn of_three_processes_no_two_send_in_an_interval() {
+    // Time may jump while the store works for one of them, but never back.
+    let sent = sent(3, 6, |_| false).await;
+    assert_eq!(sent.len(), 6);
+    let once = sent.windows(2).all(|pair| pair[0].1 < pair[1].1);
+    assert!(once, "{sent:?}");
 }
 
 #[tokio::test]
