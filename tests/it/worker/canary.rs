@@ -245,6 +245,30 @@ async fn while_the_broker_is_down_no_canary_comes_through() {
     assert_eq!(last.unwrap_or(0), 0);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_canary_is_posted_to_the_workers_own_intake() {
+    for credential in [
+        "tokens = [\"env:INTAKE\"]",
+        "signing_secrets = [\"env:INTAKE\"]",
+    ] {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let listen = free.local_addr().unwrap().to_string();
+        drop(free);
+        let mut place = place_with(|place| {
+            let source = format!("[[source]]\nname = \"soar\"\nkind = \"http\"\n{credential}\n");
+            let canary = canary(place, 60);
+            format!("{source}{canary}source = \"soar\"\n")
+        });
+        place.set("INTAKE", "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX");
+        place.set("NIGHTSHIFT__WEB__INTAKE_LISTEN", &listen);
+        let mut worker = place.start(&["worker"]).unwrap();
+        let url = address(&mut worker);
+        until_it_came(&url, 0).await;
+        let sent = "nightshift_messages_total{outcome=\"canary\",source=\"soar\"} ";
+        assert_eq!(value(&url, sent).await, Some(1));
+    }
+}
+
 #[test]
 fn a_canary_that_cannot_be_signed_is_told_of_at_the_start() {
     let place = place_with(|_| "[canary]\nevery_minutes = 15\nkey = \"file:no-such\"\n".to_owned());

@@ -34,7 +34,7 @@ pub(crate) use profile::{Analyst, Profile, QuestionModels};
 pub(crate) use retention::Retention;
 pub(crate) use schema::schema;
 pub(crate) use secret::secret_at;
-pub(crate) use source::{Source, Taken};
+pub(crate) use source::{Source, Taken, posted_at};
 
 /// The text of the defaults.
 pub(crate) const DEFAULTS: &str = include_str!("../config.default.toml");

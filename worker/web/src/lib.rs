@@ -28,8 +28,8 @@ pub use config::{TrustedProxy, WebConfig, WebError};
 pub use examine::examine;
 pub use health::{MetricsText, Readiness, SourceReady, StoreReady};
 pub use intake::{
-    HttpConfig, HttpIntake, HttpSource, IntakeSecrets, PushConfig as HttpPubsubConfig,
-    SnsConfig as HttpSnsConfig,
+    HttpConfig, HttpIntake, HttpPublisher, HttpSource, IntakeSecrets,
+    PushConfig as HttpPubsubConfig, SnsConfig as HttpSnsConfig,
 };
 pub use server::{Bound, Server, ServerOptions};
 pub use site::{DeliveryLinks, Parts};

@@ -71,9 +71,9 @@ impl Canary {
     pub(crate) fn source<'a>(&self, config: &'a Config) -> Result<&'a Source, String> {
         let mut all = config.sources.iter();
         if self.source.is_empty() {
-            let found = all.find(|one| one.takes_messages().is_ok());
+            let found = all.find(|one| one.takes_messages(&config.web).is_ok());
             return found.ok_or_else(|| {
-                "[canary] has nowhere to put a canary: no [[source]] is a queue of RabbitMQ or SQS, or a spool directory".to_owned()
+                "[canary] has nowhere to put a canary: no [[source]] is a queue of RabbitMQ or SQS, a spool directory, or posted to with tokens or signing_secrets".to_owned()
             });
         }
         let found = all.find(|one| one.name() == self.source);
@@ -83,7 +83,7 @@ impl Canary {
                 self.source
             )
         })?;
-        let able = found.takes_messages();
+        let able = found.takes_messages(&config.web);
         able.map_err(|why| format!("[canary] source = {:?}: {why}", self.source))?;
         Ok(found)
     }
@@ -173,7 +173,7 @@ mod tests {
         [canary] key is missing: canaries are signed with it. Write `openssl rand -hex 32` into a file, and its name here as "file:PATH"
         [canary] key is missing: canaries are signed with it. Write `openssl rand -hex 32` into a file, and its name here as "file:PATH"
         [canary] every_minutes = 1441: use 1 to 1440, or 0 for none
-        [canary] has nowhere to put a canary: no [[source]] is a queue of RabbitMQ or SQS, or a spool directory
+        [canary] has nowhere to put a canary: no [[source]] is a queue of RabbitMQ or SQS, a spool directory, or posted to with tokens or signing_secrets
         [canary] source = "x": there is no [[source]] of that name
         [canary] source = "pulled": a subscription of Pub/Sub is read from; nothing can be put into it, only into its topic
         [canary] destination = "x": there is no [[destination]] of that name

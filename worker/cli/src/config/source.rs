@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use nightshift_queue::{PubsubConfig, RabbitmqConfig, SourceConfig, SpoolConfig, SqsConfig};
-use nightshift_web::HttpConfig;
+use nightshift_web::{HttpConfig, WebConfig};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -21,6 +21,12 @@ pub(crate) enum Source {
     Spool(SpoolConfig),
     /// What is posted to us.
     Http(Box<HttpConfig>),
+}
+
+/// Where alerts are posted.
+pub(crate) fn posted_at(web: &WebConfig) -> &str {
+    let own = Some(web.intake_listen.as_str()).filter(|listen| !listen.is_empty());
+    own.unwrap_or(&web.listen)
 }
 
 /// Who takes from a source.
@@ -61,13 +67,10 @@ impl Source {
     }
 
     /// Whether we can put a canary where it takes messages; else why not.
-    pub(crate) fn takes_messages(&self) -> Result<(), String> {
+    pub(crate) fn takes_messages(&self, web: &WebConfig) -> Result<(), String> {
         match self.taken() {
             Taken::Queue(queue) => queue.takes_messages(),
-            Taken::Http(_) => Err(
-                "what is posted to us comes from others; name a queue, or a spool directory"
-                    .to_owned(),
-            ),
+            Taken::Http(http) => http.takes_messages(posted_at(web)),
         }
     }
 

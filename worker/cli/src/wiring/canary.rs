@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use nightshift_models::KeyRef;
-use nightshift_pipeline::{Canary, CanaryEnding, CanaryRoute, CanarySending};
+use nightshift_pipeline::{Canary, CanaryEnding, CanaryRoute, CanarySending, Publish};
 use nightshift_queue::publisher;
+use nightshift_web::HttpPublisher;
 use tokio_util::sync::CancellationToken;
 
 use super::App;
 use super::worker::Loop;
-use crate::config::{Config, Taken, secret_at};
+use crate::config::{Config, Taken, posted_at, secret_at};
 use crate::exit::Exit;
 
 /// Where canaries go.
@@ -50,6 +51,25 @@ impl App {
         })
     }
 
+    /// Where messages of this source are put.
+    async fn publisher(&self, name: &str) -> anyhow::Result<Arc<dyn Publish>> {
+        let mut sources = self.config.sources.iter();
+        let source = sources.find(|one| one.name() == name);
+        let base = self.base.clone();
+        let secrets = move |text: &str| secret_at(KeyRef::from(text).place(), &base)();
+        match source.map(|one| one.taken()) {
+            Some(Taken::Queue(queue)) => Ok(publisher(&queue, Arc::new(secrets)).await?),
+            Some(Taken::Http(http)) => {
+                let (listen, clock) = (posted_at(&self.config.web), Arc::clone(&self.clock));
+                let made = HttpPublisher::new(http.clone(), listen, Arc::new(secrets), clock);
+                Ok(Arc::new(
+                    made.map_err(|why| anyhow!("[canary] source: {why}"))?,
+                ))
+            }
+            None => Err(anyhow!("[canary] source: there is no [[source]] {name:?}")),
+        }
+    }
+
     /// The loop that sends them. A key that cannot sign is told before the first message is taken.
     pub(crate) async fn canary_sending(&self) -> Result<Option<CanarySending>, Exit> {
         let (Some(canary), Some(ending)) = (self.canary(), self.canary_ending()) else {
@@ -58,20 +78,10 @@ impl App {
         canary
             .message(0, self.clock.now())
             .map_err(|why| Exit::Config(anyhow!("[canary] key: {why}")))?;
-        let sources = self.config.sources.iter();
-        let mut queues = sources.filter_map(|one| match one.taken() {
-            Taken::Queue(queue) if one.name() == canary.source => Some(queue),
-            _ => None,
-        });
-        let queue = queues
-            .next()
-            .ok_or_else(|| Exit::Config(anyhow!("[canary] source: nothing can be put there")))?;
-        let base = self.base.clone();
-        let secrets = move |text: &str| secret_at(KeyRef::from(text).place(), &base)();
-        let to = publisher(&queue, Arc::new(secrets)).await;
+        let to = self.publisher(&canary.source).await.map_err(Exit::Config)?;
         Ok(Some(CanarySending {
             canary,
-            to: to.map_err(|error| Exit::Config(error.into()))?,
+            to,
             outbox: self.store.clone(),
             cases: self.store.clone(),
             ending,

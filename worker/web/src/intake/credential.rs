@@ -17,9 +17,9 @@ use super::answer::Refused;
 use super::source::HttpSource;
 use crate::access;
 
-const ID: &str = "webhook-id";
-const TIMESTAMP: &str = "webhook-timestamp";
-const SIGNATURE: &str = "webhook-signature";
+pub(super) const ID: &str = "webhook-id";
+pub(super) const TIMESTAMP: &str = "webhook-timestamp";
+pub(super) const SIGNATURE: &str = "webhook-signature";
 /// How far the sender's clock and ours may be apart, in seconds: what is older may be a replay.
 const WINDOW_SECS: u64 = 300;
 /// Most signatures of one request that are looked at.
@@ -31,7 +31,7 @@ const PREFIX: &str = "whsec_";
 /// How long a key may be, in bytes: the specification's bounds.
 const KEY_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 /// Base64 with or without its padding: people lose it when they copy.
-const BASE64: GeneralPurpose = GeneralPurpose::new(
+pub(super) const BASE64: GeneralPurpose = GeneralPurpose::new(
     &ALPHABET,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
@@ -181,7 +181,7 @@ fn token(secret: &SecretString) -> Result<SecretString, String> {
 }
 
 /// One secret, or several with spaces between.
-fn keys(secret: &SecretString) -> Result<Vec<SecretSlice<u8>>, String> {
+pub(super) fn keys(secret: &SecretString) -> Result<Vec<SecretSlice<u8>>, String> {
     const HOW: &str = "make one with: echo \"whsec_$(openssl rand -base64 32)\"";
     let words = secret.expose_secret().split_whitespace();
     let keys = words.map(|word| {

@@ -1,0 +1,169 @@
+//! Posts to our own intake as others do, with a credential of theirs: for canaries, which come the way of alerts.
+//!
+//! The process that takes messages serves the address itself, so nothing leaves it; what stands in front of it, a proxy or a
+//! load balancer, is not tried.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use hmac::{Hmac, KeyInit, Mac};
+use nightshift_engine::Clock;
+use nightshift_pipeline::{Outgoing, Publish, PublishError};
+use reqwest::redirect::Policy;
+use reqwest::{Client, RequestBuilder};
+use secrecy::{ExposeSecret as _, SecretString};
+use sha2::Sha256;
+
+use super::IntakeSecrets;
+use super::config::Config;
+use super::credential::{BASE64, ID, SIGNATURE, TIMESTAMP, keys};
+
+/// Longer than a commit may take.
+const POST: Duration = Duration::from_secs(25);
+
+/// Posts to a source.
+pub struct HttpPublisher {
+    config: Config,
+    at: String,
+    secrets: IntakeSecrets,
+    clock: Arc<dyn Clock>,
+    client: Client,
+}
+
+/// Where we reach what listens at this address: `0.0.0.0` is this machine, too.
+fn address(listen: &str) -> Result<SocketAddr, String> {
+    let mut address: SocketAddr = listen
+        .parse()
+        .map_err(|_| format!("{listen:?} is no address and port"))?;
+    if address.port() == 0 {
+        return Err(format!(
+            "nobody knows the port of {listen:?} beforehand; set one"
+        ));
+    }
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    Ok(address)
+}
+
+impl Config {
+    /// Whether we can post to it ourselves, where it listens here.
+    ///
+    /// # Errors
+    ///
+    /// Why we cannot.
+    pub fn takes_messages(&self, listen: &str) -> Result<(), String> {
+        if !self.takes_posts() {
+            return Err(
+                "only Amazon SNS or Pub/Sub can sign what is posted there; set tokens or signing_secrets"
+                    .to_owned(),
+            );
+        }
+        address(listen).map(drop)
+    }
+}
+
+impl HttpPublisher {
+    /// One that posts to this source, which listens here.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be posted to.
+    pub fn new(
+        config: Config,
+        listen: &str,
+        secrets: IntakeSecrets,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, String> {
+        config.takes_messages(listen)?;
+        let client = Client::builder()
+            .timeout(POST)
+            .redirect(Policy::none())
+            .no_proxy()
+            .build();
+        Ok(Self {
+            at: format!("http://{}/v1/alerts", address(listen)?),
+            client: client.map_err(|error| error.to_string())?,
+            config,
+            secrets,
+            clock,
+        })
+    }
+
+    /// The same with the first credential of the source.
+    fn proven(&self, post: RequestBuilder, message: &Outgoing) -> Result<RequestBuilder, String> {
+        if let Some(reference) = self.config.tokens.first() {
+            let token = (self.secrets)(reference)?;
+            return Ok(post.bearer_auth(token.expose_secret()));
+        }
+        let reference = self.config.signing_secrets.first();
+        let secret = (self.secrets)(reference.ok_or("it has no credential")?)?;
+        let at = self.clock.now().timestamp().to_string();
+        let signature = sign(&secret, &message.id, &at, &message.bytes)?;
+        Ok(post
+            .header(ID, &message.id)
+            .header(TIMESTAMP, at)
+            .header(SIGNATURE, signature))
+    }
+
+    async fn post(&self, message: &Outgoing) -> Result<(), String> {
+        let post = self.client.post(&self.at).body(message.bytes.clone());
+        let post = self.proven(post.header("content-type", "application/json"), message)?;
+        let answer = post.send().await;
+        let answer = answer.map_err(|error| format!("{}: {error}", self.at))?;
+        let status = answer.status();
+        if status.is_success() {
+            return Ok(());
+        }
+        Err(format!("{} answered {status}", self.at))
+    }
+}
+
+fn sign(secret: &SecretString, id: &str, at: &str, body: &[u8]) -> Result<String, String> {
+    use base64::Engine as _;
+    let keys = keys(secret)?;
+    let key = keys.first().ok_or("it is empty")?;
+    let mut code = Hmac::<Sha256>::new_from_slice(key.expose_secret())
+        .map_err(|_| "it cannot be used".to_owned())?;
+    for part in [id.as_bytes(), b".", at.as_bytes(), b".", body] {
+        code.update(part);
+    }
+    Ok(format!(
+        "v1,{}",
+        BASE64.encode(code.finalize().into_bytes())
+    ))
+}
+
+#[async_trait]
+impl Publish for HttpPublisher {
+    fn name(&self) -> &str {
+        &self.config.name
+    }
+
+    async fn publish(&self, message: &Outgoing) -> Result<(), PublishError> {
+        let posted = self.post(message).await;
+        posted.map_err(|what| PublishError {
+            source_name: self.config.name.clone(),
+            what,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_listens_everywhere_is_reached_here_and_a_port_must_be_known() {
+        let said = |listen| address(listen).map(|address| address.to_string());
+        assert_eq!(said("0.0.0.0:8081").as_deref(), Ok("127.0.0.1:8081"));
+        assert_eq!(said("[::]:8081").as_deref(), Ok("[::1]:8081"));
+        assert_eq!(said("10.1.2.3:8081").as_deref(), Ok("10.1.2.3:8081"));
+        assert!(said("127.0.0.1:0").is_err_and(|why| why.contains("set one")));
+        assert!(said("here").is_err());
+    }
+}
