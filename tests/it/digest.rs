@@ -101,6 +101,7 @@ impl Mornings {
         };
         let destination = SlackDestination::new(config, self.clock.clone()).unwrap();
         let delivering = Delivering {
+            kind: String::new(),
             outbox: store.clone(),
             cases: store.clone(),
             destination: Arc::new(destination),

@@ -8,6 +8,7 @@ mod models;
 mod sqs;
 mod store;
 mod table;
+mod traces;
 mod vendors;
 mod world;
 

@@ -13,5 +13,6 @@ mod hostile;
 mod house;
 mod models;
 mod slack_types;
+mod traces;
 mod vendors;
 mod worker;

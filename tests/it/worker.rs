@@ -1,14 +1,13 @@
 //! The worker, as a process: alerts go into a source, reports come out, and whatever happens to it between loses nothing.
 
 mod canary;
-mod desk;
+pub(crate) mod desk;
 mod killed;
 mod life;
 mod outage;
 mod posted;
 pub(crate) mod production;
 mod reload;
-mod resume;
+pub(crate) mod resume;
 mod sending;
-
 mod shown;

@@ -2,6 +2,7 @@
 //!
 //! Fakes of models, clouds and destinations get a module each here. What only one test needs stays beside that test.
 
+mod collector;
 pub mod model;
 mod process;
 mod program;
@@ -10,6 +11,7 @@ mod running;
 mod sample;
 mod tree;
 
+pub use collector::{Collector, Span};
 pub use process::{NoRun, Place, Ran};
 pub use program::{NoProgram, program};
 pub use rabbitmq::{NotPublished, Publisher};

@@ -223,5 +223,6 @@ fn arrival(message: &[u8], severity: Severity) -> anyhow::Result<Arrival> {
         raw: message.into(),
         unreadable: None,
         always: false,
+        link: None,
     })
 }

@@ -182,6 +182,7 @@ impl World {
             raw: message.into(),
             unreadable: None,
             always: false,
+            link: None,
         }
     }
 }

@@ -140,6 +140,7 @@ fn the_help_of_doctor() {
               - tools:         Registers, lists and logs
               - destinations:  Where reports go; nothing is posted
               - web:           Addresses of the pages, and who could read them
+              - traces:        The collector of traces
               - playbooks:     Playbooks of your own
 
           --strict

@@ -7,11 +7,12 @@ use regex::Regex;
 
 /// Names of checks in the files of a folder, as far as `part` keeps their text.
 fn checks(folder: &str, pattern: &str, part: impl Fn(&str) -> &str) -> BTreeSet<String> {
-    let areas = "configuration|tls|clock|store|source|model|tool|destination|web|playbooks";
+    let areas = "configuration|tls|clock|store|source|model|tool|destination|web|traces|playbooks";
     let name = Regex::new(&pattern.replace("NAME", &format!("(?:{areas})\\.[a-z_]+"))).unwrap();
     let mut found = BTreeSet::new();
     for path in files(&root().join(folder)).unwrap() {
-        if path.extension().is_some_and(|it| it == "rs" || it == "md") {
+        let is_test = path.ends_with("tests.rs");
+        if !is_test && path.extension().is_some_and(|it| it == "rs" || it == "md") {
             let text = std::fs::read_to_string(&path).unwrap();
             found.extend(name.captures_iter(part(&text)).map(|one| one[1].to_owned()));
         }

@@ -153,6 +153,7 @@ impl Pipe {
             raw: b"{}".as_slice().into(),
             unreadable: None,
             always,
+            link: None,
         });
         self.store.accept(arrivals.collect()).await.unwrap()
     }

@@ -6,12 +6,12 @@ use nightshift_tests::{Place, finding};
 use serde_json::Value;
 
 /// A worker that takes files from `spool/`, and writes reports into `reports/`.
-pub(super) fn place(more: &str) -> Place {
+pub(crate) fn place(more: &str) -> Place {
     place_with(|_| more.to_owned())
 }
 
 /// The same, where files belong to what else its configuration says.
-pub(super) fn place_with(more: impl FnOnce(&Place) -> String) -> Place {
+pub(crate) fn place_with(more: impl FnOnce(&Place) -> String) -> Place {
     let mut place = Place::new().unwrap();
     let more = more(&place);
     let config = format!(
@@ -27,7 +27,7 @@ pub(super) fn place_with(more: impl FnOnce(&Place) -> String) -> Place {
 }
 
 /// Puts a sample into the source, under another id; the way that `docs/sources.md` says.
-pub(super) fn put(place: &Place, sample: &str, id: &str) {
+pub(crate) fn put(place: &Place, sample: &str, id: &str) {
     let finding = finding(sample, id).unwrap();
     let name = format!("{}.json", id.replace(['/', ':'], "-"));
     let written = place
@@ -39,7 +39,7 @@ pub(super) fn put(place: &Place, sample: &str, id: &str) {
 }
 
 /// The reports that the destination shows.
-pub(super) fn reports(place: &Place) -> Vec<PathBuf> {
+pub(crate) fn reports(place: &Place) -> Vec<PathBuf> {
     let Ok(folder) = std::fs::read_dir(place.path().join("reports")) else {
         return Vec::new();
     };
@@ -50,7 +50,7 @@ pub(super) fn reports(place: &Place) -> Vec<PathBuf> {
 }
 
 /// All cases, as `cases list --json` tells them.
-pub(super) fn cases(place: &Place) -> Vec<Value> {
+pub(crate) fn cases(place: &Place) -> Vec<Value> {
     let ran = place
         .run(&["cases", "list", "--json", "--limit", "1000"])
         .unwrap();

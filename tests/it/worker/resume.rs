@@ -12,10 +12,10 @@ use crate::models::desk::ANTHROPIC;
 use crate::models::example::{self, Question};
 
 /// Bounds a test that hangs.
-pub(super) const HANGS: Duration = Duration::from_secs(300);
+pub(crate) const HANGS: Duration = Duration::from_secs(300);
 
 /// Answers as the worked example does; the first conclusion hangs, and is told of.
-pub(super) fn hanging(told: Sender<()>) -> Script {
+pub(crate) fn hanging(told: Sender<()>) -> Script {
     let told = Mutex::new(Some(told));
     Script::by(move |seen: &Seen| -> Reply {
         let answer: Answer = example::answer(seen);

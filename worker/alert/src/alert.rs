@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Content, Indicator, IndicatorKind, Key, Role, Severity};
+use crate::{Content, Indicator, IndicatorKind, Key, Role, Severity, TraceContext};
 
 /// The feed of our own canaries. No parser makes it and no configured feed may be called so: only what is signed with our
 /// key becomes a canary.
@@ -61,11 +61,25 @@ pub struct Alert {
     pub state: FeedState,
     /// What the reader of this alert should know about how it was read.
     pub flags: Vec<Flag>,
+    /// Where in somebody's trace its message came from, if it says so. No part of what the alert says: see
+    /// [`Alert::told`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceContext>,
     /// The finding as it was sent, redacted and bounded, with every field that we do not know.
     pub raw: Value,
 }
 
 impl Alert {
+    /// What it says, as JSON: evidence, facts of rules, prompts. Where its message came from is none of it.
+    #[must_use]
+    pub fn told(&self) -> Value {
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        if let Some(fields) = value.as_object_mut() {
+            fields.remove("trace");
+        }
+        value
+    }
+
     /// The indicators of one role.
     pub fn with_role(&self, role: Role) -> impl Iterator<Item = &Indicator> {
         self.indicators

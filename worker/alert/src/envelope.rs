@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::decode::{Decoded, decode, push_segment};
 use crate::error::MAX_ENVELOPES;
-use crate::{Flag, ReadError};
+use crate::{Flag, ReadError, TraceContext};
 
 /// Lists within lists are as much a disguise as envelopes are.
 const MAX_LISTS: usize = 4;
@@ -28,6 +28,8 @@ pub(crate) struct Item {
     pub(crate) value: Value,
     /// What decoding noticed, relative to the finding.
     pub(crate) flags: Vec<Flag>,
+    /// The trace that its own envelope says it comes from.
+    pub(crate) trace: Option<TraceContext>,
 }
 
 /// A part of the message that could not be unwrapped.
@@ -77,6 +79,7 @@ pub(crate) fn unwrap(
         path,
         value: document.value,
         flags: document.flags,
+        trace: None,
     };
     open(item, depth, 0, &mut unwrapped)?;
     Ok(unwrapped)
@@ -119,7 +122,10 @@ fn split(
     out: &mut Unwrapped,
 ) -> Result<(), ReadError> {
     let Item {
-        path, value, flags, ..
+        path,
+        value,
+        flags,
+        trace,
     } = item;
     let (prefix, elements) = list::take(value, key);
     if !elements.is_empty()
@@ -140,6 +146,7 @@ fn split(
             path: format!("{path}{relative}"),
             flags: within(&flags, &relative),
             value: element,
+            trace: trace.clone(),
         };
         let (at, copy) = (element.path.clone(), element.value.clone());
         if let Err(error) = open(element, depth, lists, out) {
@@ -191,6 +198,7 @@ fn inner(item: &Item, envelope: &Envelope<'_>) -> Result<Item, ReadError> {
         path: format!("{}{relative}", item.path),
         value: decoded.value,
         flags: decoded.flags,
+        trace: cloudevents::trace(&item.value, envelope.name).or_else(|| item.trace.clone()),
     })
 }
 

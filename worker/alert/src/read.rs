@@ -11,7 +11,7 @@ use crate::decode::{Decoded, decode};
 use crate::envelope::{Item, unwrap};
 use crate::error::MAX_MESSAGE_BYTES;
 use crate::feed::{self, GenericFeed};
-use crate::{Alert, ReadError};
+use crate::{Alert, ReadError, TraceContext};
 
 /// Most unreadable findings of a message that are handed back one by one; the others come as one list.
 const MAX_REJECTED: usize = 100;
@@ -112,13 +112,22 @@ impl Reading<'_> {
     }
 
     fn item(&mut self, item: Item, single: bool) -> Result<(), ReadError> {
-        let Item { path, value, flags } = item;
+        let Item {
+            path,
+            value,
+            flags,
+            trace,
+        } = item;
         let read = feed::read(&value, self.options).and_then(|draft| {
             self.allowed(&draft.feed)?;
             Ok(draft)
         });
         match read {
-            Ok(draft) => self.batch.alerts.push(draft.finish(value, flags)),
+            Ok(draft) => {
+                let mut alert = draft.finish(value, flags);
+                alert.trace = trace;
+                self.batch.alerts.push(alert);
+            }
             Err(error) if single => return Err(error.under(&path)),
             Err(error) => {
                 let error = error.under(&path);
@@ -176,7 +185,14 @@ impl Reading<'_> {
     }
 
     /// Puts the overflow together: each finding's bytes are kept, but a thousand of them are one dead letter.
+    ///
+    /// What does not say itself where it comes from comes from where its message does.
     fn finish(mut self) -> Batch {
+        if let Some(trace) = TraceContext::of_attributes(&self.options.attributes) {
+            for alert in &mut self.batch.alerts {
+                alert.trace.get_or_insert_with(|| trace.clone());
+            }
+        }
         let mut overflow = self.overflow.into_iter();
         if let Some((path, first, error)) = overflow.next() {
             let mut values = vec![first];

@@ -59,6 +59,12 @@ impl TraceContext {
         &self.state
     }
 
+    /// Whether its sender records it.
+    #[must_use]
+    pub const fn is_sampled(&self) -> bool {
+        self.sampled
+    }
+
     /// Whose trace it is.
     #[must_use]
     pub const fn trace_id(&self) -> TraceId {
@@ -97,8 +103,10 @@ impl fmt::Display for SpanId {
 pub struct CaseTrace {
     /// The trace: that of the message, or one of its own.
     pub trace_id: TraceId,
-    /// The span of the whole triage, of which all others are parts.
-    pub span_id: SpanId,
+    /// The span of the intake that opened the case; none for a further revision.
+    pub intake: Option<SpanId>,
+    /// The span of the whole triage.
+    pub triage: SpanId,
     /// The span at the sender that it goes on from.
     pub parent: Option<TraceContext>,
 }
@@ -113,26 +121,30 @@ impl CaseTrace {
             .chain_update([0])
             .chain_update(revision.to_be_bytes())
             .finalize();
-        let (own, span) =
-            digest
-                .iter()
-                .take(24)
-                .enumerate()
-                .fold((0u128, 0u64), |(own, span), (at, byte)| match at {
-                    0..16 => (own << 8 | u128::from(*byte), span),
-                    _ => (own, span << 8 | u64::from(*byte)),
-                });
+        let number = |from: usize, bytes: usize| {
+            let bytes = digest.iter().skip(from).take(bytes);
+            bytes.fold(0u128, |number, byte| number << 8 | u128::from(*byte))
+        };
+        let span = |from| SpanId(u64::try_from(number(from, 8)).unwrap_or(1).max(1));
+        let own = TraceId(number(0, 16).max(1));
         Self {
-            trace_id: parent.map_or(TraceId(own.max(1)), TraceContext::trace_id),
-            span_id: SpanId(span.max(1)),
+            trace_id: parent.map_or(own, TraceContext::trace_id),
+            intake: (revision == 1).then(|| span(16)),
+            triage: span(24),
             parent: parent.cloned(),
         }
     }
 
-    /// What is handed on to whom this case is told, and to its own spans.
+    /// What is handed on to whom this case is told, and to its own spans: its triage.
     #[must_use]
     pub fn traceparent(&self, sampled: bool) -> String {
-        traceparent(self.trace_id.0, self.span_id.0, sampled)
+        self.at(self.triage, sampled)
+    }
+
+    /// One of its spans, as a context.
+    #[must_use]
+    pub fn at(&self, span: SpanId, sampled: bool) -> String {
+        traceparent(self.trace_id.0, span.0, sampled)
     }
 
     /// Whether this trace is among the `ratio` of all that are recorded: the same answer everywhere.

@@ -19,9 +19,10 @@ mod worker;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{Args, Cases, Command};
-use crate::config::load;
+use crate::config::{Loaded, load};
 use crate::exit::Exit;
 use crate::logs;
+use crate::traces::Traces;
 use crate::wiring::App;
 
 /// Runs what the command line asks for.
@@ -29,8 +30,22 @@ pub(crate) async fn run(args: Args) -> Result<(), Exit> {
     let loaded = load(args.config.as_deref()).map_err(Exit::Config)?;
     // What libraries say of what they meet is told as findings.
     let quiet = matches!(args.command, Command::Doctor(_)).then_some("off,nightshift_cli=error");
-    logs::start(&loaded.config, quiet.unwrap_or(&loaded.config.log.level))?;
-    match args.command {
+    let level = quiet.unwrap_or(&loaded.config.log.level);
+    // Only where cases are triaged.
+    let traces = match args.command {
+        Command::Worker(_) | Command::Run(_) | Command::Demo(_) => Traces::of(&loaded)?,
+        _ => None,
+    };
+    logs::start(&loaded.config, level, traces.as_ref())?;
+    let result = Box::pin(carry_out(loaded, args.command)).await;
+    if let Some(traces) = traces {
+        traces.end().await;
+    }
+    result
+}
+
+async fn carry_out(loaded: Loaded, command: Command) -> Result<(), Exit> {
+    match command {
         Command::Config(command) => config::run(&loaded, &command),
         Command::Playbooks(command) => playbooks::run(&loaded, &command),
         Command::Demo(options) => demo::run(&loaded, &options).await,

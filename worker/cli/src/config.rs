@@ -14,6 +14,7 @@ mod retention;
 mod schema;
 mod secret;
 mod source;
+mod traces;
 
 use std::path::{Path, PathBuf};
 
@@ -33,8 +34,9 @@ pub(crate) use mute::end;
 pub(crate) use profile::{Analyst, Profile, QuestionModels};
 pub(crate) use retention::Retention;
 pub(crate) use schema::schema;
-pub(crate) use secret::secret_at;
+pub(crate) use secret::{Secret, secret_at};
 pub(crate) use source::{Source, Taken, posted_at};
+pub(crate) use traces::{Traces, is_loopback};
 
 /// The text of the defaults.
 pub(crate) const DEFAULTS: &str = include_str!("../config.default.toml");
@@ -59,6 +61,9 @@ pub(crate) struct Config {
     /// What goes to standard error beside the progress.
     #[serde(default)]
     pub(crate) log: Log,
+    /// Where spans go.
+    #[serde(default)]
+    pub(crate) traces: Traces,
     /// Metrics of this process.
     #[serde(default)]
     pub(crate) metrics: Metrics,
@@ -291,6 +296,7 @@ impl Config {
         from_base(&mut self.store.ca_file);
         from_base(&mut self.playbooks.dir);
         from_base(&mut self.metrics.textfile);
+        from_base(&mut self.traces.ca_file);
         for profile in &mut self.profiles {
             from_base(&mut profile.prompts);
             if let profile::ReplanWhen::File(path) = &mut profile.replan_when {

@@ -10,6 +10,7 @@ mod logs;
 mod metrics;
 mod output;
 mod progress;
+mod traces;
 mod wiring;
 
 use std::process::ExitCode;

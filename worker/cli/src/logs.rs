@@ -23,9 +23,12 @@ use self::line::Line;
 use crate::clock::SystemClock;
 use crate::config::{Config, LogFormat, no_colour};
 use crate::exit::Exit;
+use crate::traces::{self, Traces};
+
+pub(crate) use self::fields::clean;
 
 /// Begins to write log lines of this level to standard error.
-pub(crate) fn start(config: &Config, level: &str) -> Result<(), Exit> {
+pub(crate) fn start(config: &Config, level: &str, traces: Option<&Traces>) -> Result<(), Exit> {
     let filter = filter(level)?;
     let is_coloured = console::colors_enabled_stderr() && !no_colour();
     let lines = Lines {
@@ -34,13 +37,25 @@ pub(crate) fn start(config: &Config, level: &str) -> Result<(), Exit> {
         out: Mutex::new(std::io::stderr()),
     };
     let lines = lines.with_filter(filter);
-    tracing_subscriber::registry().with(lines).init();
+    let spans = traces.map(Traces::layer);
+    tracing_subscriber::registry()
+        .with(lines)
+        .with(spans)
+        .init();
     Ok(())
 }
 
 fn filter(level: &str) -> Result<EnvFilter, Exit> {
-    EnvFilter::try_new(level)
-        .map_err(|error| Exit::Config(anyhow::anyhow!("[log] level = {level:?}: {error}")))
+    let bad = |error: &dyn std::fmt::Display| {
+        Exit::Config(anyhow::anyhow!("[log] level = {level:?}: {error}"))
+    };
+    let mut filter = EnvFilter::try_new(level).map_err(|error| bad(&error))?;
+    // Spans of traces are no business of the log, and cost nothing where nobody else wants them.
+    for target in [traces::TARGET, traces::CONTENT] {
+        let off = format!("{target}=off").parse();
+        filter = filter.add_directive(off.map_err(|error| bad(&error))?);
+    }
+    Ok(filter)
 }
 
 /// Writes events as lines.

@@ -112,6 +112,7 @@ impl App {
         let tools = build_tools(configs, past, loaded.base()).map_err(Exit::Config)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let building = Building {
+            traced: config.traces.ratio(),
             base: loaded.base(),
             clock: &clock,
             links: config.links(),

@@ -4,6 +4,7 @@
 //! journaled, and nothing counts before its outcome is.
 
 mod ask;
+mod spans;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use crate::allowance::Begun;
 use crate::{
@@ -233,6 +235,19 @@ fn ended(done: Done, now: DateTime<Utc>) -> Event {
 }
 
 async fn run(ports: Ports, state: Arc<State>, command: Command, begun: Option<Begun>) -> Done {
+    let span = spans::of(&command);
+    let work = carry_out(ports, state, command, begun);
+    let done = work.instrument(span.clone()).await;
+    spans::ended(&span, &done.came);
+    done
+}
+
+async fn carry_out(
+    ports: Ports,
+    state: Arc<State>,
+    command: Command,
+    begun: Option<Begun>,
+) -> Done {
     let free = |outcome| Came::Finished {
         outcome: Box::new(outcome),
         cost: Cost::default(),

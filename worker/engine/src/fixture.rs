@@ -54,6 +54,7 @@ pub(crate) fn alert() -> Alert {
         count: 3,
         state: FeedState::default(),
         flags: Vec::new(),
+        trace: None,
         raw: serde_json::json!({"id": "f1", "service": {"count": 3}}),
     }
 }

@@ -87,7 +87,7 @@ fn opened_now(state: &mut State, opened: &Opened, event: &Event) {
         kind: "alert".to_owned(),
         arguments: serde_json::Map::new(),
         at: event.at,
-        body: serde_json::to_value(&opened.alert).unwrap_or_default(),
+        body: opened.alert.told(),
         rows: None,
         truncated: false,
         error: None,

@@ -3,6 +3,8 @@
 //! Next to the adapter, so that each try of a retry is counted and time in queues is not. The names of metrics stand in
 //! the program; here is only the engine's port.
 
+mod span;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -11,6 +13,7 @@ use nightshift_analyst::chat::{
 };
 use nightshift_engine::{Measure, Meter, ModelTokens};
 use tokio::time::Instant;
+use tracing::{Instrument as _, Span};
 
 /// How a request can end: an answer, dropped by us, or a failure that a provider's reply can be.
 pub const OUTCOMES: [&str; 14] = [
@@ -65,14 +68,19 @@ impl ChatModel for Metered {
     }
 
     async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
+        let span = span::of(self.provider, &self.model, request);
         let mut count = Count {
             metered: self,
+            span: span.clone(),
             asked: request.asked,
             deadline: request.deadline,
             since: Instant::now(),
             ended: None,
         };
-        let result = self.inner.chat(request).await;
+        let result = self.inner.chat(request).instrument(span.clone()).await;
+        if let Ok(answer) = &result {
+            span::answered(&span, answer);
+        }
         count.ended = Some(match &result {
             Ok(answer) => (OK, answer.usage, answer.usd),
             Err(error) => (error.failure.as_str(), error.usage, error.usd),
@@ -84,6 +92,7 @@ impl ChatModel for Metered {
 /// A request under way, counted when it is over: also when it is dropped before its end.
 struct Count<'a> {
     metered: &'a Metered,
+    span: Span,
     asked: Asked,
     deadline: Instant,
     since: Instant,
@@ -100,6 +109,8 @@ impl Drop for Count<'_> {
             };
             (outcome, Usage::default(), 0.0)
         });
+        let failure = Some(outcome).filter(|outcome| *outcome != OK);
+        span::ended(&self.span, failure, usage, usd);
         self.metered.meter.count(&Measure::ModelRequest {
             provider: self.metered.provider,
             model: self.metered.model.clone(),

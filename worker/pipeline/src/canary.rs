@@ -144,6 +144,7 @@ fn alert(source: &str, number: i64, at: DateTime<Utc>, is_late: bool) -> Alert {
             ..FeedState::default()
         },
         flags: Vec::new(),
+        trace: None,
         raw: serde_json::json!({ "source": source, "n": number, "at": sent }),
     }
 }

@@ -13,13 +13,14 @@ use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBuilder};
 use chrono::{DateTime, Utc};
-use nightshift_alert::{Alert, CANARY_FEED, ReadOptions};
+use nightshift_alert::{Alert, CANARY_FEED, ReadOptions, TraceContext};
 use nightshift_engine::{Clock, Measure, Meter};
 use tokio::sync::Mutex;
 
 use reading::Reading;
 pub use reading::{read_message, unreadable_alert};
 
+use crate::spans;
 use crate::{Accepted, Admission, Canary, Fate, Inbox, Message, Settled, Source, StoreError};
 
 /// Most bytes of messages that are committed together, unless one alone has more: what they become in memory and on the
@@ -41,6 +42,8 @@ pub struct Arrival {
     pub unreadable: Option<String>,
     /// Whether a person asks for a triage, whatever is known.
     pub always: bool,
+    /// The trace of a message that holds several alerts: each case then has a trace of its own, linked to it.
+    pub link: Option<TraceContext>,
 }
 
 /// What became of the messages of one round.
@@ -150,7 +153,11 @@ impl Intake {
             let (batch, fates) = self.read(source.name(), messages).await;
             let _committing = self.order.committing.lock().await;
             drop(reading);
-            (self.commit(batch).await, fates)
+            let committed = self.commit(Arc::clone(&batch)).await;
+            if let Ok(accepted) = &committed {
+                spans::accepted(source.kind(), source.name(), &batch, accepted);
+            }
+            (committed, fates)
         };
         let (committed, mut fates) = hold(source, &held, work).await;
         if committed.is_err() {

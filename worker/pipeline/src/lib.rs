@@ -62,5 +62,6 @@ pub use report::{
 };
 pub use route::{CanaryRoute, Match, Route, Routes, Samples};
 pub use showing::{Showing, Shown};
+pub use spans::accepted as trace_accepted;
 pub use triage::{Triage, TriageError, Watcher};
 pub use upkeep::{Kept, Purge, Upkeep};

@@ -8,7 +8,7 @@ mod sample;
 mod timeline;
 
 use chrono::{DateTime, Utc};
-use nightshift_alert::{CANARY_FEED, Flag, Indicator, Provider, Severity, Technique};
+use nightshift_alert::{CANARY_FEED, Flag, Indicator, Provider, Severity, Technique, TraceContext};
 use nightshift_engine::{
     Action, AnalystKind, Cap, Confidence, Cost, Coverage, EvidenceId, Exoneration, Leaning,
     Override, Quote, Reason, Stance, StepId, StepOutcome, StepStatus, ToolError, UpdateRecord,
@@ -287,6 +287,9 @@ pub struct Report {
     pub took_ms: u64,
     /// The program that made it.
     pub sender: Sender,
+    /// Where in somebody's trace the alert came from, if its message says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceContext>,
 }
 
 impl Report {

@@ -1,52 +1,184 @@
 //! Spans: what the lines of a log and of a trace belong to.
 //!
-//! They are made with `tracing` and know nothing of who reads them. Those of a log are of the level error, so that each
-//! line has them, whatever the level that is written.
+//! They are made with `tracing` and know nothing of who reads them. Those of the log are of the level error, so that each
+//! line has them, whatever the level that is written. Those of a trace have a target of their own, and cost a look at a
+//! flag where none are recorded. How they hang together: `docs/observability.md`.
 
-use nightshift_alert::{Alert, CaseTrace};
-use tracing::Span;
+use chrono::{DateTime, Utc};
+use nightshift_alert::{Alert, CaseTrace, TraceContext};
+use nightshift_engine::State;
+use tracing::field::Empty;
+use tracing::{Level, Span, error_span, info_span};
 
-use crate::{CaseId, Due, Lease};
+use crate::{Accepted, Admission, Arrival, DeliveryError, Due, Lease};
 
-/// The trace of a case that is triaged under this lease.
-pub(crate) fn trace_of(lease: &Lease, alert: &Alert) -> CaseTrace {
-    let _ = alert;
-    CaseTrace::of(&lease.case_id.0, lease.revision, None)
-}
+/// The target of spans that are part of a trace.
+const TRACE: &str = "nightshift::trace";
 
 /// What is done for a case under a lease.
 pub(crate) fn of_case(lease: &Lease, alert: &Alert) -> Span {
-    in_case(&lease.case_id, lease.revision, &trace_of(lease, alert))
-}
-
-fn in_case(case_id: &CaseId, revision: u32, trace: &CaseTrace) -> Span {
-    tracing::error_span!(
+    let trace = CaseTrace::of(&lease.case_id.0, lease.revision, alert.trace.as_ref());
+    error_span!(
         "case",
-        case.id = %case_id,
-        case.revision = revision,
+        case.id = %lease.case_id,
+        case.revision = lease.revision,
         trace.id = %trace.trace_id
     )
+}
+
+/// The part of a triage that one worker does from now on.
+pub(crate) fn of_work(lease: &Lease, alert: &Alert, now: DateTime<Utc>) -> Span {
+    let trace = || CaseTrace::of(&lease.case_id.0, lease.revision, alert.trace.as_ref());
+    info_span!(
+        target: TRACE,
+        "invoke_agent",
+        otel.name = "invoke_agent nightshift",
+        otel.kind = "internal",
+        gen_ai.operation.name = "invoke_agent",
+        gen_ai.agent.name = "nightshift",
+        gen_ai.conversation.id = %lease.case_id,
+        case.id = %lease.case_id,
+        case.revision = lease.revision,
+        case.epoch = lease.epoch,
+        trace.within = trace().traceparent(true),
+        trace.begun = nanos(now)
+    )
+}
+
+/// A triage has ended: the span of all of it, which any number of workers had a part in.
+pub(crate) fn triaged(state: &State, status: &str) {
+    let (Some(opened), Some(begun)) = (&state.opened, state.opened_at) else {
+        return;
+    };
+    if !tracing::enabled!(target: TRACE, Level::INFO) {
+        return;
+    }
+    let alert = &opened.alert;
+    let trace = CaseTrace::of(&opened.case_id, opened.revision, alert.trace.as_ref());
+    let within = trace.intake.map(|intake| trace.at(intake, true));
+    let from = trace.parent.as_ref().filter(|_| within.is_none());
+    let conclusion = state.conclusion.as_ref();
+    drop(info_span!(
+        target: TRACE,
+        parent: None,
+        "triage",
+        otel.kind = "internal",
+        trace.id = %trace.trace_id,
+        trace.span = %trace.triage,
+        trace.within = within,
+        trace.parent = from.map(TraceContext::traceparent),
+        trace.begun = nanos(begun),
+        case.id = opened.case_id,
+        case.revision = opened.revision,
+        case.status = status,
+        alert.feed = alert.feed,
+        "alert.type" = alert.kind,
+        alert.severity = alert.severity.as_str(),
+        analyst = opened.analyst.as_str(),
+        verdict = conclusion.map(|one| one.verdict.as_str()),
+        severity = conclusion.map(|one| one.assessed_severity.as_str()),
+        model_calls = state.spent.model_calls,
+        cost.usd = state.spent.usd,
+        "error.type" = (status == "failed").then_some("failed")
+    ));
+}
+
+/// Messages were taken: a span for each case that they open, and for each revision of one that goes on from elsewhere.
+pub fn accepted(kind: &str, source: &str, batch: &[Arrival], accepted: &[Accepted]) {
+    if !tracing::enabled!(target: TRACE, Level::INFO) {
+        return;
+    }
+    for (arrival, one) in batch.iter().zip(accepted) {
+        let Some(case_id) = &one.case_id else {
+            continue;
+        };
+        let from = arrival.alert.trace.as_ref();
+        let own = match one.admission {
+            Admission::New => Some(CaseTrace::of(&case_id.0, 1, from)),
+            Admission::Revision(..) | Admission::Replaced(..) if from.is_some() => None,
+            _ => continue,
+        };
+        let span = own.as_ref().and_then(|trace| trace.intake);
+        drop(info_span!(
+            target: TRACE,
+            parent: None,
+            "process",
+            otel.name = %format_args!("process {source}"),
+            otel.kind = "consumer",
+            trace.id = own.map(|trace| trace.trace_id.to_string()),
+            trace.span = span.map(|span| span.to_string()),
+            trace.parent = from.map(TraceContext::traceparent),
+            trace.state = from.map(TraceContext::tracestate).filter(|state| !state.is_empty()),
+            trace.link = arrival.link.as_ref().map(TraceContext::traceparent),
+            trace.begun = nanos(arrival.at),
+            messaging.system = kind,
+            messaging.operation.name = "process",
+            "messaging.operation.type" = "process",
+            messaging.destination.name = source,
+            case.id = %case_id,
+            alert.feed = one.feed,
+            outcome = one.admission.as_str()
+        ));
+    }
 }
 
 /// What is done to show a case at a destination.
 pub(crate) fn of_delivery(destination: &str, due: &Due) -> Span {
-    let revision = due.showing.report.revision;
-    let trace = CaseTrace::of(&due.case_id.0, revision, None);
-    tracing::error_span!(
+    error_span!(
         "delivery",
         destination.name = destination,
         case.id = %due.case_id,
-        case.revision = revision,
-        trace.id = %trace.trace_id
+        case.revision = due.showing.report.revision,
+        trace.id = %trace_of(due).trace_id
     )
+}
+
+/// One try to show it there.
+pub(crate) fn of_sending(kind: &str, destination: &str, due: &Due) -> Span {
+    info_span!(
+        target: TRACE,
+        "send",
+        otel.name = %format_args!("send {destination}"),
+        otel.kind = "client",
+        messaging.system = kind,
+        messaging.operation.name = "send",
+        "messaging.operation.type" = "send",
+        messaging.destination.name = destination,
+        case.id = %due.case_id,
+        case.revision = due.showing.report.revision,
+        report.version = due.showing.version,
+        trace.within = trace_of(due).traceparent(true),
+        "error.type" = Empty
+    )
+}
+
+/// Notes why it is not shown.
+pub(crate) fn not_sent(span: &Span, error: &DeliveryError) {
+    let kind = match error {
+        DeliveryError::Later { .. } => "later",
+        DeliveryError::Partly { .. } => "partly",
+        DeliveryError::Unclear { .. } => "unclear",
+        DeliveryError::Never { .. } => "refused",
+    };
+    span.record("error.type", kind);
+}
+
+fn trace_of(due: &Due) -> CaseTrace {
+    let report = &due.showing.report;
+    CaseTrace::of(&due.case_id.0, report.revision, report.trace.as_ref())
 }
 
 /// What is done to take messages from a source.
 pub(crate) fn of_source(name: &str) -> Span {
-    tracing::error_span!("source", source.name = name)
+    error_span!("source", source.name = name)
 }
 
 /// What one destination is served with.
 pub(crate) fn of_destination(name: &str) -> Span {
-    tracing::error_span!("destination", destination.name = name)
+    error_span!("destination", destination.name = name)
+}
+
+fn nanos(at: DateTime<Utc>) -> Option<u64> {
+    at.timestamp_nanos_opt()
+        .and_then(|nanos| u64::try_from(nanos).ok())
 }

@@ -5,6 +5,7 @@ mod count;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, Severity};
 use nightshift_engine::{
     Analyst, AnalystKind, Clock, DriveError, End, Event, EventBody, Journal, JournalError, Measure,
@@ -114,21 +115,28 @@ impl Triage {
         release: &CancellationToken,
     ) -> Result<End, TriageError> {
         let span = spans::of_case(&claimed.lease, &claimed.alert);
-        self.drive_to_end(claimed, release).instrument(span).await
+        let now = self.clock.now();
+        let work = spans::of_work(&claimed.lease, &claimed.alert, now);
+        let driving = self.drive_to_end(claimed, release, now).instrument(work);
+        driving.instrument(span).await
     }
 
     async fn drive_to_end(
         &self,
         claimed: Claimed,
         release: &CancellationToken,
+        now: DateTime<Utc>,
     ) -> Result<End, TriageError> {
         let lease = claimed.lease.clone();
-        let result = self.drive(claimed, release).await;
+        let result = self.drive(claimed, release, now).await;
         match &result {
             Ok(End::Concluded(state)) => told(state),
             Ok(end @ (End::Released(_) | End::Cancelled(_))) => {
                 match end {
-                    End::Cancelled(_) => tracing::info!("case cancelled"),
+                    End::Cancelled(state) => {
+                        tracing::info!("case cancelled");
+                        spans::triaged(state, "cancelled");
+                    }
                     _ => tracing::info!("case released"),
                 }
                 // Held a little, so that what cannot go on now is not claimed again and again.
@@ -184,6 +192,7 @@ impl Triage {
             return None;
         };
         tracing::info!(by, "case cancelled");
+        spans::triaged(&state, "cancelled");
         self.count_called_off(&state);
         Some(state)
     }
@@ -199,8 +208,8 @@ impl Triage {
         &self,
         claimed: Claimed,
         release: &CancellationToken,
+        now: DateTime<Utc>,
     ) -> Result<End, TriageError> {
-        let now = self.clock.now();
         let mut events = claimed.events;
         let mut news = Vec::new();
         let before = fold(&events);
@@ -388,6 +397,10 @@ fn told(state: &State) {
         None => "case concluded",
         Some(_) => "case failed",
     };
+    spans::triaged(
+        state,
+        conclusion.failed.as_ref().map_or("concluded", |_| "failed"),
+    );
     tracing::info!(
         alert.feed = opened.alert.feed,
         alert.severity = opened.alert.severity.as_str(),

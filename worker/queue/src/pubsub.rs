@@ -273,6 +273,10 @@ impl Source for Pubsub {
         &self.config.name
     }
 
+    fn kind(&self) -> &'static str {
+        "gcp_pubsub"
+    }
+
     async fn receive(&self, most: usize) -> Result<Option<Vec<Message>>, SourceError> {
         let mut receiving = self.receiving.lock().await;
         if receiving.closed {

@@ -177,6 +177,10 @@ impl Source for Rabbitmq {
         &self.config.name
     }
 
+    fn kind(&self) -> &'static str {
+        "rabbitmq"
+    }
+
     async fn receive(&self, most: usize) -> Result<Option<Vec<Message>>, SourceError> {
         let mut receiving = self.receiving.lock().await;
         if receiving.closed {

@@ -87,6 +87,10 @@ impl Source for Spool {
         &self.name
     }
 
+    fn kind(&self) -> &'static str {
+        "spool"
+    }
+
     async fn receive(&self, most: usize) -> Result<Option<Vec<Message>>, SourceError> {
         let _turn = self.receiving.lock().await;
         let until = Instant::now() + LONG_POLL;

@@ -274,6 +274,10 @@ impl Source for Sqs {
         &self.config.name
     }
 
+    fn kind(&self) -> &'static str {
+        "aws_sqs"
+    }
+
     async fn receive(&self, most: usize) -> Result<Option<Vec<Message>>, SourceError> {
         let mut receiving = self.receiving.lock().await;
         if receiving.closed {

@@ -66,6 +66,7 @@ pub(crate) fn alert() -> Alert {
         count: 1,
         state: FeedState::default(),
         flags: Vec::new(),
+        trace: None,
         raw: Value::Null,
     }
 }

@@ -300,6 +300,7 @@ impl World {
 
     fn delivering(&self, killer: &Arc<Killer>, holder: &str) -> Delivering {
         Delivering {
+            kind: String::new(),
             outbox: self.store.clone(),
             cases: self.store.clone(),
             destination: Arc::new(Receiver {

@@ -5,7 +5,9 @@
 use serde_json::Value;
 
 use super::{Content, Envelope, describe};
-use crate::ReadError;
+use crate::{ReadError, TraceContext};
+
+const NAME: &str = "cloudevents";
 
 pub(super) fn recognise(value: &Value) -> Result<Option<Envelope<'_>>, ReadError> {
     let is_event = value.get("specversion").is_some_and(Value::is_string)
@@ -19,7 +21,7 @@ pub(super) fn recognise(value: &Value) -> Result<Option<Envelope<'_>>, ReadError
         (_, Some(Value::String(text))) => Content::Base64("/data_base64", text),
         (other, _) => {
             return Err(ReadError::Envelope {
-                envelope: "cloudevents",
+                envelope: NAME,
                 path: "/data".to_owned(),
                 expected: "JSON, or base64 in data_base64",
                 found: describe(other),
@@ -27,7 +29,14 @@ pub(super) fn recognise(value: &Value) -> Result<Option<Envelope<'_>>, ReadError
         }
     };
     Ok(Some(Envelope {
-        name: "cloudevents",
+        name: NAME,
         content,
     }))
+}
+
+/// The trace that an event says it comes from (its extension "distributed tracing").
+pub(super) fn trace(value: &Value, envelope: &str) -> Option<TraceContext> {
+    let text = |name: &str| value.get(name).and_then(Value::as_str);
+    let parent = text("traceparent").filter(|_| envelope == NAME)?;
+    TraceContext::parse(parent, text("tracestate"))
 }

@@ -4,6 +4,7 @@ mod faults;
 mod feeds;
 mod kinds;
 mod properties;
+mod traces;
 mod wrapping;
 
 use serde_json::{Value, json};

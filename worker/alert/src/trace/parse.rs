@@ -70,7 +70,6 @@ impl TraceContext {
             Self::parse(named(&format!("{prefix}traceparent"))?, state)
         });
         w3c.or_else(|| Self::parse_xray(named("AWSTraceHeader")?))
-            .or_else(|| Self::parse_xray(named("x-amzn-trace-id")?))
     }
 }
 

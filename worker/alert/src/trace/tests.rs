@@ -123,10 +123,11 @@ fn every_worker_finds_the_same_trace_of_a_case_and_each_revision_is_a_triage_of_
     let context = TraceContext::parse(PARENT, None).unwrap();
     let goes_on = CaseTrace::of("k3f9-x2mq-7d1w", 1, Some(&context));
     assert_eq!(goes_on.trace_id, context.trace_id());
-    assert_eq!(goes_on.span_id, one.span_id);
+    assert_eq!((goes_on.intake, goes_on.triage), (one.intake, one.triage));
+    assert_eq!(CaseTrace::of("k3f9-x2mq-7d1w", 2, None).intake, None);
     assert_eq!(
         goes_on.traceparent(true),
-        format!("00-4bf92f3577b34da6a3ce929d0e0e4736-{}-01", one.span_id)
+        format!("00-4bf92f3577b34da6a3ce929d0e0e4736-{}-01", one.triage)
     );
 }
 

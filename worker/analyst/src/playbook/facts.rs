@@ -96,7 +96,7 @@ impl Facts {
             .collect();
         bodies.extend(seen.past.map(|past| (past.id, Arc::clone(past))));
         let facts = Arc::new(Self {
-            alert: serde_json::to_value(alert).unwrap_or_default(),
+            alert: alert.told(),
             subject: alert.subject().unwrap_or_default().to_owned(),
             results,
             past: seen.past.cloned(),

@@ -39,6 +39,8 @@ pub(crate) enum Area {
     Destinations,
     /// Addresses of the pages, and who could read them
     Web,
+    /// The collector of traces
+    Traces,
     /// Playbooks of your own
     Playbooks,
 }
@@ -56,6 +58,7 @@ impl Area {
             Self::Tools => "tools",
             Self::Destinations => "destination",
             Self::Web => "web",
+            Self::Traces => "traces",
             Self::Playbooks => "playbooks",
         }
     }

@@ -43,6 +43,13 @@ fn without_secrets(loaded: &Loaded) -> toml::Table {
     if let Some(canary) = table.get_mut("canary").and_then(toml::Value::as_table_mut) {
         hide(canary, "key");
     }
+    let headers = table
+        .get_mut("traces")
+        .and_then(|traces| traces.get_mut("headers"));
+    if let Some(headers) = headers.and_then(toml::Value::as_table_mut) {
+        let names: Vec<String> = headers.keys().cloned().collect();
+        names.iter().for_each(|name| hide(headers, name));
+    }
     let destinations = table.get_mut("destination");
     for destination in destinations
         .and_then(toml::Value::as_array_mut)

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use nightshift_alert::Alert;
 use nightshift_engine::{CommandId, End, Event, EventBody, Outcome, ToolCall, fold};
-use nightshift_pipeline::{Arrival, CaseId, CaseStatus, Delivery, Report, Triage, deliver_due};
+use nightshift_pipeline::{
+    Arrival, CaseId, CaseStatus, Delivery, Report, Triage, deliver_due, trace_accepted,
+};
 use nightshift_report::TextOptions;
 use tokio_util::sync::CancellationToken;
 
@@ -75,9 +77,13 @@ async fn triage(app: &App, options: &Run, alerts: Vec<Alert>, bytes: &[u8]) -> R
         raw: Arc::clone(&raw),
         unreadable: None,
         always: true,
+        link: None,
     });
+    let arrivals: Arc<[Arrival]> = arrivals.collect();
+    let accepted = app.store.accept(Arc::clone(&arrivals)).await?;
+    trace_accepted("file", SOURCE, &arrivals, &accepted);
     let mut ids: Vec<CaseId> = Vec::new();
-    for accepted in app.store.accept(arrivals.collect()).await? {
+    for accepted in accepted {
         // What somebody asks for always has a case.
         ids.extend(accepted.case_id.filter(|id| !ids.contains(id)));
     }

@@ -24,8 +24,8 @@ use crate::output::say;
 use crate::wiring::App;
 
 /// How long the parts have to end once they are told to. Cases that were not given back by then are free when their
-/// leases end.
-const GRACE: Duration = Duration::from_secs(9);
+/// leases end. With what traces may take after it, the process is gone within ten seconds.
+const GRACE: Duration = Duration::from_millis(7_600);
 
 /// Runs the worker.
 pub(super) async fn run(loaded: Loaded, options: &Worker) -> Result<(), Exit> {

@@ -84,6 +84,19 @@ impl From<Speech> for Language {
 }
 
 impl Destination {
+    /// Its `kind`, as the configuration calls it.
+    pub(crate) const fn kind(&self) -> &'static str {
+        match self {
+            Self::File { .. } => "file",
+            Self::Webhook(_) => "webhook",
+            Self::Slack(_) => "slack",
+            Self::Jira(_) => "jira",
+            Self::ServiceNow(_) => "servicenow",
+            Self::PagerDuty(_) => "pagerduty",
+            Self::GitHub(_) => "github",
+        }
+    }
+
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::File { name, .. } => name,
@@ -179,6 +192,7 @@ impl Webhook {
             allow_private: self.allow_private,
             ca_file: self.ca_file.clone(),
             proxy: self.proxy.clone(),
+            traced: 0.0,
         }
     }
 }

@@ -85,6 +85,11 @@ fn value_like(default: &Value, text: &str) -> Option<Value> {
         Value::Integer(_) => text.parse().ok().map(Value::Integer),
         Value::Float(_) => text.parse().ok().map(Value::Float),
         Value::Boolean(_) => text.parse().ok().map(Value::Boolean),
+        // As it stands in the file: { name = "value" }.
+        Value::Table(_) => {
+            let mut table: Table = format!("it = {text}").parse().ok()?;
+            table.remove("it").filter(Value::is_table)
+        }
         _ => Some(Value::String(text.to_owned())),
     }
 }

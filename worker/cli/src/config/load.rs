@@ -164,6 +164,7 @@ fn check(config: &Config) -> anyhow::Result<()> {
     for source in &config.sources {
         source.check().map_err(|problem| anyhow!(problem))?;
     }
+    config.traces.check().map_err(|problem| anyhow!(problem))?;
     config.web.check()?;
     let links = config.links();
     for destination in &config.destinations {

@@ -86,7 +86,7 @@ impl Visit for Fields {
 }
 
 /// A text as it may stand in a line.
-fn clean(text: &str, is_ours: bool) -> String {
+pub(crate) fn clean(text: &str, is_ours: bool) -> String {
     let head = text.get(..text.floor_char_boundary(MOST_BYTES));
     let (visible, _) = strip_hidden(head.unwrap_or_default());
     let line = single_line(&visible);

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use console::Style;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tracing::Level;
 
 use super::fields::Fields;
@@ -18,15 +18,18 @@ pub(super) struct Line<'a> {
 impl Line<'_> {
     /// One JSON object: what every line has first, then its fields under their dotted names.
     pub(super) fn json(&self) -> String {
-        let mut object = Map::new();
-        object.insert("timestamp".to_owned(), Value::from(self.time()));
-        object.insert("level".to_owned(), Value::from(self.level.as_str()));
-        object.insert("target".to_owned(), Value::from(self.origin()));
-        object.insert("message".to_owned(), Value::from(self.message()));
-        for (name, value) in self.others() {
-            object.insert(name.to_owned(), value.clone());
-        }
-        format!("{}\n", Value::Object(object))
+        let always = [
+            ("timestamp", Value::from(self.time())),
+            ("level", Value::from(self.level.as_str())),
+            ("target", Value::from(self.origin())),
+            ("message", Value::from(self.message())),
+        ];
+        let others = self.others().map(|(name, value)| (name, value.clone()));
+        let members = always.into_iter().chain(others);
+        // In this order, which an object of `serde_json` would not keep.
+        let members = members.map(|(name, value)| format!("{}:{value}", Value::from(name)));
+        let members: Vec<String> = members.collect();
+        format!("{{{}}}\n", members.join(","))
     }
 
     /// For people: time, level, message, and then the fields.

@@ -156,3 +156,15 @@ fn what_is_nearest_counts_and_each_name_stands_once() {
     assert_eq!(said[0].matches("case.id").count(), 1);
     assert!(said[0].contains("\"case.id\":\"other\""), "{said:?}");
 }
+
+#[test]
+fn spans_of_traces_cost_nothing_where_only_the_log_is_written_whatever_its_level() {
+    let said = lines(LogFormat::Text, "trace", || {
+        assert!(!tracing::enabled!(target: traces::TARGET, Level::INFO));
+        assert!(!tracing::enabled!(target: traces::CONTENT, Level::INFO));
+        let span = tracing::info_span!(target: traces::TARGET, "chat", otel.kind = "client");
+        assert!(span.is_disabled());
+        span.in_scope(|| tracing::trace!("said"));
+    });
+    assert!(said[0].ends_with("TRACE said"), "{said:?}");
+}

@@ -8,7 +8,7 @@ use nightshift_models::KeyRef;
 use nightshift_pipeline::Destination;
 use nightshift_report::{
     DestinationError, FileDestination, Format, GitHubDestination, JiraDestination, Links,
-    PagerDutyDestination, SecretSource, ServiceNowDestination, SlackDestination,
+    PagerDutyDestination, SecretSource, ServiceNowDestination, SlackDestination, WebhookConfig,
     WebhookDestination,
 };
 
@@ -32,6 +32,8 @@ pub(crate) struct Building<'a> {
     pub(crate) clock: &'a Arc<dyn Clock>,
     /// Where links lead.
     pub(crate) links: Links,
+    /// Which part of all cases is traced.
+    pub(crate) traced: f64,
 }
 
 impl Building<'_> {
@@ -45,7 +47,11 @@ impl Building<'_> {
 
     fn webhook(&self, config: &Webhook) -> Result<WebhookDestination, DestinationError> {
         let secret = self.secret(&config.secret);
-        WebhookDestination::new(config.to_config(), secret, self.clock())
+        let config = WebhookConfig {
+            traced: self.traced,
+            ..config.to_config()
+        };
+        WebhookDestination::new(config, secret, self.clock())
     }
 
     pub(super) fn slack(&self, config: &Slack) -> Result<SlackDestination, DestinationError> {

@@ -26,7 +26,12 @@ pub(crate) async fn examine_destination(
     links: Links,
     clock: &Arc<dyn Clock>,
 ) -> Checkup {
-    let building = Building { base, clock, links };
+    let building = Building {
+        base,
+        clock,
+        links,
+        traced: 0.0,
+    };
     let mut checkup = Checkup::default();
     let built = building
         .check_secret(config)

@@ -40,6 +40,7 @@ impl App {
     /// What answers clicks, if messages have buttons.
     pub(super) fn slack(&self) -> Result<Slack, Exit> {
         let building = Building {
+            traced: self.config.traces.ratio(),
             base: &self.base,
             clock: &self.clock,
             links: self.config.links(),

@@ -96,6 +96,7 @@ impl App {
     /// Whether each destination has the secret that it needs. It is read again whenever something is sent.
     pub(crate) fn check_destinations(&self) -> Result<(), Exit> {
         let building = Building {
+            traced: self.config.traces.ratio(),
             base: &self.base,
             clock: &self.clock,
             links: self.config.links(),
@@ -112,6 +113,7 @@ impl App {
         let holder = uuid::Uuid::new_v4().to_string();
         let routes = Arc::new(self.routes.clone());
         let each = self.destinations.iter().map(|destination| Delivering {
+            kind: self.kind_of(destination.name()),
             outbox: self.store.clone(),
             cases: self.store.clone(),
             destination: Arc::clone(destination),
@@ -123,6 +125,13 @@ impl App {
             canary: self.canary_ending(),
         });
         each.collect()
+    }
+
+    /// What the destination of this name is.
+    fn kind_of(&self, name: &str) -> String {
+        let mut all = self.config.destinations.iter();
+        let found = all.find(|one| one.name() == name);
+        found.map_or("", |one| one.kind()).to_owned()
     }
 
     /// The daily digest, if it is posted at this destination.

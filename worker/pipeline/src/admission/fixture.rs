@@ -68,6 +68,7 @@ pub(super) fn arrival(alert: Alert) -> Arrival {
         raw: b"{}".as_slice().into(),
         unreadable: None,
         always: false,
+        link: None,
     }
 }
 

@@ -1,11 +1,13 @@
 //! From the bytes of messages to what is committed, and our own alert about what cannot be read.
 
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use nightshift_alert::{
     Alert, Content, FeedState, Key, Provider, ReadError, ReadOptions, Resource, Severity, Times,
+    TraceContext,
 };
 use sha2::{Digest, Sha256};
 
@@ -51,6 +53,7 @@ impl Reading {
             raw: message.bytes.as_slice().into(),
             unreadable: None,
             always: false,
+            link: None,
         })
     }
 }
@@ -82,6 +85,7 @@ pub(super) fn read_with(
         raw,
         unreadable,
         always: false,
+        link: None,
     };
     let unread = |bytes: &[u8], why: String| {
         let alert = unreadable_alert(source, bytes, &why, now);
@@ -106,13 +110,28 @@ pub(super) fn read_with(
                 .iter()
                 .map(|one| unread(&one.bytes, one.error.to_string()))
                 .collect();
-            let read = batch
-                .alerts
-                .into_iter()
-                .map(|alert| arrival(alert, Arc::clone(&whole), None));
+            let shared = shared(&batch.alerts);
+            let read = batch.alerts.into_iter().map(|mut alert| {
+                let link = alert.trace.take_if(|trace| shared.contains(trace));
+                let arrival = arrival(alert, Arc::clone(&whole), None);
+                Arrival { link, ..arrival }
+            });
             read.chain(rejected).collect()
         }
     }
+}
+
+/// The traces that more than one alert of a message comes from. One trace is one case: each of these gets its own, and is
+/// linked to where it came from.
+fn shared(alerts: &[Alert]) -> Vec<TraceContext> {
+    let mut shared = Vec::new();
+    let mut seen = HashSet::new();
+    for trace in alerts.iter().filter_map(|alert| alert.trace.as_ref()) {
+        if !seen.insert(trace.trace_id()) && !shared.contains(trace) {
+            shared.push(trace.clone());
+        }
+    }
+    shared
 }
 
 /// Our own alert about a message that could not be read: one per source and hour.
@@ -164,6 +183,7 @@ pub fn unreadable_alert(source: &str, bytes: &[u8], why: &str, now: DateTime<Utc
         count: 1,
         state: FeedState::default(),
         flags: Vec::new(),
+        trace: None,
         raw: serde_json::json!({
             "source": source,
             "size_bytes": bytes.len(),

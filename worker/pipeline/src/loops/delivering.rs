@@ -32,6 +32,8 @@ type Tried = (Due, Result<Sent, DeliveryError>);
 pub struct Delivering {
     /// What is due.
     pub outbox: Arc<dyn Outbox>,
+    /// What the destination is, e.g. `slack`, as the configuration calls it.
+    pub kind: String,
     /// The cases, for the routes of their alerts.
     pub cases: Arc<dyn Cases>,
     /// Where it goes.
@@ -135,7 +137,8 @@ impl Delivering {
             self.outbox.sent(name, &due, None).await?;
             return Ok(true);
         }
-        let Some(result) = self.send(due).await? else {
+        let span = spans::of_sending(&self.kind, name, &due);
+        let Some(result) = self.send(due).instrument(span.clone()).await? else {
             return Ok(false);
         };
         let (due, result) = result;
@@ -143,6 +146,10 @@ impl Delivering {
             destination: name.to_owned(),
             outcome: if result.is_ok() { "sent" } else { "failed" },
         });
+        if let Err(error) = &result {
+            spans::not_sent(&span, error);
+        }
+        drop(span);
         let error = match result {
             Ok(sent) => {
                 self.outbox.sent(name, &due, Some(&sent)).await?;

@@ -55,6 +55,11 @@ pub trait Source: Send + Sync {
     /// Its name in configuration and metrics.
     fn name(&self) -> &str;
 
+    /// What it is, as OpenTelemetry's `messaging.system` calls it.
+    fn kind(&self) -> &'static str {
+        "nightshift"
+    }
+
     /// At most this many messages. Waits for the first one, at most about 20 seconds: then the list is empty. `None`
     /// means that there will never be another one; a queue never says so.
     ///

@@ -79,6 +79,7 @@ pub fn build(state: &State, sender: &Sender) -> Option<Report> {
         concluded_at,
         took_ms: u64::try_from(state.active().as_millis()).unwrap_or(u64::MAX),
         sender: sender.clone(),
+        trace: alert.trace.clone(),
     })
 }
 
@@ -180,7 +181,7 @@ fn evidence(evidence: &Evidence, alert: &Alert) -> EvidenceEntry {
 
 /// The alert without the finding as it was sent, which is stored but would drown a report.
 fn normalised(alert: &Alert) -> Value {
-    let mut value = serde_json::to_value(alert).unwrap_or_default();
+    let mut value = alert.told();
     if let Some(map) = value.as_object_mut() {
         map.remove("raw");
     }

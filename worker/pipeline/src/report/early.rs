@@ -91,5 +91,6 @@ pub fn early_report(alert: &Alert, early: Early) -> Report {
         concluded_at: early.opened_at,
         took_ms: 0,
         sender: Sender::default(),
+        trace: alert.trace.clone(),
     }
 }

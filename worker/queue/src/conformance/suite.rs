@@ -157,12 +157,16 @@ pub(super) async fn a_mebibyte_comes_whole(broker: &dyn Broker) {
     gone(broker, &*source).await;
 }
 
+/// Where a producer's trace stands.
+const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
 pub(super) async fn attributes_come_along(broker: &dyn Broker) {
     let source = broker.source().await;
     let sent = [
         ("cloudEvents_specversion", "1.0"),
         ("cloudEvents_type", "finding"),
         ("team", "blau ☃"),
+        ("traceparent", TRACE),
     ];
     broker.publish(numbered(0..1), &sent).await;
     let came = receive(&*source, 1).await;
@@ -171,6 +175,7 @@ pub(super) async fn attributes_come_along(broker: &dyn Broker) {
         assert_eq!(value("ce-specversion"), Some("1.0"));
         assert_eq!(value("ce-type"), Some("finding"));
         assert_eq!(value("team"), Some("blau ☃"));
+        assert_eq!(value("traceparent"), Some(TRACE));
     } else {
         assert!(value("file-name").is_some_and(|name| !name.is_empty()));
     }

@@ -8,7 +8,10 @@ use async_trait::async_trait;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
-use aws_sdk_sqs::types::{MessageAttributeValue, QueueAttributeName, SendMessageBatchRequestEntry};
+use aws_sdk_sqs::types::{
+    MessageAttributeValue, MessageSystemAttributeNameForSends, MessageSystemAttributeValue,
+    QueueAttributeName, SendMessageBatchRequestEntry,
+};
 use nightshift_pipeline::{Fate, Publish, Source};
 use object_store::aws::AmazonS3Builder;
 use object_store::{ObjectStoreExt, PutPayload};
@@ -219,6 +222,33 @@ impl Broker for SqsQueue {
     fn is_binary(&self) -> bool {
         false
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_trace_that_aws_notes_comes_along() {
+    let Some(queue) = SqsQueue::standard().await else {
+        return;
+    };
+    let header = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1";
+    let value = MessageSystemAttributeValue::builder()
+        .data_type("String")
+        .string_value(header)
+        .build()
+        .unwrap();
+    let send = queue
+        .client
+        .send_message()
+        .queue_url(&queue.url)
+        .message_body("0");
+    let name = MessageSystemAttributeNameForSends::AwsTraceHeader;
+    let sent = send.message_system_attributes(name, value).send().await;
+    sent.unwrap();
+    let source = queue.source().await;
+    let came = receive(&*source, 1).await;
+    assert_eq!(
+        came[0].attributes.get("AWSTraceHeader").map(String::as_str),
+        Some(header)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -70,6 +70,7 @@ impl Poller {
             .wait_time_seconds(i32::try_from(wait.as_secs()).unwrap_or(20))
             .visibility_timeout(i32::try_from(self.visibility_secs).unwrap_or(i32::MAX))
             .message_system_attribute_names(System::SentTimestamp)
+            .message_system_attribute_names(System::AwsTraceHeader)
             .message_attribute_names("All");
         let call = if self.is_fifo {
             call.message_system_attribute_names(System::MessageGroupId)
@@ -163,6 +164,9 @@ fn message(sent: &Sent, id: &str, bytes: Vec<u8>) -> Message {
     let mut found = BTreeMap::new();
     if let Some(at) = system(sent, &System::SentTimestamp) {
         found.insert("sent-timestamp".to_owned(), at);
+    }
+    if let Some(header) = system(sent, &System::AwsTraceHeader) {
+        found.insert("AWSTraceHeader".to_owned(), header);
     }
     for (name, value) in sent.message_attributes().into_iter().flatten() {
         if let Some(value) = attribute(value) {

@@ -9,6 +9,7 @@ mod checkup;
 mod config;
 mod event;
 mod signature;
+mod trace;
 
 #[cfg(test)]
 mod stub;
@@ -27,6 +28,7 @@ use url::Url;
 
 use super::http::{Caller, DestinationError, Repeat, SecretSource};
 use signature::Keys;
+use trace::Trace;
 
 pub use config::WebhookConfig;
 #[cfg(test)]
@@ -40,6 +42,7 @@ pub struct WebhookDestination {
     url: Url,
     caller: Caller,
     secret: SecretSource,
+    traced: f64,
 }
 
 impl WebhookDestination {
@@ -61,6 +64,7 @@ impl WebhookDestination {
             url,
             caller,
             secret,
+            traced: config.traced,
         })
     }
 
@@ -95,7 +99,9 @@ impl Destination for WebhookDestination {
 
     /// A report that is shown already is posted again, with the same id: a receiver knows it for a double.
     async fn deliver(&self, showing: &Showing) -> Result<Sent, DeliveryError> {
-        let (id, body) = event::event(&showing.report, showing.is_spent_canary())?;
+        let trace = Trace::of(&showing.report, self.traced);
+        let is_over = showing.is_spent_canary();
+        let (id, body) = event::event(&showing.report, is_over, &trace)?;
         // A secret is mended by people, while the report waits.
         let keys = self.keys().map_err(|error| DeliveryError::Later {
             what: error.to_string(),
@@ -107,6 +113,7 @@ impl Destination for WebhookDestination {
             .client()
             .post(self.url.clone())
             .header(CONTENT_TYPE, CLOUD_EVENT)
+            .headers(trace.headers())
             .header("webhook-id", &id)
             .header("webhook-timestamp", timestamp)
             .header("webhook-signature", keys.sign(&id, timestamp, &body))

@@ -165,6 +165,7 @@ async fn a_thousand_reports_for_a_channel_go_the_most_severe_first_and_no_faster
         most: AtomicUsize::new(0),
     });
     let delivering = Delivering {
+        kind: String::new(),
         outbox: outbox.clone(),
         cases: fixture.store.clone(),
         destination: channel.clone(),

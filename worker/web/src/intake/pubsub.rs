@@ -176,7 +176,9 @@ pub(super) fn attributes(body: &[u8]) -> BTreeMap<String, String> {
     }
     let push: Option<Push> = serde_json::from_slice(body).ok();
     let all = push.map(|push| push.message.attributes).unwrap_or_default();
-    let is_wanted = |name: &str| name.starts_with("ce-") || name == "content-type";
+    let is_trace = |name: &str| name.ends_with("traceparent") || name.ends_with("tracestate");
+    let is_wanted =
+        |name: &str| name.starts_with("ce-") || name == "content-type" || is_trace(name);
     all.into_iter()
         .filter(|(name, _)| is_wanted(name))
         .filter_map(|(name, value)| Some((name, value.as_str()?.to_owned())))

@@ -168,6 +168,10 @@ impl Source for HttpSource {
         &self.config.name
     }
 
+    fn kind(&self) -> &'static str {
+        "http"
+    }
+
     async fn receive(&self, most: usize) -> Result<Option<Vec<Message>>, SourceError> {
         let until = Instant::now() + LONG_POLL;
         loop {

@@ -104,6 +104,7 @@ impl Draft {
             state: self.state,
             indicators: Vec::new(),
             flags: Vec::new(),
+            trace: None,
             raw: Value::Null,
         }
     }

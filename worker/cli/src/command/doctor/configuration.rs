@@ -205,6 +205,9 @@ fn secrets(loaded: &Loaded, checkup: &mut Checkup) {
         .iter()
         .filter(|one| one.secrets().into_iter().any(is_written_out));
     places.extend(destinations.map(|one| format!("[[destination]] {}", one.name())));
+    if config.traces.headers.values().any(is_written_out) {
+        places.push("[traces] headers".to_owned());
+    }
     if !places.is_empty() {
         checkup.warning(
             "configuration.secret_in_file",

@@ -13,6 +13,7 @@ use super::{configuration, playbooks, tls};
 use crate::args::Area;
 use crate::clock::SystemClock;
 use crate::config::{Destination, Loaded, Source, Taken, secret_at};
+use crate::traces;
 use crate::wiring::{
     examine_destination, examine_profiles, examine_store, tools_alone, unused_globs,
 };
@@ -43,6 +44,9 @@ pub(super) fn of(loaded: &Loaded, wanted: &dyn Fn(Area) -> bool) -> Vec<Thing> {
     if wanted(Area::Web) {
         things.push(web(loaded));
     }
+    if wanted(Area::Traces) {
+        things.extend(traces(loaded));
+    }
     // Files are read at once: there are few, and others may wait meanwhile.
     if wanted(Area::Tools) || wanted(Area::Playbooks) {
         let (tools, books) = files(loaded);
@@ -68,7 +72,17 @@ fn speaks_tls(loaded: &Loaded) -> bool {
             .sources
             .iter()
             .any(|one| matches!(one, Source::Sqs(_)))
+        || config.traces.endpoint.starts_with("https:")
         || matches!(Address::parse(&config.store.url), Some(Address::Postgres(url)) if !url.contains("sslmode=disable"))
+}
+
+/// The collector, where there is one.
+fn traces(loaded: &Loaded) -> Option<Thing> {
+    let config = loaded.config.traces.clone();
+    let base = loaded.base().to_owned();
+    let is_there = !config.endpoint.is_empty();
+    let look = async move { traces::examine(config, &base).await };
+    is_there.then(|| Thing::new(Area::Traces, "", look))
 }
 
 fn store(loaded: &Loaded, clock: &Arc<dyn Clock>) -> Thing {

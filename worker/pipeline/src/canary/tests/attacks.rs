@@ -16,6 +16,7 @@ fn admitted(alert: Alert) -> Admission {
         raw: b"{}".as_slice().into(),
         unreadable: None,
         always: false,
+        link: None,
     };
     admit(&arrival, &Ground::default(), &AdmissionPolicy::default())
 }

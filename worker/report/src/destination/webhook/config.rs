@@ -19,6 +19,8 @@ pub struct WebhookConfig {
     pub ca_file: Option<PathBuf>,
     /// Proxy, as a URL. Without it those of the environment count; `none`: no proxy.
     pub proxy: Option<String>,
+    /// Which part of all cases is traced here, from 0 to 1: receivers are told whether this one is.
+    pub traced: f64,
 }
 
 impl WebhookConfig {

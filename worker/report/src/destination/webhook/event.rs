@@ -8,6 +8,7 @@ use nightshift_pipeline::{DeliveryError, Report};
 use serde::Serialize;
 
 use super::super::case_id;
+use super::trace::Trace;
 use crate::json;
 
 /// The type of event; it changes when the data changes its meaning.
@@ -28,11 +29,17 @@ struct Envelope<'a> {
     subject: &'a str,
     time: DateTime<Utc>,
     datacontenttype: &'static str,
+    #[serde(flatten)]
+    trace: &'a Trace,
 }
 
 /// The id of a report's post, and its body. Both are the same for the same report; when a canary is over, they are those of
 /// a second event.
-pub(super) fn event(report: &Report, is_over: bool) -> Result<(String, String), DeliveryError> {
+pub(super) fn event(
+    report: &Report,
+    is_over: bool,
+    trace: &Trace,
+) -> Result<(String, String), DeliveryError> {
     let case = case_id(report)?;
     let (kind, end) = if is_over {
         (CANARY_OVER, ".over")
@@ -48,6 +55,7 @@ pub(super) fn event(report: &Report, is_over: bool) -> Result<(String, String), 
         subject: case,
         time: report.concluded_at,
         datacontenttype: "application/json",
+        trace,
     };
     let envelope = serde_json::to_string(&envelope).unwrap_or_default();
     let data = json(report);
@@ -71,9 +79,13 @@ mod tests {
     use crate::fixture;
     use crate::hostile::{replace, strings};
 
+    fn told(report: &Report, is_over: bool) -> Result<(String, String), DeliveryError> {
+        event(report, is_over, &Trace::of(report, 1.0))
+    }
+
     /// The attributes of CloudEvents 1.0 that a receiver goes by, and the report behind them.
     fn read(report: &Report) -> (Value, Report) {
-        let (id, body) = event(report, false).unwrap();
+        let (id, body) = told(report, false).unwrap();
         let moves = |c: char| c.is_control() || matches!(c, '\u{202e}' | '\u{200b}');
         assert!(!body.chars().any(moves), "{body}");
         let mut value: Value = serde_json::from_str(&body).unwrap();
@@ -85,8 +97,8 @@ mod tests {
     #[test]
     fn that_a_canary_is_over_is_a_second_event() {
         let report = fixture::canary().report;
-        let (first, _) = event(&report, false).unwrap();
-        let (id, body) = event(&report, true).unwrap();
+        let (first, _) = told(&report, false).unwrap();
+        let (id, body) = told(&report, true).unwrap();
         assert_eq!(id, format!("{first}.over"));
         let body: Value = serde_json::from_str(&body).unwrap();
         assert_eq!(body["type"], CANARY_OVER);
@@ -96,28 +108,28 @@ mod tests {
     #[test]
     fn the_envelope_says_what_it_is_and_the_data_is_the_report() {
         let report = fixture::true_positive();
-        let (_, body) = event(&report, false).unwrap();
+        let (_, body) = told(&report, false).unwrap();
         let (envelope, data) = body.split_once("\"data\":").unwrap();
-        insta::assert_snapshot!(envelope, @r#"{"specversion":"1.0","id":"k3f9-x2mq-7d1w.r1","source":"/nightshift","type":"dev.nightshift.report.v1","subject":"k3f9-x2mq-7d1w","time":"2026-11-20T03:14:00Z","datacontenttype":"application/json","#);
+        insta::assert_snapshot!(envelope, @r#"{"specversion":"1.0","id":"k3f9-x2mq-7d1w.r1","source":"/nightshift","type":"dev.nightshift.report.v1","subject":"k3f9-x2mq-7d1w","time":"2026-11-20T03:14:00Z","datacontenttype":"application/json","traceparent":"00-15c91ee222f9b008e6f603b59409623d-e43aaae221671387-01","#);
         assert_eq!(data.strip_suffix('}').unwrap(), json(&report));
         assert_eq!(read(&report).1, report);
     }
 
     #[test]
     fn the_body_of_a_failed_run() {
-        insta::assert_snapshot!(event(&fixture::failed(), false).unwrap().1, @r#"{"specversion":"1.0","id":"k3f9-x2mq-7d1w.r1","source":"/nightshift","type":"dev.nightshift.report.v1","subject":"k3f9-x2mq-7d1w","time":"2026-11-20T03:14:00Z","datacontenttype":"application/json","data":{"schema":"nightshift.report/1","case_id":"k3f9-x2mq-7d1w","revision":1,"status":"failed","alert":{"feed":"scc","key":"scc b9c8d7e6f5a4b3c2d1e0 production-project-12345","type":"Execution: Cryptocurrency Mining Hash Match","title":"Crypto miner","description":"","provider":"gcp","account":"production-project-12345","account_name":null,"region":"us-central1-a","resource_type":"google.compute.Instance","subject":"web-server-prod-01","action":null,"severity_sent":"HIGH","first_seen":"2026-11-20T02:41:00Z","last_seen":"2026-11-20T03:02:00Z","count":3,"sightings":0,"members":0,"sample":false,"flags":[]},"verdict":"inconclusive","leaning":"none","reason":"tool_failure","confidence":"low","severity":"high","assessed_severity":"high","urgency":"now","title":"Crypto miner on web-server-prod-01","summary":"Not triaged: No plan could be made: the model gave no answer within 60 s.","meaning":"","findings":[],"gaps":[],"would_decide":[],"actions":[],"steps":[],"insights":[],"updates":[],"timeline":[],"indicators":[{"type":"instance","value":"web-server-prod-01","role":"target"},{"type":"domain","value":"pool.minexmr.com","role":"remote"},{"type":"ip","value":"185.220.101.42","role":"remote"}],"techniques":[{"id":"T1496","name":"Resource Hijacking"}],"exonerations":[],"cost":{"usd":0.002,"input_tokens":900,"cached_tokens":0,"output_tokens":0,"model_calls":1},"analyst":"model","models":["openai/gpt-x"],"source":"","degraded":true,"stopped_by":null,"failed":"no plan could be made: the model gave no answer within 60 s","overridden":[],"manipulation":false,"signals":[],"coverage":{"read":0,"wanted":0,"missing":[]},"reach":{"environment":null,"internet_facing":null,"owner":null,"role":null,"data":null,"evidence":null,"other_cases":[]},"evidence":[],"opened_at":"2026-11-20T03:13:00Z","concluded_at":"2026-11-20T03:14:00Z","took_ms":12400,"sender":{"version":"0.1.0"}}}"#);
+        insta::assert_snapshot!(told(&fixture::failed(), false).unwrap().1, @r#"{"specversion":"1.0","id":"k3f9-x2mq-7d1w.r1","source":"/nightshift","type":"dev.nightshift.report.v1","subject":"k3f9-x2mq-7d1w","time":"2026-11-20T03:14:00Z","datacontenttype":"application/json","traceparent":"00-15c91ee222f9b008e6f603b59409623d-e43aaae221671387-01","data":{"schema":"nightshift.report/1","case_id":"k3f9-x2mq-7d1w","revision":1,"status":"failed","alert":{"feed":"scc","key":"scc b9c8d7e6f5a4b3c2d1e0 production-project-12345","type":"Execution: Cryptocurrency Mining Hash Match","title":"Crypto miner","description":"","provider":"gcp","account":"production-project-12345","account_name":null,"region":"us-central1-a","resource_type":"google.compute.Instance","subject":"web-server-prod-01","action":null,"severity_sent":"HIGH","first_seen":"2026-11-20T02:41:00Z","last_seen":"2026-11-20T03:02:00Z","count":3,"sightings":0,"members":0,"sample":false,"flags":[]},"verdict":"inconclusive","leaning":"none","reason":"tool_failure","confidence":"low","severity":"high","assessed_severity":"high","urgency":"now","title":"Crypto miner on web-server-prod-01","summary":"Not triaged: No plan could be made: the model gave no answer within 60 s.","meaning":"","findings":[],"gaps":[],"would_decide":[],"actions":[],"steps":[],"insights":[],"updates":[],"timeline":[],"indicators":[{"type":"instance","value":"web-server-prod-01","role":"target"},{"type":"domain","value":"pool.minexmr.com","role":"remote"},{"type":"ip","value":"185.220.101.42","role":"remote"}],"techniques":[{"id":"T1496","name":"Resource Hijacking"}],"exonerations":[],"cost":{"usd":0.002,"input_tokens":900,"cached_tokens":0,"output_tokens":0,"model_calls":1},"analyst":"model","models":["openai/gpt-x"],"source":"","degraded":true,"stopped_by":null,"failed":"no plan could be made: the model gave no answer within 60 s","overridden":[],"manipulation":false,"signals":[],"coverage":{"read":0,"wanted":0,"missing":[]},"reach":{"environment":null,"internet_facing":null,"owner":null,"role":null,"data":null,"evidence":null,"other_cases":[]},"evidence":[],"opened_at":"2026-11-20T03:13:00Z","concluded_at":"2026-11-20T03:14:00Z","took_ms":12400,"sender":{"version":"0.1.0"}}}"#);
     }
 
     #[test]
     fn the_same_report_is_the_same_event_and_a_revision_another() {
         let mut report = fixture::true_positive();
-        let first = event(&report, false).unwrap();
-        assert_eq!(first, event(&report, false).unwrap());
+        let first = told(&report, false).unwrap();
+        assert_eq!(first, told(&report, false).unwrap());
         report.revision = 2;
-        assert_eq!(event(&report, false).unwrap().0, "k3f9-x2mq-7d1w.r2");
+        assert_eq!(told(&report, false).unwrap().0, "k3f9-x2mq-7d1w.r2");
         report.case_id = "a\r\nx-injected: 1".into();
         assert!(matches!(
-            event(&report, false),
+            told(&report, false),
             Err(DeliveryError::Never { .. })
         ));
     }

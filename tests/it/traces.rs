@@ -1,0 +1,66 @@
+//! Traces: what a collector gets of the worker as people run it.
+
+mod carried;
+mod kept;
+mod quiet;
+
+use nightshift_tests::model::{Answer, FakeModel, Reply, Script, Seen};
+use nightshift_tests::{Collector, Place};
+
+use crate::models::desk::ANTHROPIC;
+use crate::models::example;
+use crate::worker::desk::{place_with, put};
+
+/// Answers as the worked example does.
+fn script() -> Script {
+    Script::by(|seen: &Seen| -> Reply {
+        let answer: Answer = example::answer(seen);
+        Reply::from(answer)
+    })
+}
+
+/// A worker that asks this model and is traced there.
+fn traced(fake: &FakeModel, collector: &Collector, rest: &str) -> Place {
+    let traces = collector.table(rest);
+    place_with(|place| {
+        let tools = example::logs(place);
+        let model = ANTHROPIC.table(fake, "");
+        format!("[worker]\nlease_secs = 15\n{tools}\n{model}\n{traces}")
+    })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_case_is_one_trace_of_questions_model_calls_tools_and_deliveries() {
+    let fake = FakeModel::start(script()).await.unwrap();
+    let collector = Collector::start().await;
+    let place = traced(&fake, &collector, "");
+    put(&place, "scc-crypto-miner", "s1");
+    put(&place, "scc-crypto-miner", "s2");
+    let mut worker = place.start(&["worker"]).unwrap();
+    worker.until_many("report shown", 2);
+    worker.signal("TERM");
+    let (status, took, lines) = worker.ended();
+    assert_eq!(status.code(), Some(0), "{lines:#?}");
+    assert!(took.as_secs() < 10, "{took:?}");
+    let spans = collector.spans();
+    let mut traces: Vec<&str> = spans.iter().map(|span| span.trace_id.as_str()).collect();
+    traces.sort_unstable();
+    traces.dedup();
+    assert_eq!(traces.len(), 2, "{spans:#?}");
+    // The log names the same trace.
+    let shown: Vec<&String> = lines
+        .iter()
+        .filter(|line| line.contains("report shown"))
+        .collect();
+    assert!(
+        shown.is_empty()
+            || shown
+                .iter()
+                .all(|line| traces.iter().any(|id| line.contains(id)))
+    );
+    let trees = collector.trees();
+    let (first, second) = trees.split_once("\ntrace\n").unwrap();
+    assert_eq!(first.trim_start_matches("trace\n").trim(), second.trim());
+    insta::assert_snapshot!("a_trace", first);
+    assert_eq!(fake.refusals(), []);
+}

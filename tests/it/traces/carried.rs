@@ -1,0 +1,185 @@
+//! The trace of who sent an alert goes through its case, and on to who gets the report.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use axum::http::HeaderMap;
+use axum::routing::post;
+use nightshift_tests::{Collector, Place, finding};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::worker::desk::place;
+
+const TOKEN: &str = "0123456789abcdef-intake";
+const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+/// A receiver of webhooks, and what it got.
+struct Receiver {
+    address: SocketAddr,
+    got: Arc<Mutex<Vec<(HeaderMap, Value)>>>,
+    _tasks: JoinSet<std::io::Result<()>>,
+}
+
+impl Receiver {
+    async fn start() -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let got: Arc<Mutex<Vec<(HeaderMap, Value)>>> = Arc::default();
+        let seen = Arc::clone(&got);
+        let take = move |headers: HeaderMap, body: String| async move {
+            let event = serde_json::from_str(&body).unwrap();
+            seen.lock().unwrap().push((headers, event));
+        };
+        let app = axum::Router::new().route("/", post(take));
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move { axum::serve(listener, app).await });
+        Self {
+            address,
+            got,
+            _tasks: tasks,
+        }
+    }
+}
+
+/// A worker that alerts are posted to, which posts reports on.
+fn between(collector: &Collector, receiver: &Receiver) -> Place {
+    let (traces, hook) = (collector.table(""), receiver.address);
+    let mut place = place(&format!(
+        "[[route]]\ndestinations = [\"hook\", \"files\"]\n\
+         [[source]]\nname = \"soar\"\nkind = \"http\"\ntokens = [\"env:INTAKE_TOKEN\"]\n\
+         [[destination]]\nname = \"hook\"\nkind = \"webhook\"\nurl = \"http://{hook}/\"\nsecret = \"env:HOOK\"\n{traces}"
+    ));
+    let config = place.path().join("nightshift.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    let alone = "[[route]]\ndestinations = [\"files\"]\n";
+    std::fs::write(&config, text.replacen(alone, "", 1)).unwrap();
+    place.set("INTAKE_TOKEN", TOKEN);
+    place.set("HOOK", "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=");
+    place.set("NIGHTSHIFT__WEB__INTAKE_LISTEN", "127.0.0.1:0");
+    place
+}
+
+/// Posts this, and waits for so many reports.
+async fn sent(headers: &[(&str, &str)], body: String, reports: usize) -> (Collector, Receiver) {
+    let (collector, receiver) = (Collector::start().await, Receiver::start().await);
+    let place = between(&collector, &receiver);
+    let mut worker = place.start(&["worker"]).unwrap();
+    let line = worker.until("alerts are posted to");
+    let url = line.rsplit(' ').next().unwrap();
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let mut request = client.post(url).bearer_auth(TOKEN).body(body);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    assert_eq!(request.send().await.unwrap().status(), 200);
+    worker.until_many("report shown", 2 * reports);
+    worker.signal("TERM");
+    assert_eq!(worker.ended().0.code(), Some(0));
+    (collector, receiver)
+}
+
+/// What went out goes on from the triage, in this trace.
+fn goes_on(collector: &Collector, receiver: &Receiver, state: &str) {
+    let spans = collector.spans();
+    assert!(
+        spans.iter().all(|span| span.trace_id == TRACE),
+        "{spans:#?}"
+    );
+    let named = |name: &str| spans.iter().find(|span| span.name == name).unwrap();
+    let process = named("process soar");
+    assert!(process.is_remote && process.parent_id == "00f067aa0ba902b7");
+    assert_eq!(
+        (process.kind, process.get("messaging.system")),
+        ("consumer", "http")
+    );
+    assert_eq!(process.state, state);
+    assert_eq!(named("triage").parent_id, process.span_id);
+    collector.trees();
+    let (headers, event) = receiver.got.lock().unwrap()[0].clone();
+    let out = format!("00-{TRACE}-{}-01", named("triage").span_id);
+    assert_eq!(headers["traceparent"], out.as_str());
+    assert_eq!(event["traceparent"], out.as_str());
+    if state.is_empty() {
+        assert!(!headers.contains_key("tracestate") && event.get("tracestate").is_none());
+    } else {
+        assert_eq!(headers["tracestate"], state);
+        assert_eq!(event["tracestate"], state);
+    }
+}
+
+fn alert(id: &str) -> Value {
+    finding("scc-crypto-miner", id).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_trace_of_a_post_goes_on_through_its_case_to_the_webhook() {
+    let headers = [("traceparent", PARENT), ("tracestate", "vendor=1")];
+    let (collector, receiver) = sent(&headers, alert("c1").to_string(), 1).await;
+    goes_on(&collector, &receiver, "vendor=1");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_trace_of_a_cloud_event_goes_on_through_its_case_to_the_webhook() {
+    let event = json!({
+        "specversion": "1.0", "id": "1", "source": "/edr", "type": "finding",
+        "traceparent": PARENT, "data": alert("c1"),
+    });
+    let (collector, receiver) = sent(&[], event.to_string(), 1).await;
+    goes_on(&collector, &receiver, "");
+    let headers = [
+        ("ce-specversion", "1.0"),
+        ("ce-type", "finding"),
+        ("ce-source", "/edr"),
+        ("ce-id", "1"),
+        ("ce-traceparent", PARENT),
+    ];
+    let (collector, receiver) = sent(&headers, alert("c1").to_string(), 1).await;
+    goes_on(&collector, &receiver, "");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_message_with_many_alerts_each_has_a_trace_of_its_own_linked_to_it() {
+    let body = format!("{}\n{}\n", alert("c1"), alert("c2"));
+    let (collector, receiver) = sent(&[("traceparent", PARENT)], body, 2).await;
+    let spans = collector.spans();
+    let process: Vec<_> = spans
+        .iter()
+        .filter(|span| span.name == "process soar")
+        .collect();
+    assert_eq!(process.len(), 2, "{spans:#?}");
+    let from = (TRACE.to_owned(), "00f067aa0ba902b7".to_owned());
+    for one in &process {
+        assert_eq!(one.links, std::slice::from_ref(&from));
+        assert!(one.trace_id != TRACE && one.parent_id.is_empty());
+    }
+    assert_ne!(process[0].trace_id, process[1].trace_id);
+    collector.trees();
+    for (headers, _) in receiver.got.lock().unwrap().iter() {
+        assert!(!headers["traceparent"].to_str().unwrap().contains(TRACE));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_trace_that_is_none_is_not_followed() {
+    let headers = [
+        ("traceparent", "00-<script>-00f067aa0ba902b7-01"),
+        ("tracestate", "a=b"),
+    ];
+    let (collector, receiver) = sent(&headers, alert("c1").to_string(), 1).await;
+    let spans = collector.spans();
+    assert!(
+        spans
+            .iter()
+            .all(|span| !span.is_remote && span.state.is_empty())
+    );
+    collector.trees();
+    let (headers, event) = receiver.got.lock().unwrap()[0].clone();
+    let whole = spans.iter().find(|span| span.name == "triage").unwrap();
+    let out = format!("00-{}-{}-01", whole.trace_id, whole.span_id);
+    assert_eq!(
+        (&headers["traceparent"], &event["traceparent"]),
+        (&out.as_str().try_into().unwrap(), &json!(out))
+    );
+}

@@ -1,0 +1,47 @@
+//! A collector that is away, or takes and never answers, changes nothing.
+
+use nightshift_tests::Place;
+use tokio::net::TcpListener;
+
+use crate::worker::desk::{place, put, reports};
+
+/// Three cases with a collector there; how the worker ended.
+fn works_with(address: &str) -> Vec<String> {
+    let endpoint = format!("[traces]\nendpoint = \"http://{address}/v1/traces\"\n");
+    let place: Place = place(&endpoint);
+    for id in ["q1", "q2", "q3"] {
+        put(&place, "scc-crypto-miner", id);
+    }
+    let mut worker = place.start(&["worker"]).unwrap();
+    worker.until_many("report shown", 3);
+    worker.signal("TERM");
+    let (status, took, lines) = worker.ended();
+    assert_eq!(status.code(), Some(0), "{lines:#?}");
+    assert!(took.as_secs() < 10, "{took:?}");
+    assert_eq!(reports(&place).len(), 3);
+    lines
+}
+
+/// Whether a line says how many spans were lost.
+fn tells_losses(lines: &[String]) -> bool {
+    let mut told = lines.iter().filter(|line| line.contains(" WARN spans "));
+    told.any(|line| line.contains("spans=") && !line.contains("spans=0"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_collector_that_is_away_changes_nothing_and_what_is_lost_is_told() {
+    // Nobody listens there any more.
+    let port = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = port.local_addr().unwrap().to_string();
+    drop(port);
+    let lines = works_with(&address);
+    assert!(tells_losses(&lines), "{lines:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_collector_that_never_answers_changes_nothing_and_what_is_lost_is_told() {
+    // Connections are taken by the system, and nobody reads them.
+    let port = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let lines = works_with(&port.local_addr().unwrap().to_string());
+    assert!(tells_losses(&lines), "{lines:#?}");
+}

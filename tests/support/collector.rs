@@ -1,0 +1,218 @@
+//! A collector of traces: takes OTLP over HTTP in protobuf, as strictly as the specification lets one, and tells what it
+//! got as trees (<https://opentelemetry.io/docs/specs/otlp/#otlphttp>).
+
+#![expect(
+    clippy::panic,
+    clippy::expect_used,
+    reason = "it serves tests, which end with what it found"
+)]
+
+mod span;
+mod tree;
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use opentelemetry_proto::tonic::collector::trace::v1::{
+    ExportTraceServiceRequest, ExportTraceServiceResponse,
+};
+use prost::Message as _;
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+
+pub use span::Span;
+
+/// Longest wait for spans: bounds a hang, and is never waited for where all is well.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A collector that listens; dropped, it stops.
+#[derive(Debug)]
+pub struct Collector {
+    address: SocketAddr,
+    got: Arc<Got>,
+    _tasks: JoinSet<std::io::Result<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Got {
+    inner: Mutex<Inner>,
+    more: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    spans: Vec<Span>,
+    bodies: Vec<Vec<u8>>,
+    headers: Vec<HeaderMap>,
+    faults: Vec<String>,
+}
+
+impl Collector {
+    /// Starts one on a free port of 127.0.0.1.
+    ///
+    /// # Panics
+    ///
+    /// When no port can be had.
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await;
+        let listener = listener.expect("a port of this machine");
+        let address = listener.local_addr().expect("it has one");
+        let got = Arc::new(Got::default());
+        let app = Router::new()
+            .fallback(take)
+            .layer(axum::extract::DefaultBodyLimit::max(32 << 20))
+            .with_state(Arc::clone(&got));
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move { axum::serve(listener, app).await });
+        Self {
+            address,
+            got,
+            _tasks: tasks,
+        }
+    }
+
+    /// What a configuration says of it.
+    #[must_use]
+    pub fn table(&self, rest: &str) -> String {
+        let endpoint = format!("http://{}/v1/traces", self.address);
+        format!("[traces]\nendpoint = \"{endpoint}\"\n{rest}\n")
+    }
+
+    /// Waits until it has so many spans of this name, and gives all that it has.
+    ///
+    /// # Panics
+    ///
+    /// When they do not come, or something came that is none.
+    pub async fn until(&self, name: &str, many: usize) -> Vec<Span> {
+        let come = async {
+            loop {
+                let more = self.got.more.notified();
+                let spans = self.spans();
+                if spans.iter().filter(|span| span.name == name).count() >= many {
+                    return spans;
+                }
+                more.await;
+            }
+        };
+        match tokio::time::timeout(PATIENCE, come).await {
+            Ok(spans) => spans,
+            Err(_) => panic!("{many} × {name:?} did not come: {:#?}", self.spans()),
+        }
+    }
+
+    /// All spans so far.
+    ///
+    /// # Panics
+    ///
+    /// When something came that is none.
+    #[must_use]
+    pub fn spans(&self) -> Vec<Span> {
+        let inner = self.inner();
+        assert!(inner.faults.is_empty(), "{:#?}", inner.faults);
+        inner.spans.clone()
+    }
+
+    /// All spans as trees, one trace after the other: name, kind and attributes, without what differs from run to run.
+    ///
+    /// # Panics
+    ///
+    /// When a span is there twice, its parent is not there, or it began before its parent.
+    pub fn trees(&self) -> String {
+        tree::trees(&self.spans())
+    }
+
+    /// Everything that it got, as text: to look for what must not be there.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let inner = self.inner();
+        let bodies = inner.bodies.iter();
+        bodies
+            .map(|body| String::from_utf8_lossy(body).into_owned())
+            .collect()
+    }
+
+    /// The values of a header, of each post.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Vec<String> {
+        let inner = self.inner();
+        let values = inner.headers.iter().filter_map(|headers| headers.get(name));
+        values
+            .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+            .collect()
+    }
+
+    fn inner(&self) -> std::sync::MutexGuard<'_, Inner> {
+        self.got
+            .inner
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn take(
+    State(got): State<Arc<Got>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let read = read(&method, &uri, &headers, &body);
+    let mut inner = got.inner.lock().unwrap_or_else(PoisonError::into_inner);
+    let status = match read {
+        Ok(spans) => {
+            inner.spans.extend(spans);
+            inner.bodies.push(body.to_vec());
+            inner.headers.push(headers);
+            StatusCode::OK
+        }
+        Err(fault) => {
+            inner.faults.push(fault);
+            StatusCode::BAD_REQUEST
+        }
+    };
+    drop(inner);
+    got.more.notify_waiters();
+    let answer = ExportTraceServiceResponse::default().encode_to_vec();
+    (status, [("content-type", "application/x-protobuf")], answer).into_response()
+}
+
+/// The spans of a post, or what is wrong with it.
+fn read(method: &Method, uri: &Uri, headers: &HeaderMap, body: &[u8]) -> Result<Vec<Span>, String> {
+    let kind = headers.get("content-type").map(|value| value.as_bytes());
+    if (method, uri.path()) != (&Method::POST, "/v1/traces") {
+        return Err(format!("{method} {uri}"));
+    }
+    if kind != Some(b"application/x-protobuf") || headers.contains_key("content-encoding") {
+        return Err(format!("{headers:?}"));
+    }
+    let request = ExportTraceServiceRequest::decode(body).map_err(|error| error.to_string())?;
+    // What is not known would be lost by this.
+    if request.encode_to_vec() != body {
+        return Err("the body holds more than OTLP knows".to_owned());
+    }
+    let mut spans = Vec::new();
+    for one in request.resource_spans {
+        let resource = one.resource.ok_or("no resource")?;
+        let resource = span::attributes(&resource.attributes)?;
+        if !resource.contains_key("service.name") {
+            return Err(format!("no service.name: {resource:?}"));
+        }
+        for scope in one.scope_spans {
+            let name = scope.scope.ok_or("no scope")?.name;
+            if name.is_empty() || scope.spans.is_empty() {
+                return Err("an empty scope".to_owned());
+            }
+            for span in &scope.spans {
+                spans.push(Span::read(span).map_err(|fault| format!("{fault}: {span:?}"))?);
+            }
+        }
+    }
+    Ok(spans)
+}

@@ -1,0 +1,125 @@
+//! A span as it came.
+
+use std::collections::BTreeMap;
+
+use opentelemetry_proto::tonic::common::v1::KeyValue;
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::trace::v1 as otlp;
+
+/// A span, its ids in hex.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    /// The trace.
+    pub trace_id: String,
+    /// The span.
+    pub span_id: String,
+    /// Its parent; empty where there is none.
+    pub parent_id: String,
+    /// Whether the parent is another program's.
+    pub is_remote: bool,
+    /// What its sender noted in the trace.
+    pub state: String,
+    /// Its name.
+    pub name: String,
+    /// `internal`, `client`, `consumer`, `producer`, `server`.
+    pub kind: &'static str,
+    /// When it began, in nanoseconds.
+    pub begun: u64,
+    /// When it ended.
+    pub ended: u64,
+    /// Its attributes, as text.
+    pub attributes: BTreeMap<String, String>,
+    /// The traces and spans that it is linked to.
+    pub links: Vec<(String, String)>,
+    /// Whether it failed.
+    pub failed: bool,
+}
+
+impl Span {
+    /// One attribute; empty where there is none.
+    #[must_use]
+    pub fn get(&self, name: &str) -> &str {
+        self.attributes.get(name).map_or("", String::as_str)
+    }
+
+    /// Reads one, and says what is wrong with it.
+    pub(super) fn read(span: &otlp::Span) -> Result<Self, String> {
+        let is_remote = span.flags & 0x200 != 0;
+        if span.flags & 0x101 != 0x101 {
+            return Err(format!("flags {:#x}", span.flags));
+        }
+        if span.name.is_empty() || span.name.len() > 200 {
+            return Err("its name".to_owned());
+        }
+        if span.start_time_unix_nano < 1_700_000_000_000_000_000
+            || span.end_time_unix_nano < span.start_time_unix_nano
+        {
+            return Err("its times".to_owned());
+        }
+        let links = span.links.iter();
+        let links = links.map(|link| Ok((id(&link.trace_id, 16)?, id(&link.span_id, 8)?)));
+        Ok(Self {
+            trace_id: id(&span.trace_id, 16)?,
+            span_id: id(&span.span_id, 8)?,
+            parent_id: match span.parent_span_id.as_slice() {
+                [] => String::new(),
+                bytes => id(bytes, 8)?,
+            },
+            is_remote,
+            state: span.trace_state.clone(),
+            name: span.name.clone(),
+            kind: kind(span.kind())?,
+            begun: span.start_time_unix_nano,
+            ended: span.end_time_unix_nano,
+            attributes: attributes(&span.attributes)?,
+            links: links.collect::<Result<_, String>>()?,
+            failed: span
+                .status
+                .as_ref()
+                .is_some_and(|status| status.code() == otlp::status::StatusCode::Error),
+        })
+    }
+}
+
+fn kind(kind: otlp::span::SpanKind) -> Result<&'static str, String> {
+    use otlp::span::SpanKind;
+    match kind {
+        SpanKind::Unspecified => Err("it has no kind".to_owned()),
+        SpanKind::Internal => Ok("internal"),
+        SpanKind::Server => Ok("server"),
+        SpanKind::Client => Ok("client"),
+        SpanKind::Producer => Ok("producer"),
+        SpanKind::Consumer => Ok("consumer"),
+    }
+}
+
+/// An id that is one: as long as it must be, and not zero.
+fn id(bytes: &[u8], length: usize) -> Result<String, String> {
+    if bytes.len() != length || bytes.iter().all(|byte| *byte == 0) {
+        return Err(format!("the id {bytes:?}"));
+    }
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Attributes, each name once.
+pub(super) fn attributes(all: &[KeyValue]) -> Result<BTreeMap<String, String>, String> {
+    let mut read = BTreeMap::new();
+    for one in all {
+        let value = one.value.as_ref().and_then(|value| value.value.as_ref());
+        let text = match value {
+            Some(Value::StringValue(text)) => text.clone(),
+            Some(Value::BoolValue(value)) => value.to_string(),
+            Some(Value::IntValue(value)) => value.to_string(),
+            Some(Value::DoubleValue(value)) => value.to_string(),
+            other => return Err(format!("the attribute {}: {other:?}", one.key)),
+        };
+        let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._".contains(c);
+        if one.key.is_empty() || !one.key.chars().all(is_name) {
+            return Err(format!("the attribute {:?}", one.key));
+        }
+        if read.insert(one.key.clone(), text).is_some() {
+            return Err(format!("two attributes {:?}", one.key));
+        }
+    }
+    Ok(read)
+}

@@ -1,0 +1,43 @@
+//! A look at the collector: whether it takes spans, asked with a post that holds none.
+
+use std::path::Path;
+
+use nightshift_engine::Checkup;
+
+use super::Collector;
+use crate::config::Traces;
+
+/// What is lost where spans are not taken.
+const WHY: &str = "no trace of a case can be seen; triage goes on without";
+
+/// Looks at the collector of this configuration.
+pub(crate) async fn examine(config: Traces, base: &Path) -> Checkup {
+    let mut checkup = Checkup::default();
+    let collector = match Collector::new(&config, base) {
+        Ok(collector) => collector,
+        Err(problem) => {
+            let mend = "mend it in [traces]; the worker does not start with it";
+            checkup.error("traces.configuration", problem, WHY, mend);
+            return checkup;
+        }
+    };
+    if let Err(problem) = collector.check_headers() {
+        checkup.error(
+            "traces.secret",
+            problem,
+            WHY,
+            "put the value where [traces] headers says, as the user of the worker sees it",
+        );
+        return checkup;
+    }
+    match collector.post(Vec::new()).await {
+        Ok(_) => checkup.saw(format!("{} takes spans", collector.host())),
+        Err(problem) => checkup.error(
+            "traces.collector",
+            format!("{}: {}", collector.host(), problem.what),
+            WHY,
+            "write its address for OTLP over HTTP, mostly https://HOST:4318/v1/traces (4317 is gRPC), and let the worker reach it",
+        ),
+    }
+    checkup
+}

@@ -1,0 +1,149 @@
+//! The layer that turns spans of `tracing` into spans of OTLP when they close.
+
+use nightshift_alert::trace::{TraceId, is_sampled};
+use nightshift_engine::Clock as _;
+use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
+use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
+use opentelemetry_proto::tonic::trace::v1::{Span, Status};
+use tracing::Subscriber;
+use tracing::span::{Attributes, Id, Record};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::Context;
+use tracing_subscriber::registry::LookupSpan;
+
+use super::draft::{Draft, LOCAL, REMOTE};
+use super::queue::Queue;
+use crate::clock::SystemClock;
+
+/// Takes spans.
+pub(super) struct Spans {
+    queue: Queue,
+    ratio: f64,
+}
+
+/// A span that is open.
+struct Open {
+    place: Place,
+    begun: u64,
+    draft: Draft,
+}
+
+/// Where a span is.
+#[derive(Clone, Copy)]
+struct Place {
+    trace_id: u128,
+    span_id: u64,
+    /// 0: it is the first of its trace.
+    parent_id: u64,
+    is_remote: bool,
+    is_sampled: bool,
+}
+
+impl Spans {
+    pub(super) const fn new(queue: Queue, ratio: f64) -> Self {
+        Self { queue, ratio }
+    }
+
+    /// Where a span belongs: where its maker says, else into the span that it was made in, else nowhere but itself.
+    fn place(&self, draft: &Draft, around: Option<Place>) -> Place {
+        let stated = draft.parent.as_ref().or(draft.within.as_ref());
+        let (trace_id, parent_id) = match (stated, draft.trace_id, around) {
+            (Some(context), ..) => (context.trace_id().0, context.span_id().0),
+            (None, Some(trace_id), _) => (trace_id, 0),
+            (None, None, Some(around)) => (around.trace_id, around.span_id),
+            (None, None, None) => (fastrand::u128(1..), 0),
+        };
+        Place {
+            trace_id,
+            span_id: draft.span_id.unwrap_or_else(|| fastrand::u64(1..)),
+            parent_id,
+            is_remote: draft.parent.is_some(),
+            is_sampled: is_sampled(TraceId(trace_id), self.ratio),
+        }
+    }
+}
+
+impl<S> Layer<S> for Spans
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let Some(span) = context.span(id) else {
+            return;
+        };
+        let around = span.parent().and_then(|parent| {
+            let extensions = parent.extensions();
+            extensions.get::<Open>().map(|open| open.place)
+        });
+        let mut draft = Draft::default();
+        attributes.record(&mut draft);
+        let place = self.place(&draft, around);
+        let begun = draft.begun.unwrap_or_else(now);
+        span.extensions_mut().insert(Open {
+            place,
+            begun,
+            draft,
+        });
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
+        if let Some(span) = context.span(id)
+            && let Some(open) = span.extensions_mut().get_mut::<Open>()
+            && open.place.is_sampled
+        {
+            values.record(&mut open.draft);
+        }
+    }
+
+    fn on_close(&self, id: Id, context: Context<'_, S>) {
+        let Some(span) = context.span(&id) else {
+            return;
+        };
+        let open = span.extensions_mut().remove::<Open>();
+        if let Some(open) = open.filter(|open| open.place.is_sampled) {
+            let name = span.metadata().name();
+            self.queue.add(open.closed(name, now()));
+        }
+    }
+}
+
+impl Open {
+    fn closed(self, name: &str, now: u64) -> Span {
+        let Self {
+            place,
+            begun,
+            draft,
+        } = self;
+        let parent_span_id = match place.parent_id {
+            0 => Vec::new(),
+            id => id.to_be_bytes().to_vec(),
+        };
+        let status = draft.failed.then(|| Status {
+            code: StatusCode::Error.into(),
+            ..Status::default()
+        });
+        Span {
+            trace_id: place.trace_id.to_be_bytes().to_vec(),
+            span_id: place.span_id.to_be_bytes().to_vec(),
+            trace_state: draft.state,
+            parent_span_id,
+            flags: if place.is_remote { REMOTE } else { LOCAL },
+            name: draft.name.unwrap_or_else(|| name.to_owned()),
+            kind: draft.kind.max(SpanKind::Internal).into(),
+            start_time_unix_nano: begun,
+            // The clock may have been set back meanwhile.
+            end_time_unix_nano: now.max(begun),
+            attributes: draft.attributes,
+            links: draft.links,
+            status,
+            ..Span::default()
+        }
+    }
+}
+
+fn now() -> u64 {
+    let nanos = SystemClock.now().timestamp_nanos_opt();
+    nanos
+        .and_then(|nanos| u64::try_from(nanos).ok())
+        .unwrap_or(0)
+}

@@ -1,0 +1,111 @@
+//! Spans of a trace: each question and each call. Where no traces are recorded they cost a look at a flag.
+
+use tracing::field::Empty;
+use tracing::{Span, info_span};
+
+use super::Came;
+use crate::{Command, Outcome, Question, StepId, ToolCall, ToolError};
+
+/// The target of spans that are part of a trace, and the one that is enabled where they hold what was asked and answered.
+const TRACE: &str = "nightshift::trace";
+const CONTENT: &str = "nightshift::content";
+
+/// The span of a command.
+pub(super) fn of(command: &Command) -> Span {
+    match command {
+        Command::Ask { id, question } => info_span!(
+            target: TRACE,
+            "question",
+            otel.name = name(question),
+            otel.kind = "internal",
+            command = %id,
+            step.id = step(question).map(|step| step.0.as_str()),
+            "error.type" = Empty
+        ),
+        Command::Call { id, call } => {
+            let span = info_span!(
+                target: TRACE,
+                "execute_tool",
+                otel.name = %format_args!("execute_tool {}", call.tool),
+                otel.kind = "internal",
+                gen_ai.operation.name = "execute_tool",
+                gen_ai.tool.name = call.tool,
+                "gen_ai.tool.type" = "function",
+                gen_ai.tool.call.id = %id,
+                gen_ai.tool.call.arguments = Empty,
+                gen_ai.tool.call.result = Empty,
+                "error.type" = Empty
+            );
+            arguments(&span, call);
+            span
+        }
+        Command::Exonerate { .. } | Command::Conclude(_) => Span::none(),
+    }
+}
+
+/// Notes how it ended.
+pub(super) fn ended(span: &Span, came: &Came) {
+    if span.is_disabled() {
+        return;
+    }
+    let outcome = match came {
+        Came::Withdrawn(_) => {
+            span.record("error.type", "withdrawn");
+            return;
+        }
+        Came::Finished { outcome, .. } => outcome.as_ref(),
+    };
+    match outcome {
+        Outcome::AskFailed(_) => {
+            span.record("error.type", "no_answer");
+        }
+        Outcome::CallFailed(error) => {
+            span.record("error.type", kind(error));
+        }
+        Outcome::Called(output) if has_content() => {
+            span.record("gen_ai.tool.call.result", output.body.to_string());
+        }
+        _ => {}
+    }
+}
+
+fn arguments(span: &Span, call: &ToolCall) {
+    if !span.is_disabled() && has_content() {
+        let arguments = serde_json::to_string(&call.arguments).unwrap_or_default();
+        span.record("gen_ai.tool.call.arguments", arguments);
+    }
+}
+
+fn has_content() -> bool {
+    tracing::enabled!(target: CONTENT, tracing::Level::INFO)
+}
+
+const fn name(question: &Question) -> &'static str {
+    match question {
+        Question::Plan => "plan",
+        Question::Turn { .. } => "turn",
+        Question::Decide => "decide",
+        Question::Reflect => "reflect",
+        Question::Conclude => "conclude",
+        Question::Mend => "mend",
+        Question::Blanked => "blanked",
+    }
+}
+
+const fn step(question: &Question) -> Option<&StepId> {
+    match question {
+        Question::Turn { step, .. } => Some(step),
+        _ => None,
+    }
+}
+
+const fn kind(error: &ToolError) -> &'static str {
+    match error {
+        ToolError::Timeout { .. } => "timeout",
+        ToolError::Unknown { .. } | ToolError::Argument { .. } | ToolError::NotAllowed { .. } => {
+            "refused"
+        }
+        ToolError::Denied { .. } => "denied",
+        ToolError::Unavailable { .. } => "unavailable",
+    }
+}

@@ -1,0 +1,42 @@
+//! Where in its trace a report comes from: told to the receiver as W3C headers, and in the event as CloudEvents has it
+//! (<https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/extensions/distributed-tracing.md>). It is the same at
+//! each try, as all of an event is.
+
+use nightshift_alert::{CaseTrace, TraceContext};
+use nightshift_pipeline::Report;
+use reqwest::header::{HeaderMap, HeaderValue};
+use serde::Serialize;
+
+/// What a receiver can go on from: the triage of the case.
+#[derive(Serialize)]
+pub(super) struct Trace {
+    traceparent: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    tracestate: String,
+}
+
+impl Trace {
+    /// That of a report, where `ratio` of all cases is traced.
+    pub(super) fn of(report: &Report, ratio: f64) -> Self {
+        let from = report.trace.as_ref();
+        let trace = CaseTrace::of(&report.case_id, report.revision, from);
+        let is_sampled = trace.is_sampled(ratio) || from.is_some_and(TraceContext::is_sampled);
+        let state = from.map(TraceContext::tracestate);
+        Self {
+            traceparent: trace.traceparent(is_sampled),
+            tracestate: state.unwrap_or_default().to_owned(),
+        }
+    }
+
+    pub(super) fn headers(&self) -> HeaderMap {
+        let all = [
+            ("traceparent", &self.traceparent),
+            ("tracestate", &self.tracestate),
+        ];
+        let fit = all.into_iter().filter(|(_, value)| !value.is_empty());
+        fit.filter_map(|(name, value)| {
+            Some((name.parse().ok()?, HeaderValue::from_str(value).ok()?))
+        })
+        .collect()
+    }
+}
