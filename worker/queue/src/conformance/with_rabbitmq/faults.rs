@@ -7,7 +7,7 @@ use super::super::proxy::{Mode, Proxy};
 use super::super::{ack, numbered, settled, until_down};
 use super::node::{Node, ctl};
 use super::*;
-use nightshift_pipeline::Fate;
+use nightshift_pipeline::{Fate, Outgoing};
 
 /// Where a URL leads, and the same URL by another way.
 fn through(url: &str, proxy: SocketAddr) -> String {
@@ -211,4 +211,19 @@ async fn a_missing_queue_is_told_or_made_as_the_configuration_says() {
     // To declare it otherwise would be refused.
     declare(&queue.channel, &queue.name, "quorum", false).await;
     queue.delete().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_we_put_into_a_queue_that_is_gone_comes_back() {
+    let Some(queue) = RabbitQueue::classic().await else {
+        return;
+    };
+    let publisher = queue.publisher().await.unwrap();
+    queue.delete().await;
+    let outgoing = Outgoing {
+        id: "nightshift-canary-1".to_owned(),
+        bytes: b"{}".to_vec(),
+    };
+    let error = publisher.publish(&outgoing).await.unwrap_err().to_string();
+    assert!(error.contains("there is no queue"), "{error}");
 }
