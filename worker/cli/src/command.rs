@@ -28,9 +28,14 @@ use crate::wiring::App;
 /// Runs what the command line asks for.
 pub(crate) async fn run(args: Args) -> Result<(), Exit> {
     let loaded = load(args.config.as_deref()).map_err(Exit::Config)?;
-    // What libraries say of what they meet is told as findings.
-    let quiet = matches!(args.command, Command::Doctor(_)).then_some("off,nightshift_cli=error");
-    let level = quiet.unwrap_or(&loaded.config.log.level);
+    let level = &loaded.config.log.level;
+    let level = match args.command {
+        // What libraries say of what they meet is told as findings.
+        Command::Doctor(_) => "off,nightshift_cli=error",
+        // It tells by itself what could not be read.
+        Command::Demo(_) => &format!("{level},nightshift_pipeline::intake=error"),
+        _ => level,
+    };
     // Only where cases are triaged.
     let traces = match args.command {
         Command::Worker(_) | Command::Run(_) | Command::Demo(_) => Traces::of(&loaded)?,

@@ -37,11 +37,13 @@ pub(crate) fn start(config: &Config, level: &str, traces: Option<&Traces>) -> Re
         out: Mutex::new(std::io::stderr()),
     };
     let lines = lines.with_filter(filter);
-    let spans = traces.map(Traces::layer);
-    tracing_subscriber::registry()
-        .with(lines)
-        .with(spans)
-        .init();
+    let lines = tracing_subscriber::registry().with(lines);
+    // No layer that may be none beside one that filters: what the filter refused would be asked of it for each event, and
+    // its answer would stay behind and swallow a later line.
+    match traces {
+        Some(traces) => lines.with(traces.layer()).init(),
+        None => lines.init(),
+    }
     Ok(())
 }
 

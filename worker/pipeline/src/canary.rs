@@ -75,7 +75,11 @@ impl Canary {
         let keys = match (self.keys)() {
             Ok(keys) => keys,
             Err(why) => {
-                tracing::warn!(source.name = source, why, "no canary can be told from a forged one");
+                tracing::warn!(
+                    source.name = source,
+                    why,
+                    "no canary can be told from a forged one"
+                );
                 return None;
             }
         };
