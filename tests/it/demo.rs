@@ -105,9 +105,9 @@ fn check_cases(folder: &Path) {
         }
         let shown = printed(folder, &["cases", "show", word(case, "id"), "--json"]);
         let shown: Value = serde_json::from_str(&shown).unwrap();
-        // Shown once. Sightings are edits that can wait; nothing else was wished.
+        // Shown. Sightings are edits that can wait, unless they came before it was shown; nothing else was wished.
         let delivery = &shown["deliveries"][0];
-        assert_eq!(delivery["sent"], 1, "{shown:#}");
+        assert_ne!(delivery["sent"], 0, "{shown:#}");
         let edits = delivery["wanted"].as_u64().unwrap() - 1;
         assert!(edits <= case["sightings"].as_u64().unwrap(), "{shown:#}");
     }

@@ -169,7 +169,7 @@ fn until_each(worker: &mut Running, text: &str, names: &[&str]) {
     let mut left: BTreeSet<&str> = names.iter().copied().collect();
     while !left.is_empty() {
         let line = worker.until(text);
-        left.retain(|name| !line.contains(&format!("destination=\"{name}\"")));
+        left.retain(|name| !line.contains(&format!(" destination.name={name} ")));
     }
 }
 

@@ -29,17 +29,16 @@ pub(crate) use self::fields::clean;
 
 /// Begins to write log lines of this level to standard error.
 pub(crate) fn start(config: &Config, level: &str, traces: Option<&Traces>) -> Result<(), Exit> {
-    let filter = filter(level)?;
+    let filter = filter(level, traces)?;
     let is_coloured = console::colors_enabled_stderr() && !no_colour();
     let lines = Lines {
         format: config.log.format,
         is_coloured,
         out: Mutex::new(std::io::stderr()),
     };
-    let lines = lines.with_filter(filter);
-    let lines = tracing_subscriber::registry().with(lines);
-    // No layer that may be none beside one that filters: what the filter refused would be asked of it for each event, and
-    // its answer would stay behind and swallow a later line.
+    // One filter before all layers. A filter of a layer of its own keeps its answer for the thread until an event follows;
+    // where somebody only asks whether a line would be written, as the crate `log` does, it swallows a later one.
+    let lines = tracing_subscriber::registry().with(filter).with(lines);
     match traces {
         Some(traces) => lines.with(traces.layer()).init(),
         None => lines.init(),
@@ -47,15 +46,20 @@ pub(crate) fn start(config: &Config, level: &str, traces: Option<&Traces>) -> Re
     Ok(())
 }
 
-fn filter(level: &str) -> Result<EnvFilter, Exit> {
+fn filter(level: &str, traces: Option<&Traces>) -> Result<EnvFilter, Exit> {
     let bad = |error: &dyn std::fmt::Display| {
         Exit::Config(anyhow::anyhow!("[log] level = {level:?}: {error}"))
     };
     let mut filter = EnvFilter::try_new(level).map_err(|error| bad(&error))?;
-    // Spans of traces are no business of the log, and cost nothing where nobody else wants them.
-    for target in [traces::TARGET, traces::CONTENT] {
-        let off = format!("{target}=off").parse();
-        filter = filter.add_directive(off.map_err(|error| bad(&error))?);
+    // Spans of traces are no business of the log, and cost nothing where nobody wants them.
+    let wanted = [
+        (traces::TARGET, traces.is_some()),
+        (traces::CONTENT, traces.is_some_and(Traces::takes_content)),
+    ];
+    for (target, is_wanted) in wanted {
+        let level = if is_wanted { "info" } else { "off" };
+        let directive = format!("{target}={level}").parse();
+        filter = filter.add_directive(directive.map_err(|error| bad(&error))?);
     }
     Ok(filter)
 }
@@ -73,7 +77,8 @@ where
     W: Write + Send + 'static,
 {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        if let Some(span) = context.span(id) {
+        let is_ours = !traces::is_of_traces(attributes.metadata());
+        if let Some(span) = context.span(id).filter(|_| is_ours) {
             let mut fields = Fields::default();
             attributes.record(&mut fields);
             span.extensions_mut().insert(fields);
@@ -89,6 +94,9 @@ where
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        if traces::is_of_traces(event.metadata()) {
+            return;
+        }
         let mut fields = Fields::default();
         event.record(&mut fields);
         for span in context.event_scope(event).into_iter().flatten() {

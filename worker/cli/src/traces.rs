@@ -17,10 +17,8 @@ use std::time::Duration;
 use anyhow::anyhow;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use tracing::Subscriber;
-use tracing::level_filters::LevelFilter;
+use tracing::{Metadata, Subscriber};
 use tracing_subscriber::Layer;
-use tracing_subscriber::filter::Targets;
 use tracing_subscriber::registry::LookupSpan;
 
 use self::collector::Collector;
@@ -36,6 +34,11 @@ pub(crate) use examine::examine;
 pub(crate) const TARGET: &str = "nightshift::trace";
 /// The target that is enabled where spans hold what was asked and answered.
 pub(crate) const CONTENT: &str = "nightshift::content";
+
+/// Whether a span or an event is for traces, and no business of the log.
+pub(crate) fn is_of_traces(metadata: &Metadata<'_>) -> bool {
+    matches!(metadata.target(), TARGET | CONTENT)
+}
 
 /// How long the process waits at its end for what is not posted yet.
 const FLUSH: Duration = Duration::from_secs(2);
@@ -77,14 +80,12 @@ impl Traces {
     where
         S: Subscriber + for<'a> LookupSpan<'a>,
     {
-        let content = match self.content {
-            true => LevelFilter::INFO,
-            false => LevelFilter::OFF,
-        };
-        let filter = Targets::new()
-            .with_target(TARGET, LevelFilter::INFO)
-            .with_target(CONTENT, content);
-        Spans::new(self.queue.clone(), self.ratio).with_filter(filter)
+        Spans::new(self.queue.clone(), self.ratio)
+    }
+
+    /// Whether prompts, outputs, arguments and results go along.
+    pub(crate) const fn takes_content(&self) -> bool {
+        self.content
     }
 
     /// Posts what is left, but not for long.

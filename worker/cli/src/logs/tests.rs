@@ -27,8 +27,11 @@ fn lines(format: LogFormat, level: &str, work: impl FnOnce()) -> Vec<String> {
         is_coloured: false,
         out: Mutex::new(written.clone()),
     };
-    let lines = lines.with_filter(filter(level).ok().unwrap());
-    tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), work);
+    let filter = filter(level, None).ok().unwrap();
+    tracing::subscriber::with_default(
+        tracing_subscriber::registry().with(filter).with(lines),
+        work,
+    );
     let bytes = written.0.lock().unwrap().clone();
     let text = String::from_utf8(bytes).unwrap();
     assert!(text.is_empty() || text.ends_with('\n'));

@@ -12,6 +12,7 @@ use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
 use super::draft::{Draft, LOCAL, REMOTE};
+use super::is_of_traces;
 use super::queue::Queue;
 use crate::clock::SystemClock;
 
@@ -68,10 +69,12 @@ where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        let Some(span) = context.span(id) else {
+        let is_ours = is_of_traces(attributes.metadata());
+        let Some(span) = context.span(id).filter(|_| is_ours) else {
             return;
         };
-        let around = span.parent().and_then(|parent| {
+        // Between them there may be spans of the log.
+        let around = span.scope().skip(1).find_map(|parent| {
             let extensions = parent.extensions();
             extensions.get::<Open>().map(|open| open.place)
         });
