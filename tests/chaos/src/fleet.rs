@@ -84,7 +84,8 @@ impl Fleet {
             .append(true)
             .open(self.folder.join("worker.log"))?;
         let child = Command::new(&self.program)
-            .args(["worker", "--only", "intake,triage,delivery"])
+            .arg("worker")
+            .env("NIGHTSHIFT__WEB__LISTEN", "127.0.0.1:0")
             .env(
                 "NIGHTSHIFT__WEB__METRICS_LISTEN",
                 format!("127.0.0.1:{port}"),
@@ -168,20 +169,15 @@ impl Fleet {
     }
 
     /// Ends all of them.
-    pub(crate) async fn stop(&mut self) {
-        for worker in &mut self.workers {
-            drop(worker.child.kill());
-            drop(worker.child.wait());
-        }
+    pub(crate) fn stop(&mut self) {
+        self.workers.clear();
     }
 }
 
-impl Drop for Fleet {
+impl Drop for Worker {
     fn drop(&mut self) {
-        for worker in &mut self.workers {
-            drop(worker.child.kill());
-            drop(worker.child.wait());
-        }
+        drop(self.child.kill());
+        drop(self.child.wait());
     }
 }
 
@@ -217,8 +213,6 @@ impl Worker {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        self.child.kill()?;
-        self.child.wait()?;
         Ok(None)
     }
 }

@@ -1,6 +1,5 @@
 //! Workers, the database and the broker are killed at random, workers replaced and passwords changed while alerts come in;
-//! afterwards everything that the broker
-//! had acknowledged must have ended in exactly one place, with one report.
+//! afterwards everything that the broker had acknowledged must have ended in exactly one place, with one report.
 //!
 //! ```console
 //! cargo run --release -p nightshift-chaos -- --alerts 2000 --kills 200
@@ -18,7 +17,7 @@ mod rotation;
 mod servers;
 mod verdict;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
@@ -94,20 +93,36 @@ async fn main() -> anyhow::Result<ExitCode> {
     fastrand::seed(seed);
     println!("seed {seed}");
     let program = build()?;
-    let folder = tempfile::Builder::new()
+    let mut folder = tempfile::Builder::new()
         .prefix("nightshift-chaos")
         .tempdir()?;
-    let database = Database::start(folder.path())?;
-    let broker = Broker::start(folder.path())?;
-    rotation::prepare(folder.path(), &database, &broker).await?;
-    let mut fleet = Fleet::start(&program, folder.path(), &database, &broker, &options)?;
+    let judged = run(&options, &program, folder.path()).await;
+    if !judged.as_ref().is_ok_and(Verdict::holds) {
+        folder.disable_cleanup(true);
+        println!("what the workers said is in {}", folder.path().display());
+    }
+    let verdict = judged?;
+    println!("{verdict}");
+    Ok(if verdict.holds() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Starts everything, disturbs it, and looks at what became of the alerts.
+async fn run(options: &Options, program: &Path, folder: &Path) -> anyhow::Result<Verdict> {
+    let database = Database::start(folder)?;
+    let broker = Broker::start(folder)?;
+    rotation::prepare(folder, &database, &broker).await?;
+    let mut fleet = Fleet::start(program, folder, &database, &broker, options)?;
     let mut publishing = JoinSet::new();
     let enough = CancellationToken::new();
     let most = options.minutes.map_or(options.alerts, |_| usize::MAX);
     let url = broker.url().to_owned();
     publishing.spawn(publish::all(url, most, enough.clone()));
-    let mut kills = Kills::new(&options);
-    disturb(&mut kills, &options, &database, &broker, &mut fleet).await?;
+    let mut kills = Kills::new(options);
+    disturb(&mut kills, options, &database, &broker, &mut fleet).await?;
     if options.minutes.is_some() {
         enough.cancel();
     }
@@ -127,15 +142,10 @@ async fn main() -> anyhow::Result<ExitCode> {
     let fresh = publish::fresh(broker.url()).await?;
     let fresh_ended = verdict::wait_for(database.url(), &fresh, Duration::from_secs(60)).await;
     let mut verdict = looked?;
-    fleet.stop().await;
+    fleet.stop();
     verdict.fresh = fresh_ended.is_ok();
     verdict.changes = std::mem::take(&mut fleet.changes);
-    println!("{verdict}");
-    Ok(if verdict.holds() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(verdict)
 }
 
 /// Builds the program as it is shipped.
