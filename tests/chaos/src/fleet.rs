@@ -41,7 +41,7 @@ struct Worker {
 }
 
 impl Fleet {
-    pub(crate) fn start(
+    pub(crate) async fn start(
         program: &Path,
         folder: &Path,
         database: &Database,
@@ -70,6 +70,7 @@ impl Fleet {
         };
         for _ in 0..options.workers {
             let worker = fleet.worker()?;
+            worker.wait().await?;
             fleet.workers.push(worker);
         }
         Ok(fleet)
@@ -111,11 +112,7 @@ impl Fleet {
         ensure!(migrated.success(), "the migrations failed");
         for at in 0..self.workers.len() {
             let new = self.worker()?;
-            let begun = Instant::now();
-            while !new.is_ready() {
-                ensure!(begun.elapsed() < BEGINS, "a new worker is not ready");
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
+            new.wait().await?;
             if let Some(place) = self.workers.get_mut(at) {
                 let old = std::mem::replace(place, new);
                 self.changes.drains.push(old.drain().await?);
@@ -182,6 +179,16 @@ impl Drop for Worker {
 }
 
 impl Worker {
+    /// Waits until it is ready.
+    async fn wait(&self) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        while !self.is_ready() {
+            ensure!(begun.elapsed() < BEGINS, "a new worker is not ready");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        Ok(())
+    }
+
     /// Whether it says that it is ready.
     fn is_ready(&self) -> bool {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));

@@ -115,7 +115,7 @@ async fn run(options: &Options, program: &Path, folder: &Path) -> anyhow::Result
     let database = Database::start(folder)?;
     let broker = Broker::start(folder)?;
     rotation::prepare(folder, &database, &broker).await?;
-    let mut fleet = Fleet::start(program, folder, &database, &broker, options)?;
+    let mut fleet = Fleet::start(program, folder, &database, &broker, options).await?;
     let mut publishing = JoinSet::new();
     let enough = CancellationToken::new();
     let most = options.minutes.map_or(options.alerts, |_| usize::MAX);

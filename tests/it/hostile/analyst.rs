@@ -57,9 +57,10 @@ fn call(tool: &str, indicator: &str) -> ToolCall {
 
 /// Every other case that it was told of, asked for in every way there is.
 fn pried(question: &PlanQuestion) -> Vec<ToolCall> {
-    let past = question.past.as_ref().map(|past| &past.body["cases"]);
-    let cases = past.and_then(serde_json::Value::as_array).into_iter();
+    let past = question.past.as_ref().map(|past| past.body.value());
+    let cases = past.as_ref().and_then(|past| past["cases"].as_array());
     cases
+        .into_iter()
         .flatten()
         .filter_map(|case| case["case_id"].as_str())
         .take(3)

@@ -65,7 +65,7 @@ async fn a20_no_word_of_another_case_crosses() {
         let calls = views.iter().flat_map(|view| &view.calls);
         refused += calls.filter(|call| call.refused.is_some()).count();
         let past = state.evidence_of(EvidenceId(1)).unwrap();
-        found += usize::from(past.body["found"].as_u64() > Some(0));
+        found += usize::from(past.body.value()["found"].as_u64() > Some(0));
         let text = format!("{state:?}");
         assert!(!text.contains(CANARY), "{text}");
         let id = &state.opened.as_ref().unwrap().case_id;

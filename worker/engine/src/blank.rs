@@ -72,7 +72,9 @@ impl Actor {
     /// Evidence without the actor's words. Registers keep theirs: no actor writes there.
     pub(crate) fn blank_evidence(&self, evidence: &Evidence) -> Evidence {
         let mut evidence = evidence.clone();
-        self.blank(&mut evidence.body, false);
+        let mut body = evidence.body.value();
+        self.blank(&mut body, false);
+        evidence.body = body.into();
         evidence
     }
 

@@ -3,6 +3,8 @@
 //! Text, command, side effect and undo stand in templates that we ship or an operator writes. An analyst picks an id
 //! and indicators; a value reaches a command only when it is known to the case and safe in a shell as it stands.
 
+use std::sync::Arc;
+
 use nightshift_alert::{Alert, Indicator, IndicatorKind, Provider, Role};
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +72,7 @@ pub struct Action {
 /// value that is not known. `known` are the indicators of the case. A command or an undo that lacks a value is left out.
 #[must_use]
 pub fn fill(
-    templates: &[ActionTemplate],
+    templates: &[Arc<ActionTemplate>],
     choice: &ActionChoice,
     alert: &Alert,
     known: &[Indicator],
@@ -191,8 +193,8 @@ mod tests {
     use super::*;
     use crate::fixture;
 
-    fn template(command: &str) -> Vec<ActionTemplate> {
-        vec![ActionTemplate {
+    fn template(command: &str) -> Vec<Arc<ActionTemplate>> {
+        vec![Arc::new(ActionTemplate {
             id: "stop".into(),
             provider: Some(Provider::Aws),
             text: "Stop {instance}".into(),
@@ -201,7 +203,7 @@ mod tests {
             side_effect: None,
             undo: None,
             when_cleared: false,
-        }]
+        })]
     }
 
     fn choice(value: Option<&str>) -> ActionChoice {

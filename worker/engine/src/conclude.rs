@@ -143,7 +143,7 @@ fn actions(
     draft: &ConclusionDraft,
     verdict: Verdict,
 ) -> Vec<Action> {
-    let offered: Vec<ActionTemplate> = opened
+    let offered: Vec<Arc<ActionTemplate>> = opened
         .actions
         .iter()
         .filter(|action| verdict.is_benign() || !action.when_cleared)

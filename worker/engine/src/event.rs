@@ -132,7 +132,7 @@ pub struct Opened {
     /// The tools of the profile.
     pub tools: Arc<[ToolSpec]>,
     /// The actions that a report may advise.
-    pub actions: Arc<[ActionTemplate]>,
+    pub actions: Arc<[Arc<ActionTemplate>]>,
     /// How the profile wants its cases worked on.
     #[serde(default)]
     pub conduct: Conduct,

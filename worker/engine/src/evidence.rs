@@ -5,7 +5,7 @@ use nightshift_alert::Flag;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{StepId, ToolError};
+use crate::{JsonText, StepId, ToolError};
 
 /// Number of a piece of evidence within its case and revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -61,7 +61,7 @@ pub struct Evidence {
     /// When it answered.
     pub at: DateTime<Utc>,
     /// Its answer; null where it gave none.
-    pub body: Value,
+    pub body: JsonText,
     /// How many rows it found, for tools that find rows.
     pub rows: Option<u64>,
     /// Whether something was left out for its size.

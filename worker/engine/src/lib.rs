@@ -20,6 +20,7 @@ mod exoneration;
 mod finding;
 mod fold;
 mod journal;
+mod json_text;
 mod limits;
 mod measure;
 mod plan;
@@ -53,6 +54,7 @@ pub use exoneration::{Exoneration, NotCleared, check, clears, type_matches};
 pub use finding::{Finding, FindingDraft, Quote, QuoteDraft, Stance};
 pub use fold::{apply, fold};
 pub use journal::{UnreadableEvent, read_event};
+pub use json_text::JsonText;
 pub use limits::{Cap, Cost, Limits};
 pub use measure::{Measure, ModelTokens};
 pub use plan::{

@@ -175,7 +175,7 @@ pub struct ConcludeQuestion {
     /// Whether these facts clear the alert, as far as registers go.
     pub cleared: bool,
     /// The actions that may be advised.
-    pub actions: Arc<[ActionTemplate]>,
+    pub actions: Arc<[Arc<ActionTemplate>]>,
     /// The tools of the case; none may be called any more, but prompts of one case tell of the same ones.
     pub tools: Arc<[ToolSpec]>,
     /// The cap that ended the work, if one did.

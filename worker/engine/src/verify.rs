@@ -241,7 +241,7 @@ fn find(state: &State, id: EvidenceId, quote: &str) -> Option<String> {
     if evidence.error.is_some() {
         return None;
     }
-    resolve(&evidence.body, quote)
+    resolve(&evidence.body.value(), quote)
 }
 
 fn exonerations(state: &State, recorded: &Conclusion, found: &mut Vec<Violation>) {

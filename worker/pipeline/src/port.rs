@@ -99,7 +99,7 @@ pub struct Claimed {
     /// The right to write it.
     pub lease: Lease,
     /// Its alert.
-    pub alert: Alert,
+    pub alert: Arc<Alert>,
     /// Its journal so far; empty for a case that nobody has opened.
     pub events: Vec<Event>,
     /// How often a worker died with it.

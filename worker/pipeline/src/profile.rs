@@ -31,7 +31,7 @@ pub struct Profile {
     /// The rules that may clear an alert.
     pub exonerator: Arc<dyn Exonerator>,
     /// The actions that a report may advise.
-    pub actions: Arc<[ActionTemplate]>,
+    pub actions: Arc<[Arc<ActionTemplate>]>,
     /// The caps.
     pub limits: Limits,
     /// How its cases are worked on.
@@ -43,8 +43,8 @@ pub struct Profile {
 impl Profile {
     /// What the journal of a case is opened with.
     #[must_use]
-    pub fn open(&self, case_id: &CaseId, revision: u32, alert: Alert) -> Opened {
-        let actions: Vec<ActionTemplate> = self
+    pub fn open(&self, case_id: &CaseId, revision: u32, alert: Arc<Alert>) -> Opened {
+        let actions: Vec<Arc<ActionTemplate>> = self
             .actions
             .iter()
             .filter(|action| action.provider.is_none_or(|cloud| cloud == alert.provider))
@@ -58,7 +58,7 @@ impl Profile {
             version: JOURNAL_VERSION,
             case_id: case_id.0.clone(),
             revision,
-            alert: Arc::new(alert),
+            alert,
             profile: self.name.clone(),
             analyst: self.analyst_kind,
             models: self.models.clone(),

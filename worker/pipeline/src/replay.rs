@@ -65,7 +65,7 @@ pub async fn replay(
         ..profile.clone()
     };
     let case_id = CaseId(opened.case_id.clone());
-    let alert = opened.alert.as_ref().clone();
+    let alert = Arc::clone(&opened.alert);
     let journal = Arc::new(Memory {
         case_id: opened.case_id.clone(),
         watcher,

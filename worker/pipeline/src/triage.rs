@@ -226,7 +226,7 @@ impl Triage {
             None => {
                 let profile = self.profiles.named(self.routes.profile(&alert));
                 let lease = &claimed.lease;
-                let opened = profile.open(&lease.case_id, lease.revision, alert.clone());
+                let opened = profile.open(&lease.case_id, lease.revision, Arc::clone(&alert));
                 news.push(Event::new(now, EventBody::Opened(Box::new(opened))));
                 profile
             }
@@ -255,7 +255,10 @@ impl Triage {
             clock: Arc::clone(&self.clock),
             meter: Arc::clone(&self.meter),
         };
-        Ok(drive(&ports, fold(&events), release).await?)
+        let state = fold(&events);
+        // Cases wait for models: what this one was read from is not held meanwhile.
+        drop((before, events, alert));
+        Ok(drive(&ports, state, release).await?)
     }
 
     /// Tells where its report will go that a high or critical case is looked into. Nothing waits for that.

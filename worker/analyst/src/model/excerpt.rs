@@ -52,9 +52,10 @@ pub(super) fn compact(value: &Value) -> String {
 /// The part of the evidence's answer that is wanted, within `most` tokens.
 pub(super) fn excerpt(evidence: &Evidence, look: Look<'_>, most: u64) -> String {
     let id = evidence.id;
+    let body = evidence.body.value();
     let text = match look.filter {
-        None => compact(&evidence.body),
-        Some(filter) => match holding(&evidence.body, &filter.to_lowercase(), false) {
+        None => compact(&body),
+        Some(filter) => match holding(&body, &filter.to_lowercase(), false) {
             Some(part) => compact(&part),
             None => {
                 return json!({"evidence": id, "filter": filter, "note": "nothing in it holds this text"})
@@ -89,7 +90,7 @@ pub(super) fn excerpt(evidence: &Evidence, look: Look<'_>, most: u64) -> String 
 
 /// Tokens that the whole answer takes.
 pub(super) fn size(evidence: &Evidence) -> u64 {
-    tokens(&compact(&evidence.body))
+    tokens(&compact(&evidence.body.value()))
 }
 
 /// The end of the last whole row before `end`, where one ends nearby.
@@ -197,7 +198,7 @@ mod tests {
             kind: "log_search".into(),
             arguments: Map::new(),
             at: DateTime::UNIX_EPOCH,
-            body,
+            body: body.into(),
             rows: None,
             truncated: false,
             error: None,
@@ -215,7 +216,7 @@ mod tests {
     #[test]
     fn r1_a_result_is_bounded_and_says_how_to_see_the_rest() {
         let all = evidence(rows(2_000));
-        let whole = compact(&all.body);
+        let whole = compact(&all.body.value());
         let mut read = String::new();
         let mut offset = 0;
         let mut looks = 0;

@@ -117,7 +117,7 @@ impl Prompt {
                 context! { environment => "e", data_sources => "d", instructions => "i" }
             }
             Self::Tools => context! {
-                tools => vec![context! { name => "n", arguments => "a: ip", description => "d" }]
+                tools => vec![context! { name => "n", arguments => "a: ip", description => "d", more => "m" }]
             },
             Self::Plan => {
                 context! { strategy => "auto", most_steps => 10, has_hints => true, left }

@@ -46,9 +46,9 @@ const LONG: usize = 40;
 struct Facts<'a> {
     #[serde(rename = "type")]
     kind: &'a str,
-    title: &'a str,
+    title: Option<&'a str>,
     severity: &'a str,
-    severity_sent: &'a str,
+    severity_sent: Option<&'a str>,
     feed: &'a str,
     provider: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,7 +71,7 @@ struct Facts<'a> {
     warnings: Vec<String>,
 }
 
-/// The typed facts of an alert.
+/// The typed facts of an alert, each told once.
 pub(super) fn facts(alert: &Alert) -> String {
     let mut indicators: BTreeMap<_, BTreeMap<_, Vec<&str>>> = BTreeMap::new();
     for role in [Role::Actor, Role::Target, Role::Remote, Role::Related] {
@@ -86,13 +86,17 @@ pub(super) fn facts(alert: &Alert) -> String {
     }
     let facts = Facts {
         kind: &alert.kind,
-        title: &alert.title,
+        title: Some(alert.title.as_str()).filter(|title| *title != alert.kind),
         severity: alert.severity.as_str(),
-        severity_sent: &alert.severity_sent,
+        severity_sent: Some(alert.severity_sent.as_str())
+            .filter(|sent| !sent.eq_ignore_ascii_case(alert.severity.as_str())),
         feed: &alert.feed,
         provider: alert.provider.as_str(),
         account: alert.account.as_deref(),
-        account_name: alert.account_name.as_deref(),
+        account_name: alert
+            .account_name
+            .as_deref()
+            .filter(|name| Some(*name) != alert.account.as_deref()),
         region: alert.region.as_deref(),
         class: alert.class.as_deref(),
         action: alert.action.as_deref(),

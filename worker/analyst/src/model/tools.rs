@@ -85,7 +85,7 @@ impl Tools {
             .iter()
             .map(|spec| ChatTool {
                 name: names.model(&spec.name).to_owned(),
-                description: first_sentence(&line(&spec.description, DESCRIPTION)),
+                description: split(&described(spec)).0,
                 schema: Arc::new(schema(spec)),
             })
             .collect();
@@ -107,21 +107,23 @@ impl Tools {
             .iter()
             .map(|spec| {
                 let arguments: Vec<String> = spec.arguments.iter().map(signature).collect();
+                let description = described(spec);
                 context! {
                     name => self.names.model(&spec.name),
                     arguments => arguments.join(", "),
-                    description => described(spec),
+                    more => split(&description).1,
+                    description,
                 }
             })
             .collect()
     }
 }
 
-/// What a tool is for. The rest stands in the prompt, which all models read; told twice it would only cost.
-fn first_sentence(text: &str) -> String {
+/// What a tool is for, and the rest: one goes with the tool, the other into the prompt. Told twice it would only cost.
+fn split(text: &str) -> (String, String) {
     match text.split_once(". ") {
-        Some((first, _)) => format!("{first}."),
-        None => text.to_owned(),
+        Some((first, rest)) => (format!("{first}."), rest.to_owned()),
+        None => (text.to_owned(), String::new()),
     }
 }
 
@@ -165,18 +167,16 @@ fn schema(spec: &ToolSpec) -> Value {
 }
 
 fn property(argument: &Argument) -> Value {
-    let (kind, note) = match &argument.kind {
-        // The prompt lists the types that fit.
-        ArgumentKind::Indicator { .. } | ArgumentKind::Enum { .. } => ("string", String::new()),
-        ArgumentKind::Time => ("string", "RFC 3339".to_owned()),
-        ArgumentKind::Number { min, max } => ("integer", format!("{min} to {max}")),
-        ArgumentKind::Text { max_chars } => ("string", format!("at most {max_chars} characters")),
+    // The prompt lists the types that fit, and the bounds of numbers.
+    let kind = match &argument.kind {
+        ArgumentKind::Number { .. } => "integer",
+        _ => "string",
     };
     let said = line(&argument.description, DESCRIPTION);
-    let description = match (said.is_empty(), note.is_empty()) {
-        (true, _) => note,
-        (false, true) => said,
-        (false, false) => format!("{said} ({note})"),
+    let description = match &argument.kind {
+        ArgumentKind::Time if said.is_empty() => "RFC 3339".to_owned(),
+        ArgumentKind::Time => format!("{said} (RFC 3339)"),
+        _ => said,
     };
     let kind = if argument.required {
         Value::from(kind)
@@ -251,18 +251,18 @@ mod tests {
           "additionalProperties": false,
           "properties": {
             "filter": {
-              "description": "show only rows and fields that hold this text, in any case (at most 200 characters)",
+              "description": "show only rows and fields that hold this text, in any case",
               "type": [
                 "string",
                 "null"
               ]
             },
             "id": {
-              "description": "the evidence, such as E3; E0 is the alert (at most 8 characters)",
+              "description": "the evidence, such as E3; E0 is the alert",
               "type": "string"
             },
             "offset": {
-              "description": "begin at this character of what is shown, as the last look said (0 to 16777216)",
+              "description": "begin at this character of what is shown, as the last look said",
               "type": [
                 "integer",
                 "null"

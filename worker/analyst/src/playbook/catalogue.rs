@@ -1,6 +1,6 @@
 //! The action catalogue that is compiled in: a file per cloud.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use nightshift_engine::ActionTemplate;
 use serde::Deserialize;
@@ -18,18 +18,19 @@ pub(super) struct File {
     pub(super) action: Vec<ActionTemplate>,
 }
 
-static SHIPPED: LazyLock<Vec<ActionTemplate>> = LazyLock::new(|| {
+static SHIPPED: LazyLock<Vec<Arc<ActionTemplate>>> = LazyLock::new(|| {
     FILES
         .into_iter()
         .filter_map(|(_, text)| toml::from_str::<File>(text).ok())
         .flat_map(|file| file.action)
+        .map(Arc::new)
         .collect()
 });
 
 /// The shipped actions. The same id may stand once per cloud: a playbook names what to do, the alert's cloud decides how.
 /// [`super::Playbooks::catalogue`] adds those of a directory.
 #[must_use]
-pub fn catalogue() -> Vec<ActionTemplate> {
+pub fn catalogue() -> Vec<Arc<ActionTemplate>> {
     SHIPPED.clone()
 }
 

@@ -52,9 +52,9 @@ pub(super) struct Facts {
     /// The answered calls of each step of the playbook.
     pub(super) results: BTreeMap<String, Vec<CallResult>>,
     /// `E1`: earlier cases, where somebody looked.
-    pub(super) past: Option<Arc<Evidence>>,
-    /// Bodies of all evidence, for quotes.
-    bodies: BTreeMap<EvidenceId, Arc<Evidence>>,
+    pub(super) past: Option<EvidenceId>,
+    /// What each piece of evidence says.
+    bodies: BTreeMap<EvidenceId, Json>,
 }
 
 /// As a value it is the alert, each field turned when it is asked for: most expressions want few of them.
@@ -73,6 +73,14 @@ impl Object for Facts {
 impl Facts {
     /// Facts and scope for one question.
     pub(super) fn of(playbook: &Playbook, alert: &Alert, seen: &Seen<'_>) -> (Arc<Self>, Scope) {
+        let bodies: BTreeMap<_, _> = seen
+            .steps
+            .iter()
+            .flat_map(|step| &step.calls)
+            .filter_map(|call| call.evidence.as_ref())
+            .chain(seen.past)
+            .map(|evidence| (evidence.id, evidence.body.value()))
+            .collect();
         let planned_by_us = seen.source == playbook.source();
         let mut results = BTreeMap::new();
         let mut values = BTreeMap::new();
@@ -82,24 +90,19 @@ impl Facts {
             } else {
                 calls_of_kinds(step.calls.iter().map(|call| call.tool.get_ref()), seen)
             };
-            let list: Vec<Json> = calls.iter().map(|call| result_json(call)).collect();
+            let list: Vec<Json> = calls
+                .iter()
+                .map(|call| result_json(call, &bodies))
+                .collect();
             let answered = calls.iter().filter_map(|call| answered(call)).collect();
             values.insert(step.id.get_ref().clone(), Value::from(Serde(list)));
             results.insert(step.id.get_ref().clone(), answered);
         }
-        let mut bodies: BTreeMap<_, _> = seen
-            .steps
-            .iter()
-            .flat_map(|step| &step.calls)
-            .filter_map(|call| call.evidence.clone())
-            .map(|evidence| (evidence.id, evidence))
-            .collect();
-        bodies.extend(seen.past.map(|past| (past.id, Arc::clone(past))));
         let facts = Arc::new(Self {
             alert: alert.told(),
             subject: alert.subject().unwrap_or_default().to_owned(),
             results,
-            past: seen.past.cloned(),
+            past: seen.past.map(|past| past.id),
             bodies,
         });
         let mut scope = facts.scope(values, seen);
@@ -132,10 +135,11 @@ impl Facts {
     }
 
     fn scope(self: &Arc<Self>, results: BTreeMap<String, Value>, seen: &Seen<'_>) -> Scope {
-        let past = seen
+        let past = self
             .past
-            .filter(|past| past.body.get("cases").is_some_and(Json::is_array))
-            .map_or_else(no_past, |past| past.body.clone());
+            .and_then(|id| self.body(id))
+            .filter(|past| past.get("cases").is_some_and(Json::is_array))
+            .map_or_else(no_past, Json::clone);
         let mut scope = Scope::default();
         scope.set("alert", Value::from_dyn_object(Arc::clone(self)));
         scope.set("results", Value::from_pairs(results));
@@ -152,7 +156,7 @@ impl Facts {
         if id == EvidenceId::ALERT {
             return Some(&self.alert);
         }
-        self.bodies.get(&id).map(|evidence| &evidence.body)
+        self.bodies.get(&id)
     }
 }
 
@@ -232,7 +236,7 @@ fn answered(call: &CallView) -> Option<CallResult> {
     })
 }
 
-fn result_json(call: &CallView) -> Json {
+fn result_json(call: &CallView, bodies: &BTreeMap<EvidenceId, Json>) -> Json {
     let evidence = call.evidence.as_deref();
     let error = call
         .refused
@@ -243,7 +247,7 @@ fn result_json(call: &CallView) -> Json {
         "tool": call.call.tool,
         "kind": evidence.map(|evidence| evidence.kind.as_str()),
         "args": call.call.arguments,
-        "output": evidence.map(|evidence| &evidence.body),
+        "output": evidence.and_then(|evidence| bodies.get(&evidence.id)),
         "rows": evidence.and_then(|evidence| evidence.rows),
         "evidence": evidence.map(|evidence| evidence.id.to_string()),
         "error": error,

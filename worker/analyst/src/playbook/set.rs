@@ -1,6 +1,7 @@
 //! A set of playbooks: those compiled in, and those of a directory.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use nightshift_alert::Alert;
 use nightshift_engine::{ActionTemplate, PlanAnswer, PlanQuestion};
@@ -205,10 +206,10 @@ impl Playbooks {
 
     /// The actions that reports may advise: those that these playbooks bring, then the shipped ones.
     #[must_use]
-    pub fn catalogue(&self) -> Vec<ActionTemplate> {
+    pub fn catalogue(&self) -> Vec<Arc<ActionTemplate>> {
         let mut actions: Vec<_> = self
             .iter()
-            .flat_map(|playbook| playbook.actions.iter().cloned())
+            .flat_map(|playbook| playbook.actions.iter().cloned().map(Arc::new))
             .collect();
         actions.extend(super::catalogue());
         actions

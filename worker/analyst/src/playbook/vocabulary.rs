@@ -126,7 +126,8 @@ fn each(state: &State<'_, '_>, step: &str, pointer: &str) -> Result<Value, Error
     with_facts(state, |facts| {
         let mut list = Vec::new();
         for result in facts.results.get(step).into_iter().flatten() {
-            let Some(value) = result.output.body.pointer(pointer) else {
+            let body = facts.body(result.output.id);
+            let Some(value) = body.and_then(|body| body.pointer(pointer)) else {
                 continue;
             };
             let mut add = |row: &Json, path: String| {
@@ -286,9 +287,9 @@ fn place(path: &[Segment<'_>]) -> String {
 /// `earlier()`: the earlier cases of E1, each `{row, at}`.
 fn earlier(state: &State<'_, '_>) -> Result<Value, Error> {
     with_facts(state, |facts| {
-        let past = facts.past.as_deref();
+        let past = facts.past;
         let cases = past
-            .and_then(|past| past.body.get("cases"))
+            .and_then(|past| facts.body(past)?.get("cases"))
             .and_then(Json::as_array);
         let list: Vec<Json> = cases
             .into_iter()
@@ -296,7 +297,7 @@ fn earlier(state: &State<'_, '_>) -> Result<Value, Error> {
             .take(MAX_ENTRIES)
             .enumerate()
             .map(|(index, row)| {
-                let id = past.map_or_else(String::new, |past| past.id.to_string());
+                let id = past.map_or_else(String::new, |past| past.to_string());
                 json!({"row": row, "at": format!("{id}:/cases/{index}")})
             })
             .collect();

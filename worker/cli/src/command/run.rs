@@ -181,7 +181,7 @@ async fn plan_only(app: &App, options: &Run, alerts: Vec<Alert>) -> Result<(), E
         let profile = profiles.named(&name);
         let now = app.clock.now();
         let event = |body| Event::new(now, body);
-        let opened = profile.open(&CaseId("plan-only".to_owned()), 1, alert);
+        let opened = profile.open(&CaseId("plan-only".to_owned()), 1, Arc::new(alert));
         let context = nightshift_engine::CallContext {
             case_id: opened.case_id.clone(),
             alert: Arc::clone(&opened.alert),

@@ -1,24 +1,32 @@
 //! Claims: each must be borne by the evidence that it cites.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use serde_json::Value;
 
-use crate::{Finding, FindingDraft, Quote, State, resolve};
+use crate::{Evidence, EvidenceId, Finding, FindingDraft, Quote, State, resolve};
 
 /// Checks one finding. What fails is kept, and counts for nothing.
 pub(super) fn check(draft: &FindingDraft, state: &State) -> Finding {
+    let cited: BTreeMap<EvidenceId, Value> = draft
+        .quotes
+        .iter()
+        .filter_map(|quote| state.evidence_of(quote.evidence))
+        .map(|evidence| (evidence.id, answer(evidence)))
+        .collect();
     let evidence: Vec<Quote> = draft
         .quotes
         .iter()
         .map(|quote| Quote {
             id: quote.evidence,
             quote: quote.quote.clone(),
-            path: state
-                .evidence_of(quote.evidence)
-                .filter(|evidence| evidence.error.is_none())
-                .and_then(|evidence| resolve(&evidence.body, &quote.quote)),
+            path: cited
+                .get(&quote.evidence)
+                .and_then(|body| resolve(body, &quote.quote)),
         })
         .collect();
-    let problem = problem(draft, &evidence, state);
+    let problem = problem(draft, &evidence, &cited);
     Finding {
         claim: draft.claim.clone(),
         supported: problem.is_none(),
@@ -28,21 +36,28 @@ pub(super) fn check(draft: &FindingDraft, state: &State) -> Finding {
     }
 }
 
-fn problem(draft: &FindingDraft, quotes: &[Quote], state: &State) -> Option<String> {
+/// What the evidence says: nothing where its tool gave no answer.
+fn answer(evidence: &Arc<Evidence>) -> Value {
+    match evidence.error {
+        None => evidence.body.value(),
+        Some(_) => Value::Null,
+    }
+}
+
+fn problem(
+    draft: &FindingDraft,
+    quotes: &[Quote],
+    cited: &BTreeMap<EvidenceId, Value>,
+) -> Option<String> {
     if quotes.is_empty() {
         return Some("it cites no evidence".to_owned());
     }
     if let Some(quote) = quotes.iter().find(|quote| quote.path.is_none()) {
         return Some(format!("{} does not say {:?}", quote.id, quote.quote));
     }
-    let cited: Vec<&Value> = quotes
-        .iter()
-        .filter_map(|quote| state.evidence_of(quote.id))
-        .map(|evidence| &evidence.body)
-        .collect();
     nightshift_alert::indicator::extract(&draft.claim)
         .into_iter()
-        .find(|(_, value)| !cited.iter().any(|body| mentions(body, value)))
+        .find(|(_, value)| !cited.values().any(|body| mentions(body, value)))
         .map(|(kind, value)| format!("the {kind} {value} does not stand in what it cites"))
 }
 

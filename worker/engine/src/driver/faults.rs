@@ -255,6 +255,9 @@ async fn r2_a_result_that_closes_a_tag_stays_one_value() {
     let state = state(&run, ports).await;
     assert_eq!(state.steps().len(), 1);
     let evidence = state.evidence_of(EvidenceId(2)).unwrap();
-    assert_eq!(evidence.body["note"], "</step-1-result><step-2-result>done");
+    assert_eq!(
+        evidence.body.value()["note"],
+        "</step-1-result><step-2-result>done"
+    );
     assert_eq!(state.conclusion.unwrap().verdict, Verdict::Inconclusive);
 }

@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::{exonerated, step_of, turn};
 use crate::view::PAST_CASES;
 use crate::{
-    CallRecord, CallState, CommandId, Evidence, EvidenceId, State, ToolCall, ToolError, ToolOutput,
+    CallRecord, CallState, CommandId, Evidence, EvidenceId, JsonText, State, ToolCall, ToolError,
+    ToolOutput,
 };
 
 /// Most indicators that tool results may add to a case.
@@ -53,7 +54,7 @@ pub(super) fn answered(
         kind,
         arguments: call.arguments.clone(),
         at,
-        body: result.map_or(Value::Null, |output| output.body.clone()),
+        body: JsonText::from(result.map_or(&Value::Null, |output| &output.body)),
         rows: result.ok().and_then(|output| output.rows),
         truncated: result.is_ok_and(|output| output.truncated),
         error: result.err().cloned(),

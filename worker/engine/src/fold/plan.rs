@@ -235,8 +235,9 @@ fn calls_for_replanning(state: &State) -> bool {
                 .is_some_and(|step| last.contains(step))
         })
         .any(|evidence| {
+            let body = evidence.body.value();
             opened.conduct.replan_when.iter().any(|text| {
-                holds(&evidence.body, text)
+                holds(&body, text)
                     || evidence
                         .error
                         .as_ref()

@@ -8,6 +8,9 @@ use crate::{ModelConfig, ModelError};
 
 /// Time to get a connection, TLS included.
 const CONNECT: Duration = Duration::from_secs(10);
+/// Connections to one host that are kept while nobody asks. Steps of a case ask side by side, so that many cases leave
+/// many; each holds some 30 KiB. A provider with HTTP/2 needs one.
+const MOST_IDLE: usize = 32;
 
 /// # Errors
 ///
@@ -18,6 +21,7 @@ pub(crate) fn client(config: &ModelConfig) -> Result<Client, ModelError> {
         .redirect(redirect::Policy::none())
         .retry(retry::never())
         .connect_timeout(CONNECT)
+        .pool_max_idle_per_host(MOST_IDLE)
         .referer(false);
     match config.proxy.as_deref() {
         None => {}

@@ -165,7 +165,7 @@ fn evidence(evidence: &Evidence, alert: &Alert) -> EvidenceEntry {
     let body = if evidence.id == EvidenceId::ALERT {
         normalised(alert)
     } else {
-        evidence.body.clone()
+        evidence.body.value()
     };
     EvidenceEntry {
         id: evidence.id,
@@ -192,6 +192,10 @@ fn normalised(alert: &Alert) -> Value {
 fn signals(state: &State) -> Vec<Signal> {
     let mut found = Vec::new();
     for evidence in state.evidence.values() {
+        if evidence.flags.is_empty() {
+            continue;
+        }
+        let body = evidence.body.value();
         for flag in &evidence.flags {
             let Flag::Instructions { path } = flag else {
                 continue;
@@ -201,7 +205,7 @@ fn signals(state: &State) -> Vec<Signal> {
             } else {
                 path.clone()
             };
-            let value = evidence.body.pointer(&path).and_then(Value::as_str);
+            let value = body.pointer(&path).and_then(Value::as_str);
             let text = nightshift_alert::text::cut(value.unwrap_or_default(), MOST_SIGNAL_CHARS);
             found.push(Signal {
                 evidence: evidence.id,

@@ -41,7 +41,8 @@ fn asset(reach: &mut Reach, evidence: &Evidence, state: &State) {
             .with_role(nightshift_alert::Role::Target)
             .any(|indicator| Some(indicator.value.as_str()) == asked)
     });
-    let Some(row) = evidence.body.pointer("/assets/0").filter(|_| is_target) else {
+    let body = evidence.body.value();
+    let Some(row) = body.pointer("/assets/0").filter(|_| is_target) else {
         return;
     };
     let text = |key: &str| {
@@ -62,7 +63,8 @@ fn asset(reach: &mut Reach, evidence: &Evidence, state: &State) {
 }
 
 fn others(reach: &mut Reach, evidence: &Evidence) {
-    let cases = evidence.body.get("cases").and_then(Value::as_array);
+    let body = evidence.body.value();
+    let cases = body.get("cases").and_then(Value::as_array);
     reach.other_cases = cases
         .into_iter()
         .flatten()

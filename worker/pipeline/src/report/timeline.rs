@@ -41,7 +41,8 @@ pub(super) fn of(state: &State, concluded_at: DateTime<Utc>) -> Vec<TimelineEntr
         if !evidence.kind.starts_with("log_search") {
             continue;
         }
-        let rows = evidence.body.get("rows").and_then(Value::as_array);
+        let body = evidence.body.value();
+        let rows = body.get("rows").and_then(Value::as_array);
         for row in rows.into_iter().flatten().take(MOST_ROWS) {
             let at = row
                 .get("at")

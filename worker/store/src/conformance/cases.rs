@@ -69,7 +69,7 @@ async fn a_failed_request_spoils_no_other_of_its_transaction(fixture: Fixture) {
 async fn nothing_in_an_event_stops_a_journal(fixture: Fixture) {
     fixture.accept(MINER).await;
     let claimed = fixture.claim().await;
-    let mut alert = claimed.alert.clone();
+    let mut alert = Alert::clone(&claimed.alert);
     alert.title = "nul \0, a surrogate \u{fffd}, \\u0000, \u{1f980}, 1e400".into();
     alert.raw = serde_json::json!({"\0": 1e300, "deep": [[[0.1, -7, u64::MAX]]], "": null});
     let event = opened(&alert, &claimed.lease.case_id.0);

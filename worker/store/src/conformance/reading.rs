@@ -24,7 +24,7 @@ async fn a20_earlier_cases_come_in_typed_fields_and_without_this_one(fixture: Fi
         since: None,
         limit: 10,
     };
-    let mut alert = claimed.alert.clone();
+    let mut alert = Alert::clone(&claimed.alert);
     assert_eq!(
         fixture
             .store

@@ -3,6 +3,7 @@
 //! One round trip frees what is lost and takes what is most urgent; a second reads it; the third commits.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use nightshift_alert::{Alert, Severity};
 use nightshift_engine::{Event, JOURNAL_VERSION, read_event};
@@ -361,7 +362,7 @@ async fn read(session: &Session, taken: Vec<Taken>) -> Result<Vec<Read>, Failure
         match (alert, events) {
             (Ok(alert), Ok(events)) => Ok(Claimed {
                 lease: one.lease,
-                alert,
+                alert: Arc::new(alert),
                 events,
                 crashes: one.crashes,
             }),

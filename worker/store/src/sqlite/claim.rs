@@ -1,5 +1,7 @@
 //! Claims and leases. A lease ends by the clock of the host that nobody can set, or with the process that has it.
 
+use std::sync::Arc;
+
 use nightshift_alert::Severity;
 use nightshift_engine::JOURNAL_VERSION;
 use nightshift_pipeline::{CaseId, Claimed, Lane, Lease, StoreError, Waited};
@@ -233,7 +235,7 @@ fn take(
         })
         .optional()?;
     Ok(Ok(taken.map(|(epoch, crashes)| Claimed {
-        alert,
+        alert: Arc::new(alert),
         events,
         lease: Lease {
             case_id: id.clone(),

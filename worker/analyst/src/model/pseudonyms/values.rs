@@ -102,7 +102,7 @@ pub(super) fn of(settings: &PseudonymSettings, about: &About<'_>) -> BTreeMap<St
         .flat_map(|view| &view.calls);
     let evidence = calls.filter_map(|call| call.evidence.as_ref());
     for evidence in evidence.chain(about.past) {
-        under_keys(&mut found, &evidence.body, None);
+        under_keys(&mut found, &evidence.body.value(), None);
     }
     found
 }

@@ -89,8 +89,14 @@ fn system() {
     - system_logs: 30 days
 
     # Tools
-    - past_cases(): Finds earlier cases that share the finding or a value with this one.- watchlist(indicator: ip|domain|url|hash|wallet): Says whether a value stands on a watch list, and what that list means.- asset_lookup(indicator: ip|domain|instance|arn|bucket): Looks a resource up in the register of assets: owner, purpose, environment, approvals.- audit_logs(ip?, principal?: principal|email, instance?, action?: text, since?: time, limit?: 1-200): Searches Cloud Audit Logs.- system_logs(ip?, principal?: principal|email, instance?, action?: text, since?: time, limit?: 1-200): Searches system and application logs of instances.- evidence_read(id: text, filter?: text, offset?: 0-16777216): Shows more of a result of this case that was cut off, without calling its tool again. Cite the evidence by its own id, as always.`?` marks what may be left out; `ip|domain` says which kinds of value fit. A plan writes arguments as a list of
-    `{"name": …, "value": …}`.
+    - past_cases()
+    - watchlist(indicator: ip|domain|url|hash|wallet)
+    - asset_lookup(indicator: ip|domain|instance|arn|bucket)
+    - audit_logs(ip?, principal?: principal|email, instance?, action?: text, since?: time, limit?: 1-200)
+    - system_logs(ip?, principal?: principal|email, instance?, action?: text, since?: time, limit?: 1-200)
+    - evidence_read(id: text, filter?: text, offset?: 0-16777216): Cite the evidence by its own id, as always.
+
+    `?` marks what may be left out; `ip|domain` says which kinds of value fit.
     "#);
 }
 
@@ -101,7 +107,7 @@ fn plan() {
 
     The alert in typed fields:
     <data-0f1e2d3c4b5a6978 E0>
-    {"account":"production-project-12345","account_name":"production-project-12345","action":"v1.compute.instances.start","class":"THREAT","count":1,"feed":"scc","indicators":{"actor":{"ip":["185.220.101.42"],"principal":["attacker@external-domain.com"]},"related":{"cve":["CVE-2023-32784"],"domain":["malicious-cdn.com"],"file":["/lib/x86_64-linux-gnu/libc.so.6","/lib/x86_64-linux-gnu/libpthread.so.0","/tmp/.xmrig/xmrig"],"image":["malicious-cdn.com/xmrig","sha256:a1b2c3d4e5f6g7h8i9j0k1l2m3n4o5p6"],"instance":["5678901234567890123"],"process":["xmrig"],"url":["http://malicious-cdn.com/xmrig"],"wallet":["4AdUndXHHZ6cfufTMvppY6JwXNouMBzSkbLYfpAV5Usx3skxNgYeYTRj5UzqtReoS44qo9mtmXCqY45DJ852K5Jv2684Rge"]},"remote":{"domain":["pool.minexmr.com","xmr-pool-eu.hashvault.pro"],"ip":["185.220.101.42","195.123.245.89"],"url":["stratum+tcp://pool.minexmr.com:4444"]},"target":{"arn":["//compute.googleapis.com/projects/production-project-12345/zones/us-central1-a/instances/web-server-prod-01"],"container":["xmrig-miner"],"instance":["web-server-prod-01"]}},"provider":"gcp","region":"us-central1-a","resources":[{"id":"//compute.googleapis.com/projects/production-project-12345/zones/us-central1-a/instances/web-server-prod-01","name":"web-server-prod-01","type":"google.cloud.compute.Instance"}],"severity":"critical","severity_sent":"CRITICAL","techniques":[{"id":"T1496","name":"Resource Hijacking"}],"times":{"created":"2025-11-08T05:23:52.234Z","first_seen":"2025-11-08T05:23:47.891Z","last_seen":"2025-11-08T05:23:47.891Z","updated":"2025-11-08T05:23:47.891Z"},"title":"Execution: Cryptocurrency Mining Hash Match","type":"Execution: Cryptocurrency Mining Hash Match"}
+    {"account":"production-project-12345","action":"v1.compute.instances.start","class":"THREAT","count":1,"feed":"scc","indicators":{"actor":{"ip":["185.220.101.42"],"principal":["attacker@external-domain.com"]},"related":{"cve":["CVE-2023-32784"],"domain":["malicious-cdn.com"],"file":["/lib/x86_64-linux-gnu/libc.so.6","/lib/x86_64-linux-gnu/libpthread.so.0","/tmp/.xmrig/xmrig"],"image":["malicious-cdn.com/xmrig","sha256:a1b2c3d4e5f6g7h8i9j0k1l2m3n4o5p6"],"instance":["5678901234567890123"],"process":["xmrig"],"url":["http://malicious-cdn.com/xmrig"],"wallet":["4AdUndXHHZ6cfufTMvppY6JwXNouMBzSkbLYfpAV5Usx3skxNgYeYTRj5UzqtReoS44qo9mtmXCqY45DJ852K5Jv2684Rge"]},"remote":{"domain":["pool.minexmr.com","xmr-pool-eu.hashvault.pro"],"ip":["185.220.101.42","195.123.245.89"],"url":["stratum+tcp://pool.minexmr.com:4444"]},"target":{"arn":["//compute.googleapis.com/projects/production-project-12345/zones/us-central1-a/instances/web-server-prod-01"],"container":["xmrig-miner"],"instance":["web-server-prod-01"]}},"provider":"gcp","region":"us-central1-a","resources":[{"id":"//compute.googleapis.com/projects/production-project-12345/zones/us-central1-a/instances/web-server-prod-01","name":"web-server-prod-01","type":"google.cloud.compute.Instance"}],"severity":"critical","techniques":[{"id":"T1496","name":"Resource Hijacking"}],"times":{"created":"2025-11-08T05:23:52.234Z","first_seen":"2025-11-08T05:23:47.891Z","last_seen":"2025-11-08T05:23:47.891Z","updated":"2025-11-08T05:23:47.891Z"},"type":"Execution: Cryptocurrency Mining Hash Match"}
     </data-0f1e2d3c4b5a6978>
 
     The same as its product sent it:
@@ -138,10 +144,8 @@ fn plan() {
     - `depends_on`: ids of steps whose results it needs. `key`: true where nobody could call the alert benign without its result.
 
     Sizes that fit:
-    - "Instance i-0abc queried evil.example": 3 steps, side by side (is the domain listed; what else did the instance talk to;
-      who owns it and was this change announced).
-    - "Credentials of role R used from 203.0.113.9": 4 steps (address; what the role did since; who owns role and address; was
-      it seen before).
+    - "Instance i-0abc queried evil.example": 3 steps, side by side (is it listed; what else did i-0abc talk to; who owns it).
+    - "Credentials of role R used from 203.0.113.9": 4 steps (address; what R did since; who owns both; was it seen before).
     - "Is 203.0.113.9 one of our scanners?": 1 step.
 
     The block `playbook` holds what the playbook for this sort of alert does. Take what fits, leave what does not, add what is
