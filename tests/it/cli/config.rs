@@ -118,3 +118,46 @@ fn a_webhook_over_plain_http_is_refused_and_its_secret_is_not_shown() {
     assert!(ran.stdout.contains("(not shown)"), "{}", ran.stdout);
     assert!(!ran.stdout.contains("hush"), "{}", ran.stdout);
 }
+
+#[test]
+fn what_counts_is_shown_without_secrets_wherever_they_stand() {
+    let place = Place::new().unwrap();
+    let file = r#"
+[web]
+tokens = ["env:WEB_TOKEN"]
+[traces]
+endpoint = "http://127.0.0.1:4318/v1/traces"
+headers = { authorization = "hush-traces" }
+[[model]]
+name = "main"
+provider = "anthropic"
+model = "claude-sonnet-4-5"
+api_key = "hush-model"
+proxy = "http://user:hush-proxy@127.0.0.1:3128"
+[[source]]
+name = "mq"
+kind = "rabbitmq"
+url = "amqp://nightshift:hush-broker@127.0.0.1/%2f"
+queue = "alerts"
+[[source]]
+name = "other"
+kind = "rabbitmq"
+url = "amqp://nightshift@127.0.0.1/"
+password = "hush-password"
+queue = "alerts"
+"#;
+    place.file("nightshift.toml", file).unwrap();
+    for arguments in [&["config", "show"][..], &["config", "show", "--json"]] {
+        let ran = place.run(arguments).unwrap();
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(!ran.stdout.contains("hush"), "{}", ran.stdout);
+        for kept in [
+            "env:WEB_TOKEN",
+            "amqp://nightshift@127.0.0.1/%2f",
+            "http://user@127.0.0.1:3128",
+            "claude-sonnet-4-5",
+        ] {
+            assert!(ran.stdout.contains(kept), "{kept} is not in {}", ran.stdout);
+        }
+    }
+}

@@ -1,5 +1,8 @@
 //! `nightshift config`: what counts, and whether it is right.
 
+use reqwest::Url;
+use toml::Value;
+
 use crate::args::{Config, Json};
 use crate::config::Loaded;
 use crate::exit::Exit;
@@ -31,54 +34,65 @@ fn show(loaded: &Loaded, json: Json) -> Result<(), Exit> {
     print(&format!("{text}\n{table}"))
 }
 
-/// What counts, as it may be shown: a password is told from where it is, never what it is.
+/// Keys whose texts are secrets, wherever they stand.
+const SECRETS: [&str; 10] = [
+    "api_key",
+    "key",
+    "password",
+    "routing_key",
+    "secret",
+    "signing_secret",
+    "signing_secrets",
+    "token",
+    "tokens",
+    "webhook_url",
+];
+
+/// What counts, as it may be shown: a secret is told from where it is, never what it is.
 fn without_secrets(loaded: &Loaded) -> toml::Table {
     let mut table = loaded.table.clone();
-    if let Some(store) = table.get_mut("store").and_then(toml::Value::as_table_mut) {
-        if let Some(toml::Value::String(url)) = store.get_mut("url") {
-            *url = nightshift_store::without_password(url);
-        }
-        hide(store, "password");
-    }
-    if let Some(canary) = table.get_mut("canary").and_then(toml::Value::as_table_mut) {
-        hide(canary, "key");
+    if let Some(Value::String(url)) = table
+        .get_mut("store")
+        .and_then(|store| store.get_mut("url"))
+    {
+        *url = nightshift_store::without_password(url);
     }
     let headers = table
         .get_mut("traces")
-        .and_then(|traces| traces.get_mut("headers"));
-    if let Some(headers) = headers.and_then(toml::Value::as_table_mut) {
-        let names: Vec<String> = headers.keys().cloned().collect();
-        names.iter().for_each(|name| hide(headers, name));
+        .and_then(|traces| traces.get_mut("headers"))
+        .and_then(Value::as_table_mut);
+    for (_, value) in headers.into_iter().flatten() {
+        conceal("secret", value);
     }
-    let destinations = table.get_mut("destination");
-    for destination in destinations
-        .and_then(toml::Value::as_array_mut)
-        .into_iter()
-        .flatten()
-        .filter_map(toml::Value::as_table_mut)
-    {
-        for key in [
-            "secret",
-            "token",
-            "password",
-            "routing_key",
-            "signing_secret",
-            "webhook_url",
-        ] {
-            hide(destination, key);
-        }
+    for (key, value) in &mut table {
+        conceal(key, value);
     }
     table
 }
 
-fn hide(table: &mut toml::Table, key: &str) {
-    if let Some(toml::Value::String(secret)) = table.get_mut(key)
-        && !secret.is_empty()
-        && !["env:", "file:"]
-            .iter()
-            .any(|place| secret.starts_with(place))
-    {
-        "(not shown)".clone_into(secret);
+fn conceal(key: &str, value: &mut Value) {
+    match value {
+        Value::String(text) if SECRETS.contains(&key) => {
+            let is_place = ["env:", "file:"].iter().any(|one| text.starts_with(one));
+            if !text.is_empty() && !is_place {
+                "(not shown)".clone_into(text);
+            }
+        }
+        Value::String(text) => {
+            let url = Url::parse(text).ok();
+            if let Some(mut url) = url.filter(|url| url.password().is_some())
+                && url.set_password(None).is_ok()
+            {
+                *text = url.into();
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(|one| conceal(key, one)),
+        Value::Table(table) => {
+            for (key, inner) in table {
+                conceal(key, inner);
+            }
+        }
+        Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) => {}
     }
 }
 
