@@ -98,7 +98,7 @@ fn id(bytes: &[u8], length: usize) -> Result<String, String> {
     if bytes.len() != length || bytes.iter().all(|byte| *byte == 0) {
         return Err(format!("the id {bytes:?}"));
     }
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex::encode(bytes))
 }
 
 /// Attributes, each name once.

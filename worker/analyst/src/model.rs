@@ -127,7 +127,7 @@ impl Analyst for ModelAnalyst {
 
 /// The first `digits` hex digits of a digest.
 fn hex(bytes: &[u8], digits: usize) -> String {
-    let mut text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut text = hex::encode(bytes);
     text.truncate(digits);
     text
 }

@@ -240,8 +240,7 @@ fn hash(request: &ChatRequest) -> Result<String, serde_json::Error> {
             .map(|output| (output.name.as_str(), output.schema.as_ref())),
         max_output_tokens: request.max_output_tokens,
     };
-    let digest = Sha256::digest(serde_json::to_vec(&seen)?);
-    Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex::encode(Sha256::digest(serde_json::to_vec(&seen)?)))
 }
 
 #[cfg(test)]

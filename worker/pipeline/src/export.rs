@@ -4,8 +4,6 @@
 //! The chain tells that the file is whole. It does not tell who wrote it: who can write the whole file again can make
 //! a chain that fits, unless its head was noted elsewhere. Format: `docs/journal.md`.
 
-use std::fmt::Write as _;
-
 use nightshift_engine::{
     Checked, Event, EventBody, State, UnreadableEvent, Violation, read_event, verify,
 };
@@ -271,12 +269,7 @@ fn hash(prev: &str, text: &str) -> String {
     let mut digest = Sha256::new();
     digest.update(prev);
     digest.update(text);
-    let mut hex = String::with_capacity(64);
-    for byte in digest.finalize() {
-        // Writing to a string cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex
+    hex::encode(digest.finalize())
 }
 
 #[cfg(test)]

@@ -56,10 +56,7 @@ pub(super) fn write(
     }
     let at = at.trunc_subsecs(0);
     let code = code(key, source, number, at).ok_or("the key cannot be used")?;
-    let code = code.finalize().into_bytes();
-    let code = code
-        .iter()
-        .fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
+    let code = hex::encode(code.finalize().into_bytes());
     let envelope = Envelope {
         canary: Body {
             at,
@@ -78,11 +75,13 @@ impl Signed {
             bytes.len() <= MOST_BYTES && bytes.windows(NAME.len()).any(|window| window == NAME);
         let envelope: Envelope = is_likely.then(|| serde_json::from_slice(bytes).ok())??;
         let body = envelope.canary;
+        let mut code = [0; 32];
+        hex::decode_to_slice(envelope.signature.strip_prefix("v1=")?, &mut code).ok()?;
         Some(Self {
             number: body.n,
             at: body.at,
             source: body.source,
-            code: digits(envelope.signature.strip_prefix("v1=")?)?,
+            code,
         })
     }
 
@@ -107,21 +106,4 @@ fn code(key: &str, source: &str, number: i64, at: DateTime<Utc>) -> Option<Hmac<
     let at = at.timestamp();
     code.update(format!("nightshift-canary-v1\n{source}\n{number}\n{at}").as_bytes());
     Some(code)
-}
-
-/// 64 digits of hex, small ones.
-fn digits(hex: &str) -> Option<[u8; 32]> {
-    let digit = |byte: u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
-    };
-    let (pairs, []) = hex.as_bytes().as_chunks::<2>() else {
-        return None;
-    };
-    let bytes: Vec<u8> = pairs
-        .iter()
-        .map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?))
-        .collect::<Option<_>>()?;
-    bytes.try_into().ok()
 }

@@ -142,7 +142,7 @@ pub fn unreadable_alert(source: &str, bytes: &[u8], why: &str, now: DateTime<Utc
         .chars()
         .take("2026-11-20T03".len())
         .collect::<String>();
-    let digest = format!("{:x}", HexDigest(Sha256::digest(bytes).into()));
+    let digest = hex::encode(Sha256::digest(bytes));
     let why = nightshift_alert::text::cut(why, 400);
     Alert {
         key: Key {
@@ -190,14 +190,5 @@ pub fn unreadable_alert(source: &str, bytes: &[u8], why: &str, now: DateTime<Utc
             "sha256": digest,
             "error": why,
         }),
-    }
-}
-
-/// SHA-256 as hex.
-struct HexDigest([u8; 32]);
-
-impl std::fmt::LowerHex for HexDigest {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }

@@ -274,9 +274,5 @@ fn size(arrival: &Arrival) -> i64 {
 }
 
 fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes)
-        .iter()
-        .fold(String::with_capacity(64), |text, byte| {
-            format!("{text}{byte:02x}")
-        })
+    hex::encode(Sha256::digest(bytes))
 }

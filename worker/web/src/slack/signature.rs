@@ -30,7 +30,8 @@ impl<'a> Signed<'a> {
         if now.timestamp().abs_diff(at.timestamp()) > WINDOW_SECS {
             return None;
         }
-        let code = bytes(only(headers, SIGNATURE)?.strip_prefix("v0=")?)?;
+        let mut code = [0; 32];
+        hex::decode_to_slice(only(headers, SIGNATURE)?.strip_prefix("v0=")?, &mut code).ok()?;
         Some(Self {
             timestamp,
             at,
@@ -68,22 +69,6 @@ fn only<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
         (Some(only), None) => only.to_str().ok(),
         _ => None,
     }
-}
-
-/// 64 digits of hex, which Slack writes small.
-fn bytes(hex: &str) -> Option<[u8; 32]> {
-    let digit = |byte: u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
-    };
-    let (pairs, []) = hex.as_bytes().as_chunks::<2>() else {
-        return None;
-    };
-    let bytes = pairs
-        .iter()
-        .map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?));
-    bytes.collect::<Option<Vec<u8>>>()?.try_into().ok()
 }
 
 #[cfg(test)]

@@ -175,12 +175,7 @@ fn form(payload: &Value) -> String {
 fn signed_at(body: &str, secret: &str, at: i64) -> Request<Body> {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
     mac.update(format!("v0:{at}:{body}").as_bytes());
-    let code: String = mac
-        .finalize()
-        .into_bytes()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let code = hex::encode(mac.finalize().into_bytes());
     Request::post("/slack/interactions")
         .header("host", "localhost:8080")
         .header("content-type", "application/x-www-form-urlencoded")

@@ -35,7 +35,6 @@ fn a_forged_canary_is_none() {
         message.replace("v1=", "v2="),
         message.replace(code, ""),
         message.replace(code, &"0".repeat(64)),
-        message.replace(code, &code.to_uppercase()),
         message.replace(code, code.get(..62).unwrap()),
         message.replace(code, &format!("{code}00")),
         String::from_utf8(other.message(7, noon()).unwrap()).unwrap(),
