@@ -1,11 +1,10 @@
 //! Claims: each must be borne by the evidence that it cites.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::{Evidence, EvidenceId, Finding, FindingDraft, Quote, State, resolve};
+use crate::{EvidenceId, Finding, FindingDraft, Quote, State, resolve};
 
 /// Checks one finding. What fails is kept, and counts for nothing.
 pub(super) fn check(draft: &FindingDraft, state: &State) -> Finding {
@@ -13,7 +12,9 @@ pub(super) fn check(draft: &FindingDraft, state: &State) -> Finding {
         .quotes
         .iter()
         .filter_map(|quote| state.evidence_of(quote.evidence))
-        .map(|evidence| (evidence.id, answer(evidence)))
+        // A call that failed says nothing, not even `null`.
+        .filter(|evidence| evidence.error.is_none())
+        .map(|evidence| (evidence.id, evidence.body.value()))
         .collect();
     let evidence: Vec<Quote> = draft
         .quotes
@@ -33,14 +34,6 @@ pub(super) fn check(draft: &FindingDraft, state: &State) -> Finding {
         problem,
         evidence,
         stance: draft.stance,
-    }
-}
-
-/// What the evidence says: nothing where its tool gave no answer.
-fn answer(evidence: &Arc<Evidence>) -> Value {
-    match evidence.error {
-        None => evidence.body.value(),
-        Some(_) => Value::Null,
     }
 }
 
@@ -71,5 +64,36 @@ fn mentions(body: &Value, value: &str) -> bool {
             .any(|(key, inner)| key.contains(value) || mentions(inner, value)),
         Value::Number(number) => number.to_string() == value,
         Value::Bool(_) | Value::Null => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{Evidence, QuoteDraft, Stance, ToolError, fixture};
+
+    #[test]
+    fn a19_of_a_call_that_failed_nothing_can_be_quoted() {
+        let mut state = fixture::opened_state();
+        let mut failed = Evidence::clone(state.evidence_of(EvidenceId::ALERT).unwrap());
+        failed.id = EvidenceId(2);
+        failed.body = Value::Null.into();
+        failed.error = Some(ToolError::Unavailable {
+            what: "the register".to_owned(),
+        });
+        state.evidence.insert(failed.id, Arc::new(failed));
+        let draft = FindingDraft {
+            claim: "Nobody allowed it.".to_owned(),
+            quotes: vec![QuoteDraft {
+                evidence: EvidenceId(2),
+                quote: "null".to_owned(),
+            }],
+            stance: Stance::For,
+        };
+        let finding = check(&draft, &state);
+        assert!(!finding.supported, "{finding:?}");
+        assert_eq!(finding.evidence[0].path, None);
     }
 }
