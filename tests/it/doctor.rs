@@ -66,6 +66,11 @@ fn found(place: &Place, config: &str, areas: &str) -> Vec<String> {
     clippy::disallowed_methods,
     reason = "tests are told by the environment which services there are"
 )]
-fn service(name: &str) -> String {
+pub(crate) fn service(name: &str) -> String {
     std::env::var(format!("NIGHTSHIFT_TEST_{name}")).unwrap()
+}
+
+/// What clients of AWS read.
+pub(crate) fn settings_of_aws() -> [(&'static str, &'static str); 4] {
+    sqs::SETTINGS
 }

@@ -1,5 +1,6 @@
 //! The worker, as a process: alerts go into a source, reports come out, and whatever happens to it between loses nothing.
 
+pub(crate) mod blobs;
 mod canary;
 pub(crate) mod desk;
 mod killed;

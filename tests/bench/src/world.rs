@@ -102,6 +102,7 @@ impl World {
         modelled: Option<Modelled>,
     ) -> anyhow::Result<Self> {
         let store = SqliteStore::open(&SqliteOptions {
+            blobs: None,
             path: folder.join("nightshift.db"),
             lease: LEASE,
             admission: no_storms(),

@@ -9,6 +9,7 @@ use super::broker::Node;
 use super::store::Server;
 use super::world::World;
 use super::{doctor, models, sqs, vendors};
+use crate::worker::blobs;
 
 #[cfg_attr(
     not(has_services),
@@ -41,12 +42,13 @@ async fn an_installation_in_good_order_has_no_finding() {
         "[store]\nurl = \"{}\"\npassword = \"file:pw\"\n{}{}{}{}\
          [[tool]]\nname = \"assets\"\nkind = \"asset_lookup\"\npath = \"assets.csv\"\n\
          [[route]]\ndestinations = [\"soc\", \"tickets\", \"desk\", \"pager\", \"issues\", \"soar\"]\n\
-         [digest]\nat = \"09:00\"\ndestination = \"soc\"\n",
+         [digest]\nat = \"09:00\"\ndestination = \"soc\"\n{}",
         server.of("nightshift"),
         node.source("alerts"),
         sqs::source(&queue, ""),
         vendors::WEB,
         vendors::destinations(&world.url),
+        blobs::blobs(&blobs::bucket().await),
     )
     .unwrap();
     place.file("nightshift.toml", &config).unwrap();

@@ -6,7 +6,9 @@ use nightshift_tests::{Place, root};
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls};
 
+use super::sqs::SETTINGS;
 use super::{doctor, found, service};
+use crate::worker::blobs;
 
 /// A server of a test's own, by `tests/postgres`.
 pub(super) struct Server {
@@ -195,4 +197,37 @@ async fn who_is_not_let_in_is_told_why() {
         .batch_execute(&format!("DROP DATABASE {name}"))
         .await
         .unwrap();
+}
+
+#[cfg_attr(
+    not(has_services),
+    ignore = "needs PostgreSQL and moto: run tests/services"
+)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn places_of_large_messages() {
+    let server = Server::start().await;
+    let mut place = Place::new().unwrap();
+    for (name, value) in SETTINGS {
+        place.set(name, value);
+    }
+    place.file("pw", "hush\n").unwrap();
+    place.file("nightshift.toml", server.config()).unwrap();
+    assert_eq!(place.run(&["migrate"]).unwrap().code, Some(0));
+    let bucket = blobs::bucket().await;
+    for (place_of_blobs, checks) in [
+        (blobs::blobs(&bucket), &[][..]),
+        (blobs::blobs("nobody-made-this"), &["store.blobs"]),
+        (
+            "[blobs]\nurl = \"file:blobs\"\n".to_owned(),
+            &["store.blobs_on_one_host"],
+        ),
+    ] {
+        let config = format!("{}{place_of_blobs}", server.config());
+        assert_eq!(found(&place, &config, "store"), checks, "{place_of_blobs}");
+    }
+    place.file("data/blobs", "a file").unwrap();
+    let a_file =
+        "[store]\nurl = \"sqlite:data/nightshift.db\"\n[blobs]\nurl = \"file:data/blobs\"\n";
+    let said = doctor(&place, a_file, "store");
+    assert_eq!(said.only()["check"], "store.blobs", "{:#}", said.object);
 }

@@ -88,6 +88,7 @@ impl Pipe {
     pub(super) fn new(analyst: Hostile, day_usd: f64) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(&SqliteOptions {
+            blobs: None,
             path: folder.path().join("cases.db"),
             lease: Duration::from_secs(600),
             admission: AdmissionPolicy {

@@ -79,6 +79,7 @@ async fn story(store: Arc<dyn Store>, deed: Deed, side: Side) {
 fn sqlite() -> (tempfile::TempDir, Arc<dyn Store>) {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(&SqliteOptions {
+        blobs: None,
         path: folder.path().join("cases.db"),
         lease: LEASE,
         admission: AdmissionPolicy::default(),

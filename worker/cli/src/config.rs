@@ -3,6 +3,7 @@
 //! `config.default.toml` is defaults and reference in one. A key that it does not know is refused, with the nearest one
 //! it does; nothing here opens a database or a register.
 
+mod blobs;
 mod canary;
 mod destination;
 mod digest;
@@ -49,6 +50,9 @@ pub(crate) struct Config {
     /// Where cases are kept.
     #[serde(default)]
     pub(crate) store: Store,
+    /// Where large messages are kept as they came.
+    #[serde(default)]
+    pub(crate) blobs: blobs::Blobs,
     /// How many cases run at once.
     #[serde(default)]
     pub(crate) worker: Worker,

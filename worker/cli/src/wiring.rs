@@ -27,7 +27,7 @@ use nightshift_models::{KeyPlace, KeyRef};
 use nightshift_pipeline::{
     DayBudget, Destination, Profile, Profiles, Purse, Route, Routes, Sender, Triage, Watcher,
 };
-use nightshift_store::{Options, Password, Store};
+use nightshift_store::{Blobs, Options, Password, Store};
 use nightshift_tools::{ToolConfig, Tools};
 use secrecy::ExposeSecret as _;
 use serde_json::json;
@@ -302,13 +302,17 @@ pub(crate) fn read_options(config: &Config) -> ReadOptions {
 
 /// Opens the database.
 pub(crate) async fn open_store(loaded: &Loaded) -> Result<Arc<dyn Store>, Exit> {
-    let options = store_options(loaded).map_err(Exit::Config)?;
+    let mut options = store_options(loaded).map_err(Exit::Config)?;
+    if let Some(place) = loaded.config.blobs.place(&loaded.config.store.url) {
+        let blobs = Blobs::open(&place).map_err(|error| Exit::Config(error.into()))?;
+        options.blobs = Some(blobs);
+    }
     nightshift_store::open(&loaded.config.store.url, options)
         .await
         .map_err(|error| Exit::Failed(error.into()))
 }
 
-/// What the store is opened with.
+/// What the store is opened with, but for the place of blobs.
 fn store_options(loaded: &Loaded) -> anyhow::Result<Options> {
     let config = &loaded.config;
     let lease = Duration::from_secs(config.worker.lease_secs);

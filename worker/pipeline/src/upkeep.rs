@@ -83,4 +83,12 @@ pub trait Upkeep: Send + Sync {
     ///
     /// When the store cannot be written.
     async fn purge(&self, what: &Purge, most: usize) -> Result<u64, StoreError>;
+
+    /// Removes a batch of the blobs that no message refers to: those of messages that are gone, and those whose message
+    /// never came to be accepted, an hour after they were written. How many it removed; 0: none are left.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read or written, or the place of blobs refuses.
+    async fn sweep(&self) -> Result<u64, StoreError>;
 }

@@ -25,6 +25,7 @@ macro_rules! on_both_stores {
 
 mod admission;
 mod backlog;
+mod blobs;
 mod canaries;
 mod cases;
 mod channel;
@@ -188,6 +189,7 @@ async fn open(ground: &Ground, options: Options, another: bool) -> Arc<dyn Store
                 path: path(folder),
                 lease: options.lease,
                 admission: options.admission,
+                blobs: options.blobs,
             })
             .unwrap();
             if another {

@@ -1,15 +1,56 @@
 //! A look at a store before anything relies on it: whether it is there, and will keep what it is given. It makes, migrates
-//! and writes nothing.
+//! and writes nothing, but a blob that it removes again.
 
 use std::error::Error;
 
 use nightshift_engine::{Checkup, Clock};
 
+use crate::blobs::{BlobOptions, Blobs};
 use crate::options::Options;
 use crate::{Address, postgres, sqlite};
 
-/// Looks at the store of this address.
-pub async fn examine(url: &str, options: Options, clock: &dyn Clock) -> Checkup {
+/// Looks at the store of this address, and at where its large messages are, if they are elsewhere.
+pub async fn examine(
+    url: &str,
+    options: Options,
+    blobs: Option<&BlobOptions>,
+    clock: &dyn Clock,
+) -> Checkup {
+    let is_shared = matches!(Address::parse(url), Some(Address::Postgres(_)));
+    let mut checkup = database(url, options, clock).await;
+    if let Some(blobs) = blobs {
+        place(blobs, is_shared, &mut checkup).await;
+    }
+    checkup
+}
+
+/// Looks at the place of large messages.
+async fn place(options: &BlobOptions, is_shared: bool, checkup: &mut Checkup) {
+    let url = &options.url;
+    if is_shared && options.folder().is_some() {
+        checkup.warning(
+            "store.blobs_on_one_host",
+            format!("[blobs] url = {url:?} is a folder"),
+            "a large message that could not be read can be read again only by workers that share the folder, and is gone with it",
+            "name a bucket, mount one volume into all workers, or leave it empty to keep messages in the database",
+        );
+    }
+    let usable = match Blobs::open(options) {
+        Ok(blobs) => blobs.probe().await,
+        Err(error) => Err(chain(&error)),
+    };
+    match usable {
+        Ok(()) => checkup.saw(format!("large messages in {url}")),
+        Err(problem) => checkup.error(
+            "store.blobs",
+            format!("{url} cannot be used: {problem}"),
+            "large messages stay in the database, up to 16 MiB of each, and those that are there cannot be read again",
+            "let the worker write, read and remove objects there, or name another place in [blobs] url",
+        ),
+    }
+}
+
+async fn database(url: &str, options: Options, clock: &dyn Clock) -> Checkup {
     match Address::parse(url) {
         Some(Address::Postgres(url)) => postgres::examine(url, options, clock).await,
         Some(Address::Sqlite(path)) => {

@@ -3,6 +3,7 @@
 
 mod acts;
 mod bell;
+mod blobs;
 mod examine;
 mod open;
 mod options;
@@ -13,6 +14,7 @@ mod sqlite;
 #[cfg(test)]
 mod conformance;
 
+pub use blobs::{BlobOptions, Blobs, BlobsError};
 pub use examine::examine;
 pub use open::{Address, OpenError, Store, open, without_password};
 pub use options::{Options, Password, PasswordFile, Waits};

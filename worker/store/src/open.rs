@@ -127,6 +127,7 @@ pub async fn open(url: &str, options: Options) -> Result<Arc<dyn Store>, OpenErr
             path: path.to_owned(),
             lease: options.lease,
             admission: options.admission,
+            blobs: options.blobs,
         })?)),
         Some(Address::Postgres(url)) => Ok(Arc::new(PostgresStore::open(url, options).await?)),
     }

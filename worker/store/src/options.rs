@@ -7,6 +7,8 @@ use std::time::Duration;
 use nightshift_pipeline::AdmissionPolicy;
 use secrecy::{ExposeSecret, SecretString};
 
+use crate::blobs::Blobs;
+
 /// What a store is opened with, whatever its address.
 #[derive(Debug)]
 pub struct Options {
@@ -14,6 +16,8 @@ pub struct Options {
     pub lease: Duration,
     /// What admission is set to.
     pub admission: AdmissionPolicy,
+    /// Where large messages are kept; none: in the database.
+    pub blobs: Option<Blobs>,
     /// The password of a database server; else that of the address counts.
     pub password: Option<Password>,
     /// Certificates that a database server is checked with, in PEM; else those of the system, or `sslrootcert` of the
@@ -30,6 +34,7 @@ impl Options {
         Self {
             lease,
             admission,
+            blobs: None,
             password: None,
             ca_file: None,
             waits: Waits::default(),

@@ -6,6 +6,7 @@
 
 mod again;
 mod backlog;
+mod blobs;
 mod canaries;
 mod cases;
 mod claim;
@@ -42,6 +43,7 @@ use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use nightshift_pipeline::{AdmissionPolicy, StoreError};
 
 use crate::bell::Bell;
+use crate::blobs::Blobs;
 use crate::options::Options;
 use connect::Connector;
 use database::{Database, Session, Value};
@@ -102,6 +104,7 @@ pub struct PostgresStore {
     lease: Duration,
     lease_secs: f64,
     admission: Arc<AdmissionPolicy>,
+    blobs: Option<Blobs>,
 }
 
 impl PostgresStore {
@@ -140,6 +143,7 @@ impl PostgresStore {
             lease: options.lease,
             lease_secs: options.lease.as_secs_f64(),
             admission: Arc::new(options.admission),
+            blobs: options.blobs,
         })
     }
 

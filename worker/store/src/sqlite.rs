@@ -4,6 +4,7 @@
 //! boot and the process, so that the case of a dead process is free at once.
 
 mod backlog;
+mod blobs;
 mod canaries;
 mod cases;
 mod claim;
@@ -39,6 +40,7 @@ use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
 use crate::bell::Bell;
+use crate::blobs::Blobs;
 pub(crate) use examine::{ahead, examine};
 use host::Holder;
 use thread::Thread;
@@ -59,6 +61,8 @@ pub struct SqliteOptions {
     pub lease: Duration,
     /// What admission is set to.
     pub admission: AdmissionPolicy,
+    /// Where large messages are kept; none: in the database.
+    pub blobs: Option<Blobs>,
 }
 
 /// The database cannot be opened.
@@ -103,6 +107,7 @@ pub struct SqliteStore {
     holder: Holder,
     lease_secs: f64,
     admission: Arc<AdmissionPolicy>,
+    blobs: Option<Blobs>,
     bell: Bell,
 }
 
@@ -127,6 +132,7 @@ impl SqliteStore {
             holder: Holder::this_process(),
             lease_secs: options.lease.as_secs_f64(),
             admission: Arc::new(options.admission.clone()),
+            blobs: options.blobs.clone(),
             bell: Bell::new(),
         })
     }

@@ -132,6 +132,7 @@ fn check(config: &Config) -> anyhow::Result<()> {
             without_password(&config.store.url)
         ),
     )?;
+    config.blobs.check().map_err(|problem| anyhow!(problem))?;
     refuse(
         config.worker.max_cases == 0,
         "[worker] max_cases = 0: no case would ever run; use 1 or more".to_owned(),

@@ -268,27 +268,31 @@ impl Loop for Keeping {
                 _ = rounds.tick() => {}
             }
             for (kind, before) in self.retention.bounds(self.clock.now()) {
-                loop {
-                    let removed = tokio::select! {
-                        () = stop.cancelled() => return,
-                        removed = self.store.expire(kind, before, REMOVED) => removed,
-                    };
-                    match removed {
-                        Ok(0) => break,
-                        Ok(removed) => {
-                            tracing::info!(what = kind.as_str(), removed, "removed what grew old")
-                        }
-                        Err(error) => {
-                            let error = anyhow::Error::from(error);
-                            tracing::warn!(
-                                what = kind.as_str(),
-                                error = format!("{error:#}"),
-                                "nothing was removed"
-                            );
-                            break;
-                        }
-                    }
-                }
+                let expire = || self.store.expire(kind, before, REMOVED);
+                remove(kind.as_str(), &stop, expire).await;
+            }
+            remove("blobs", &stop, || self.store.sweep()).await;
+        }
+    }
+}
+
+/// Removes batch by batch until nothing is left, or the process is to end.
+async fn remove<F>(what: &str, stop: &CancellationToken, batch: impl Fn() -> F)
+where
+    F: Future<Output = Result<u64, StoreError>>,
+{
+    loop {
+        let removed = tokio::select! {
+            () = stop.cancelled() => return,
+            removed = batch() => removed,
+        };
+        match removed {
+            Ok(0) => return,
+            Ok(removed) => tracing::info!(what, removed, "removed what grew old"),
+            Err(error) => {
+                let error = anyhow::Error::from(error);
+                tracing::warn!(what, error = format!("{error:#}"), "nothing was removed");
+                return;
             }
         }
     }

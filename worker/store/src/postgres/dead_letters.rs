@@ -8,10 +8,11 @@ use tokio_postgres::Row;
 use super::PostgresStore;
 use super::failure::Failure;
 use super::row::{count, limit};
+use crate::blobs;
 
 const LIST: &str = "SELECT id, source, received_at, error, size_bytes, sha256, case_id, retried_at FROM dead_letters \
      ORDER BY id DESC LIMIT $1";
-const LETTER: &str = "SELECT d.id, d.source, d.received_at, d.error, d.size_bytes, d.sha256, d.case_id, d.retried_at, r.bytes \
+const LETTER: &str = "SELECT d.id, d.source, d.received_at, d.error, d.size_bytes, d.sha256, d.case_id, d.retried_at, r.bytes, r.blob \
      FROM dead_letters d LEFT JOIN raw_alerts r ON r.id = d.raw_id WHERE d.id = $1";
 const UNREAD: &str =
     "SELECT id FROM dead_letters WHERE retried_at IS NULL AND id > $1 ORDER BY id LIMIT $2";
@@ -28,15 +29,19 @@ impl DeadLetters for PostgresStore {
     }
 
     async fn letter(&self, id: i64) -> Result<Option<(DeadLetter, Vec<u8>)>, StoreError> {
-        self.look("read a dead letter", |session| async move {
+        let found = self.look("read a dead letter", |session| async move {
             let row = session.row(LETTER, [&id]).await?;
             row.map(|row| {
                 let bytes: Option<Vec<u8>> = row.try_get(8)?;
-                Ok((to_letter(&row)?, bytes.unwrap_or_default()))
+                Ok((to_letter(&row)?, bytes.unwrap_or_default(), row.try_get(9)?))
             })
             .transpose()
-        })
-        .await
+        });
+        let Some((letter, bytes, blob)) = found.await? else {
+            return Ok(None);
+        };
+        let bytes = blobs::bytes(self.blobs.as_ref(), bytes, blob).await?;
+        Ok(Some((letter, bytes)))
     }
 
     async fn unread(&self, after: Option<i64>, most: usize) -> Result<Vec<i64>, StoreError> {

@@ -32,7 +32,7 @@ const CLOSED: &str =
     AND has_table_privilege(c.oid, 'INSERT') AND has_table_privilege(c.oid, 'UPDATE')
     AND has_table_privilege(c.oid, 'DELETE')) ORDER BY 1";
 /// The tables that the migrations make; a test says so.
-pub(super) const OURS: [&str; 20] = [
+pub(super) const OURS: [&str; 21] = [
     "acts",
     "alerts",
     "arrivals",
@@ -44,6 +44,7 @@ pub(super) const OURS: [&str; 20] = [
     "digests",
     "indicators",
     "journal",
+    "loose_blobs",
     "lost_leases",
     "mutes",
     "pending_revisions",

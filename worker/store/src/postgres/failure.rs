@@ -133,7 +133,8 @@ fn of_server(error: &tokio_postgres::Error) -> Remedy {
         Some("08") => Remedy::Again,
         // Data, constraints, limits of the program, what a trigger refuses.
         Some("22" | "23" | "54" | "P0") => Remedy::Split,
-        // Resources and interventions: a lock that was not got, a statement that took too long, a full disk.
+        // Resources and interventions: a lock that was not got, a statement that took too long, a full disk, a blob that
+        // counts as an orphan.
         Some("53" | "55" | "57" | "58") => Remedy::Later,
         _ => Remedy::None,
     }

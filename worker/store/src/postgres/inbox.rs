@@ -19,6 +19,7 @@ use uuid::Uuid;
 use super::database::Session;
 use super::failure::{Failure, Remedy};
 use super::{PostgresStore, mutes};
+use crate::blobs::{self, Placed};
 use crate::split::{self, Refusal};
 use ground::{Facts, Wanted};
 use wave::{Ids, Wave};
@@ -42,21 +43,28 @@ impl Inbox for PostgresStore {
         if batch.is_empty() {
             return Ok(Vec::new());
         }
-        split::accept(batch, |part: Arc<[Arrival]>| async move {
-            self.accept_whole(&part).await
+        let placed = blobs::place(self.blobs.as_ref(), &batch, |keys| self.announce(keys)).await?;
+        let whole = batch.len();
+        split::accept(batch, |part: Arc<[Arrival]>| {
+            let placed = placed.for_part(part.len() == whole);
+            async move { self.accept_whole(&part, &placed).await }
         })
         .await
     }
 }
 
 impl PostgresStore {
-    async fn accept_whole(&self, batch: &[Arrival]) -> Result<Vec<Accepted>, Refusal> {
+    async fn accept_whole(
+        &self,
+        batch: &[Arrival],
+        placed: &Placed,
+    ) -> Result<Vec<Accepted>, Refusal> {
         let name = Uuid::new_v4();
         let mut tries = self.database.tries(DOING);
         let mut decided = Vec::new();
         loop {
             // On the heap: it holds a dozen statements that are sent together.
-            let one = Box::pin(self.try_accept(batch, name, &mut decided));
+            let one = Box::pin(self.try_accept(batch, placed, name, &mut decided));
             match self.database.within(one).await {
                 Ok(()) => {
                     self.bell.ring();
@@ -78,6 +86,7 @@ impl PostgresStore {
     async fn try_accept(
         &self,
         batch: &[Arrival],
+        placed: &Placed,
         name: Uuid,
         decided: &mut Vec<Accepted>,
     ) -> Result<(), Failure> {
@@ -91,7 +100,7 @@ impl PostgresStore {
         let wanted = Wanted::of(batch, &self.admission);
         let (start, facts) = tokio::try_join!(
             biased;
-            self.start(&session, batch, &wanted, name),
+            self.start(&session, batch, placed, &wanted, name),
             Facts::read(&session, &wanted),
         )?;
         if start.is_accepted {
@@ -125,6 +134,7 @@ impl PostgresStore {
         &self,
         session: &Session,
         batch: &[Arrival],
+        placed: &Placed,
         wanted: &Wanted,
         name: Uuid,
     ) -> Result<Start, Failure> {
@@ -144,7 +154,7 @@ impl PostgresStore {
         Ok(Start {
             is_accepted: accepted.is_some(),
             mutes: mutes::in_force(&self.admission, &added)?,
-            ids: Ids::of(&raw, &letters)?,
+            ids: Ids::of(&raw, &letters, placed.clone())?,
         })
     }
 }

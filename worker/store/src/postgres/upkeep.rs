@@ -6,6 +6,7 @@ use nightshift_pipeline::{Kept, Purge, StoreError, Upkeep};
 
 use super::row::{limit, text};
 use super::{PostgresStore, migrate};
+use crate::blobs;
 
 const RAW: &str = "DELETE FROM raw_alerts WHERE id IN (SELECT id FROM raw_alerts AS raw WHERE received_at < $1 \
      AND NOT EXISTS (SELECT FROM dead_letters WHERE raw_id = raw.id) ORDER BY received_at LIMIT $2)";
@@ -86,6 +87,15 @@ impl Upkeep for PostgresStore {
             "remove what somebody wants to have removed",
             PURGE,
             [&what.before, &account, &limit(most)],
+        )
+        .await
+    }
+
+    async fn sweep(&self) -> Result<u64, StoreError> {
+        blobs::sweep(
+            self.blobs.as_ref(),
+            |most| self.loose(most),
+            |keys| self.forget(keys),
         )
         .await
     }

@@ -7,10 +7,11 @@ use rusqlite::{Error, OptionalExtension, Row, params};
 
 use super::SqliteStore;
 use super::row::{get_time, get_time_or_none, time};
+use crate::blobs;
 
 const LIST: &str = "SELECT id, source, received_at, error, size_bytes, sha256, case_id, retried_at FROM dead_letters \
      ORDER BY id DESC LIMIT ?1";
-const LETTER: &str = "SELECT d.id, d.source, d.received_at, d.error, d.size_bytes, d.sha256, d.case_id, d.retried_at, r.bytes \
+const LETTER: &str = "SELECT d.id, d.source, d.received_at, d.error, d.size_bytes, d.sha256, d.case_id, d.retried_at, r.bytes, r.blob \
      FROM dead_letters d LEFT JOIN raw_messages r ON r.id = d.raw_id WHERE d.id = ?1";
 const UNREAD: &str =
     "SELECT id FROM dead_letters WHERE retried_at IS NULL AND id > ?1 ORDER BY id LIMIT ?2";
@@ -30,17 +31,20 @@ impl DeadLetters for SqliteStore {
     }
 
     async fn letter(&self, id: i64) -> Result<Option<(DeadLetter, Vec<u8>)>, StoreError> {
-        self.thread
-            .run("read a dead letter", move |connection| {
-                Ok(connection
-                    .prepare_cached(LETTER)?
-                    .query_row([id], |row| {
-                        let bytes: Option<Vec<u8>> = row.get(8)?;
-                        Ok((to_letter(row)?, bytes.unwrap_or_default()))
-                    })
-                    .optional()?)
-            })
-            .await
+        let found = self.thread.run("read a dead letter", move |connection| {
+            Ok(connection
+                .prepare_cached(LETTER)?
+                .query_row([id], |row| {
+                    let bytes: Option<Vec<u8>> = row.get(8)?;
+                    Ok((to_letter(row)?, bytes.unwrap_or_default(), row.get(9)?))
+                })
+                .optional()?)
+        });
+        let Some((letter, bytes, blob)) = found.await? else {
+            return Ok(None);
+        };
+        let bytes = blobs::bytes(self.blobs.as_ref(), bytes, blob).await?;
+        Ok(Some((letter, bytes)))
     }
 
     async fn unread(&self, after: Option<i64>, most: usize) -> Result<Vec<i64>, StoreError> {

@@ -16,10 +16,12 @@ use nightshift_pipeline::{
 use rusqlite::{Connection, params};
 use sha2::{Digest, Sha256};
 
+use super::blobs::own;
 use super::revisions::{self, Coming};
 use super::row::{severity, time};
 use super::thread::{Failure, Undone, store_error};
 use super::{SqliteStore, desk, mutes};
+use crate::blobs::{self, Placed};
 use crate::split::{self, Refusal};
 use ground::Facts;
 
@@ -28,8 +30,8 @@ const DOING: &str = "accept a batch";
 /// Most bytes of one message that are kept.
 const MOST_RAW_BYTES: usize = 16 * 1024 * 1024;
 
-const ADD_RAW: &str = "INSERT INTO raw_messages (source, received_at, size_bytes, sha256, bytes) \
-     VALUES (?1, ?2, ?3, ?4, ?5)";
+const ADD_RAW: &str = "INSERT INTO raw_messages (source, received_at, size_bytes, sha256, bytes, blob) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 const ADD_CASE: &str = "INSERT INTO cases \
      (id, key, feed, type, title, account, severity, content, status, opened_at, touched_at, updated_at, waiting_since) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'queued', ?9, ?9, ?10, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))";
@@ -46,7 +48,13 @@ const ADD_DEAD_LETTER: &str = "INSERT INTO dead_letters (source, received_at, er
 #[async_trait]
 impl Inbox for SqliteStore {
     async fn accept(&self, batch: Arc<[Arrival]>) -> Result<Vec<Accepted>, StoreError> {
-        let accepted = split::accept(batch, |part| self.accept_whole(part)).await?;
+        let placed = blobs::place(self.blobs.as_ref(), &batch, |keys| self.announce(keys)).await?;
+        let whole = batch.len();
+        let accepted = split::accept(batch, |part| {
+            let placed = placed.for_part(part.len() == whole);
+            self.accept_whole(part, placed)
+        })
+        .await?;
         self.bell.ring();
         Ok(accepted)
     }
@@ -54,10 +62,14 @@ impl Inbox for SqliteStore {
 
 impl SqliteStore {
     /// Accepts a batch, or nothing of it.
-    async fn accept_whole(&self, batch: Arc<[Arrival]>) -> Result<Vec<Accepted>, Refusal> {
+    async fn accept_whole(
+        &self,
+        batch: Arc<[Arrival]>,
+        placed: Placed,
+    ) -> Result<Vec<Accepted>, Refusal> {
         let policy = Arc::clone(&self.admission);
         let accepted = self.thread.attempt(DOING, move |connection| {
-            accept_all(connection, &batch, &policy)
+            accept_all(connection, &batch, placed, &policy)
         });
         accepted.await.map_err(|undone| match undone {
             Undone::Failed(failure) if failure.is_of_the_data() => {
@@ -72,6 +84,7 @@ impl SqliteStore {
 fn accept_all(
     connection: &Connection,
     batch: &[Arrival],
+    mut placed: Placed,
     policy: &AdmissionPolicy,
 ) -> Result<Vec<Accepted>, Failure> {
     let mutes = mutes::in_force(connection, policy)?;
@@ -81,7 +94,7 @@ fn accept_all(
         .map(|arrival| {
             let raw_id = match &last {
                 Some((bytes, id)) if Arc::ptr_eq(bytes, &arrival.raw) => *id,
-                _ => add_raw(connection, arrival)?,
+                _ => add_raw(connection, arrival, placed.take(&arrival.raw))?,
             };
             last = Some((Arc::clone(&arrival.raw), raw_id));
             accept_one(connection, arrival, raw_id, &mutes, policy)
@@ -89,14 +102,25 @@ fn accept_all(
         .collect()
 }
 
-fn add_raw(connection: &Connection, arrival: &Arrival) -> Result<i64, Failure> {
-    let kept = arrival.raw.get(..MOST_RAW_BYTES).unwrap_or(&arrival.raw);
+fn add_raw(
+    connection: &Connection,
+    arrival: &Arrival,
+    blob: Option<String>,
+) -> Result<i64, Failure> {
+    let kept = match &blob {
+        Some(key) => {
+            own(connection, key)?;
+            &[]
+        }
+        None => arrival.raw.get(..MOST_RAW_BYTES).unwrap_or(&arrival.raw),
+    };
     connection.prepare_cached(ADD_RAW)?.execute(params![
         arrival.source,
         time(arrival.at),
         size(arrival),
         digest(&arrival.raw),
-        kept
+        kept,
+        blob
     ])?;
     Ok(connection.last_insert_rowid())
 }

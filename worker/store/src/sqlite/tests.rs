@@ -9,6 +9,7 @@ use crate::conformance::{MINER, arrivals, opened};
 
 fn options(folder: &Path) -> SqliteOptions {
     SqliteOptions {
+        blobs: None,
         path: folder.join("deep/er/cases.db"),
         lease: Duration::from_secs(30),
         admission: AdmissionPolicy::default(),
@@ -49,6 +50,7 @@ fn a_file_that_is_no_database_is_told_with_its_path() {
     let path = folder.path().join("notes.txt");
     std::fs::write(&path, "these are my notes, more than sixteen bytes of them").unwrap();
     let error = SqliteStore::open(&SqliteOptions {
+        blobs: None,
         path: path.clone(),
         ..options(folder.path())
     })

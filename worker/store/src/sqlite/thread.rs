@@ -48,6 +48,9 @@ pub(super) enum Failure {
         #[source]
         cause: UnreadableEvent,
     },
+    /// It was held up for so long that a blob of it counts as an orphan.
+    #[error("it took too long: a blob of it counts as an orphan")]
+    BlobGone,
     /// SQLite.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
@@ -69,6 +72,7 @@ impl Failure {
             | Self::NotOver(..)
             | Self::AlreadyOver(..)
             | Self::NoSuchMute(_)
+            | Self::BlobGone
             | Self::Journal { .. } => false,
         }
     }
@@ -210,6 +214,7 @@ pub(super) fn store_error(doing: &'static str, failure: Failure) -> StoreError {
             cause,
         } => StoreError::Unreadable(case_id, Box::new(UnreadableAt { seq, cause })),
         Failure::Sqlite(cause) => database(doing, Box::new(cause)),
+        Failure::BlobGone => database(doing, Box::new(failure)),
     }
 }
 

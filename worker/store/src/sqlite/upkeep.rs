@@ -8,6 +8,7 @@ use rusqlite::{Connection, params};
 use super::SqliteStore;
 use super::row::time;
 use super::thread::Failure;
+use crate::blobs;
 
 const MIGRATIONS: &str =
     "SELECT 'V' || version || '__' || name FROM refinery_schema_history ORDER BY version";
@@ -87,6 +88,15 @@ impl Upkeep for SqliteStore {
                 },
             )
             .await
+    }
+
+    async fn sweep(&self) -> Result<u64, StoreError> {
+        blobs::sweep(
+            self.blobs.as_ref(),
+            |most| self.loose(most),
+            |keys| self.forget(keys),
+        )
+        .await
     }
 }
 

@@ -90,7 +90,12 @@ fn store(loaded: &Loaded, clock: &Arc<dyn Clock>) -> Thing {
     match examine_store(loaded) {
         Ok(options) => {
             let url = loaded.config.store.url.clone();
-            let look = async move { nightshift_store::examine(&url, options, &*clock).await };
+            // What nobody asked for lies beside the file, which is looked at.
+            let blobs = loaded.config.blobs.place(&url);
+            let blobs = blobs.filter(|_| !loaded.config.blobs.url.is_empty());
+            let look = async move {
+                nightshift_store::examine(&url, options, blobs.as_ref(), &*clock).await
+            };
             Thing::new(Area::Store, "", look)
         }
         Err(problem) => {

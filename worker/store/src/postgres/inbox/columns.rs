@@ -15,7 +15,10 @@ macro_rules! columns {
 
 columns! {
     /// Messages as they came.
-    Raw { ids: i64, sources: Cow<'a, str>, at: DateTime<Utc>, sizes: i64, digests: String, bytes: &'a [u8] }
+    Raw {
+        ids: i64, sources: Cow<'a, str>, at: DateTime<Utc>, sizes: i64, digests: String, bytes: &'a [u8],
+        blobs: Option<String>,
+    }
     /// New cases.
     Cases {
         ids: String, keys: String, feeds: Cow<'a, str>, kinds: Cow<'a, str>, titles: Cow<'a, str>,

@@ -11,20 +11,22 @@ use tokio_postgres::Row;
 
 use super::ground::{self, Facts};
 use super::write::{Coming, Place, Turn, Writes};
+use crate::blobs::Placed;
 use crate::postgres::failure::Failure;
 
 /// Most changes of a wave that are sent one by one.
 const MOST_TURNS: usize = 8;
 
-/// Numbers of messages and dead letters, drawn before they are needed.
+/// Numbers of messages and dead letters, and keys of blobs, drawn before they are needed.
 pub(super) struct Ids {
     raw: VecDeque<i64>,
     letters: VecDeque<i64>,
+    blobs: Placed,
 }
 
 impl Ids {
     /// Those that were drawn.
-    pub(super) fn of(raw: &[Row], letters: &[Row]) -> Result<Self, Failure> {
+    pub(super) fn of(raw: &[Row], letters: &[Row], blobs: Placed) -> Result<Self, Failure> {
         let ids = |rows: &[Row]| {
             rows.iter()
                 .map(|row| row.try_get(0))
@@ -33,6 +35,7 @@ impl Ids {
         Ok(Self {
             raw: ids(raw)?,
             letters: ids(letters)?,
+            blobs,
         })
     }
 }
@@ -100,7 +103,8 @@ impl<'a> Wave<'a> {
             Some((bytes, id)) if Arc::ptr_eq(bytes, &arrival.raw) => id,
             _ => {
                 let id = ids.raw.pop_front().unwrap_or_default();
-                self.writes.raw_message(id, arrival);
+                let blob = ids.blobs.take(&arrival.raw);
+                self.writes.raw_message(id, arrival, blob);
                 self.last_raw = Some((&arrival.raw, id));
                 id
             }

@@ -17,8 +17,8 @@ pub(super) use super::turn::{Coming, Turn};
 /// Most bytes of one message that are kept.
 const MOST_RAW_BYTES: usize = 16 * 1024 * 1024;
 
-const ADD_RAW: &str = "INSERT INTO raw_alerts (id, source, received_at, size_bytes, sha256, bytes) \
-     SELECT * FROM unnest($1::bigint[], $2::text[], $3::timestamptz[], $4::bigint[], $5::text[], $6::bytea[])";
+const ADD_RAW: &str = "INSERT INTO raw_alerts (id, source, received_at, size_bytes, sha256, bytes, blob) \
+     SELECT * FROM unnest($1::bigint[], $2::text[], $3::timestamptz[], $4::bigint[], $5::text[], $6::bytea[], $7::text[])";
 const ADD_CASES: &str = "INSERT INTO cases \
      (id, key, feed, type, title, account, severity, content, status, opened_at, touched_at, updated_at) \
      SELECT id, key, feed, type, title, account, severity::severity, content, 'queued', at, at, updated_at \
@@ -97,16 +97,17 @@ pub(super) struct Writes<'a> {
 }
 
 impl<'a> Writes<'a> {
-    /// The message that an arrival came in.
-    pub(super) fn raw_message(&mut self, id: i64, arrival: &'a Arrival) {
+    /// The message that an arrival came in; its bytes are in the blob, where there is one.
+    pub(super) fn raw_message(&mut self, id: i64, arrival: &'a Arrival, blob: Option<String>) {
         let raw = &mut self.raw;
         raw.ids.push(id);
         raw.sources.push(text(&arrival.source));
         raw.at.push(arrival.at);
         raw.sizes.push(size(arrival));
         raw.digests.push(digest(&arrival.raw));
-        raw.bytes
-            .push(arrival.raw.get(..MOST_RAW_BYTES).unwrap_or(&arrival.raw));
+        let kept = arrival.raw.get(..MOST_RAW_BYTES).unwrap_or(&arrival.raw);
+        raw.bytes.push(if blob.is_some() { &[] } else { kept });
+        raw.blobs.push(blob);
     }
 
     /// A new case with its alert.
@@ -243,7 +244,9 @@ impl<'a> Writes<'a> {
                 r.ids.is_empty(),
                 session,
                 ADD_RAW,
-                [&r.ids, &r.sources, &r.at, &r.sizes, &r.digests, &r.bytes],
+                [
+                    &r.ids, &r.sources, &r.at, &r.sizes, &r.digests, &r.bytes, &r.blobs,
+                ],
             )
             .await
         };

@@ -1,0 +1,112 @@
+//! `[blobs]`: where large messages are kept as they came.
+
+use nightshift_store::{Address, BlobOptions};
+use reqwest::Url;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::is_loopback;
+
+/// `[blobs]`
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Blobs {
+    /// `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or `file:FOLDER`, relative to the working directory. Empty: in the folder
+    /// `blobs` beside a SQLite database, and within a PostgreSQL one.
+    pub(crate) url: String,
+    /// Messages of at least so many bytes are kept there; smaller ones in the database.
+    pub(crate) min_bytes: usize,
+    /// The region of a bucket of S3. Empty: that of the environment (`AWS_REGION`).
+    pub(crate) region: String,
+    /// Another server that speaks as S3 does: `https://HOST`. Empty: that of AWS.
+    pub(crate) endpoint_url: String,
+    /// Whether plain http may go to another machine than this.
+    pub(crate) allow_private: bool,
+}
+
+impl Blobs {
+    /// Where blobs of this store are; none: in its database.
+    pub(crate) fn place(&self, store_url: &str) -> Option<BlobOptions> {
+        let url = match Address::parse(store_url) {
+            _ if !self.url.is_empty() => self.url.clone(),
+            Some(Address::Sqlite(path)) => {
+                format!("file:{}", path.with_file_name("blobs").display())
+            }
+            _ => return None,
+        };
+        Some(BlobOptions {
+            region: self.region.clone(),
+            endpoint_url: self.endpoint_url.clone(),
+            least_bytes: self.min_bytes,
+            ..BlobOptions::new(url)
+        })
+    }
+
+    /// What is wrong with it.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let url = &self.url;
+        if !url.is_empty() && !BlobOptions::new(url).is_known() {
+            return Err(format!(
+                "[blobs] url = {url:?}: write s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or file:FOLDER"
+            ));
+        }
+        if self.endpoint_url.is_empty() {
+            return Ok(());
+        }
+        let bad = |problem: &str| Err(format!("[blobs] endpoint_url: {problem}"));
+        let Ok(endpoint) = Url::parse(&self.endpoint_url) else {
+            return bad("is no URL: write https://HOST or https://HOST:PORT");
+        };
+        match endpoint.scheme() {
+            "https" => Ok(()),
+            "http" if self.allow_private || is_loopback(&endpoint) => Ok(()),
+            "http" => {
+                bad("would send messages unencrypted: use https, or say `allow_private = true`")
+            }
+            _ => bad("write https://HOST or https://HOST:PORT"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_an_address_blobs_are_beside_a_file_or_within_a_server() {
+        let blobs = Blobs::default();
+        let beside = blobs.place("sqlite:data/nightshift.db").unwrap();
+        assert_eq!(beside.url, "file:data/blobs");
+        assert_eq!(blobs.place("sqlite:x.db").unwrap().url, "file:blobs");
+        assert!(blobs.place("postgres://h/d").is_none());
+        let named = Blobs {
+            url: "s3://b/p".to_owned(),
+            ..blobs
+        };
+        assert_eq!(named.place("postgres://h/d").unwrap().url, "s3://b/p");
+    }
+
+    #[test]
+    fn what_cannot_be_a_place_is_refused() {
+        let check = |url: &str, endpoint: &str, allow_private| {
+            let blobs = Blobs {
+                url: url.to_owned(),
+                endpoint_url: endpoint.to_owned(),
+                allow_private,
+                ..Blobs::default()
+            };
+            blobs.check().err().unwrap_or_default()
+        };
+        insta::assert_snapshot!(check("b/p", "", false), @r#"[blobs] url = "b/p": write s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or file:FOLDER"#);
+        insta::assert_snapshot!(check("s3://b", "http://minio:9000", false), @"[blobs] endpoint_url: would send messages unencrypted: use https, or say `allow_private = true`");
+        insta::assert_snapshot!(check("s3://b", "minio", false), @"[blobs] endpoint_url: is no URL: write https://HOST or https://HOST:PORT");
+        insta::assert_snapshot!(check("s3://b", "ftp://minio", false), @"[blobs] endpoint_url: write https://HOST or https://HOST:PORT");
+        for (endpoint, allow_private) in [
+            ("http://minio:9000", true),
+            ("http://127.0.0.1:9000", false),
+            ("https://minio:9000", false),
+        ] {
+            assert_eq!(check("s3://b", endpoint, allow_private), "");
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Which blobs nothing refers to. A trigger of the database takes the note away where a message comes to refer to one: what is
+//! sent together cannot wait for an answer in between.
+
+use nightshift_pipeline::StoreError;
+
+use super::PostgresStore;
+use super::row::limit;
+
+const ANNOUNCE: &str =
+    "INSERT INTO loose_blobs (key) SELECT unnest($1::text[]) ON CONFLICT DO NOTHING";
+/// Not what a transaction is about to refer to.
+const LOOSE: &str = "SELECT key FROM loose_blobs WHERE since < clock_timestamp() - interval '1 hour' \
+     ORDER BY since LIMIT $1 FOR UPDATE SKIP LOCKED";
+const FORGET: &str = "DELETE FROM loose_blobs WHERE key = ANY($1)";
+
+impl PostgresStore {
+    pub(super) async fn announce(&self, keys: Vec<String>) -> Result<(), StoreError> {
+        let noted = self.change("note blobs", ANNOUNCE, [&keys]);
+        noted.await.map(|_| ())
+    }
+
+    pub(super) async fn loose(&self, most: usize) -> Result<Vec<String>, StoreError> {
+        self.look("look for blobs", |session| async move {
+            let rows = session.rows(LOOSE, [&limit(most)]).await?;
+            rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+        })
+        .await
+    }
+
+    pub(super) async fn forget(&self, keys: Vec<String>) -> Result<(), StoreError> {
+        let forgotten = self.change("note that blobs are gone", FORGET, [&keys]);
+        forgotten.await.map(|_| ())
+    }
+}

@@ -1,0 +1,60 @@
+//! Which blobs nothing refers to.
+
+use nightshift_pipeline::StoreError;
+use rusqlite::Connection;
+
+use super::SqliteStore;
+use super::thread::Failure;
+
+const ANNOUNCE: &str = "INSERT OR IGNORE INTO loose_blobs (key, since) VALUES (?1, unixepoch())";
+/// A sweep begins at an hour. What was held up for longer than half of one refers to nothing any more.
+const OWN: &str = "DELETE FROM loose_blobs WHERE key = ?1 AND since > unixepoch() - 1800";
+const LOOSE: &str =
+    "SELECT key FROM loose_blobs WHERE since < unixepoch() - 3600 ORDER BY since LIMIT ?1";
+const FORGET: &str = "DELETE FROM loose_blobs WHERE key = ?1";
+
+/// Takes the note of this blob away: a row of this transaction refers to it.
+pub(super) fn own(connection: &Connection, key: &str) -> Result<(), Failure> {
+    match connection.prepare_cached(OWN)?.execute([key])? {
+        1 => Ok(()),
+        _ => Err(Failure::BlobGone),
+    }
+}
+
+impl SqliteStore {
+    pub(super) async fn announce(&self, keys: Vec<String>) -> Result<(), StoreError> {
+        self.each("note blobs", ANNOUNCE, keys).await
+    }
+
+    pub(super) async fn loose(&self, most: usize) -> Result<Vec<String>, StoreError> {
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        self.thread
+            .run("look for blobs", move |connection| {
+                let mut statement = connection.prepare_cached(LOOSE)?;
+                let keys = statement.query_map([most], |row| row.get(0))?;
+                Ok(keys.collect::<Result<_, _>>()?)
+            })
+            .await
+    }
+
+    pub(super) async fn forget(&self, keys: Vec<String>) -> Result<(), StoreError> {
+        self.each("note that blobs are gone", FORGET, keys).await
+    }
+
+    async fn each(
+        &self,
+        doing: &'static str,
+        sql: &'static str,
+        keys: Vec<String>,
+    ) -> Result<(), StoreError> {
+        self.thread
+            .run(doing, move |connection| {
+                let mut statement = connection.prepare_cached(sql)?;
+                for key in &keys {
+                    statement.execute([key])?;
+                }
+                Ok(())
+            })
+            .await
+    }
+}
