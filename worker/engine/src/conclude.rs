@@ -17,6 +17,8 @@ use std::sync::Arc;
 
 use nightshift_alert::{Flag, Technique};
 
+use claims::Cited;
+
 use crate::{
     Action, ActionChoice, ActionTemplate, Conclusion, ConclusionDraft, Opened, State, Verdict, fill,
 };
@@ -35,11 +37,12 @@ const MOST_LINES: usize = 12;
 pub fn conclusion(state: &State) -> Option<Conclusion> {
     let opened = Arc::clone(state.opened.as_ref()?);
     let draft = state.draft.clone().unwrap_or_else(|| plain::draft(state));
+    let cited = Cited::of(&draft.findings, state);
     let findings: Vec<_> = draft
         .findings
         .iter()
         .take(MOST_FINDINGS)
-        .map(|finding| claims::check(finding, state))
+        .map(|finding| claims::check(finding, &cited))
         .collect();
     let manipulation = manipulated(state) || state.turned;
     let ruling = floor::rule(state, &opened.alert, &draft, &findings, manipulation);
@@ -86,9 +89,12 @@ pub fn conclusion(state: &State) -> Option<Conclusion> {
 
 /// What is wrong with the claims of the analyst's conclusion, each with its claim.
 pub(crate) fn problems(state: &State) -> Vec<String> {
-    let drafts = state.draft.iter().flat_map(|draft| &draft.findings);
+    let drafts = state.draft.as_ref().map(|draft| &draft.findings[..]);
+    let drafts = drafts.unwrap_or_default();
+    let cited = Cited::of(drafts, state);
     drafts
-        .map(|finding| claims::check(finding, state))
+        .iter()
+        .map(|finding| claims::check(finding, &cited))
         .filter_map(|finding| {
             let problem = finding.problem?;
             Some(format!("{:?}: {problem}", finding.claim))

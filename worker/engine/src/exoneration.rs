@@ -135,6 +135,16 @@ static MATCHERS: LazyLock<RwLock<HashMap<String, Option<GlobMatcher>>>> =
 /// Whether a finding type matches a glob; case does not matter, `*` also spans `/` and `:`.
 #[must_use]
 pub fn type_matches(pattern: &str, kind: &str) -> bool {
+    // Most globs are a name, or the begin of one: nothing has to be compiled, or kept, for those.
+    let (begin, is_whole) = match pattern.strip_suffix('*') {
+        Some(begin) => (begin, false),
+        None => (pattern, true),
+    };
+    if !begin.contains(['*', '?', '[', ']', '{', '}', '\\']) {
+        let head = kind.as_bytes().get(..begin.len());
+        return head.is_some_and(|head| head.eq_ignore_ascii_case(begin.as_bytes()))
+            && (!is_whole || kind.len() == begin.len());
+    }
     let is_match = |matcher: &Option<GlobMatcher>| {
         matcher
             .as_ref()
@@ -164,4 +174,48 @@ fn matcher(pattern: &str) -> Option<GlobMatcher> {
         .ok()
         .as_ref()
         .map(Glob::compile_matcher)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_or_its_begin_matches_as_a_glob_would() {
+        let patterns = [
+            "",
+            "*",
+            "**",
+            "Recon:*",
+            "recon:ec2/PortProbe*",
+            "Recon:EC2/PortProbeUnprotectedPort",
+            "*:EC2/*",
+            "Recon:EC2/Port?robe*",
+            "{Recon,Trojan}:*",
+            "[RT]*",
+            "a\\*",
+            "é*",
+            "É",
+        ];
+        let kinds = [
+            "",
+            "Recon:EC2/PortProbeUnprotectedPort",
+            "RECON:ec2/portprobeunprotectedport",
+            "Recon:EC2",
+            "Recon",
+            "Trojan:EC2/DropPoint",
+            "a*",
+            "a\\x",
+            "é",
+            "éa",
+        ];
+        for pattern in patterns {
+            let glob = matcher(pattern).unwrap();
+            for kind in kinds {
+                let expected = glob.is_match(kind);
+                assert_eq!(type_matches(pattern, kind), expected, "{pattern} {kind}");
+            }
+        }
+        assert!(!type_matches("[", "["), "what is no glob matches nothing");
+    }
 }

@@ -18,6 +18,12 @@ impl JsonText {
         // It was written from a tree: nothing in it cannot be read.
         serde_json::from_str(&self.0).unwrap_or_default()
     }
+
+    /// As it is kept: compact.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
 }
 
 impl From<&Value> for JsonText {

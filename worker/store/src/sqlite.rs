@@ -52,6 +52,9 @@ mod migrations {
 /// How long a statement waits for another process, in milliseconds.
 const BUSY_TIMEOUT_MS: u64 = 10_000;
 
+/// Statements that stay prepared: more than there are.
+const STATEMENTS: usize = 256;
+
 /// What the store is opened with.
 #[derive(Debug, Clone)]
 pub struct SqliteOptions {
@@ -170,6 +173,8 @@ fn connect(path: &Path) -> Result<Connection, OpenError> {
         connection.pragma_update(None, "foreign_keys", "ON")?;
         // Else statements are prepared anew for other values: a twentieth of a case's work, for the same plans.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+        // Else the least used of some hundred statements are prepared anew, for each case.
+        connection.set_prepared_statement_cache_capacity(STATEMENTS);
         Ok(connection)
     };
     open().map_err(|cause| OpenError::Open {

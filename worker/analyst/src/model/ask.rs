@@ -24,6 +24,8 @@ pub(super) struct Asking<'a> {
     pub(super) prompts: &'a Prompts,
     /// What is hidden from the model.
     pub(super) mask: Option<&'a Mask>,
+    /// Tokens of what cannot be shortened in a request: its system text and its tools.
+    pub(super) fixed: u64,
     /// What the case may still spend.
     pub(super) allowance: &'a Allowance,
 }
@@ -98,7 +100,7 @@ impl Asking<'_> {
             };
             if error.failure == Failure::ContextTooLong && may_shrink {
                 may_shrink = false;
-                if compaction::shrink(request) {
+                if compaction::shrink(&mut request.messages, self.fixed) {
                     continue;
                 }
             }
@@ -132,7 +134,7 @@ impl Asking<'_> {
     /// The most that a request may cost: its prompt as we count it, and an answer as long as it may be.
     fn most(&self, request: &ChatRequest) -> Cost {
         let price = self.model.traits().price;
-        let input_tokens = compaction::size(request);
+        let input_tokens = self.fixed + compaction::said(&request.messages);
         let output_tokens = u64::from(request.max_output_tokens);
         Cost {
             usd: usd(input_tokens, price.input) + usd(output_tokens, price.output),

@@ -5,7 +5,9 @@
 //! a model. The whole results stay evidence and can be read again.
 
 use super::tokens::{tokens, tokens_of};
-use crate::chat::{Arguments, ChatMessage, ChatRequest, Part, Role};
+#[cfg(test)]
+use crate::chat::ChatRequest;
+use crate::chat::{Arguments, ChatMessage, ChatTool, Part, Role};
 
 /// Tokens that a message takes beside its text.
 const FRAME: u64 = 8;
@@ -13,21 +15,28 @@ const FRAME: u64 = 8;
 /// Blocks of evidence that are longer, in bytes, are cut where a request was found too long.
 const LONG: usize = 2_048;
 
-/// Tokens of a request: system, tools and messages.
-pub(super) fn size(request: &ChatRequest) -> u64 {
-    let tools: u64 = request
-        .tools
-        .iter()
-        .map(|tool| {
-            FRAME + tokens(&tool.name) + tokens(&tool.description) + tokens_of(&tool.schema)
-        })
-        .sum();
-    let messages: u64 = request.messages.iter().map(message_size).sum();
-    tokens(&request.system) + tools + messages
+/// Tokens of what all requests of a frame share: the system text and the tools.
+pub(super) fn fixed(system: &str, tools: &[ChatTool]) -> u64 {
+    let size = |tool: &ChatTool| {
+        FRAME + tokens(&tool.name) + tokens(&tool.description) + tokens_of(&*tool.schema)
+    };
+    tokens(system) + tools.iter().map(size).sum::<u64>()
 }
 
-fn message_size(message: &ChatMessage) -> u64 {
-    FRAME + message.parts.iter().map(part_size).sum::<u64>()
+/// Tokens of what was said.
+pub(super) fn said(messages: &[ChatMessage]) -> u64 {
+    messages.iter().map(|one| message(&one.parts)).sum()
+}
+
+/// Tokens of a message with these parts.
+pub(super) fn message(parts: &[Part]) -> u64 {
+    FRAME + parts.iter().map(part_size).sum::<u64>()
+}
+
+/// Tokens of a request.
+#[cfg(test)]
+pub(super) fn size(request: &ChatRequest) -> u64 {
+    fixed(&request.system, &request.tools) + said(&request.messages)
 }
 
 fn part_size(part: &Part) -> u64 {
@@ -45,34 +54,35 @@ fn part_size(part: &Part) -> u64 {
     }
 }
 
-/// Shortens old results until the request has at most `most` tokens: then down to two thirds of it, so that the next
-/// turns need not do it again.
-pub(super) fn compact(request: &mut ChatRequest, most: u64) {
-    if size(request) > most {
-        leave_out(request, most / 3 * 2);
+/// Shortens old results until the request has at most `most` tokens, of which `fixed` cannot be shortened: then down to two
+/// thirds of it, so that the next turns need not do it again.
+pub(super) fn compact(messages: &mut [ChatMessage], fixed: u64, most: u64) {
+    if fixed + said(messages) > most {
+        leave_out(messages, (most / 3 * 2).saturating_sub(fixed));
     }
 }
 
 /// Makes a request that a provider found too long shorter: old results go first, then the second half of every long data
 /// block. False where there was nothing to leave out.
-pub(super) fn shrink(request: &mut ChatRequest) -> bool {
-    let before = size(request);
-    leave_out(request, before / 2);
-    if size(request) > before / 2 {
+pub(super) fn shrink(messages: &mut [ChatMessage], fixed: u64) -> bool {
+    let before = said(messages);
+    let goal = before.saturating_sub(fixed) / 2;
+    leave_out(messages, goal);
+    if said(messages) > goal {
         let ours = |message: &&mut ChatMessage| message.role == Role::User;
-        for message in request.messages.iter_mut().filter(ours) {
+        for message in messages.iter_mut().filter(ours) {
             message.parts.iter_mut().for_each(halve);
         }
     }
-    size(request) < before
+    said(messages) < before
 }
 
-/// Shortens old results until the request has at most `goal` tokens, or there are no more of them.
-fn leave_out(request: &mut ChatRequest, goal: u64) {
-    let mut now = size(request);
-    let last = request.messages.len().saturating_sub(1);
+/// Shortens old results until so many tokens were said, or there are no more of them.
+fn leave_out(messages: &mut [ChatMessage], goal: u64) {
+    let mut now = said(messages);
+    let last = messages.len().saturating_sub(1);
     let ours = |message: &&mut ChatMessage| message.role == Role::User;
-    for message in request.messages.iter_mut().take(last).skip(1).filter(ours) {
+    for message in messages.iter_mut().take(last).skip(1).filter(ours) {
         for part in &mut message.parts {
             if now <= goal {
                 return;

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use nightshift_engine::Evidence;
+use nightshift_engine::{Evidence, JsonText};
 use serde_json::{Map, Value, json};
 
 use super::tokens::{head, tokens};
@@ -52,11 +52,10 @@ pub(super) fn compact(value: &Value) -> String {
 /// The part of the evidence's answer that is wanted, within `most` tokens.
 pub(super) fn excerpt(evidence: &Evidence, look: Look<'_>, most: u64) -> String {
     let id = evidence.id;
-    let body = evidence.body.value();
     let text = match look.filter {
-        None => compact(&body),
-        Some(filter) => match holding(&body, &filter.to_lowercase(), false) {
-            Some(part) => compact(&part),
+        None => whole(&evidence.body),
+        Some(filter) => match holding(&evidence.body.value(), &filter.to_lowercase(), false) {
+            Some(part) => compact(&part).into(),
             None => {
                 return json!({"evidence": id, "filter": filter, "note": "nothing in it holds this text"})
                     .to_string();
@@ -90,7 +89,19 @@ pub(super) fn excerpt(evidence: &Evidence, look: Look<'_>, most: u64) -> String 
 
 /// Tokens that the whole answer takes.
 pub(super) fn size(evidence: &Evidence) -> u64 {
-    tokens(&compact(&evidence.body.value()))
+    tokens(&whole(&evidence.body))
+}
+
+/// The whole answer as compact JSON, each text of it bounded. Most have no long text, and are that already.
+fn whole(body: &JsonText) -> Cow<'_, str> {
+    let text = body.as_str();
+    let is_bounded =
+        !text.contains("\\\"") && text.split('"').all(|between| between.len() <= FIELD_BYTES);
+    if is_bounded {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(compact(&body.value()))
+    }
 }
 
 /// The end of the last whole row before `end`, where one ends nearby.
@@ -211,6 +222,22 @@ mod tests {
             .map(|n| json!({"at": n, "action": format!("Action{n}"), "ip": "198.51.100.7"}))
             .collect();
         json!({"rows": rows, "rows_matched": many})
+    }
+
+    #[test]
+    fn texts_of_an_answer_are_bounded_however_they_are_written() {
+        let long = "x".repeat(FIELD_BYTES + 1);
+        let quoted = "say \"x\" ".repeat(FIELD_BYTES / 8);
+        let key: Map<String, Value> = [(long.clone(), json!(1))].into_iter().collect();
+        for body in [
+            json!({"short": "a \\ and \" and é", "list": [null, 1.5, "x"]}),
+            json!({"a": 1, "long": long}),
+            json!([[quoted]]),
+            Value::Object(key),
+            json!("x".repeat(FIELD_BYTES)),
+        ] {
+            assert_eq!(whole(&JsonText::from(&body)), compact(&body));
+        }
     }
 
     #[test]

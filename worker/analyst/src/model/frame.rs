@@ -35,6 +35,8 @@ pub(super) struct Desk {
     /// The tools.
     pub(super) tools: Tools,
     system: Arc<str>,
+    /// Tokens of the system text, and of it with the tools.
+    sizes: (u64, u64),
 }
 
 impl Desk {
@@ -57,9 +59,15 @@ impl Desk {
             )?,
             prompts.render(Prompt::Tools, context! { tools => tools.listed() })?,
         ];
+        let system: Arc<str> = parts.join("\n").into();
+        let sizes = (
+            compaction::fixed(&system, &[]),
+            compaction::fixed(&system, &tools.chat),
+        );
         Ok(Self {
             tools,
-            system: parts.join("\n").into(),
+            system,
+            sizes,
         })
     }
 }
@@ -164,8 +172,14 @@ impl<'a> Frame<'a> {
 
     /// Tokens that are left for results after what stands in these parts and the frame itself.
     pub(super) fn room(&self, parts: &[Part]) -> u64 {
-        let used = compaction::size(&self.request(vec![user(parts.to_vec())], None, false));
+        let used = self.fixed() + compaction::message(parts);
         self.most_prompt.saturating_sub(used).max(1_000)
+    }
+
+    /// Tokens of the frame itself.
+    fn fixed(&self) -> u64 {
+        let (system, with_tools) = self.desk.sizes;
+        if self.native { with_tools } else { system }
     }
 
     /// The request with these messages.
@@ -199,8 +213,10 @@ impl<'a> Frame<'a> {
         mut request: ChatRequest,
         read: Read<'_, T>,
     ) -> Result<Answer<T>, NoAnswer> {
-        compaction::compact(&mut request, self.most_prompt);
+        let fixed = self.fixed();
+        compaction::compact(&mut request.messages, fixed, self.most_prompt);
         let asking = Asking {
+            fixed,
             model: self.model,
             prompts: &self.settings.prompts,
             mask: self.mask.as_ref(),

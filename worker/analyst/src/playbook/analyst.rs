@@ -86,6 +86,9 @@ impl Analyst for PlaybookAnalyst {
 impl Exonerator for PlaybookAnalyst {
     fn exonerate(&self, question: &ConcludeQuestion) -> Vec<Exoneration> {
         let playbook = self.playbook(&question.source, &question.alert);
+        if playbook.benign.is_empty() {
+            return Vec::new();
+        }
         let (scope, _) = conclude::look(playbook, question);
         exonerate::exonerate(playbook, &scope).0
     }

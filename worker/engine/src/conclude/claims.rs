@@ -1,33 +1,47 @@
 //! Claims: each must be borne by the evidence that it cites.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use crate::{EvidenceId, Finding, FindingDraft, Quote, State, resolve};
 
+/// What the evidence says that findings cite, read once for all of them.
+pub(super) struct Cited(BTreeMap<EvidenceId, Value>);
+
+impl Cited {
+    /// That of these findings.
+    pub(super) fn of(findings: &[FindingDraft], state: &State) -> Self {
+        let cited: BTreeSet<EvidenceId> = findings
+            .iter()
+            .flat_map(|draft| &draft.quotes)
+            .map(|quote| quote.evidence)
+            .collect();
+        let bodies = cited
+            .into_iter()
+            .filter_map(|id| state.evidence_of(id))
+            // A call that failed says nothing, not even `null`.
+            .filter(|evidence| evidence.error.is_none())
+            .map(|evidence| (evidence.id, evidence.body.value()))
+            .collect();
+        Self(bodies)
+    }
+}
+
 /// Checks one finding. What fails is kept, and counts for nothing.
-pub(super) fn check(draft: &FindingDraft, state: &State) -> Finding {
-    let cited: BTreeMap<EvidenceId, Value> = draft
-        .quotes
-        .iter()
-        .filter_map(|quote| state.evidence_of(quote.evidence))
-        // A call that failed says nothing, not even `null`.
-        .filter(|evidence| evidence.error.is_none())
-        .map(|evidence| (evidence.id, evidence.body.value()))
-        .collect();
+pub(super) fn check(draft: &FindingDraft, cited: &Cited) -> Finding {
+    let body = |id| cited.0.get(&id);
     let evidence: Vec<Quote> = draft
         .quotes
         .iter()
         .map(|quote| Quote {
             id: quote.evidence,
             quote: quote.quote.clone(),
-            path: cited
-                .get(&quote.evidence)
-                .and_then(|body| resolve(body, &quote.quote)),
+            path: body(quote.evidence).and_then(|body| resolve(body, &quote.quote)),
         })
         .collect();
-    let problem = problem(draft, &evidence, &cited);
+    let bodies: Vec<&Value> = evidence.iter().filter_map(|quote| body(quote.id)).collect();
+    let problem = problem(draft, &evidence, &bodies);
     Finding {
         claim: draft.claim.clone(),
         supported: problem.is_none(),
@@ -37,11 +51,7 @@ pub(super) fn check(draft: &FindingDraft, state: &State) -> Finding {
     }
 }
 
-fn problem(
-    draft: &FindingDraft,
-    quotes: &[Quote],
-    cited: &BTreeMap<EvidenceId, Value>,
-) -> Option<String> {
+fn problem(draft: &FindingDraft, quotes: &[Quote], bodies: &[&Value]) -> Option<String> {
     if quotes.is_empty() {
         return Some("it cites no evidence".to_owned());
     }
@@ -50,7 +60,7 @@ fn problem(
     }
     nightshift_alert::indicator::extract(&draft.claim)
         .into_iter()
-        .find(|(_, value)| !cited.values().any(|body| mentions(body, value)))
+        .find(|(_, value)| !bodies.iter().any(|body| mentions(body, value)))
         .map(|(kind, value)| format!("the {kind} {value} does not stand in what it cites"))
 }
 
@@ -92,7 +102,8 @@ mod tests {
             }],
             stance: Stance::For,
         };
-        let finding = check(&draft, &state);
+        let cited = Cited::of(std::slice::from_ref(&draft), &state);
+        let finding = check(&draft, &cited);
         assert!(!finding.supported, "{finding:?}");
         assert_eq!(finding.evidence[0].path, None);
     }
