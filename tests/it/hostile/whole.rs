@@ -31,7 +31,7 @@ async fn a20_no_word_of_another_case_crosses() {
     for alert in &mut first {
         alert.title = format!("{CANARY} {}", alert.title);
         alert.description = CANARY.to_owned();
-        alert.raw = serde_json::json!({"secret": CANARY});
+        alert.raw = serde_json::json!({"secret": CANARY}).into();
         for resource in &mut alert.resources {
             resource.name = Some(CANARY.to_owned());
             resource.tags.insert("k".to_owned(), CANARY.to_owned());

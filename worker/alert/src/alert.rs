@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Content, Indicator, IndicatorKind, Key, Role, Severity, TraceContext};
+use crate::{Content, Indicator, IndicatorKind, JsonText, Key, Role, Severity, TraceContext};
 
 /// The feed of our own canaries. No parser makes it and no configured feed may be called so: only what is signed with our
 /// key becomes a canary.
@@ -66,7 +66,7 @@ pub struct Alert {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceContext>,
     /// The finding as it was sent, redacted and bounded, with every field that we do not know.
-    pub raw: Value,
+    pub raw: JsonText,
 }
 
 impl Alert {

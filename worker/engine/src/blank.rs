@@ -54,7 +54,9 @@ impl Actor {
     /// The alert without the actor's words.
     pub(crate) fn blank_alert(&self, alert: &Alert) -> Alert {
         let mut alert = alert.clone();
-        self.blank(&mut alert.raw, false);
+        let mut raw = alert.raw.value();
+        self.blank(&mut raw, false);
+        alert.raw = raw.into();
         for text in [&mut alert.title, &mut alert.description] {
             BLANK.clone_into(text);
         }
@@ -119,10 +121,11 @@ mod tests {
             "requestParameters": {"roleName": "IGNORE"},
             "count": 3,
             "api": "ListBuckets"
-        });
+        })
+        .into();
         let blanked = Actor::of(&alert).blank_alert(&alert);
         assert_eq!(
-            blanked.raw,
+            blanked.raw.value(),
             serde_json::json!({
                 "userAgent": BLANK,
                 "remoteIp": BLANK,

@@ -55,7 +55,7 @@ pub(crate) fn alert() -> Alert {
         state: FeedState::default(),
         flags: Vec::new(),
         trace: None,
-        raw: serde_json::json!({"id": "f1", "service": {"count": 3}}),
+        raw: serde_json::json!({"id": "f1", "service": {"count": 3}}).into(),
     }
 }
 

@@ -20,7 +20,6 @@ mod exoneration;
 mod finding;
 mod fold;
 mod journal;
-mod json_text;
 mod limits;
 mod measure;
 mod plan;
@@ -54,9 +53,9 @@ pub use exoneration::{Exoneration, NotCleared, check, clears, type_matches};
 pub use finding::{Finding, FindingDraft, Quote, QuoteDraft, Stance};
 pub use fold::{apply, fold};
 pub use journal::{UnreadableEvent, read_event};
-pub use json_text::JsonText;
 pub use limits::{Cap, Cost, Limits};
 pub use measure::{Measure, ModelTokens};
+pub use nightshift_alert::JsonText;
 pub use plan::{
     Mode, Plan, PlanUpdate, Step, StepDraft, StepId, StepOutcome, StepStatus, UpdateRecord,
 };

@@ -149,6 +149,6 @@ fn alert(source: &str, number: i64, at: DateTime<Utc>, is_late: bool) -> Alert {
         },
         flags: Vec::new(),
         trace: None,
-        raw: serde_json::json!({ "source": source, "n": number, "at": sent }),
+        raw: serde_json::json!({ "source": source, "n": number, "at": sent }).into(),
     }
 }

@@ -67,7 +67,7 @@ pub(crate) fn alert() -> Alert {
         state: FeedState::default(),
         flags: Vec::new(),
         trace: None,
-        raw: Value::Null,
+        raw: Value::Null.into(),
     }
 }
 

@@ -89,7 +89,7 @@ fn long(mut alert: Alert) -> Alert {
     let lines: Vec<_> = (0..LINES)
         .map(|line| json!({"line": line, "text": format!("line {line} of a log that an alert carries with it, of some length")}))
         .collect();
-    alert.raw = json!({"finding": alert.raw, "log": lines});
+    alert.raw = json!({"finding": alert.raw, "log": lines}).into();
     alert
 }
 

@@ -133,11 +133,12 @@ fn drop_nulls(value: &mut Value) {
 
 /// The finding as it was sent, without what says nothing about the event and without long texts that stand above.
 pub(super) fn raw(alert: &Alert, facts: &str, most_tokens: u64) -> String {
-    let brief = Shown::new(facts).brief(&alert.raw);
+    let sent = alert.raw.value();
+    let brief = Shown::new(facts).brief(&sent);
     let description = alert.description.as_str();
     let adds = !description.is_empty() && {
         let finder = memmem::Finder::new(description);
-        finder.find(facts.as_bytes()).is_none() && !holds(&alert.raw, &finder)
+        finder.find(facts.as_bytes()).is_none() && !holds(&sent, &finder)
     };
     let text = if adds {
         let description = bounded_text(description);

@@ -189,6 +189,7 @@ pub fn unreadable_alert(source: &str, bytes: &[u8], why: &str, now: DateTime<Utc
             "size_bytes": bytes.len(),
             "sha256": digest,
             "error": why,
-        }),
+        })
+        .into(),
     }
 }

@@ -71,7 +71,7 @@ async fn nothing_in_an_event_stops_a_journal(fixture: Fixture) {
     let claimed = fixture.claim().await;
     let mut alert = Alert::clone(&claimed.alert);
     alert.title = "nul \0, a surrogate \u{fffd}, \\u0000, \u{1f980}, 1e400".into();
-    alert.raw = serde_json::json!({"\0": 1e300, "deep": [[[0.1, -7, u64::MAX]]], "": null});
+    alert.raw = serde_json::json!({"\0": 1e300, "deep": [[[0.1, -7, u64::MAX]]], "": null}).into();
     let event = opened(&alert, &claimed.lease.case_id.0);
     fixture
         .store

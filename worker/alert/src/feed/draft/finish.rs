@@ -55,7 +55,7 @@ impl Draft {
         });
         flags.extend(clean_json_keeping(&mut raw, &Bounds::default(), &keep));
         alert.indicators = indicators;
-        alert.raw = raw;
+        alert.raw = raw.into();
         alert.flags = flags.into_iter().collect();
         alert.content = content(&alert);
         alert
@@ -105,7 +105,7 @@ impl Draft {
             indicators: Vec::new(),
             flags: Vec::new(),
             trace: None,
-            raw: Value::Null,
+            raw: Value::Null.into(),
         }
     }
 

@@ -105,7 +105,7 @@ fn a25_odd_bytes_become_alerts_with_flags() {
     }));
     assert!(alert.flags.contains(&Flag::HiddenText { count: 1 }));
     assert_eq!(
-        alert.raw["service"]["action"]["awsApiCallAction"]["userAgent"],
+        alert.raw.value()["service"]["action"]["awsApiCallAction"]["userAgent"],
         "x\u{fffd}yz Python/3.11.8 Linux/6.1.0"
     );
 }
@@ -221,8 +221,8 @@ fn a21_ids_and_typed_values_stay_though_they_look_random() {
         Role::Target,
         &format!("{random}B")
     ));
-    assert_eq!(alert.raw["Resource"], value["Resource"]);
-    assert_eq!(alert.raw["Novel"], "[redacted:high_entropy]");
+    assert_eq!(alert.raw.value()["Resource"], value["Resource"]);
+    assert_eq!(alert.raw.value()["Novel"], "[redacted:high_entropy]");
 }
 
 #[test]

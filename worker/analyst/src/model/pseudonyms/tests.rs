@@ -10,7 +10,7 @@ use crate::model::tests::world::{World, sample, usual};
 fn mask(names: &[&str]) -> Mask {
     let question = fold(&World::miner().events()).plan_question().unwrap();
     let mut alert = sample("scc-crypto-miner");
-    alert.raw = json!({"owner": "alice", "user_name": "CORP\\bob", "hostname": "db-7"});
+    alert.raw = json!({"owner": "alice", "user_name": "CORP\\bob", "hostname": "db-7"}).into();
     let setting: Setting = question.setting.clone();
     let about = About {
         setting: &setting,

@@ -94,7 +94,7 @@ pub(super) fn of(settings: &PseudonymSettings, about: &About<'_>) -> BTreeMap<St
         add(&mut found, name, Kind::Name);
     }
     of_alert(&mut found, about.alert);
-    under_keys(&mut found, &about.alert.raw, None);
+    under_keys(&mut found, &about.alert.raw.value(), None);
     let calls = about
         .steps
         .iter()

@@ -264,7 +264,7 @@ fn r1_a_result_takes_its_share_of_the_window_and_can_be_read_on() {
 #[test]
 fn a17_a_huge_alert_stays_within_the_window() {
     let mut alert = sample("scc-crypto-miner");
-    alert.raw = json!({"rows": (0..400).map(|n| json!({"n": n, "text": format!("{n} x y ").repeat(FIELD_BYTES / 4)})).collect::<Vec<_>>()});
+    alert.raw = json!({"rows": (0..400).map(|n| json!({"n": n, "text": format!("{n} x y ").repeat(FIELD_BYTES / 4)})).collect::<Vec<_>>()}).into();
     let world = World::of(alert);
     let ran = world.run(Scripted::new(|request| Ok(example(request))).with_window(100_000));
     for request in &ran.requests {
@@ -282,8 +282,8 @@ fn a17_a_huge_alert_stays_within_the_window() {
 #[tokio::test]
 async fn the_time_of_a_question_is_printed() {
     let mut alert = sample("scc-crypto-miner");
-    alert.raw = json!({"finding": alert.raw, "more": (0..300).map(|n| json!({"line": n,
-        "text": format!("line {n} of a log that an alert carries with it, of some length")})).collect::<Vec<_>>()});
+    alert.raw = json!({"finding": alert.raw.value(), "more": (0..300).map(|n| json!({"line": n,
+        "text": format!("line {n} of a log that an alert carries with it, of some length")})).collect::<Vec<_>>()}).into();
     let mut world = World::miner();
     world.opened = opened(alert);
     let question = nightshift_engine::fold(&world.events())
@@ -384,7 +384,7 @@ async fn a_prompt_that_is_too_long_after_all_is_shortened_once() {
         let analyst = analyst(model.clone(), Settings::default(), None);
         let mut question = fold(&World::miner().events()).plan_question().unwrap();
         let log: Vec<String> = (0..200).map(|n| format!("line {n} of a log")).collect();
-        Arc::make_mut(&mut question.alert).raw = json!({ "log": log });
+        Arc::make_mut(&mut question.alert).raw = json!({ "log": log }).into();
         let answer = analyst.plan(&question).await;
         assert_eq!(answer.is_ok(), mends);
         let requests = model.requests();

@@ -1,0 +1,107 @@
+//! JSON that is kept while a case is open.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+
+/// JSON as compact text. As a tree each small object of it takes more than 600 bytes, and a thousand cases may wait for
+/// models at once.
+#[derive(Clone)]
+pub struct JsonText(Box<RawValue>);
+
+impl JsonText {
+    /// As a tree.
+    #[must_use]
+    pub fn value(&self) -> Value {
+        // It was written from a tree: nothing in it cannot be read.
+        serde_json::from_str(self.as_str()).unwrap_or_default()
+    }
+
+    /// As it is kept: compact.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.0.get()
+    }
+}
+
+impl From<&Value> for JsonText {
+    fn from(value: &Value) -> Self {
+        // A tree is always JSON.
+        Self(to_raw_value(value).unwrap_or_default())
+    }
+}
+
+impl From<Value> for JsonText {
+    fn from(value: Value) -> Self {
+        Self::from(&value)
+    }
+}
+
+impl PartialEq for JsonText {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for JsonText {}
+
+/// Written as JSON it is what it holds.
+impl Serialize for JsonText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+/// Read by way of a tree: a part of something whose kind is told by a field comes as one.
+impl<'de> Deserialize<'de> for JsonText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Value::deserialize(deserializer).map(Self::from)
+    }
+}
+
+impl fmt::Debug for JsonText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn numbers_stay_as_they_are() {
+        let value = json!([1e300, 0.1, -7, u64::MAX, i64::MIN, 1.0, "nul \0", {"": null}]);
+        assert_eq!(JsonText::from(&value).value(), value);
+    }
+
+    #[test]
+    fn it_is_written_as_what_it_holds_wherever_it_stands() {
+        #[derive(Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "kind")]
+        enum Told {
+            Body { body: JsonText },
+        }
+        let value = json!({"b": [1, "x"], "a": null});
+        let told = Told::Body {
+            body: JsonText::from(&value),
+        };
+        let whole = json!({"kind": "Body", "body": value});
+        assert_eq!(serde_json::to_value(&told).unwrap(), whole);
+        let text = serde_json::to_string(&told).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), whole);
+        assert_eq!(serde_json::from_str::<Told>(&text).unwrap(), told);
+        assert_eq!(serde_json::from_value::<Told>(whole).unwrap(), told);
+    }
+
+    #[test]
+    fn a17_what_is_as_deep_as_a_message_may_be_is_read_again() {
+        let deepest = crate::text::Bounds::default().depth;
+        let value = (0..deepest).fold(json!("x"), |inner, _| json!([inner]));
+        assert_eq!(JsonText::from(&value).value(), value);
+    }
+}
