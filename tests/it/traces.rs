@@ -3,6 +3,7 @@
 mod carried;
 mod kept;
 mod quiet;
+mod run;
 
 use nightshift_tests::model::{Answer, FakeModel, Reply, Script, Seen};
 use nightshift_tests::{Collector, Place};

@@ -153,7 +153,7 @@ async fn triage_all(app: &App, triage: &Triage, release: &CancellationToken) -> 
 async fn deliver(app: &App) -> Result<(), Exit> {
     let delivery = Delivery {
         outbox: app.store.clone(),
-        destinations: app.destinations.clone(),
+        destinations: app.outlets(),
         meter: app.metrics.clone(),
     };
     loop {
