@@ -4,6 +4,7 @@ mod carried;
 mod kept;
 mod quiet;
 mod run;
+mod steps;
 
 use nightshift_tests::model::{Answer, FakeModel, Reply, Script, Seen};
 use nightshift_tests::{Collector, Place};

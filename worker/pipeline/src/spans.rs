@@ -6,7 +6,7 @@
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, CaseTrace, TraceContext};
-use nightshift_engine::State;
+use nightshift_engine::{State, Step, StepOutcome};
 use tracing::field::Empty;
 use tracing::{Level, Span, error_span, info_span};
 
@@ -80,6 +80,42 @@ pub(crate) fn triaged(state: &State, status: &str) {
         model_calls = state.spent.model_calls,
         cost.usd = state.spent.usd,
         "error.type" = (status == "failed").then_some("failed")
+    ));
+    for step in state.steps() {
+        stepped(state, &trace, step);
+    }
+}
+
+/// The span of a step, whoever had a part in it. What was never begun has none. It comes with that of the whole: a worker
+/// that is lost loses none, and one that goes on with a step writes no second one.
+fn stepped(state: &State, trace: &CaseTrace, step: &Step) {
+    let work = state.work.get(&step.id);
+    let begun = work.and_then(|work| work.begun_at.or(work.ended_at));
+    let Some(begun) = begun else {
+        return;
+    };
+    let ended = work.and_then(|work| work.ended_at).or(state.last_at);
+    let failed = match step.outcome {
+        Some(StepOutcome::Failed) => Some("failed"),
+        Some(_) => None,
+        // The case ended around it.
+        None => Some("unfinished"),
+    };
+    drop(info_span!(
+        target: TRACE,
+        parent: None,
+        "step",
+        otel.kind = "internal",
+        otel.status_code = (step.outcome == Some(StepOutcome::Met)).then_some("OK"),
+        trace.span = %trace.step(&step.id.0),
+        trace.within = trace.traceparent(true),
+        trace.begun = nanos(begun),
+        trace.ended = ended.and_then(nanos),
+        step.id = %step.id,
+        step.status = step.status.as_str(),
+        step.outcome = step.outcome.map(StepOutcome::as_str),
+        step.wave = step.wave,
+        "error.type" = failed
     ));
 }
 

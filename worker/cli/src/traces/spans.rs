@@ -121,8 +121,13 @@ impl Open {
             0 => Vec::new(),
             id => id.to_be_bytes().to_vec(),
         };
-        let status = draft.failed.then(|| Status {
-            code: StatusCode::Error.into(),
+        let code = match (draft.failed, draft.ok) {
+            (true, _) => Some(StatusCode::Error),
+            (false, true) => Some(StatusCode::Ok),
+            (false, false) => None,
+        };
+        let status = code.map(|code| Status {
+            code: code.into(),
             ..Status::default()
         });
         Span {
@@ -135,7 +140,7 @@ impl Open {
             kind: draft.kind.max(SpanKind::Internal).into(),
             start_time_unix_nano: begun,
             // The clock may have been set back meanwhile.
-            end_time_unix_nano: now.max(begun),
+            end_time_unix_nano: draft.ended.unwrap_or(now).max(begun),
             attributes: draft.attributes,
             links: draft.links,
             status,
