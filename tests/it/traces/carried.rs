@@ -82,7 +82,7 @@ async fn sent(headers: &[(&str, &str)], body: String, reports: usize) -> (Collec
 
 /// What went out goes on from the triage, in this trace.
 fn goes_on(collector: &Collector, receiver: &Receiver, state: &str) {
-    let spans = collector.spans();
+    let spans = collector.cases();
     assert!(
         spans.iter().all(|span| span.trace_id == TRACE),
         "{spans:#?}"

@@ -10,10 +10,13 @@ use nightshift_engine::{State, Step, StepOutcome};
 use tracing::field::Empty;
 use tracing::{Level, Span, error_span, info_span};
 
-use crate::{Accepted, Admission, Arrival, DeliveryError, Due, Lease};
+use crate::{Accepted, Admission, Arrival, DeliveryError, Due, IntakeError, Lease, Received};
 
 /// The target of spans that are part of a trace.
 const TRACE: &str = "nightshift::trace";
+
+/// Most places that a batch links to: as many as collectors take (the default of OpenTelemetry).
+const MOST_LINKS: usize = 128;
 
 /// What is done for a case under a lease.
 pub(crate) fn of_case(lease: &Lease, alert: &Alert) -> Span {
@@ -117,6 +120,62 @@ fn stepped(state: &State, trace: &CaseTrace, step: &Step) {
         step.wave = step.wave,
         "error.type" = failed
     ));
+}
+
+/// A batch of messages is read, committed and settled. It is a trace of its own: it belongs to no case, and links to where
+/// each message comes from.
+pub(crate) fn of_batch(kind: &str, source: &str, messages: usize) -> Span {
+    info_span!(
+        target: TRACE,
+        "accept",
+        otel.name = %format_args!("accept {source}"),
+        otel.kind = "consumer",
+        messaging.system = kind,
+        messaging.operation.name = "accept",
+        "messaging.operation.type" = "process",
+        messaging.destination.name = source,
+        messaging.batch.message_count = messages,
+        trace.link = Empty,
+        alerts = Empty,
+        cases = Empty,
+        "error.type" = Empty
+    )
+}
+
+/// Notes where the messages of a batch come from.
+pub(crate) fn batch_read(span: &Span, batch: &[Arrival]) {
+    if span.is_disabled() {
+        return;
+    }
+    let mut links: Vec<String> = Vec::new();
+    let from = |one: &Arrival| {
+        Some(
+            one.alert
+                .trace
+                .as_ref()
+                .or(one.link.as_ref())?
+                .traceparent(),
+        )
+    };
+    for link in batch.iter().filter_map(from) {
+        if links.len() < MOST_LINKS && !links.contains(&link) {
+            links.push(link);
+        }
+    }
+    span.record("trace.link", links.join(" "));
+}
+
+/// Notes what came of a batch.
+pub(crate) fn batch_ended(span: &Span, taken: &Result<Received, IntakeError>) {
+    match taken {
+        Ok(received) => {
+            let cases = received.accepted.iter().filter(|one| one.opens());
+            span.record("alerts", received.accepted.len());
+            span.record("cases", cases.count());
+        }
+        Err(IntakeError::Source(_)) => drop(span.record("error.type", "source")),
+        Err(IntakeError::Store(_)) => drop(span.record("error.type", "store")),
+    }
 }
 
 /// Messages were taken: a span for each case that they open, and for each revision of one that goes on from elsewhere.

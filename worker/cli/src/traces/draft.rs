@@ -2,7 +2,7 @@
 //!
 //! `otel.name`, `otel.kind` (internal, client, consumer, producer), `otel.status_code` (ok, where that is more than not to
 //! have failed) and `error.type`, which makes it failed, are known to OpenTelemetry; `trace.id` and `trace.span` are ids that its maker found, `trace.parent` is the span of another program
-//! that it goes on from, `trace.within` one of ours that may be another process's, `trace.link` one that it is linked to,
+//! that it goes on from, `trace.within` one of ours that may be another process's, `trace.link` those that it is linked to, with spaces between them,
 //! `trace.begun` when it began and `trace.ended` when it ended, in nanoseconds.
 
 use std::fmt;
@@ -95,7 +95,10 @@ impl Visit for Draft {
             "trace.parent" => self.parent = context(value),
             "trace.state" => value.clone_into(&mut self.state),
             "trace.within" => self.within = context(value),
-            "trace.link" => self.links.extend(context(value).map(link)),
+            "trace.link" => {
+                let all = value.split(' ').filter_map(context);
+                self.links.extend(all.map(link));
+            }
             name => {
                 self.failed |= name == "error.type";
                 let value = match () {
