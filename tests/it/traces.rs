@@ -1,6 +1,7 @@
 //! Traces: what a collector gets of the worker as people run it.
 
 mod batch;
+mod brokers;
 mod carried;
 mod kept;
 mod quiet;
