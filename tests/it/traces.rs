@@ -3,6 +3,7 @@
 mod batch;
 mod brokers;
 mod carried;
+mod changed;
 mod kept;
 mod quiet;
 mod run;

@@ -8,7 +8,7 @@ mod life;
 mod outage;
 mod posted;
 pub(crate) mod production;
-mod reload;
+pub(crate) mod reload;
 pub(crate) mod resume;
 mod sending;
 mod shown;
