@@ -12,3 +12,4 @@ pub(crate) mod reload;
 pub(crate) mod resume;
 mod sending;
 mod shown;
+mod stays;

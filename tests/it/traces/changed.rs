@@ -27,6 +27,13 @@ fn triaged(collector: &Collector) -> usize {
     spans.iter().filter(|span| span.name == "triage").count()
 }
 
+/// Waits for the last spans of a case: its report may be shown before its triage has told all.
+async fn has_all(collector: &Collector) {
+    for name in ["send files", "triage", "invoke_agent nightshift"] {
+        collector.until(name, 1).await;
+    }
+}
+
 fn address(collector: &Collector) -> String {
     let table = collector.table("");
     let line = table.lines().find(|line| line.starts_with("endpoint"));
@@ -40,6 +47,7 @@ async fn another_collector_gets_what_comes_from_then_on_and_the_one_before_what_
     put(&place, SCC, "s1");
     let mut worker = place.start(&["worker"]).unwrap();
     worker.until("report shown");
+    has_all(&first).await;
     // What the worker itself says was not written until now, and lines were for people.
     change(&place, &address(&first), &address(&second));
     change(
@@ -50,7 +58,6 @@ async fn another_collector_gets_what_comes_from_then_on_and_the_one_before_what_
     let line = worker.until(RENEWED);
     let line: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(line["level"], "INFO");
-    first.until("send files", 1).await;
     put(&place, SCC, "s2");
     let line = worker.until("report shown");
     let line: Value = serde_json::from_str(&line).unwrap();
@@ -71,6 +78,7 @@ async fn traces_are_turned_on_and_off_while_the_worker_runs() {
     worker.until(RENEWED);
     put(&place, SCC, "s2");
     worker.until("report shown");
+    has_all(&collector).await;
     change(&place, &collector.table(""), "[traces]\n");
     worker.until(RENEWED);
     put(&place, SCC, "s3");

@@ -47,7 +47,7 @@ pub(super) async fn run(
         stop,
     };
     let mut crew = ready
-        .start(&app, options, &mut site.parts, &site.stop)
+        .start(&app, options, None, &mut site.parts, &site.stop)
         .await?;
     drop((app, loaded));
     let mut result = Ok(());
@@ -113,8 +113,7 @@ impl Site<'_> {
         // From here on the new one counts, whatever happens: all of it is known to be right.
         self.changes.watch(&loaded);
         self.telemetry.follow(wanted);
-        old.make_way().await;
-        let new = ready.start(&app, self.options, &mut self.parts, &self.stop);
+        let new = ready.start(&app, self.options, Some(old), &mut self.parts, &self.stop);
         let new = new.await?;
         tracing::info!("new cases follow the configuration as it is now");
         Ok(Some(new))

@@ -178,18 +178,6 @@ impl App {
         self.config.sources.iter().any(|source| source.is_http())
     }
 
-    /// Where pages, metrics and intake are, as configured.
-    pub(crate) fn addresses(&self) -> Vec<String> {
-        let web = &self.config.web;
-        let mut addresses = vec![
-            web.listen.clone(),
-            web.metrics_listen.clone(),
-            web.intake_listen.clone(),
-        ];
-        addresses.retain(|one| !one.is_empty());
-        addresses
-    }
-
     /// The pages, ready when store and sources are, and what is posted to.
     pub(crate) fn worker_server(
         &self,
