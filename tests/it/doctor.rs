@@ -5,7 +5,7 @@ mod configuration;
 mod files;
 mod good;
 mod models;
-mod sqs;
+pub(crate) mod sqs;
 mod store;
 mod table;
 mod traces;

@@ -1,11 +1,16 @@
 //! Traces: what a collector gets of the worker as people run it.
 
+mod batch;
+mod brokers;
 mod carried;
+mod changed;
 mod kept;
 mod quiet;
+mod run;
+mod steps;
 
 use nightshift_tests::model::{Answer, FakeModel, Reply, Script, Seen};
-use nightshift_tests::{Collector, Place};
+use nightshift_tests::{Collector, Place, root};
 
 use crate::models::desk::ANTHROPIC;
 use crate::models::example;
@@ -29,6 +34,16 @@ fn traced(fake: &FakeModel, collector: &Collector, rest: &str) -> Place {
     })
 }
 
+/// Each attribute is one that the documentation names.
+fn are_documented(collector: &Collector) {
+    let page = std::fs::read_to_string(root().join("docs/observability.md")).unwrap();
+    for span in collector.spans() {
+        for name in span.attributes.keys() {
+            assert!(page.contains(&format!("`{name}`")), "{name} of {span:#?}");
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_case_is_one_trace_of_questions_model_calls_tools_and_deliveries() {
     let fake = FakeModel::start(script()).await.unwrap();
@@ -42,7 +57,7 @@ async fn each_case_is_one_trace_of_questions_model_calls_tools_and_deliveries() 
     let (status, took, lines) = worker.ended();
     assert_eq!(status.code(), Some(0), "{lines:#?}");
     assert!(took.as_secs() < 10, "{took:?}");
-    let spans = collector.spans();
+    let spans = collector.cases();
     let mut traces: Vec<&str> = spans.iter().map(|span| span.trace_id.as_str()).collect();
     traces.sort_unstable();
     traces.dedup();
@@ -62,5 +77,6 @@ async fn each_case_is_one_trace_of_questions_model_calls_tools_and_deliveries() 
     let (first, second) = trees.split_once("\ntrace\n").unwrap();
     assert_eq!(first.trim_start_matches("trace\n").trim(), second.trim());
     insta::assert_snapshot!("a_trace", first);
+    are_documented(&collector);
     assert_eq!(fake.refusals(), []);
 }

@@ -119,13 +119,26 @@ impl Collector {
         inner.spans.clone()
     }
 
-    /// All spans as trees, one trace after the other: name, kind and attributes, without what differs from run to run.
+    /// The spans of cases: those of batches, which are no part of one, are left out.
+    ///
+    /// # Panics
+    ///
+    /// As [`Collector::spans`].
+    #[must_use]
+    pub fn cases(&self) -> Vec<Span> {
+        let mut spans = self.spans();
+        spans.retain(|span| span.get("messaging.batch.message_count").is_empty());
+        spans
+    }
+
+    /// The spans of cases as trees, one trace after the other: name, kind and attributes, without what differs from run to
+    /// run.
     ///
     /// # Panics
     ///
     /// When a span is there twice, its parent is not there, or it began before its parent.
     pub fn trees(&self) -> String {
-        tree::trees(&self.spans())
+        tree::trees(&self.cases())
     }
 
     /// Everything that it got, as text: to look for what must not be there.

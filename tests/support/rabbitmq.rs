@@ -1,5 +1,6 @@
 //! A publisher to a queue of RabbitMQ: an alert is an obligation once the broker has confirmed it.
 
+use lapin::PublisherConfirm;
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions, QueueDeclareOptions};
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties};
@@ -66,20 +67,51 @@ impl Publisher {
         for batch in bodies.chunks(TOGETHER) {
             let mut confirmations = Vec::with_capacity(batch.len());
             for body in batch {
-                let persistent = BasicProperties::default().with_delivery_mode(2);
-                let (exchange, queue) = ("".into(), self.queue.as_str().into());
-                let options = BasicPublishOptions::default();
-                let sent =
-                    self.channel
-                        .basic_publish(exchange, queue, options, body.as_ref(), persistent);
-                confirmations.push(sent.await?);
+                confirmations.push(self.send(body.as_ref(), BasicProperties::default()).await?);
             }
             for confirmation in confirmations {
-                if !matches!(confirmation.await?, Confirmation::Ack(_)) {
-                    return Err(NotPublished::Refused);
-                }
+                confirmed(confirmation).await?;
             }
         }
         Ok(())
+    }
+
+    /// Publishes one with these headers, and waits until it is confirmed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Publisher::publish`].
+    pub async fn publish_with(
+        &self,
+        body: &[u8],
+        headers: &[(&str, &str)],
+    ) -> Result<(), NotPublished> {
+        let mut table = FieldTable::default();
+        for (name, value) in headers {
+            table.insert((*name).into(), AMQPValue::LongString((*value).into()));
+        }
+        let properties = BasicProperties::default().with_headers(table);
+        confirmed(self.send(body, properties).await?).await
+    }
+
+    async fn send(
+        &self,
+        body: &[u8],
+        properties: BasicProperties,
+    ) -> Result<PublisherConfirm, NotPublished> {
+        let persistent = properties.with_delivery_mode(2);
+        let (exchange, queue) = ("".into(), self.queue.as_str().into());
+        let options = BasicPublishOptions::default();
+        let sent = self
+            .channel
+            .basic_publish(exchange, queue, options, body, persistent);
+        Ok(sent.await?)
+    }
+}
+
+async fn confirmed(confirmation: PublisherConfirm) -> Result<(), NotPublished> {
+    match confirmation.await? {
+        Confirmation::Ack(_) => Ok(()),
+        _ => Err(NotPublished::Refused),
     }
 }

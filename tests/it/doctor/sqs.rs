@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use super::{found, service};
 
 /// What the AWS SDK reads.
-pub(super) const SETTINGS: [(&str, &str); 4] = [
+pub(crate) const SETTINGS: [(&str, &str); 4] = [
     ("AWS_ACCESS_KEY_ID", "test"),
     ("AWS_SECRET_ACCESS_KEY", "hush"),
     ("AWS_REGION", "eu-west-1"),
     ("AWS_EC2_METADATA_DISABLED", "true"),
 ];
 
-async fn call(action: &str, input: Value) -> Value {
+pub(crate) async fn call(action: &str, input: Value) -> Value {
     let signed = "AWS4-HMAC-SHA256 Credential=test/20261121/eu-west-1/sqs/aws4_request, SignedHeaders=host, Signature=0";
     let asked = Client::new()
         .post(service("SQS"))
@@ -32,7 +32,7 @@ async fn call(action: &str, input: Value) -> Value {
 }
 
 /// A queue with these attributes; its URL and its arn.
-pub(super) async fn queue(attributes: Value) -> (String, String) {
+pub(crate) async fn queue(attributes: Value) -> (String, String) {
     let name = format!("doctor-{}", uuid::Uuid::new_v4().simple());
     let made = call(
         "CreateQueue",

@@ -12,18 +12,18 @@ use tokio::task::JoinSet;
 use crate::worker::desk::place;
 
 const TOKEN: &str = "0123456789abcdef-intake";
-const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
-const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+pub(super) const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+pub(super) const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
 /// A receiver of webhooks, and what it got.
-struct Receiver {
+pub(super) struct Receiver {
     address: SocketAddr,
     got: Arc<Mutex<Vec<(HeaderMap, Value)>>>,
     _tasks: JoinSet<std::io::Result<()>>,
 }
 
 impl Receiver {
-    async fn start() -> Self {
+    pub(super) async fn start() -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let got: Arc<Mutex<Vec<(HeaderMap, Value)>>> = Arc::default();
@@ -43,28 +43,28 @@ impl Receiver {
     }
 }
 
-/// A worker that alerts are posted to, which posts reports on.
-fn between(collector: &Collector, receiver: &Receiver) -> Place {
+/// A worker that takes alerts from this source, which is called `soar`, and posts reports on.
+pub(super) fn between(collector: &Collector, receiver: &Receiver, source: &str) -> Place {
     let (traces, hook) = (collector.table(""), receiver.address);
     let mut place = place(&format!(
-        "[[route]]\ndestinations = [\"hook\", \"files\"]\n\
-         [[source]]\nname = \"soar\"\nkind = \"http\"\ntokens = [\"env:INTAKE_TOKEN\"]\n\
+        "[[route]]\ndestinations = [\"hook\", \"files\"]\n{source}\
          [[destination]]\nname = \"hook\"\nkind = \"webhook\"\nurl = \"http://{hook}/\"\nsecret = \"env:HOOK\"\n{traces}"
     ));
     let config = place.path().join("nightshift.toml");
     let text = std::fs::read_to_string(&config).unwrap();
     let alone = "[[route]]\ndestinations = [\"files\"]\n";
     std::fs::write(&config, text.replacen(alone, "", 1)).unwrap();
-    place.set("INTAKE_TOKEN", TOKEN);
     place.set("HOOK", "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=");
-    place.set("NIGHTSHIFT__WEB__INTAKE_LISTEN", "127.0.0.1:0");
     place
 }
 
 /// Posts this, and waits for so many reports.
 async fn sent(headers: &[(&str, &str)], body: String, reports: usize) -> (Collector, Receiver) {
     let (collector, receiver) = (Collector::start().await, Receiver::start().await);
-    let place = between(&collector, &receiver);
+    let source = "[[source]]\nname = \"soar\"\nkind = \"http\"\ntokens = [\"env:INTAKE_TOKEN\"]\n";
+    let mut place = between(&collector, &receiver, source);
+    place.set("INTAKE_TOKEN", TOKEN);
+    place.set("NIGHTSHIFT__WEB__INTAKE_LISTEN", "127.0.0.1:0");
     let mut worker = place.start(&["worker"]).unwrap();
     let line = worker.until("alerts are posted to");
     let url = line.rsplit(' ').next().unwrap();
@@ -80,9 +80,9 @@ async fn sent(headers: &[(&str, &str)], body: String, reports: usize) -> (Collec
     (collector, receiver)
 }
 
-/// What went out goes on from the triage, in this trace.
-fn goes_on(collector: &Collector, receiver: &Receiver, state: &str) {
-    let spans = collector.spans();
+/// What came from a source of this kind went out, and goes on from the triage, in this trace.
+pub(super) fn goes_on(collector: &Collector, receiver: &Receiver, kind: &str, state: &str) {
+    let spans = collector.cases();
     assert!(
         spans.iter().all(|span| span.trace_id == TRACE),
         "{spans:#?}"
@@ -92,7 +92,7 @@ fn goes_on(collector: &Collector, receiver: &Receiver, state: &str) {
     assert!(process.is_remote && process.parent_id == "00f067aa0ba902b7");
     assert_eq!(
         (process.kind, process.get("messaging.system")),
-        ("consumer", "http")
+        ("consumer", kind)
     );
     assert_eq!(process.state, state);
     assert_eq!(named("triage").parent_id, process.span_id);
@@ -109,7 +109,7 @@ fn goes_on(collector: &Collector, receiver: &Receiver, state: &str) {
     }
 }
 
-fn alert(id: &str) -> Value {
+pub(super) fn alert(id: &str) -> Value {
     finding("scc-crypto-miner", id).unwrap()
 }
 
@@ -117,7 +117,7 @@ fn alert(id: &str) -> Value {
 async fn the_trace_of_a_post_goes_on_through_its_case_to_the_webhook() {
     let headers = [("traceparent", PARENT), ("tracestate", "vendor=1")];
     let (collector, receiver) = sent(&headers, alert("c1").to_string(), 1).await;
-    goes_on(&collector, &receiver, "vendor=1");
+    goes_on(&collector, &receiver, "http", "vendor=1");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -127,7 +127,7 @@ async fn the_trace_of_a_cloud_event_goes_on_through_its_case_to_the_webhook() {
         "traceparent": PARENT, "data": alert("c1"),
     });
     let (collector, receiver) = sent(&[], event.to_string(), 1).await;
-    goes_on(&collector, &receiver, "");
+    goes_on(&collector, &receiver, "http", "");
     let headers = [
         ("ce-specversion", "1.0"),
         ("ce-type", "finding"),
@@ -136,7 +136,7 @@ async fn the_trace_of_a_cloud_event_goes_on_through_its_case_to_the_webhook() {
         ("ce-traceparent", PARENT),
     ];
     let (collector, receiver) = sent(&headers, alert("c1").to_string(), 1).await;
-    goes_on(&collector, &receiver, "");
+    goes_on(&collector, &receiver, "http", "");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

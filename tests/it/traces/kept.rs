@@ -26,7 +26,8 @@ async fn f01_a_case_that_goes_on_elsewhere_goes_on_in_the_same_trace() {
     worker.until("report shown");
     worker.signal("TERM");
     assert_eq!(worker.ended().0.code(), Some(0));
-    let after = collector.until("triage", 1).await;
+    collector.until("triage", 1).await;
+    let after = collector.cases();
     let trace = &before[0].trace_id;
     assert!(
         after.iter().all(|span| span.trace_id == *trace),

@@ -13,10 +13,10 @@ use crate::models::example;
 
 const SCC: &str = "scc-crypto-miner";
 /// When the new crew follows the new configuration.
-const RENEWED: &str = "new cases follow the configuration as it is now";
+pub(crate) const RENEWED: &str = "new cases follow the configuration as it is now";
 
 /// Changes the configuration, as an editor does: the whole file at once.
-fn change(place: &Place, from: &str, to: &str) {
+pub(crate) fn change(place: &Place, from: &str, to: &str) {
     let path = place.path().join("nightshift.toml");
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(text.contains(from), "{text}");

@@ -33,6 +33,8 @@ pub struct Span {
     pub links: Vec<(String, String)>,
     /// Whether it failed.
     pub failed: bool,
+    /// Whether its maker says that it went well, which is more than not to have failed.
+    pub ok: bool,
 }
 
 impl Span {
@@ -58,6 +60,7 @@ impl Span {
         }
         let links = span.links.iter();
         let links = links.map(|link| Ok((id(&link.trace_id, 16)?, id(&link.span_id, 8)?)));
+        let status = span.status.as_ref().map(otlp::Status::code);
         Ok(Self {
             trace_id: id(&span.trace_id, 16)?,
             span_id: id(&span.span_id, 8)?,
@@ -73,10 +76,8 @@ impl Span {
             ended: span.end_time_unix_nano,
             attributes: attributes(&span.attributes)?,
             links: links.collect::<Result<_, String>>()?,
-            failed: span
-                .status
-                .as_ref()
-                .is_some_and(|status| status.code() == otlp::status::StatusCode::Error),
+            failed: status == Some(otlp::status::StatusCode::Error),
+            ok: status == Some(otlp::status::StatusCode::Ok),
         })
     }
 }

@@ -59,10 +59,14 @@ fn show(span: &Span, below: &BTreeMap<&str, Vec<&Span>>, depth: usize, text: &mu
     } else {
         ""
     };
-    let failed = if span.failed { " FAILED" } else { "" };
+    let status = match (span.failed, span.ok) {
+        (true, _) => " FAILED",
+        (false, true) => " ok",
+        (false, false) => "",
+    };
     writeln!(
         text,
-        "{indent}{} [{}]{remote}{failed}",
+        "{indent}{} [{}]{remote}{status}",
         span.name, span.kind
     )
     .expect("text takes all");
@@ -81,7 +85,9 @@ fn show(span: &Span, below: &BTreeMap<&str, Vec<&Span>>, depth: usize, text: &mu
     // What runs side by side begins in any order: what the journal calls it tells.
     children.sort_by_key(|child| {
         let command = [child.get("command"), child.get("gen_ai.tool.call.id")].concat();
-        (order(&command), child.begun)
+        // The steps of a wave, too.
+        let step = child.get("step.id").to_owned();
+        (order(&command), step, child.begun)
     });
     for child in children {
         show(child, below, depth + 1, text);

@@ -141,6 +141,25 @@ impl CaseTrace {
         self.at(self.triage, sampled)
     }
 
+    /// The span of a step: the same for every worker that has a part in it.
+    #[must_use]
+    pub fn step(&self, id: &str) -> SpanId {
+        let digest = Sha256::new()
+            .chain_update("nightshift step ")
+            .chain_update(self.triage.0.to_be_bytes())
+            .chain_update(id)
+            .finalize();
+        let bytes = digest.iter().take(8);
+        let number = bytes.fold(0u64, |number, byte| number << 8 | u64::from(*byte));
+        SpanId(number.max(1))
+    }
+
+    /// The context of what is done for a step.
+    #[must_use]
+    pub fn within_step(&self, id: &str) -> String {
+        self.at(self.step(id), true)
+    }
+
     /// One of its spans, as a context.
     #[must_use]
     pub fn at(&self, span: SpanId, sampled: bool) -> String {

@@ -21,8 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::args::{Args, Cases, Command};
 use crate::config::{Loaded, load};
 use crate::exit::Exit;
-use crate::logs;
-use crate::traces::Traces;
+use crate::telemetry::Telemetry;
 use crate::wiring::App;
 
 /// Runs what the command line asks for.
@@ -37,19 +36,21 @@ pub(crate) async fn run(args: Args) -> Result<(), Exit> {
         _ => level,
     };
     // Only where cases are triaged.
-    let traces = match args.command {
-        Command::Worker(_) | Command::Run(_) | Command::Demo(_) => Traces::of(&loaded)?,
-        _ => None,
-    };
-    logs::start(&loaded.config, level, traces.as_ref())?;
-    let result = Box::pin(carry_out(loaded, args.command)).await;
-    if let Some(traces) = traces {
-        traces.end().await;
-    }
+    let has_traces = matches!(
+        args.command,
+        Command::Worker(_) | Command::Run(_) | Command::Demo(_)
+    );
+    let mut telemetry = Telemetry::start(&loaded, level, has_traces)?;
+    let result = Box::pin(carry_out(loaded, args.command, &mut telemetry)).await;
+    telemetry.end().await;
     result
 }
 
-async fn carry_out(loaded: Loaded, command: Command) -> Result<(), Exit> {
+async fn carry_out(
+    loaded: Loaded,
+    command: Command,
+    telemetry: &mut Telemetry,
+) -> Result<(), Exit> {
     match command {
         Command::Config(command) => config::run(&loaded, &command),
         Command::Playbooks(command) => playbooks::run(&loaded, &command),
@@ -71,7 +72,7 @@ async fn carry_out(loaded: Loaded, command: Command) -> Result<(), Exit> {
         Command::Mutes(command) => mutes::run(&App::build(&loaded, None).await?, &command).await,
         Command::Tools(command) => tools::run(&loaded, &command).await,
         Command::Doctor(options) => doctor::run(&loaded, &options).await,
-        Command::Worker(options) => Box::pin(worker::run(loaded, &options)).await,
+        Command::Worker(options) => Box::pin(worker::run(loaded, &options, telemetry)).await,
         Command::Migrate(json) => migrate::run(&App::build(&loaded, None).await?, json).await,
     }
 }

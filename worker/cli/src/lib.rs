@@ -10,6 +10,7 @@ mod logs;
 mod metrics;
 mod output;
 mod progress;
+mod telemetry;
 mod traces;
 mod wiring;
 

@@ -7,56 +7,80 @@
 mod fields;
 mod line;
 
-use std::io::Write;
-use std::sync::{Mutex, PoisonError};
+use std::io::{Stderr, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use nightshift_engine::Clock as _;
+use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Subscriber};
-use tracing_subscriber::layer::{Context, SubscriberExt as _};
+use tracing_subscriber::layer::{Context, Layered, SubscriberExt as _};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
-use tracing_subscriber::{EnvFilter, Layer};
+use tracing_subscriber::{EnvFilter, Layer, Registry, reload};
 
 use self::fields::Fields;
 use self::line::Line;
 use crate::clock::SystemClock;
-use crate::config::{Config, LogFormat, no_colour};
+use crate::config::{LogFormat, no_colour};
 use crate::exit::Exit;
-use crate::traces::{self, Traces};
+use crate::traces;
 
 pub(crate) use self::fields::clean;
 
-/// Begins to write log lines of this level to standard error.
-pub(crate) fn start(config: &Config, level: &str, traces: Option<&Traces>) -> Result<(), Exit> {
-    let filter = filter(level, traces)?;
-    let is_coloured = console::colors_enabled_stderr() && !no_colour();
-    let lines = Lines {
-        format: config.log.format,
-        is_coloured,
-        out: Mutex::new(std::io::stderr()),
-    };
-    // One filter before all layers. A filter of a layer of its own keeps its answer for the thread until an event follows;
-    // where somebody only asks whether a line would be written, as the crate `log` does, it swallows a later one.
-    let lines = tracing_subscriber::registry().with(filter).with(lines);
-    match traces {
-        Some(traces) => lines.with(traces.layer()).init(),
-        None => lines.init(),
-    }
-    Ok(())
+/// The log of this process. What is written, and how, may change while it runs.
+pub(crate) struct Log {
+    filter: reload::Handle<EnvFilter, Registry>,
+    is_json: Arc<AtomicBool>,
 }
 
-fn filter(level: &str, traces: Option<&Traces>) -> Result<EnvFilter, Exit> {
+impl Log {
+    /// Begins to write lines to standard error, and to hand spans to this layer.
+    pub(crate) fn start(
+        filter: EnvFilter,
+        format: LogFormat,
+        spans: impl Layer<Written> + Send + Sync,
+    ) -> Self {
+        let is_json = Arc::new(AtomicBool::new(format == LogFormat::Json));
+        let lines = Lines {
+            is_json: Arc::clone(&is_json),
+            is_coloured: console::colors_enabled_stderr() && !no_colour(),
+            out: Mutex::new(std::io::stderr()),
+        };
+        // One filter before all layers. A filter of a layer of its own keeps its answer for the thread until an event
+        // follows; where somebody only asks whether a line would be written, as the crate `log` does, it swallows a later
+        // one.
+        let (layer, filter) = reload::Layer::new(filter);
+        let written: Written = tracing_subscriber::registry().with(layer).with(lines);
+        written.with(spans).init();
+        Self { filter, is_json }
+    }
+
+    /// From now on lines are these, and look so.
+    pub(crate) fn follow(&self, filter: EnvFilter, format: LogFormat) {
+        let is_json = format == LogFormat::Json;
+        self.is_json.store(is_json, Ordering::Relaxed);
+        if let Err(error) = self.filter.reload(filter) {
+            tracing::error!(%error, "[log] level stays as it was");
+        }
+        // What is said through the crate `log` is held up before it gets here.
+        let loudest = LevelFilter::current().to_string();
+        log::set_max_level(loudest.parse().unwrap_or(log::LevelFilter::Trace));
+    }
+}
+
+/// What spans are handed on by: everything that makes lines.
+type Written = Layered<Lines<Stderr>, Layered<reload::Layer<EnvFilter, Registry>, Registry>>;
+
+/// What is written, and whether spans of traces are made.
+pub(crate) fn filter(level: &str, has_traces: bool, has_content: bool) -> Result<EnvFilter, Exit> {
     let bad = |error: &dyn std::fmt::Display| {
         Exit::Config(anyhow::anyhow!("[log] level = {level:?}: {error}"))
     };
     let mut filter = EnvFilter::try_new(level).map_err(|error| bad(&error))?;
     // Spans of traces are no business of the log, and cost nothing where nobody wants them.
-    let wanted = [
-        (traces::TARGET, traces.is_some()),
-        (traces::CONTENT, traces.is_some_and(Traces::takes_content)),
-    ];
-    for (target, is_wanted) in wanted {
+    for (target, is_wanted) in [(traces::TARGET, has_traces), (traces::CONTENT, has_content)] {
         let level = if is_wanted { "info" } else { "off" };
         let directive = format!("{target}={level}").parse();
         filter = filter.add_directive(directive.map_err(|error| bad(&error))?);
@@ -65,8 +89,8 @@ fn filter(level: &str, traces: Option<&Traces>) -> Result<EnvFilter, Exit> {
 }
 
 /// Writes events as lines.
-struct Lines<W> {
-    format: LogFormat,
+pub(crate) struct Lines<W> {
+    is_json: Arc<AtomicBool>,
     is_coloured: bool,
     out: Mutex<W>,
 }
@@ -110,9 +134,9 @@ where
             target: event.metadata().target(),
             fields,
         };
-        let text = match self.format {
-            LogFormat::Json => line.json(),
-            LogFormat::Text => line.text(self.is_coloured),
+        let text = match self.is_json.load(Ordering::Relaxed) {
+            true => line.json(),
+            false => line.text(self.is_coloured),
         };
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         // Whoever reads the log may have gone; the work goes on.

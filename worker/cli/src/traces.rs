@@ -3,15 +3,18 @@
 //! The lower floors make spans with `tracing`, under the target [`TARGET`]; here they get their ids, and go out. Ids are
 //! ours, not the SDK's, because all workers that have a case must find the same ones (docs/decisions/0012). A collector
 //! that is slow or away holds up nothing: what does not fit the queue is dropped and counted. Where no collector is
-//! configured nothing of this exists.
+//! configured nothing is made. A configuration that has changed puts another collector in the place of one, which
+//! still gets what waits for it.
 
 mod collector;
 mod draft;
 mod examine;
 mod export;
+mod home;
 mod queue;
 mod spans;
 
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use anyhow::anyhow;
@@ -23,7 +26,7 @@ use tracing_subscriber::registry::LookupSpan;
 
 use self::collector::Collector;
 use self::export::Exporter;
-use self::queue::Queue;
+use self::queue::{Held, Queue};
 use self::spans::Spans;
 use crate::config::Loaded;
 use crate::exit::Exit;
@@ -43,17 +46,15 @@ pub(crate) fn is_of_traces(metadata: &Metadata<'_>) -> bool {
 /// How long the process waits at its end for what is not posted yet.
 const FLUSH: Duration = Duration::from_secs(2);
 
-/// The traces of this process.
-pub(crate) struct Traces {
-    queue: Queue,
-    exporting: JoinSet<()>,
-    stop: CancellationToken,
+/// Where spans are posted to: found right, and nothing is posted yet.
+pub(crate) struct Posting {
+    collector: Collector,
     ratio: f64,
     content: bool,
 }
 
-impl Traces {
-    /// Those that the configuration wants; none where it names no collector.
+impl Posting {
+    /// What the configuration wants; none where it names no collector.
     pub(crate) fn of(loaded: &Loaded) -> Result<Option<Self>, Exit> {
         let config = &loaded.config.traces;
         if config.endpoint.is_empty() {
@@ -61,40 +62,97 @@ impl Traces {
         }
         let collector = Collector::new(config, loaded.base())
             .map_err(|problem| Exit::Config(anyhow!(problem)))?;
-        let (queue, spans) = queue::queue();
-        let stop = CancellationToken::new();
-        let exporter = Exporter::new(collector, spans, queue.held(), stop.clone());
-        let mut exporting = JoinSet::new();
-        exporting.spawn(exporter.run());
         Ok(Some(Self {
-            queue,
-            exporting,
-            stop,
+            collector,
             ratio: config.sample_ratio,
             content: config.content,
         }))
-    }
-
-    /// What takes the spans of this process.
-    pub(crate) fn layer<S>(&self) -> impl Layer<S> + use<S>
-    where
-        S: Subscriber + for<'a> LookupSpan<'a>,
-    {
-        Spans::new(self.queue.clone(), self.ratio)
     }
 
     /// Whether prompts, outputs, arguments and results go along.
     pub(crate) const fn takes_content(&self) -> bool {
         self.content
     }
+}
+
+/// What takes the spans of this process; none where nobody wants them.
+type Sink = Arc<RwLock<Option<Taking>>>;
+
+/// A queue, and which part of all cases gets there.
+struct Taking {
+    queue: Queue,
+    ratio: f64,
+}
+
+/// The traces of this process. Where they go may change while it runs.
+#[derive(Default)]
+pub(crate) struct Traces {
+    sink: Sink,
+    exporting: JoinSet<()>,
+    now: Option<Exporting>,
+    /// The one before: it posts what it has, in its own time.
+    before: Option<Exporting>,
+}
+
+/// An exporter that runs.
+struct Exporting {
+    held: Arc<Held>,
+    stop: CancellationToken,
+}
+
+impl Traces {
+    /// What takes the spans of this process.
+    pub(crate) fn layer<S>(&self) -> impl Layer<S> + use<S>
+    where
+        S: Subscriber + for<'a> LookupSpan<'a>,
+    {
+        Spans::new(Arc::clone(&self.sink))
+    }
+
+    /// From now on spans go there. What waits goes to where it was to go; what still waited for an earlier collector is
+    /// tried once more.
+    pub(crate) fn follow(&mut self, posting: Option<Posting>) {
+        let (taking, now) = match posting {
+            Some(posting) => {
+                let (queue, now) = self.begin(posting.collector);
+                let ratio = posting.ratio;
+                (Some(Taking { queue, ratio }), Some(now))
+            }
+            None => (None, None),
+        };
+        // The exporter before ends when the queue that goes with this is empty.
+        *self.sink.write().unwrap_or_else(PoisonError::into_inner) = taking;
+        let before = std::mem::replace(&mut self.now, now);
+        if let Some(older) = std::mem::replace(&mut self.before, before) {
+            older.stop.cancel();
+        }
+        while self.exporting.try_join_next().is_some() {}
+    }
+
+    fn begin(&mut self, collector: Collector) -> (Queue, Exporting) {
+        let (queue, spans) = queue::queue();
+        let (held, stop) = (queue.held(), CancellationToken::new());
+        let exporter = Exporter::new(collector, spans, Arc::clone(&held), stop.clone());
+        let told = Arc::clone(&held);
+        self.exporting.spawn(async move {
+            exporter.run().await;
+            told.tell_losses();
+        });
+        (queue, Exporting { held, stop })
+    }
 
     /// Posts what is left, but not for long.
     pub(crate) async fn end(mut self) {
-        self.stop.cancel();
+        let all = [self.before, self.now];
+        for one in all.iter().flatten() {
+            one.stop.cancel();
+        }
         let ended = async { while self.exporting.join_next().await.is_some() {} };
         if tokio::time::timeout(FLUSH, ended).await.is_err() {
             self.exporting.abort_all();
         }
-        self.queue.held().tell_losses();
+        for one in all.iter().flatten() {
+            one.held.tell_losses();
+        }
     }
 }

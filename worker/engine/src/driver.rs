@@ -235,7 +235,7 @@ fn ended(done: Done, now: DateTime<Utc>) -> Event {
 }
 
 async fn run(ports: Ports, state: Arc<State>, command: Command, begun: Option<Begun>) -> Done {
-    let span = spans::of(&command);
+    let span = spans::of(&command, &state);
     let work = carry_out(ports, state, command, begun);
     let done = work.instrument(span.clone()).await;
     spans::ended(&span, &done.came);

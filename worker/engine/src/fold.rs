@@ -223,7 +223,7 @@ fn exonerated(state: &mut State, fact: crate::Exoneration) {
 }
 
 /// The step that a turn or a call of a step belongs to.
-fn step_of(id: &CommandId) -> Option<crate::StepId> {
+pub(crate) fn step_of(id: &CommandId) -> Option<crate::StepId> {
     let mut parts = id.0.split(':');
     let kind = parts.next()?;
     let step = parts.next()?;

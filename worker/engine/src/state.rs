@@ -60,6 +60,10 @@ pub struct Work {
     pub strikes: u32,
     /// What the step found.
     pub findings: Vec<FindingDraft>,
+    /// When the first of its commands was started.
+    pub begun_at: Option<DateTime<Utc>>,
+    /// When it came to its result, or to none.
+    pub ended_at: Option<DateTime<Utc>>,
 }
 
 /// Why the work on a case was stopped before its plan was done.

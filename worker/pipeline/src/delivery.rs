@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBuilder};
 use nightshift_engine::{Measure, Meter};
+use tracing::Instrument as _;
 
 use crate::spans;
-use crate::{DeliveryError, Destination, Outbox, StoreError};
+use crate::{DeliveryError, Destination, Due, Outbox, Sent, StoreError};
 
 /// Shortest and longest wait between two tries.
 const SHORTEST_WAIT: Duration = Duration::from_secs(1);
@@ -17,8 +18,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(600);
 pub struct Delivery {
     /// What is due.
     pub outbox: Arc<dyn Outbox>,
-    /// Where it goes.
-    pub destinations: Vec<Arc<dyn Destination>>,
+    /// Where it goes, each with what it is, e.g. `slack`, as the configuration calls it.
+    pub destinations: Vec<(String, Arc<dyn Destination>)>,
     /// Where measurements go.
     pub meter: Arc<dyn Meter>,
 }
@@ -31,14 +32,14 @@ pub struct Delivery {
 pub async fn deliver_due(delivery: &Delivery, most: usize) -> Result<(usize, usize), StoreError> {
     let mut sent = 0;
     let mut failed = 0;
-    for destination in &delivery.destinations {
+    for (kind, destination) in &delivery.destinations {
         let name = destination.name();
         for due in delivery.outbox.due(name, most).await? {
             if !destination.wants(&due.showing) {
                 delivery.outbox.sent(name, &due, None).await?;
                 continue;
             }
-            let result = destination.deliver(&due.showing).await;
+            let result = send(kind, destination.as_ref(), &due).await;
             let outcome = if result.is_ok() { "sent" } else { "failed" };
             delivery.meter.count(&Measure::Delivery {
                 destination: name.to_owned(),
@@ -61,6 +62,18 @@ pub async fn deliver_due(delivery: &Delivery, most: usize) -> Result<(usize, usi
         }
     }
     Ok((sent, failed))
+}
+
+/// One try.
+async fn send(kind: &str, destination: &dyn Destination, due: &Due) -> Result<Sent, DeliveryError> {
+    let name = destination.name();
+    let span = spans::of_sending(kind, name, due);
+    let sending = destination.deliver(&due.showing).instrument(span.clone());
+    let result = sending.instrument(spans::of_delivery(name, due)).await;
+    if let Err(error) = &result {
+        spans::not_sent(&span, error);
+    }
+    result
 }
 
 /// How long to wait before the next try; none where there is none.

@@ -16,12 +16,13 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, CANARY_FEED, ReadOptions, TraceContext};
 use nightshift_engine::{Clock, Measure, Meter};
 use tokio::sync::Mutex;
+use tracing::{Instrument as _, Span};
 
 use reading::Reading;
 pub use reading::{read_message, unreadable_alert};
 
 use crate::spans;
-use crate::{Accepted, Admission, Canary, Fate, Inbox, Message, Settled, Source, StoreError};
+use crate::{Accepted, Canary, Fate, Inbox, Message, Settled, Source, StoreError};
 
 /// Most bytes of messages that are committed together, unless one alone has more: what they become in memory and on the
 /// wire is several times as much.
@@ -143,6 +144,20 @@ impl Intake {
         messages: Vec<Message>,
         others: &[Message],
     ) -> Result<Received, IntakeError> {
+        let span = spans::of_batch(source.kind(), source.name(), messages.len());
+        let work = self.take_within(&span, source, messages, others);
+        let taken = work.instrument(span.clone()).await;
+        spans::batch_ended(&span, &taken);
+        taken
+    }
+
+    async fn take_within(
+        &self,
+        span: &Span,
+        source: &dyn Source,
+        messages: Vec<Message>,
+        others: &[Message],
+    ) -> Result<Received, IntakeError> {
         let taken = messages.len();
         let ids = |messages: &[Message]| -> Vec<String> {
             messages.iter().map(|message| message.id.clone()).collect()
@@ -151,6 +166,7 @@ impl Intake {
         let work = async {
             let reading = self.order.reading.lock().await;
             let (batch, fates) = self.read(source.name(), messages).await;
+            spans::batch_read(span, &batch);
             let _committing = self.order.committing.lock().await;
             drop(reading);
             let committed = self.commit(Arc::clone(&batch)).await;
@@ -178,22 +194,7 @@ impl Intake {
             );
         }
         let accepted = committed?;
-        tracing::info!(
-            source.name = source.name(),
-            messages = fates.len(),
-            alerts = accepted.len(),
-            cases = accepted.iter().filter(|one| opens(one)).count(),
-            "messages accepted"
-        );
-        for one in accepted.iter().filter(|one| one.dead_letter.is_some()) {
-            let case_id = one.case_id.as_ref().map(|id| id.0.as_str());
-            tracing::warn!(
-                source.name = source.name(),
-                dead_letter.id = one.dead_letter,
-                case.id = case_id,
-                "a message cannot be read: it is a dead letter"
-            );
-        }
+        tell(source.name(), fates.len(), &accepted);
         self.count(source.name(), &fates, &accepted);
         Ok(Received {
             messages: taken,
@@ -310,9 +311,24 @@ async fn hold<T>(source: &dyn Source, ids: &[String], work: impl Future<Output =
     }
 }
 
-/// Whether an alert leads to a triage of its own.
-const fn opens(accepted: &Accepted) -> bool {
-    matches!(accepted.admission, Admission::New | Admission::Revision(..))
+/// One line for a batch, and one for each message of it that could not be read.
+fn tell(source: &str, messages: usize, accepted: &[Accepted]) {
+    tracing::info!(
+        source.name = source,
+        messages,
+        alerts = accepted.len(),
+        cases = accepted.iter().filter(|one| one.opens()).count(),
+        "messages accepted"
+    );
+    for one in accepted.iter().filter(|one| one.dead_letter.is_some()) {
+        let case_id = one.case_id.as_ref().map(|id| id.0.as_str());
+        tracing::warn!(
+            source.name = source,
+            dead_letter.id = one.dead_letter,
+            case.id = case_id,
+            "a message cannot be read: it is a dead letter"
+        );
+    }
 }
 
 fn cause(error: &dyn std::error::Error) -> String {

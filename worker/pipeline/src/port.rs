@@ -82,6 +82,13 @@ pub struct Accepted {
     pub dead_letter: Option<i64>,
 }
 
+impl Accepted {
+    /// Whether it leads to a triage of its own.
+    pub(crate) const fn opens(&self) -> bool {
+        matches!(self.admission, Admission::New | Admission::Revision(..))
+    }
+}
+
 /// Where accepted alerts wait.
 #[async_trait]
 pub trait Inbox: Send + Sync {

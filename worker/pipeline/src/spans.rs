@@ -6,14 +6,17 @@
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, CaseTrace, TraceContext};
-use nightshift_engine::State;
+use nightshift_engine::{State, Step, StepOutcome};
 use tracing::field::Empty;
 use tracing::{Level, Span, error_span, info_span};
 
-use crate::{Accepted, Admission, Arrival, DeliveryError, Due, Lease};
+use crate::{Accepted, Admission, Arrival, DeliveryError, Due, IntakeError, Lease, Received};
 
 /// The target of spans that are part of a trace.
 const TRACE: &str = "nightshift::trace";
+
+/// Most places that a batch links to: as many as collectors take (the default of OpenTelemetry).
+const MOST_LINKS: usize = 128;
 
 /// What is done for a case under a lease.
 pub(crate) fn of_case(lease: &Lease, alert: &Alert) -> Span {
@@ -81,6 +84,98 @@ pub(crate) fn triaged(state: &State, status: &str) {
         cost.usd = state.spent.usd,
         "error.type" = (status == "failed").then_some("failed")
     ));
+    for step in state.steps() {
+        stepped(state, &trace, step);
+    }
+}
+
+/// The span of a step, whoever had a part in it. What was never begun has none. It comes with that of the whole: a worker
+/// that is lost loses none, and one that goes on with a step writes no second one.
+fn stepped(state: &State, trace: &CaseTrace, step: &Step) {
+    let work = state.work.get(&step.id);
+    let begun = work.and_then(|work| work.begun_at.or(work.ended_at));
+    let Some(begun) = begun else {
+        return;
+    };
+    let ended = work.and_then(|work| work.ended_at).or(state.last_at);
+    let failed = match step.outcome {
+        Some(StepOutcome::Failed) => Some("failed"),
+        Some(_) => None,
+        // The case ended around it.
+        None => Some("unfinished"),
+    };
+    drop(info_span!(
+        target: TRACE,
+        parent: None,
+        "step",
+        otel.kind = "internal",
+        otel.status_code = (step.outcome == Some(StepOutcome::Met)).then_some("OK"),
+        trace.span = %trace.step(&step.id.0),
+        trace.within = trace.traceparent(true),
+        trace.begun = nanos(begun),
+        trace.ended = ended.and_then(nanos),
+        step.id = %step.id,
+        step.status = step.status.as_str(),
+        step.outcome = step.outcome.map(StepOutcome::as_str),
+        step.wave = step.wave,
+        "error.type" = failed
+    ));
+}
+
+/// A batch of messages is read, committed and settled. It is a trace of its own: it belongs to no case, and links to where
+/// each message comes from.
+pub(crate) fn of_batch(kind: &str, source: &str, messages: usize) -> Span {
+    info_span!(
+        target: TRACE,
+        "accept",
+        otel.name = %format_args!("accept {source}"),
+        otel.kind = "consumer",
+        messaging.system = kind,
+        messaging.operation.name = "accept",
+        "messaging.operation.type" = "process",
+        messaging.destination.name = source,
+        messaging.batch.message_count = messages,
+        trace.link = Empty,
+        alerts = Empty,
+        cases = Empty,
+        "error.type" = Empty
+    )
+}
+
+/// Notes where the messages of a batch come from.
+pub(crate) fn batch_read(span: &Span, batch: &[Arrival]) {
+    if span.is_disabled() {
+        return;
+    }
+    let mut links: Vec<String> = Vec::new();
+    let from = |one: &Arrival| {
+        Some(
+            one.alert
+                .trace
+                .as_ref()
+                .or(one.link.as_ref())?
+                .traceparent(),
+        )
+    };
+    for link in batch.iter().filter_map(from) {
+        if links.len() < MOST_LINKS && !links.contains(&link) {
+            links.push(link);
+        }
+    }
+    span.record("trace.link", links.join(" "));
+}
+
+/// Notes what came of a batch.
+pub(crate) fn batch_ended(span: &Span, taken: &Result<Received, IntakeError>) {
+    match taken {
+        Ok(received) => {
+            let cases = received.accepted.iter().filter(|one| one.opens());
+            span.record("alerts", received.accepted.len());
+            span.record("cases", cases.count());
+        }
+        Err(IntakeError::Source(_)) => drop(span.record("error.type", "source")),
+        Err(IntakeError::Store(_)) => drop(span.record("error.type", "store")),
+    }
 }
 
 /// Messages were taken: a span for each case that they open, and for each revision of one that goes on from elsewhere.

@@ -31,6 +31,6 @@ pub use intake::{
     HttpConfig, HttpIntake, HttpPublisher, HttpSource, IntakeSecrets,
     PushConfig as HttpPubsubConfig, SnsConfig as HttpSnsConfig,
 };
-pub use server::{Bound, Server, ServerOptions};
+pub use server::{Bound, Doors, Relieved, Server, ServerOptions};
 pub use site::{DeliveryLinks, Parts};
 pub use slack::{Slack, SlackAnswers, SlackDesk, SlackSecret};

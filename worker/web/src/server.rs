@@ -1,5 +1,7 @@
 //! The server: which path is what, the layers around it, its life from the first bind to the last answer.
 
+mod doors;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,13 +10,13 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::routing::{get, post};
-use tokio::net::TcpListener;
-use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::limit::RequestBodyLimitLayer;
 use tower_http::timeout::TimeoutLayer;
 
+pub use self::doors::{Bound, Doors, Relieved};
+use self::doors::{Place, Wanted};
 use crate::access::Access;
 use crate::config::WebError;
 use crate::hosts::Hosts;
@@ -26,8 +28,6 @@ use crate::{api, guard, health, page};
 
 /// How long an answer may take.
 const ANSWER: Duration = Duration::from_secs(10);
-/// How long open requests have when the server is told to stop.
-const GRACE: Duration = Duration::from_secs(5);
 /// Largest body, in bytes: only posts of Slack and of the intake are read, and have bounds of their own.
 const BODY_BYTES: usize = 16 * 1024;
 
@@ -52,15 +52,6 @@ pub struct Server {
     buttons: Option<Arc<Buttons>>,
     intake: Option<Arc<HttpIntake>>,
 }
-
-/// A server whose addresses are taken, so that they can be told.
-pub struct Bound {
-    pages: Listening,
-    metrics: Option<Listening>,
-    intake: Option<Listening>,
-}
-
-type Listening = (TcpListener, Router);
 
 impl Server {
     /// A server that listens nowhere yet.
@@ -106,20 +97,35 @@ impl Server {
     ///
     /// [`WebError::Bind`] when one is taken, or not this machine's.
     pub async fn bind(self) -> Result<Bound, WebError> {
-        let pages = (bind(self.options.listen).await?, self.pages());
-        let metrics = match self.options.metrics_listen {
-            Some(address) => Some((bind(address).await?, self.figures(address))),
-            None => None,
-        };
-        let intake = match self.options.intake_listen {
-            Some(address) => Some((bind(address).await?, self.posts(address))),
-            None => None,
-        };
-        Ok(Bound {
-            pages,
-            metrics,
-            intake,
-        })
+        self.bind_after(&Doors::default()).await
+    }
+
+    /// The same, where a server answers at some of them: [`Bound::take_over`] puts this one in its place.
+    ///
+    /// # Errors
+    ///
+    /// As [`Server::bind`].
+    pub async fn bind_after(self, before: &Doors) -> Result<Bound, WebError> {
+        let mut wanted = vec![Wanted {
+            place: Place::Pages,
+            address: self.options.listen,
+            router: self.pages(),
+        }];
+        if let Some(address) = self.options.metrics_listen {
+            wanted.push(Wanted {
+                place: Place::Metrics,
+                address,
+                router: self.figures(address),
+            });
+        }
+        if let Some(address) = self.options.intake_listen {
+            wanted.push(Wanted {
+                place: Place::Intake,
+                address,
+                router: self.posts(address),
+            });
+        }
+        Bound::of(wanted, before).await
     }
 
     /// Binds, and answers until it is told to stop.
@@ -208,70 +214,6 @@ impl Server {
             .layer(map_response(guard::headers))
             .with_state(Arc::clone(&self.site))
     }
-}
-
-impl Bound {
-    /// Where the pages are.
-    ///
-    /// # Errors
-    ///
-    /// When the socket does not tell.
-    pub fn address(&self) -> Result<SocketAddr, WebError> {
-        self.pages.0.local_addr().map_err(WebError::Ended)
-    }
-
-    /// Where the metrics are, if not beside the pages.
-    #[must_use]
-    pub fn metrics_address(&self) -> Option<SocketAddr> {
-        self.metrics.as_ref()?.0.local_addr().ok()
-    }
-
-    /// Where alerts are handed in, if not beside the pages.
-    #[must_use]
-    pub fn intake_address(&self) -> Option<SocketAddr> {
-        self.intake.as_ref()?.0.local_addr().ok()
-    }
-
-    /// Answers until it is told to stop; requests that are open then have five seconds more.
-    ///
-    /// # Errors
-    ///
-    /// [`WebError::Ended`] when a server ends by itself.
-    pub async fn serve(self, stop: CancellationToken) -> Result<(), WebError> {
-        let pages = serve(self.pages, stop.clone());
-        let metrics = maybe(self.metrics, &stop);
-        let intake = maybe(self.intake, &stop);
-        let late = async {
-            stop.cancelled().await;
-            sleep(GRACE).await;
-        };
-        let both = async { tokio::try_join!(pages, metrics, intake).map(drop) };
-        tokio::select! {
-            ended = both => ended,
-            () = late => Ok(()),
-        }
-    }
-}
-
-async fn bind(address: SocketAddr) -> Result<TcpListener, WebError> {
-    TcpListener::bind(address)
-        .await
-        .map_err(|cause| WebError::Bind { address, cause })
-}
-
-async fn maybe(listening: Option<Listening>, stop: &CancellationToken) -> Result<(), WebError> {
-    match listening {
-        Some(listening) => serve(listening, stop.clone()).await,
-        None => Ok(()),
-    }
-}
-
-async fn serve((listener, router): Listening, stop: CancellationToken) -> Result<(), WebError> {
-    let service = router.into_make_service_with_connect_info::<SocketAddr>();
-    axum::serve(listener, service)
-        .with_graceful_shutdown(stop.cancelled_owned())
-        .await
-        .map_err(WebError::Ended)
 }
 
 #[cfg(test)]

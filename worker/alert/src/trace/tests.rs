@@ -132,6 +132,23 @@ fn every_worker_finds_the_same_trace_of_a_case_and_each_revision_is_a_triage_of_
 }
 
 #[test]
+fn every_worker_finds_the_same_span_of_a_step_and_each_step_of_each_triage_has_its_own() {
+    let case = |id, revision| CaseTrace::of(id, revision, None);
+    let one = case("k3f9-x2mq-7d1w", 1);
+    assert_eq!(one.step("s1"), case("k3f9-x2mq-7d1w", 1).step("s1"));
+    let context = TraceContext::parse(PARENT, None).unwrap();
+    let goes_on = CaseTrace::of("k3f9-x2mq-7d1w", 1, Some(&context));
+    assert_eq!(one.step("s1"), goes_on.step("s1"));
+    let others = [
+        one.step("s2"),
+        case("k3f9-x2mq-7d1w", 2).step("s1"),
+        case("k3f9-x2mq-7d1x", 1).step("s1"),
+        one.triage,
+    ];
+    assert!(others.iter().all(|other| *other != one.step("s1")));
+}
+
+#[test]
 fn a_ratio_of_all_traces_is_recorded() {
     let traces = (0..2_000).map(|number| CaseTrace::of(&number.to_string(), 1, None));
     let tenth = traces.clone().filter(|trace| trace.is_sampled(0.1)).count();

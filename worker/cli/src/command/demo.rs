@@ -80,11 +80,14 @@ pub(super) async fn run(loaded: &Loaded, options: &Demo) -> Result<(), Exit> {
     let Some(pages) = pages else {
         return Ok(());
     };
-    let address = pages.address().context("the pages")?;
+    let (doors, pages) = pages.open(&stop).await.context("the pages")?;
+    let address = doors.address().context("the pages")?;
     say_if(&format!(
         "the cases are on http://{address}/ until you press Ctrl-C"
     ));
-    pages.serve(stop).await.context("the pages")?;
+    for page in pages {
+        page.await.context("the pages")?;
+    }
     Ok(())
 }
 
@@ -153,7 +156,7 @@ async fn triage_all(app: &App, triage: &Triage, release: &CancellationToken) -> 
 async fn deliver(app: &App) -> Result<(), Exit> {
     let delivery = Delivery {
         outbox: app.store.clone(),
-        destinations: app.destinations.clone(),
+        destinations: app.outlets(),
         meter: app.metrics.clone(),
     };
     loop {

@@ -138,7 +138,7 @@ async fn one(
 async fn deliver(app: &App) -> Result<(), Exit> {
     let delivery = Delivery {
         outbox: app.store.clone(),
-        destinations: app.destinations.clone(),
+        destinations: app.outlets(),
         meter: app.metrics.clone(),
     };
     let (_, failed) = deliver_due(&delivery, MOST_DELIVERIES).await?;

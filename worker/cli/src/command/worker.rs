@@ -21,6 +21,7 @@ use crate::args::Worker;
 use crate::config::{Loaded, load};
 use crate::exit::Exit;
 use crate::output::say;
+use crate::telemetry::{Telemetry, Wanted};
 use crate::wiring::App;
 
 /// How long the parts have to end once they are told to. Cases that were not given back by then are free when their
@@ -28,7 +29,11 @@ use crate::wiring::App;
 const GRACE: Duration = Duration::from_millis(7_600);
 
 /// Runs the worker.
-pub(super) async fn run(loaded: Loaded, options: &Worker) -> Result<(), Exit> {
+pub(super) async fn run(
+    loaded: Loaded,
+    options: &Worker,
+    telemetry: &mut Telemetry,
+) -> Result<(), Exit> {
     let app = App::build(&loaded, None).await?;
     let ready = Ready::of(&app, options, None).await?;
     let stop = super::stop_on_signal();
@@ -38,10 +43,11 @@ pub(super) async fn run(loaded: Loaded, options: &Worker) -> Result<(), Exit> {
         metrics: Arc::clone(&app.metrics),
         file: loaded.file.clone(),
         options,
+        telemetry,
         stop,
     };
     let mut crew = ready
-        .start(&app, options, &mut site.parts, &site.stop)
+        .start(&app, options, None, &mut site.parts, &site.stop)
         .await?;
     drop((app, loaded));
     let mut result = Ok(());
@@ -75,6 +81,7 @@ struct Site<'a> {
     /// What was read at the start, and is read again: that it is gone is a mistake, and no wish for the defaults.
     file: Option<PathBuf>,
     options: &'a Worker,
+    telemetry: &'a mut Telemetry,
     stop: CancellationToken,
 }
 
@@ -82,7 +89,7 @@ impl Site<'_> {
     /// A crew that follows the configuration as it is now; none where that is wrong: then everything stays as it was.
     async fn renew(&mut self, old: &Crew, why: &str) -> Result<Option<Crew>, Exit> {
         tracing::info!(why, "the configuration is read again");
-        let (loaded, app, ready) = match self.read(old).await {
+        let (loaded, app, ready, wanted) = match Box::pin(self.read(old)).await {
             Ok(read) => read,
             // The database is away, an address is taken: that passes, and no file changes when it does.
             Err(exit @ Exit::Failed(_)) => {
@@ -105,18 +112,19 @@ impl Site<'_> {
         };
         // From here on the new one counts, whatever happens: all of it is known to be right.
         self.changes.watch(&loaded);
-        old.make_way().await;
-        let new = ready.start(&app, self.options, &mut self.parts, &self.stop);
+        self.telemetry.follow(wanted);
+        let new = ready.start(&app, self.options, Some(old), &mut self.parts, &self.stop);
         let new = new.await?;
         tracing::info!("new cases follow the configuration as it is now");
         Ok(Some(new))
     }
 
-    async fn read(&self, old: &Crew) -> Result<(Loaded, App, Ready), Exit> {
+    async fn read(&self, old: &Crew) -> Result<(Loaded, App, Ready, Wanted), Exit> {
         let loaded = load(self.file.as_deref()).map_err(Exit::Config)?;
+        let wanted = Telemetry::wanted(&loaded)?;
         let app = App::build_with(&loaded, None, Arc::clone(&self.metrics)).await?;
         let ready = Ready::of(&app, self.options, Some(old)).await?;
-        Ok((loaded, app, ready))
+        Ok((loaded, app, ready, wanted))
     }
 }
 

@@ -23,11 +23,11 @@ impl Write for Written {
 fn lines(format: LogFormat, level: &str, work: impl FnOnce()) -> Vec<String> {
     let written = Written::default();
     let lines = Lines {
-        format,
+        is_json: Arc::new(AtomicBool::new(format == LogFormat::Json)),
         is_coloured: false,
         out: Mutex::new(written.clone()),
     };
-    let filter = filter(level, None).ok().unwrap();
+    let filter = filter(level, false, false).ok().unwrap();
     tracing::subscriber::with_default(
         tracing_subscriber::registry().with(filter).with(lines),
         work,

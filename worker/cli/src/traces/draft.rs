@@ -1,9 +1,9 @@
 //! A span while it is open: the fields of a `tracing` span, sorted into what OTLP has a place for and attributes.
 //!
-//! `otel.name`, `otel.kind` (internal, client, consumer, producer) and `error.type`, which makes it failed, are known to
-//! OpenTelemetry; `trace.id` and `trace.span` are ids that its maker found, `trace.parent` is the span of another program
-//! that it goes on from, `trace.within` one of ours that may be another process's, `trace.link` one that it is linked to,
-//! `trace.begun` when it began, in nanoseconds.
+//! `otel.name`, `otel.kind` (internal, client, consumer, producer), `otel.status_code` (ok, where that is more than not to
+//! have failed) and `error.type`, which makes it failed, are known to OpenTelemetry; `trace.id` and `trace.span` are ids that its maker found, `trace.parent` is the span of another program
+//! that it goes on from, `trace.within` one of ours that may be another process's, `trace.link` those that it is linked to, with spaces between them,
+//! `trace.begun` when it began and `trace.ended` when it ended, in nanoseconds.
 
 use std::fmt;
 
@@ -33,12 +33,14 @@ pub(super) struct Draft {
     pub(super) name: Option<String>,
     pub(super) kind: SpanKind,
     pub(super) failed: bool,
+    pub(super) ok: bool,
     pub(super) trace_id: Option<u128>,
     pub(super) span_id: Option<u64>,
     pub(super) parent: Option<TraceContext>,
     pub(super) state: String,
     pub(super) within: Option<TraceContext>,
     pub(super) begun: Option<u64>,
+    pub(super) ended: Option<u64>,
     pub(super) links: Vec<Link>,
     pub(super) attributes: Vec<KeyValue>,
 }
@@ -68,14 +70,14 @@ impl Visit for Draft {
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        if field.name() == "trace.begun" {
-            self.begun = Some(value);
-            return;
+        match field.name() {
+            "trace.begun" => self.begun = Some(value),
+            "trace.ended" => self.ended = Some(value),
+            _ => self.set(
+                field,
+                Value::IntValue(i64::try_from(value).unwrap_or(i64::MAX)),
+            ),
         }
-        self.set(
-            field,
-            Value::IntValue(i64::try_from(value).unwrap_or(i64::MAX)),
-        );
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
@@ -87,12 +89,16 @@ impl Visit for Draft {
         match field.name() {
             "otel.name" => self.name = Some(clean(value)),
             "otel.kind" => self.kind = kind(value),
+            "otel.status_code" => self.ok = value == "OK",
             "trace.id" => self.trace_id = u128::from_str_radix(value, 16).ok(),
             "trace.span" => self.span_id = u64::from_str_radix(value, 16).ok(),
             "trace.parent" => self.parent = context(value),
             "trace.state" => value.clone_into(&mut self.state),
             "trace.within" => self.within = context(value),
-            "trace.link" => self.links.extend(context(value).map(link)),
+            "trace.link" => {
+                let all = value.split(' ').filter_map(context);
+                self.links.extend(all.map(link));
+            }
             name => {
                 self.failed |= name == "error.type";
                 let value = match () {

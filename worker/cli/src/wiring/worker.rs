@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use nightshift_engine::Clock;
 use nightshift_pipeline::{
-    Canaries, Cases, Delivering, DigestPlan, InboxRoom, Intake, Order, Outage, Source, StoreError,
-    Taking, Triaging, Upkeep, Waited,
+    Canaries, Cases, Delivering, Destination, DigestPlan, InboxRoom, Intake, Order, Outage, Source,
+    StoreError, Taking, Triaging, Upkeep, Waited,
 };
 use nightshift_web::{HttpIntake, Server, SourceReady};
 use tokio_util::sync::CancellationToken;
@@ -127,11 +127,18 @@ impl App {
         each.collect()
     }
 
-    /// What the destination of this name is.
+    /// Where a command that is no worker delivers to, with what each destination is.
+    pub(crate) fn outlets(&self) -> Vec<(String, Arc<dyn Destination>)> {
+        let all = self.destinations.iter();
+        all.map(|one| (self.kind_of(one.name()), Arc::clone(one)))
+            .collect()
+    }
+
+    /// What the destination of this name is; one that a command adds by itself is what it is called.
     fn kind_of(&self, name: &str) -> String {
         let mut all = self.config.destinations.iter();
         let found = all.find(|one| one.name() == name);
-        found.map_or("", |one| one.kind()).to_owned()
+        found.map_or(name, |one| one.kind()).to_owned()
     }
 
     /// The daily digest, if it is posted at this destination.
@@ -169,18 +176,6 @@ impl App {
     /// Whether alerts are posted to this process.
     pub(crate) fn is_posted_to(&self) -> bool {
         self.config.sources.iter().any(|source| source.is_http())
-    }
-
-    /// Where pages, metrics and intake are, as configured.
-    pub(crate) fn addresses(&self) -> Vec<String> {
-        let web = &self.config.web;
-        let mut addresses = vec![
-            web.listen.clone(),
-            web.metrics_listen.clone(),
-            web.intake_listen.clone(),
-        ];
-        addresses.retain(|one| !one.is_empty());
-        addresses
     }
 
     /// The pages, ready when store and sources are, and what is posted to.

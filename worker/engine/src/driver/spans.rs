@@ -1,17 +1,23 @@
 //! Spans of a trace: each question and each call. Where no traces are recorded they cost a look at a flag.
 
+use nightshift_alert::CaseTrace;
 use tracing::field::Empty;
 use tracing::{Span, info_span};
 
 use super::Came;
-use crate::{Command, Outcome, Question, StepId, ToolCall, ToolError};
+use crate::fold::step_of;
+use crate::{Command, Outcome, Question, State, ToolCall, ToolError};
 
 /// The target of spans that are part of a trace, and the one that is enabled where they hold what was asked and answered.
 const TRACE: &str = "nightshift::trace";
 const CONTENT: &str = "nightshift::content";
 
-/// The span of a command.
-pub(super) fn of(command: &Command) -> Span {
+/// The span of a command: within that of its step, where it belongs to one. A step may go on in another process, so its
+/// span is known by its id, and written when the case ends.
+pub(super) fn of(command: &Command, state: &State) -> Span {
+    let step = command.id().and_then(step_of);
+    let step = step.as_ref().map(|step| step.0.as_str());
+    let within = || Some(trace_of(state)?.within_step(step?));
     match command {
         Command::Ask { id, question } => info_span!(
             target: TRACE,
@@ -19,7 +25,9 @@ pub(super) fn of(command: &Command) -> Span {
             otel.name = name(question),
             otel.kind = "internal",
             command = %id,
-            step.id = step(question).map(|step| step.0.as_str()),
+            step.id = step,
+            case.epoch = state.epoch,
+            trace.within = within(),
             "error.type" = Empty
         ),
         Command::Call { id, call } => {
@@ -32,6 +40,9 @@ pub(super) fn of(command: &Command) -> Span {
                 gen_ai.tool.name = call.tool,
                 "gen_ai.tool.type" = "function",
                 gen_ai.tool.call.id = %id,
+                step.id = step,
+                case.epoch = state.epoch,
+                trace.within = within(),
                 gen_ai.tool.call.arguments = Empty,
                 gen_ai.tool.call.result = Empty,
                 "error.type" = Empty
@@ -69,6 +80,12 @@ pub(super) fn ended(span: &Span, came: &Came) {
     }
 }
 
+fn trace_of(state: &State) -> Option<CaseTrace> {
+    let opened = state.opened.as_ref()?;
+    let from = opened.alert.trace.as_ref();
+    Some(CaseTrace::of(&opened.case_id, opened.revision, from))
+}
+
 fn arguments(span: &Span, call: &ToolCall) {
     if !span.is_disabled() && has_content() {
         let arguments = serde_json::to_string(&call.arguments).unwrap_or_default();
@@ -89,13 +106,6 @@ const fn name(question: &Question) -> &'static str {
         Question::Conclude => "conclude",
         Question::Mend => "mend",
         Question::Blanked => "blanked",
-    }
-}
-
-const fn step(question: &Question) -> Option<&StepId> {
-    match question {
-        Question::Turn { step, .. } => Some(step),
-        _ => None,
     }
 }
 

@@ -183,6 +183,9 @@ pub(super) fn running(state: &mut State, id: &StepId) {
         }
         step.status = StepStatus::Running;
         step.wave = Some(state.wave);
+        if let Some(work) = state.work.get_mut(id) {
+            work.begun_at = state.last_at;
+        }
     }
 }
 

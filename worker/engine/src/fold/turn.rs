@@ -161,6 +161,9 @@ pub(super) fn end(state: &mut State, step: &StepId, outcome: StepOutcome, summar
     if step.status.is_terminal() {
         return;
     }
+    if let Some(work) = state.work.get_mut(&step.id) {
+        work.ended_at = state.last_at;
+    }
     step.outcome = Some(outcome);
     step.status = if outcome == StepOutcome::Failed {
         StepStatus::Failed

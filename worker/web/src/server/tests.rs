@@ -227,10 +227,10 @@ async fn over_a_real_socket_it_answers_and_stops_when_told() {
         ..WebConfig::default()
     };
     let bound = server(&config, store()).bind().await.unwrap();
-    let (pages, metrics) = (bound.address().unwrap(), bound.metrics_address().unwrap());
     let stop = CancellationToken::new();
-    let mut tasks = tokio::task::JoinSet::new();
-    tasks.spawn(bound.serve(stop.clone()));
+    let (doors, serving) = bound.open(&stop).await.unwrap();
+    let (pages, metrics) = (doors.address().unwrap(), doors.metrics_address().unwrap());
+    let mut tasks: tokio::task::JoinSet<_> = serving.into_iter().collect();
     for (address, path, words) in [
         (pages, "/cases/k3f9", "Crypto miner"),
         (metrics, "/metrics", "figures"),
@@ -248,7 +248,9 @@ async fn over_a_real_socket_it_answers_and_stops_when_told() {
         );
     }
     stop.cancel();
-    tasks.join_next().await.unwrap().unwrap().unwrap();
+    while let Some(ended) = tasks.join_next().await {
+        ended.unwrap().unwrap();
+    }
     let taken = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let config = WebConfig {
         listen: taken.local_addr().unwrap().to_string(),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use nightshift_pipeline::{CanarySending, InboxRoom, Match, Triaging};
-use nightshift_web::{Bound, Server};
+use nightshift_pipeline::{CanarySending, InboxRoom, Match, Source, Triaging};
+use nightshift_web::{Bound, Doors};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -15,8 +15,11 @@ use crate::exit::Exit;
 use crate::output::say;
 use crate::wiring::{App, Loop, Sources};
 
-/// How long a crew has to end its sending and its answers before the next one begins.
+/// How long a crew has to end its sending before the next one begins.
 const HAND_OVER: Duration = Duration::from_secs(9);
+
+/// How long requests take at the most that came to the crew before: as long as any answer may, and a little more.
+const ANSWERS: Duration = Duration::from_secs(11);
 
 /// What a part came to.
 pub(super) struct Part(pub(super) Result<(), Exit>);
@@ -27,26 +30,21 @@ pub(super) struct Ready {
     sources: Sources,
     triaging: Option<Triaging>,
     canary: Option<CanarySending>,
-    pages: Option<Pages>,
-}
-
-enum Pages {
-    /// Their addresses were free, and are ours from now on.
-    Bound(Box<Bound>),
-    /// An address of theirs is one of the crew before.
-    Waiting(Box<Server>),
+    pages: Option<Bound>,
 }
 
 /// The parts that run.
 pub(super) struct Crew {
-    /// Ends all but triage.
+    /// Ends all but triage and what is posted to.
     stop: CancellationToken,
+    /// Ends the intake of what is posted to: later, for whoever has posted waits for an answer.
+    posted: CancellationToken,
     /// Has triage end what it has begun, and begin nothing more.
     enough: CancellationToken,
     /// The parts that end before the next crew begins.
     leaving: TaskTracker,
     /// Where its pages are.
-    addresses: Vec<String>,
+    doors: Doors,
 }
 
 impl Ready {
@@ -87,26 +85,40 @@ impl Ready {
         })
     }
 
-    /// Starts all parts.
+    /// Starts all parts, in the place of the crew before. Whoever posts or reads meanwhile waits, and is not refused.
     pub(super) async fn start(
-        self,
+        mut self,
         app: &App,
         options: &Worker,
+        old: Option<&Crew>,
         parts: &mut JoinSet<Part>,
         process: &CancellationToken,
     ) -> Result<Crew, Exit> {
-        let crew = Crew {
+        let mut crew = Crew {
             stop: process.child_token(),
+            posted: process.child_token(),
             enough: CancellationToken::new(),
             leaving: TaskTracker::new(),
-            addresses: app.addresses(),
+            doors: Doors::default(),
         };
-        if let Some(pages) = self.pages {
-            crew.serve(app, pages, parts).await?;
-        }
         let room = &self.room;
         crew.spawn(parts, app.gauges(Arc::clone(room)));
-        for (source, feeds) in &self.sources.all {
+        let is_posted = |source: &Arc<dyn Source>| source.kind() == "http";
+        for (source, feeds) in self.sources.all.iter().filter(|(one, _)| is_posted(one)) {
+            let taking = app.taking(source, feeds.clone(), room);
+            let stop = crew.posted.clone();
+            parts.spawn(async move {
+                taking.run(stop).await;
+                Part(Ok(()))
+            });
+        }
+        if let Some(old) = old {
+            old.make_way(self.pages.as_mut(), parts).await;
+        }
+        if let Some(pages) = self.pages {
+            crew.serve(app, pages, parts, process).await?;
+        }
+        for (source, feeds) in self.sources.all.iter().filter(|(one, _)| !is_posted(one)) {
             crew.spawn(parts, app.taking(source, feeds.clone(), room));
         }
         if let Some(canary) = self.canary {
@@ -131,29 +143,39 @@ impl Ready {
     }
 }
 
-/// The pages. An address that is taken is told at once; that of the crew before is free when that has ended.
-async fn pages(app: &App, sources: &mut Sources, old: Option<&Crew>) -> Result<Pages, Exit> {
+/// The pages. An address that is taken is told at once; those of the crew before stay, or are free when it has ended.
+async fn pages(app: &App, sources: &mut Sources, old: Option<&Crew>) -> Result<Bound, Exit> {
     let ready = sources.all.iter();
     let ready = ready.map(|(source, _)| Arc::clone(source)).collect();
     let server = app.worker_server(ready, sources.http.take())?;
-    let taken = |address: &String| old.is_some_and(|old| old.addresses.contains(address));
-    if app.addresses().iter().any(taken) {
-        return Ok(Pages::Waiting(Box::new(server)));
-    }
-    let bound = server.bind().await.context("[web]").map_err(Exit::Failed)?;
-    Ok(Pages::Bound(Box::new(bound)))
+    let none = Doors::default();
+    let bound = server.bind_after(old.map_or(&none, |old| &old.doors)).await;
+    bound.context("[web]").map_err(Exit::Failed)
 }
 
 impl Crew {
-    /// Ends all parts but triage, which begins nothing more and ends what it has begun.
-    pub(super) async fn make_way(&self) {
+    /// Ends all parts but triage, which begins nothing more and ends what it has begun, and but what is posted to, which
+    /// ends when all requests are answered that came until now. What comes from now on is the business of these pages.
+    async fn make_way(&self, pages: Option<&mut Bound>, parts: &mut JoinSet<Part>) {
+        let relieved = pages.map(|pages| Arc::new(pages.take_over(&self.doors)));
         self.enough.cancel();
         self.stop.cancel();
         self.leaving.close();
-        if tokio::time::timeout(HAND_OVER, self.leaving.wait())
-            .await
-            .is_err()
-        {
+        let (posted, answering) = (self.posted.clone(), relieved.clone());
+        parts.spawn(async move {
+            if let Some(answering) = answering {
+                drop(tokio::time::timeout(ANSWERS, answering.answered()).await);
+            }
+            posted.cancel();
+            Part(Ok(()))
+        });
+        let ended = async {
+            if let Some(relieved) = &relieved {
+                relieved.closed().await;
+            }
+            self.leaving.wait().await;
+        };
+        if tokio::time::timeout(HAND_OVER, ended).await.is_err() {
             tracing::warn!(
                 "a part of the crew before takes long to end; the new one begins beside it"
             );
@@ -176,23 +198,30 @@ impl Crew {
         });
     }
 
-    async fn serve(&self, app: &App, pages: Pages, parts: &mut JoinSet<Part>) -> Result<(), Exit> {
-        let bound = match pages {
-            Pages::Bound(bound) => Ok(*bound),
-            Pages::Waiting(server) => server.bind().await,
+    async fn serve(
+        &mut self,
+        app: &App,
+        pages: Bound,
+        parts: &mut JoinSet<Part>,
+        process: &CancellationToken,
+    ) -> Result<(), Exit> {
+        let opened = pages.open(process).await;
+        let (doors, serving) = opened.context("[web]").map_err(Exit::Failed)?;
+        for one in serving {
+            parts.spawn(async move {
+                let served = one.await;
+                Part(served.context("[web]").map_err(Exit::Failed))
+            });
+        }
+        self.doors = doors;
+        let Some(address) = self.doors.address() else {
+            return Ok(());
         };
-        let bound = bound.context("[web]").map_err(Exit::Failed)?;
-        let address = bound.address().context("[web]").map_err(Exit::Failed)?;
         say(&format!("the cases are on http://{address}/"));
         if app.is_posted_to() {
-            let address = bound.intake_address().unwrap_or(address);
+            let address = self.doors.intake_address().unwrap_or(address);
             say(&format!("alerts are posted to http://{address}/v1/alerts"));
         }
-        let stop = self.stop.clone();
-        parts.spawn(self.leaving.track_future(async move {
-            let served = bound.serve(stop).await;
-            Part(served.context("[web]").map_err(Exit::Failed))
-        }));
         Ok(())
     }
 }

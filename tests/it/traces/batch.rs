@@ -1,0 +1,75 @@
+//! The span of a batch: how many messages there were, and where each comes from.
+
+use nightshift_tests::{Collector, Place, finding};
+use serde_json::{Value, json};
+
+use super::are_documented;
+use crate::worker::desk::place;
+
+/// Puts this into the source, as `docs/sources.md` says.
+fn put(place: &Place, name: &str, message: &Value) {
+    let name = format!("{name}.json");
+    let written = place.file(&format!("spool/tmp/{name}"), message.to_string());
+    let new = place.path().join("spool/new");
+    std::fs::create_dir_all(&new).unwrap();
+    std::fs::rename(written.unwrap(), new.join(name)).unwrap();
+}
+
+fn alert(id: &str) -> Value {
+    finding("scc-crypto-miner", id).unwrap()
+}
+
+/// An event of a producer that is at this span of its trace.
+fn event(trace: &str, id: &str) -> Value {
+    json!({
+        "specversion": "1.0", "id": id, "source": "/edr", "type": "finding",
+        "traceparent": format!("00-{trace}-00f067aa0ba902b7-01"), "data": alert(id),
+    })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_tells_how_many_messages_it_has_and_links_to_where_each_comes_from() {
+    let collector = Collector::start().await;
+    let place = place(&collector.table(""));
+    let producers = [
+        "4bf92f3577b34da6a3ce929d0e0e4736",
+        "5bf92f3577b34da6a3ce929d0e0e4737",
+    ];
+    put(&place, "a", &event(producers[0], "c1"));
+    put(&place, "b", &event(producers[1], "c2"));
+    // One more of the first producer, one of nobody, and one that cannot be read.
+    put(&place, "c", &event(producers[0], "c1"));
+    put(&place, "d", &alert("c3"));
+    put(&place, "e", &json!("nonsense"));
+    let mut worker = place.start(&["worker"]).unwrap();
+    worker.until_many("report shown", 4);
+    worker.signal("TERM");
+    assert_eq!(worker.ended().0.code(), Some(0));
+    let spans = collector.spans();
+    let batches: Vec<_> = spans
+        .iter()
+        .filter(|span| span.name == "accept drop")
+        .collect();
+    let sum = |name: &str| -> u32 {
+        let all = batches.iter().map(|batch| batch.get(name));
+        all.map(|number| number.parse::<u32>().unwrap()).sum()
+    };
+    assert_eq!(sum("messaging.batch.message_count"), 5);
+    assert_eq!((sum("alerts"), sum("cases")), (5, 4));
+    let mut links: Vec<_> = batches.iter().flat_map(|batch| &batch.links).collect();
+    links.sort();
+    links.dedup();
+    let from = |trace: &str| (trace.to_owned(), "00f067aa0ba902b7".to_owned());
+    assert_eq!(links, producers.map(from).iter().collect::<Vec<_>>());
+    for batch in &batches {
+        assert!(batch.parent_id.is_empty() && !batch.failed, "{batch:#?}");
+        assert_eq!(batch.kind, "consumer");
+        assert_eq!(batch.get("messaging.system"), "spool");
+        assert_eq!(batch.get("messaging.destination.name"), "drop");
+        assert_eq!(batch.get("messaging.operation.type"), "process");
+        let others = spans.iter().filter(|span| span.trace_id == batch.trace_id);
+        assert_eq!(others.count(), 1, "a batch is a trace of its own");
+    }
+    collector.trees();
+    are_documented(&collector);
+}

@@ -1,0 +1,89 @@
+//! The trace of a message that waits at a broker goes through its case, and on to who gets the report.
+
+use nightshift_tests::{Collector, Place, Publisher};
+use serde_json::{Value, json};
+
+use super::carried::{PARENT, Receiver, TRACE, alert, between, goes_on};
+use crate::doctor::sqs;
+use crate::worker::production::service;
+
+/// A worker takes what waits at this source, and shows the report of the one alert.
+async fn taken(source: &str, settings: &[(&str, &str)]) -> (Collector, Receiver) {
+    let (collector, receiver) = (Collector::start().await, Receiver::start().await);
+    let mut place: Place = between(&collector, &receiver, source);
+    for (name, value) in settings {
+        place.set(name, value);
+    }
+    let mut worker = place.start(&["worker"]).unwrap();
+    worker.until_many("report shown", 2);
+    worker.signal("TERM");
+    assert_eq!(worker.ended().0.code(), Some(0));
+    (collector, receiver)
+}
+
+/// The batch links to the producer.
+fn is_linked(collector: &Collector) {
+    let spans = collector.spans();
+    let batch = spans.iter().find(|span| span.name == "accept soar");
+    let from = (TRACE.to_owned(), "00f067aa0ba902b7".to_owned());
+    assert_eq!(batch.unwrap().links, [from]);
+}
+
+#[cfg_attr(not(has_services), ignore = "needs RabbitMQ: run tests/services")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_trace_of_an_amqp_message_goes_on_through_its_case_to_the_webhook() {
+    let (url, queue) = (
+        service("RABBITMQ"),
+        format!("it-{}", uuid::Uuid::new_v4().simple()),
+    );
+    let publisher = Publisher::connect(&url, &queue).await.unwrap();
+    let headers = [("traceparent", PARENT), ("tracestate", "vendor=1")];
+    let body = alert("c1").to_string();
+    publisher
+        .publish_with(body.as_bytes(), &headers)
+        .await
+        .unwrap();
+    let source = format!(
+        "[[source]]\nname = \"soar\"\nkind = \"rabbitmq\"\nurl = \"{url}\"\nqueue = \"{queue}\"\n"
+    );
+    let (collector, receiver) = taken(&source, &[]).await;
+    goes_on(&collector, &receiver, "rabbitmq", "vendor=1");
+    is_linked(&collector);
+}
+
+/// One message at a queue of its own, with this said beside its body; what the worker's source is then.
+async fn at_sqs(beside: Value) -> String {
+    let (url, _) = sqs::queue(json!({})).await;
+    let mut message = json!({ "QueueUrl": url, "MessageBody": alert("c1").to_string() });
+    for (name, value) in beside.as_object().unwrap() {
+        message[name] = value.clone();
+    }
+    sqs::call("SendMessage", message).await;
+    format!(
+        "[[source]]\nname = \"soar\"\nkind = \"sqs\"\nqueue_url = \"{url}\"\nendpoint_url = \"{}\"\n",
+        service("SQS")
+    )
+}
+
+#[cfg_attr(not(has_services), ignore = "needs moto: run tests/services")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_trace_of_an_sqs_message_goes_on_through_its_case_to_the_webhook() {
+    let text = |value: &str| json!({ "DataType": "String", "StringValue": value });
+    let attributes = json!({ "traceparent": text(PARENT), "tracestate": text("vendor=1") });
+    let source = at_sqs(json!({ "MessageAttributes": attributes })).await;
+    let (collector, receiver) = taken(&source, &sqs::SETTINGS).await;
+    goes_on(&collector, &receiver, "aws_sqs", "vendor=1");
+    is_linked(&collector);
+}
+
+#[cfg_attr(not(has_services), ignore = "needs moto: run tests/services")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_trace_that_aws_notes_beside_a_message_goes_on_too() {
+    let (time, rest) = TRACE.split_at(8);
+    let header = format!("Root=1-{time}-{rest};Parent=00f067aa0ba902b7;Sampled=1");
+    let header = json!({ "DataType": "String", "StringValue": header });
+    let source = at_sqs(json!({ "MessageSystemAttributes": { "AWSTraceHeader": header } })).await;
+    let (collector, receiver) = taken(&source, &sqs::SETTINGS).await;
+    goes_on(&collector, &receiver, "aws_sqs", "");
+    is_linked(&collector);
+}

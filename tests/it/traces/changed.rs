@@ -1,0 +1,144 @@
+//! `[traces]` and `[log]` that change while the worker runs.
+
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+
+use nightshift_tests::model::FakeModel;
+use nightshift_tests::{Collector, Place, Running};
+use serde_json::Value;
+
+use super::traced;
+use crate::worker::desk::{place, put};
+use crate::worker::reload::{RENEWED, change};
+use crate::worker::resume::{HANGS, hanging};
+
+const SCC: &str = "scc-crypto-miner";
+
+fn ends(worker: Running) {
+    worker.signal("TERM");
+    let (status, _, lines) = worker.ended();
+    assert_eq!(status.code(), Some(0), "{lines:#?}");
+}
+
+/// The cases whose triage this collector was told of, each with all its spans.
+fn triaged(collector: &Collector) -> usize {
+    collector.trees();
+    let spans = collector.cases();
+    spans.iter().filter(|span| span.name == "triage").count()
+}
+
+/// Waits for the last spans of a case: its report may be shown before its triage has told all.
+async fn has_all(collector: &Collector) {
+    for name in ["send files", "triage", "invoke_agent nightshift"] {
+        collector.until(name, 1).await;
+    }
+}
+
+fn address(collector: &Collector) -> String {
+    let table = collector.table("");
+    let line = table.lines().find(|line| line.starts_with("endpoint"));
+    line.unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_collector_gets_what_comes_from_then_on_and_the_one_before_what_waited_for_it() {
+    let (first, second) = (Collector::start().await, Collector::start().await);
+    let place = place(&first.table(""));
+    put(&place, SCC, "s1");
+    let mut worker = place.start(&["worker"]).unwrap();
+    worker.until("report shown");
+    has_all(&first).await;
+    // What the worker itself says was not written until now, and lines were for people.
+    change(&place, &address(&first), &address(&second));
+    change(
+        &place,
+        "level = \"warn,nightshift_pipeline=info\", format = \"text\"",
+        "level = \"info\", format = \"json\"",
+    );
+    let line = worker.until(RENEWED);
+    let line: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(line["level"], "INFO");
+    put(&place, SCC, "s2");
+    let line = worker.until("report shown");
+    let line: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(line["destination.name"], "files");
+    ends(worker);
+    assert_eq!((triaged(&first), triaged(&second)), (1, 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn traces_are_turned_on_and_off_while_the_worker_runs() {
+    let collector = Collector::start().await;
+    let place = place("[traces]\n\n");
+    change(&place, "warn,nightshift_pipeline=info", "info");
+    put(&place, SCC, "s1");
+    let mut worker = place.start(&["worker"]).unwrap();
+    worker.until("report shown");
+    change(&place, "[traces]\n", &collector.table(""));
+    worker.until(RENEWED);
+    put(&place, SCC, "s2");
+    worker.until("report shown");
+    has_all(&collector).await;
+    change(&place, &collector.table(""), "[traces]\n");
+    worker.until(RENEWED);
+    put(&place, SCC, "s3");
+    worker.until("report shown");
+    ends(worker);
+    assert_eq!(triaged(&collector), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_case_that_runs_when_traces_are_turned_on_what_comes_is_in_its_trace() {
+    let (told, hears) = channel();
+    let fake = Arc::new(FakeModel::start(hanging(told)).await.unwrap());
+    let collector = Collector::start().await;
+    let place: Place = traced(&fake, &collector, "");
+    let (on, off) = (address(&collector), "endpoint = \"\"");
+    change(&place, &on, off);
+    change(&place, "warn,nightshift_pipeline=info", "info");
+    put(&place, SCC, "s1");
+    let mut worker = place.start(&["worker"]).unwrap();
+    hears.recv_timeout(HANGS).unwrap();
+    change(&place, off, &on);
+    worker.until(RENEWED);
+    fake.release();
+    worker.until("report shown");
+    ends(worker);
+    let spans = collector.cases();
+    let whole = spans.iter().find(|span| span.name == "triage").unwrap();
+    assert!(spans.iter().all(|span| span.trace_id == whole.trace_id));
+    let chat = spans.iter().find(|span| span.name.starts_with("chat "));
+    assert_eq!(chat.unwrap().parent_id, whole.span_id, "{spans:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_level_or_a_collector_that_is_wrong_changes_nothing() {
+    let collector = Collector::start().await;
+    let place = place(&collector.table(""));
+    let mut worker = place.start(&["worker"]).unwrap();
+    worker.until("works:");
+    change(
+        &place,
+        "nightshift_pipeline=info",
+        "nightshift_pipeline=loud",
+    );
+    let told = worker.until("changes nothing");
+    assert!(
+        told.contains("ERROR") && told.contains("[log] level"),
+        "{told}"
+    );
+    change(
+        &place,
+        "nightshift_pipeline=loud",
+        "nightshift_pipeline=info",
+    );
+    let on = address(&collector);
+    let wrong = "ca_file = \"no-such.pem\"";
+    change(&place, &on, &format!("{on}\n{wrong}"));
+    let told = worker.until("changes nothing");
+    assert!(told.contains("ca_file"), "{told}");
+    put(&place, SCC, "s1");
+    worker.until("report shown");
+    ends(worker);
+    assert_eq!(triaged(&collector), 1);
+}

@@ -1,0 +1,81 @@
+//! The span of a step: one, whichever workers had a part in it.
+
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+
+use nightshift_tests::model::{Answer, FakeModel, Fault, Reply, Script, Seen};
+use nightshift_tests::{Collector, Span};
+
+use super::traced;
+use crate::models::example;
+use crate::worker::desk::put;
+use crate::worker::resume::HANGS;
+
+/// Answers as the worked example does; the second look at its second step hangs once, and is told of.
+fn hanging_within_a_step(told: Sender<()>) -> Script {
+    let told = Mutex::new(Some(told));
+    Script::by(move |seen: &Seen| -> Reply {
+        let text = seen.text();
+        let step = text.rsplit_once(" step>\n");
+        let line = step.and_then(|(_, block)| block.lines().next());
+        let is_second = line.is_some_and(|line| line.contains(r#""id":"s2""#));
+        if is_second
+            && !seen.results().is_empty()
+            && let Some(told) = told.lock().unwrap().take()
+        {
+            told.send(()).unwrap();
+            return Reply::Fault(Fault::Hang);
+        }
+        let answer: Answer = example::answer(seen);
+        Reply::from(answer)
+    })
+}
+
+fn of_step<'a>(spans: &'a [Span], id: &str) -> Vec<&'a Span> {
+    let all = spans.iter();
+    all.filter(|span| span.get("step.id") == id).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f01_a_step_that_two_workers_had_a_part_in_is_one_span_with_the_parts_of_both() {
+    let (told, hears) = channel();
+    let fake = FakeModel::start(hanging_within_a_step(told)).await.unwrap();
+    let fake = Arc::new(fake);
+    let collector = Collector::start().await;
+    let place = traced(&fake, &collector, "");
+    put(&place, "scc-crypto-miner", "s1");
+    let mut worker = place.start(&["worker"]).unwrap();
+    worker.until("messages accepted");
+    hears.recv_timeout(HANGS).unwrap();
+    // Both turns of the first and the third step, and the first one of the second.
+    let before = collector.until("turn", 5).await;
+    worker.kill();
+    let first = of_step(&before, "s2");
+    assert!(!first.is_empty() && first.iter().all(|span| span.name != "step"));
+    let mut worker = place.start(&["worker"]).unwrap();
+    worker.until("report shown");
+    worker.signal("TERM");
+    assert_eq!(worker.ended().0.code(), Some(0));
+    let after = collector.spans();
+    let whole = after.iter().find(|span| span.name == "triage").unwrap();
+    let (steps, parts): (Vec<_>, Vec<_>) = of_step(&after, "s2")
+        .into_iter()
+        .partition(|span| span.name == "step");
+    let [step] = steps.as_slice() else {
+        panic!("{steps:#?}")
+    };
+    assert_eq!(step.parent_id, whole.span_id);
+    assert!(parts.iter().all(|part| part.parent_id == step.span_id));
+    // It began with the first worker, and has the parts of both.
+    assert!(parts.iter().all(|part| step.begun <= part.begun));
+    let mut epochs: Vec<&str> = parts.iter().map(|part| part.get("case.epoch")).collect();
+    epochs.sort_unstable();
+    epochs.dedup();
+    assert_eq!(epochs.len(), 2, "{parts:#?}");
+    assert_eq!(step.get("step.outcome"), "unmet");
+    assert!(!step.failed && !step.ok);
+    let met = of_step(&after, "s1");
+    let met = met.iter().find(|span| span.name == "step").unwrap();
+    assert!(met.ok && met.get("step.status") == "done");
+    assert_eq!(fake.refusals(), []);
+}

@@ -1,0 +1,63 @@
+//! What this process says of itself, log and traces, and how both follow a configuration that has changed.
+
+use tracing_subscriber::EnvFilter;
+
+use crate::config::{Loaded, LogFormat};
+use crate::exit::Exit;
+use crate::logs::{Log, filter};
+use crate::traces::{Posting, Traces};
+
+/// The log and the traces of this process.
+pub(crate) struct Telemetry {
+    log: Log,
+    traces: Traces,
+}
+
+/// What a configuration wants of both, found right. Nothing of it counts yet.
+pub(crate) struct Wanted {
+    filter: EnvFilter,
+    format: LogFormat,
+    posting: Option<Posting>,
+}
+
+impl Wanted {
+    fn of(loaded: &Loaded, level: &str, has_traces: bool) -> Result<Self, Exit> {
+        let posting = match has_traces {
+            true => Posting::of(loaded)?,
+            false => None,
+        };
+        let has_content = posting.as_ref().is_some_and(Posting::takes_content);
+        Ok(Self {
+            filter: filter(level, posting.is_some(), has_content)?,
+            format: loaded.config.log.format,
+            posting,
+        })
+    }
+}
+
+impl Telemetry {
+    /// Begins to write lines of this level to standard error, and to post spans where they are wanted.
+    pub(crate) fn start(loaded: &Loaded, level: &str, has_traces: bool) -> Result<Self, Exit> {
+        let wanted = Wanted::of(loaded, level, has_traces)?;
+        let mut traces = Traces::default();
+        let log = Log::start(wanted.filter, wanted.format, traces.layer());
+        traces.follow(wanted.posting);
+        Ok(Self { log, traces })
+    }
+
+    /// What a changed configuration of a worker wants.
+    pub(crate) fn wanted(loaded: &Loaded) -> Result<Wanted, Exit> {
+        Wanted::of(loaded, &loaded.config.log.level, true)
+    }
+
+    /// From now on it is as this wants it. What waits for the collector before is posted there.
+    pub(crate) fn follow(&mut self, wanted: Wanted) {
+        self.traces.follow(wanted.posting);
+        self.log.follow(wanted.filter, wanted.format);
+    }
+
+    /// Posts what is left, but not for long.
+    pub(crate) async fn end(self) {
+        self.traces.end().await;
+    }
+}

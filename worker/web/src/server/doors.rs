@@ -1,0 +1,290 @@
+//! Addresses that stay while what answers behind them changes: a configuration that is taken up refuses no request.
+//!
+//! A request is answered by whoever stood behind the door when it came. Addresses that the next server does not have are
+//! closed, and new ones opened.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::response::{IntoResponse as _, Response};
+use tokio::net::TcpListener;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tower::ServiceExt as _;
+
+use crate::config::WebError;
+
+/// How long open requests have when the server is told to stop.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// What an address is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Pages,
+    Metrics,
+    Intake,
+}
+
+/// One of the addresses that a server wants, and what it answers there.
+pub(super) struct Wanted {
+    pub(super) place: Place,
+    pub(super) address: SocketAddr,
+    pub(super) router: Router,
+}
+
+/// An address that is listened at.
+struct Door {
+    place: Place,
+    /// As it was asked for: the port may be left to the system.
+    asked: SocketAddr,
+    address: SocketAddr,
+    behind: RwLock<Shift>,
+    shut: CancellationToken,
+    serving: TaskTracker,
+}
+
+/// Who answers, until others take over.
+struct Shift {
+    router: Router,
+    /// The requests that are not answered yet.
+    open: TaskTracker,
+}
+
+/// The addresses of a server that runs.
+#[derive(Default)]
+pub struct Doors(Vec<Arc<Door>>);
+
+/// A server whose addresses are taken, so that they can be told.
+pub struct Bound {
+    fresh: Vec<(Arc<Door>, TcpListener)>,
+    /// Doors of the server before.
+    kept: Vec<(Arc<Door>, Router)>,
+    /// Addresses that the server before uses for something else: they are free when that has ended.
+    waiting: Vec<Wanted>,
+}
+
+/// A server that others have taken over from.
+pub struct Relieved {
+    open: Vec<TaskTracker>,
+    closing: Vec<TaskTracker>,
+}
+
+impl Shift {
+    fn new(router: Router) -> Self {
+        let open = TaskTracker::new();
+        Self { router, open }
+    }
+}
+
+impl Door {
+    async fn open(wanted: Wanted) -> Result<(Arc<Self>, TcpListener), WebError> {
+        let Wanted {
+            place,
+            address: asked,
+            router,
+        } = wanted;
+        let bad = |cause| WebError::Bind {
+            address: asked,
+            cause,
+        };
+        let listener = TcpListener::bind(asked).await.map_err(bad)?;
+        let address = listener.local_addr().map_err(WebError::Ended)?;
+        let door = Self {
+            place,
+            asked,
+            address,
+            behind: RwLock::new(Shift::new(router)),
+            shut: CancellationToken::new(),
+            serving: TaskTracker::new(),
+        };
+        Ok((Arc::new(door), listener))
+    }
+
+    async fn answer(self: Arc<Self>, request: Request) -> Response {
+        let (router, _open) = {
+            let shift = self.behind.read().unwrap_or_else(PoisonError::into_inner);
+            // Before the lock is let go: who is relieved then waits for this request, too.
+            (shift.router.clone(), shift.open.token())
+        };
+        let Ok(response) = router.oneshot(request).await;
+        response.into_response()
+    }
+
+    /// Puts others behind the door. What tells when those before have answered all that came to them.
+    fn relieve(&self, router: Router) -> TaskTracker {
+        let mut behind = self.behind.write().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *behind, Shift::new(router));
+        before.open
+    }
+
+    fn open_requests(&self) -> TaskTracker {
+        let behind = self.behind.read().unwrap_or_else(PoisonError::into_inner);
+        behind.open.clone()
+    }
+
+    /// Answers until it is shut, or all are told to stop; requests that are open then have five seconds more.
+    async fn serve(
+        self: Arc<Self>,
+        listener: TcpListener,
+        stop: CancellationToken,
+    ) -> Result<(), WebError> {
+        let door = Arc::clone(&self);
+        let answer = move |request: Request| Arc::clone(&door).answer(request);
+        let service = Router::new()
+            .fallback(answer)
+            .into_make_service_with_connect_info::<SocketAddr>();
+        let shut = self.shut.clone();
+        let told = async move {
+            tokio::select! {
+                () = shut.cancelled() => {}
+                () = stop.cancelled() => {}
+            }
+        };
+        let ends = CancellationToken::new();
+        let begun = ends.clone();
+        let told = async move {
+            told.await;
+            begun.cancel();
+        };
+        let late = async {
+            ends.cancelled().await;
+            sleep(GRACE).await;
+        };
+        let serving = axum::serve(listener, service).with_graceful_shutdown(told);
+        let serving = self.serving.track_future(serving.into_future());
+        tokio::select! {
+            ended = serving => ended.map_err(WebError::Ended),
+            () = late => Ok(()),
+        }
+    }
+}
+
+impl Doors {
+    fn find(&self, wanted: &Wanted) -> Option<&Arc<Door>> {
+        let same = |door: &&Arc<Door>| (door.place, door.asked) == (wanted.place, wanted.address);
+        self.0.iter().find(same)
+    }
+}
+
+impl Bound {
+    /// Takes the addresses that nobody has; those of the server before stay, or are free when it has ended.
+    pub(super) async fn of(wanted: Vec<Wanted>, before: &Doors) -> Result<Self, WebError> {
+        let mut bound = Self {
+            fresh: Vec::new(),
+            kept: Vec::new(),
+            waiting: Vec::new(),
+        };
+        for one in wanted {
+            let is_used = before.0.iter().any(|door| door.asked == one.address);
+            match before.find(&one) {
+                Some(door) => bound.kept.push((Arc::clone(door), one.router)),
+                None if is_used => bound.waiting.push(one),
+                None => bound.fresh.push(Door::open(one).await?),
+            }
+        }
+        Ok(bound)
+    }
+
+    /// Answers behind the doors that stay, from now on, and closes the others.
+    pub fn take_over(&mut self, before: &Doors) -> Relieved {
+        let mut relieved = Relieved {
+            open: Vec::new(),
+            closing: Vec::new(),
+        };
+        for door in &before.0 {
+            let kept = self.kept.iter().find(|(kept, _)| Arc::ptr_eq(kept, door));
+            if let Some((_, router)) = kept {
+                relieved.open.push(door.relieve(router.clone()));
+            } else {
+                door.shut.cancel();
+                relieved.open.push(door.open_requests());
+                relieved.closing.push(door.serving.clone());
+            }
+        }
+        relieved
+    }
+
+    /// Opens what is not open yet. The addresses, and what answers at those that are new, each to be run until `stop`.
+    ///
+    /// # Errors
+    ///
+    /// [`WebError::Bind`] when an address is taken after all.
+    pub async fn open(
+        mut self,
+        stop: &CancellationToken,
+    ) -> Result<
+        (
+            Doors,
+            Vec<impl Future<Output = Result<(), WebError>> + Send + use<>>,
+        ),
+        WebError,
+    > {
+        for wanted in self.waiting {
+            self.fresh.push(Door::open(wanted).await?);
+        }
+        let mut doors: Vec<Arc<Door>> = self.kept.into_iter().map(|(door, _)| door).collect();
+        let mut serving = Vec::new();
+        for (door, listener) in self.fresh {
+            doors.push(Arc::clone(&door));
+            serving.push(door.serve(listener, stop.clone()));
+        }
+        Ok((Doors(doors), serving))
+    }
+
+    /// Answers until it is told to stop; requests that are open then have five seconds more.
+    ///
+    /// # Errors
+    ///
+    /// [`WebError::Ended`] when a server ends by itself.
+    pub async fn serve(self, stop: CancellationToken) -> Result<(), WebError> {
+        let (_doors, serving) = self.open(&stop).await?;
+        futures_util::future::try_join_all(serving).await.map(drop)
+    }
+}
+
+impl Doors {
+    fn at(&self, place: Place) -> Option<SocketAddr> {
+        let door = self.0.iter().find(|door| door.place == place);
+        door.map(|door| door.address)
+    }
+
+    /// Where the pages are.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.at(Place::Pages)
+    }
+
+    /// Where the metrics are, if not beside the pages.
+    #[must_use]
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.at(Place::Metrics)
+    }
+
+    /// Where alerts are handed in, if not beside the pages.
+    #[must_use]
+    pub fn intake_address(&self) -> Option<SocketAddr> {
+        self.at(Place::Intake)
+    }
+}
+
+impl Relieved {
+    /// Waits until all that came before is answered.
+    pub async fn answered(&self) {
+        for open in &self.open {
+            open.close();
+            open.wait().await;
+        }
+    }
+
+    /// Waits until the addresses that are closed are free.
+    pub async fn closed(&self) {
+        for closing in &self.closing {
+            closing.close();
+            closing.wait().await;
+        }
+    }
+}
