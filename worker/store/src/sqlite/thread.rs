@@ -164,8 +164,9 @@ pub(super) enum Undone {
 
 fn transact(connection: &Connection, jobs: impl Iterator<Item = Job>) {
     if let Err(error) = connection.execute_batch("BEGIN IMMEDIATE") {
-        // Without a transaction a savepoint would commit by itself what its asker is told has failed.
-        for job in jobs {
+        // Without a transaction a savepoint would commit by itself what its asker is told has failed. Who asks after the
+        // first of them was told has not been tried, and is not told the same.
+        for job in jobs.collect::<Vec<_>>() {
             job(None).1(Err(error.to_string()));
         }
         return;
