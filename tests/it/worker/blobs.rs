@@ -3,7 +3,7 @@
 use nightshift_tests::Place;
 use reqwest::Client;
 
-use super::desk::place;
+use super::desk::{place, read_again_knowing_vendor};
 use crate::doctor::{service, settings_of_aws};
 
 const SIGNED: &str = "AWS4-HMAC-SHA256 Credential=test/20261122/eu-west-1/s3/aws4_request, SignedHeaders=host, Signature=0";
@@ -80,18 +80,7 @@ async fn a_large_message_lies_in_a_bucket_until_it_is_purged() {
     assert_eq!(kept[0].1, size.to_string());
 
     // It is read again from there.
-    let config = std::fs::read_to_string(place.path().join("nightshift.toml")).unwrap();
-    let feed = "[[feed]]\nname = \"edr\"\nmatch = \"/vendor\"\nfields = { id = \"/vendor/id\", type = \"/vendor/rule\", \
-                title = \"/vendor/title\", severity = \"/vendor/level\" }\n";
-    place
-        .file("nightshift.toml", format!("{config}\n{feed}"))
-        .unwrap();
-    let read = place.run(&["dead-letters", "retry", "--all"]).unwrap();
-    assert_eq!(read.code, Some(0), "{read:?}");
-    assert!(
-        read.stderr.contains("1 read again, 0 still cannot"),
-        "{read:?}"
-    );
+    read_again_knowing_vendor(&place);
     assert_eq!(objects(&bucket).await.len(), 2, "it came once more");
 
     let purged = place

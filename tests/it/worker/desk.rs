@@ -60,3 +60,19 @@ pub(crate) fn cases(place: &Place) -> Vec<Value> {
         .map(|line| serde_json::from_str(line).unwrap())
         .collect()
 }
+
+/// Makes the feed known that messages with `vendor` are of, and reads all dead letters again.
+pub(crate) fn read_again_knowing_vendor(place: &Place) {
+    let config = std::fs::read_to_string(place.path().join("nightshift.toml")).unwrap();
+    let feed = "[[feed]]\nname = \"edr\"\nmatch = \"/vendor\"\nfields = { id = \"/vendor/id\", type = \"/vendor/rule\", \
+                title = \"/vendor/title\", severity = \"/vendor/level\" }\n";
+    place
+        .file("nightshift.toml", format!("{config}\n{feed}"))
+        .unwrap();
+    let read = place.run(&["dead-letters", "retry", "--all"]).unwrap();
+    assert_eq!(read.code, Some(0), "{read:?}");
+    assert!(
+        read.stderr.contains("1 read again, 0 still cannot"),
+        "{read:?}"
+    );
+}

@@ -1,6 +1,6 @@
 //! Start, work, end.
 
-use super::desk::{cases, place, place_with, put, reports};
+use super::desk::{cases, place, place_with, put, read_again_knowing_vendor, reports};
 
 const GUARDDUTY: &str = "guardduty-finding";
 const SCC: &str = "scc-crypto-miner";
@@ -169,18 +169,7 @@ fn a_dead_letter_is_read_again_once_its_feed_is_known() {
         "{still:?}"
     );
 
-    let config = std::fs::read_to_string(place.path().join("nightshift.toml")).unwrap();
-    let feed = "[[feed]]\nname = \"edr\"\nmatch = \"/vendor\"\nfields = { id = \"/vendor/id\", type = \"/vendor/rule\", \
-                title = \"/vendor/title\", severity = \"/vendor/level\" }\n";
-    place
-        .file("nightshift.toml", format!("{config}\n{feed}"))
-        .unwrap();
-    let read = place.run(&["dead-letters", "retry", "--all"]).unwrap();
-    assert_eq!(read.code, Some(0), "{read:?}");
-    assert!(
-        read.stderr.contains("1 read again, 0 still cannot"),
-        "{read:?}"
-    );
+    read_again_knowing_vendor(&place);
     let nothing = place.run(&["dead-letters", "retry", "--all"]).unwrap();
     assert!(
         nothing.stderr.contains("0 read again, 0 still cannot"),

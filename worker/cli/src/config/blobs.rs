@@ -42,6 +42,12 @@ impl Blobs {
         })
     }
 
+    /// Whether they are in a bucket that is reached by TLS.
+    pub(crate) fn is_remote(&self) -> bool {
+        let is_folder = self.url.is_empty() || self.url.starts_with("file:");
+        !is_folder && !self.endpoint_url.starts_with("http:")
+    }
+
     /// What is wrong with it.
     pub(super) fn check(&self) -> Result<(), String> {
         let url = &self.url;
@@ -84,6 +90,7 @@ mod tests {
             ..blobs
         };
         assert_eq!(named.place("postgres://h/d").unwrap().url, "s3://b/p");
+        assert!(named.is_remote() && !Blobs::default().is_remote());
     }
 
     #[test]

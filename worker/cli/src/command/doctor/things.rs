@@ -72,6 +72,7 @@ fn speaks_tls(loaded: &Loaded) -> bool {
             .sources
             .iter()
             .any(|one| matches!(one, Source::Sqs(_)))
+        || config.blobs.is_remote()
         || config.traces.endpoint.starts_with("https:")
         || matches!(Address::parse(&config.store.url), Some(Address::Postgres(url)) if !url.contains("sslmode=disable"))
 }
