@@ -30,6 +30,8 @@ const AT_A_TIME: usize = 4;
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Most blobs that one sweep removes.
 const SWEPT: usize = 500;
+/// Failures after which a sweep ends.
+const MOST_FAILURES: usize = 8;
 
 /// Where blobs are.
 #[derive(Clone)]
@@ -111,10 +113,12 @@ where
     if keys.is_empty() {
         return Ok(0);
     }
-    let count = keys.len();
-    blobs.remove(&keys).await?;
-    forget(keys).await?;
-    Ok(count.try_into().unwrap_or(u64::MAX))
+    let (gone, failure) = blobs.remove(keys).await;
+    let count = gone.len();
+    if !gone.is_empty() {
+        forget(gone).await?;
+    }
+    failure.map_or_else(|| Ok(count.try_into().unwrap_or(u64::MAX)), Err)
 }
 
 /// The bytes of a message: those of its row, or those of the blob that the row refers to.
@@ -191,17 +195,30 @@ impl Blobs {
         }
     }
 
-    /// Removes what is there of these.
-    async fn remove(&self, keys: &[String]) -> Result<(), StoreError> {
-        let paths: Vec<_> = keys.iter().map(|key| Ok(self.at(key))).collect();
-        let mut removals = self.objects.delete_stream(stream::iter(paths).boxed());
-        while let Some(removed) = removals.next().await {
+    /// Those of these that are not there any more, and why others are, if there are some. One that may not be removed
+    /// keeps no other; where many fail the place is away, and nobody waits for the rest.
+    async fn remove(&self, keys: Vec<String>) -> (Vec<String>, Option<StoreError>) {
+        let mut removals = stream::iter(keys)
+            .map(|key| async move {
+                let removed = self.objects.delete(&self.at(&key)).await;
+                (key, removed)
+            })
+            .buffer_unordered(AT_A_TIME);
+        let (mut gone, mut failures) = (Vec::new(), Vec::new());
+        while let Some((key, removed)) = removals.next().await {
             match removed {
-                Ok(_) | Err(object_store::Error::NotFound { .. }) => {}
-                Err(error) => return Err(failed("remove blobs", Box::new(error))),
+                Ok(()) | Err(object_store::Error::NotFound { .. }) => gone.push(key),
+                Err(error) => failures.push(error),
+            }
+            if failures.len() == MOST_FAILURES {
+                break;
             }
         }
-        Ok(())
+        let failure = failures.into_iter().next();
+        (
+            gone,
+            failure.map(|error| failed("remove blobs", Box::new(error))),
+        )
     }
 
     /// Whether blobs can be kept there. In a bucket it writes, reads and removes one of its own.

@@ -1,9 +1,10 @@
 //! A span while it is open: the fields of a `tracing` span, sorted into what OTLP has a place for and attributes.
 //!
 //! `otel.name`, `otel.kind` (internal, client, consumer, producer), `otel.status_code` (ok, where that is more than not to
-//! have failed) and `error.type`, which makes it failed, are known to OpenTelemetry; `trace.id` and `trace.span` are ids that its maker found, `trace.parent` is the span of another program
-//! that it goes on from, `trace.within` one of ours that may be another process's, `trace.link` those that it is linked to, with spaces between them,
-//! `trace.begun` when it began and `trace.ended` when it ended, in nanoseconds.
+//! have failed) and `error.type`, which makes it failed, are known to OpenTelemetry; `trace.id` and `trace.span` are ids that
+//! its maker found, `trace.parent` is the span of another program that it goes on from, `trace.within` one of ours that may be
+//! another process's, `trace.link` those that it is linked to, with spaces between them, `trace.begun` when it began and
+//! `trace.ended` when it ended, in nanoseconds.
 
 use std::fmt;
 

@@ -13,6 +13,7 @@ on_both_stores! {
     alerts_of_one_message_share_its_blob
     the_blob_of_a_message_that_is_gone_is_swept_at_once
     a_blob_whose_message_never_came_is_swept_after_an_hour
+    a_blob_that_may_not_be_removed_keeps_no_other
     a_message_whose_blob_cannot_be_written_stays_in_the_database
     what_was_held_up_for_long_refers_to_no_blob
     parts_of_a_batch_that_is_split_keep_their_messages_themselves
@@ -146,6 +147,27 @@ async fn a_blob_whose_message_never_came_is_swept_after_an_hour(fixture: Fixture
     assert_eq!(files(&folder), [raw.join("young")]);
     assert_eq!(loose(&fixture).await, 1);
     assert_eq!(fixture.store.sweep().await.unwrap(), 0, "it has no blobs");
+}
+
+async fn a_blob_that_may_not_be_removed_keeps_no_other(fixture: Fixture) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = with_blobs(&fixture, folder.path()).await;
+    // A folder is none that can be removed as a file.
+    let held = folder.path().join("a/b/raw/held");
+    std::fs::create_dir_all(&held).unwrap();
+    let old = [age(&fixture, 90), age(&fixture, 61)];
+    for (name, since) in ["held", "free"].iter().zip(old) {
+        let note = format!("INSERT INTO loose_blobs (key, since) VALUES ('raw/{name}', {since})");
+        fixture.execute(&note).await;
+    }
+    std::fs::write(folder.path().join("a/b/raw/free"), "bytes").unwrap();
+    let failed = store.sweep().await.unwrap_err();
+    assert!(
+        crate::examine::chain(&failed).contains("remove blobs"),
+        "{failed}"
+    );
+    assert_eq!(files(&folder), [held]);
+    assert_eq!(loose(&fixture).await, 1);
 }
 
 async fn a_message_whose_blob_cannot_be_written_stays_in_the_database(fixture: Fixture) {
