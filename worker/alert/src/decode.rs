@@ -17,6 +17,9 @@ const MAX_DEPTH: usize = 100;
 /// Most flags that one document is given; further ones say nothing new.
 const MAX_FLAGS: usize = 64;
 
+/// Most characters of a key in a path.
+const MAX_SEGMENT: usize = 128;
+
 /// What stands for a subtree that was too deep.
 pub(crate) const PRUNED: &str = "[pruned]";
 
@@ -49,7 +52,10 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Decoded, ReadError> {
 /// Appends a key or index to a JSON pointer (RFC 6901).
 pub(crate) fn push_segment(path: &mut String, segment: &str) {
     path.push('/');
-    for character in segment.chars().take(128) {
+    if segment.len() <= MAX_SEGMENT && !segment.contains(['~', '/']) {
+        return path.push_str(segment);
+    }
+    for character in segment.chars().take(MAX_SEGMENT) {
         match character {
             '~' => path.push_str("~0"),
             '/' => path.push_str("~1"),

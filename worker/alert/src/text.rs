@@ -13,6 +13,8 @@ mod instructions;
 mod plain;
 mod redact;
 mod runs;
+#[cfg(test)]
+mod sample;
 mod secrets;
 
 pub(crate) use clean::clean_text;

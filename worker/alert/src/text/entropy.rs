@@ -29,25 +29,19 @@ static KEEP: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-static TOKEN: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"[A-Za-z0-9+/=_~.-]{20,}").ok());
-
 /// The characters of a token.
 static TOKENS: Alphabet = Alphabet::alphanumeric_and(b"+/=_~.-");
 
 /// The byte ranges of tokens that look like unknown secrets.
 pub(super) fn secrets(text: &str) -> Vec<std::ops::Range<usize>> {
     let mut found = Vec::new();
-    if !TOKENS.has_run(text, SHORTEST) {
-        return found;
-    }
-    let (Some(keep), Some(token)) = (KEEP.as_ref(), TOKEN.as_ref()) else {
+    let Some(keep) = KEEP.as_ref() else {
         return found;
     };
     let mut kept: Option<Vec<std::ops::Range<usize>>> = None;
-    for candidate in token.find_iter(text) {
-        for range in suspicious(candidate.as_str()) {
-            let range = candidate.start() + range.start..candidate.start() + range.end;
+    for candidate in TOKENS.runs(text, SHORTEST) {
+        for range in suspicious(text.get(candidate.clone()).unwrap_or_default()) {
+            let range = candidate.start + range.start..candidate.start + range.end;
             let kept =
                 kept.get_or_insert_with(|| keep.find_iter(text).map(|m| m.range()).collect());
             let is_kept = kept
@@ -87,39 +81,61 @@ fn is_random(token: &str) -> bool {
     if length < SHORTEST || token.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return false;
     }
-    let classes: Vec<u8> = token.bytes().map(class).collect();
-    let count = |wanted: u8| classes.iter().filter(|class| **class == wanted).count();
-    let (lower, upper, digits) = (count(b'a'), count(b'A'), count(b'0'));
-    let changes = classes
-        .windows(2)
-        .filter(|pair| pair.first() != pair.last())
-        .count();
+    let Classes {
+        lower,
+        upper,
+        digits,
+        changes,
+    } = Classes::of(token);
     let rate = changes as f64 / (length - 1) as f64;
-    let bits = entropy(token);
+    // The entropy is counted last: few names come as far.
     if lower > 0 && upper > 0 && digits > 0 {
         // Base64 and base62 change class at 0.62 per character, words in camel case with numbers below 0.3.
-        return rate >= 0.38 && bits >= 3.6;
+        return rate >= 0.38 && entropy(token) >= 3.6;
     }
     if lower > 0 && upper > 0 {
         // Long base64 without a digit is rare; words in camel case change at 0.25.
-        return length >= 32 && rate >= 0.42 && bits >= 4.2;
+        return length >= 32 && rate >= 0.42 && entropy(token) >= 4.2;
     }
     // Base36 changes at 0.40 and has a quarter of digits.
-    !token.contains('/')
-        && digits * 100 >= length * 12
-        && length >= 24
+    length >= 24
         && (lower > 0 || upper > 0)
+        && digits * 100 >= length * 12
         && rate >= 0.30
-        && bits >= 3.7
-        && !token.contains(['_', '-'])
+        && !token.contains(['/', '_', '-'])
+        && entropy(token) >= 3.7
 }
 
-fn class(byte: u8) -> u8 {
-    match byte {
-        b'a'..=b'z' => b'a',
-        b'A'..=b'Z' => b'A',
-        b'0'..=b'9' => b'0',
-        _ => b'_',
+/// How many characters of each class a token has, and how often the class changes.
+#[derive(Default)]
+struct Classes {
+    lower: usize,
+    upper: usize,
+    digits: usize,
+    changes: usize,
+}
+
+impl Classes {
+    fn of(token: &str) -> Self {
+        let mut classes = Self::default();
+        let mut previous = None;
+        for byte in token.bytes() {
+            let class = match byte {
+                b'a'..=b'z' => b'a',
+                b'A'..=b'Z' => b'A',
+                b'0'..=b'9' => b'0',
+                _ => b'_',
+            };
+            match class {
+                b'a' => classes.lower += 1,
+                b'A' => classes.upper += 1,
+                b'0' => classes.digits += 1,
+                _ => {}
+            }
+            classes.changes += usize::from(previous.is_some_and(|before| before != class));
+            previous = Some(class);
+        }
+        classes
     }
 }
 
@@ -148,6 +164,6 @@ mod tests {
 
     #[test]
     fn patterns_compile() {
-        assert!(KEEP.is_some() && TOKEN.is_some());
+        assert!(KEEP.is_some());
     }
 }

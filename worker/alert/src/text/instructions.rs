@@ -53,8 +53,8 @@ static TRIGGER: LazyLock<Option<Regex>> = LazyLock::new(|| {
         "(?i-u:",
         r"<\||\[/?(?:inst|sys|available_tools|tool_calls)|<</?sys|_of_turn>|human\s*:|assistant|\n\s*(?:system|user|h|a)\s*:|</?(?:system|instruction|tool_|function_|invoke|thinking|evidence|untrusted|alert|data-|step-)|#\s*(?:system|new|instruction)",
         r"|ignore|disregard|forget|override|bypass|skip|drop|instruction|prompt|you\s+are\s+now|from\s+now\s+on|act\s+as|pretend|as\s+an\s+ai|dear\s|(?:to|for)\s+(?:the\s+)?(?:ai|llm|analyst|model|triage|agent|automated)",
-        r"|benign|harmless|false|malicious|no[ -~]{1,3}threat|authori[sz]ed|true[ -~]{0,3}positive|inconclusive|approved|not\s|don'?t|never|no\s+need|exoneration",
-        r")|(?-u:\b)E[0-9]",
+        r"|benign|harmless|false[\s._:+/,%0-9-]{0,18}positive|not[\s._-]{1,3}malicious|no[\s._-]{1,3}threat|authori[sz]ed[\s._-]activity|true[\s._-]?positive|inconclusive|approved|do\s+not\s|don'?t\s|never\s|no\s+need|exoneration",
+        r"|\bE[0-9]{1,3}\b)",
     ))
     .ok()
 });
@@ -66,9 +66,6 @@ const ENGINE: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)
         .with_decode_allow_trailing_bits(true),
 );
-
-static BASE64: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"[A-Za-z0-9+/_-]{24,}={0,2}").ok());
 
 /// The characters of base64, of both alphabets, and how many a token has at least.
 static DIGITS: Alphabet = Alphabet::alphanumeric_and(b"+/_-");
@@ -141,16 +138,12 @@ fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(letters.collect())
 }
 
-/// Whether a base64 token decodes to such text.
+/// Whether a base64 token decodes to such text; its padding may be missing.
 fn encoded(text: &str) -> bool {
-    let tokens = BASE64.as_ref();
-    let Some(tokens) = tokens.filter(|_| DIGITS.has_run(text, LEAST_DIGITS)) else {
-        return false;
-    };
-    tokens.find_iter(text).take(16).any(|token| {
-        let plain = token.as_str().replace('-', "+").replace('_', "/");
+    DIGITS.runs(text, LEAST_DIGITS).take(16).any(|token| {
+        let token = text.get(token).unwrap_or_default();
         ENGINE
-            .decode(plain)
+            .decode(token.replace('-', "+").replace('_', "/"))
             .ok()
             .and_then(|bytes| String::from_utf8(bytes).ok())
             .is_some_and(|inner| matches(&inner))
@@ -160,10 +153,21 @@ fn encoded(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::sample::samples;
 
     #[test]
     fn patterns_compile() {
-        assert!(PHRASES.is_some() && TRIGGER.is_some() && BASE64.is_some());
+        assert!(PHRASES.is_some() && TRIGGER.is_some());
+    }
+
+    #[test]
+    fn a14_every_phrase_passes_the_cheap_look() {
+        let trigger = TRIGGER.as_ref().unwrap();
+        for pattern in PHRASES.as_ref().unwrap().patterns() {
+            for text in samples(&format!("(?-u:{pattern})")) {
+                assert!(trigger.is_match(&text), "{pattern}: {text:?}");
+            }
+        }
     }
 
     #[test]

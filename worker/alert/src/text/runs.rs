@@ -1,4 +1,6 @@
-//! Whether a text has a long unbroken run of some characters: a cheap look before a pattern that wants one.
+//! Long unbroken runs of some characters in a text: far cheaper than a pattern that wants them.
+
+use std::ops::Range;
 
 /// Which bytes belong to a run.
 pub(super) struct Alphabet([bool; 256]);
@@ -31,19 +33,29 @@ impl Alphabet {
         self.0.get(usize::from(byte)).is_some_and(|held| *held)
     }
 
-    /// Whether at least this many of them stand in a row. A run that long covers one of every `least` places, so only
-    /// these are looked at, and what stands around them.
-    pub(super) fn has_run(&self, text: &str, least: usize) -> bool {
+    /// Where at least this many of them stand in a row, in order, each as long as it is. A run that long covers one of
+    /// every `least` places, so only these are looked at, and what stands around them.
+    pub(super) fn runs<'a>(
+        &'a self,
+        text: &'a str,
+        least: usize,
+    ) -> impl Iterator<Item = Range<usize>> + 'a {
         let bytes = text.as_bytes();
-        let mut from = 0;
-        while let Some(rest) = bytes.get(from..).filter(|rest| rest.len() >= least) {
-            let window = rest.get(..least).unwrap_or(rest);
-            match window.iter().rposition(|byte| !self.holds(*byte)) {
-                None => return true,
-                Some(other) => from += other + 1,
+        let mut from = 0_usize;
+        std::iter::from_fn(move || {
+            loop {
+                let window = bytes.get(from..from.checked_add(least)?)?;
+                match window.iter().rposition(|byte| !self.holds(*byte)) {
+                    Some(other) => from += other + 1,
+                    None => break,
+                }
             }
-        }
-        false
+            let start = from;
+            let more = bytes.get(start + least..).unwrap_or_default();
+            let length = more.iter().take_while(|byte| self.holds(**byte)).count();
+            from = start + least + length;
+            Some(start..from)
+        })
     }
 }
 
@@ -55,14 +67,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_run_is_found_wherever_it_stands(text in "[a-c ./é]{0,60}", least in 1..12_usize) {
+        fn runs_are_found_wherever_they_stand(text in "[a-c ./é]{0,60}", least in 1..12_usize) {
             let alphabet = Alphabet::alphanumeric_and(b"/");
-            let longest = text
+            let expected: Vec<&str> = text
                 .split(|c: char| !(c.is_ascii_alphanumeric() || c == '/'))
-                .map(str::len)
-                .max()
-                .unwrap_or_default();
-            prop_assert_eq!(alphabet.has_run(&text, least), longest >= least);
+                .filter(|run| run.len() >= least)
+                .collect();
+            let found: Vec<&str> = alphabet.runs(&text, least).map(|run| text.get(run).unwrap()).collect();
+            prop_assert_eq!(found, expected);
         }
     }
 }

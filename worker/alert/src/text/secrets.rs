@@ -261,12 +261,12 @@ pub(super) const SECRETS: &[(&str, &str)] = &[
 /// Without regard to case, for most patterns are so; a test holds it against every kind.
 pub(super) const TRIGGERS: &str = concat!(
     "(?i-u:",
-    r"private key|putty-|age-secret|secret|key[\x22'\s]{0,4}[=:\s]|fwogzx|iqojb3|fqogzx|fqodyx|x-amz-|absk|bedrock-api|amzn\.mws|aiza|ya29\.|1//0|gocspx-",
-    r"|accountkey|sig=|q~|azdo|aliyun|alibaba|do[opr]_v1|hrku-|fo1_|fm[12]|v1\.0-|cf(?:ut|at|k)_",
-    r"|gh[pousr]_|github_|gl[a-z]{2,5}-|atbb|atctt3|atatt3|npm_|pypi-|cio[a-z0-9]{12}|rubygems_|oy2|dckr_|\x22auth\x22|atlasv1|hv[sbr]\.|pul-|sq[apu]_|akcp|cmvmd|ccipat|bkua_",
-    r"|sk-|hf_|api_org|gsk_|r8_|xai-|xox|xapp-|hooks\.slack|discord|webhook|[0-9]:aa|sk[0-9a-f]|sg\.|key-|-us[0-9]|postmark|pagerduty",
-    r"|sk_|rk_|whsec_|sq0|eaa|token|shp|datadog|nr[a-z]{2}-|glsa_|glc_|eyj|sntry|sentry|dt0|dapi|pscale_|sb[ps]_|dp\.|ops_|tskey-|lin_|ntn_|[a-z0-9]{14}\.[a-f0-9]{16}|fig[dor]_|pmak-",
-    r"|://|bearer|basic|authorization|api-key|cookie|pass|pwd|api[_-]?key|mysql|mariadb|curl|\$2|\$[156y]\$|argon2|credential",
+    r"private[ _-]?key|putty-|age-secret|secret|key[\x22'\s]{0,4}[=:\s]|fwogzx|iqojb3|fqogzx|fqodyx|x-amz-|absk|bedrock-api|amzn\.mws|aiza|ya29\.|1//0|gocspx-",
+    r"|accountkey|sharedaccess|sig=|q~|azdo|aliyun|alibaba|do[opr]_v1|hrku-|fo1_|fm[12]|v1\.0-|cf(?:ut|at|k)_",
+    r"|gh[pousr]_|github_|gl[a-z]{2,5}-|atbb|atctt3|atatt3|npm_|pypi-|cio[a-z0-9]{12}|rubygems_|oy2[a-z0-9]{8}|dckr_|\x22auth\x22|atlasv1|hv[sbr]\.|pul-|sq[apu]_|akcp|cmvmd|ccipat|bkua_",
+    r"|sk-|hf_|api_org|gsk_|r8_|xai-|xox|xapp-|hooks\.slack|discord|webhook|[0-9]:aa[a-z0-9_-]{8}|sk[0-9a-f]{8}|sg\.|key-|-us[0-9]|postmark|pagerduty",
+    r"|sk_|rk_|whsec_|sq0|eaa[a-z0-9_-]{8}|token|shp(?:at|ca|pa|ss)_|datadog|dd[_-]?ap[ip]|nr[a-z]{2}-|glsa_|glc_|eyj|sntry|sentry|dt0|dapi|pscale_|sb[ps]_|dp\.|ops_|tskey-|lin_|ntn_|[a-z0-9]{14}\.[a-f0-9]{16}|fig[dor]_|pmak-",
+    r"|://(?u:[^\t\n\r /:@'\x22]*):|bearer|basic|authorization|api-key|cookie|pass|pwd|api[_-]?key|mysql|mariadb|curl|\$2|\$[156y]\$|argon2|credentials?[\x22'\\]{0,3}\s{0,3}[=:]",
     ")",
 );
 

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::text::sample::samples;
 use crate::{Indicator, IndicatorKind, Role};
 
 /// Letters and digits that look random, so that formats are filled in and never a real secret.
@@ -220,6 +221,21 @@ fn patterns_compile() {
     for (name, pattern) in SECRETS {
         assert!(Regex::new(&ascii(pattern)).is_ok(), "{name}");
     }
+}
+
+#[test]
+fn a21_every_kind_of_secret_passes_the_cheap_look() {
+    let trigger = TRIGGER.as_ref().unwrap();
+    let missed: Vec<(&str, String)> = SECRETS
+        .iter()
+        .filter_map(|(kind, pattern)| {
+            let missed = samples(&ascii(pattern))
+                .into_iter()
+                .find(|text| !trigger.is_match(text));
+            missed.map(|text| (*kind, text))
+        })
+        .collect();
+    assert!(missed.is_empty(), "{missed:#?}");
 }
 
 #[test]
