@@ -80,6 +80,12 @@ fn system() {
       alert). Never put two values into one quote, never shorten, never translate.
     - `stance`: `for` points to malice, `against` points away from it.
 
+    Verdicts, of which the case ends with one
+    - `true_positive`: it happened, and nothing says that it was allowed. At least one finding `for` must prove it.
+    - `benign_true_positive`: it happened, and an approved record allows it.
+    - `false_positive`: it did not happen, or the detection is wrong.
+    - `inconclusive`: the evidence does not decide; say where it points, and which record, log or person would decide.
+
     Write all sentences in English; keys, ids, quotes and the words of a list stay as they are.
 
     # This organisation
@@ -281,11 +287,8 @@ fn conclude() {
     this alert, and which actions may be advised.
 
     First the findings, each with quotes from the results or from `E0`. Then the verdict that follows from them:
-    - `true_positive`: it happened, and nothing says that it was allowed. At least one finding `for` must prove it.
-    - `benign_true_positive`: it happened, and an approved record allows it. Only if `cleared` is true.
-    - `false_positive`: it did not happen, or the detection is wrong. Only if `cleared` is true.
-    - `inconclusive`: the evidence does not decide; `leaning` says where it points (`malicious`, `benign`, `none`), `would_decide`
-      which record, log or person would decide.
+    `benign_true_positive` and `false_positive` only if `cleared` is true; with `inconclusive`, `leaning` says where it points
+    (`malicious`, `benign`, `none`), `would_decide` what would decide it.
 
     - `reason`: the word that fits. `severity`: lower than sent only with a benign verdict.
     - `gaps`: what could not be seen, and what failed. `meaning`: one sentence on what this type of finding means.
