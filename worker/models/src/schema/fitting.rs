@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::{Dialect, is_strict};
 
@@ -16,13 +17,15 @@ const MOST: usize = 512;
 #[derive(Debug)]
 pub(crate) struct Fitted {
     pub(crate) schema: Value,
+    /// The same as every request writes it.
+    written: Box<RawValue>,
     /// Whether the rules of strict schemas hold.
     pub(crate) is_strict: bool,
 }
 
 impl Serialize for Fitted {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        self.schema.serialize(to)
+        self.written.serialize(to)
     }
 }
 
@@ -59,6 +62,8 @@ impl Fitting {
                 _schema: Arc::clone(schema),
                 fitted: Arc::new(Fitted {
                     is_strict: is_strict(&fitted),
+                    // A tree is always JSON.
+                    written: to_raw_value(&fitted).unwrap_or_default(),
                     schema: fitted,
                 }),
             }
