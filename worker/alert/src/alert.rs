@@ -80,6 +80,14 @@ impl Alert {
         value
     }
 
+    /// The same without the finding as it was sent, in whose place nothing stands.
+    #[must_use]
+    pub fn told_in_short(&self) -> Value {
+        let mut short = self.clone();
+        short.raw = JsonText::from(Value::Null);
+        short.told()
+    }
+
     /// The indicators of one role.
     pub fn with_role(&self, role: Role) -> impl Iterator<Item = &Indicator> {
         self.indicators

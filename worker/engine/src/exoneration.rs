@@ -135,6 +135,13 @@ static MATCHERS: LazyLock<RwLock<HashMap<String, Option<GlobMatcher>>>> =
 /// Whether a finding type matches a glob; case does not matter, `*` also spans `/` and `:`.
 #[must_use]
 pub fn type_matches(pattern: &str, kind: &str) -> bool {
+    // Of many globs few begin as the type does.
+    let first = |text: &str| text.bytes().next().map(|byte| byte.to_ascii_lowercase());
+    if first(pattern).is_some_and(|byte| byte.is_ascii_alphanumeric())
+        && first(pattern) != first(kind)
+    {
+        return false;
+    }
     // Most globs are a name, or the begin of one: nothing has to be compiled, or kept, for those.
     let (begin, is_whole) = match pattern.strip_suffix('*') {
         Some(begin) => (begin, false),

@@ -5,6 +5,7 @@
 //! would clear the alert. Nothing is called, so conditions over results are shown and not evaluated.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use nightshift_alert::{Alert, IndicatorKind};
 use nightshift_engine::{Leaning, Limits, ToolCall, ToolSpec, Verdict};
@@ -157,7 +158,7 @@ pub fn explain(playbooks: &Playbooks, alert: &Alert, tools: &[ToolSpec]) -> Expl
         source: &source,
         ..Seen::default()
     };
-    let (_, scope) = Facts::of(playbook, alert, &seen);
+    let (_, scope) = Facts::of(playbook, &Arc::new(alert.clone()), &seen);
     let mut problems = Vec::new();
     let objective = scope
         .line(playbook.objective.get_ref())

@@ -4,12 +4,15 @@
 //! the expression, and none panics.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use minijinja::Value;
-use minijinja::value::ValueKind;
+use minijinja::value::{Enumerator, Object, ValueKind};
 
 use super::compiled;
+
+/// The variable that holds the item of a `for_each`.
+const ITEM: &str = "item";
 
 /// Items that a list expression may give.
 const MAX_ITEMS: usize = 256;
@@ -41,44 +44,106 @@ impl Broken {
     }
 }
 
-/// The variables that an expression sees.
+/// The variables that an expression sees. Copies share them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Scope {
-    variables: BTreeMap<String, Value>,
-    /// The same as one value, made when it is first asked for.
-    context: OnceLock<Value>,
+    variables: Arc<BTreeMap<&'static str, Value>>,
+    named: Option<Arc<Named>>,
+    /// How many of the named expressions may be used.
+    visible: usize,
+    /// The item of a `for_each`.
+    item: Option<Value>,
+}
+
+/// Expressions with names, each evaluated when it is first used: many of them are for conclusions alone.
+#[derive(Debug)]
+struct Named {
+    all: Vec<NamedExpression>,
+    /// The variables when they were named.
+    variables: Arc<BTreeMap<&'static str, Value>>,
+}
+
+#[derive(Debug)]
+struct NamedExpression {
+    name: String,
+    expression: String,
+    /// None where it cannot be evaluated: it stays unnamed, and what uses it says so.
+    value: OnceLock<Option<Value>>,
+}
+
+/// As a value it has a field for each variable.
+impl Object for Scope {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        let name = key.as_str()?;
+        if let Some(item) = self.item.as_ref().filter(|_| name == ITEM) {
+            return Some(item.clone());
+        }
+        match self.visible_names().position(|one| one.name == name) {
+            Some(index) => self.named_value(index),
+            None => self.variables.get(name).cloned(),
+        }
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        let item = self.item.iter().map(|_| ITEM);
+        let named = self.visible_names().map(|one| one.name.as_str());
+        let names = item.chain(named).chain(self.variables.keys().copied());
+        Enumerator::Values(names.map(Value::from).collect())
+    }
 }
 
 impl Scope {
     /// Sets a variable.
-    pub(super) fn set(&mut self, name: &str, value: Value) {
-        self.variables.insert(name.to_owned(), value);
-        self.context = OnceLock::new();
+    pub(super) fn set(&mut self, name: &'static str, value: Value) {
+        Arc::make_mut(&mut self.variables).insert(name, value);
     }
 
-    /// Names the value of an expression. One that cannot be evaluated stays unnamed: what uses it then says so.
-    pub(super) fn name(&mut self, name: &str, expression: &str) {
-        if let Ok(value) = self.value(expression) {
-            self.set(name, value);
-        }
+    /// Names the values of expressions, each of which may use those before it and the variables as they are now.
+    pub(super) fn name<'a>(&mut self, all: impl IntoIterator<Item = (&'a str, &'a str)>) {
+        let all = all.into_iter().map(|(name, expression)| NamedExpression {
+            name: name.to_owned(),
+            expression: expression.to_owned(),
+            value: OnceLock::new(),
+        });
+        let named = Named {
+            all: all.collect(),
+            variables: Arc::clone(&self.variables),
+        };
+        self.visible = named.all.len();
+        self.named = Some(Arc::new(named));
+    }
+
+    fn visible_names(&self) -> impl Iterator<Item = &NamedExpression> {
+        let all = self.named.iter().flat_map(|named| &named.all);
+        all.take(self.visible)
+    }
+
+    fn named_value(&self, index: usize) -> Option<Value> {
+        let named = self.named.as_ref()?;
+        let one = named.all.get(index)?;
+        let value = || {
+            let before = Self {
+                variables: Arc::clone(&named.variables),
+                named: Some(Arc::clone(named)),
+                visible: index,
+                item: None,
+            };
+            before.value(&one.expression).ok()
+        };
+        one.value.get_or_init(value).clone()
     }
 
     /// The same with the item of a `for_each`.
     pub(super) fn with_item(&self, item: Option<&Value>) -> Self {
-        let mut scope = self.clone();
-        if let Some(item) = item {
-            scope.set("item", item.clone());
+        Self {
+            item: item.or(self.item.as_ref()).cloned(),
+            ..self.clone()
         }
-        scope
     }
 
     /// The variables as minijinja wants them.
     pub(super) fn context(&self) -> Value {
-        let pairs = || {
-            let all = self.variables.iter();
-            Value::from_pairs(all.map(|(name, value)| (name.clone(), value.clone())))
-        };
-        self.context.get_or_init(pairs).clone()
+        Value::from_object(self.clone())
     }
 
     fn value(&self, expression: &str) -> Result<Value, Broken> {

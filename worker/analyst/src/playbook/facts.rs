@@ -1,10 +1,10 @@
 //! What an expression sees of a case: the alert, the results of each step, earlier cases, what clears it.
 //!
-//! Everything comes from a question of the engine; nothing is looked up here. JSON is turned into values once per
-//! question and then shared.
+//! Everything comes from a question of the engine; nothing is looked up here. Most expressions want little of it, so what
+//! is large (the finding as it was sent, earlier cases) is read when it is first asked for, once per question.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use minijinja::Value;
 use minijinja::value::{Enumerator, Object, Serde};
@@ -15,10 +15,11 @@ use serde_json::{Value as Json, json};
 use super::expression::Scope;
 use super::form::Playbook;
 
+/// The field of an alert that holds the finding as it was sent.
+const RAW: &str = "raw";
+
 /// Earlier cases as they look when nobody looked.
-fn no_past() -> Json {
-    json!({"cases": [], "found": 0, "same_key": 0})
-}
+static NO_PAST: LazyLock<Json> = LazyLock::new(|| json!({"cases": [], "found": 0, "same_key": 0}));
 
 /// The parts of a question that expressions may see.
 #[derive(Debug, Clone, Default)]
@@ -29,8 +30,6 @@ pub(super) struct Seen<'a> {
     pub(super) source: &'a str,
     pub(super) exonerations: &'a [Exoneration],
     pub(super) cleared: bool,
-    /// The named expressions that are used; none where all may be.
-    pub(super) names: Option<&'a BTreeSet<&'a str>>,
 }
 
 /// One call of a step with its result.
@@ -45,8 +44,12 @@ pub(super) struct CallResult {
 /// The facts of a case, as the functions of expressions read them.
 #[derive(Debug)]
 pub(super) struct Facts {
-    /// `E0`: the alert as JSON.
-    pub(super) alert: Json,
+    /// `E0`: the alert; none where there is no case yet.
+    source: Option<Arc<Alert>>,
+    /// The same as JSON, but for the finding as it was sent.
+    pub(super) fields: Json,
+    /// All of it as JSON.
+    alert: OnceLock<Json>,
     /// What the alert is about, in a word or two.
     pub(super) subject: String,
     /// The answered calls of each step of the playbook.
@@ -54,33 +57,67 @@ pub(super) struct Facts {
     /// `E1`: earlier cases, where somebody looked.
     pub(super) past: Option<EvidenceId>,
     /// What each piece of evidence says.
-    bodies: BTreeMap<EvidenceId, Json>,
+    bodies: Bodies,
 }
 
-/// As a value it is the alert, each field turned when it is asked for: most expressions want few of them.
+/// As a value it is the alert, each field turned when it is asked for.
 impl Object for Facts {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
-        let field = self.alert.get(key.as_str()?)?;
+        let name = key.as_str()?;
+        let of = if name == RAW {
+            self.alert()
+        } else {
+            &self.fields
+        };
+        Some(Value::from(Serde(of.get(name)?)))
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        let fields = self.fields.as_object().into_iter().flatten();
+        Enumerator::Values(fields.map(|(name, _)| Value::from(name.as_str())).collect())
+    }
+}
+
+/// Earlier cases as a value.
+#[derive(Debug)]
+struct Past(Arc<Facts>);
+
+impl Object for Past {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        let field = self.0.past_cases().get(key.as_str()?)?;
         Some(Value::from(Serde(field)))
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
-        let fields = self.alert.as_object().into_iter().flatten();
+        let fields = self.0.past_cases().as_object().into_iter().flatten();
         Enumerator::Values(fields.map(|(name, _)| Value::from(name.as_str())).collect())
+    }
+}
+
+/// What pieces of evidence say, each read when it is first asked for.
+#[derive(Debug, Default)]
+struct Bodies(BTreeMap<EvidenceId, (Arc<Evidence>, OnceLock<Json>)>);
+
+impl Bodies {
+    fn get(&self, id: EvidenceId) -> Option<&Json> {
+        let (evidence, body) = self.0.get(&id)?;
+        Some(body.get_or_init(|| evidence.body.value()))
     }
 }
 
 impl Facts {
     /// Facts and scope for one question.
-    pub(super) fn of(playbook: &Playbook, alert: &Alert, seen: &Seen<'_>) -> (Arc<Self>, Scope) {
-        let bodies: BTreeMap<_, _> = seen
-            .steps
-            .iter()
-            .flat_map(|step| &step.calls)
-            .filter_map(|call| call.evidence.as_ref())
+    pub(super) fn of(
+        playbook: &Playbook,
+        alert: &Arc<Alert>,
+        seen: &Seen<'_>,
+    ) -> (Arc<Self>, Scope) {
+        let calls = seen.steps.iter().flat_map(|step| &step.calls);
+        let evidence = calls.filter_map(|call| call.evidence.as_ref());
+        let bodies = evidence
             .chain(seen.past)
-            .map(|evidence| (evidence.id, evidence.body.value()))
-            .collect();
+            .map(|evidence| (evidence.id, (Arc::clone(evidence), OnceLock::new())));
+        let bodies = Bodies(bodies.collect());
         let planned_by_us = seen.source == playbook.source();
         let mut results = BTreeMap::new();
         let mut values = BTreeMap::new();
@@ -99,7 +136,9 @@ impl Facts {
             results.insert(step.id.get_ref().clone(), answered);
         }
         let facts = Arc::new(Self {
-            alert: alert.told(),
+            source: Some(Arc::clone(alert)),
+            fields: alert.told_in_short(),
+            alert: OnceLock::new(),
             subject: alert.subject().unwrap_or_default().to_owned(),
             results,
             past: seen.past.map(|past| past.id),
@@ -110,7 +149,7 @@ impl Facts {
             "subject",
             Value::from(alert.subject().unwrap_or("the resource")),
         );
-        name_lets(playbook, &mut scope, seen.names);
+        name_lets(playbook, &mut scope);
         (facts, scope)
     }
 
@@ -122,28 +161,25 @@ impl Facts {
             .map(|step| (step.id.get_ref().clone(), Value::from(Vec::<Value>::new())))
             .collect();
         let facts = Arc::new(Self {
-            alert: blank_alert(),
+            source: None,
+            fields: blank_alert(),
+            alert: OnceLock::from(blank_alert()),
             subject: String::new(),
             results: BTreeMap::new(),
             past: None,
-            bodies: BTreeMap::new(),
+            bodies: Bodies::default(),
         });
         let mut scope = facts.scope(results, &Seen::default());
         scope.set("subject", Value::from(""));
-        name_lets(playbook, &mut scope, None);
+        name_lets(playbook, &mut scope);
         scope
     }
 
     fn scope(self: &Arc<Self>, results: BTreeMap<String, Value>, seen: &Seen<'_>) -> Scope {
-        let past = self
-            .past
-            .and_then(|id| self.body(id))
-            .filter(|past| past.get("cases").is_some_and(Json::is_array))
-            .map_or_else(no_past, Json::clone);
         let mut scope = Scope::default();
         scope.set("alert", Value::from_dyn_object(Arc::clone(self)));
         scope.set("results", Value::from_pairs(results));
-        scope.set("past", Value::from(Serde(past)));
+        scope.set("past", Value::from_object(Past(Arc::clone(self))));
         scope.set("cleared", Value::from(seen.cleared));
         scope.set("exonerations", Value::from(Serde(seen.exonerations)));
         scope.set("findings", Value::from(Vec::<String>::new()));
@@ -151,12 +187,25 @@ impl Facts {
         scope
     }
 
+    /// The alert as JSON.
+    pub(super) fn alert(&self) -> &Json {
+        let told = || self.source.as_ref().map(|alert| alert.told());
+        self.alert.get_or_init(|| told().unwrap_or_default())
+    }
+
     /// The body of a piece of evidence.
     pub(super) fn body(&self, id: EvidenceId) -> Option<&Json> {
         if id == EvidenceId::ALERT {
-            return Some(&self.alert);
+            return Some(self.alert());
         }
-        self.bodies.get(&id)
+        self.bodies.get(id)
+    }
+
+    fn past_cases(&self) -> &Json {
+        self.past
+            .and_then(|id| self.body(id))
+            .filter(|past| past.get("cases").is_some_and(Json::is_array))
+            .unwrap_or(&NO_PAST)
     }
 }
 
@@ -179,12 +228,12 @@ fn blank_alert() -> Json {
 /// The variable that holds the facts; functions read it, expressions have no use for it.
 pub(super) const FACTS: &str = "_facts";
 
-fn name_lets(playbook: &Playbook, scope: &mut Scope, wanted: Option<&BTreeSet<&str>>) {
-    for (name, expression) in playbook.lets() {
-        if wanted.is_none_or(|names| names.contains(name.as_str())) {
-            scope.name(name, expression.get_ref());
-        }
-    }
+fn name_lets(playbook: &Playbook, scope: &mut Scope) {
+    let lets = playbook.lets();
+    scope.name(
+        lets.iter()
+            .map(|(name, expression)| (name.as_str(), expression.get_ref().as_str())),
+    );
 }
 
 fn own_calls<'a>(name: &str, steps: &'a [StepView]) -> Vec<&'a CallView> {
@@ -236,7 +285,7 @@ fn answered(call: &CallView) -> Option<CallResult> {
     })
 }
 
-fn result_json(call: &CallView, bodies: &BTreeMap<EvidenceId, Json>) -> Json {
+fn result_json(call: &CallView, bodies: &Bodies) -> Json {
     let evidence = call.evidence.as_deref();
     let error = call
         .refused
@@ -247,7 +296,7 @@ fn result_json(call: &CallView, bodies: &BTreeMap<EvidenceId, Json>) -> Json {
         "tool": call.call.tool,
         "kind": evidence.map(|evidence| evidence.kind.as_str()),
         "args": call.call.arguments,
-        "output": evidence.and_then(|evidence| bodies.get(&evidence.id)),
+        "output": evidence.and_then(|evidence| bodies.get(evidence.id)),
         "rows": evidence.and_then(|evidence| evidence.rows),
         "evidence": evidence.map(|evidence| evidence.id.to_string()),
         "error": error,

@@ -1,25 +1,20 @@
 //! The answer to the plan question: the steps that the configured tools can make.
 
-use std::collections::BTreeSet;
-
 use nightshift_engine::{Mode, PlanAnswer, PlanQuestion, StepDraft, ToolSpec};
 
 use super::calls::Known;
-use super::compiled::{self, Names};
 use super::expression::{Broken, Scope};
 use super::facts::{Facts, Seen};
-use super::form::{ArgumentForm, Playbook, StepForm};
+use super::form::{Playbook, StepForm};
 use super::kinds;
 
 /// The plan of this playbook for this alert.
 pub(super) fn plan(playbook: &Playbook, question: &PlanQuestion) -> Result<PlanAnswer, Broken> {
     let source = playbook.source();
-    let names = names(playbook);
     let seen = Seen {
         past: question.past.as_ref(),
         tools: &question.tools,
         source: &source,
-        names: Some(&names),
         ..Seen::default()
     };
     let (_, scope) = Facts::of(playbook, &question.alert, &seen);
@@ -57,36 +52,6 @@ pub(super) fn plan(playbook: &Playbook, question: &PlanQuestion) -> Result<PlanA
         not_covered,
         conditional,
     })
-}
-
-/// The named expressions that a plan uses: some of the others read the whole finding, for conclusions.
-fn names(playbook: &Playbook) -> BTreeSet<&str> {
-    let calls = || playbook.steps.iter().flat_map(|step| &step.calls);
-    let expressions = calls().flat_map(|call| [&call.when, &call.for_each]);
-    let descriptions = playbook.steps.iter().map(|step| step.description.get_ref());
-    let arguments = calls().flat_map(|call| call.arguments.values());
-    let templates = arguments.filter_map(|argument| match argument.get_ref() {
-        ArgumentForm::Template(template) => Some(template),
-        ArgumentForm::Number(_) | ArgumentForm::Flag(_) => None,
-    });
-    let templates = templates
-        .chain(descriptions)
-        .chain([playbook.objective.get_ref()]);
-    let expressions = expressions.flatten().map(|one| one.get_ref());
-    // What cannot be read says so where it is evaluated.
-    let mut used: Vec<Names> = expressions
-        .filter_map(|one| compiled::names(one).ok())
-        .chain(templates.filter_map(|one| compiled::names_of_template(one).ok()))
-        .collect();
-    let mut wanted = BTreeSet::new();
-    // Each uses only those that stand before it.
-    for (name, expression) in playbook.lets().into_iter().rev() {
-        if used.iter().any(|names| names.contains(name)) {
-            wanted.insert(name.as_str());
-            used.extend(compiled::names(expression.get_ref()));
-        }
-    }
-    wanted
 }
 
 /// The step with its first calls; none where there is nothing to call and something would have to be. What is not

@@ -95,7 +95,7 @@ fn indicators(
             .is_none_or(|words| words.iter().any(|word| Some(word.as_str()) == value))
     };
     with_facts(state, |facts| {
-        let all = facts.alert.get("indicators").and_then(Json::as_array);
+        let all = facts.fields.get("indicators").and_then(Json::as_array);
         let list: Vec<Json> = all
             .into_iter()
             .flatten()
@@ -209,7 +209,7 @@ fn fields(state: &State<'_, '_>, patterns: &Value) -> Result<Value, Error> {
         .collect();
     with_facts(state, |facts| {
         let mut list = Vec::new();
-        walk(&facts.alert, &mut Vec::new(), &mut |path, scalar| {
+        walk(facts.alert(), &mut Vec::new(), &mut |path, scalar| {
             let rank = patterns.iter().position(|pattern| ends_so(path, pattern));
             list.extend(rank.map(|rank| (rank, json!({"value": scalar, "at": place(path)}))));
         });
@@ -308,7 +308,7 @@ fn earlier(state: &State<'_, '_>) -> Result<Value, Error> {
 /// `at(value)`: where the alert names this value as an indicator; nothing where it does not.
 fn at(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
     with_facts(state, |facts| {
-        let all = facts.alert.get("indicators").and_then(Json::as_array);
+        let all = facts.fields.get("indicators").and_then(Json::as_array);
         all.into_iter()
             .flatten()
             .position(|one| one.get("value").and_then(Json::as_str) == value.as_str())
