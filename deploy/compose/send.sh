@@ -3,10 +3,15 @@
 # under another id, so that they are alerts of their own.
 #
 # RABBITMQ  http://USER:PASSWORD@HOST:15672      QUEUE  its name      MANY  how many      ALERTS  the folder with the files
+# PROMETHEUS  http://HOST:9090, which must have scraped the worker before: what counters rise by before that is in no graph
 set -eu
 folder=${ALERTS:-/alerts}
 sent=0
 until curl --silent --fail --output /dev/null "$RABBITMQ/api/queues/%2F/$QUEUE"; do
+    sleep 1
+done
+until [ -z "${PROMETHEUS:-}" ] ||
+    curl --silent --fail "$PROMETHEUS/api/v1/query?query=nightshift_messages_total" | grep -q '"value"'; do
     sleep 1
 done
 while [ "$sent" -lt "$MANY" ]; do

@@ -1,5 +1,5 @@
 //! The script that puts sample alerts into the queue of compose, against something that answers as RabbitMQ's management
-//! interface does.
+//! interface and Prometheus do.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -18,6 +18,7 @@ use tokio::task::JoinSet;
 #[derive(Clone, Default)]
 struct Broker {
     asked: Arc<Mutex<u32>>,
+    scraped: Arc<Mutex<u32>>,
     sent: Arc<Mutex<Vec<Value>>>,
 }
 
@@ -32,7 +33,21 @@ async fn queue(State(broker): State<Broker>) -> StatusCode {
     }
 }
 
+/// Prometheus has scraped the worker when it is asked for the second time; until then nothing may be sent.
+async fn graphs(State(broker): State<Broker>) -> Json<Value> {
+    assert!(broker.sent.lock().unwrap().is_empty());
+    let mut scraped = broker.scraped.lock().unwrap();
+    *scraped += 1;
+    let result = if *scraped > 1 {
+        json!([{"metric": {"outcome": "accepted"}, "value": [1_795_340_348.5, "0"]}])
+    } else {
+        json!([])
+    };
+    Json(json!({"status": "success", "data": {"resultType": "vector", "result": result}}))
+}
+
 async fn publish(State(broker): State<Broker>, Json(message): Json<Value>) -> Json<Value> {
+    assert!(*broker.scraped.lock().unwrap() > 1, "nobody counted it");
     broker.sent.lock().unwrap().push(message);
     Json(json!({"routed": true}))
 }
@@ -43,6 +58,7 @@ async fn as_many_samples_as_were_asked_for_come_and_most_are_alerts_of_their_own
     let routes = Router::new()
         .route("/api/queues/%2F/alerts", get(queue))
         .route("/api/exchanges/%2F/amq.default/publish", post(publish))
+        .route("/api/v1/query", get(graphs))
         .with_state(broker.clone());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -51,6 +67,7 @@ async fn as_many_samples_as_were_asked_for_come_and_most_are_alerts_of_their_own
     let ran = Command::new("sh")
         .arg(root().join("deploy/compose/send.sh"))
         .env("RABBITMQ", format!("http://nightshift:pw@{address}"))
+        .env("PROMETHEUS", format!("http://{address}"))
         .env("QUEUE", "alerts")
         .env("MANY", "25")
         .env("ALERTS", root().join("deploy/demo/alerts"))
