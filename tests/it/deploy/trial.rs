@@ -112,7 +112,11 @@ async fn a_hundred_samples_go_from_rabbitmq_through_a_worker_into_graphs() {
         .find_map(|line| line.strip_prefix("graphs"))
         .unwrap()
         .trim();
-    assert!(reqwest::get(graphs).await.unwrap().status().is_success());
+    let page = reqwest::get(graphs).await.unwrap().text().await.unwrap();
+    assert!(
+        !page.contains("does not include the modern React web UI"),
+        "a notice, and no graph: {page}"
+    );
     let pages = said
         .lines()
         .find_map(|line| line.strip_prefix("cases "))

@@ -19,12 +19,12 @@ const NOT_RUN: [(&str, &str, &str); 17] = [
     ("README.md", "docker compose", "it needs Docker"),
     (
         "README.md",
-        "sudo apt-get install",
+        "sudo apt-get update",
         "it installs packages; tests/it/deploy/trial.rs runs deploy/trial",
     ),
     (
         "deploy/README.md",
-        "sudo apt-get install",
+        "sudo apt-get update",
         "it installs packages; tests/it/deploy/trial.rs runs deploy/trial",
     ),
     ("README.md", "./tests/run", "it is what runs this"),
