@@ -119,12 +119,54 @@ fn copy(folder: &Path, from: &Path, to: &str, place: &Place) {
     }
 }
 
+/// The variables that the worker of compose has its secrets from.
+fn secrets_of_compose() -> BTreeSet<String> {
+    let names = Regex::new(r#""env:(\w+)""#).unwrap();
+    let config = text("deploy/compose/nightshift.toml");
+    names
+        .captures_iter(&config)
+        .map(|found| found[1].to_owned())
+        .collect()
+}
+
+#[test]
+fn the_worker_of_compose_is_given_its_secrets_and_prometheus_is_served_by_it() {
+    let compose = text("deploy/compose.yaml");
+    let (_, worker) = compose.split_once("\n  worker:\n").unwrap();
+    let (worker, _) = worker.split_once("\n\n").unwrap();
+    let names = secrets_of_compose();
+    assert!(names.len() >= 3, "{names:?}");
+    for name in names {
+        assert!(
+            worker.contains(&format!("      {name}: ${{{name}:-")),
+            "{name}"
+        );
+    }
+    let scraped = text("deploy/compose/prometheus.yml");
+    let target = Regex::new(r#"targets: \["(\w+):(\d+)"\]"#).unwrap();
+    let target = target.captures(&scraped).unwrap();
+    let config: toml::Table = text("deploy/compose/nightshift.toml").parse().unwrap();
+    let web = &config["web"];
+    assert_eq!(
+        web["metrics_listen"].as_str(),
+        Some(format!("0.0.0.0:{}", &target[2]).as_str())
+    );
+    // A request for a name that is not one of these gets 403.
+    let hosts = web["hosts"].as_array().unwrap();
+    assert!(
+        hosts.iter().any(|host| host.as_str() == Some(&target[1])),
+        "{hosts:?}"
+    );
+}
+
 #[test]
 fn the_program_takes_the_configuration_of_compose() {
     let mut place = Place::new().unwrap();
     lay_out(&place, "/etc/nightshift/");
-    place.set("NIGHTSHIFT__STORE__PASSWORD", "only-a-trial");
-    place.set("RABBITMQ_PASSWORD", "only-a-trial");
+    let names = secrets_of_compose();
+    for name in &names {
+        place.set(name, "only-a-trial-only-a-trial");
+    }
     let ran = place.run(&["config", "check"]).unwrap();
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let tools = |path: &str| {

@@ -47,6 +47,31 @@ impl Trial {
             .unwrap()
     }
 
+    /// What the role of dashboards is answered.
+    fn read_by_dashboards(&self, query: &str) -> String {
+        let kept = |name: &str| {
+            let text = std::fs::read_to_string(self.dir.path().join(name)).unwrap();
+            text.trim().to_owned()
+        };
+        let ran = Command::new("psql")
+            .args([
+                "--no-psqlrc",
+                "--tuples-only",
+                "--no-align",
+                "--command",
+                query,
+            ])
+            .env("PGHOST", "127.0.0.1")
+            .env("PGPORT", kept("postgres/port"))
+            .env("PGDATABASE", "nightshift")
+            .env("PGUSER", "grafana")
+            .env("PGPASSWORD", kept("secrets/grafana"))
+            .output()
+            .unwrap();
+        assert!(ran.status.success(), "{query}: {ran:?}");
+        String::from_utf8(ran.stdout).unwrap().trim().to_owned()
+    }
+
     /// The only number that Prometheus answers.
     async fn number(&self, query: &str) -> f64 {
         let at = format!("http://127.0.0.1:{}/api/v1/query", self.ports[2]);
@@ -130,6 +155,10 @@ async fn a_hundred_samples_go_from_rabbitmq_through_a_worker_into_graphs() {
             .await
             .unwrap()
             .contains("Critical")
+    );
+    assert_eq!(
+        trial.read_by_dashboards("SELECT count(*) > 50 FROM cases"),
+        "t"
     );
     let told = doctor(trial.dir.path());
     assert_eq!(
