@@ -229,6 +229,9 @@ fn the_image_is_built_with_our_rust_and_runs_as_nobody() {
             &found[1]
         );
     }
+    // A recipe of some members is refused for its lock file.
+    assert!(file.contains("cargo chef prepare --recipe-path recipe.json\n"));
+    assert!(file.contains("cargo chef cook --release --locked "));
     // All that the build reads is let in.
     let ignore = text(".dockerignore");
     for member in ["Cargo.toml", "Cargo.lock", "worker", "migrations", "tests"] {
