@@ -66,7 +66,10 @@ async fn f01_workers_on_postgresql_and_rabbitmq_lose_nothing_when_one_is_killed(
         .unwrap();
     lives.until_many("report shown", ALERTS);
     lives.signal("TERM");
-    assert_eq!(lives.ended().0.code(), Some(0));
+    let (status, _, lines) = lives.ended();
+    assert_eq!(status.code(), Some(0));
+    let alarms = lines.iter().filter(|line| line.contains("cannot be read"));
+    assert_eq!(alarms.count(), 0, "it was told to end: {lines:#?}");
     let cases = cases(&place);
     assert_eq!(cases.len(), ALERTS);
     assert!(

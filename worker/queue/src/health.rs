@@ -37,6 +37,12 @@ impl Health {
         }
     }
 
+    /// We have closed it: nothing is wrong, and nothing is tried again.
+    pub(crate) fn closed(&self) {
+        self.replace(Some("closed".to_owned()));
+        tracing::debug!(source.name = self.source, "the source is closed");
+    }
+
     /// # Errors
     ///
     /// Why it cannot be read.

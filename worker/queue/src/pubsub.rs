@@ -330,7 +330,7 @@ impl Source for Pubsub {
     async fn close(&self) {
         let mut receiving = self.receiving.lock().await;
         receiving.closed = true;
-        self.health.down("closed");
+        self.health.closed();
         receiving.pulls.shutdown().await;
         receiving.waiting.clear();
         let handles = {

@@ -243,7 +243,7 @@ impl Source for Rabbitmq {
     async fn close(&self) {
         let mut receiving = self.receiving.lock().await;
         receiving.closed = true;
-        self.health.down("closed");
+        self.health.closed();
         *self.live() = None;
         // The broker gives back what is not acknowledged when the connection ends, in order or not.
         receiving.step.shutdown().await;

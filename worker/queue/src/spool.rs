@@ -151,7 +151,7 @@ impl Source for Spool {
     }
 
     async fn close(&self) {
-        self.health.down("closed");
+        self.health.closed();
         let folder = Arc::clone(&self.folder);
         let closed = blocking(move || locked(&folder).take().map(Folder::close)).await;
         if let Err(why) = closed {

@@ -334,7 +334,7 @@ impl Source for Sqs {
     async fn close(&self) {
         let mut receiving = self.receiving.lock().await;
         receiving.closed = true;
-        self.health.down("closed");
+        self.health.closed();
         receiving.polls.shutdown().await;
         receiving.waiting.clear();
         let handles = {
