@@ -30,6 +30,7 @@ fn after(text: &str, name: &str) -> String {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "it is one text")]
 fn system() {
     insta::assert_snapshot!(requests()[0].system, @r#"
     # Who you are
@@ -84,7 +85,9 @@ fn system() {
     - `true_positive`: it happened, and nothing says that it was allowed. At least one finding `for` must prove it.
     - `benign_true_positive`: it happened, and an approved record allows it.
     - `false_positive`: it did not happen, or the detection is wrong.
-    - `inconclusive`: the evidence does not decide; say where it points, and which record, log or person would decide.
+    - `inconclusive`: the evidence does not decide; `leaning` says where it points (`malicious`, `benign`, `none`), `would_decide`
+      which record, log or person would decide.
+    A `severity` lower than sent goes with a benign verdict only.
 
     Write all sentences in English; keys, ids, quotes and the words of a list stay as they are.
 
@@ -287,10 +290,9 @@ fn conclude() {
     this alert, and which actions may be advised.
 
     First the findings, each with quotes from the results or from `E0`. Then the verdict that follows from them:
-    `benign_true_positive` and `false_positive` only if `cleared` is true; with `inconclusive`, `leaning` says where it points
-    (`malicious`, `benign`, `none`), `would_decide` what would decide it.
+    `benign_true_positive` and `false_positive` only if `cleared` is true.
 
-    - `reason`: the word that fits. `severity`: lower than sent only with a benign verdict.
+    - `reason`: the word that fits.
     - `gaps`: what could not be seen, and what failed. `meaning`: one sentence on what this type of finding means.
     - `actions`: at most 5, by `id`, most urgent first, with values of the kind under which `actions` lists them.
     - `techniques`: ATT&CK ids that the evidence shows.
