@@ -12,6 +12,7 @@ mod wait;
 use std::time::Duration;
 
 use nightshift_analyst::chat::{ChatError, ChatRequest, Failure};
+use reqwest::Body;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
@@ -90,7 +91,7 @@ impl Wire {
         if let Some(key) = &key {
             headers.insert(self.key_header.clone(), self.key_value(key, &errors)?);
         }
-        let body = serde_json::to_vec(body).map_err(|error| {
+        let body = serde_json::to_string(body).map_err(|error| {
             errors.make(
                 Failure::BadRequest,
                 &format!("the request cannot be written: {error}"),
@@ -101,7 +102,8 @@ impl Wire {
             .client
             .post(url.clone())
             .headers(headers)
-            .body(body)
+            // What is wrapped can be sent once only: otherwise a copy is held, for a redirect, until the model answers.
+            .body(Body::wrap(body))
             .send();
         match timeout_at(until, sent).await {
             Err(_) => Err(errors.make(Failure::Timeout, "no answer began in time")),
