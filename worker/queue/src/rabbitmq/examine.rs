@@ -9,7 +9,7 @@ use nightshift_engine::{Checkup, Clock};
 
 use super::Config;
 use super::management::{Management, NotTold};
-use super::session::{ANSWER_SECS, Trouble, asked, connect};
+use super::session::{ANSWER_SECS, Trouble, asked, connect, open_channel};
 use crate::Secrets;
 use crate::pace::Failure;
 
@@ -44,7 +44,7 @@ pub(crate) async fn examine(config: &Config, secrets: &Secrets, clock: &dyn Cloc
 /// How many messages wait in it, and how many consumers it has.
 async fn passively(config: &Config, secrets: &Secrets) -> Result<(u32, u32), Trouble> {
     let connection = connect(config, secrets).await?;
-    let channel = asked("open a channel", ANSWER_SECS, connection.create_channel()).await?;
+    let channel = open_channel(&connection).await?;
     let options = QueueDeclareOptions {
         passive: true,
         ..QueueDeclareOptions::default()

@@ -10,7 +10,7 @@ use nightshift_engine::Checkup;
 use nightshift_pipeline::{Outgoing, Publish, PublishError};
 
 use super::Config;
-use super::session::{ANSWER_SECS, Trouble, asked, connect};
+use super::session::{ANSWER_SECS, Trouble, asked, connect, open_channel};
 use crate::Secrets;
 use crate::pace::Failure;
 use crate::publish::failed;
@@ -46,7 +46,7 @@ impl Publisher {
     /// Sends it to the queue of this name, and hears what became of it.
     async fn send(&self, queue: &str, message: &Outgoing) -> Result<Confirmation, Trouble> {
         let connection = connect(&self.config, &self.secrets).await?;
-        let channel = asked("open a channel", ANSWER_SECS, connection.create_channel()).await?;
+        let channel = open_channel(&connection).await?;
         let confirming = channel.confirm_select(ConfirmSelectOptions::default());
         asked("have messages confirmed", ANSWER_SECS, confirming).await?;
         let options = BasicPublishOptions {

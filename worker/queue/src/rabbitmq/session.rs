@@ -117,12 +117,11 @@ impl Session {
         number: u64,
     ) -> Result<Self, Trouble> {
         let connection = connect(&config, &secrets).await?;
-        let mut channel = asked("open a channel", ANSWER_SECS, connection.create_channel()).await?;
-        let is_there = passively(&channel, &config.queue).await;
-        match is_there {
+        let mut channel = open_channel(&connection).await?;
+        match passively(&channel, &config.queue).await {
             Err(trouble) if config.declare && trouble.missing => {
                 // The refusal has closed the channel.
-                channel = asked("open a channel", ANSWER_SECS, connection.create_channel()).await?;
+                channel = open_channel(&connection).await?;
                 declare(&channel, &config.queue).await?;
             }
             other => other?,
@@ -269,12 +268,25 @@ async fn passively(channel: &Channel, queue: &str) -> Result<(), Trouble> {
         .map(|_| ())
 }
 
+/// As good as no limit, in words of all versions: before 4, -1 means that nothing may be delivered again.
+const MOST_DELIVERIES: i32 = i32::MAX;
+
+/// Makes the queue, without a limit of deliveries: from version 4 on RabbitMQ has one of 20 otherwise, and drops what
+/// reached it.
 async fn declare(channel: &Channel, queue: &str) -> Result<(), Trouble> {
     let mut arguments = FieldTable::default();
     arguments.insert(
         "x-queue-type".into(),
         AMQPValue::LongString("quorum".into()),
     );
+    arguments.insert(
+        "x-delivery-limit".into(),
+        AMQPValue::LongInt(MOST_DELIVERIES),
+    );
     let made = channel.queue_declare(queue.into(), QueueDeclareOptions::durable(), arguments);
     asked("make the queue", ANSWER_SECS, made).await.map(|_| ())
+}
+
+pub(super) async fn open_channel(connection: &Connection) -> Result<Channel, Trouble> {
+    asked("open a channel", ANSWER_SECS, connection.create_channel()).await
 }

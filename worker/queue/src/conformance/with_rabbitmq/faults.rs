@@ -208,8 +208,17 @@ async fn a_missing_queue_is_told_or_made_as_the_configuration_says() {
 
     let declaring = queue.source_at(&queue.url, "declare = true").await;
     queue.first(&*declaring, "first").await;
-    // To declare it otherwise would be refused.
-    declare(&queue.channel, &queue.name, "quorum", false).await;
+    // To declare it otherwise is refused.
+    let mut classic = FieldTable::default();
+    classic.insert(
+        "x-queue-type".into(),
+        AMQPValue::LongString("classic".into()),
+    );
+    let other = queue.connection.create_channel().await.unwrap();
+    let durable = QueueDeclareOptions::durable();
+    let otherwise = other.queue_declare(queue.name.as_str().into(), durable, classic);
+    let refused = otherwise.await.unwrap_err().to_string();
+    assert!(refused.contains("'quorum'"), "{refused}");
     queue.delete().await;
 }
 
@@ -226,4 +235,24 @@ async fn what_we_put_into_a_queue_that_is_gone_comes_back() {
     };
     let error = publisher.publish(&outgoing).await.unwrap_err().to_string();
     assert!(error.contains("there is no queue"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_queue_that_we_make_drops_nothing_however_often_it_was_delivered() {
+    let Some(mut queue) = RabbitQueue::quorum().await else {
+        return;
+    };
+    queue.delete().await;
+    queue.name = format!("declared-{}", uuid::Uuid::new_v4());
+    let declaring = queue.source_at(&queue.url, "declare = true").await;
+    queue.first(&*declaring, "again and again").await;
+    declaring.close().await;
+    let source = queue.source().await;
+    // RabbitMQ 4 drops a message after 20 deliveries where nobody says otherwise.
+    for _ in 0..30 {
+        let came = receive(&*source, 1).await;
+        assert_eq!(texts(&came), ["again and again"]);
+        source.settle(&settled(&came, Fate::Back)).await;
+    }
+    queue.delete().await;
 }

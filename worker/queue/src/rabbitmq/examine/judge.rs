@@ -68,10 +68,16 @@ pub(super) fn facts(queue: &Value, version: &str) -> Facts {
 
 impl Facts {
     /// Whether it drops a message that was delivered too often: where a limit is set, and from RabbitMQ 4 on without one.
+    /// Below zero there is none from RabbitMQ 4 on; older versions drop at once what comes back.
     fn gives_up(&self) -> bool {
-        self.kind == "quorum" && self.delivery_limit.is_none_or(|limit| limit >= 0)
+        let is_old = self.version.starts_with(['2', '3']);
+        let is_reached = |limit| limit < NEVER_REACHED && (limit >= 0 || is_old);
+        self.kind == "quorum" && self.delivery_limit.is_none_or(is_reached)
     }
 }
+
+/// A limit of deliveries from here on is none: a year of one each second.
+const NEVER_REACHED: i64 = 31_536_000;
 
 /// Notes what its settings say.
 pub(super) fn judge(facts: &Facts, checkup: &mut Checkup) {
@@ -88,7 +94,7 @@ pub(super) fn judge(facts: &Facts, checkup: &mut Checkup) {
             "the queue has no dead-letter exchange",
             "RabbitMQ 4 drops a message of a quorum queue that was delivered 20 times, and any version one that reached \
              a limit of the queue: without a word, as long as nobody takes it elsewhere",
-            "set a policy with dead-letter-exchange, or, for deliveries, delivery-limit = -1 (docs/sources.md)",
+            "set a policy with dead-letter-exchange, or, for deliveries, delivery-limit = 1000000000 (docs/sources.md)",
         );
     }
     if let Some(ms) = facts.ttl_ms {
@@ -172,6 +178,22 @@ mod tests {
         let mut checkup = Checkup::default();
         judge(&facts(&queue, "4.1.0"), &mut checkup);
         checkup.found.iter().map(|one| one.check).collect()
+    }
+
+    #[test]
+    fn below_zero_is_no_limit_from_version_4_on_and_no_second_delivery_before() {
+        let found = |version: &str, limit: i64| {
+            let queue = json!({
+                "type": "quorum", "durable": true, "arguments": {"x-delivery-limit": limit},
+            });
+            let mut checkup = Checkup::default();
+            judge(&facts(&queue, version), &mut checkup);
+            checkup.found.len()
+        };
+        assert_eq!([found("4.0.5", -1), found("3.13.7", -1)], [0, 1]);
+        let most = i64::from(i32::MAX);
+        assert_eq!([found("4.0.5", most), found("3.10.8", most)], [0, 0]);
+        assert_eq!([found("4.0.5", 20), found("3.10.8", 20)], [1, 1]);
     }
 
     #[test]
