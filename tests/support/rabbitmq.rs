@@ -44,6 +44,8 @@ impl Publisher {
             "x-queue-type".into(),
             AMQPValue::LongString("quorum".into()),
         );
+        // As a source makes it: newer brokers refuse another one of the same name.
+        arguments.insert("x-delivery-limit".into(), AMQPValue::LongInt(i32::MAX));
         let durable = QueueDeclareOptions {
             durable: true,
             ..QueueDeclareOptions::default()

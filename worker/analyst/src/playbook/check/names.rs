@@ -23,6 +23,9 @@ const VARIABLES: [&str; 8] = [
     "item",
 ];
 
+/// Most named expressions: one that uses the one before it is evaluated within it.
+const MOST_LETS: usize = 128;
+
 /// What a text of a playbook is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sort {
@@ -38,7 +41,8 @@ pub(super) fn expressions(playbook: &Playbook, report: &mut Report<'_>) {
         report,
         nothing: Facts::of_nothing(playbook),
     };
-    for (_, expression) in playbook.lets() {
+    for (index, (name, expression)) in playbook.lets().into_iter().enumerate() {
+        check.is_free(name, index, expression.span().start);
         check.text(expression, Sort::Expression, false);
         check.too_early(expression);
     }
@@ -181,6 +185,18 @@ impl Check<'_, '_> {
                 let known = VARIABLES.iter().chain(&FUNCTIONS).copied().chain(lets);
                 self.error(text, *offset, unknown("name", word, known));
             }
+        }
+    }
+
+    /// Whether a named expression may be called so, and is not one too many.
+    fn is_free(&mut self, name: &str, index: usize, at: usize) {
+        if VARIABLES.contains(&name) || FUNCTIONS.contains(&name) || name == FACTS {
+            let message = format!("`{name}` is something already: give this another name");
+            self.report.error(at, message);
+        }
+        if index == MOST_LETS {
+            let message = format!("[let] has at most {MOST_LETS} names");
+            self.report.error(at, message);
         }
     }
 

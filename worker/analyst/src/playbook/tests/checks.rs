@@ -81,6 +81,15 @@ fn named_expressions() {
     p.toml:10:6: error: `b` stands further down in [let]; use what is above
     p.toml:11:23: error: `cleared` is not known yet in [let]; use it in the rule itself
     "#);
+    insta::assert_snapshot!(problems(&format!("[let]\nsubject = \"'x'\"\nearlier = \"1\"\n_facts = \"1\"\n{END}")), @r#"
+    p.toml:10:11: error: `subject` is something already: give this another name
+    p.toml:11:11: error: `earlier` is something already: give this another name
+    p.toml:12:10: error: `_facts` is something already: give this another name
+    "#);
+    let many: String = (0..130).map(|n| format!("a{n} = \"1\"\n")).collect();
+    insta::assert_snapshot!(problems(&format!("[let]\n{many}{END}")), @r#"
+    p.toml:138:8: error: [let] has at most 128 names
+    "#);
 }
 
 #[test]

@@ -60,17 +60,36 @@ pub(super) fn facts(queue: &Value, version: &str) -> Facts {
         ttl_ms: least("message-ttl"),
         most: least("max-length").or_else(|| least("max-length-bytes")),
         overflow: string("overflow"),
-        delivery_limit: either("delivery-limit").and_then(|one| one.as_i64()),
+        delivery_limit: delivery_limit(set("delivery-limit"), version),
         consumer_timeout_ms: least("consumer-timeout"),
         version: version.to_owned(),
     }
+}
+
+/// Which limit of deliveries holds: of two the lower one, but from RabbitMQ 4 on the other one where one of them is none.
+fn delivery_limit(
+    (argument, policy): (Option<Value>, Option<Value>),
+    version: &str,
+) -> Option<i64> {
+    let number = |one: Option<Value>| one.and_then(|one| one.as_i64());
+    match (number(argument), number(policy)) {
+        (Some(one), Some(other)) if !is_before_4(version) && one.min(other) < 0 => {
+            Some(one.max(other))
+        }
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+fn is_before_4(version: &str) -> bool {
+    version.starts_with(['2', '3'])
 }
 
 impl Facts {
     /// Whether it drops a message that was delivered too often: where a limit is set, and from RabbitMQ 4 on without one.
     /// Below zero there is none from RabbitMQ 4 on; older versions drop at once what comes back.
     fn gives_up(&self) -> bool {
-        let is_old = self.version.starts_with(['2', '3']);
+        let is_old = is_before_4(&self.version);
         let is_reached = |limit| limit < NEVER_REACHED && (limit >= 0 || is_old);
         self.kind == "quorum" && self.delivery_limit.is_none_or(is_reached)
     }
@@ -194,6 +213,24 @@ mod tests {
         let most = i64::from(i32::MAX);
         assert_eq!([found("4.0.5", most), found("3.10.8", most)], [0, 0]);
         assert_eq!([found("4.0.5", 20), found("3.10.8", 20)], [1, 1]);
+    }
+
+    #[test]
+    fn of_two_limits_of_deliveries_the_one_that_holds_is_judged() {
+        let limit = |version: &str, argument: i64, policy: i64| {
+            let queue = json!({
+                "arguments": {"x-delivery-limit": argument},
+                "effective_policy_definition": {"delivery-limit": policy},
+            });
+            facts(&queue, version).delivery_limit
+        };
+        let most = i64::from(i32::MAX);
+        assert_eq!(limit("4.0.5", most, 20), Some(20));
+        assert_eq!(limit("4.0.5", -1, 5), Some(5));
+        assert_eq!(limit("4.0.5", 7, -1), Some(7));
+        assert_eq!(limit("4.0.5", -1, -1), Some(-1));
+        assert_eq!(limit("3.10.8", most, 20), Some(20));
+        assert_eq!(limit("3.10.8", most, -1), Some(-1));
     }
 
     #[test]
