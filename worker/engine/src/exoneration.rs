@@ -10,6 +10,7 @@ use chrono::{DateTime, Utc};
 use globset::{Glob, GlobMatcher};
 use nightshift_alert::{Alert, IndicatorKind, Role};
 use serde::{Deserialize, Serialize};
+use wildmatch::WildMatch;
 
 use crate::EvidenceId;
 
@@ -127,7 +128,7 @@ pub fn clears(exonerations: &[Exoneration], alert: &Alert) -> bool {
 /// Most globs that are kept compiled; those of playbooks, registers and the configuration are far fewer.
 const MOST_MATCHERS: usize = 4096;
 
-/// Globs that were asked for before. Compiling one costs a hundred times as much as matching with it, and every
+/// Globs with alternatives or classes that were asked for before. Compiling one costs a hundred times as much as matching with it, and every
 /// question about every alert asks for the same ones.
 static MATCHERS: LazyLock<RwLock<HashMap<String, Option<GlobMatcher>>>> =
     LazyLock::new(RwLock::default);
@@ -142,15 +143,9 @@ pub fn type_matches(pattern: &str, kind: &str) -> bool {
     {
         return false;
     }
-    // Most globs are a name, or the begin of one: nothing has to be compiled, or kept, for those.
-    let (begin, is_whole) = match pattern.strip_suffix('*') {
-        Some(begin) => (begin, false),
-        None => (pattern, true),
-    };
-    if !begin.contains(['*', '?', '[', ']', '{', '}', '\\']) {
-        let head = kind.as_bytes().get(..begin.len());
-        return head.is_some_and(|head| head.eq_ignore_ascii_case(begin.as_bytes()))
-            && (!is_whole || kind.len() == begin.len());
+    // Most globs are names with `*` and `?`: compiling those for a few looks would cost more than it saves.
+    if !pattern.contains(['[', ']', '{', '}', '\\']) && pattern.is_ascii() && kind.is_ascii() {
+        return WildMatch::new_case_insensitive(pattern).matches(kind);
     }
     let is_match = |matcher: &Option<GlobMatcher>| {
         matcher
@@ -185,10 +180,20 @@ fn matcher(pattern: &str) -> Option<GlobMatcher> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
+    proptest! {
+        #[test]
+        fn a_name_with_stars_matches_as_a_glob_would(pattern in "[aBc:/.?*]{0,8}", kind in "[AbC:/.]{0,10}") {
+            let glob = matcher(&pattern).unwrap();
+            prop_assert_eq!(type_matches(&pattern, &kind), glob.is_match(&kind));
+        }
+    }
+
     #[test]
-    fn a_name_or_its_begin_matches_as_a_glob_would() {
+    fn types_match_as_a_glob_would() {
         let patterns = [
             "",
             "*",
@@ -203,6 +208,9 @@ mod tests {
             "a\\*",
             "é*",
             "É",
+            "?",
+            "k*",
+            "*K",
         ];
         let kinds = [
             "",
@@ -215,6 +223,7 @@ mod tests {
             "a\\x",
             "é",
             "éa",
+            "\u{212a}",
         ];
         for pattern in patterns {
             let glob = matcher(pattern).unwrap();

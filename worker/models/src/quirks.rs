@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use globset::{Glob, GlobMatcher};
+use globset::Glob;
 use nightshift_analyst::chat::{ChatRequest, ChatTraits, OutputSchema, TokenPrice};
 use serde::Deserialize;
 use url::Url;
@@ -38,15 +38,22 @@ struct Row {
     says: Says,
 }
 
+/// Compiled where it is asked for, which is once for each model: kept compiled, all take a megabyte.
 #[derive(Deserialize)]
 #[serde(try_from = "String")]
-struct Pattern(GlobMatcher);
+struct Pattern(Glob);
 
 impl TryFrom<String> for Pattern {
     type Error = globset::Error;
 
     fn try_from(text: String) -> Result<Self, globset::Error> {
-        Ok(Self(Glob::new(&text)?.compile_matcher()))
+        Glob::new(&text).map(Self)
+    }
+}
+
+impl Pattern {
+    fn is_match(&self, text: &str) -> bool {
+        self.0.compile_matcher().is_match(text)
     }
 }
 
@@ -272,7 +279,7 @@ impl Row {
     fn fits(&self, config: &ModelConfig, place: &str) -> bool {
         let any = |patterns: &Option<Vec<Pattern>>, text: Option<&str>| {
             patterns.as_ref().is_none_or(|patterns| {
-                text.is_some_and(|text| patterns.iter().any(|pattern| pattern.0.is_match(text)))
+                text.is_some_and(|text| patterns.iter().any(|pattern| pattern.is_match(text)))
             })
         };
         self.provider == config.provider

@@ -253,12 +253,7 @@ impl LogSearch {
             });
         }
         if let Some(action) = arguments.text("action")? {
-            filters
-                .set_action(&action)
-                .map_err(|problem| ToolError::Argument {
-                    argument: "action".to_owned(),
-                    problem,
-                })?;
+            filters.set_action(&action);
         }
         Ok(filters)
     }

@@ -7,25 +7,25 @@ use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
 
 use regex::{Regex, RegexSet};
+use regex_syntax::hir::{Hir, HirKind, Repetition};
 
 use super::entropy;
 use super::secrets::{SECRET_KEY, SECRETS, TRIGGERS};
 
 struct Known {
-    /// Which kinds occur at all, in one pass.
+    /// Which kinds may occur at all, in one pass.
     set: RegexSet,
     /// Compiled when first needed: most never are.
     each: Vec<OnceLock<Option<Regex>>>,
 }
 
 static KNOWN: LazyLock<Option<Known>> = LazyLock::new(|| {
-    let set = regex::RegexSetBuilder::new(SECRETS.iter().map(|(_, pattern)| ascii(pattern)))
-        .size_limit(64 << 20)
-        .dfa_size_limit(16 << 20)
-        .build()
-        .ok()?;
+    let loose: Option<Vec<String>> = SECRETS.iter().map(|(_, pattern)| loose(pattern)).collect();
     let each = SECRETS.iter().map(|_| OnceLock::new()).collect();
-    Some(Known { set, each })
+    Some(Known {
+        set: RegexSet::new(loose?).ok()?,
+        each,
+    })
 });
 
 static TRIGGER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(TRIGGERS).ok());
@@ -39,6 +39,35 @@ fn ascii(pattern: &str) -> String {
         .replace(r"\s", r"[\t\n\r ]")
         .replace(r"\d", "[0-9]")
         .replace(r"\w", "[0-9A-Za-z_]")
+}
+
+/// Counts up to which the set of all kinds holds to a pattern's own.
+const FEW: u32 = 20;
+
+/// A pattern that takes what this one takes, and more: what repeats more than a few times may do so without end. All
+/// together are a third as large so, in every thread that looks.
+fn loose(pattern: &str) -> Option<String> {
+    let hir = regex_syntax::parse(&ascii(pattern)).ok()?;
+    Some(loosened(hir).to_string())
+}
+
+fn loosened(hir: Hir) -> Hir {
+    let all = |parts: Vec<Hir>| parts.into_iter().map(loosened).collect();
+    match hir.into_kind() {
+        HirKind::Repetition(repeated) => Hir::repetition(Repetition {
+            min: repeated.min.min(FEW),
+            max: repeated.max.filter(|max| *max <= FEW),
+            greedy: repeated.greedy,
+            sub: Box::new(loosened(*repeated.sub)),
+        }),
+        HirKind::Capture(group) => loosened(*group.sub),
+        HirKind::Concat(parts) => Hir::concat(all(parts)),
+        HirKind::Alternation(parts) => Hir::alternation(all(parts)),
+        HirKind::Empty => Hir::empty(),
+        HirKind::Literal(literal) => Hir::literal(literal.0),
+        HirKind::Class(class) => Hir::class(class),
+        HirKind::Look(look) => Hir::look(look),
+    }
 }
 
 /// The text without secrets, and how many were taken out.

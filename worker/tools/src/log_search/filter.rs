@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
-use globset::{GlobBuilder, GlobMatcher};
 use serde_json::{Map, Value};
+use wildmatch::WildMatchPattern;
 
 use super::entry::Entry;
 use crate::arguments::Subject;
@@ -20,24 +20,20 @@ pub(super) struct Search {
     pub(super) limit: usize,
 }
 
+/// Of actions; only `*` is special.
+type Glob = WildMatchPattern<'*', '\0'>;
+
 /// What records must name.
 #[derive(Debug, Default)]
 pub(super) struct Filters {
     pub(super) indicators: Vec<(&'static str, Subject)>,
-    action: Option<(String, GlobMatcher)>,
+    action: Option<(String, Glob)>,
 }
 
 impl Filters {
     /// Sets the glob over actions; only `*` is special.
-    pub(super) fn set_action(&mut self, text: &str) -> Result<(), String> {
-        let escaped: Vec<String> = text.split('*').map(globset::escape).collect();
-        let glob = GlobBuilder::new(&escaped.join("*"))
-            .case_insensitive(true)
-            .literal_separator(false)
-            .build()
-            .map_err(|error| format!("is no pattern: {error}"))?;
-        self.action = Some((text.to_owned(), glob.compile_matcher()));
-        Ok(())
+    pub(super) fn set_action(&mut self, text: &str) {
+        self.action = Some((text.to_owned(), Glob::new_case_insensitive(text)));
     }
 
     /// The filters as they are told in the answer.
@@ -111,15 +107,15 @@ fn holds_word(text: &str, value: &str) -> bool {
 }
 
 /// The action alone, or with its service: `ListBuckets`, `s3:ListBuckets`, `s3.amazonaws.com:ListBuckets`.
-fn acts(entry: &Entry, glob: &GlobMatcher) -> bool {
+fn acts(entry: &Entry, glob: &Glob) -> bool {
     let Some(action) = entry.action.as_deref() else {
         return false;
     };
     let service = entry.service.as_deref().unwrap_or_default();
     let short = service.split('.').next().unwrap_or_default();
-    glob.is_match(action)
-        || glob.is_match(format!("{service}:{action}"))
-        || glob.is_match(format!("{short}:{action}"))
+    glob.matches(action)
+        || glob.matches(&format!("{service}:{action}"))
+        || glob.matches(&format!("{short}:{action}"))
 }
 
 #[cfg(test)]

@@ -12,8 +12,19 @@ fn of(kind: IndicatorKind, text: &str) -> Vec<String> {
 
 #[test]
 fn patterns_compile() {
-    for pattern in [&URL, &EMAIL, &IPV4, &IPV6, &DOMAIN, &HASH, &ARN, &CVE] {
+    for pattern in [
+        &URL, &EMAIL, &IPV4, &IPV6, &DOMAIN, &ASCII_DOMAIN, &HASH, &ARN, &CVE,
+    ] {
         assert!(pattern.is_some());
+    }
+}
+
+proptest! {
+    #[test]
+    fn domains_of_ascii_are_the_same(text in "[aZ0_./:@x-]{0,24}", more in "[ -~]{0,40}") {
+        for text in [text, more] {
+            prop_assert_eq!(matches(&ASCII_DOMAIN, &text), matches(&DOMAIN, &text));
+        }
     }
 }
 

@@ -239,6 +239,16 @@ fn a21_every_kind_of_secret_passes_the_cheap_look() {
 }
 
 #[test]
+fn a21_every_kind_of_secret_is_in_the_set_of_all() {
+    let known = KNOWN.as_ref().unwrap();
+    for (index, (kind, pattern)) in SECRETS.iter().enumerate() {
+        for text in samples(&ascii(pattern)) {
+            assert!(known.set.matches(&text).matched(index), "{kind}: {text}");
+        }
+    }
+}
+
+#[test]
 fn a21_more_than_fifty_kinds_of_secrets_go() {
     let kinds: std::collections::BTreeSet<&str> = secrets().iter().map(|(kind, _)| *kind).collect();
     assert!(kinds.len() >= 50, "{}", kinds.len());
