@@ -13,7 +13,7 @@ mod tree;
 
 pub use collector::{Collector, Span};
 pub use process::{NoRun, Place, Ran};
-pub use program::{NoProgram, program};
+pub use program::{NoProgram, built, program};
 pub use rabbitmq::{NotPublished, Publisher};
 pub use running::Running;
 pub use sample::finding;

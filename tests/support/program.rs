@@ -1,7 +1,9 @@
-//! Finds the program under test. It is not built here: `tests/run` builds it before the tests, in the same profile.
+//! Finds the program under test. Tests do not build it: `tests/run` does before them, in the same profile. What measures or
+//! disturbs it builds it first.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// There is no program to test.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -14,6 +16,9 @@ pub enum NoProgram {
         "{0} is not there; build it with `cargo build -p nightshift-cli`, or name another with NIGHTSHIFT_BIN"
     )]
     NotBuilt(PathBuf),
+    /// Cargo could not build it; it has said why.
+    #[error("the program cannot be built")]
+    Unbuildable,
     /// The system does not tell where this test runs from.
     #[error("cannot tell where this test runs from; name the program with NIGHTSHIFT_BIN")]
     Nowhere,
@@ -24,13 +29,39 @@ pub enum NoProgram {
 /// # Errors
 ///
 /// When there is none; the text says how to get one.
+pub fn program() -> Result<PathBuf, NoProgram> {
+    let test = std::env::current_exe().map_err(|_| NoProgram::Nowhere)?;
+    find(named(), &test)
+}
+
+/// The same, but built now where none is named, in the profile of the caller, which is a program of the workspace.
+///
+/// # Errors
+///
+/// When there is none; the text says how to get one.
+pub fn built() -> Result<PathBuf, NoProgram> {
+    let named = named();
+    if named.is_none() {
+        let status = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--locked", "-p", "nightshift-cli"])
+            .args((!cfg!(debug_assertions)).then_some("--release"))
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .status();
+        if !status.is_ok_and(|status| status.success()) {
+            return Err(NoProgram::Unbuildable);
+        }
+    }
+    // Beside it, where a test stands one folder below.
+    let own = std::env::current_exe().map_err(|_| NoProgram::Nowhere)?;
+    find(named, &own.join("caller"))
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "tests are told by the environment which program to test"
 )]
-pub fn program() -> Result<PathBuf, NoProgram> {
-    let test = std::env::current_exe().map_err(|_| NoProgram::Nowhere)?;
-    find(std::env::var_os("NIGHTSHIFT_BIN"), &test)
+fn named() -> Option<OsString> {
+    std::env::var_os("NIGHTSHIFT_BIN")
 }
 
 /// Cargo lays `target/<profile>/deps/<test>` and `target/<profile>/nightshift`.

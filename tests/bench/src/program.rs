@@ -1,6 +1,6 @@
 //! The program as people start it: how long until it says something, and how much it holds while it waits.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ const SAME_LOOKS: u32 = 20;
 
 /// Starts and memory of the program that stands beside this one.
 pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
-    let program = build()?;
+    let program = nightshift_tests::built()?;
     let alert = crate::parse::samples().join("scc-crypto-miner.json");
     let alert = alert.to_str().context("the samples' folder is no text")?;
     let run = ["run", alert, "--quiet", "--format", "json"];
@@ -37,22 +37,6 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
         Figure::new("run, old database, CPU", again.cpu_ms, "ms"),
         Figure::new("RSS while it waits", idle_mib(&program)?, "MiB").at_most(40.0),
     ])
-}
-
-/// Builds the program in the profile of this one, and says where it is.
-pub(crate) fn build() -> anyhow::Result<PathBuf> {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--locked", "-p", "nightshift-cli"]);
-    if !cfg!(debug_assertions) {
-        cargo.arg("--release");
-    }
-    let done = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).status()?;
-    ensure!(done.success(), "the program cannot be built");
-    let own = std::env::current_exe()?;
-    let folder = own.parent().context("this program is in no folder")?;
-    let program = folder.join(format!("nightshift{}", std::env::consts::EXE_SUFFIX));
-    ensure!(program.is_file(), "{} is not there", program.display());
-    Ok(program)
 }
 
 /// What starts came to.

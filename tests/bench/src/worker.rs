@@ -19,7 +19,6 @@ use tokio_postgres::{Client, NoTls};
 
 use crate::figure::Figure;
 use crate::process::status_kib;
-use crate::program::build;
 use crate::world::{LEASE, MINER, folder, no_storms};
 
 /// Alerts that are taken in.
@@ -123,7 +122,7 @@ fn start(
         database.url,
     );
     std::fs::write(folder.join("nightshift.toml"), config)?;
-    let child = Command::new(build()?)
+    let child = Command::new(nightshift_tests::built()?)
         .args(["worker", "--only", parts])
         .current_dir(folder)
         .stdin(Stdio::null())

@@ -18,7 +18,7 @@ mod servers;
 mod verdict;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
@@ -92,7 +92,7 @@ async fn main() -> anyhow::Result<ExitCode> {
     let seed = options.seed.unwrap_or_else(|| fastrand::u64(..));
     fastrand::seed(seed);
     println!("seed {seed}");
-    let program = build()?;
+    let program = nightshift_tests::built()?;
     let mut folder = tempfile::Builder::new()
         .prefix("nightshift-chaos")
         .tempdir()?;
@@ -146,20 +146,6 @@ async fn run(options: &Options, program: &Path, folder: &Path) -> anyhow::Result
     verdict.fresh = fresh_ended.is_ok();
     verdict.changes = std::mem::take(&mut fleet.changes);
     Ok(verdict)
-}
-
-/// Builds the program as it is shipped.
-fn build() -> anyhow::Result<PathBuf> {
-    let built = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "-p", "nightshift-cli"])
-        .args((!cfg!(debug_assertions)).then_some("--release"))
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .status()?;
-    ensure!(built.success(), "the program cannot be built");
-    let own = std::env::current_exe()?;
-    let program = own.with_file_name("nightshift");
-    ensure!(program.is_file(), "{} is not there", program.display());
-    Ok(program)
 }
 
 /// What is killed next: so many of each, shuffled, or whatever is drawn until the time is over.
