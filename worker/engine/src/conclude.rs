@@ -20,7 +20,8 @@ use nightshift_alert::{Flag, Technique};
 use claims::Cited;
 
 use crate::{
-    Action, ActionChoice, ActionTemplate, Conclusion, ConclusionDraft, Opened, State, Verdict, fill,
+    Action, ActionChoice, ActionTemplate, Conclusion, ConclusionDraft, Finding, FindingDraft,
+    Opened, State, Verdict, fill,
 };
 
 /// Most actions that a conclusion advises.
@@ -35,15 +36,29 @@ const MOST_LINES: usize = 12;
 /// The conclusion that the state leads to; none before the case is opened.
 #[must_use]
 pub fn conclusion(state: &State) -> Option<Conclusion> {
+    drawn(state, checked(state))
+}
+
+/// The claims of the analyst's conclusion, each held against what it cites; none before there is one.
+pub(crate) fn checked(state: &State) -> Option<Vec<Finding>> {
+    let draft = state.draft.as_ref()?;
+    Some(check(&draft.findings, state))
+}
+
+fn check(drafts: &[FindingDraft], state: &State) -> Vec<Finding> {
+    let cited = Cited::of(drafts, state);
+    drafts
+        .iter()
+        .map(|finding| claims::check(finding, &cited))
+        .collect()
+}
+
+/// The conclusion that follows from what [`checked`] said of the analyst's.
+pub(crate) fn drawn(state: &State, checked: Option<Vec<Finding>>) -> Option<Conclusion> {
     let opened = Arc::clone(state.opened.as_ref()?);
     let draft = state.draft.clone().unwrap_or_else(|| plain::draft(state));
-    let cited = Cited::of(&draft.findings, state);
-    let findings: Vec<_> = draft
-        .findings
-        .iter()
-        .take(MOST_FINDINGS)
-        .map(|finding| claims::check(finding, &cited))
-        .collect();
+    let mut findings = checked.unwrap_or_else(|| check(&draft.findings, state));
+    findings.truncate(MOST_FINDINGS);
     let manipulation = manipulated(state) || state.turned;
     let ruling = floor::rule(state, &opened.alert, &draft, &findings, manipulation);
     let coverage = coverage::of(state);
@@ -89,14 +104,11 @@ pub fn conclusion(state: &State) -> Option<Conclusion> {
 
 /// What is wrong with the claims of the analyst's conclusion, each with its claim.
 pub(crate) fn problems(state: &State) -> Vec<String> {
-    let drafts = state.draft.as_ref().map(|draft| &draft.findings[..]);
-    let drafts = drafts.unwrap_or_default();
-    let cited = Cited::of(drafts, state);
-    drafts
+    checked(state)
         .iter()
-        .map(|finding| claims::check(finding, &cited))
+        .flatten()
         .filter_map(|finding| {
-            let problem = finding.problem?;
+            let problem = finding.problem.as_ref()?;
             Some(format!("{:?}: {problem}", finding.claim))
         })
         .take(MOST_FINDINGS)

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::fold::leans_benign;
 use crate::{
-    AnalystKind, CallState, Command, CommandId, Mode, Plan, Question, ReflectionMode, State, Step,
-    StepStatus, conclusion,
+    AnalystKind, CallState, Command, CommandId, Finding, Mode, Plan, Question, ReflectionMode,
+    State, Step, StepStatus, conclude,
 };
 
 /// What to do next. Empty while everything that can be done runs, and at the end.
@@ -213,14 +213,15 @@ fn ending(state: &State) -> Vec<Command> {
     }
     let mend = CommandId::mend();
     let may_ask_again = state.draft.is_some() && state.stopped_by().is_none();
-    if may_ask_again && wants_mending(state) && !state.finished.contains(&mend) {
+    let claims = conclude::checked(state);
+    if may_ask_again && !state.finished.contains(&mend) && wants_mending(state, claims.as_deref()) {
         return ask(mend, Question::Mend);
     }
     let blanked = CommandId::blanked();
     if may_ask_again && wants_blanking(state) && !state.finished.contains(&blanked) {
         return ask(blanked, Question::Blanked);
     }
-    conclusion(state)
+    conclude::drawn(state, claims)
         .map(|conclusion| Command::Conclude(Box::new(conclusion)))
         .into_iter()
         .collect()
@@ -239,12 +240,17 @@ fn may_conclude(state: &State, id: &CommandId) -> bool {
 }
 
 /// Claims that their evidence does not bear go back once; rules would only say them again.
-fn wants_mending(state: &State) -> bool {
+fn wants_mending(state: &State, claims: Option<&[Finding]>) -> bool {
     let is_model = state
         .opened
         .as_ref()
         .is_some_and(|opened| opened.analyst == AnalystKind::Model);
-    is_model && state.degraded.is_empty() && !crate::conclude::problems(state).is_empty()
+    is_model
+        && state.degraded.is_empty()
+        && claims
+            .into_iter()
+            .flatten()
+            .any(|finding| finding.problem.is_some())
 }
 
 /// A leaning towards benign is asked again without the actor's words, where the profile wants it.

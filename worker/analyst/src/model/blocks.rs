@@ -3,6 +3,7 @@
 //! They follow from the alert, the case's fence and the room for the raw finding alone, so that what is kept is what
 //! would be made again.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use nightshift_alert::Alert;
@@ -10,8 +11,9 @@ use nightshift_alert::Alert;
 use super::fence::Fence;
 use super::render;
 
-/// Cases whose blocks are kept: at most some 100 KB each.
-const MOST: usize = 64;
+/// Most cases whose blocks are kept, mostly some 10 KB each and at most 100. More may be open, each asking in turn: which
+/// ones are kept is left to chance, for the oldest would be the next to be asked for.
+const MOST: usize = 256;
 
 /// The blocks of one case.
 #[derive(Debug)]
@@ -19,51 +21,49 @@ pub(super) struct Blocks {
     /// Keeps its address, and nothing else of it.
     alert: Weak<Alert>,
     key: String,
-    most: u64,
     /// Its typed fields.
     pub(super) facts: String,
     /// The finding as it was sent.
     pub(super) raw: String,
 }
 
-/// Blocks of the cases that were asked about last.
+/// Blocks of open cases, by where the alert is and the tokens that the finding may take.
 #[derive(Debug, Default)]
-pub(super) struct KeptBlocks(Mutex<Vec<Arc<Blocks>>>);
+pub(super) struct KeptBlocks(Mutex<HashMap<(usize, u64), Arc<Blocks>>>);
 
 impl KeptBlocks {
     /// The blocks of this alert, the raw finding within `most` tokens.
     pub(super) fn of(&self, alert: &Arc<Alert>, fence: &Fence, most: u64) -> Arc<Blocks> {
-        let is_same = |blocks: &Arc<Blocks>| {
-            let same_alert = std::ptr::eq(blocks.alert.as_ptr(), Arc::as_ptr(alert));
-            same_alert && blocks.key == fence.key() && blocks.most == most
-        };
-        let found = {
-            let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let at = kept.iter().position(is_same);
-            at.map(|at| {
-                let blocks = kept.remove(at);
-                kept.push(Arc::clone(&blocks));
-                blocks
-            })
-        };
-        found.unwrap_or_else(|| self.make(alert, fence, most))
+        let at = (Arc::as_ptr(alert).addr(), most);
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(blocks) = kept.get(&at)
+            && blocks.key == fence.key()
+        {
+            return Arc::clone(blocks);
+        }
+        drop(kept);
+        let blocks = Arc::new(Blocks::new(alert, fence, most));
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|_, blocks| blocks.alert.strong_count() > 0);
+        if kept.len() >= MOST
+            && let Some(one) = kept.keys().next().copied()
+        {
+            kept.remove(&one);
+        }
+        kept.insert(at, Arc::clone(&blocks));
+        blocks
     }
+}
 
-    fn make(&self, alert: &Arc<Alert>, fence: &Fence, most: u64) -> Arc<Blocks> {
+impl Blocks {
+    fn new(alert: &Arc<Alert>, fence: &Fence, most: u64) -> Self {
         let facts = render::facts(alert);
         let raw = render::raw(alert, &facts, most);
-        let blocks = Arc::new(Blocks {
+        Self {
             alert: Arc::downgrade(alert),
             key: fence.key().to_owned(),
-            most,
             facts: fence.block("E0", &facts),
             raw: fence.block("E0 raw", &raw),
-        });
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() == MOST {
-            kept.remove(0);
         }
-        kept.push(Arc::clone(&blocks));
-        blocks
     }
 }

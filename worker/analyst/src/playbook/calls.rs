@@ -135,8 +135,7 @@ impl<'a> Known<'a> {
             return Ok(());
         }
         let call = ToolCall::new(&spec.name, arguments);
-        let identity = call.identity();
-        if calls.make.iter().any(|made| made.identity() == identity) {
+        if calls.make.contains(&call) {
             return Ok(());
         }
         if calls.make.len() < MAX_CALLS {

@@ -192,14 +192,15 @@ fn normalised(alert: &Alert) -> Value {
 fn signals(state: &State) -> Vec<Signal> {
     let mut found = Vec::new();
     for evidence in state.evidence.values() {
-        if evidence.flags.is_empty() {
+        let mut paths = evidence.flags.iter().filter_map(|flag| match flag {
+            Flag::Instructions { path } => Some(path),
+            _ => None,
+        });
+        let Some(first) = paths.next() else {
             continue;
-        }
+        };
         let body = evidence.body.value();
-        for flag in &evidence.flags {
-            let Flag::Instructions { path } = flag else {
-                continue;
-            };
+        for path in std::iter::once(first).chain(paths) {
             let path = if evidence.id == EvidenceId::ALERT {
                 format!("/raw{path}")
             } else {

@@ -13,7 +13,15 @@ fn of(kind: IndicatorKind, text: &str) -> Vec<String> {
 #[test]
 fn patterns_compile() {
     for pattern in [
-        &URL, &EMAIL, &IPV4, &IPV6, &DOMAIN, &ASCII_DOMAIN, &HASH, &ARN, &CVE,
+        &URL,
+        &EMAIL,
+        &IPV4,
+        &IPV6,
+        &DOMAIN,
+        &ASCII_DOMAIN,
+        &HASH,
+        &ARN,
+        &CVE,
     ] {
         assert!(pattern.is_some());
     }
