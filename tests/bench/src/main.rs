@@ -22,6 +22,11 @@ use anyhow::bail;
 
 use crate::figure::Figure;
 
+/// As in the program.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// Measures one group of figures.
 type Measure = fn() -> anyhow::Result<Vec<Figure>>;
 
@@ -45,6 +50,17 @@ fn main() -> anyhow::Result<()> {
         _ => {}
     }
     let known: Vec<&str> = GROUPS.iter().map(|(name, _)| *name).collect();
+    if wanted.iter().any(|one| one == "--help" || one == "-h") {
+        println!(
+            "Prints figures of speed and size, each beside its limit (docs/performance.md).\n\n\
+             Usage: nightshift-bench [GROUP…]\n\n\
+             Groups: {}; all where none is named.\n\
+             NIGHTSHIFT_BIN names the program that `program` and `worker` start; else they build it. `worker` and the rows\n\
+             of PostgreSQL need the servers that `. tests/.cache/services.env` names, after `bash tests/services`.",
+            known.join(", ")
+        );
+        return Ok(());
+    }
     if let Some(name) = wanted.iter().find(|name| !known.contains(&name.as_str())) {
         bail!("there is no group {name:?}; there are {}", known.join(", "));
     }

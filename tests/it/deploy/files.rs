@@ -231,10 +231,17 @@ fn the_image_is_built_with_our_rust_and_runs_as_nobody() {
     }
     // A recipe of some members is refused for its lock file.
     assert!(file.contains("cargo chef prepare --recipe-path recipe.json\n"));
-    assert!(file.contains("cargo chef cook --release --locked "));
+    assert!(file.contains("cargo chef cook --profile dist --locked "));
     // All that the build reads is let in.
     let ignore = text(".dockerignore");
-    for member in ["Cargo.toml", "Cargo.lock", "worker", "migrations", "tests"] {
+    for member in [
+        ".cargo",
+        "Cargo.toml",
+        "Cargo.lock",
+        "worker",
+        "migrations",
+        "tests",
+    ] {
         assert!(
             ignore.lines().any(|line| line == format!("!{member}")),
             "{member}"

@@ -9,7 +9,7 @@ use nightshift_tests::{files, program, root};
 use super::{Document, documents};
 
 /// Pages, how a block of theirs begins, and why it is not run.
-const NOT_RUN: [(&str, &str, &str); 17] = [
+const NOT_RUN: [(&str, &str, &str); 18] = [
     (
         "README.md",
         "cargo run --release -- demo --once",
@@ -26,6 +26,11 @@ const NOT_RUN: [(&str, &str, &str); 17] = [
         "deploy/README.md",
         "sudo apt-get update",
         "it installs packages; tests/it/deploy/trial.rs runs deploy/trial",
+    ),
+    (
+        "deploy/README.md",
+        "rustup target add",
+        "it installs packages and builds; the release workflow builds the same",
     ),
     ("README.md", "./tests/run", "it is what runs this"),
     (
