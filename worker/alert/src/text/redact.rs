@@ -7,28 +7,21 @@ use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
 
 use regex::{Regex, RegexSet};
-use regex_syntax::hir::{Hir, HirKind, Repetition};
 
 use super::entropy;
-use super::secrets::{SECRET_KEY, SECRETS, TRIGGERS};
+use super::secrets::{SECRET_KEY, SECRETS};
 
-struct Known {
-    /// Which kinds may occur at all, in one pass.
-    set: RegexSet,
-    /// Compiled when first needed: most never are.
-    each: Vec<OnceLock<Option<Regex>>>,
-}
-
-static KNOWN: LazyLock<Option<Known>> = LazyLock::new(|| {
-    let loose: Option<Vec<String>> = SECRETS.iter().map(|(_, pattern)| loose(pattern)).collect();
-    let each = SECRETS.iter().map(|_| OnceLock::new()).collect();
-    Some(Known {
-        set: RegexSet::new(loose?).ok()?,
-        each,
-    })
+/// Which kinds may stand in a text.
+static TRIGGERS: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
+    let triggers = SECRETS
+        .iter()
+        .map(|(_, trigger, _)| format!("(?i-u:{trigger})"));
+    RegexSet::new(triggers).ok()
 });
 
-static TRIGGER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(TRIGGERS).ok());
+/// The patterns, each compiled when a text first needs it: most never are.
+static KNOWN: LazyLock<Vec<OnceLock<Option<Regex>>>> =
+    LazyLock::new(|| SECRETS.iter().map(|_| OnceLock::new()).collect());
 
 static KEY: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(SECRET_KEY).ok());
 
@@ -39,35 +32,6 @@ fn ascii(pattern: &str) -> String {
         .replace(r"\s", r"[\t\n\r ]")
         .replace(r"\d", "[0-9]")
         .replace(r"\w", "[0-9A-Za-z_]")
-}
-
-/// Counts up to which the set of all kinds holds to a pattern's own.
-const FEW: u32 = 20;
-
-/// A pattern that takes what this one takes, and more: what repeats more than a few times may do so without end. All
-/// together are a third as large so, in every thread that looks.
-fn loose(pattern: &str) -> Option<String> {
-    let hir = regex_syntax::parse(&ascii(pattern)).ok()?;
-    Some(loosened(hir).to_string())
-}
-
-fn loosened(hir: Hir) -> Hir {
-    let all = |parts: Vec<Hir>| parts.into_iter().map(loosened).collect();
-    match hir.into_kind() {
-        HirKind::Repetition(repeated) => Hir::repetition(Repetition {
-            min: repeated.min.min(FEW),
-            max: repeated.max.filter(|max| *max <= FEW),
-            greedy: repeated.greedy,
-            sub: Box::new(loosened(*repeated.sub)),
-        }),
-        HirKind::Capture(group) => loosened(*group.sub),
-        HirKind::Concat(parts) => Hir::concat(all(parts)),
-        HirKind::Alternation(parts) => Hir::alternation(all(parts)),
-        HirKind::Empty => Hir::empty(),
-        HirKind::Literal(literal) => Hir::literal(literal.0),
-        HirKind::Class(class) => Hir::class(class),
-        HirKind::Look(look) => Hir::look(look),
-    }
 }
 
 /// The text without secrets, and how many were taken out.
@@ -97,26 +61,19 @@ pub(super) fn redact_keeping<'a>(
 /// The text without secrets of known kinds.
 pub(crate) fn redact_known(text: &str) -> (Cow<'_, str>, usize) {
     // The shortest thing that a pattern takes is `pwd=abcdef`.
-    let untouched = text.len() < 8
-        || TRIGGER
-            .as_ref()
-            .is_some_and(|trigger| !trigger.is_match(text));
-    if untouched {
-        return (Cow::Borrowed(text), 0);
-    }
-    let Some(known) = KNOWN.as_ref() else {
+    let triggers = TRIGGERS.as_ref().filter(|_| text.len() >= 8);
+    let Some(triggers) = triggers.filter(|triggers| triggers.is_match(text)) else {
         return (Cow::Borrowed(text), 0);
     };
     let mut ranges: Vec<(Range<usize>, &str)> = Vec::new();
-    for index in known.set.matches(text) {
-        let (Some((name, pattern)), Some(cell)) = (SECRETS.get(index), known.each.get(index))
-        else {
+    for index in triggers.matches(text) {
+        let (Some((kind, _, pattern)), Some(cell)) = (SECRETS.get(index), KNOWN.get(index)) else {
             continue;
         };
-        let Some(regex) = cell.get_or_init(|| Regex::new(&ascii(pattern)).ok()) else {
+        let Some(pattern) = cell.get_or_init(|| Regex::new(&ascii(pattern)).ok()) else {
             continue;
         };
-        for captures in regex.captures_iter(text) {
+        for captures in pattern.captures_iter(text) {
             let Some(found) = captures.name("secret").or_else(|| captures.get(0)) else {
                 continue;
             };
@@ -124,7 +81,7 @@ pub(crate) fn redact_known(text: &str) -> (Cow<'_, str>, usize) {
                 .iter()
                 .any(|(range, _)| range.start < found.end() && found.start() < range.end);
             if !overlaps && !is_harmless(found.as_str()) {
-                ranges.push((found.range(), name));
+                ranges.push((found.range(), kind));
             }
         }
     }

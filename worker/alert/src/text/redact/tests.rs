@@ -217,21 +217,22 @@ fn secrets() -> Vec<(&'static str, String)> {
 
 #[test]
 fn patterns_compile() {
-    assert!(KNOWN.is_some() && TRIGGER.is_some() && KEY.is_some());
-    for (name, pattern) in SECRETS {
-        assert!(Regex::new(&ascii(pattern)).is_ok(), "{name}");
+    assert!(TRIGGERS.is_some() && KEY.is_some());
+    for (kind, _, pattern) in SECRETS {
+        assert!(Regex::new(&ascii(pattern)).is_ok(), "{kind}");
     }
 }
 
 #[test]
 fn a21_every_kind_of_secret_passes_the_cheap_look() {
-    let trigger = TRIGGER.as_ref().unwrap();
+    let triggers = TRIGGERS.as_ref().unwrap();
     let missed: Vec<(&str, String)> = SECRETS
         .iter()
-        .filter_map(|(kind, pattern)| {
+        .enumerate()
+        .filter_map(|(index, (kind, _, pattern))| {
             let missed = samples(&ascii(pattern))
                 .into_iter()
-                .find(|text| !trigger.is_match(text));
+                .find(|text| !triggers.matches(text).matched(index));
             missed.map(|text| (*kind, text))
         })
         .collect();
@@ -239,20 +240,10 @@ fn a21_every_kind_of_secret_passes_the_cheap_look() {
 }
 
 #[test]
-fn a21_every_kind_of_secret_is_in_the_set_of_all() {
-    let known = KNOWN.as_ref().unwrap();
-    for (index, (kind, pattern)) in SECRETS.iter().enumerate() {
-        for text in samples(&ascii(pattern)) {
-            assert!(known.set.matches(&text).matched(index), "{kind}: {text}");
-        }
-    }
-}
-
-#[test]
 fn a21_more_than_fifty_kinds_of_secrets_go() {
     let kinds: std::collections::BTreeSet<&str> = secrets().iter().map(|(kind, _)| *kind).collect();
     assert!(kinds.len() >= 50, "{}", kinds.len());
-    for (kind, _) in SECRETS {
+    for (kind, _, _) in SECRETS {
         assert!(kinds.contains(kind), "{kind} has no example");
     }
     for (kind, secret) in secrets() {
