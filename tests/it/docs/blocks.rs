@@ -9,7 +9,7 @@ use nightshift_tests::{files, program, root};
 use super::{Document, documents};
 
 /// Pages, how a block of theirs begins, and why it is not run.
-const NOT_RUN: [(&str, &str, &str); 18] = [
+const NOT_RUN: [(&str, &str, &str); 19] = [
     (
         "README.md",
         "cargo run --release -- demo --once",
@@ -48,6 +48,11 @@ const NOT_RUN: [(&str, &str, &str); 18] = [
         "deploy/demo/README.md",
         "cp -r deploy/demo /tmp/night",
         "docs/user.md runs the same elsewhere",
+    ),
+    (
+        "docs/performance.md",
+        "rustup target add",
+        "it installs packages and builds; the release workflow builds the same",
     ),
     (
         "docs/database.md",
