@@ -128,8 +128,8 @@ pub fn clears(exonerations: &[Exoneration], alert: &Alert) -> bool {
 /// Most globs that are kept compiled; those of playbooks, registers and the configuration are far fewer.
 const MOST_MATCHERS: usize = 4096;
 
-/// Globs with alternatives or classes that were asked for before. Compiling one costs a hundred times as much as matching with it, and every
-/// question about every alert asks for the same ones.
+/// Globs with alternatives or classes that were asked for before. Compiling one costs a hundred times as much as matching
+/// with it, and every question about every alert asks for the same ones.
 static MATCHERS: LazyLock<RwLock<HashMap<String, Option<GlobMatcher>>>> =
     LazyLock::new(RwLock::default);
 

@@ -67,3 +67,38 @@ impl Blocks {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::tests::world::{KEY, sample};
+
+    #[test]
+    fn each_case_gets_its_own_blocks_and_only_those_of_open_ones_stay() {
+        let kept = KeptBlocks::default();
+        let fence = Fence::new(KEY);
+        let named = |number: usize| {
+            let mut alert = sample("guardduty-finding");
+            alert.title = format!("alert number {number}.");
+            Arc::new(alert)
+        };
+        let alerts: Vec<Arc<Alert>> = (0..MOST + 8).map(named).collect();
+        for _ in 0..2 {
+            for alert in &alerts {
+                let blocks = kept.of(alert, &fence, 1_000);
+                assert!(blocks.facts.contains(&alert.title), "{}", blocks.facts);
+            }
+        }
+        let count = || kept.0.lock().unwrap().len();
+        assert_eq!(count(), MOST);
+
+        let alert = named(MOST);
+        let first = kept.of(&alert, &fence, 1_000);
+        assert!(Arc::ptr_eq(&first, &kept.of(&alert, &fence, 1_000)));
+        let other = kept.of(&alert, &Fence::new("another0key00000"), 1_000);
+        assert!(other.facts.contains("another0key00000"));
+        drop(alerts);
+        kept.of(&named(0), &fence, 1_000);
+        assert_eq!(count(), 2, "those of {} ended", MOST + 8);
+    }
+}

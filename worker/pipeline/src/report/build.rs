@@ -192,15 +192,16 @@ fn normalised(alert: &Alert) -> Value {
 fn signals(state: &State) -> Vec<Signal> {
     let mut found = Vec::new();
     for evidence in state.evidence.values() {
-        let mut paths = evidence.flags.iter().filter_map(|flag| match flag {
+        let paths = evidence.flags.iter().filter_map(|flag| match flag {
             Flag::Instructions { path } => Some(path),
             _ => None,
         });
-        let Some(first) = paths.next() else {
+        let mut paths = paths.peekable();
+        if paths.peek().is_none() {
             continue;
-        };
+        }
         let body = evidence.body.value();
-        for path in std::iter::once(first).chain(paths) {
+        for path in paths {
             let path = if evidence.id == EvidenceId::ALERT {
                 format!("/raw{path}")
             } else {
