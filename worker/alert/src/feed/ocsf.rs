@@ -129,9 +129,10 @@ fn state(draft: &mut Draft, node: Node<'_>) {
     draft.state.resolved =
         status == Some(4) || word.is("Resolved") || node.at("activity_id").count() == Some(3);
     draft.state.archived = matches!(status, Some(5 | 6)) || word.is("Archived");
-    draft.state.sample = node.path("unmapped/sample").is_true()
-        || node.at("sample").is_true()
-        || draft.title.starts_with("[SAMPLE]");
+    // GuardDuty writes its titles itself; those of other products quote subjects of mails and names of files.
+    let titled = draft.product == "guardduty" && draft.title.starts_with("[SAMPLE]");
+    draft.state.sample =
+        titled || node.path("unmapped/sample").is_true() || node.at("sample").is_true();
 }
 
 fn place(draft: &mut Draft, node: Node<'_>) {

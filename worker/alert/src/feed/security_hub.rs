@@ -73,11 +73,8 @@ fn state(node: Node<'_>) -> FeedState {
         inactive: false,
         resolved: workflow.is("RESOLVED"),
         suppressed: workflow.is("SUPPRESSED"),
-        sample: node.at("Sample").is_true()
-            || node
-                .at("Title")
-                .str()
-                .is_some_and(|title| title.starts_with("[SAMPLE]")),
+        // A title says so of GuardDuty's own findings only: those of other products quote what others wrote.
+        sample: node.at("Sample").is_true(),
     }
 }
 

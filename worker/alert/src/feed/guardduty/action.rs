@@ -133,9 +133,23 @@ fn login(draft: &mut Draft, login: Node<'_>) -> Option<String> {
         .items()
         .chain(login.at("LoginAttributes").items())
     {
-        draft.add(IndicatorKind::Principal, Role::Actor, attributes.at("user"));
+        // Who fails to log in may type any name.
+        let role = match attributes.at("successfulLoginAttempts").count() {
+            Some(logins) if logins > 0 => Role::Actor,
+            None if logged_in(&draft.kind) => Role::Actor,
+            _ => Role::Related,
+        };
+        draft.add(IndicatorKind::Principal, role, attributes.at("user"));
     }
     None
+}
+
+/// Whether a finding about logins to a database tells of one that succeeded, e.g.
+/// `CredentialAccess:RDS/AnomalousBehavior.SuccessfulBruteForce`.
+///
+/// <https://docs.aws.amazon.com/guardduty/latest/ug/findings-rds-protection.html>
+pub(super) fn logged_in(kind: &str) -> bool {
+    kind.contains(".Successful")
 }
 
 fn remote(draft: &mut Draft, role: Role, details: Node<'_>) {

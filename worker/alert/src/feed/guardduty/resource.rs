@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use super::action::logged_in;
 use crate::feed::{Draft, Node};
 use crate::{IndicatorKind, Role};
 
@@ -33,9 +34,15 @@ pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
             read(draft, part);
         }
     }
+    // Who fails to log in may type any name.
+    let role = if logged_in(&draft.kind) {
+        Role::Actor
+    } else {
+        Role::Related
+    };
     draft.add(
         IndicatorKind::Principal,
-        Role::Actor,
+        role,
         resource.path("rdsDbUserDetails/user"),
     );
     for volume in resource

@@ -80,7 +80,8 @@ fn action(draft: &mut Draft, action: Node<'_>) -> Option<String> {
     Some(object.map_or_else(|| kind.to_owned(), |object| format!("{kind} {object}")))
 }
 
-fn read_resource(draft: &mut Draft, resource: Node<'_>) {
+/// One resource, as a target.
+pub(super) fn read_resource(draft: &mut Draft, resource: Node<'_>) {
     let kind = resource.at("Type").str().unwrap_or("Other");
     let Some(id) = resource.at("Id").str() else {
         return;

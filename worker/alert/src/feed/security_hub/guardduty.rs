@@ -13,8 +13,12 @@ use crate::ReadError;
 const MAX_DEPTH: usize = 16;
 
 pub(super) fn read(node: Node<'_>, id: &str) -> Result<Draft, ReadError> {
-    let native = native(node, id);
+    let (resource, beside) = resource(node);
+    let native = native(node, id, resource);
     let mut draft = read_as(Node::of(&native), "security_hub")?;
+    for item in beside {
+        super::asff::read_resource(&mut draft, item);
+    }
     if node.path("Severity/Product").number().is_none() {
         draft.severity = super::severity(node);
         draft.severity_sent = node.path("Severity/Label").text().unwrap_or_default();
@@ -24,7 +28,7 @@ pub(super) fn read(node: Node<'_>, id: &str) -> Result<Draft, ReadError> {
     Ok(draft)
 }
 
-fn native(node: Node<'_>, id: &str) -> Value {
+fn native(node: Node<'_>, id: &str, resource: Value) -> Value {
     let mut service = service(node);
     let action = action(node.at("Action"));
     if let (Value::Object(service), Value::Object(action)) = (&mut service, action)
@@ -54,7 +58,7 @@ fn native(node: Node<'_>, id: &str) -> Value {
         "severity": copy(node.path("Severity/Product")),
         "createdAt": copy(node.at("CreatedAt")),
         "updatedAt": copy(node.at("UpdatedAt")),
-        "resource": resource(node),
+        "resource": resource,
         "service": service,
     })
 }
@@ -156,18 +160,29 @@ fn merge(into: &mut Value, from: Value) {
     }
 }
 
-/// GuardDuty's `resource`, from ASFF's list of resources.
-fn resource(node: Node<'_>) -> Value {
+/// GuardDuty's `resource`, from ASFF's list of resources; and those that it has no place for.
+///
+/// GuardDuty's shape has one resource of a kind, but a list of buckets.
+fn resource(node: Node<'_>) -> (Value, Vec<Node<'_>>) {
     let mut resource = Map::new();
+    let mut beside = Vec::new();
     for item in node.at("Resources").items() {
-        if let Some((name, key, value)) = details(item) {
-            resource
-                .entry("resourceType")
-                .or_insert_with(|| json!(name));
-            resource.entry(key).or_insert(value);
+        let Some((name, key, value)) = details(item) else {
+            beside.push(item);
+            continue;
+        };
+        resource
+            .entry("resourceType")
+            .or_insert_with(|| json!(name));
+        match (resource.get_mut(key), value) {
+            (None, value) => {
+                resource.insert(key.to_owned(), value);
+            }
+            (Some(Value::Array(known)), Value::Array(more)) => known.extend(more),
+            (Some(_), _) => beside.push(item),
         }
     }
-    Value::Object(resource)
+    (Value::Object(resource), beside)
 }
 
 /// GuardDuty's name of a resource type, the key of its details, and those.

@@ -339,3 +339,98 @@ fn cloud_events_in_binary_mode_are_told_by_attributes() {
     assert_eq!(batch.envelopes, ["cloudevents"]);
     assert_eq!(batch.alerts[0].key, one(sample("guardduty-finding")).key);
 }
+
+/// A brute force against a database, as the name `qualys-scan`.
+fn login(kind: &str, attributes: Value) -> Alert {
+    let mut value = parsed("guardduty-eventbridge-credential-exfiltration");
+    let detail = &mut value["detail"];
+    detail["type"] = json!(kind);
+    detail["resource"] = json!({"resourceType": "RDSDBInstance",
+        "rdsDbInstanceDetails": {"dbInstanceIdentifier": "orders"}, "rdsDbUserDetails": {"user": "qualys-scan"}});
+    detail["service"]["action"] = json!({"actionType": "RDS_LOGIN_ATTEMPT", "rdsLoginAttemptAction": {
+        "remoteIpDetails": {"ipAddressV4": "198.51.100.5"}, "loginAttributes": [attributes]}});
+    one_of(&value)
+}
+
+#[test]
+fn a_name_that_somebody_tried_is_nobody_who_acted() {
+    let failed = "CredentialAccess:RDS/AnomalousBehavior.FailedLogin";
+    let successful = "CredentialAccess:RDS/AnomalousBehavior.SuccessfulLogin";
+    for (kind, attributes, role) in [
+        (
+            failed,
+            json!({"user": "qualys-scan", "failedLoginAttempts": 900, "successfulLoginAttempts": 0}),
+            Role::Related,
+        ),
+        (
+            failed,
+            json!({"user": "qualys-scan", "failedLoginAttempts": 900}),
+            Role::Related,
+        ),
+        (
+            successful,
+            json!({"user": "qualys-scan", "failedLoginAttempts": 900, "successfulLoginAttempts": 1}),
+            Role::Actor,
+        ),
+        (successful, json!({"user": "qualys-scan"}), Role::Actor),
+    ] {
+        let alert = login(kind, attributes);
+        assert!(
+            has(&alert, IndicatorKind::Principal, role, "qualys-scan"),
+            "{kind}: {:?}",
+            alert.indicators
+        );
+        assert!(has(&alert, IndicatorKind::Ip, Role::Actor, "198.51.100.5"));
+    }
+}
+
+#[test]
+fn security_hub_keeps_each_of_many_resources() {
+    let mut value = parsed("securityhub-eventbridge-discovery");
+    let finding = &mut value["detail"]["findings"][0];
+    let resource = |kind: &str, id: &str| json!({"Type": kind, "Id": id});
+    finding["Resources"] = json!([
+        resource("AwsS3Bucket", "arn:aws:s3:::public-site"),
+        resource("AwsS3Bucket", "arn:aws:s3:::payroll-secrets"),
+        resource(
+            "AwsLambdaFunction",
+            "arn:aws:lambda:eu-west-1:1:function:one"
+        ),
+        resource(
+            "AwsLambdaFunction",
+            "arn:aws:lambda:eu-west-1:1:function:two"
+        ),
+    ]);
+    let alert = one_of(&value);
+    for (kind, value) in [
+        (IndicatorKind::Bucket, "public-site"),
+        (IndicatorKind::Bucket, "payroll-secrets"),
+        (IndicatorKind::Function, "one"),
+        (IndicatorKind::Function, "two"),
+    ] {
+        assert!(
+            has(&alert, kind, Role::Target, value),
+            "{value}: {:?}",
+            alert.indicators
+        );
+    }
+    assert_eq!(alert.resources.len(), 4, "{:?}", alert.resources);
+}
+
+#[test]
+fn only_guardduty_says_in_a_title_that_nothing_happened() {
+    let title = json!("[SAMPLE] Invoice 4711.pdf.exe");
+    let mut ocsf = parsed("ocsf-impossible-travel");
+    ocsf["finding_info"]["title"] = title.clone();
+    assert!(!one_of(&ocsf).is_sample());
+    ocsf["metadata"]["product"] = json!({"name": "GuardDuty", "vendor_name": "AWS"});
+    assert!(one_of(&ocsf).is_sample());
+
+    let mut hub = parsed("securityhub-eventbridge-discovery");
+    let finding = &mut hub["detail"]["findings"][0];
+    finding["Title"] = title;
+    assert!(one_of(&hub).is_sample());
+    hub["detail"]["findings"][0]["ProductArn"] =
+        json!("arn:aws:securityhub:eu-west-1::product/mail-shield/edr");
+    assert!(!one_of(&hub).is_sample());
+}
