@@ -8,10 +8,12 @@ mod confidence;
 mod coverage;
 mod floor;
 mod plain;
+mod prose;
 mod summary;
 mod urgency;
 
 pub use floor::OVERRIDES;
+pub use prose::Prose;
 
 use std::sync::Arc;
 
@@ -64,6 +66,7 @@ pub(crate) fn drawn(state: &State, checked: Option<Vec<Finding>>) -> Option<Conc
     let coverage = coverage::of(state);
     let confidence = confidence::of(&ruling, &findings, state, &coverage);
     let urgency = urgency::of(&ruling, &opened.alert, manipulation);
+    let prose = Prose::under(state, ruling.verdict, manipulation);
     let mut conclusion = Conclusion {
         verdict: ruling.verdict,
         leaning: ruling.leaning,
@@ -72,10 +75,10 @@ pub(crate) fn drawn(state: &State, checked: Option<Vec<Finding>>) -> Option<Conc
         assessed_severity: ruling.severity,
         urgency,
         summary: String::new(),
-        meaning: draft.meaning.clone(),
+        meaning: prose.text(&draft.meaning),
         findings,
-        gaps: lines(&draft.gaps, coverage::gaps(state)),
-        would_decide: lines(&draft.would_decide, ruling.would_decide),
+        gaps: lines(prose.lines(&draft.gaps), coverage::gaps(state)),
+        would_decide: lines(prose.lines(&draft.would_decide), ruling.would_decide),
         actions: actions(state, &opened, &draft, ruling.verdict),
         exonerations: state.exonerations.clone(),
         techniques: techniques(&opened, &draft),
@@ -97,7 +100,7 @@ pub(crate) fn drawn(state: &State, checked: Option<Vec<Finding>>) -> Option<Conc
         conclusion.actions.clear();
         "A generated sample: nothing happened, and there is nothing to do.".to_owned()
     } else {
-        summary::of(&conclusion)
+        summary::of(&conclusion, state)
     };
     Some(conclusion)
 }
@@ -143,9 +146,9 @@ fn failed(state: &State) -> Option<String> {
         })
 }
 
-fn lines(first: &[String], then: Vec<String>) -> Vec<String> {
+fn lines(first: Vec<String>, then: Vec<String>) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
-    for line in first.iter().cloned().chain(then) {
+    for line in first.into_iter().chain(then) {
         if !line.trim().is_empty() && !all.contains(&line) && all.len() < MOST_LINES {
             all.push(line);
         }

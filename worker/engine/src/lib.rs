@@ -41,7 +41,7 @@ pub use allowance::{Allowance, Leave};
 pub use catalogue::{Action, ActionChoice, ActionTemplate, fill};
 pub use checkup::{Checkup, Diagnosis, Gravity};
 pub use command::{Command, Question};
-pub use conclude::{OVERRIDES, conclusion};
+pub use conclude::{OVERRIDES, Prose, conclusion};
 pub use conclusion::{
     Conclusion, ConclusionDraft, Confidence, Coverage, Leaning, Override, Reason, Urgency, Verdict,
 };

@@ -74,6 +74,13 @@ impl Approval {
             .collect()
     }
 
+    /// Whether it clears anything at all.
+    pub(crate) fn clears(&self) -> bool {
+        self.approved_by.is_some()
+            && self.valid_until.is_some()
+            && !self.expected_findings.is_empty()
+    }
+
     /// Whether it holds over the whole window.
     pub(crate) fn holds(&self, window: Option<(DateTime<Utc>, DateTime<Utc>)>) -> bool {
         window.is_some_and(|(first, last)| {

@@ -44,6 +44,7 @@ pub struct Config {
 struct Identity {
     id: Option<String>,
     principal: String,
+    account: Option<String>,
     aliases: Vec<String>,
     email: Option<String>,
     kind: Option<String>,
@@ -67,6 +68,7 @@ impl Record for Identity {
     const COLUMNS: &'static [&'static str] = &[
         "id",
         "principal",
+        "account",
         "aliases",
         "email",
         "kind",
@@ -102,6 +104,7 @@ impl Record for Identity {
         Ok(Self {
             id: fields.text("id"),
             principal,
+            account: fields.text("account"),
             aliases,
             email,
             kind: fields.text("kind"),
@@ -120,7 +123,16 @@ impl Record for Identity {
     }
 
     fn doubts(&self) -> Vec<String> {
-        self.approval.doubts("valid_until")
+        let mut doubts = self.approval.doubts("valid_until");
+        // A bare name can be given to somebody in any account; an ARN or an address cannot.
+        let is_bare = !self.principal.contains([':', '@', '/']);
+        if is_bare && self.account.is_none() && self.nets.is_empty() && self.approval.clears() {
+            doubts.push(
+                "clears whoever has this name in any account: tell its `account` or its `usual_networks`"
+                    .to_owned(),
+            );
+        }
+        doubts
     }
 }
 
@@ -153,7 +165,13 @@ impl Identity {
             .status
             .as_deref()
             .is_none_or(|status| status == "active");
-        if !active || !self.unusual(alert).is_empty() {
+        // Names recur in other accounts.
+        let other_account = match (&self.account, &alert.account) {
+            (Some(ours), Some(theirs)) => ours != theirs,
+            (Some(_), None) => true,
+            (None, _) => false,
+        };
+        if !active || other_account || !self.unusual(alert).is_empty() {
             return None;
         }
         let owner = self.owner.as_deref().unwrap_or("nobody named");

@@ -1,6 +1,7 @@
 //! Claims: each must be borne by the evidence that it cites.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv6Addr;
 
 use serde_json::Value;
 
@@ -65,15 +66,43 @@ fn problem(draft: &FindingDraft, quotes: &[Quote], bodies: &[&Value]) -> Option<
 }
 
 /// Whether a value stands somewhere in the evidence, in any case of letters.
-fn mentions(body: &Value, value: &str) -> bool {
+pub(super) fn mentions(body: &Value, value: &str) -> bool {
+    holds(body, &value.to_lowercase())
+}
+
+fn holds(body: &Value, value: &str) -> bool {
     match body {
-        Value::String(text) => text.to_lowercase().contains(&value.to_lowercase()),
-        Value::Array(list) => list.iter().any(|inner| mentions(inner, value)),
+        Value::String(text) => stands(text, value),
+        Value::Array(list) => list.iter().any(|inner| holds(inner, value)),
         Value::Object(map) => map
             .iter()
-            .any(|(key, inner)| key.contains(value) || mentions(inner, value)),
+            .any(|(key, inner)| stands(key, value) || holds(inner, value)),
         Value::Number(number) => number.to_string() == value,
         Value::Bool(_) | Value::Null => false,
+    }
+}
+
+/// Whether a value stands in a text as a whole: `3.0.113.4` does not in `203.0.113.42`, nor `evil.com` in `notevil.com`
+/// and `evil.com.example.net`.
+fn stands(text: &str, value: &str) -> bool {
+    let text = text.to_lowercase();
+    text.match_indices(value).any(|(at, found)| {
+        let before = text.get(..at).unwrap_or_default().chars().rev();
+        let after = text.get(at + found.len()..).unwrap_or_default().chars();
+        !goes_on(before, value) && !goes_on(after, value)
+    })
+}
+
+/// Whether what stands beside a value belongs to the same name; a dot, and a colon of an address, does where more follows.
+fn goes_on(mut beside: impl Iterator<Item = char>, value: &str) -> bool {
+    match beside.next() {
+        Some('.') => beside.next().is_some_and(char::is_alphanumeric),
+        Some(':') => {
+            value.parse::<Ipv6Addr>().is_ok()
+                && beside.next().is_some_and(|c| c.is_ascii_hexdigit())
+        }
+        Some(next) => next.is_alphanumeric() || matches!(next, '-' | '_'),
+        None => false,
     }
 }
 
@@ -106,5 +135,37 @@ mod tests {
         let finding = check(&draft, &cited);
         assert!(!finding.supported, "{finding:?}");
         assert_eq!(finding.evidence[0].path, None);
+    }
+
+    #[test]
+    fn a19_a_part_of_a_value_is_no_value() {
+        let says = |text: &str, value: &str| mentions(&serde_json::json!({"seen": [text]}), value);
+        for (text, value) in [
+            ("203.0.113.42", "203.0.113.42"),
+            ("from 203.0.113.42.", "203.0.113.42"),
+            ("203.0.113.42:443", "203.0.113.42"),
+            ("mail of a@Evil.com, sent", "evil.com"),
+            ("https://evil.com/x", "evil.com"),
+            ("[2001:db8::1]:443", "2001:db8::1"),
+            ("arn:aws:iam::1:user/bob", "arn:aws:iam::1:user/bob"),
+        ] {
+            assert!(says(text, value), "{value} stands in {text}");
+        }
+        for (text, value) in [
+            ("203.0.113.42", "03.0.113.4"),
+            ("11.2.3.45", "1.2.3.4"),
+            ("1.2.3.4.5", "1.2.3.4"),
+            ("notevil.com", "evil.com"),
+            ("not-evil.com", "evil.com"),
+            ("evil.com.example.net", "evil.com"),
+            ("www.evil.com", "evil.com"),
+            ("2001:db8::12", "2001:db8::1"),
+            ("2001:db8::1:5", "2001:db8::1"),
+            ("arn:aws:iam::1:user/bobby", "arn:aws:iam::1:user/bob"),
+        ] {
+            assert!(!says(text, value), "{value} does not stand in {text}");
+        }
+        assert!(mentions(&serde_json::json!({"1.2.3.4": 1}), "1.2.3.4"));
+        assert!(!mentions(&serde_json::json!({"1.2.3.40": 1}), "1.2.3.4"));
     }
 }

@@ -47,7 +47,7 @@ pub(super) fn of(
 }
 
 /// Whether a platform or a register wrote what is quoted; anybody may have written the rest.
-fn is_trusted(state: &State, quote: &Quote) -> bool {
+pub(super) fn is_trusted(state: &State, quote: &Quote) -> bool {
     let tools = state
         .opened
         .as_ref()

@@ -6,6 +6,7 @@
 
 use nightshift_alert::{Alert, Severity};
 
+use crate::fold::leans_benign;
 use crate::{
     ConclusionDraft, Finding, Leaning, Override, Reason, Stance, State, StepStatus, Verdict, clears,
 };
@@ -29,6 +30,8 @@ pub(super) struct Ruling {
     pub(super) severity: Severity,
     pub(super) would_decide: Vec<String>,
     pub(super) overridden: Vec<Override>,
+    /// Whether a record clears the alert, and nothing stands in the way.
+    pub(super) cleared: bool,
 }
 
 /// Applies the rules to what the analyst proposes.
@@ -47,6 +50,7 @@ pub(super) fn rule(
         severity: draft.assessed_severity,
         would_decide: Vec::new(),
         overridden: Vec::new(),
+        cleared: obstacle.is_none(),
     };
     if let Some(obstacle) = &obstacle {
         if draft.verdict.is_benign() {
@@ -66,6 +70,14 @@ pub(super) fn rule(
                     draft.verdict.title().to_lowercase(),
                     obstacle.text
                 ),
+            );
+        } else if manipulation && leans_benign(draft) {
+            ruling.leaning = Leaning::None;
+            ruling.reason = obstacle.reason;
+            ruling.note(
+                obstacle.rule,
+                &obstacle.text,
+                &format!("the analyst leaned towards benign; {}", obstacle.text),
             );
         }
         if ruling.severity < alert.severity {

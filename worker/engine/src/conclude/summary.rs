@@ -1,14 +1,23 @@
 //! The first sentence of a report, made by code from the verdict and what is proven.
 
-use crate::{Conclusion, Finding, Leaning, Stance, Verdict};
+use super::confidence::is_trusted;
+use crate::{Conclusion, Finding, Leaning, Stance, State, Verdict};
 
 /// One or two sentences.
-pub(super) fn of(conclusion: &Conclusion) -> String {
+pub(super) fn of(conclusion: &Conclusion, state: &State) -> String {
+    // What speaks for malice may stand on what anybody wrote; what speaks against it opens no report on that alone.
+    let counts = |finding: &Finding| {
+        finding.stance == Stance::For
+            || finding
+                .evidence
+                .iter()
+                .any(|quote| is_trusted(state, quote))
+    };
     let proven = |stance| {
         conclusion
             .findings
             .iter()
-            .filter(move |finding: &&Finding| finding.supported && finding.stance == stance)
+            .filter(move |finding| finding.supported && finding.stance == stance && counts(finding))
             .map(|finding| sentence(&finding.claim))
     };
     match conclusion.verdict {

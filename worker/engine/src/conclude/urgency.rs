@@ -25,9 +25,36 @@ fn by_severity(ruling: &Ruling) -> Urgency {
         Severity::Critical => Urgency::Now,
         Severity::High if is_true || ruling.leaning == Leaning::Malicious => Urgency::Now,
         Severity::High => Urgency::ThisShift,
-        Severity::Medium if ruling.leaning != Leaning::Benign => Urgency::ThisShift,
+        // A leaning alone clears nothing, so nothing waits for it.
+        Severity::Medium if !(ruling.cleared && ruling.leaning == Leaning::Benign) => {
+            Urgency::ThisShift
+        }
         Severity::Medium | Severity::Low => Urgency::NextDay,
         Severity::Informational if is_true => Urgency::NextDay,
         Severity::Informational => Urgency::None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Reason;
+
+    #[test]
+    fn a_leaning_that_no_record_bears_lets_nothing_wait() {
+        let of = |cleared, leaning| {
+            by_severity(&Ruling {
+                verdict: Verdict::Inconclusive,
+                leaning,
+                reason: Reason::MissingData,
+                severity: Severity::Medium,
+                would_decide: Vec::new(),
+                overridden: Vec::new(),
+                cleared,
+            })
+        };
+        assert_eq!(of(false, Leaning::Benign), Urgency::ThisShift);
+        assert_eq!(of(true, Leaning::Benign), Urgency::NextDay);
+        assert_eq!(of(true, Leaning::None), Urgency::ThisShift);
     }
 }

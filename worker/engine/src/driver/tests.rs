@@ -364,7 +364,30 @@ async fn r2_the_end_of_the_active_time_still_gives_a_report() {
 
 #[tokio::test(start_paused = true)]
 async fn text_that_talks_to_the_analyst_clears_nothing() {
-    let run = Run::new(one_step(Verdict::BenignTruePositive));
+    let leaning = ConclusionDraft {
+        leaning: Leaning::Benign,
+        reason: Reason::AuthorisedActivity,
+        ..draft(Verdict::Inconclusive)
+    };
+    for said in [draft(Verdict::BenignTruePositive), leaning] {
+        let conclusion = of_manipulated(said).await;
+        assert_eq!(conclusion.verdict, Verdict::Inconclusive);
+        assert_eq!(conclusion.leaning, Leaning::None);
+        assert_eq!(conclusion.reason, Reason::SuspectedManipulation);
+        assert_eq!(
+            conclusion.assessed_severity,
+            nightshift_alert::Severity::High
+        );
+        assert_eq!(conclusion.overridden[0].rule, "suspected_manipulation");
+    }
+}
+
+/// What comes of a draft about an alert whose text talks to the analyst, though a scanner's record clears it.
+async fn of_manipulated(said: ConclusionDraft) -> crate::Conclusion {
+    let run = Run::new(Script {
+        drafts: list([said]),
+        ..one_step(Verdict::Inconclusive)
+    });
     let mut events = opening(Limits::default());
     if let EventBody::Opened(opened) = &mut events[0].body {
         let mut alert = opened.alert.as_ref().clone();
@@ -391,11 +414,5 @@ async fn text_that_talks_to_the_analyst_clears_nothing() {
     let End::Concluded(state) = end else {
         panic!("{end:?}")
     };
-    let conclusion = state.conclusion.unwrap();
-    assert_eq!(conclusion.verdict, Verdict::Inconclusive);
-    assert_eq!(conclusion.reason, Reason::SuspectedManipulation);
-    assert_eq!(
-        conclusion.assessed_severity,
-        nightshift_alert::Severity::High
-    );
+    state.conclusion.unwrap()
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use nightshift_alert::{Alert, Flag, Indicator, Role};
-use nightshift_engine::{Conclusion, Evidence, EvidenceId, Finding, State, StepView};
+use nightshift_engine::{Conclusion, Evidence, EvidenceId, Finding, Prose, State, StepView};
 use serde_json::Value;
 
 use super::{
@@ -27,6 +27,8 @@ pub fn build(state: &State, sender: &Sender) -> Option<Report> {
     let opened_at = state.opened_at?;
     let concluded_at = state.last_at?;
     let plan = state.plan.as_ref();
+    let prose = Prose::of(state);
+    let step = |view: &StepView| step(view, &prose);
     Some(Report {
         schema: REPORT_SCHEMA.to_owned(),
         case_id: opened.case_id.clone(),
@@ -61,7 +63,7 @@ pub fn build(state: &State, sender: &Sender) -> Option<Report> {
         gaps: conclusion.gaps,
         would_decide: conclusion.would_decide,
         actions: conclusion.actions,
-        insights: state.insights.clone(),
+        insights: prose.lines(&state.insights),
         updates: state.updates.clone(),
         techniques: conclusion.techniques,
         exonerations: conclusion.exonerations,
@@ -131,7 +133,7 @@ fn finding(finding: &Finding) -> FindingEntry {
     }
 }
 
-fn step(view: &StepView) -> StepEntry {
+fn step(view: &StepView, prose: &Prose<'_>) -> StepEntry {
     let calls: Vec<Call> = view
         .calls
         .iter()
@@ -150,14 +152,26 @@ fn step(view: &StepView) -> StepEntry {
     let used: BTreeSet<&str> = calls.iter().map(|call| call.tool.as_str()).collect();
     StepEntry {
         id: view.step.id.clone(),
-        description: view.step.description.clone(),
+        description: described(prose.text(&view.step.description), &used),
         status: view.step.status,
         outcome: view.step.outcome,
         tools: used.into_iter().map(str::to_owned).collect(),
-        summary: view.step.summary.clone(),
+        summary: prose.text(&view.step.summary),
         wave: view.step.wave,
-        reason: view.step.reason.clone(),
+        reason: view.step.reason.as_deref().map(|why| prose.text(why)),
         calls,
+    }
+}
+
+/// What a step is said to do; by its tools where nothing of its own words may be shown.
+fn described(words: String, used: &BTreeSet<&str>) -> String {
+    if !words.is_empty() {
+        return words;
+    }
+    let tools: Vec<&str> = used.iter().copied().collect();
+    match tools.as_slice() {
+        [] => "A step of the plan".to_owned(),
+        tools => format!("Look with {}", tools.join(", ")),
     }
 }
 

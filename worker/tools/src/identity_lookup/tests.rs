@@ -79,3 +79,33 @@ async fn a_network_that_is_none_makes_a_bad_row() {
     .await;
     assert_eq!(output.body["searched"]["records"], 0);
 }
+
+#[tokio::test]
+async fn a_name_clears_in_its_own_account_only() {
+    let row = |account: &str| {
+        format!("ID-9,{account},ci-deployer,Discovery:IAMUser/*,grace,2026-12-31\n")
+    };
+    let tool = |account: &str| {
+        IdentityLookup::new(Config {
+            name: "identities".to_owned(),
+            path: Content::Text {
+                name: "identities.csv".into(),
+                text: format!(
+                    "id,account,principal,expected_findings,approved_by,valid_until\n{}",
+                    row(account)
+                )
+                .into(),
+            },
+        })
+    };
+    let ours = testing::alert().account.unwrap();
+    for (account, cleared) in [(ours.as_str(), 1), ("999988887777", 0), ("", 1)] {
+        let tool = tool(account);
+        let asked = json!({ "principal": "ci-deployer" });
+        let output = testing::call(&tool, asked).await.unwrap();
+        assert_eq!(output.body["found"], 1, "{account:?}");
+        assert_eq!(output.exonerations.len(), cleared, "{account:?}");
+        let doubts = tool.reports()[0].problems.len();
+        assert_eq!(doubts, usize::from(account.is_empty()), "{account:?}");
+    }
+}
