@@ -8,11 +8,12 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 mod extract;
+mod linkable;
 mod parse;
 mod wallet;
 
 pub use extract::extract;
-pub(crate) use extract::spans;
+pub(crate) use linkable::{dots, spans, spans_knowing, spans_of_value};
 pub(crate) use wallet::{is_wallet, wallets};
 
 /// What kind of thing an indicator names.

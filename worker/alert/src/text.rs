@@ -4,10 +4,12 @@
 //! text is shown. These are filters: they keep reports clean and secrets in, but nothing that must hold against an
 //! attacker rests on them (attacks.md).
 
+mod argv;
 mod clean;
 mod cut;
 mod defang;
 mod entropy;
+mod fields;
 mod hidden;
 mod instructions;
 mod plain;
@@ -20,9 +22,9 @@ mod secrets;
 pub(crate) use clean::clean_text;
 pub use clean::{Bounds, clean_json, clean_json_keeping};
 pub use cut::{cut, single_line};
-pub use defang::{defang, refang};
+pub use defang::{defang, defang_knowing, defang_value, refang};
 pub use hidden::strip_hidden;
 pub use instructions::instructions;
-pub use plain::{command, plain};
+pub use plain::{command, plain, plain_value};
 pub use redact::redact;
 pub(crate) use redact::redact_known;

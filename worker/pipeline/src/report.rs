@@ -311,6 +311,18 @@ impl Report {
         self.alert.feed == CANARY_FEED
     }
 
+    /// Whether rules had to do for models of which none answered.
+    #[must_use]
+    pub fn no_model_answered(&self) -> bool {
+        self.analyst == AnalystKind::Model && self.degraded && self.models.is_empty()
+    }
+
+    /// Whether rules alone thought.
+    #[must_use]
+    pub fn is_by_rules_alone(&self) -> bool {
+        self.analyst == AnalystKind::Playbook || self.no_model_answered()
+    }
+
     /// `[CANARY]`, `[SAMPLE]`, `[PLAYBOOK]`, `[PARTIAL]` where true.
     #[must_use]
     pub fn marks(&self) -> Vec<&'static str> {
@@ -318,7 +330,7 @@ impl Report {
         [
             (self.is_canary(), "[CANARY]"),
             (self.alert.sample && !self.is_canary(), "[SAMPLE]"),
-            (self.analyst == AnalystKind::Playbook, "[PLAYBOOK]"),
+            (self.is_by_rules_alone(), "[PLAYBOOK]"),
             (partial, "[PARTIAL]"),
         ]
         .into_iter()

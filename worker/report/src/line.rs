@@ -2,7 +2,8 @@
 //! [`plain`]: a foreign string has no other way in.
 
 use chrono::{DateTime, Utc};
-use nightshift_alert::text::plain;
+use nightshift_alert::Indicator;
+use nightshift_alert::text::{plain, plain_value};
 use nightshift_engine::EvidenceId;
 
 use crate::Language;
@@ -53,6 +54,12 @@ impl Line {
     /// A name from outside.
     pub(crate) fn name(self, foreign: &str) -> Self {
         self.foreign(foreign, NAME)
+    }
+
+    /// A typed value; an address is made unclickable whatever it looks like.
+    pub(crate) fn value(mut self, one: &Indicator) -> Self {
+        self.0.push_str(&plain_value(one.kind, &one.value, NAME));
+        self
     }
 
     /// Text from outside, of at most this many characters.

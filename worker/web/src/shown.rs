@@ -3,7 +3,8 @@
 use std::fmt;
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use nightshift_alert::text::plain;
+use nightshift_alert::Indicator;
+use nightshift_alert::text::{plain, plain_value};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -31,6 +32,11 @@ impl Shown {
     /// A name from outside.
     pub(crate) fn name(text: &str) -> Self {
         Self::foreign(text, NAME)
+    }
+
+    /// A typed value; an address is made unclickable whatever it looks like.
+    pub(crate) fn value(one: &Indicator) -> Self {
+        Self(plain_value(one.kind, &one.value, NAME))
     }
 
     /// A name from outside, if there is one.

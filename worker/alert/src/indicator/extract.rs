@@ -51,6 +51,9 @@ const FILE_LIKE: &[&str] = &[
     "events",
 ];
 
+/// Those of them that are files however many dots stand before.
+pub(super) const ALWAYS_FILES: &[&str] = &["name", "so", "py", "sh", "md", "zip", "log"];
+
 /// The typed values in a text, defanged ones too, each once, in the order in which they stand there by kind.
 #[must_use]
 pub fn extract(text: &str) -> Vec<(IndicatorKind, String)> {
@@ -86,28 +89,13 @@ pub fn extract(text: &str) -> Vec<(IndicatorKind, String)> {
             );
         }
     }
-    for range in ips(&text) {
+    for range in ips(&text, MAX_VALUES) {
         found.add(IndicatorKind::Ip, text.get(range).unwrap_or_default());
     }
     for range in domains(&text) {
         found.add(IndicatorKind::Domain, text.get(range).unwrap_or_default());
     }
     found.values
-}
-
-/// Where addresses with dots stand in a text: IPv4 addresses and domains, in order, without overlaps.
-pub(crate) fn spans(text: &str) -> Vec<Range<usize>> {
-    if !text.contains('.') {
-        return Vec::new();
-    }
-    let mut spans: Vec<Range<usize>> = ips(text)
-        .into_iter()
-        .filter(|range| text.get(range.clone()).is_some_and(|ip| ip.contains('.')))
-        .chain(domains(text))
-        .collect();
-    spans.sort_by_key(|range| range.start);
-    spans.dedup_by(|next, kept| next.start < kept.end);
-    spans
 }
 
 #[derive(Default)]
@@ -132,35 +120,40 @@ impl Found {
 
 fn matches_with(pattern: &LazyLock<Option<Regex>>, text: &str, held: &str) -> Vec<Range<usize>> {
     if text.contains(held) {
-        matches(pattern, text)
+        matches(pattern, text, MAX_VALUES)
     } else {
         Vec::new()
     }
 }
 
-fn matches(pattern: &LazyLock<Option<Regex>>, text: &str) -> Vec<Range<usize>> {
+fn matches(pattern: &LazyLock<Option<Regex>>, text: &str, most: usize) -> Vec<Range<usize>> {
     pattern
         .as_ref()
         .map(|pattern| {
             pattern
                 .find_iter(text)
-                .take(MAX_VALUES)
+                .take(most)
                 .map(|found| found.range())
                 .collect()
         })
         .unwrap_or_default()
 }
 
-fn before(text: &str, at: usize) -> Option<char> {
+pub(super) fn before(text: &str, at: usize) -> Option<char> {
     text.get(..at).and_then(|head| head.chars().next_back())
 }
 
-fn after(text: &str, at: usize) -> Option<char> {
+pub(super) fn after(text: &str, at: usize) -> Option<char> {
     text.get(at..).and_then(|tail| tail.chars().next())
 }
 
-fn ips(text: &str) -> Vec<Range<usize>> {
-    let mut found = matches_with(&IPV4, text, ".");
+/// Where addresses stand, the first `most` by each spelling.
+pub(super) fn ips(text: &str, most: usize) -> Vec<Range<usize>> {
+    let mut found = if text.contains('.') {
+        matches(&IPV4, text, most)
+    } else {
+        Vec::new()
+    };
     found.retain(|range| {
         let next = text.get(range.end..).unwrap_or_default();
         let is_longer = before(text, range.start).is_some_and(|c| matches!(c, '.' | '-' | '_'))
@@ -170,7 +163,7 @@ fn ips(text: &str) -> Vec<Range<usize>> {
         !is_longer && !is_version(text, range)
     });
     if text.contains(':') {
-        let v6 = matches(&IPV6, text).into_iter().filter(|range| {
+        let v6 = matches(&IPV6, text, most).into_iter().filter(|range| {
             let candidate = text.get(range.clone()).unwrap_or_default();
             let bounded = !before(text, range.start)
                 .is_some_and(|c| c.is_alphanumeric() || c == '.')
@@ -222,12 +215,7 @@ fn is_version(text: &str, range: &Range<usize>) -> bool {
 }
 
 fn domains(text: &str) -> Vec<Range<usize>> {
-    let pattern = if text.is_ascii() {
-        &ASCII_DOMAIN
-    } else {
-        &DOMAIN
-    };
-    let mut found = matches_with(pattern, text, ".");
+    let mut found = dotted(text, MAX_VALUES);
     found.retain(|range| {
         let name = text.get(range.clone()).unwrap_or_default();
         let in_url = text
@@ -247,19 +235,31 @@ fn domains(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-fn reads_as_file(name: &str) -> bool {
+/// Where dotted names stand, whatever they are.
+pub(super) fn dotted(text: &str, most: usize) -> Vec<Range<usize>> {
+    if !text.contains('.') {
+        return Vec::new();
+    }
+    if text.is_ascii() {
+        matches(&ASCII_DOMAIN, text, most)
+    } else {
+        matches(&DOMAIN, text, most)
+    }
+}
+
+pub(super) fn reads_as_file(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let (head, suffix) = lower.rsplit_once('.').unwrap_or_default();
     let plain = head
         .chars()
         .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'));
-    let always = matches!(suffix, "name" | "so" | "py" | "sh" | "md" | "zip" | "log");
+    let always = ALWAYS_FILES.contains(&suffix);
     FILE_LIKE.contains(&suffix) && plain && (always || !head.contains('.'))
         || lower.contains('_') && always
 }
 
 /// Whether the name stands under a known public suffix and is more than the suffix.
-fn is_public(name: &str) -> bool {
+pub(super) fn is_public(name: &str) -> bool {
     let lower = name.to_lowercase();
     let ascii = url::Host::parse(&lower).map(|host| host.to_string());
     let name = ascii.as_deref().unwrap_or(&lower);

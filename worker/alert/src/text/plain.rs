@@ -7,7 +7,8 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::{cut, defang, strip_hidden};
+use super::{cut, defang, defang_value, strip_hidden};
+use crate::IndicatorKind;
 
 /// More than this of a text is not even looked at, in bytes for each character that may be shown: a megabyte costs
 /// nothing, and whoever hides much between little blanks nothing but their own text.
@@ -40,6 +41,23 @@ pub fn plain(text: &str, max_chars: usize) -> String {
         })
         .collect();
     cut(&safe.join(" "), max_chars).into_owned()
+}
+
+/// As [`plain`], of a typed value: a domain, URL, mail or IP address is defanged whatever it looks like.
+#[must_use]
+pub fn plain_value(kind: IndicatorKind, value: &str, max_chars: usize) -> String {
+    let has_host = matches!(
+        kind,
+        IndicatorKind::Domain | IndicatorKind::Url | IndicatorKind::Email | IndicatorKind::Ip
+    );
+    if !has_host {
+        return plain(value, max_chars);
+    }
+    let line = line(value, max_chars.saturating_mul(BYTES_PER_CHAR) + 256);
+    let short = cut(&line, max_chars);
+    // What is no such value after all is a text like any other.
+    let safe = defang(&defang_value(kind, &short));
+    cut(&inert(&safe), max_chars).into_owned()
 }
 
 /// Whether this is an Amazon resource name: no program makes a link of it, and a bucket's dots belong to its name.
@@ -170,6 +188,27 @@ mod tests {
         ] {
             assert_eq!(plain(text, 100), safe);
         }
+    }
+
+    #[test]
+    fn a04_a_typed_value_is_defanged_whatever_it_looks_like() {
+        for (kind, value, safe) in [
+            (IndicatorKind::Domain, "login.app", "login[.]app"),
+            (IndicatorKind::Domain, "a\u{200b}.zip", "a[.]zip"),
+            (IndicatorKind::Url, "smb://a.sh/b", "smb[://]a[.]sh/b"),
+            (IndicatorKind::Ip, "203.0.113.0", "203.0.113[.]0"),
+            (IndicatorKind::File, "/tmp/setup.sh", "/tmp/setup.sh"),
+            (
+                IndicatorKind::Arn,
+                "arn:aws:s3:::my.bucket.com/key",
+                "arn:aws:s3:::my.bucket.com/key",
+            ),
+        ] {
+            assert_eq!(plain_value(kind, value, 100), safe);
+        }
+        let long = format!("{}.login.app", "a.".repeat(60));
+        let cut = plain_value(IndicatorKind::Domain, &long, 40);
+        assert!(cut.chars().count() <= 40 && !cut.contains("login.app"));
     }
 
     #[test]

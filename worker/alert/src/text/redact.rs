@@ -60,36 +60,79 @@ pub(super) fn redact_keeping<'a>(
 
 /// The text without secrets of known kinds.
 pub(crate) fn redact_known(text: &str) -> (Cow<'_, str>, usize) {
+    let ranges = merged(known(text));
+    if ranges.is_empty() {
+        return (Cow::Borrowed(text), 0);
+    }
+    (Cow::Owned(replace(text, &ranges)), ranges.len())
+}
+
+/// A secret of a known kind.
+#[derive(Debug)]
+pub(super) struct Known {
+    /// What its pattern took: the secret and the words before it that say so.
+    pub(super) whole: Range<usize>,
+    /// The secret.
+    pub(super) secret: Range<usize>,
+    /// Its place in the table: of two that overlap, the first one names both.
+    order: usize,
+    /// The name of its mark.
+    pub(super) kind: &'static str,
+}
+
+/// The secrets of known kinds in a text; they may overlap.
+pub(super) fn known(text: &str) -> Vec<Known> {
     // The shortest thing that a pattern takes is `pwd=abcdef`.
     let triggers = TRIGGERS.as_ref().filter(|_| text.len() >= 8);
     let Some(triggers) = triggers.filter(|triggers| triggers.is_match(text)) else {
-        return (Cow::Borrowed(text), 0);
+        return Vec::new();
     };
-    let mut ranges: Vec<(Range<usize>, &str)> = Vec::new();
-    for index in triggers.matches(text) {
-        let (Some((kind, _, pattern)), Some(cell)) = (SECRETS.get(index), KNOWN.get(index)) else {
+    let mut found = Vec::new();
+    for order in triggers.matches(text) {
+        let (Some((kind, _, pattern)), Some(cell)) = (SECRETS.get(order), KNOWN.get(order)) else {
             continue;
         };
         let Some(pattern) = cell.get_or_init(|| Regex::new(&ascii(pattern)).ok()) else {
             continue;
         };
         for captures in pattern.captures_iter(text) {
-            let Some(found) = captures.name("secret").or_else(|| captures.get(0)) else {
+            let Some(whole) = captures.get(0) else {
                 continue;
             };
-            let overlaps = ranges
-                .iter()
-                .any(|(range, _)| range.start < found.end() && found.start() < range.end);
-            if !overlaps && !is_harmless(found.as_str()) {
-                ranges.push((found.range(), kind));
+            let secret = captures.name("secret").unwrap_or(whole);
+            if !is_harmless(secret.as_str()) {
+                found.push(Known {
+                    whole: whole.range(),
+                    secret: secret.range(),
+                    order,
+                    kind,
+                });
             }
         }
     }
-    if ranges.is_empty() {
-        return (Cow::Borrowed(text), 0);
+    found
+}
+
+/// The ranges in order, overlapping ones as one: a cookie header that holds a token of a known kind goes whole, for its
+/// other half is as secret.
+fn merged(mut found: Vec<Known>) -> Vec<(Range<usize>, &'static str)> {
+    found.sort_by_key(|one| one.secret.start);
+    let mut merged: Vec<Known> = Vec::with_capacity(found.len());
+    for next in found {
+        match merged.last_mut() {
+            Some(last) if next.secret.start < last.secret.end => {
+                last.secret.end = last.secret.end.max(next.secret.end);
+                if next.order < last.order {
+                    (last.order, last.kind) = (next.order, next.kind);
+                }
+            }
+            _ => merged.push(next),
+        }
     }
-    ranges.sort_by_key(|(range, _)| range.start);
-    (Cow::Owned(replace(text, &ranges)), ranges.len())
+    merged
+        .into_iter()
+        .map(|one| (one.secret, one.kind))
+        .collect()
 }
 
 /// Whether the value of this key in a JSON object is a secret by its name.
@@ -97,7 +140,15 @@ pub(super) fn is_secret_key(key: &str) -> bool {
     if key.len() < 3 || key.len() > 64 {
         return false;
     }
-    // camelCase and PascalCase as words: `clientSecret` is `client_secret`.
+    if is_secret_variable(key) {
+        return true;
+    }
+    KEY.as_ref()
+        .is_some_and(|pattern| pattern.is_match(&words(key)))
+}
+
+/// camelCase and PascalCase as words: `clientSecret` is `client_secret`.
+pub(super) fn words(key: &str) -> String {
     let mut words = String::with_capacity(key.len() + 4);
     let mut previous = '_';
     for character in key.chars() {
@@ -107,7 +158,16 @@ pub(super) fn is_secret_key(key: &str) -> bool {
         words.push(character.to_ascii_lowercase());
         previous = character;
     }
-    KEY.as_ref().is_some_and(|pattern| pattern.is_match(&words))
+    words
+}
+
+/// Whether this is a variable of the environment that holds a secret, though the word alone says too little in other
+/// keys: `GITHUB_TOKEN`, `SMTP_PASS`, but neither `next_token` nor `pass`.
+fn is_secret_variable(key: &str) -> bool {
+    (key.ends_with("_TOKEN") || key.ends_with("_PASS"))
+        && key
+            .bytes()
+            .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
 /// What stands where a secret could, and is none: our own marks, placeholders, ids.
@@ -138,7 +198,7 @@ fn is_harmless(value: &str) -> bool {
         )
 }
 
-fn replace(text: &str, ranges: &[(Range<usize>, &str)]) -> String {
+pub(super) fn replace(text: &str, ranges: &[(Range<usize>, &str)]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
     for (range, name) in ranges {

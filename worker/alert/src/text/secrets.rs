@@ -347,10 +347,17 @@ pub(super) const SECRETS: &[(&str, &str, &str)] = &[
         r"basic",
         r"(?i)\bbasic\s+(?P<secret>[A-Za-z0-9+/]{12,}={0,2})(?:[\s'\x22,;)]|$)",
     ),
+    // A cookie header is secret to the end of its line, an authorization that names a usual scheme to the end of its token.
     (
         "authorization",
-        r"authorization|x-api-key|x-auth-token|x-amz-security-token|cookie",
-        r"(?i)\b(?:authorization|x-api-key|x-auth-token|x-amz-security-token|cookie|set-cookie)\s*[:=]\s*(?P<secret>[^\r\n'\x22]{8,})",
+        r"authorization|cookie",
+        r"(?i)\b(?:authorization|cookie|set-cookie)\s*[:=]\s*(?P<secret>(?:bearer|basic|token)\s+[^\s'\x22]{8,}|[^\r\n'\x22]{8,})",
+    ),
+    // In a presigned URL too, whose other parameters tell what was done.
+    (
+        "authorization",
+        r"x-api-key|x-auth-token|x-amz-security-token",
+        r"(?i)\b(?:x-api-key|x-auth-token|x-amz-security-token)\s*[:=]\s*(?P<secret>[^\s'\x22&]{8,})",
     ),
     (
         "cli_password",

@@ -51,26 +51,28 @@ pub(super) fn section(report: &Report, language: Language) -> Section {
 }
 
 fn analyst(report: &Report, language: Language) -> Line {
-    let no_model = language.of(", no model was used", "（モデル不使用）");
-    match report.analyst {
-        AnalystKind::Playbook if report.source.is_empty() => {
-            Line::of(language.of("playbook analyst", "プレイブック")).say(no_model)
-        }
-        AnalystKind::Playbook => Line::from_name(&report.source).say(no_model),
-        AnalystKind::Model => {
-            let models = report.models.iter().take(MOST_MODELS);
-            let named = joined(models.map(|model| Line::from_name(model)), ", ");
-            let plan = match report.source.as_str() {
-                "model" => Line::default(),
-                source => Line::from_name(source),
-            };
-            joined(
-                [
-                    Line::of(language.of("model ", "モデル ")).then(&named),
-                    plan,
-                ],
-                language.of(", plan from ", "、計画 "),
-            )
-        }
+    if report.is_by_rules_alone() {
+        let no_model = match report.analyst {
+            AnalystKind::Playbook => language.of(", no model was used", "（モデル不使用）"),
+            AnalystKind::Model => language.of(", no model answered", "（モデルの応答なし）"),
+        };
+        let rules = match report.source.as_str() {
+            "" => Line::of(language.of("playbook analyst", "プレイブック")),
+            source => Line::from_name(source),
+        };
+        return rules.say(no_model);
     }
+    let models = report.models.iter().take(MOST_MODELS);
+    let named = joined(models.map(|model| Line::from_name(model)), ", ");
+    let plan = match report.source.as_str() {
+        "model" => Line::default(),
+        source => Line::from_name(source),
+    };
+    joined(
+        [
+            Line::of(language.of("model ", "モデル ")).then(&named),
+            plan,
+        ],
+        language.of(", plan from ", "、計画 "),
+    )
 }

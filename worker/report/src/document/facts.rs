@@ -101,7 +101,7 @@ fn value(
             .collect()
     };
     let found = roles.iter().map(of_role).find(|found| !found.is_empty())?;
-    let line = Line::from_name(&found.first()?.value);
+    let line = Line::default().value(found.first()?);
     Some(line.and_more(language, 1, found.len()))
 }
 

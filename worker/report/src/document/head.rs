@@ -153,10 +153,17 @@ fn warnings(report: &Report, language: Language) -> Vec<Block> {
         );
     }
     if report.degraded && report.failed.is_none() {
-        lines.push(Line::of(language.of(
-            "A lesser analyst had to step in for part of this report.",
-            "このレポートの一部は代替の分析者が作成しました。",
-        )));
+        lines.push(Line::of(if report.no_model_answered() {
+            language.of(
+                "No model answered: rules made this report.",
+                "モデルの応答がなく、ルールがこのレポートを作成しました。",
+            )
+        } else {
+            language.of(
+                "A lesser analyst had to step in for part of this report.",
+                "このレポートの一部は代替の分析者が作成しました。",
+            )
+        }));
     }
     if report.alert.sample && !report.is_canary() {
         lines.push(Line::of(language.of(

@@ -134,7 +134,7 @@ pub(super) fn indicators(report: &Report, language: Language) -> Option<Section>
                 .say(" ")
                 .say(one.kind.as_str())
                 .say(": ")
-                .name(&one.value),
+                .value(one),
         )
     });
     let blocks: Vec<Block> = lines

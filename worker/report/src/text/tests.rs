@@ -2,6 +2,9 @@
 
 use insta::assert_snapshot;
 
+use nightshift_alert::{Indicator, IndicatorKind, Role};
+use nightshift_engine::AnalystKind;
+
 use crate::fixture;
 use crate::text;
 
@@ -371,4 +374,43 @@ fn the_readers_own_time_stands_beside_utc() {
         shown.contains("2026-11-20 03:02 UTC (04:02 +01:00 here)"),
         "{shown}"
     );
+}
+
+#[test]
+fn a_model_case_that_no_model_answered_says_that_rules_made_it() {
+    let mut report = fixture::benign();
+    report.analyst = AnalystKind::Model;
+    report.degraded = true;
+    report.source = "playbook recon 1".into();
+    let shown = text(&report, &fixture::options(100));
+    assert!(shown.contains("[PLAYBOOK]"), "{shown}");
+    assert!(
+        shown.contains("No model answered: rules made this report."),
+        "{shown}"
+    );
+    let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("playbook recon 1, no model answered"),
+        "{shown}"
+    );
+    report.models = vec!["anthropic/claude".into()];
+    let shown = text(&report, &fixture::options(100));
+    assert!(!shown.contains("[PLAYBOOK]"), "{shown}");
+    assert!(shown.contains("for part of this report"), "{shown}");
+}
+
+#[test]
+fn a04_a_typed_value_is_not_live_even_where_it_looks_like_a_file() {
+    let mut report = fixture::benign();
+    report.indicators = vec![
+        Indicator::new(IndicatorKind::Domain, "login.app", Role::Remote),
+        Indicator::new(IndicatorKind::Url, "https://update.zip/x", Role::Related),
+    ];
+    let shown = text(&report, &fixture::options(120));
+    assert!(shown.contains("remote domain: login[.]app"), "{shown}");
+    assert!(
+        shown.contains("related url: hxxps://update[.]zip/x"),
+        "{shown}"
+    );
+    assert!(!shown.contains("login.app") && !shown.contains("update.zip"));
 }

@@ -31,7 +31,7 @@ proptest! {
     #[test]
     fn domains_of_ascii_are_the_same(text in "[aZ0_./:@x-]{0,24}", more in "[ -~]{0,40}") {
         for text in [text, more] {
-            prop_assert_eq!(matches(&ASCII_DOMAIN, &text), matches(&DOMAIN, &text));
+            prop_assert_eq!(matches(&ASCII_DOMAIN, &text, 9), matches(&DOMAIN, &text, 9));
         }
     }
 }
@@ -159,14 +159,6 @@ proptest! {
         for (kind, value) in extract(&text) {
             let again = Indicator::parse(kind, &value, Role::Related).unwrap();
             prop_assert_eq!(again.value, value);
-        }
-    }
-
-    #[test]
-    fn spans_do_not_overlap(text in "[a-z0-9.:/@ -]{0,80}") {
-        let spans = spans(&text);
-        for pair in spans.windows(2) {
-            prop_assert!(pair[0].end <= pair[1].start);
         }
     }
 }

@@ -307,6 +307,36 @@ fn a21_what_only_looks_like_a_secret_stays() {
 }
 
 #[test]
+fn a21_what_overlaps_goes_whole() {
+    let jwt = format!("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.{}", noise(43));
+    for (text, clean) in [
+        (
+            format!("Cookie: jwt={jwt}; sessionid=tigerlily77"),
+            "Cookie: [redacted:jwt]",
+        ),
+        (
+            format!("Cookie: sessionid=tigerlily77; jwt={jwt}; other=tigerlily78\nHost: evil.com"),
+            "Cookie: [redacted:jwt]\nHost: evil.com",
+        ),
+        (
+            format!("Authorization: Bearer {jwt} from 203.0.113.9"),
+            "Authorization: [redacted:jwt] from 203.0.113.9",
+        ),
+        (
+            format!("--token={jwt},tigerlily77"),
+            "--token=[redacted:jwt]",
+        ),
+        (
+            "X-Amz-Security-Token=0123456789abcdef&a=b".to_owned(),
+            "X-Amz-Security-Token=[redacted:aws_presigned_signature]&a=b",
+        ),
+    ] {
+        assert_eq!(redact(&text), (Cow::Owned(clean.to_owned()), 1));
+        assert_eq!(redact(clean), (Cow::Borrowed(clean), 0));
+    }
+}
+
+#[test]
 fn a21_random_keys_of_forty_characters_go() {
     use proptest::strategy::ValueTree;
     let mut runner = proptest::test_runner::TestRunner::deterministic();

@@ -89,23 +89,24 @@ fn severity(report: &Report) -> Shown {
 /// Who thought, how long, at what cost.
 pub(super) fn about(report: &Report) -> Vec<Fact> {
     let cost = &report.cost;
-    let analyst = match report.analyst {
-        AnalystKind::Playbook => Shown::made(format_args!(
-            "{}, no model was used",
-            match report.source.as_str() {
-                "" => Shown::made(format_args!("playbook analyst")),
-                source => Shown::name(source),
-            }
-        )),
-        AnalystKind::Model => {
-            let models: Vec<String> = report
-                .models
-                .iter()
-                .take(4)
-                .map(|one| Shown::name(one).to_string())
-                .collect();
-            Shown::made(format_args!("model {}", models.join(", ")))
-        }
+    let analyst = if report.is_by_rules_alone() {
+        let rules = match report.source.as_str() {
+            "" => Shown::made(format_args!("playbook analyst")),
+            source => Shown::name(source),
+        };
+        let why = match report.analyst {
+            AnalystKind::Playbook => "no model was used",
+            AnalystKind::Model => "no model answered",
+        };
+        Shown::made(format_args!("{rules}, {why}"))
+    } else {
+        let models: Vec<String> = report
+            .models
+            .iter()
+            .take(4)
+            .map(|one| Shown::name(one).to_string())
+            .collect();
+        Shown::made(format_args!("model {}", models.join(", ")))
     };
     let spent = if cost.model_calls == 0 {
         Shown::made(format_args!("0 USD, no model calls"))

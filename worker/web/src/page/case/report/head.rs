@@ -105,9 +105,11 @@ fn warnings(report: &Report, here: &[EvidenceId]) -> Vec<Warning> {
         });
     }
     if report.degraded && report.failed.is_none() {
-        warnings.push(own(
-            "A lesser analyst had to step in for part of this report.",
-        ));
+        warnings.push(own(if report.no_model_answered() {
+            "No model answered: rules made this report."
+        } else {
+            "A lesser analyst had to step in for part of this report."
+        }));
     }
     if report.alert.sample && !report.is_canary() {
         warnings.push(own("A generated sample of the feed, no real event."));

@@ -61,7 +61,7 @@ impl Record {
             .map(|one| IndicatorView {
                 role: one.role.as_str(),
                 kind: one.kind.as_str(),
-                value: Shown::name(&one.value),
+                value: Shown::value(one),
             });
         let techniques = report.techniques.iter().take(20).map(|one| {
             let id = Shown::foreign(&one.id, 12);

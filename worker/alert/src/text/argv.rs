@@ -1,0 +1,166 @@
+//! Secrets that a list of arguments spreads over its strings: `["--password", "…"]`, `["mysql", "-p…"]`.
+//!
+//! The list is read as the command line that it would be, by the patterns for text. An argument with spaces in it is
+//! still one argument, so it goes whole. What stands in one string alone is found where that string is cleaned.
+
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+
+use super::redact::{Known, known, replace};
+
+/// How much is read as one line; the next line begins some arguments before the end of the last one.
+const LINE_BYTES: usize = 8192;
+const OVERLAP: usize = 8;
+/// How much of an argument is read. What is cut off shares the fate of the end of what is not.
+const ARGUMENT_BYTES: usize = 512;
+/// Stands between arguments: white space for every pattern, and the end of the line for those that take all of a line.
+const BETWEEN: char = '\r';
+/// Stands for spaces and quotes inside of an argument.
+const INSIDE: char = '\u{1}';
+
+/// Keys of lists of arguments whose program may stand beside them.
+const ARGUMENTS: [&str; 3] = ["args", "arguments", "argv"];
+/// Programs whose short options hold secrets.
+const PROGRAMS: [&str; 5] = ["mysql", "mysqldump", "mariadb", "curl", "sshpass"];
+
+/// Whether this key holds arguments.
+pub(super) fn is_arguments(key: &str) -> bool {
+    ARGUMENTS.iter().any(|one| key.eq_ignore_ascii_case(one))
+}
+
+/// The program that stands beside arguments, as its name, path, or command: Kubernetes and SCC write it so. Empty where
+/// there is none whose short options matter.
+pub(super) fn program(map: &Map<String, Value>) -> &'static str {
+    if !map.keys().any(|key| is_arguments(key)) {
+        return "";
+    }
+    map.values()
+        .flat_map(|value| match value {
+            Value::Array(items) => items.as_slice(),
+            Value::Object(file) => file
+                .get("path")
+                .map(std::slice::from_ref)
+                .unwrap_or_default(),
+            other => std::slice::from_ref(other),
+        })
+        .filter_map(Value::as_str)
+        .find_map(|path| {
+            let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+            let name = name.strip_suffix(".exe").unwrap_or(name);
+            PROGRAMS.into_iter().find(|program| name == *program)
+        })
+        .unwrap_or_default()
+}
+
+/// Takes the secrets out of a list of arguments, `program` before them, and returns how many. Arguments for which `keep`
+/// holds stay.
+pub(super) fn redact_arguments(
+    items: &mut [Value],
+    program: &str,
+    keep: &dyn Fn(&str) -> bool,
+) -> usize {
+    // Without an option nothing here is a secret that its own string does not show.
+    if !items.iter().any(is_option) {
+        return 0;
+    }
+    let (mut first, mut count) = (0, 0);
+    while let Some(rest) = items.get_mut(first..).filter(|rest| !rest.is_empty()) {
+        let line = Line::of(rest, program);
+        count += line.redact(rest, keep);
+        if line.parts.len() == rest.len() {
+            break;
+        }
+        first += line.parts.len().saturating_sub(OVERLAP).max(1);
+    }
+    count
+}
+
+fn is_option(item: &Value) -> bool {
+    item.as_str()
+        .is_some_and(|text| text.trim_start_matches('"').starts_with('-'))
+}
+
+/// Arguments as one line of text.
+struct Line {
+    text: String,
+    /// Where each argument stands in it.
+    parts: Vec<Range<usize>>,
+}
+
+impl Line {
+    fn of(items: &[Value], program: &str) -> Self {
+        let mut line = Self {
+            text: program.to_owned(),
+            parts: Vec::new(),
+        };
+        for item in items {
+            if line.text.len() > LINE_BYTES {
+                break;
+            }
+            line.text.push(BETWEEN);
+            let start = line.text.len();
+            match item {
+                Value::String(text) => line.push(text),
+                Value::Number(number) => line.push(&number.to_string()),
+                _ => {}
+            }
+            line.parts.push(start..line.text.len());
+        }
+        line
+    }
+
+    /// An argument, each byte where it stands in the argument too.
+    fn push(&mut self, text: &str) {
+        let head = text
+            .get(..text.floor_char_boundary(ARGUMENT_BYTES))
+            .unwrap_or_default();
+        // SCC tells of arguments as JSON strings, which may keep their quotes.
+        let is_quoted = text.len() == head.len() && text.len() > 1 && text.ends_with('"');
+        let last = head.len().saturating_sub(1);
+        self.text.extend(head.char_indices().map(|(at, c)| match c {
+            '"' if is_quoted && text.starts_with('"') && (at == 0 || at == last) => BETWEEN,
+            ' ' | '\t' | '\n' | '\r' | '"' | '\'' => INSIDE,
+            c => c,
+        }));
+    }
+
+    fn redact(&self, items: &mut [Value], keep: &dyn Fn(&str) -> bool) -> usize {
+        let known = known(&self.text);
+        if known.is_empty() {
+            return 0;
+        }
+        let mut count = 0;
+        for (item, part) in items.iter_mut().zip(&self.parts) {
+            let Some((secret, kind)) = secret_of(&known, part) else {
+                continue;
+            };
+            let text = item
+                .as_str()
+                .map_or_else(|| item.to_string(), str::to_owned);
+            let start = secret.start.saturating_sub(part.start);
+            let end = if secret.end >= part.end {
+                text.len()
+            } else {
+                secret.end - part.start
+            };
+            let is_kept = keep(&text) || text.get(start..end).is_none_or(keep);
+            if !is_kept {
+                *item = Value::String(replace(&text, &[(start..end, kind)]));
+                count += 1;
+            }
+        }
+        count
+    }
+}
+
+/// What of the argument at `part` is a secret because of other arguments.
+fn secret_of(known: &[Known], part: &Range<usize>) -> Option<(Range<usize>, &'static str)> {
+    let touches = |one: &&Known| one.secret.start < part.end && part.start < one.secret.end;
+    let is_alone = |one: &&Known| part.start <= one.whole.start && one.whole.end <= part.end;
+    known
+        .iter()
+        .filter(|one| touches(one) && !is_alone(one))
+        .map(|one| (one.secret.clone(), one.kind))
+        .reduce(|(all, kind), (next, _)| (all.start.min(next.start)..all.end.max(next.end), kind))
+}
