@@ -4,6 +4,8 @@
 //! asked again: once with more room and once for less where an answer was cut off, once with less of the data where the
 //! prompt was too long, once where it could not be read.
 
+use std::borrow::Cow;
+
 use nightshift_engine::{Allowance, Answer, AskError, Cost, Leave, NoAnswer};
 use tokio::time::Instant;
 
@@ -57,14 +59,17 @@ impl Asking<'_> {
         read: Read<'_, T>,
         cost: &mut Cost,
     ) -> Result<(T, String), AskError> {
-        let answer = self.whole(request, cost).await?;
-        let problems = match read(&answer) {
-            Ok(value) => return Ok((value, answer.model)),
-            Err(problems) => problems,
-        };
+        let said = self.whole(request, cost).await?;
+        let answer = self.shown(&said);
+        if let Ok(value) = read(&answer) {
+            return Ok((value, said.model));
+        }
+        // Of the answer as the model wrote it: in our own words no value of the case is hidden.
+        let problems = read(&said).err().unwrap_or_default();
         repair::ask_again(&mut request.messages, &answer, &problems, self.prompts)
             .map_err(|what| AskError::Unavailable { what })?;
         let second = self.whole(request, cost).await?;
+        let second = self.shown(&second);
         read(&second)
             .map(|value| (value, second.model.clone()))
             .map_err(|problems| {
@@ -78,7 +83,15 @@ impl Asking<'_> {
             })
     }
 
-    /// An answer that was not cut off: with twice the room if it was, then with the wish for less. A prompt that was too
+    /// An answer with the values that are hidden from the model.
+    fn shown<'a>(&self, said: &'a ChatAnswer) -> Cow<'a, ChatAnswer> {
+        match self.mask {
+            Some(mask) => Cow::Owned(mask.answer(said.clone())),
+            None => Cow::Borrowed(said),
+        }
+    }
+
+    /// An answer that was not cut off, in the model's words: with twice the room if it was, then with the wish for less. A prompt that was too
     /// long is shortened once, for our count of its tokens is a guess.
     async fn whole(
         &self,
@@ -160,10 +173,6 @@ impl Asking<'_> {
         match result {
             Ok(answer) => {
                 let cost = cost(answer.usage, answer.usd, answer.requests);
-                let answer = match self.mask {
-                    Some(mask) => mask.answer(answer),
-                    None => answer,
-                };
                 (Ok(answer), cost)
             }
             Err(error) => {

@@ -27,7 +27,7 @@ pub(super) async fn ask(
     let about = About {
         setting: &question.setting,
         alert: &question.alert,
-        past: None,
+        past: question.past.as_ref(),
         steps: &question.steps,
         step: None,
         tools: &question.tools,

@@ -76,6 +76,7 @@ impl Desk {
 pub(super) struct About<'a> {
     pub(super) setting: &'a Setting,
     pub(super) alert: &'a Arc<Alert>,
+    /// Earlier cases. Only a plan sees them, and what it says of them goes on.
     pub(super) past: Option<&'a Arc<Evidence>>,
     pub(super) steps: &'a [StepView],
     /// The step of a turn, with its calls.
@@ -123,7 +124,9 @@ impl<'a> Frame<'a> {
         let mask = settings
             .pseudonyms
             .as_ref()
-            .map(|names| Mask::new(names, about));
+            .map(|names| Mask::new(names, about))
+            .transpose()
+            .map_err(|why| unavailable(format!("names cannot be hidden: {why}")))?;
         Ok(Self {
             desk: analyst.desk(about.tools).map_err(unavailable)?,
             fence: Fence::new(&about.setting.delimiter),

@@ -3,22 +3,28 @@
 //!
 //! A token is a keyed hash of its value, so that all requests of a case have the same one and no table is kept: the
 //! values of a request are found again when it is built. Sealed parts of a provider go back as they came.
+//!
+//! Whoever writes an alert chooses names in it, so names from data change data alone, never our own words; and where
+//! they cannot all be hidden, the question is not asked.
 
+mod names;
+mod shapes;
 mod values;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use ipnet::IpNet;
-use regex::{Captures, Regex, RegexBuilder};
+use regex::{Captures, Regex};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::fence::{Fence, Piece};
 use super::frame::About;
 use super::settings::PseudonymSettings;
-use crate::chat::{Arguments, ChatAnswer, ChatMessage, ChatRequest, Part};
+use crate::chat::{Arguments, ChatAnswer, ChatRequest, Part, Role};
+use names::{Found, Names};
+use shapes::Shapes;
 use values::Kind;
 
 /// Hex digits of a token.
@@ -29,71 +35,65 @@ const DIGITS: usize = 12;
 static TOKENS: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?:account|principal|host|address|name)-[0-9a-f]{12}").ok());
 
-/// Mail addresses, hidden wherever they stand and whole, though a name within one is hidden too.
-const MAIL: &str = r"(?P<mail>[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})+)";
-
-/// What else is hidden wherever it stands: AWS account ids, AWS's names for private addresses, and whatever
-/// may be an address.
-const EVERYWHERE: &str = concat!(
-    r"|(?P<account>[0-9]{12})",
-    r"|(?P<host>ip-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3})",
-    r"|(?P<ip>[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9a-fA-F]{1,4}(?::{1,2}[0-9a-fA-F]{1,4}){1,7}(?:::)?)",
-);
-
-/// Internal ranges: private, shared, link-local, unique local (RFC 1918, 6598, 3927, 4193, 4291).
-const INTERNAL: [&str; 7] = [
-    "10.0.0.0/8",
-    "172.16.0.0/12",
-    "192.168.0.0/16",
-    "100.64.0.0/10",
-    "169.254.0.0/16",
-    "fc00::/7",
-    "fe80::/10",
-];
-
 /// What is hidden in the requests of one question.
 pub(super) struct Mask {
     key: String,
-    ranges: Vec<IpNet>,
-    /// The values of the case by their lower-case spelling.
-    kinds: BTreeMap<String, Kind>,
-    pattern: Option<Regex>,
+    fence: Fence,
+    shapes: Shapes,
+    /// The names that the operator gave, hidden in our own words too.
+    own: Names,
+    /// These and the values of the case.
+    all: Names,
+    tokens: &'static Regex,
     /// Values by their tokens, as far as they were hidden.
     hidden: Mutex<BTreeMap<String, String>>,
 }
 
 impl Mask {
     /// What is to be hidden in this question.
-    pub(super) fn new(settings: &PseudonymSettings, about: &About<'_>) -> Self {
-        let kinds = values::of(settings, about);
-        let internal = INTERNAL.iter().filter_map(|range| range.parse().ok());
-        Self {
+    ///
+    /// # Errors
+    ///
+    /// When not all of it could be hidden, in words: then the question must not be asked.
+    pub(super) fn new(settings: &PseudonymSettings, about: &About<'_>) -> Result<Self, String> {
+        let own = values::own(settings);
+        let all = values::of(&own, about)?;
+        let tokens = TOKENS.as_ref();
+        Ok(Self {
             key: about.setting.delimiter.to_string(),
-            ranges: internal.chain(settings.ranges.iter().copied()).collect(),
-            pattern: pattern(&kinds),
-            kinds,
+            fence: Fence::new(&about.setting.delimiter),
+            shapes: Shapes::new(&settings.ranges)?,
+            own: Names::new(&own),
+            all: Names::new(&all),
+            tokens: tokens.ok_or("what finds tokens cannot be made")?,
             hidden: Mutex::default(),
-        }
+        })
     }
 
     /// The request with tokens.
     pub(super) fn request(&self, request: &ChatRequest) -> ChatRequest {
         let mut request = request.clone();
-        if let Cow::Owned(system) = self.hide(&request.system) {
+        if let Cow::Owned(system) = self.hide(&self.own, &request.system) {
             request.system = system.into();
         }
-        for part in request.messages.iter_mut().flat_map(parts) {
-            match part {
-                Part::Text { text, .. } | Part::Result { text, .. } => {
-                    *text = self.hide(text).into_owned();
-                }
-                Part::Call(call) => match &mut call.arguments {
-                    Arguments::Object(map) => {
-                        map.values_mut().for_each(|value| self.hide_value(value));
+        for message in &mut request.messages {
+            let is_ours = message.role == Role::User;
+            for part in &mut message.parts {
+                match part {
+                    Part::Text { text, .. } | Part::Result { text, .. } if is_ours => {
+                        *text = self.hide_blocks(text);
                     }
-                    Arguments::Unreadable(text) => *text = self.hide(text).into_owned(),
-                },
-                Part::Opaque(_) => {}
+                    Part::Text { text, .. } | Part::Result { text, .. } => {
+                        *text = self.hide_data(text).into_owned();
+                    }
+                    Part::Call(call) => match &mut call.arguments {
+                        Arguments::Object(map) => {
+                            map.values_mut().for_each(|value| self.hide_value(value));
+                        }
+                        Arguments::Unreadable(text) => *text = self.hide_data(text).into_owned(),
+                    },
+                    Part::Opaque(_) => {}
+                }
             }
         }
         request
@@ -122,28 +122,37 @@ impl Mask {
         answer
     }
 
-    /// Text with tokens instead of values.
-    fn hide<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let Some(pattern) = &self.pattern else {
-            return Cow::Borrowed(text);
-        };
+    /// A text of ours: names from data are hidden in its data blocks alone.
+    fn hide_blocks(&self, text: &str) -> String {
+        let pieces = self.fence.pieces(text);
+        let hidden = pieces.into_iter().map(|piece| match piece {
+            Piece::Ours(text) => self.hide(&self.own, text),
+            Piece::Data(text) => self.hide_data(text),
+        });
+        hidden.collect()
+    }
+
+    /// A text that is data.
+    fn hide_data<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.hide(&self.all, text)
+    }
+
+    /// Text with tokens instead of these names and whatever has the shape of a value.
+    fn hide<'a>(&self, names: &Names, text: &'a str) -> Cow<'a, str> {
+        let mut name = names.next(text, 0);
+        let mut shape = self.shapes.next(text, 0);
         let mut out = String::new();
-        let (mut done, mut from) = (0, 0);
-        while let Some(found) = pattern.captures_at(text, from) {
-            let Some(whole) = found.get(0) else { break };
-            let kind = is_word(text, whole.start(), whole.end())
-                .then(|| self.kind(&found, whole.as_str()))
-                .flatten();
-            if let Some(kind) = kind {
-                out.push_str(text.get(done..whole.start()).unwrap_or_default());
-                out.push_str(&self.token(kind, whole.as_str()));
-                done = whole.end();
-                from = done;
-            } else {
-                let next = text
-                    .get(whole.start()..)
-                    .and_then(|rest| rest.chars().next());
-                from = whole.start() + next.map_or(1, char::len_utf8);
+        let mut done = 0;
+        while let Some(found) = first(name, shape) {
+            out.push_str(text.get(done..found.start).unwrap_or_default());
+            let value = text.get(found.start..found.end).unwrap_or_default();
+            out.push_str(&self.token(found.kind, value));
+            done = found.end;
+            if name.is_some_and(|name| name.start < done) {
+                name = names.next(text, done);
+            }
+            if shape.is_some_and(|shape| shape.start < done) {
+                shape = self.shapes.next(text, done);
             }
         }
         if done == 0 {
@@ -151,28 +160,6 @@ impl Mask {
         }
         out.push_str(text.get(done..).unwrap_or_default());
         Cow::Owned(out)
-    }
-
-    /// What kind of value was found, if it is to be hidden.
-    fn kind(&self, found: &Captures<'_>, text: &str) -> Option<Kind> {
-        let spelled = [text.to_lowercase(), unescaped(text).to_lowercase()];
-        if let Some(kind) = spelled.iter().find_map(|text| self.kinds.get(text)) {
-            return Some(*kind);
-        }
-        if found.name("mail").is_some() {
-            return Some(Kind::Principal);
-        }
-        if found.name("account").is_some() {
-            return Some(Kind::Account);
-        }
-        if found.name("host").is_some() {
-            return Some(Kind::Host);
-        }
-        let address: IpAddr = text.parse().ok()?;
-        self.ranges
-            .iter()
-            .any(|range| range.contains(&address))
-            .then_some(Kind::Address)
     }
 
     /// The token of a value, which is remembered.
@@ -192,11 +179,8 @@ impl Mask {
 
     /// Text with the values put back, escaped where the text is JSON.
     fn show<'a>(&self, text: &'a str, is_json: bool) -> Cow<'a, str> {
-        let Some(tokens) = TOKENS.as_ref() else {
-            return Cow::Borrowed(text);
-        };
         let hidden = self.hidden.lock().unwrap_or_else(PoisonError::into_inner);
-        tokens.replace_all(text, |found: &Captures<'_>| {
+        self.tokens.replace_all(text, |found: &Captures<'_>| {
             let token = found.get(0).map_or("", |found| found.as_str());
             match hidden.get(token) {
                 Some(value) if is_json => escaped(value),
@@ -207,7 +191,7 @@ impl Mask {
     }
 
     fn hide_value(&self, value: &mut Value) {
-        each_text(value, &|text| self.hide(text).into_owned());
+        each_text(value, &|text| self.hide_data(text).into_owned());
     }
 
     fn show_value(&self, value: &mut Value) {
@@ -215,8 +199,15 @@ impl Mask {
     }
 }
 
-fn parts(message: &mut ChatMessage) -> impl Iterator<Item = &mut Part> {
-    message.parts.iter_mut()
+/// Which of two comes first in a text, the longer one where both begin at one place.
+fn first(name: Option<Found>, shape: Option<Found>) -> Option<Found> {
+    match (name, shape) {
+        (Some(name), Some(shape)) => {
+            let is_shape = (shape.start, name.end) < (name.start, shape.end);
+            Some(if is_shape { shape } else { name })
+        }
+        (name, shape) => name.or(shape),
+    }
 }
 
 fn each_text(value: &mut Value, change: &dyn Fn(&str) -> String) {
@@ -245,30 +236,18 @@ fn escaped(value: &str) -> String {
 
 /// Whether what stands there is no part of a longer word or number.
 fn is_word(text: &str, start: usize, end: usize) -> bool {
-    let before = text.get(..start).and_then(|head| head.chars().next_back());
     let after = text.get(end..).and_then(|tail| tail.chars().next());
-    !before.is_some_and(char::is_alphanumeric) && !after.is_some_and(char::is_alphanumeric)
+    begins_word(text, start) && !after.is_some_and(char::is_alphanumeric)
 }
 
-/// Mail addresses, all values with the longest first, then what else is hidden everywhere.
-fn pattern(kinds: &BTreeMap<String, Kind>) -> Option<Regex> {
-    let mut values: Vec<String> = kinds.keys().cloned().collect();
-    values.extend(
-        kinds
-            .keys()
-            .map(|value| escaped(value))
-            .filter(|value| !kinds.contains_key(value)),
-    );
-    values.sort_by_key(|value| (std::cmp::Reverse(value.len()), value.clone()));
-    let mut source: Vec<String> = values.iter().map(|value| regex::escape(value)).collect();
-    if source.is_empty() {
-        // Nothing that can match: what is hidden everywhere comes after.
-        source.push("[^\\s\\S]".to_owned());
+/// Whether no word goes on here. The letter of an escape (`\n`) is none in the text that it stands for.
+fn begins_word(text: &str, at: usize) -> bool {
+    let mut before = text.get(..at).unwrap_or_default().chars().rev();
+    match before.next() {
+        Some('b' | 'f' | 'n' | 'r' | 't') => before.take_while(|c| *c == '\\').count() % 2 == 1,
+        Some(c) => !c.is_alphanumeric(),
+        None => true,
     }
-    RegexBuilder::new(&format!("{MAIL}|(?i:{}){EVERYWHERE}", source.join("|")))
-        .size_limit(64 << 20)
-        .build()
-        .ok()
 }
 
 #[cfg(test)]

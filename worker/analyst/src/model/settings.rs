@@ -130,7 +130,7 @@ impl Settings {
 /// What else is hidden from the model beside account ids, principals, hosts and private addresses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PseudonymSettings {
-    /// Names and domains of the organisation.
+    /// Names and domains of the organisation: they alone are hidden in prompts and in what a profile says, too.
     pub names: Vec<String>,
     /// Its public ranges.
     pub ranges: Vec<IpNet>,

@@ -1,3 +1,5 @@
+mod hostile;
+
 use nightshift_engine::{Setting, fold};
 use proptest::prelude::*;
 use serde_json::json;
@@ -8,9 +10,14 @@ use crate::model::tests::scripted::{Scripted, conclusion, makes, plan, result, s
 use crate::model::tests::world::{World, sample, usual};
 
 fn mask(names: &[&str]) -> Mask {
+    let raw = json!({"owner": "alice", "user_name": "CORP\\bob", "hostname": "db-7"});
+    mask_of(raw, names).unwrap()
+}
+
+fn mask_of(raw: Value, names: &[&str]) -> Result<Mask, String> {
     let question = fold(&World::miner().events()).plan_question().unwrap();
     let mut alert = sample("scc-crypto-miner");
-    alert.raw = json!({"owner": "alice", "user_name": "CORP\\bob", "hostname": "db-7"}).into();
+    alert.raw = raw.into();
     let setting: Setting = question.setting.clone();
     let about = About {
         setting: &setting,
@@ -40,8 +47,10 @@ fn values_of_every_kind_are_hidden_and_words_that_hold_them_are_not() {
         ("db.EXAMPLECORP.com", 1),
         ("2025-11-08T05:23:47.891Z is 1234567890123456789", 0),
         (r#"{"user":"CORP\\bob"}"#, 1),
+        (r#"{"log":"\nalice\tDB-7\n444455556666"}"#, 3),
+        (r#"{"path":"C:\\nalice"}"#, 0),
     ] {
-        let masked = mask.hide(text).into_owned();
+        let masked = mask.hide_data(text).into_owned();
         let tokens = TOKENS.as_ref().unwrap().find_iter(&masked).count();
         assert_eq!(tokens, hidden, "{text} became {masked}");
         assert_eq!(mask.show(&masked, true), text);
@@ -51,8 +60,8 @@ fn values_of_every_kind_are_hidden_and_words_that_hold_them_are_not() {
 #[test]
 fn a_value_has_one_token_in_all_questions_of_its_case() {
     assert_eq!(
-        mask(&[]).hide("alice on db-7"),
-        mask(&["x-y"]).hide("alice on db-7")
+        mask(&[]).hide_data("alice on db-7"),
+        mask(&["x-y"]).hide_data("alice on db-7")
     );
 }
 
@@ -92,7 +101,10 @@ fn speaks_in_tokens(request: &ChatRequest) -> ChatAnswer {
 #[test]
 fn the_engine_sees_no_token_and_the_model_no_value() {
     let mut world = World::miner();
-    world.settings.pseudonyms = Some(PseudonymSettings::default());
+    world.settings.pseudonyms = Some(PseudonymSettings {
+        names: vec!["production-project-12345".into()],
+        ranges: Vec::new(),
+    });
     world.settings.environment = "production-project-12345 belongs to the web team".into();
     world.answers = Box::new(|call| match call.tool.as_str() {
         "asset_lookup" => Ok(
@@ -136,7 +148,7 @@ fn the_engine_sees_no_token_and_the_model_no_value() {
 fn a_value_between_underscores_is_put_back() {
     let mask = mask(&["corp.example"]);
     for text in ["A@A.A_", "_10.0.0.1_", "__bob@a.example__"] {
-        let hidden = mask.hide(text).into_owned();
+        let hidden = mask.hide_data(text).into_owned();
         assert_ne!(hidden, text, "it is hidden");
         assert_eq!(mask.show(&hidden, true), text);
     }
@@ -152,7 +164,7 @@ proptest! {
     ) {
         let mask = mask(&["corp.example"]);
         let text = json!({"rows": words, "joined": words.join(" ")}).to_string();
-        let hidden = mask.hide(&text).into_owned();
+        let hidden = mask.hide_data(&text).into_owned();
         prop_assert_eq!(mask.show(&hidden, true).into_owned(), text);
         for value in ["alice", "444455556666", "10.0.0.1"] {
             let whole = hidden.match_indices(value).any(|(at, _)| is_word(&hidden, at, at + value.len()));

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::super::frame::About;
 use super::super::settings::PseudonymSettings;
+use super::names::folded;
 
 /// What a hidden value is; the token says it, so that the model still knows what it reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,8 +63,9 @@ const SHORTEST: usize = 3;
 /// Longest value that is hidden, in characters: a longer one is no name.
 const LONGEST: usize = 256;
 
-/// Most values of one question.
+/// Most values of one question, and most bytes of them: beyond that the question is not asked.
 const MOST: usize = 4_096;
+const MOST_BYTES: usize = 256 << 10;
 
 /// Ends of keys, in lower case without `_` and `-`, whose values are of a kind.
 const KEYS: &[(&str, Kind)] = &[
@@ -87,14 +89,36 @@ const KEYS: &[(&str, Kind)] = &[
     ("computer", Kind::Host),
 ];
 
-/// The values of a question, by their lower-case spelling.
-pub(super) fn of(settings: &PseudonymSettings, about: &About<'_>) -> BTreeMap<String, Kind> {
+/// Values by their folded spelling.
+#[derive(Default)]
+struct Values {
+    kinds: BTreeMap<String, Kind>,
+    bytes: usize,
+}
+
+/// The names that the operator gave.
+pub(super) fn own(settings: &PseudonymSettings) -> BTreeMap<String, Kind> {
     let mut found = BTreeMap::new();
     for name in &settings.names {
-        add(&mut found, name, Kind::Name);
+        if let Some(value) = value(name) {
+            found.insert(value, Kind::Name);
+        }
     }
-    of_alert(&mut found, about.alert);
-    under_keys(&mut found, &about.alert.raw.value(), None);
+    found
+}
+
+/// These and the values of a question.
+///
+/// # Errors
+///
+/// When there are too many of them, in words.
+pub(super) fn of(
+    own: &BTreeMap<String, Kind>,
+    about: &About<'_>,
+) -> Result<BTreeMap<String, Kind>, String> {
+    let mut found = Values::default();
+    found.of_alert(about.alert);
+    found.under_keys(&about.alert.raw.value(), None);
     let calls = about
         .steps
         .iter()
@@ -102,54 +126,78 @@ pub(super) fn of(settings: &PseudonymSettings, about: &About<'_>) -> BTreeMap<St
         .flat_map(|view| &view.calls);
     let evidence = calls.filter_map(|call| call.evidence.as_ref());
     for evidence in evidence.chain(about.past) {
-        under_keys(&mut found, &evidence.body.value(), None);
+        found.under_keys(&evidence.body.value(), None);
     }
+    if found.is_too_much() {
+        return Err(format!(
+            "there are more names to hide than pseudonyms are made for ({MOST}, {MOST_BYTES} bytes)"
+        ));
+    }
+    // What the operator calls a value goes before what the data calls it.
     found
+        .kinds
+        .extend(own.iter().map(|(name, kind)| (name.clone(), *kind)));
+    Ok(found.kinds)
 }
 
-fn of_alert(found: &mut BTreeMap<String, Kind>, alert: &Alert) {
-    let accounts = [&alert.account, &alert.account_name];
-    for account in accounts.into_iter().flatten() {
-        add(found, account, Kind::Account);
-    }
-    add(found, &alert.key.account, Kind::Account);
-    for indicator in &alert.indicators {
-        match indicator.kind {
-            IndicatorKind::Principal | IndicatorKind::Email | IndicatorKind::AccessKey => {
-                add(found, &indicator.value, Kind::Principal);
+impl Values {
+    fn of_alert(&mut self, alert: &Alert) {
+        let accounts = [&alert.account, &alert.account_name];
+        for account in accounts.into_iter().flatten() {
+            self.add(account, Kind::Account);
+        }
+        self.add(&alert.key.account, Kind::Account);
+        for indicator in &alert.indicators {
+            match indicator.kind {
+                IndicatorKind::Principal | IndicatorKind::Email | IndicatorKind::AccessKey => {
+                    self.add(&indicator.value, Kind::Principal);
+                }
+                IndicatorKind::Instance
+                | IndicatorKind::Cluster
+                | IndicatorKind::Database
+                | IndicatorKind::Function
+                | IndicatorKind::Bucket => self.add(&indicator.value, Kind::Host),
+                _ => {}
             }
-            IndicatorKind::Instance
-            | IndicatorKind::Cluster
-            | IndicatorKind::Database
-            | IndicatorKind::Function
-            | IndicatorKind::Bucket => add(found, &indicator.value, Kind::Host),
-            _ => {}
+        }
+        for resource in &alert.resources {
+            if let Some(name) = &resource.name {
+                self.add(name, Kind::Host);
+            }
+            if !resource.id.contains(['/', ':']) {
+                self.add(&resource.id, Kind::Host);
+            }
         }
     }
-    for resource in &alert.resources {
-        if let Some(name) = &resource.name {
-            add(found, name, Kind::Host);
-        }
-        if !resource.id.contains(['/', ':']) {
-            add(found, &resource.id, Kind::Host);
-        }
-    }
-}
 
-fn under_keys(found: &mut BTreeMap<String, Kind>, value: &Value, kind: Option<Kind>) {
-    match value {
-        Value::String(text) => {
-            if let Some(kind) = kind {
-                add(found, text, kind);
+    fn under_keys(&mut self, value: &Value, kind: Option<Kind>) {
+        match value {
+            Value::String(text) => {
+                if let Some(kind) = kind {
+                    self.add(text, kind);
+                }
             }
-        }
-        Value::Array(list) => list.iter().for_each(|inner| under_keys(found, inner, kind)),
-        Value::Object(map) => {
-            for (key, inner) in map {
-                under_keys(found, inner, kind_of(key));
+            Value::Array(list) => list.iter().for_each(|inner| self.under_keys(inner, kind)),
+            Value::Object(map) => {
+                for (key, inner) in map {
+                    self.under_keys(inner, kind_of(key));
+                }
             }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+
+    fn add(&mut self, text: &str, kind: Kind) {
+        let Some(value) = value(text) else { return };
+        if !self.is_too_much() && !self.kinds.contains_key(&value) {
+            self.bytes += value.len();
+            self.kinds.insert(value, kind);
+        }
+    }
+
+    /// Whether these are more than are hidden; then no more are taken.
+    fn is_too_much(&self) -> bool {
+        self.kinds.len() > MOST || self.bytes > MOST_BYTES
     }
 }
 
@@ -164,24 +212,22 @@ fn kind_of(key: &str) -> Option<Kind> {
         .map(|(_, kind)| *kind)
 }
 
-/// Adds a value; of an ARN or a path, the name at its end.
-fn add(found: &mut BTreeMap<String, Kind>, value: &str, kind: Kind) {
-    let value = value.trim();
-    let name = value.rsplit(['/', ':']).next().unwrap_or(value);
-    if name != value && !name.contains('@') {
-        add(found, name, kind);
-        return;
-    }
-    let value = value.to_lowercase();
+/// What is hidden of a text, folded: all of it, or of an ARN or a path the name at its end; none where that is no name.
+fn value(text: &str) -> Option<String> {
+    let text = text.trim();
+    let name = text.rsplit(['/', ':']).next().unwrap_or(text);
+    let name = if name.contains('@') {
+        text
+    } else {
+        name.trim()
+    };
+    let value = folded(name);
     let chars = value.chars().count();
-    let is_generic = GENERIC.contains(&value.as_str()) || value.ends_with(".amazonaws.com");
-    let is_number = value.parse::<f64>().is_ok() && chars < 6;
-    if (SHORTEST..=LONGEST).contains(&chars)
-        && !is_generic
+    let is_number = chars < 6 && value.parse::<f64>().is_ok();
+    let is_name = (SHORTEST..=LONGEST).contains(&chars)
+        && !GENERIC.contains(&value.as_str())
+        && !value.ends_with(".amazonaws.com")
         && !is_number
-        && value.parse::<std::net::IpAddr>().is_err()
-        && found.len() < MOST
-    {
-        found.entry(value).or_insert(kind);
-    }
+        && value.parse::<std::net::IpAddr>().is_err();
+    is_name.then_some(value)
 }

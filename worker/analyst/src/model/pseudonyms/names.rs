@@ -1,0 +1,158 @@
+//! Finds known values in a text, however many there are: whole words, in any case, the longest first.
+//!
+//! The values come from an alert, so whoever wrote it chooses how many and which. They are kept sorted and no more:
+//! nothing is compiled, which could grow beyond all bounds or fail.
+
+use std::collections::BTreeMap;
+
+use super::values::Kind;
+use super::{begins_word, escaped};
+
+/// Something to be hidden, by its place in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) kind: Kind,
+}
+
+/// Values to look for.
+pub(super) struct Names {
+    /// As they stand in a text, also as JSON writes them, folded and in order.
+    sorted: Vec<(String, Kind)>,
+}
+
+impl Names {
+    /// Those of a map by their folded spelling.
+    pub(super) fn new(values: &BTreeMap<String, Kind>) -> Self {
+        let mut all = values.clone();
+        for (value, kind) in values {
+            all.entry(escaped(value)).or_insert(*kind);
+        }
+        Self {
+            sorted: all.into_iter().collect(),
+        }
+    }
+
+    /// The first value in a text from a place on.
+    pub(super) fn next(&self, text: &str, from: usize) -> Option<Found> {
+        let places = text.get(from..)?.char_indices().map(|(at, _)| from + at);
+        places
+            .filter(|at| begins_word(text, *at))
+            .find_map(|at| self.at(text, at))
+    }
+
+    /// The longest value that begins here and ends where a word does.
+    fn at(&self, text: &str, start: usize) -> Option<Found> {
+        let mut left = self.sorted.as_slice();
+        let mut depth = 0;
+        let mut found = None;
+        let mut chars = text.get(start..)?.chars().peekable();
+        let mut end = start;
+        while let Some(c) = chars.next() {
+            end += c.len_utf8();
+            for folded in fold(c) {
+                for byte in folded.encode_utf8(&mut [0; 4]).bytes() {
+                    left = narrowed(left, depth, byte);
+                    depth += 1;
+                }
+            }
+            let Some((value, kind)) = left.first() else {
+                break;
+            };
+            let is_end = !chars.peek().is_some_and(|next| next.is_alphanumeric());
+            // The shortest of those that begin so is the first.
+            if value.len() == depth && is_end {
+                found = Some(Found {
+                    start,
+                    end,
+                    kind: *kind,
+                });
+            }
+        }
+        found
+    }
+}
+
+/// Those of a sorted list, all alike before `depth`, that have this byte there.
+fn narrowed(list: &[(String, Kind)], depth: usize, byte: u8) -> &[(String, Kind)] {
+    let at = |value: &(String, Kind)| value.0.as_bytes().get(depth).copied();
+    if list.first().and_then(at) == Some(byte) && list.last().and_then(at) == Some(byte) {
+        return list;
+    }
+    let begin = list.partition_point(|value| at(value) < Some(byte));
+    let rest = list.get(begin..).unwrap_or_default();
+    let many = rest.partition_point(|value| at(value) == Some(byte));
+    rest.get(..many).unwrap_or_default()
+}
+
+/// A text as values are compared: in lower case, letter by letter.
+pub(super) fn folded(text: &str) -> String {
+    text.chars().flat_map(fold).collect()
+}
+
+fn fold(c: char) -> impl Iterator<Item = char> {
+    // The sigma of a word's end is the one letter whose lower case would depend on what follows.
+    c.to_lowercase().map(|c| if c == 'ς' { 'σ' } else { c })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(values: &[&str]) -> Names {
+        let values = values.iter().map(|value| (folded(value), Kind::Principal));
+        Names::new(&values.collect())
+    }
+
+    fn all(names: &Names, text: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut from = 0;
+        while let Some(one) = names.next(text, from) {
+            found.push(text.get(one.start..one.end).unwrap().to_owned());
+            from = one.end;
+        }
+        found
+    }
+
+    #[test]
+    fn the_longest_value_that_is_a_whole_word_is_found() {
+        let names = names(&["alice", "alice-1", "alice-1 smith", "-x", "CORP\\bob"]);
+        for (text, found) in [
+            (
+                "alice alice-1 alice-1 smith",
+                &["alice", "alice-1", "alice-1 smith"] as &[&str],
+            ),
+            ("alice-12 alice-1 smithy", &["alice", "alice-1"]),
+            ("malice alices alice2 2alice éalice aliceé", &[]),
+            ("_alice_ (ALICE), a-x -x", &["alice", "ALICE", "-x"]),
+            (
+                r#"{"u":"Corp\\Bob"} CORP\bob"#,
+                &[r"Corp\\Bob", r"CORP\bob"],
+            ),
+            ("", &[]),
+        ] {
+            assert_eq!(all(&names, text), found, "{text}");
+        }
+        assert_eq!(all(&Names::new(&BTreeMap::new()), "alice"), [""; 0]);
+    }
+
+    #[test]
+    fn case_is_folded_in_every_script() {
+        let names = names(&["ΟΔΥΣΣΕΥΣ", "İlker", "müller", "ЖАННА"]);
+        for text in [
+            "οδυσσευς",
+            "Οδυσσεύς".replace('ύ', "υ").as_str(),
+            "İLKER",
+            "MÜLLER",
+            "Жанна",
+        ] {
+            assert_eq!(all(&names, &format!("by {text}.")), [text]);
+        }
+        assert_eq!(
+            all(&names, "i\u{307}lker"),
+            ["i\u{307}lker"],
+            "as it is folded"
+        );
+    }
+}

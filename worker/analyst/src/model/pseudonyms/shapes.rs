@@ -1,0 +1,93 @@
+//! What is hidden wherever it stands, known or not: mail addresses, account ids of AWS, AWS's names for private addresses,
+//! and addresses of internal ranges.
+
+use std::net::IpAddr;
+use std::sync::LazyLock;
+
+use ipnet::IpNet;
+use regex::{Captures, Regex};
+
+use super::is_word;
+use super::names::Found;
+use super::values::Kind;
+
+/// Mail addresses whole, though a name within one is hidden too; the rest may be an address, or is none.
+static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r"(?P<mail>[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})+)",
+        r"|(?P<account>[0-9]{12})",
+        r"|(?P<host>ip-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3})",
+        r"|(?P<ip>[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9a-fA-F]{1,4}(?::{1,2}[0-9a-fA-F]{1,4}){1,7}(?:::)?)",
+    ))
+    .ok()
+});
+
+/// Internal ranges: private, shared, link-local, unique local (RFC 1918, 6598, 3927, 4193, 4291).
+const INTERNAL: [&str; 7] = [
+    "10.0.0.0/8",
+    "172.16.0.0/12",
+    "192.168.0.0/16",
+    "100.64.0.0/10",
+    "169.254.0.0/16",
+    "fc00::/7",
+    "fe80::/10",
+];
+
+/// Looks for them.
+pub(super) struct Shapes {
+    pattern: &'static Regex,
+    ranges: Vec<IpNet>,
+}
+
+impl Shapes {
+    /// With the public ranges of the organisation.
+    ///
+    /// # Errors
+    ///
+    /// When what looks for them cannot be made.
+    pub(super) fn new(ranges: &[IpNet]) -> Result<Self, String> {
+        let mut all = ranges.to_vec();
+        for range in INTERNAL {
+            all.push(range.parse().map_err(|error| format!("{range}: {error}"))?);
+        }
+        let pattern = PATTERN.as_ref();
+        Ok(Self {
+            pattern: pattern.ok_or("their pattern cannot be made")?,
+            ranges: all,
+        })
+    }
+
+    /// The first of them in a text from a place on.
+    pub(super) fn next(&self, text: &str, mut from: usize) -> Option<Found> {
+        loop {
+            let found = self.pattern.captures_at(text, from)?;
+            let whole = found.get(0)?;
+            let (start, end) = (whole.start(), whole.end());
+            let kind = is_word(text, start, end)
+                .then(|| self.kind(&found, whole.as_str()))
+                .flatten();
+            if let Some(kind) = kind {
+                return Some(Found { start, end, kind });
+            }
+            let next = whole.as_str().chars().next();
+            from = start + next.map_or(1, char::len_utf8);
+        }
+    }
+
+    fn kind(&self, found: &Captures<'_>, text: &str) -> Option<Kind> {
+        if found.name("mail").is_some() {
+            return Some(Kind::Principal);
+        }
+        if found.name("account").is_some() {
+            return Some(Kind::Account);
+        }
+        if found.name("host").is_some() {
+            return Some(Kind::Host);
+        }
+        let address: IpAddr = text.parse().ok()?;
+        self.ranges
+            .iter()
+            .any(|range| range.contains(&address))
+            .then_some(Kind::Address)
+    }
+}
