@@ -1,4 +1,4 @@
-//! The driver: runs commands side by side, journals, and asks again. The only file of the engine that waits.
+//! The driver: runs commands side by side, journals, and asks again. It and the allowance are all of the engine that waits.
 //!
 //! One transaction holds the outcomes that are in and the starts that they lead to; nothing runs before its start is
 //! journaled, and nothing counts before its outcome is.

@@ -1,10 +1,8 @@
 //! The circuits of all models, for those who plan work: is anybody there to answer, and when is it worth asking again.
 
 use std::collections::BTreeMap;
-use std::future::{Future, pending};
 
-use futures_util::future::select_all;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 use super::Breaker;
 use super::breaker::Open;
@@ -54,44 +52,7 @@ impl Circuits {
         }
     }
 
-    /// Waits until one request to the chain would be let through: a circuit is closed, or its probe is due. Who then
-    /// finds the chain still [`Health::Down`] is the probe, and should bring no more than one question.
-    pub async fn chance(&self, chain: &[&str]) {
-        loop {
-            let changed = self.changed(chain);
-            match self.health(chain) {
-                Health::Up => return,
-                Health::Down { probe_at, .. } => tokio::select! {
-                    () = sleep_until(probe_at) => return,
-                    () = changed => {}
-                },
-            }
-        }
-    }
-
     fn open(&self, name: &str) -> Option<Open> {
         self.breakers.get(name)?.state().borrow().open
-    }
-
-    /// Waits for the next change of one of the chain's circuits; subscribed to before this returns.
-    fn changed(&self, chain: &[&str]) -> impl Future<Output = ()> + use<> {
-        let states: Vec<_> = chain
-            .iter()
-            .filter_map(|name| self.breakers.get(*name))
-            .map(Breaker::state)
-            .collect();
-        async move {
-            if states.is_empty() {
-                return pending().await;
-            }
-            let changes = states.into_iter().map(|mut state| {
-                Box::pin(async move {
-                    if state.changed().await.is_err() {
-                        pending::<()>().await;
-                    }
-                })
-            });
-            select_all(changes).await;
-        }
     }
 }

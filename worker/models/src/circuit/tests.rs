@@ -196,27 +196,6 @@ async fn a_chain_is_down_since_the_last_of_it_went_down() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_a_chance_has_it_when_a_probe_is_due_or_a_model_answers() {
-    let (circuits, breakers) = circuits(&["main", "spare"]);
-    let chain = ["main", "spare"];
-    let start = Instant::now();
-    circuits.chance(&chain).await;
-    assert_eq!(start.elapsed(), NOW);
-
-    breakers.iter().for_each(go_down);
-    circuits.chance(&chain).await;
-    assert_eq!(start.elapsed(), secs(10));
-    // Another took both probes; while this one waits for the next, the spare model answers.
-    assert!(breakers.iter().all(Breaker::admit));
-    let answers = async {
-        sleep(secs(3)).await;
-        breakers[1].record(None, NOW);
-    };
-    tokio::join!(circuits.chance(&chain), answers);
-    assert_eq!(start.elapsed(), secs(13));
-}
-
-#[tokio::test(start_paused = true)]
 async fn its_state_is_metered_from_the_start() {
     let meter = Arc::new(Counted::default());
     let breaker = Breaker::new("gemini", "flash", Patience::default(), meter.clone());
