@@ -54,6 +54,14 @@ impl Say {
         }
     }
 
+    /// Silence.
+    pub(crate) fn nothing() -> Self {
+        Self {
+            bytes: Vec::new(),
+            hang: true,
+        }
+    }
+
     /// The same, and then silence.
     pub(crate) fn then_hang(self) -> Self {
         Self { hang: true, ..self }

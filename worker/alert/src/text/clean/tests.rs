@@ -154,15 +154,15 @@ fn a21_what_tells_of_secrets_stays() {
 fn a21_a_secret_spread_over_arguments_goes() {
     for (arguments, clean) in [
         (
-            json!(["app", "--password", "Oktober2027", "--verbose"]),
+            json!(["app", "--password", "October2027", "--verbose"]),
             json!(["app", "--password", "[redacted:cli_password]", "--verbose"]),
         ),
         (
-            json!(["app", "--password", "Oktober 2027's"]),
+            json!(["app", "--password", "October 2027's"]),
             json!(["app", "--password", "[redacted:cli_password]"]),
         ),
         (
-            json!(["\"--token\"", "\"Oktober2027\""]),
+            json!(["\"--token\"", "\"October2027\""]),
             json!(["\"--token\"", "\"[redacted:cli_password]\""]),
         ),
         (
@@ -267,7 +267,7 @@ fn a21_ordinary_arguments_and_lists_stay() {
 fn a21_long_lists_of_arguments_are_read_to_their_end() {
     for position in [0, 15, 16, 17, 399, 5_000] {
         let mut arguments = vec![json!("x ".repeat(300)); position];
-        arguments.extend([json!("--password"), json!("Oktober2027 ".repeat(200))]);
+        arguments.extend([json!("--password"), json!("October2027 ".repeat(200))]);
         arguments.extend(vec![json!("y"); 100]);
         let clean = cleaned(json!(arguments));
         assert_eq!(clean[position + 1], "[redacted:cli_password]", "{position}");
