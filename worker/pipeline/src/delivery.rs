@@ -24,7 +24,9 @@ pub struct Delivery {
     pub meter: Arc<dyn Meter>,
 }
 
-/// One round over all destinations; how many reports were sent, and how many tries failed.
+/// One round over all destinations; how many reports were sent, and how many tries failed. For destinations that are this
+/// process's alone, as its standard output: nobody is asked who else serves one, and nothing is looked up. Everything
+/// else is shown by [`crate::Delivering`].
 ///
 /// # Errors
 ///

@@ -219,7 +219,8 @@ impl Intake {
         read.unwrap_or_else(|_| (Arc::default(), vec![Fate::Back; count]))
     }
 
-    /// Commits a batch, again and again while the store is away.
+    /// Commits a batch, again and again while the store is away, or cannot read what is stored: whatever the store says,
+    /// the messages are no fault of it, and what is given back again and again some brokers drop.
     async fn commit(&self, batch: Arc<[Arrival]>) -> Result<Vec<Accepted>, StoreError> {
         if batch.is_empty() {
             return Ok(Vec::new());
@@ -233,14 +234,14 @@ impl Intake {
             .build();
         loop {
             match self.inbox.accept(Arc::clone(&batch)).await {
-                Err(error @ StoreError::Database { .. }) => match pauses.next() {
+                Err(error) => match pauses.next() {
                     Some(pause) if !self.patience.is_zero() => {
                         tracing::warn!(%error, cause = cause(&error), "a batch is not committed yet");
                         tokio::time::sleep(pause).await;
                     }
                     _ => return Err(error),
                 },
-                done => return done,
+                Ok(accepted) => return Ok(accepted),
             }
         }
     }

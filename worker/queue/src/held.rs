@@ -4,9 +4,11 @@
 //! queue has long given it to somebody else.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use nightshift_pipeline::{Fate, Settled};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 /// How one message is settled.
@@ -18,6 +20,8 @@ pub(crate) struct Holding {
     pub(crate) group: Option<String>,
     /// When it came, or was extended.
     pub(crate) since: Instant,
+    /// The memory that its payload takes, where it has one beside itself.
+    pub(crate) _room: Option<Arc<OwnedSemaphorePermit>>,
 }
 
 /// All of them, by the message's id.
@@ -45,6 +49,10 @@ impl Held {
 
     pub(crate) fn forget_older_than(&mut self, age: Duration) {
         self.0.retain(|_, holding| holding.since.elapsed() <= age);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
 
     pub(crate) fn ids(&self) -> Vec<String> {
@@ -94,6 +102,7 @@ mod tests {
                 handle: format!("handle of {id}"),
                 group: group.map(str::to_owned),
                 since: Instant::now(),
+                _room: None,
             };
             held.insert((*id).to_owned(), holding);
         }
@@ -143,6 +152,7 @@ mod tests {
             handle: "later".into(),
             group: None,
             since: Instant::now(),
+            _room: None,
         };
         held.insert("1".into(), later);
         assert_eq!(

@@ -16,6 +16,7 @@ mod pace;
 mod publish;
 mod pubsub;
 mod rabbitmq;
+mod sizes;
 mod spool;
 mod sqs;
 

@@ -208,6 +208,7 @@ impl Puller {
                 handle: ack_id,
                 group,
                 since: came,
+                _room: None,
             };
             self.held().insert(message.message_id.clone(), holding);
             let mut found = std::collections::BTreeMap::new();

@@ -2,8 +2,9 @@
 //!
 //! One connection and one consumer per source, made and remade by `receive` itself: connect, check the queue, set the
 //! prefetch, consume; at any error or end of the stream all of it is dropped and made again. The library's own recovery
-//! of topology is not used. The prefetch is what there is room for beside what is not settled. A message is named by its
-//! connection and delivery tag: a settlement that comes after a reconnect settles nothing, and the message comes again.
+//! of topology is not used. The prefetch is what there is room for beside what is not settled, and less while messages
+//! are large. A message is named by its connection and delivery tag: a settlement that comes after a reconnect settles
+//! nothing, and the message comes again.
 
 mod config;
 mod examine;

@@ -9,7 +9,10 @@ mod claim;
 mod config;
 mod examine;
 mod folder;
+mod later;
 mod publish;
+#[cfg(test)]
+mod tests;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -64,6 +67,13 @@ impl Spool {
         })
     }
 
+    fn cannot_be_read(&self, why: String) -> SourceError {
+        SourceError {
+            source_name: self.name.clone(),
+            cause: why.into(),
+        }
+    }
+
     /// Does something with the folder, where it may block. `None` once it is closed.
     async fn with<T: Send + 'static>(
         &self,
@@ -97,26 +107,34 @@ impl Source for Spool {
         let most = most.max(1);
         loop {
             // Taking and handing over are two steps: a call that is dropped between them loses nothing.
-            let taken = match self.with(move |folder| folder.take(most)).await {
-                Ok(Some(taken)) => taken.map_err(|error| error.to_string()),
+            let take = move |folder: &mut Folder| (folder.take(most), folder.trouble());
+            let (taken, trouble) = match self.with(take).await {
+                Ok(Some((taken, trouble))) => (taken.map_err(|error| error.to_string()), trouble),
                 Ok(None) => return Ok(None),
-                Err(why) => Err(why),
+                Err(why) => (Err(why), None),
             };
             if let Err(why) = taken {
                 self.health.down(&why);
                 sleep(LOOK).await;
-                return Err(SourceError {
-                    source_name: self.name.clone(),
-                    cause: why.into(),
-                });
+                return Err(self.cannot_be_read(why));
             }
-            self.health.up();
+            match &trouble {
+                Some(why) => self.health.down(why),
+                None => self.health.up(),
+            }
             let messages = match locked(&self.folder).as_mut() {
                 Some(folder) => folder.hand_over(most),
                 None => return Ok(None),
             };
-            if !messages.is_empty() || Instant::now() >= until {
+            if !messages.is_empty() {
                 return Ok(Some(messages));
+            }
+            // One file that cannot be taken is told now and then; the others are looked for as ever.
+            if Instant::now() >= until {
+                return match trouble {
+                    Some(why) => Err(self.cannot_be_read(why)),
+                    None => Ok(Some(messages)),
+                };
             }
             sleep(LOOK).await;
         }

@@ -32,9 +32,14 @@ use crate::LONG_POLL;
 use crate::health::Health;
 use crate::held::Held;
 use crate::pace::{Failure, Pace};
+use crate::sizes::Sizes;
 
 /// Most polls side by side.
 const MOST_POLLS: usize = 16;
+
+/// What a message may have before any was seen: what SQS takes, and what is read of a payload.
+const LARGEST_BODY_BYTES: usize = 1024 * 1024;
+const LARGEST_PAYLOAD_BYTES: usize = 16 * 1024 * 1024;
 
 /// How long messages are given back at the end.
 const LAST_WORDS: Duration = Duration::from_secs(4);
@@ -56,6 +61,7 @@ struct Receiving {
     width: usize,
     /// Came, and is not handed over.
     waiting: VecDeque<Message>,
+    sizes: Sizes,
     pace: Pace,
     /// Whether the last poll worked. One after a failure, and the first, do not wait for messages: they tell at once
     /// whether the queue can be read.
@@ -81,12 +87,18 @@ impl Sqs {
             return Err("region: neither the configuration, the queue's URL nor the AWS environment names one".to_owned());
         }
         let health = Health::new(&config.name);
+        let payloads = payload::Payloads::new(&config, sdk)?;
+        let sizes = Sizes::new(if payloads.any() {
+            LARGEST_PAYLOAD_BYTES
+        } else {
+            LARGEST_BODY_BYTES
+        });
         let poller = Poller {
             client: client(&config, sdk),
             queue_url: config.queue_url.clone(),
             visibility_secs: config.visibility_secs,
             is_fifo: config.is_fifo(),
-            payloads: payload::Payloads::new(&config, sdk)?,
+            payloads,
             held: Mutex::new(Held::default()),
             away: Mutex::new(None),
         };
@@ -99,6 +111,7 @@ impl Sqs {
                 asked: 0,
                 width: 1,
                 waiting: VecDeque::new(),
+                sizes,
                 pace: Pace::default(),
                 works: false,
                 closed: false,
@@ -123,10 +136,15 @@ impl Sqs {
         .await
     }
 
-    /// Starts polls while there is room for what they may bring.
+    /// Starts polls while there is room for what they may bring, and memory. For one message there is always some: no
+    /// more calls come than are settled.
     fn start(&self, receiving: &mut Receiving, most: usize) {
+        let in_hand = self.poller.held().len();
         while receiving.polls.len() < receiving.width {
-            let room = most.saturating_sub(receiving.asked).min(MOST_MESSAGES);
+            let asked = receiving.asked;
+            let fit = receiving.sizes.most().saturating_sub(in_hand + asked);
+            let fit = fit.max(usize::from(asked == 0));
+            let room = most.saturating_sub(asked).min(MOST_MESSAGES).min(fit);
             if room == 0 {
                 return;
             }
@@ -234,6 +252,9 @@ impl Sqs {
                     _ => receiving.width,
                 };
                 let is_empty = messages.is_empty();
+                for message in &messages {
+                    receiving.sizes.note(message.bytes.len());
+                }
                 receiving.waiting.extend(messages);
                 Ok(is_empty)
             }

@@ -38,6 +38,7 @@ mod ledger;
 mod lists;
 mod models_down;
 mod mutes;
+mod newer;
 mod outbox;
 mod people;
 mod reading;

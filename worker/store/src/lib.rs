@@ -5,11 +5,13 @@ mod acts;
 mod bell;
 mod blobs;
 mod examine;
+mod known;
 mod open;
 mod options;
 mod postgres;
 mod split;
 mod sqlite;
+mod told;
 
 #[cfg(test)]
 mod conformance;
@@ -19,4 +21,4 @@ pub use examine::examine;
 pub use open::{Address, OpenError, Store, open, without_password};
 pub use options::{Options, Password, PasswordFile, Waits};
 pub use postgres::{OpenError as PostgresError, PostgresStore};
-pub use sqlite::{OpenError as SqliteError, SqliteOptions, SqliteStore};
+pub use sqlite::{OpenError as SqliteError, SqliteOptions, SqliteStore, closed_within};

@@ -61,6 +61,19 @@ pub enum OpenError {
     Postgres(#[from] PostgresError),
 }
 
+impl OpenError {
+    /// Whether it lies in the configuration: the address, or a file that it names. Else the store is not there just now, or
+    /// is in no state to be used.
+    #[must_use]
+    pub const fn is_of_configuration(&self) -> bool {
+        match self {
+            Self::Unknown(_) => true,
+            Self::Sqlite(_) => false,
+            Self::Postgres(error) => error.is_of_configuration(),
+        }
+    }
+}
+
 /// The kind of store that an address names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Address<'a> {
@@ -85,28 +98,38 @@ impl<'a> Address<'a> {
     }
 }
 
-/// An address as it may be shown: without its password.
+/// An address as it may be shown: without its password, also where it is misspelt so that it is of no store.
 #[must_use]
 pub fn without_password(url: &str) -> String {
-    let (address, query) = url.split_once('?').unwrap_or((url, ""));
-    let shown = match address.split_once("://") {
-        Some((scheme, rest)) => match rest.rsplit_once('@') {
-            Some((user, host)) => {
-                let name = user.split_once(':').map_or(user, |(name, _)| name);
-                format!("{scheme}://{name}@{host}")
-            }
-            None => address.to_owned(),
-        },
-        None => address.to_owned(),
+    if matches!(Address::parse(url), Some(Address::Sqlite(_))) {
+        return url.to_owned();
+    }
+    // A password may hold any sign: it ends at the last one that can end it.
+    let shown = match url.rsplit_once('@') {
+        Some((before, host)) => {
+            let (scheme, user) = match before.split_once("://") {
+                Some((scheme, user)) if !scheme.contains(':') => (format!("{scheme}://"), user),
+                _ => (String::new(), before),
+            };
+            let name = user.split_once(':').map_or(user, |(name, _)| name);
+            format!("{scheme}{name}@{host}")
+        }
+        None => url.to_owned(),
     };
+    let (address, query) = shown.split_once('?').unwrap_or((&shown, ""));
     let kept: Vec<&str> = query
         .split('&')
         .filter(|pair| !pair.is_empty() && !pair.starts_with("password="))
         .collect();
+    // As drivers take it too: `host=h password=p`, where blanks may be within quotes.
+    let address = match address.split_once("password=") {
+        Some((before, _)) => format!("{before}password=…"),
+        None => address.to_owned(),
+    };
     if kept.is_empty() {
-        shown
+        address
     } else {
-        format!("{shown}?{}", kept.join("&"))
+        format!("{address}?{}", kept.join("&"))
     }
 }
 
@@ -136,6 +159,7 @@ pub async fn open(url: &str, options: Options) -> Result<Arc<dyn Store>, OpenErr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Password;
 
     #[test]
     fn an_address_says_which_store_it_is_of() {
@@ -162,8 +186,65 @@ mod tests {
             ),
             ("postgres://h/d?password=x", "postgres://h/d"),
             ("sqlite:a@b.db", "sqlite:a@b.db"),
+            // Of no store, and told so with the address.
+            (
+                "postgresql//nightshift:hunter2@host/db",
+                "postgresql//nightshift@host/db",
+            ),
+            ("postgres:/ana:hunter2@h/d", "postgres@h/d"),
+            ("postgres:ana:hunter2@h/d", "postgres@h/d"),
+            ("postgres://ana:hunter?2@h/d", "postgres://ana@h/d"),
+            ("postgres://ana:hunter://2@h/d", "postgres://ana@h/d"),
+            ("ana:hunter2@h/d", "ana@h/d"),
+            (
+                "host=h user=ana password='hunter 2'",
+                "host=h user=ana password=…",
+            ),
         ] {
             assert_eq!(without_password(url), shown);
         }
+    }
+
+    /// All that is said where an error is printed with its causes.
+    async fn refused(password: Option<Password>) -> (bool, String) {
+        let lease = std::time::Duration::from_secs(30);
+        let mut options = Options::new(lease, nightshift_pipeline::AdmissionPolicy::default());
+        options.password = password;
+        // Nobody listens on port 1.
+        let url = "postgres://ana@127.0.0.1:1/cases";
+        let Err(error) = open(url, options).await else {
+            panic!("it was opened");
+        };
+        let mut words = error.to_string();
+        let mut cause = std::error::Error::source(&error);
+        while let Some(error) = cause {
+            words = format!("{words}: {error}");
+            cause = error.source();
+        }
+        (error.is_of_configuration(), words)
+    }
+
+    #[tokio::test]
+    async fn a_password_that_was_never_there_is_a_fault_of_the_configuration() {
+        let (is_of_configuration, words) = refused(Some(Password::file("/no/such/pw"))).await;
+        assert!(is_of_configuration);
+        let told =
+            "cannot read the password of the database from /no/such/pw; see [store] password: ";
+        assert!(words.starts_with(told), "{words}");
+    }
+
+    #[tokio::test]
+    async fn why_there_is_no_connection_is_said_once() {
+        let (is_of_configuration, words) = refused(None).await;
+        assert!(!is_of_configuration);
+        assert!(
+            words.starts_with("cannot connect to the database"),
+            "{words}"
+        );
+        assert_eq!(
+            words.matches("error connecting to server").count(),
+            1,
+            "{words}"
+        );
     }
 }

@@ -96,6 +96,18 @@ impl Password {
         })
     }
 
+    /// Reads it for the first time: there is no last one yet that could count.
+    ///
+    /// # Errors
+    ///
+    /// Which file cannot be read, and why.
+    pub(crate) fn first(&self) -> Result<(), (PathBuf, std::io::Error)> {
+        match self {
+            Self::Value(_) => Ok(()),
+            Self::File(file) => file.first().map_err(|cause| (file.path.clone(), cause)),
+        }
+    }
+
     /// What it is now.
     pub(crate) fn now(&self) -> Option<SecretString> {
         match self {
@@ -106,11 +118,24 @@ impl Password {
 }
 
 impl PasswordFile {
+    fn first(&self) -> std::io::Result<()> {
+        let password = self.fresh()?;
+        if let Ok(mut last) = self.last.lock() {
+            *last = Some(password);
+        }
+        Ok(())
+    }
+
+    fn fresh(&self) -> std::io::Result<SecretString> {
+        let text = std::fs::read_to_string(&self.path)?;
+        Ok(text.trim_end().to_owned().into())
+    }
+
     /// What the file holds, or held when it could last be read: it may be missing for a moment while it is replaced.
     fn read(&self) -> Option<SecretString> {
         let mut last = self.last.lock().ok()?;
-        match std::fs::read_to_string(&self.path) {
-            Ok(text) => *last = Some(text.trim_end().to_owned().into()),
+        match self.fresh() {
+            Ok(password) => *last = Some(password),
             Err(error) => tracing::error!(
                 path = %self.path.display(), %error,
                 "the password of the database cannot be read; the last one counts"
@@ -123,4 +148,25 @@ impl PasswordFile {
 /// The text of a secret, where a driver wants it.
 pub(crate) fn exposed(secret: &SecretString) -> &str {
     secret.expose_secret()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_must_be_there_once_and_the_last_one_counts_from_then_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pw");
+        let password = Password::file(&path);
+        let (told, cause) = password.first().unwrap_err();
+        assert_eq!((&told, cause.kind()), (&path, std::io::ErrorKind::NotFound));
+        assert!(password.now().is_none());
+        std::fs::write(&path, "one\n").unwrap();
+        password.first().unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(password.now().as_ref().map(exposed), Some("one"));
+        std::fs::write(&path, "two\n").unwrap();
+        assert_eq!(password.now().as_ref().map(exposed), Some("two"));
+    }
 }

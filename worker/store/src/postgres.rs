@@ -45,6 +45,7 @@ use nightshift_pipeline::{AdmissionPolicy, StoreError};
 use crate::bell::Bell;
 use crate::blobs::Blobs;
 use crate::options::Options;
+use crate::told::Told;
 use connect::Connector;
 use database::{Database, Session, Value};
 pub(crate) use examine::examine;
@@ -78,6 +79,15 @@ pub enum OpenError {
         #[source]
         cause: Box<rustls::pki_types::pem::Error>,
     },
+    /// The file of the password cannot be read.
+    #[error("cannot read the password of the database from {path}; see [store] password")]
+    Password {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: std::io::Error,
+    },
     /// TLS cannot be set up.
     #[error("cannot set up TLS to the database")]
     Tls(#[source] rustls::Error),
@@ -90,6 +100,16 @@ pub enum OpenError {
     /// Its schema cannot be brought up to date.
     #[error("cannot migrate the database")]
     Migrate(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl OpenError {
+    /// Whether it lies in what was asked for, and stays until that is another.
+    pub(crate) const fn is_of_configuration(&self) -> bool {
+        match self {
+            Self::Url(_) | Self::SslMode(_) | Self::CaFile { .. } | Self::Password { .. } => true,
+            Self::Tls(_) | Self::Pool(_) | Self::Connect(_) | Self::Migrate(_) => false,
+        }
+    }
 }
 
 /// Cases, inbox, outbox and dead letters in one PostgreSQL database.
@@ -105,6 +125,7 @@ pub struct PostgresStore {
     lease_secs: f64,
     admission: Arc<AdmissionPolicy>,
     blobs: Option<Blobs>,
+    told: Told,
 }
 
 impl PostgresStore {
@@ -144,6 +165,7 @@ impl PostgresStore {
             lease_secs: options.lease.as_secs_f64(),
             admission: Arc::new(options.admission),
             blobs: options.blobs,
+            told: Told::default(),
         })
     }
 

@@ -13,9 +13,11 @@ mod desk;
 mod digest;
 mod examine;
 mod feedback;
+mod held;
 mod host;
 mod inbox;
 mod mutes;
+mod open;
 mod outbox;
 mod past;
 mod people;
@@ -41,8 +43,10 @@ use rusqlite::config::DbConfig;
 
 use crate::bell::Bell;
 use crate::blobs::Blobs;
+use crate::told::Told;
 pub(crate) use examine::{ahead, examine};
 use host::Holder;
+use open::OPEN;
 use thread::Thread;
 
 mod migrations {
@@ -112,6 +116,7 @@ pub struct SqliteStore {
     admission: Arc<AdmissionPolicy>,
     blobs: Option<Blobs>,
     bell: Bell,
+    told: Told,
 }
 
 impl SqliteStore {
@@ -131,12 +136,13 @@ impl SqliteStore {
                 cause: Box::new(cause),
             })?;
         Ok(Self {
-            thread: Thread::start(connection).map_err(OpenError::Thread)?,
+            thread: Thread::start(connection, &OPEN).map_err(OpenError::Thread)?,
             holder: Holder::this_process(),
             lease_secs: options.lease.as_secs_f64(),
             admission: Arc::new(options.admission.clone()),
             blobs: options.blobs.clone(),
             bell: Bell::new(),
+            told: Told::default(),
         })
     }
 
@@ -146,6 +152,13 @@ impl SqliteStore {
         self.holder = Holder::of(pid);
         self
     }
+}
+
+/// Waits until every SQLite database of this process is closed, which is when the last handle of its store is dropped and
+/// its last request is done; no longer than this. Whether they are. Blocks: called where the program ends.
+#[must_use]
+pub fn closed_within(most: Duration) -> bool {
+    OPEN.none_within(most)
 }
 
 #[async_trait]

@@ -1,11 +1,12 @@
 //! `nightshift run`: the alerts of one message, triaged while somebody watches.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use nightshift_alert::Alert;
 use nightshift_engine::{CommandId, End, Event, EventBody, Outcome, ToolCall, fold};
 use nightshift_pipeline::{
-    Arrival, CaseId, CaseStatus, Delivery, Report, Triage, deliver_due, trace_accepted,
+    Arrival, CaseId, CaseStatus, Delivering, Report, Triage, trace_accepted,
 };
 use nightshift_report::TextOptions;
 use tokio_util::sync::CancellationToken;
@@ -19,8 +20,6 @@ use crate::wiring::{App, Overrides};
 
 /// Name of this source.
 const SOURCE: &str = "run";
-/// Most reports that are delivered in one go at the end.
-const MOST_DELIVERIES: usize = 1000;
 
 pub(super) async fn run(app: &App, options: &Run) -> Result<(), Exit> {
     let bytes = input::read(&options.file)?;
@@ -89,8 +88,8 @@ async fn triage(app: &App, options: &Run, alerts: Vec<Alert>, bytes: &[u8]) -> R
     }
     let release = super::stop_on_signal();
     let mut failed = false;
-    for id in ids {
-        let report = one(app, &triage, &id, &release).await;
+    for id in &ids {
+        let report = one(app, &triage, id, &release).await;
         if let (Err(_), Some(progress)) = (&report, &progress) {
             progress.end();
         }
@@ -101,7 +100,7 @@ async fn triage(app: &App, options: &Run, alerts: Vec<Alert>, bytes: &[u8]) -> R
         }
         print(&render(app, &report, options.format))?;
     }
-    deliver(app).await?;
+    deliver(app, &ids, &release).await?;
     if failed { Err(Exit::Said) } else { Ok(()) }
 }
 
@@ -134,17 +133,68 @@ async fn one(
         .ok_or_else(|| Exit::Failed(anyhow::anyhow!("case {id} ended without a report")))
 }
 
-/// Sends what routes ask for.
-async fn deliver(app: &App) -> Result<(), Exit> {
-    let delivery = Delivery {
-        outbox: app.store.clone(),
-        destinations: app.outlets(),
-        meter: app.metrics.clone(),
-    };
-    let (_, failed) = deliver_due(&delivery, MOST_DELIVERIES).await?;
-    if failed > 0 {
+/// Sends what routes ask for of these cases, as a worker does. A destination that a worker serves is left to it.
+async fn deliver(app: &App, ids: &[CaseId], stop: &CancellationToken) -> Result<(), Exit> {
+    let holder = uuid::Uuid::new_v4().to_string();
+    let all = app
+        .outlets()
+        .into_iter()
+        .map(|(kind, destination)| Delivering {
+            kind,
+            outbox: app.store.clone(),
+            cases: app.store.clone(),
+            destination,
+            routes: Arc::new(app.routes.clone()),
+            wake: app.store.clone(),
+            meter: app.metrics.clone(),
+            holder: holder.clone(),
+            digest: None,
+            canary: None,
+        });
+    let all: Vec<Delivering> = all.collect();
+    let mut served: BTreeSet<&str> = BTreeSet::new();
+    // What one refuses for good the next one of the route takes, which may stand before it here.
+    for _ in &all {
+        let mut tried = 0;
+        for one in &all {
+            match one.show_cases(ids, stop).await? {
+                Some(count) => tried += count,
+                None => drop(served.insert(one.destination.name())),
+            }
+        }
+        if tried == 0 {
+            break;
+        }
+    }
+    for one in &all {
+        let name = one.destination.name();
+        left(app, ids, name, served.contains(name)).await?;
+    }
+    Ok(())
+}
+
+/// Says what of these cases a destination does not show.
+async fn left(app: &App, ids: &[CaseId], name: &str, is_served: bool) -> Result<(), Exit> {
+    let (mut due, mut refused) = (0, 0);
+    for id in ids {
+        let rows = app.store.view(&id.0).await?.deliveries;
+        let rows = rows.iter().filter(|row| row.destination == name);
+        for row in rows.filter(|row| row.sent < row.wanted) {
+            *(if row.given_up { &mut refused } else { &mut due }) += 1;
+        }
+    }
+    if due > 0 && is_served {
         say(&format!(
-            "{failed} reports were not delivered; the next run tries again"
+            "reports left for {name}, which another process serves: {due}; the worker delivers it"
+        ));
+    } else if due > 0 {
+        say(&format!(
+            "reports not delivered to {name}: {due}; `nightshift worker` tries again, `nightshift cases show` says why"
+        ));
+    }
+    if refused > 0 {
+        say(&format!(
+            "reports that {name} refused: {refused}; `nightshift cases show` says why"
         ));
     }
     Ok(())

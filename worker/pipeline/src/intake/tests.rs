@@ -91,6 +91,8 @@ struct FakeInbox {
     failures: Mutex<u32>,
     /// The try that fails beside.
     fails_at: Option<u32>,
+    /// Fails because what is stored cannot be read.
+    is_unread: bool,
     tries: Mutex<u32>,
     takes: Duration,
     gate: Option<Notify>,
@@ -112,6 +114,12 @@ impl Inbox for FakeInbox {
         let mut failures = self.failures.lock().unwrap();
         if *failures > 0 || self.fails_at == Some(number) {
             *failures = failures.saturating_sub(1);
+            if self.is_unread {
+                return Err(StoreError::Unreadable(
+                    "m1".to_owned(),
+                    "of the moon".into(),
+                ));
+            }
             return Err(StoreError::Database {
                 doing: "accept a batch",
                 cause: "connection refused".into(),
@@ -180,6 +188,20 @@ async fn g01_f14_nothing_is_settled_before_the_store_is_back() {
         "at half of {HOLD:?}"
     );
     assert!(extended.iter().all(|(_, messages)| *messages == 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn f32_nothing_is_given_back_while_the_store_cannot_read_what_it_holds() {
+    let source = FakeSource::with(&[&guardduty(1), &guardduty(2)]);
+    let inbox = Arc::new(FakeInbox {
+        failures: Mutex::new(30),
+        is_unread: true,
+        ..FakeInbox::default()
+    });
+    let round = intake(&inbox, Duration::MAX).round(&source, 10).await;
+    assert_eq!(round.unwrap().messages, 2);
+    assert_eq!(*inbox.tries.lock().unwrap(), 31);
+    assert_eq!(source.fates(), [Fate::Committed, Fate::Committed]);
 }
 
 #[tokio::test(start_paused = true)]

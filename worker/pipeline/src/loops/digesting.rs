@@ -48,19 +48,21 @@ impl DigestPlan {
         meter: &dyn Meter,
     ) -> Result<(), StoreError> {
         let now = self.clock.now();
-        if now.timestamp() < self.next.load(Ordering::Relaxed) {
+        let next = self.next.load(Ordering::Relaxed);
+        if now.timestamp() < next {
             return Ok(());
         }
+        let is_first_look = next == 0;
+        // Whatever fails from here on is tried again, and not at each round.
+        self.next
+            .store((now + AGAIN).timestamp(), Ordering::Relaxed);
         let (name, day) = (destination.name(), last(now, self.at, self.zone));
         let Some(in_doubt) = outbox.begin_digest(name, day.date).await? else {
             self.next.store(day.next.timestamp(), Ordering::Relaxed);
             return Ok(());
         };
-        let is_first_look = self.next.load(Ordering::Relaxed) == 0;
         if in_doubt && is_first_look {
             // The process that began it may have died this moment, and its post be under way still.
-            self.next
-                .store((now + AGAIN).timestamp(), Ordering::Relaxed);
             return Ok(());
         }
         let digest = self.digest(day).await?;
@@ -77,8 +79,6 @@ impl DigestPlan {
                 tracing::error!(destination.name = name, day = %day.date, %error, "the digest was refused");
             }
             Err(error) => {
-                let again = now + AGAIN;
-                self.next.store(again.timestamp(), Ordering::Relaxed);
                 tracing::warn!(destination.name = name, day = %day.date, %error, "the digest was not posted");
                 return Ok(());
             }

@@ -52,8 +52,8 @@ pub trait Outbox: Send + Sync {
     async fn leave(&self, destination: &str, holder: &str) -> Result<(), StoreError>;
 
     /// What this destination should show and does not: what says something new before what only counts, then the most
-    /// severe first, then the longest wished. What cannot be read by this version is noted as never shown, and holds up
-    /// nothing else.
+    /// severe first, then the longest wished. What cannot be read by this version is put off for a minute, and holds
+    /// up nothing else.
     ///
     /// # Errors
     ///

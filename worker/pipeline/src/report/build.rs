@@ -28,16 +28,11 @@ pub fn build(state: &State, sender: &Sender) -> Option<Report> {
     let concluded_at = state.last_at?;
     let plan = state.plan.as_ref();
     let prose = Prose::of(state);
-    let step = |view: &StepView| step(view, &prose);
     Some(Report {
         schema: REPORT_SCHEMA.to_owned(),
         case_id: opened.case_id.clone(),
         revision: opened.revision,
-        status: if conclusion.failed.is_some() {
-            CaseStatus::Failed
-        } else {
-            CaseStatus::Concluded
-        },
+        status: status(&conclusion),
         title: title(alert),
         reach: reach::of(state),
         timeline: timeline::of(state, concluded_at),
@@ -47,7 +42,7 @@ pub fn build(state: &State, sender: &Sender) -> Option<Report> {
             .map(|one| evidence(one, alert))
             .collect(),
         signals: signals(state),
-        steps: state.step_views().iter().map(step).collect(),
+        steps: steps(state, &prose),
         findings: conclusion.findings.iter().map(finding).collect(),
         indicators: indicators(state, &conclusion),
         alert: facts(alert),
@@ -83,6 +78,14 @@ pub fn build(state: &State, sender: &Sender) -> Option<Report> {
         sender: sender.clone(),
         trace: alert.trace.clone(),
     })
+}
+
+fn status(conclusion: &Conclusion) -> CaseStatus {
+    if conclusion.failed.is_some() {
+        CaseStatus::Failed
+    } else {
+        CaseStatus::Concluded
+    }
 }
 
 /// The alert's own title, with its subject where it does not name it.
@@ -131,6 +134,11 @@ fn finding(finding: &Finding) -> FindingEntry {
         stance: finding.stance,
         evidence: finding.evidence.clone(),
     }
+}
+
+fn steps(state: &State, prose: &Prose<'_>) -> Vec<StepEntry> {
+    let views = state.step_views();
+    views.iter().map(|view| step(view, prose)).collect()
 }
 
 fn step(view: &StepView, prose: &Prose<'_>) -> StepEntry {

@@ -195,3 +195,23 @@ impl Broker for RabbitQueue {
         usize::try_from(told.await.unwrap().message_count()).unwrap()
     }
 }
+
+/// Where nothing is settled, as while a commit is slow, the broker keeps what does not fit into memory.
+#[tokio::test]
+async fn a17_of_large_messages_no_more_are_taken_than_fit_into_memory() {
+    let Some(broker) = RabbitQueue::quorum().await else {
+        return;
+    };
+    let large = || vec![b'x'; 8 * 1024 * 1024];
+    broker
+        .publish((0..20).map(|_| large()).collect(), &[])
+        .await;
+    let source = broker.source().await;
+    // Four before any was seen, then eight at a time.
+    let came = receive(&*source, 5).await;
+    assert!(came.iter().all(|one| one.bytes == large()));
+    let left = broker.left().await;
+    assert!(left >= 8, "{left} are left");
+    source.close().await;
+    broker.delete().await;
+}

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use futures_util::{FutureExt, StreamExt, TryStreamExt};
+use lapin::message::Delivery;
 use lapin::options::{
     BasicCancelOptions, BasicConsumeOptions, BasicQosOptions, QueueDeclareOptions,
 };
@@ -22,6 +23,7 @@ use tokio::time::timeout;
 use super::config::Config;
 use super::message::message;
 use crate::pace::Failure;
+use crate::sizes::Sizes;
 use crate::{LONG_POLL, Secrets};
 
 /// How long the broker may take for one answer.
@@ -29,6 +31,10 @@ pub(super) const ANSWER_SECS: Duration = Duration::from_secs(10);
 
 /// How long a connection may take until it stands. Behind a network that swallows everything, this is the whole wait.
 const CONNECT_SECS: Duration = Duration::from_secs(5);
+
+/// What a message may have before any was seen: what RabbitMQ 4 takes unless it is told otherwise
+/// (`max_message_size`).
+const LARGEST_BYTES: usize = 16 * 1024 * 1024;
 
 /// Why there is no session, or no longer.
 #[derive(Debug)]
@@ -101,12 +107,26 @@ pub(super) async fn asked<T>(
 pub(super) struct Session {
     connection: Connection,
     channel: Channel,
-    number: u64,
     queue: String,
     consumer: Option<Consumer>,
     prefetch: u16,
-    /// Came, and is not handed over.
+    came: Came,
+}
+
+/// What came.
+struct Came {
+    /// The number of the connection.
+    number: u64,
+    /// Not handed over.
     waiting: VecDeque<Message>,
+    sizes: Sizes,
+}
+
+impl Came {
+    fn add(&mut self, delivery: Delivery) {
+        self.sizes.note(delivery.data.len());
+        self.waiting.push_back(message(self.number, delivery));
+    }
 }
 
 impl Session {
@@ -129,11 +149,14 @@ impl Session {
         Ok(Self {
             connection,
             channel,
-            number,
             queue: config.queue.clone(),
             consumer: None,
             prefetch: 0,
-            waiting: VecDeque::new(),
+            came: Came {
+                number,
+                waiting: VecDeque::new(),
+                sizes: Sizes::new(LARGEST_BYTES),
+            },
         })
     }
 
@@ -143,12 +166,21 @@ impl Session {
 
     /// The number of the connection.
     pub(super) const fn number(&self) -> u64 {
-        self.number
+        self.came.number
     }
 
-    /// Whether the broker may hand out this many in all. A little too much room is not worth another consumer.
-    pub(super) const fn has_room(&self, wanted: u16) -> bool {
-        self.consumer.is_some() && self.prefetch / 2 <= wanted && wanted <= self.prefetch
+    /// Most messages whose bytes fit into memory.
+    fn fit(&self) -> u16 {
+        u16::try_from(self.came.sizes.most()).unwrap_or(u16::MAX)
+    }
+
+    /// Whether the broker may hand out this many in all, or as many of them as fit into memory. A little too much room is
+    /// not worth another consumer, unless it is memory that there is none of.
+    pub(super) fn has_room(&self, wanted: u16) -> bool {
+        let fit = self.fit();
+        let wanted = wanted.min(fit);
+        let is_about = self.prefetch / 2 <= wanted && wanted <= self.prefetch;
+        self.consumer.is_some() && is_about && self.prefetch <= fit
     }
 
     /// Lets the broker hand out this many in all. A limit holds for a consumer that begins after it was set, so the
@@ -161,12 +193,13 @@ impl Session {
             asked("cancel the consumer", ANSWER_SECS, cancelled).await?;
             let rest = async {
                 while let Some(delivery) = consumer.try_next().await? {
-                    self.waiting.push_back(message(self.number, delivery));
+                    self.came.add(delivery);
                 }
                 Ok(())
             };
             asked("end the consumer", ANSWER_SECS, rest).await?;
         }
+        let wanted = wanted.min(self.fit());
         let limit = self.channel.basic_qos(wanted, BasicQosOptions::default());
         asked("set the prefetch", ANSWER_SECS, limit).await?;
         let consumer = self.channel.basic_consume(
@@ -186,14 +219,14 @@ impl Session {
         let Some(consumer) = &mut self.consumer else {
             return Err(Trouble::away("there is no consumer"));
         };
-        let mut next = if self.waiting.is_empty() {
+        let mut next = if self.came.waiting.is_empty() {
             timeout(LONG_POLL, consumer.next()).await.ok()
         } else {
             consumer.next().now_or_never()
         };
         while let Some(came) = next {
             match came {
-                Some(Ok(delivery)) => self.waiting.push_back(message(self.number, delivery)),
+                Some(Ok(delivery)) => self.came.add(delivery),
                 Some(Err(error)) => return Err(Trouble::of("receive", &error)),
                 None => {
                     // Polled again, a stream that has ended would be silent for ever.
@@ -201,19 +234,19 @@ impl Session {
                     break;
                 }
             }
-            if self.waiting.len() >= most {
+            if self.came.waiting.len() >= most {
                 break;
             }
             next = consumer.next().now_or_never();
         }
-        if self.consumer.is_none() && self.waiting.is_empty() {
+        if self.consumer.is_none() && self.came.waiting.is_empty() {
             let queue = &self.queue;
             return Err(Trouble::away(&format!(
                 "the broker has cancelled the consumer: was the queue {queue:?} deleted?"
             )));
         }
-        let count = most.min(self.waiting.len());
-        Ok(self.waiting.drain(..count).collect())
+        let count = most.min(self.came.waiting.len());
+        Ok(self.came.waiting.drain(..count).collect())
     }
 
     /// Ends in order, so that the broker gives back at once what is not acknowledged.

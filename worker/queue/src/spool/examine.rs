@@ -1,5 +1,7 @@
 //! A look at a spool directory.
 
+use std::ffi::OsStr;
+use std::fs::DirEntry;
 use std::path::Path;
 
 use nightshift_engine::Checkup;
@@ -20,6 +22,22 @@ pub(crate) fn examine(config: &Config) -> Checkup {
     } else {
         checkup.saw("made at the first start");
     }
+    let beside = beside(dir);
+    if beside > 0 {
+        let files = match beside {
+            1 => "1 file lies",
+            _ => &format!("{beside} files lie"),
+        };
+        checkup.warning(
+            "source.beside",
+            format!("{files} beside new/, in {} itself", dir.display()),
+            "what is not in new/ is not read: alerts in it are triaged by nobody",
+            format!(
+                "move what is meant for us: mv {0}/FILE {0}/new/",
+                dir.display()
+            ),
+        );
+    }
     for folder in [dir.to_owned()]
         .into_iter()
         .chain(FOLDERS.map(|one| dir.join(one)))
@@ -35,6 +53,21 @@ pub(crate) fn examine(config: &Config) -> Checkup {
         }
     }
     checkup
+}
+
+/// How many files lie in the directory itself, where they are not read. Hidden ones are no messages anywhere.
+pub(super) fn beside(dir: &Path) -> usize {
+    let is_file = |one: &DirEntry| one.file_type().is_ok_and(|kind| kind.is_file());
+    // One in the place of a folder of ours is told as what it is.
+    let is_ours = |name: &OsStr| FOLDERS.iter().any(|folder| name == *folder);
+    let is_hidden = |name: &OsStr| name.as_encoded_bytes().starts_with(b".");
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    entries
+        .filter(|one| {
+            let name = one.file_name();
+            is_file(one) && !is_hidden(&name) && !is_ours(&name)
+        })
+        .count()
 }
 
 fn waiting(new: &Path) -> Option<usize> {
@@ -57,6 +90,11 @@ mod tests {
         assert_eq!(found(&dir.path().join("spool")), Vec::<&str>::new());
         assert_eq!(found(dir.path()), Vec::<&str>::new());
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+        std::fs::write(dir.path().join(".keep"), "").unwrap();
+        assert_eq!(found(dir.path()), Vec::<&str>::new());
+        std::fs::write(dir.path().join("alert.json"), "{}").unwrap();
+        assert_eq!(found(dir.path()), ["source.beside"]);
+        std::fs::remove_file(dir.path().join("alert.json")).unwrap();
         std::fs::write(dir.path().join("new"), "").unwrap();
         assert_eq!(found(dir.path()), ["source.folder"]);
         assert_eq!(found(&dir.path().join("new")), ["source.folder"]);

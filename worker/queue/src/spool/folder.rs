@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use nightshift_pipeline::{Fate, Message};
 
 use super::claim::{Claim, recover};
+use super::examine::beside;
+use super::later::PutOff;
 use crate::MOST_BYTES;
 
 /// A spool directory, with what this process has taken of it.
@@ -26,7 +28,22 @@ pub(super) struct Folder {
     ready: VecDeque<Message>,
     /// Taken, not settled.
     taken: HashMap<String, Taken>,
+    /// Could not be taken or read, and are in `new/` still.
+    put_off: PutOff,
+    /// Could not be put back either: they lie in our folder, and that is tried again.
+    stranded: Vec<PathBuf>,
+    /// How a file is read.
+    pub(super) reading: fn(&Path) -> io::Result<Head>,
     count: u64,
+}
+
+/// What a file is.
+#[derive(Debug)]
+pub(super) enum Head {
+    /// Its bytes, or the head of them.
+    Bytes(Vec<u8>),
+    /// A link, a device: no message, whoever looks at it.
+    NoPlainFile,
 }
 
 #[derive(Debug)]
@@ -55,9 +72,16 @@ impl Folder {
             listed: VecDeque::new(),
             ready: VecDeque::new(),
             taken: HashMap::new(),
+            put_off: PutOff::default(),
+            stranded: Vec::new(),
+            reading: head,
             count: 0,
         };
         folder.recover()?;
+        let files = beside(dir);
+        if files > 0 {
+            tracing::warn!(dir = %dir.display(), files, "files lie beside new/ and are not read; move them there");
+        }
         Ok(folder)
     }
 
@@ -82,45 +106,65 @@ impl Folder {
         Ok(())
     }
 
-    /// Takes files until this many are ready, or there are no more.
+    /// Takes files until this many are ready, or there are no more. One that cannot be taken does not hold up the others.
     pub(super) fn take(&mut self, most: usize) -> io::Result<()> {
         let mut is_listed = false;
-        let mut trouble = Ok(());
         while self.ready.len() < most {
             let Some(name) = self.listed.pop_front() else {
                 if is_listed {
-                    // One that cannot be taken does not hold up the others.
-                    return if self.ready.is_empty() {
-                        trouble
-                    } else {
-                        Ok(())
-                    };
+                    return Ok(());
                 }
                 is_listed = true;
-                self.see_to_claim()?;
-                self.recover()?;
-                self.listed = list(&self.new)?;
+                self.list()?;
                 continue;
             };
-            let path = self.claim.folder().join(&name);
-            match fs::rename(self.new.join(&name), &path) {
-                Ok(()) => self.read(&name, path),
-                // Another process was faster.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => {
-                    let what = format!("new/{}: {error}", name.to_string_lossy());
-                    trouble = Err(io::Error::new(error.kind(), what));
-                }
+            if self.put_off.waits(&name) {
+                continue;
+            }
+            match self.take_one(&name) {
+                Ok(()) => self.put_off.ended(&name),
+                Err(error) => self.put_off.again(name, &error),
             }
         }
         Ok(())
     }
 
-    fn read(&mut self, name: &OsStr, path: PathBuf) {
-        self.count += 1;
+    /// Why a file cannot be taken, if there is one.
+    pub(super) fn trouble(&self) -> Option<String> {
+        self.put_off.why()
+    }
+
+    fn list(&mut self) -> io::Result<()> {
+        self.see_to_claim()?;
+        let stranded = std::mem::take(&mut self.stranded);
+        for path in stranded {
+            // Its error is told when it cannot be read again.
+            if move_into(&path, &self.new).is_err() && fs::symlink_metadata(&path).is_ok() {
+                self.stranded.push(path);
+            }
+        }
+        self.recover()?;
+        self.listed = list(&self.new)?;
+        self.put_off.keep_those_of(&self.listed);
+        Ok(())
+    }
+
+    fn take_one(&mut self, name: &OsStr) -> io::Result<()> {
+        let path = self.claim.folder().join(name);
+        match fs::rename(self.new.join(name), &path) {
+            Ok(()) => self.read(name, path),
+            // Another process was faster.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads what was taken. What cannot be read now may be read later: it is put back.
+    fn read(&mut self, name: &OsStr, path: PathBuf) -> io::Result<()> {
         let shown = name.to_string_lossy();
-        match head(&path) {
-            Ok(bytes) => {
+        match (self.reading)(&path) {
+            Ok(Head::Bytes(bytes)) => {
+                self.count += 1;
                 let id = format!("{}/{shown}", self.count);
                 let whole = bytes.len() < MOST_BYTES;
                 self.taken.insert(id.clone(), Taken { path, whole });
@@ -129,14 +173,22 @@ impl Folder {
                     bytes,
                     attributes: BTreeMap::from([("file-name".to_owned(), shown.into_owned())]),
                 });
+                Ok(())
             }
-            Err(error) => {
-                tracing::warn!(file = %shown, %error, "a file cannot be read; it is put into failed/");
-                if let Err(error) = move_into(&path, &self.failed) {
-                    tracing::warn!(file = %shown, %error, "it cannot be put there either");
-                }
+            Ok(Head::NoPlainFile) => {
+                tracing::warn!(file = %shown, "it is no plain file; it is put into failed/");
+                move_into(&path, &self.failed).or_else(|error| self.put_back(path, error))
             }
+            Err(error) => self.put_back(path, error),
         }
+    }
+
+    /// Puts a file back, of which we can do nothing but tell why.
+    fn put_back(&mut self, path: PathBuf, why: io::Error) -> io::Result<()> {
+        if move_into(&path, &self.new).is_err() {
+            self.stranded.push(path);
+        }
+        Err(why)
     }
 
     /// What was taken, oldest first.
@@ -172,8 +224,9 @@ impl Folder {
 
     /// Puts back what is not settled.
     pub(super) fn close(self) {
-        for taken in self.taken.values() {
-            if let Err(error) = move_into(&taken.path, &self.new) {
+        let taken = self.taken.values().map(|taken| &taken.path);
+        for path in taken.chain(&self.stranded) {
+            if let Err(error) = move_into(path, &self.new) {
                 tracing::warn!(%error, "a file is not put back yet; the next process does it");
             }
         }
@@ -200,15 +253,15 @@ fn list(new: &Path) -> io::Result<VecDeque<OsString>> {
 }
 
 /// The bytes of a file, or its head. Links and devices are not followed: they lead out of the directory.
-fn head(path: &Path) -> io::Result<Vec<u8>> {
+fn head(path: &Path) -> io::Result<Head> {
     if !fs::symlink_metadata(path)?.is_file() {
-        return Err(io::Error::other("it is no plain file"));
+        return Ok(Head::NoPlainFile);
     }
     let mut bytes = Vec::new();
     File::open(path)?
         .take(MOST_BYTES as u64)
         .read_to_end(&mut bytes)?;
-    Ok(bytes)
+    Ok(Head::Bytes(bytes))
 }
 
 /// Moves a file, under another name where its own is taken: `rename` alone would replace what lies there.

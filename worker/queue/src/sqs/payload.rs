@@ -16,9 +16,12 @@ use object_store::aws::{AmazonS3Builder, AwsCredential};
 use object_store::path::Path;
 use object_store::{CredentialProvider, GetOptions, ObjectStore, RetryConfig};
 use serde::Deserialize;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 
 use super::config::Config;
 use crate::MOST_BYTES;
+use crate::sizes::BUDGET_BYTES;
 
 /// The client for Java since 2.0, and before.
 const CLASSES: [&str; 2] = [
@@ -52,11 +55,20 @@ fn retry() -> RetryConfig {
     }
 }
 
+/// How long a payload waits for memory. Not long: those that came with it are handed over after it, and free theirs
+/// only then.
+const ROOM_WAIT: Duration = Duration::from_secs(2);
+
+/// The memory of a payload, taken as long as this lives.
+pub(super) type Room = Arc<OwnedSemaphorePermit>;
+
 /// What a pointer leads to.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum Payload {
-    /// The payload, or its head.
-    Bytes(Vec<u8>),
+    /// The payload, or its head, and the memory that it takes.
+    Bytes(Vec<u8>, Room),
+    /// More than there is memory for at the moment.
+    NoRoom,
     /// Nothing that we could ever read: the pointer itself is all there is.
     Never(String),
     /// Nothing at the moment.
@@ -66,6 +78,8 @@ pub(super) enum Payload {
 /// The listed buckets.
 pub(super) struct Payloads {
     buckets: BTreeMap<String, Arc<dyn ObjectStore>>,
+    /// Bytes of payloads that may be in our hands.
+    memory: Arc<Semaphore>,
 }
 
 impl Payloads {
@@ -96,7 +110,15 @@ impl Payloads {
                 .map_err(|error| format!("buckets: {name}: {error}"))?;
             buckets.insert(name.clone(), Arc::new(store) as Arc<dyn ObjectStore>);
         }
-        Ok(Self { buckets })
+        Ok(Self {
+            buckets,
+            memory: Arc::new(Semaphore::new(BUDGET_BYTES)),
+        })
+    }
+
+    /// Whether there can be payloads.
+    pub(super) fn any(&self) -> bool {
+        !self.buckets.is_empty()
     }
 
     /// Follows a pointer, if it leads into a listed bucket.
@@ -107,8 +129,9 @@ impl Payloads {
         let Ok(key) = Path::parse(&pointer.s3_key) else {
             return Payload::Never("its key is none that can be read".to_owned());
         };
-        match head(&**bucket, &key).await {
-            Ok(bytes) => Payload::Bytes(bytes),
+        match head(&**bucket, &key, &self.memory).await {
+            Ok(Some((bytes, room))) => Payload::Bytes(bytes, room),
+            Ok(None) => Payload::NoRoom,
             Err(object_store::Error::NotFound { .. }) => {
                 Payload::Never("its payload is not there (any more)".to_owned())
             }
@@ -117,19 +140,30 @@ impl Payloads {
     }
 }
 
-/// The bytes of an object, or its head. No range is asked for: S3 refuses one of an empty object.
-async fn head(bucket: &dyn ObjectStore, key: &Path) -> object_store::Result<Vec<u8>> {
+/// The bytes of an object, or its head; none where there is no memory for them. No range is asked for: S3 refuses one of
+/// an empty object.
+async fn head(
+    bucket: &dyn ObjectStore,
+    key: &Path,
+    memory: &Arc<Semaphore>,
+) -> object_store::Result<Option<(Vec<u8>, Room)>> {
     let found = bucket.get_opts(key, GetOptions::default()).await?;
+    let size = usize::try_from(found.meta.size).unwrap_or(MOST_BYTES);
+    let size = size.min(MOST_BYTES);
+    let room = Arc::clone(memory).acquire_many_owned(u32::try_from(size).unwrap_or(u32::MAX));
+    let Ok(Ok(room)) = timeout(ROOM_WAIT, room).await else {
+        return Ok(None);
+    };
     let mut stream = found.into_stream();
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(size);
     while let Some(some) = stream.try_next().await? {
-        let room = MOST_BYTES - bytes.len();
+        let room = size.saturating_sub(bytes.len());
         bytes.extend(some.iter().take(room));
-        if bytes.len() == MOST_BYTES {
+        if bytes.len() == size {
             break;
         }
     }
-    Ok(bytes)
+    Ok(Some((bytes, Arc::new(room))))
 }
 
 /// The default chain of the AWS SDK, as the object store asks for credentials.
@@ -156,6 +190,8 @@ impl CredentialProvider for Chain {
 
 #[cfg(test)]
 mod tests {
+    use object_store::ObjectStoreExt as _;
+
     use super::*;
 
     #[test]
@@ -186,6 +222,7 @@ mod tests {
     async fn a07_a_pointer_into_a_bucket_that_is_not_listed_is_not_followed() {
         let payloads = Payloads {
             buckets: BTreeMap::new(),
+            memory: Arc::new(Semaphore::new(BUDGET_BYTES)),
         };
         let found = payloads
             .get(&Pointer {
@@ -194,5 +231,27 @@ mod tests {
             })
             .await;
         assert!(matches!(found, Payload::Never(why) if why.contains("buckets")));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a17_payloads_take_no_more_memory_than_there_is_for_them() {
+        let bucket = object_store::memory::InMemory::new();
+        let key = Path::from("a");
+        let put = bucket.put(&key, vec![b'x'; 8].into());
+        put.await.unwrap();
+        let payloads = Payloads {
+            buckets: BTreeMap::from([("payloads".to_owned(), Arc::new(bucket) as _)]),
+            memory: Arc::new(Semaphore::new(20)),
+        };
+        let pointer = Pointer {
+            s3_bucket_name: "payloads".into(),
+            s3_key: "a".into(),
+        };
+        let first = payloads.get(&pointer).await;
+        let second = payloads.get(&pointer).await;
+        assert!(matches!(&second, Payload::Bytes(bytes, _) if *bytes == b"xxxxxxxx"));
+        assert!(matches!(payloads.get(&pointer).await, Payload::NoRoom));
+        drop(first);
+        assert!(matches!(payloads.get(&pointer).await, Payload::Bytes(..)));
     }
 }

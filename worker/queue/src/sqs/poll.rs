@@ -21,7 +21,7 @@ use nightshift_pipeline::Message;
 use tokio::time::Instant;
 
 use super::batch::told;
-use super::payload::{Payload, Payloads, Pointer, pointer};
+use super::payload::{Payload, Payloads, Pointer, Room, pointer};
 use crate::attributes;
 use crate::held::{Held, Holding};
 use crate::pace::Failure;
@@ -45,6 +45,26 @@ pub(super) struct Polled {
     pub(super) messages: Vec<Message>,
     /// A bucket is away: why messages were kept back, by this poll or by one before.
     pub(super) away: Option<String>,
+}
+
+/// Why a payload cannot be had at the moment.
+enum Missing {
+    /// Its bucket is away, for this reason.
+    Away(String),
+    /// Others take the memory that it needs.
+    NoRoom,
+}
+
+impl Missing {
+    fn away(self) -> Option<String> {
+        match self {
+            Self::Away(why) => Some(why),
+            Self::NoRoom => {
+                tracing::debug!("there is no memory for a payload now; it will come again");
+                None
+            }
+        }
+    }
 }
 
 /// What every poll needs.
@@ -94,18 +114,19 @@ impl Poller {
                 continue;
             }
             match (body, sent.message_id(), sent.receipt_handle()) {
-                (Ok(bytes), Some(id), Some(handle)) => {
+                (Ok((bytes, room)), Some(id), Some(handle)) => {
                     let holding = Holding {
                         handle: handle.to_owned(),
                         group,
                         since,
+                        _room: room,
                     };
                     self.held().insert(id.to_owned(), holding);
                     messages.push(message(&sent, id, bytes));
                 }
-                (Err(why), ..) => {
-                    away = Some(why);
+                (Err(missing), ..) => {
                     blocked.extend(group);
+                    away = missing.away().or(away);
                 }
                 _ => tracing::warn!(
                     "SQS sent a message without an id or a handle; it will come again"
@@ -123,7 +144,7 @@ impl Poller {
         let pointer = self.away().clone()?;
         match self.payloads.get(&pointer).await {
             Payload::Later(why) => Some(why),
-            Payload::Bytes(_) | Payload::Never(_) => {
+            Payload::Bytes(..) | Payload::Never(_) | Payload::NoRoom => {
                 *self.away() = None;
                 None
             }
@@ -135,22 +156,23 @@ impl Poller {
     }
 
     /// The body, or the payload that it points to.
-    async fn body(&self, body: &str) -> Result<Vec<u8>, String> {
+    async fn body(&self, body: &str) -> Result<(Vec<u8>, Option<Room>), Missing> {
         let Some(pointer) = pointer(body) else {
-            return Ok(body.as_bytes().to_vec());
+            return Ok((body.as_bytes().to_vec(), None));
         };
         match self.payloads.get(&pointer).await {
-            Payload::Bytes(bytes) => Ok(bytes),
+            Payload::Bytes(bytes, room) => Ok((bytes, Some(room))),
+            Payload::NoRoom => Err(Missing::NoRoom),
             Payload::Never(why) => {
                 tracing::warn!(
                     why,
                     "a pointer to a payload is not followed: it will be a dead letter"
                 );
-                Ok(body.as_bytes().to_vec())
+                Ok((body.as_bytes().to_vec(), None))
             }
             Payload::Later(why) => {
                 *self.away() = Some(pointer);
-                Err(why)
+                Err(Missing::Away(why))
             }
         }
     }

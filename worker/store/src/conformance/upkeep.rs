@@ -7,6 +7,9 @@ use super::*;
 
 on_both_stores! {
     what_grew_old_goes_in_batches_and_what_is_young_stays
+    journals_of_a_case_are_removed_once_and_again_when_it_was_triaged_again
+    what_is_kept_for_no_time_that_anybody_sets_is_swept
+    a_day_of_the_ledger_is_read_without_the_rest
     nothing_is_left_of_what_is_purged
     the_schema_says_which_migrations_it_has
 }
@@ -47,7 +50,9 @@ async fn what_grew_old_goes_in_batches_and_what_is_young_stays(fixture: Fixture)
     assert_eq!(store.expire(Kept::Raw, future, 2).await.unwrap(), 2);
     assert_eq!(store.expire(Kept::Raw, future, 100).await.unwrap(), 3);
     assert_eq!(rows(&fixture, "{raw}").await, 1, "that of the dead letter");
-    assert!(store.expire(Kept::Journals, future, 100).await.unwrap() > 0);
+    assert_eq!(store.expire(Kept::Journals, future, 2).await.unwrap(), 2);
+    assert_eq!(store.expire(Kept::Journals, future, 2).await.unwrap(), 1);
+    assert_eq!(store.expire(Kept::Journals, future, 2).await.unwrap(), 0);
     assert_eq!(rows(&fixture, "journal").await, 0);
     assert_eq!(rows(&fixture, "conclusions").await, 3);
     assert_eq!(store.expire(Kept::Cases, future, 2).await.unwrap(), 2);
@@ -60,6 +65,91 @@ async fn what_grew_old_goes_in_batches_and_what_is_young_stays(fixture: Fixture)
     assert_eq!(rows(&fixture, "{raw}").await, 0);
     assert_eq!(store.expire(Kept::Hidden, future, 9).await.unwrap(), 1);
     assert_eq!(rows(&fixture, "arrivals").await, 2);
+}
+
+async fn journals_of_a_case_are_removed_once_and_again_when_it_was_triaged_again(fixture: Fixture) {
+    let ids = history(&fixture).await;
+    let store = &fixture.store;
+    let future = at(86_400);
+    assert_eq!(store.expire(Kept::Journals, future, 9).await.unwrap(), 3);
+    let looked_at =
+        "SELECT count(*) FROM cases WHERE status = 'concluded' AND journal_gone < revision";
+    assert_eq!(
+        fixture.count(looked_at).await,
+        0,
+        "the next round looks at none of them"
+    );
+    store.retry(&ids[1].0).await.unwrap();
+    let claimed = store.claim_one(&ids[1]).await.unwrap().unwrap();
+    conclude(store, &claimed).await;
+    assert_eq!(rows(&fixture, "journal").await, 5);
+    assert_eq!(store.expire(Kept::Journals, future, 9).await.unwrap(), 1);
+    assert_eq!(rows(&fixture, "journal").await, 0);
+    // One that nobody can tell from the others by its journal.
+    fixture.execute("UPDATE cases SET journal_gone = 0").await;
+    assert_eq!(store.expire(Kept::Journals, future, 9).await.unwrap(), 3);
+}
+
+async fn what_is_kept_for_no_time_that_anybody_sets_is_swept(fixture: Fixture) {
+    fixture.accept(DNS).await;
+    let today = fixture.claim().await;
+    let charge = Charge {
+        day: chrono::NaiveDate::from_ymd_opt(2999, 1, 1).unwrap(),
+        urgent: false,
+        usd: 8.0,
+    };
+    fixture
+        .store
+        .append(&today.lease, &[], charge)
+        .await
+        .unwrap();
+    let old = "INSERT INTO spending (day, case_id, urgent, usd) VALUES \
+        ('2026-01-02', 'a', 1 = 1, 0.5), ('2026-01-02', 'b', 1 = 1, 1.5), ('2026-01-02', 'a', 1 = 0, 4), \
+        ('2026-01-03', 'c', 1 = 1, 2)";
+    fixture.execute(old).await;
+    if !fixture.is_sqlite() {
+        let batch = "INSERT INTO batches (id, accepted_at, alerts) \
+            VALUES (gen_random_uuid(), now() - interval '25 hours', 1)";
+        fixture.execute(batch).await;
+    }
+    let first = chrono::NaiveDate::from_ymd_opt(2026, 1, 2).unwrap();
+    let before = fixture.store.spent_on(first).await.unwrap();
+    for _ in 0..2 {
+        assert_eq!(fixture.store.sweep().await.unwrap(), 0, "blobs");
+    }
+    assert_eq!(fixture.store.spent_on(first).await.unwrap(), before);
+    let spending = "SELECT case_id, usd FROM spending ORDER BY day, usd";
+    assert_eq!(
+        fixture.texts(spending).await,
+        [
+            ["", "2"],
+            ["", "4"],
+            ["", "2"],
+            [today.lease.case_id.0.as_str(), "8"]
+        ]
+    );
+    // What another process still charges on such a day is added.
+    fixture.execute(old).await;
+    fixture.store.sweep().await.unwrap();
+    let again = fixture.store.spent_on(first).await.unwrap();
+    assert!((again.usd() - 2.0 * before.usd()).abs() < 1e-9);
+    if !fixture.is_sqlite() {
+        assert_eq!(rows(&fixture, "batches").await, 1, "that of today");
+    }
+}
+
+async fn a_day_of_the_ledger_is_read_without_the_rest(fixture: Fixture) {
+    let explain = if fixture.is_sqlite() {
+        "EXPLAIN QUERY PLAN"
+    } else {
+        "SET enable_seqscan = off; EXPLAIN"
+    };
+    let sql = format!(
+        "{explain} SELECT source, max(received_at) FROM arrivals \
+         WHERE received_at >= '2026-03-01' AND received_at < '2026-03-08' AND feed <> 'canary' GROUP BY source"
+    );
+    let plan = format!("{:?}", fixture.texts(&sql).await);
+    assert!(plan.contains("arrivals_received"), "{plan}");
 }
 
 async fn nothing_is_left_of_what_is_purged(fixture: Fixture) {

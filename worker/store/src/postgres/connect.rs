@@ -34,6 +34,10 @@ impl Connector {
     /// By the address and the options.
     pub(super) fn new(url: &str, options: &mut Options) -> Result<Self, OpenError> {
         let (url, asked) = split(url)?;
+        if let Some(password) = &options.password {
+            let unread = |(path, cause)| OpenError::Password { path, cause };
+            password.first().map_err(unread)?;
+        }
         let mut config: Config = url.parse().map_err(OpenError::Url)?;
         let waits = options.waits;
         config

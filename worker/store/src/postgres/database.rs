@@ -64,6 +64,8 @@ impl Database {
 pub(super) struct Tries {
     doing: &'static str,
     patience: Duration,
+    /// Whether there is nobody else who could try later.
+    is_alone: bool,
     give_up_at: Option<Instant>,
     waits: ExponentialBackoff,
 }
@@ -74,6 +76,7 @@ impl Tries {
         Self {
             doing,
             patience,
+            is_alone: false,
             give_up_at: None,
             waits: ExponentialBuilder::new()
                 .with_min_delay(SHORTEST_WAIT)
@@ -84,11 +87,25 @@ impl Tries {
         }
     }
 
+    /// Those of what a running case writes, for as long as its lease may hold: nobody else has what it found, and to
+    /// find it again is paid for again. So also a lock, a slow statement, a full disk and a busy pool are waited out.
+    pub(super) fn of_a_running_case(doing: &'static str, lease: Duration) -> Self {
+        Self {
+            is_alone: true,
+            ..Self::new(doing, lease)
+        }
+    }
+
     /// Waits for the time of the next try after this failure.
     pub(super) async fn again(&mut self, failure: Failure) -> Result<(), StoreError> {
         let now = Instant::now();
         let give_up_at = *self.give_up_at.get_or_insert(now + self.patience);
-        if failure.remedy() != Remedy::Again || now >= give_up_at {
+        let may_pass = match failure.remedy() {
+            Remedy::Again => true,
+            Remedy::Later => self.is_alone,
+            Remedy::Split | Remedy::None => false,
+        };
+        if !may_pass || now >= give_up_at {
             return Err(failure.told(self.doing));
         }
         let wait = self.waits.next().unwrap_or(LONGEST_WAIT);

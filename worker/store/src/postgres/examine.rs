@@ -9,19 +9,26 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error};
 
 use super::connect::Connector;
-use super::{MOST_CONNECTIONS, migrate};
+use super::{MOST_CONNECTIONS, OpenError, migrate};
 use crate::examine::chain;
 use crate::options::Options;
 use judge::{Facts, judge};
 
+/// Of other roles' connections a plain role sees whose they are and where, and not of what kind. `least` passes over limits that
+/// are not set.
 const FACTS: &str = "SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int AS number,
     current_user::text AS role, (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS is_super,
     current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes,
     current_setting('synchronous_commit') AS synchronous_commit, current_setting('autovacuum') AS autovacuum,
     pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on' AS is_read_only,
     current_setting('server_encoding') AS encoding,
-    current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
-        - (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend')::int AS free_connections,
+    least(current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+            - coalesce(current_setting('reserved_connections', true), '0')::int
+            - (SELECT count(*) FROM pg_stat_activity WHERE datid IS NOT NULL AND usesysid IS NOT NULL)::int,
+        (SELECT r.rolconnlimit - (SELECT count(*) FROM pg_stat_activity a WHERE a.usesysid = r.oid)::int
+            FROM pg_roles r WHERE r.rolname = current_user AND r.rolconnlimit >= 0 AND NOT r.rolsuper),
+        (SELECT d.datconnlimit - (SELECT count(*) FROM pg_stat_activity a WHERE a.datid = d.oid AND a.usesysid IS NOT NULL)::int
+            FROM pg_database d WHERE d.datname = current_database() AND d.datconnlimit >= 0)) AS free_connections,
     coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AS may_create,
     coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false) AS is_encrypted";
 const CLOCK: &str = "SELECT clock_timestamp()";
@@ -62,11 +69,15 @@ pub(crate) async fn examine(url: &str, mut options: Options, clock: &dyn Clock) 
     let connector = match Connector::new(url, &mut options) {
         Ok(connector) => connector,
         Err(error) => {
+            let check = match error {
+                OpenError::Password { .. } => "store.secret",
+                _ => "store.unreachable",
+            };
             checkup.error(
-                "store.unreachable",
+                check,
                 chain(&error),
                 "the worker does not start",
-                "mend [store] url or ca_file; docs/database.md says what they may hold",
+                "mend [store] url, password or ca_file; docs/database.md says what they may hold",
             );
             return checkup;
         }
@@ -169,7 +180,8 @@ fn refused(error: &Error, checkup: &mut Checkup) {
             checkup.error("store.no_database", what, why, mend);
         }
         Some(code) if *code == SqlState::TOO_MANY_CONNECTIONS => {
-            let mend = "raise max_connections of the server, or run fewer workers: each holds 10 at the most";
+            let mend = "raise max_connections of the server or the CONNECTION LIMIT of role or database, or run fewer workers: \
+                        each holds 10 at the most";
             checkup.error("store.connections", what, why, mend);
         }
         _ => {

@@ -5,6 +5,8 @@ use nightshift_engine::UnreadableEvent;
 use nightshift_pipeline::{CaseStatus, StoreError};
 use tokio_postgres::error::SqlState;
 
+use crate::examine::chain;
+
 /// Why a request did nothing.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
@@ -26,6 +28,9 @@ pub(super) enum Failure {
     /// What is stored cannot be read by this version.
     #[error("case {0} cannot be read")]
     Unreadable(String, #[source] serde_json::Error),
+    /// What is to be stored cannot be said as JSON.
+    #[error("what belongs to {0} cannot be written")]
+    Unwritable(String, #[source] serde_json::Error),
     /// An event of its journal cannot be read by this version.
     #[error("event {seq} of the journal of case {case_id} cannot be read")]
     Journal {
@@ -71,13 +76,14 @@ impl Failure {
             Self::Pool(PoolError::Backend(error)) | Self::Postgres(error) => of_server(error),
             Self::Silent(_) => Remedy::Again,
             Self::Pool(_) => Remedy::Later,
-            Self::Unreadable(..) => Remedy::Split,
+            Self::Unwritable(..) => Remedy::Split,
             Self::Closed
             | Self::LeaseLost
             | Self::NoSuchCase(_)
             | Self::NoVerdict(_)
             | Self::NotOver(..)
             | Self::AlreadyOver(..)
+            | Self::Unreadable(..)
             | Self::Journal { .. } => Remedy::None,
         }
     }
@@ -101,7 +107,8 @@ impl Failure {
             }
             other => StoreError::Database {
                 doing,
-                cause: Box::new(other),
+                // Errors of the pool and the driver say their causes themselves, and have them as causes too.
+                cause: chain(&other).into(),
             },
         }
     }

@@ -147,13 +147,13 @@ impl PostgresStore {
             session.say("BEGIN"),
             session.rows(LOCK, [&locks]),
             session.row(IS_ACCEPTED, [&name]),
-            session.rows(mutes::LIST, []),
+            session.rows(mutes::HOLDING, []),
             session.rows(NEW_IDS, [&most]),
             session.rows(NEW_LETTERS, [&letters]),
         )?;
         Ok(Start {
             is_accepted: accepted.is_some(),
-            mutes: mutes::in_force(&self.admission, &added)?,
+            mutes: mutes::in_force(&self.admission, &added, &self.told)?,
             ids: Ids::of(&raw, &letters, placed.clone())?,
         })
     }

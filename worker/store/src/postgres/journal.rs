@@ -151,8 +151,7 @@ impl PostgresStore {
         let told = |failure: Failure| failure.told("write a journal");
         let news = Columns::of(lease, events).map_err(told)?;
         let write = Write::new(lease, charge);
-        // A case that runs has nobody else to try again: it waits as long as its lease may hold.
-        let mut tries = Tries::new("write a journal", self.lease);
+        let mut tries = Tries::of_a_running_case("write a journal", self.lease);
         loop {
             match self.database.within(self.try_write(&write, &news)).await {
                 Ok(()) => return Ok(()),
@@ -182,7 +181,7 @@ impl PostgresStore {
         let news = Columns::of(lease, &closing.events).map_err(told)?;
         let report = json(&lease.case_id.0, &closing.report).map_err(told)?;
         let write = Write::new(lease, closing.charge);
-        let mut tries = Tries::new("conclude a case", self.lease);
+        let mut tries = Tries::of_a_running_case("conclude a case", self.lease);
         loop {
             // On the heap: it holds all statements that are sent together.
             let one = Box::pin(self.try_end(&write, &news, closing, &report));

@@ -12,6 +12,7 @@ use tokio_postgres::AsyncMessage;
 use super::PostgresStore;
 use super::connect::{Connector, Driven};
 use crate::bell::Bell;
+use crate::examine::chain;
 
 /// Said once for each batch that made work, in its transaction.
 pub(super) const NOTIFY: &str = "SELECT pg_notify('nightshift-work', '')";
@@ -54,7 +55,10 @@ async fn listen(connector: Connector, bell: Bell) {
                     waits = backoff();
                 }
             }
-            Err(error) => tracing::warn!(%error, "cannot listen for work of other processes"),
+            Err(error) => tracing::warn!(
+                error = chain(&error),
+                "cannot listen for work of other processes"
+            ),
         }
         tokio::time::sleep(waits.next().unwrap_or(LONGEST_WAIT)).await;
     }

@@ -1,11 +1,12 @@
 //! The schema, brought up to date by one process at a time.
 
-use deadpool_postgres::{Object, Pool};
+use deadpool_postgres::{Object, Pool, PoolError};
 use tokio_postgres::error::SqlState;
 
 use super::OpenError;
 use super::database::Session;
 use super::failure::Failure;
+use crate::examine::chain;
 
 mod embedded {
     refinery::embed_migrations!("../../migrations/postgres");
@@ -20,11 +21,10 @@ const LOCK: &str =
 
 /// Runs what is missing. A database that is ahead of this program is left as it is: migrations first only add.
 pub(super) async fn run(pool: &Pool) -> Result<(), OpenError> {
-    let failed = |error: Box<dyn std::error::Error + Send + Sync>| OpenError::Migrate(error);
-    let client = pool
-        .get()
-        .await
-        .map_err(|error| OpenError::Connect(Box::new(error)))?;
+    let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
+        OpenError::Migrate(chain(error.as_ref()).into())
+    };
+    let client = pool.get().await.map_err(refused)?;
     // A worker whose role may not change the schema can be started once a migration was run by another.
     if is_done(&client)
         .await
@@ -42,6 +42,15 @@ pub(super) async fn run(pool: &Pool) -> Result<(), OpenError> {
         .await
         .map_err(|error| failed(error.into()))?;
     Ok(())
+}
+
+/// Why there is no connection, each cause once.
+fn refused(error: PoolError) -> OpenError {
+    let why = match error {
+        PoolError::Backend(error) => chain(&error),
+        other => chain(&other),
+    };
+    OpenError::Connect(why.into())
 }
 
 /// A program of an earlier version does not mind migrations that it does not know.

@@ -15,13 +15,17 @@ use super::PostgresStore;
 use super::database::Session;
 use super::failure::Failure;
 use super::row::{CASE_COLUMNS, case, count, get_severity, json, parse, text};
+use crate::told::Told;
 
 /// How many alerts a preview reads at a time.
 const PAGE: i64 = 1000;
 
 /// Those that were added.
-pub(super) const LIST: &str = "SELECT id, conditions::text, severity::text, ends_at, why, made_by, added_at, removed_at \
+const LIST: &str = "SELECT id, conditions::text, severity::text, ends_at, why, made_by, added_at, removed_at \
      FROM mutes ORDER BY id";
+/// Those that were not removed.
+pub(super) const HOLDING: &str = "SELECT id, conditions::text, severity::text, ends_at, why, made_by, added_at, removed_at \
+     FROM mutes WHERE removed_at IS NULL ORDER BY id";
 const ADD: &str = "INSERT INTO mutes (conditions, severity, ends_at, why, made_by, added_at) \
      VALUES ($1::text::jsonb, $2::text::severity, $3, $4, $5, $6) RETURNING id";
 const REMOVE: &str = "UPDATE mutes SET removed_at = $2 WHERE id = $1 AND removed_at IS NULL";
@@ -48,7 +52,7 @@ impl Mutes for PostgresStore {
             });
             let mut rows: Vec<MuteRow> = configured.collect();
             for row in session.rows(LIST, []).await? {
-                rows.push(to_row(&row)?);
+                rows.extend(readable(&row, &self.told)?);
             }
             for row in &mut rows {
                 if let Some((count, last)) = hits.get(&row.mute.name) {
@@ -101,16 +105,29 @@ impl Mutes for PostgresStore {
     }
 }
 
-/// All mutes that admission asks: those of the configuration, then those that were added and not removed.
-pub(super) fn in_force(policy: &AdmissionPolicy, added: &[Row]) -> Result<Vec<Mute>, Failure> {
+/// All mutes that admission asks: those of the configuration, then those of [`HOLDING`].
+pub(super) fn in_force(
+    policy: &AdmissionPolicy,
+    holding: &[Row],
+    told: &Told,
+) -> Result<Vec<Mute>, Failure> {
     let mut mutes = policy.mutes.clone();
-    for row in added {
-        let row = to_row(row)?;
-        if row.removed_at.is_none() {
-            mutes.push(row.mute);
-        }
+    for row in holding {
+        mutes.extend(readable(row, told)?.map(|row| row.mute));
     }
     Ok(mutes)
+}
+
+/// Nothing for a mute that this version cannot read: what is not understood hides nothing.
+fn readable(row: &Row, told: &Told) -> Result<Option<MuteRow>, Failure> {
+    match to_row(row) {
+        Ok(row) => Ok(Some(row)),
+        Err(error @ Failure::Unreadable(..)) => {
+            told.unread_mute(&name(row.try_get(0)?), &error);
+            Ok(None)
+        }
+        Err(failure) => Err(failure),
+    }
 }
 
 fn name(id: i64) -> String {

@@ -14,6 +14,7 @@ use tokio_postgres::Row;
 use super::database::Session;
 use super::failure::Failure;
 use super::row::{count, get_revision, get_status, json, limit, number, parse, text};
+use crate::told::unread_report;
 
 /// Reports are read of those alone that are asked for, however many wait.
 const DUE: &str = "SELECT d.case_id, d.wanted, d.remote_id, d.attempts, c.report::text, \
@@ -60,8 +61,9 @@ const ALSO: &str = "INSERT INTO deliveries (case_id, destination, wanted, major,
 const ANNOUNCE: &str = "INSERT INTO deliveries (case_id, destination, wanted, major, wished_at) \
      SELECT id, destination, 1, 1, clock_timestamp() FROM cases CROSS JOIN unnest($2::text[]) AS destination \
      WHERE id = $1 ON CONFLICT DO NOTHING";
-const UNREADABLE: &str =
-    "UPDATE deliveries SET given_up = true, error = $3 WHERE case_id = $1 AND destination = $2";
+/// A worker of the version that wrote it can: it is left to that one.
+const UNREADABLE: &str = "UPDATE deliveries SET error = $3, retry_at = clock_timestamp() + interval '60 seconds' \
+     WHERE case_id = $1 AND destination = $2";
 
 #[async_trait]
 impl Outbox for PostgresStore {
@@ -240,7 +242,7 @@ async fn due(session: &Session, destination: &str, most: usize) -> Result<Vec<Du
             Ok(due) => all.push(due),
             // It cannot be shown by this version; what is due with it can.
             Err(Failure::Unreadable(id, cause)) => {
-                let error = format!("it cannot be read by this version: {cause}");
+                let error = unread_report(&id, destination, &cause);
                 session
                     .change(UNREADABLE, [&id, &destination, &text(&error)])
                     .await?;

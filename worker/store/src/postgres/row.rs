@@ -27,7 +27,7 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
 /// A value as JSON that PostgreSQL takes: `jsonb` holds no NUL.
 pub(super) fn json<T: Serialize>(id: &str, value: &T) -> Result<String, Failure> {
     let text =
-        serde_json::to_string(value).map_err(|cause| Failure::Unreadable(id.to_owned(), cause))?;
+        serde_json::to_string(value).map_err(|cause| Failure::Unwritable(id.to_owned(), cause))?;
     Ok(without_nul(text))
 }
 

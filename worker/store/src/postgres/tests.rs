@@ -1,5 +1,6 @@
 //! What only a store on a server promises: that it outlives its server, its connections, and its password.
 
+mod busy;
 mod cluster;
 mod looked_at;
 mod proxy;

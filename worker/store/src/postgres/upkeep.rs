@@ -10,11 +10,13 @@ use crate::blobs;
 
 const RAW: &str = "DELETE FROM raw_alerts WHERE id IN (SELECT id FROM raw_alerts AS raw WHERE received_at < $1 \
      AND NOT EXISTS (SELECT FROM dead_letters WHERE raw_id = raw.id) ORDER BY received_at LIMIT $2)";
-/// Whole journals only: what is left of a journal could not be folded.
-const JOURNALS: &str = "DELETE FROM journal USING (SELECT id FROM cases \
-         WHERE status IN ('concluded', 'failed', 'cancelled') AND concluded_at < $1 \
-             AND EXISTS (SELECT FROM journal WHERE case_id = cases.id) ORDER BY concluded_at LIMIT $2) AS old \
-     WHERE case_id = old.id";
+/// Whole journals only: what is left of a journal could not be folded. Each case once, until it is triaged again.
+const JOURNALS: &str = "WITH old AS (UPDATE cases SET journal_gone = revision WHERE id = ANY(ARRAY( \
+         SELECT id FROM cases \
+         WHERE status IN ('concluded', 'failed', 'cancelled') AND journal_gone < revision AND concluded_at < $1 \
+         ORDER BY concluded_at LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED)) RETURNING id), \
+     gone AS (DELETE FROM journal WHERE case_id = ANY(ARRAY(SELECT id FROM old))) \
+     SELECT count(*) FROM old";
 const CASES: &str = "WITH gone AS (DELETE FROM cases WHERE id IN (SELECT id FROM cases \
          WHERE status IN ('concluded', 'failed', 'cancelled') AND concluded_at < $1 ORDER BY concluded_at LIMIT $2) \
          RETURNING id), \
@@ -27,7 +29,15 @@ const DEAD_LETTERS: &str = "WITH gone AS (DELETE FROM dead_letters WHERE id IN \
 const HIDDEN: &str = "DELETE FROM arrivals WHERE id IN \
      (SELECT id FROM arrivals WHERE case_id IS NULL AND received_at < $1 ORDER BY received_at LIMIT $2)";
 /// Batches older than this are asked for by nobody any more.
-const BATCHES: &str = "DELETE FROM batches WHERE accepted_at < now() - interval '1 day'";
+const BATCHES: &str = "DELETE FROM batches WHERE id = ANY(ARRAY( \
+     SELECT id FROM batches WHERE accepted_at < now() - interval '1 day' ORDER BY accepted_at LIMIT 10000))";
+/// The oldest day that can be one row for each urgency: nobody asks any more which case it was.
+const OLD_SPENDING: &str = "WITH gone AS (DELETE FROM spending WHERE case_id <> '' AND day = ( \
+         SELECT min(day) FROM spending WHERE case_id <> '' AND day < current_date - 60) RETURNING day, urgent, usd) \
+     INSERT INTO spending (day, case_id, urgent, usd) SELECT day, '', urgent, sum(usd) FROM gone GROUP BY day, urgent \
+     ON CONFLICT (day, case_id, urgent) DO UPDATE SET usd = spending.usd + excluded.usd";
+/// Most statements of a kind in one sweep.
+const MOST_TOGETHER: usize = 100;
 /// Cases first, with all that refers to them; then what has no case. A message that holds alerts of several accounts goes
 /// with the first of them.
 const PURGE: &str = "WITH chosen AS ( \
@@ -69,12 +79,9 @@ impl Upkeep for PostgresStore {
         let doing = "remove what grew old";
         let most = limit(most);
         let sql = match kind {
-            Kept::Raw => {
-                self.change(doing, BATCHES, []).await?;
-                RAW
-            }
-            Kept::Journals => JOURNALS,
+            Kept::Raw => RAW,
             Kept::Hidden => HIDDEN,
+            Kept::Journals => return self.count(doing, JOURNALS, [&before, &most]).await,
             Kept::Cases => return self.count(doing, CASES, [&before, &most]).await,
             Kept::DeadLetters => return self.count(doing, DEAD_LETTERS, [&before, &most]).await,
         };
@@ -91,7 +98,15 @@ impl Upkeep for PostgresStore {
         .await
     }
 
+    /// And what is kept for no time that anybody sets.
     async fn sweep(&self) -> Result<u64, StoreError> {
+        for sql in [BATCHES, OLD_SPENDING] {
+            for _ in 0..MOST_TOGETHER {
+                if self.change("remove what grew old", sql, []).await? == 0 {
+                    break;
+                }
+            }
+        }
         blobs::sweep(
             self.blobs.as_ref(),
             |most| self.loose(most),

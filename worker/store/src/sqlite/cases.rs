@@ -2,6 +2,7 @@
 //! `claim`, what people read in `read`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -82,26 +83,32 @@ impl Cases for SqliteStore {
         events: &[Event],
         charge: Charge,
     ) -> Result<(), StoreError> {
-        let (lease, holder, events) = (lease.clone(), self.holder.clone(), events.to_vec());
-        self.thread
-            .run("write a journal", move |connection| {
-                check_lease(connection, &lease, &holder)?;
-                add_events(connection, &lease, &events)?;
+        let written = Arc::new((lease.clone(), self.holder.clone(), events.to_vec()));
+        self.while_held("write a journal", || {
+            let written = Arc::clone(&written);
+            move |connection: &Connection| {
+                let (lease, holder, events) = written.as_ref();
+                check_lease(connection, lease, holder)?;
+                add_events(connection, lease, events)?;
                 spending::add(connection, &lease.case_id, charge)
-            })
-            .await
+            }
+        })
+        .await
     }
 
     async fn conclude(&self, lease: &Lease, closing: &Closing) -> Result<(), StoreError> {
-        let (lease, holder, closing) = (lease.clone(), self.holder.clone(), closing.clone());
-        self.thread
-            .run("conclude a case", move |connection| {
-                check_lease(connection, &lease, &holder)?;
-                add_events(connection, &lease, &closing.events)?;
+        let written = Arc::new((lease.clone(), self.holder.clone(), closing.clone()));
+        self.while_held("conclude a case", || {
+            let written = Arc::clone(&written);
+            move |connection: &Connection| {
+                let (lease, holder, closing) = written.as_ref();
+                check_lease(connection, lease, holder)?;
+                add_events(connection, lease, &closing.events)?;
                 spending::add(connection, &lease.case_id, closing.charge)?;
-                close(connection, &lease, &closing)
-            })
-            .await?;
+                close(connection, lease, closing)
+            }
+        })
+        .await?;
         self.bell.ring();
         Ok(())
     }
@@ -201,7 +208,7 @@ pub(super) fn add_events(
     let mut statement = connection.prepare_cached(ADD_EVENT)?;
     for event in events {
         let text = serde_json::to_string(event)
-            .map_err(|cause| Failure::Unreadable(lease.case_id.0.clone(), cause))?;
+            .map_err(|cause| Failure::Unwritable(lease.case_id.0.clone(), cause))?;
         statement.execute(params![
             lease.case_id.0,
             lease.revision,
@@ -225,7 +232,7 @@ fn close(connection: &Connection, lease: &Lease, closing: &Closing) -> Result<()
     report.alert.members = u64::try_from(members).unwrap_or_default();
     let at = time(report.concluded_at);
     let text = serde_json::to_string(&report)
-        .map_err(|cause| Failure::Unreadable(lease.case_id.0.clone(), cause))?;
+        .map_err(|cause| Failure::Unwritable(lease.case_id.0.clone(), cause))?;
     connection.prepare_cached(ADD_CONCLUSION)?.execute(params![
         lease.case_id.0,
         lease.revision,
@@ -251,7 +258,7 @@ fn close(connection: &Connection, lease: &Lease, closing: &Closing) -> Result<()
         wish.execute(params![lease.case_id.0, destination, at])?;
     }
     let named = serde_json::to_string(&closing.destinations)
-        .map_err(|cause| Failure::Unreadable(lease.case_id.0.clone(), cause))?;
+        .map_err(|cause| Failure::Unwritable(lease.case_id.0.clone(), cause))?;
     let mut wish = connection.prepare_cached(WISH_SHOWN)?;
     wish.execute(params![lease.case_id.0, at, named])?;
     revisions::go_on(connection, &lease.case_id)

@@ -67,9 +67,10 @@ impl SqliteStore {
         batch: Arc<[Arrival]>,
         placed: Placed,
     ) -> Result<Vec<Accepted>, Refusal> {
-        let policy = Arc::clone(&self.admission);
+        let (policy, told) = (Arc::clone(&self.admission), self.told.clone());
         let accepted = self.thread.attempt(DOING, move |connection| {
-            accept_all(connection, &batch, placed, &policy)
+            let mutes = mutes::in_force(connection, &policy, &told)?;
+            accept_all(connection, &batch, placed, &policy, &mutes)
         });
         accepted.await.map_err(|undone| match undone {
             Undone::Failed(failure) if failure.is_of_the_data() => {
@@ -86,8 +87,8 @@ fn accept_all(
     batch: &[Arrival],
     mut placed: Placed,
     policy: &AdmissionPolicy,
+    mutes: &[Mute],
 ) -> Result<Vec<Accepted>, Failure> {
-    let mutes = mutes::in_force(connection, policy)?;
     let mut last: Option<(Arc<[u8]>, i64)> = None;
     batch
         .iter()
@@ -97,7 +98,7 @@ fn accept_all(
                 _ => add_raw(connection, arrival, placed.take(&arrival.raw))?,
             };
             last = Some((Arc::clone(&arrival.raw), raw_id));
-            accept_one(connection, arrival, raw_id, &mutes, policy)
+            accept_one(connection, arrival, raw_id, mutes, policy)
         })
         .collect()
 }
@@ -230,7 +231,7 @@ fn note_state(
     alert: &Alert,
 ) -> Result<(), Failure> {
     let state = serde_json::to_string(&alert.state)
-        .map_err(|cause| Failure::Unreadable(id.0.clone(), cause))?;
+        .map_err(|cause| Failure::Unwritable(id.0.clone(), cause))?;
     connection.prepare_cached(NOTE_STATE)?.execute(params![
         id.0,
         key,

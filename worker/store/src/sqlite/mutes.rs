@@ -15,8 +15,11 @@ use rusqlite::{Connection, Error, Row, params};
 use super::SqliteStore;
 use super::row::{CASE_COLUMNS, case, get_severity, get_time, get_time_or_none, severity, time};
 use super::thread::Failure;
+use crate::told::Told;
 
 const LIST: &str = "SELECT id, conditions, severity, ends_at, why, made_by, added_at, removed_at FROM mutes ORDER BY id";
+const HOLDING: &str = "SELECT id, conditions, severity, ends_at, why, made_by, added_at, removed_at FROM mutes \
+     WHERE removed_at IS NULL ORDER BY id";
 const ADD: &str = "INSERT INTO mutes (conditions, severity, ends_at, why, made_by, added_at) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 const REMOVE: &str = "UPDATE mutes SET removed_at = ?2 WHERE id = ?1 AND removed_at IS NULL";
@@ -29,7 +32,7 @@ const NOT_TRIAGED: &str = "SELECT outcome, alert FROM arrivals \
 #[async_trait]
 impl Mutes for SqliteStore {
     async fn mutes(&self) -> Result<Vec<MuteRow>, StoreError> {
-        let policy = Arc::clone(&self.admission);
+        let (policy, told) = (Arc::clone(&self.admission), self.told.clone());
         self.thread
             .run("list mutes", move |connection| {
                 let hits = hits(connection)?;
@@ -42,7 +45,7 @@ impl Mutes for SqliteStore {
                     last_hit: None,
                 });
                 let mut rows: Vec<MuteRow> = configured.collect();
-                rows.extend(added(connection)?);
+                rows.extend(added(connection, LIST, &told)?);
                 for row in &mut rows {
                     if let Some((count, last)) = hits.get(&row.mute.name) {
                         (row.hits, row.last_hit) = (*count, Some(*last));
@@ -58,7 +61,7 @@ impl Mutes for SqliteStore {
             .run("add a mute", move |connection| {
                 connection.prepare_cached(ADD)?.execute(params![
                     serde_json::to_string(&mute.when)
-                        .map_err(|cause| Failure::Unreadable("of the mute".to_owned(), cause))?,
+                        .map_err(|cause| Failure::Unwritable("of the mute".to_owned(), cause))?,
                     severity(mute.severity),
                     time(mute.until),
                     mute.why,
@@ -104,11 +107,11 @@ impl Mutes for SqliteStore {
 pub(super) fn in_force(
     connection: &Connection,
     policy: &AdmissionPolicy,
+    told: &Told,
 ) -> Result<Vec<Mute>, Failure> {
     let mut mutes = policy.mutes.clone();
-    let added = added(connection)?;
-    let holding = added.into_iter().filter(|row| row.removed_at.is_none());
-    mutes.extend(holding.map(|row| row.mute));
+    let holding = added(connection, HOLDING, told)?;
+    mutes.extend(holding.into_iter().map(|row| row.mute));
     Ok(mutes)
 }
 
@@ -116,10 +119,21 @@ fn name(id: i64) -> String {
     format!("m{id}")
 }
 
-fn added(connection: &Connection) -> Result<Vec<MuteRow>, Failure> {
-    let mut statement = connection.prepare_cached(LIST)?;
-    let rows = statement.query_map([], to_row)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+/// But for those that this version cannot read: what is not understood hides nothing.
+fn added(connection: &Connection, sql: &str, told: &Told) -> Result<Vec<MuteRow>, Failure> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([])?;
+    let mut added = Vec::new();
+    while let Some(row) = rows.next()? {
+        match to_row(row) {
+            Ok(row) => added.push(row),
+            Err(error @ Error::FromSqlConversionFailure(..)) => {
+                told.unread_mute(&name(row.get(0)?), &error);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(added)
 }
 
 fn to_row(row: &Row<'_>) -> Result<MuteRow, Error> {

@@ -14,6 +14,7 @@ use super::host::{Holder, uptime_secs};
 use super::row::{get_status, get_time};
 use super::thread::Failure;
 use super::{SqliteStore, desk};
+use crate::told::unread_report;
 
 /// Reports are read of those alone that are asked for, however many wait.
 const DUE: &str = "SELECT d.case_id, d.wanted, d.remote_id, d.attempts, c.report, \
@@ -62,8 +63,10 @@ const ALSO: &str = "INSERT INTO deliveries (case_id, destination, wanted, major,
              (SELECT max(revision) FROM conclusions WHERE case_id = ?1), 1)";
 const ANNOUNCE: &str = "INSERT OR IGNORE INTO deliveries (case_id, destination, wanted, major, wished_at) \
      SELECT id, ?2, 1, 1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') FROM cases WHERE id = ?1";
-const UNREADABLE: &str =
-    "UPDATE deliveries SET given_up = 1, error = ?3 WHERE case_id = ?1 AND destination = ?2";
+/// A worker of the version that wrote it can: it is left to that one.
+const UNREADABLE: &str = "UPDATE deliveries SET error = ?3, \
+         retry_at = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', '+60 seconds') \
+     WHERE case_id = ?1 AND destination = ?2";
 
 #[async_trait]
 impl Outbox for SqliteStore {
@@ -118,7 +121,7 @@ impl Outbox for SqliteStore {
                     }
                 }
                 for (id, cause) in unreadable {
-                    let error = format!("it cannot be read by this version: {cause}");
+                    let error = unread_report(&id, &destination, &cause);
                     let values = params![id, destination, error];
                     connection.prepare_cached(UNREADABLE)?.execute(values)?;
                 }

@@ -123,10 +123,18 @@ pub(super) fn find(connection: &Connection, id: &str) -> Result<CaseRow, Failure
 
 /// The alert that a revision triages.
 pub(super) fn alert(connection: &Connection, id: &str, revision: u32) -> Result<Alert, Failure> {
-    let text: String = connection
-        .prepare_cached(ALERT)?
-        .query_row(params![id, revision], |row| row.get(0))?;
+    let text = alert_text(connection, id, revision)?;
     serde_json::from_str(&text).map_err(|cause| Failure::Unreadable(id.to_owned(), cause))
+}
+
+/// The same, as it is stored.
+pub(super) fn alert_text(
+    connection: &Connection,
+    id: &str,
+    revision: u32,
+) -> Result<String, Failure> {
+    let mut alert = connection.prepare_cached(ALERT)?;
+    Ok(alert.query_row(params![id, revision], |row| row.get(0))?)
 }
 
 /// The journal of a revision.

@@ -215,5 +215,5 @@ fn add_indicators(
 }
 
 fn json(id: &CaseId, alert: &Alert) -> Result<String, Failure> {
-    serde_json::to_string(alert).map_err(|cause| Failure::Unreadable(id.0.clone(), cause))
+    serde_json::to_string(alert).map_err(|cause| Failure::Unwritable(id.0.clone(), cause))
 }

@@ -44,6 +44,35 @@ async fn f01_the_destination_of_a_dead_process_is_free_at_once() {
     assert!(!dead.serve("soc", "dead", lease).await.unwrap());
 }
 
+#[tokio::test]
+async fn the_last_handle_closes_the_file_and_its_log_is_gone_with_it() {
+    static OF_THIS_TEST: open::Open = open::Open::new();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cases.db");
+    let log = folder.path().join("cases.db-wal");
+    let thread = Thread::start(connect(&path).unwrap(), &OF_THIS_TEST).unwrap();
+    let other = thread.clone();
+    let make = |connection: &Connection| Ok(connection.execute_batch("CREATE TABLE t (x)")?);
+    thread.run("make a table", make).await.unwrap();
+    drop(thread);
+    assert!(log.exists());
+    assert!(!OF_THIS_TEST.none_within(Duration::ZERO), "one is left");
+    drop(other);
+    assert!(OF_THIS_TEST.none_within(Duration::from_secs(60)));
+    assert!(!log.exists());
+    let copy = folder.path().join("copy.db");
+    std::fs::copy(&path, &copy).unwrap();
+    let copy = Connection::open(copy).unwrap();
+    copy.execute_batch("SELECT x FROM t").unwrap();
+}
+
+#[test]
+fn a_store_counts_as_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let _store = SqliteStore::open(&options(folder.path())).unwrap();
+    assert!(!closed_within(Duration::ZERO));
+}
+
 #[test]
 fn a_file_that_is_no_database_is_told_with_its_path() {
     let folder = tempfile::tempdir().unwrap();

@@ -8,6 +8,8 @@ use nightshift_pipeline::{CaseStatus, StoreError};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+use super::open::Open;
+
 /// Most requests in one transaction.
 const MOST_TOGETHER: usize = 128;
 /// Most requests that may wait for the thread.
@@ -37,6 +39,9 @@ pub(super) enum Failure {
     /// What is stored cannot be read by this version.
     #[error("case {0} cannot be read")]
     Unreadable(String, #[source] serde_json::Error),
+    /// What is to be stored cannot be said as JSON.
+    #[error("what belongs to {0} cannot be written")]
+    Unwritable(String, #[source] serde_json::Error),
     /// An event of its journal cannot be read by this version.
     #[error("event {seq} of the journal of case {case_id} cannot be read")]
     Journal {
@@ -61,7 +66,7 @@ impl Failure {
     pub(super) fn is_of_the_data(&self) -> bool {
         use rusqlite::ErrorCode::{ConstraintViolation, TooBig, TypeMismatch};
         match self {
-            Self::Unreadable(..) => true,
+            Self::Unwritable(..) => true,
             Self::Sqlite(error) => matches!(
                 error.sqlite_error_code(),
                 Some(ConstraintViolation | TooBig | TypeMismatch)
@@ -73,6 +78,7 @@ impl Failure {
             | Self::AlreadyOver(..)
             | Self::NoSuchMute(_)
             | Self::BlobGone
+            | Self::Unreadable(..)
             | Self::Journal { .. } => false,
         }
     }
@@ -83,22 +89,26 @@ type Reply = Box<dyn FnOnce(Result<(), String>) + Send>;
 /// Runs a request; without a connection it is not run, and only its reply is made.
 type Job = Box<dyn FnOnce(Option<&Connection>) -> (bool, Reply) + Send>;
 
-/// Handle of the thread; it ends when the last handle is dropped.
+/// Handle of the thread; it ends, and closes the connection, when the last handle is dropped. Who drops it is not held up:
+/// the end of the program waits.
 #[derive(Debug, Clone)]
 pub(super) struct Thread {
     jobs: mpsc::SyncSender<Job>,
 }
 
 impl Thread {
-    /// Starts the thread.
-    pub(super) fn start(connection: Connection) -> std::io::Result<Self> {
+    /// Starts the thread, whose connection is counted among the open ones.
+    pub(super) fn start(connection: Connection, open: &'static Open) -> std::io::Result<Self> {
+        let counted = open.with(connection);
         let (jobs, waiting) = mpsc::sync_channel::<Job>(MOST_WAITING);
         std::thread::Builder::new()
             .name("sqlite".to_owned())
             .spawn(move || {
+                // All of it, not the connection alone: it counts for as long as the thread has it.
+                let counted = counted;
                 while let Ok(first) = waiting.recv() {
                     let rest = waiting.try_iter().take(MOST_TOGETHER - 1);
-                    transact(&connection, std::iter::once(first).chain(rest));
+                    transact(&counted.connection, std::iter::once(first).chain(rest));
                 }
             })?;
         Ok(Self { jobs })
@@ -215,7 +225,7 @@ pub(super) fn store_error(doing: &'static str, failure: Failure) -> StoreError {
             cause,
         } => StoreError::Unreadable(case_id, Box::new(UnreadableAt { seq, cause })),
         Failure::Sqlite(cause) => database(doing, Box::new(cause)),
-        Failure::BlobGone => database(doing, Box::new(failure)),
+        Failure::BlobGone | Failure::Unwritable(..) => database(doing, Box::new(failure)),
     }
 }
 

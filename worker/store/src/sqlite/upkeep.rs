@@ -14,10 +14,21 @@ const MIGRATIONS: &str =
     "SELECT 'V' || version || '__' || name FROM refinery_schema_history ORDER BY version";
 const RAW: &str = "DELETE FROM raw_messages WHERE id IN (SELECT id FROM raw_messages AS raw WHERE received_at < ?1 \
      AND NOT EXISTS (SELECT 1 FROM dead_letters WHERE raw_id = raw.id) ORDER BY received_at LIMIT ?2)";
-/// Whole journals only: what is left of a journal could not be folded.
-const JOURNALS: &str = "DELETE FROM journal WHERE case_id IN (SELECT id FROM cases \
-     WHERE status IN ('concluded', 'failed', 'cancelled') AND concluded_at < ?1 \
-         AND EXISTS (SELECT 1 FROM journal WHERE case_id = cases.id) ORDER BY concluded_at LIMIT ?2)";
+/// Whole journals only: what is left of a journal could not be folded. Each case once, until it is triaged again.
+const WITH_JOURNAL: &str = "SELECT id FROM cases \
+     WHERE status IN ('concluded', 'failed', 'cancelled') AND journal_gone < revision AND concluded_at < ?1 \
+     ORDER BY concluded_at LIMIT ?2";
+const DROP_JOURNAL: &str = "DELETE FROM journal WHERE case_id = ?1";
+const JOURNAL_GONE: &str = "UPDATE cases SET journal_gone = revision WHERE id = ?1";
+/// The oldest day that can be one row for each urgency: nobody asks any more which case it was.
+const OLD_DAY: &str =
+    "SELECT min(day) FROM spending WHERE case_id <> '' AND day < date('now', '-60 days')";
+const ADD_DAY: &str = "INSERT INTO spending (day, case_id, urgent, usd) \
+     SELECT day, '', urgent, sum(usd) FROM spending WHERE day = ?1 AND case_id <> '' GROUP BY day, urgent \
+     ON CONFLICT (day, case_id, urgent) DO UPDATE SET usd = usd + excluded.usd";
+const DROP_DAY: &str = "DELETE FROM spending WHERE day = ?1 AND case_id <> ''";
+/// Most days in one sweep.
+const MOST_DAYS: usize = 100;
 const CASES: &str = "DELETE FROM cases WHERE id IN (SELECT id FROM cases \
      WHERE status IN ('concluded', 'failed', 'cancelled') AND concluded_at < ?1 ORDER BY concluded_at LIMIT ?2)";
 const OLD_LETTERS: &str =
@@ -56,9 +67,9 @@ impl Upkeep for SqliteStore {
             .run("remove what grew old", move |connection| {
                 let sql = match kind {
                     Kept::Raw => RAW,
-                    Kept::Journals => JOURNALS,
                     Kept::Cases => CASES,
                     Kept::Hidden => HIDDEN,
+                    Kept::Journals => return drop_journals(connection, &before, most),
                     Kept::DeadLetters => return drop_letters(connection, &before, most),
                 };
                 let gone = connection
@@ -90,7 +101,11 @@ impl Upkeep for SqliteStore {
             .await
     }
 
+    /// And what is kept for no time that anybody sets.
     async fn sweep(&self) -> Result<u64, StoreError> {
+        self.thread
+            .run("remove what grew old", fold_spending)
+            .await?;
         blobs::sweep(
             self.blobs.as_ref(),
             |most| self.loose(most),
@@ -142,6 +157,32 @@ fn drop_all(
         connection.prepare_cached(DROP_CASE)?.execute([id])?;
     }
     Ok(u64::try_from(gone).unwrap_or_default())
+}
+
+fn drop_journals(connection: &Connection, before: &str, most: i64) -> Result<u64, Failure> {
+    let mut statement = connection.prepare_cached(WITH_JOURNAL)?;
+    let old: Vec<String> = statement
+        .query_map(params![before, most], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    for id in &old {
+        connection.prepare_cached(DROP_JOURNAL)?.execute([id])?;
+        connection.prepare_cached(JOURNAL_GONE)?.execute([id])?;
+    }
+    Ok(u64::try_from(old.len()).unwrap_or_default())
+}
+
+fn fold_spending(connection: &Connection) -> Result<(), Failure> {
+    for _ in 0..MOST_DAYS {
+        let day: Option<String> = connection
+            .prepare_cached(OLD_DAY)?
+            .query_row([], |row| row.get(0))?;
+        let Some(day) = day else {
+            break;
+        };
+        connection.prepare_cached(ADD_DAY)?.execute([&day])?;
+        connection.prepare_cached(DROP_DAY)?.execute([&day])?;
+    }
+    Ok(())
 }
 
 fn drop_letters(connection: &Connection, before: &str, most: i64) -> Result<u64, Failure> {

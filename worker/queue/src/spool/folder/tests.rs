@@ -1,5 +1,8 @@
 //! What only shows without a source around it.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::*;
 
 #[test]
@@ -67,6 +70,122 @@ fn a_file_that_cannot_be_taken_is_told_and_holds_up_no_other() {
     fs::write(root.path().join("new/b"), "b").unwrap();
     folder.take(10).unwrap();
     assert_eq!(folder.hand_over(10)[0].bytes, b"b");
-    let why = folder.take(10).unwrap_err().to_string();
+    let why = folder.trouble().unwrap();
     assert!(why.starts_with("new/a: "), "{why}");
+}
+
+/// Reads nothing as long as the file system is away.
+fn while_there(path: &Path) -> io::Result<Head> {
+    let root = path.ancestors().nth(3).unwrap();
+    if root.join("away").exists() && !path.ends_with("other") {
+        return Err(io::Error::from(io::ErrorKind::StaleNetworkFileHandle));
+    }
+    head(path)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_that_cannot_be_read_now_is_kept_told_and_read_later() {
+    let root = tempfile::tempdir().unwrap();
+    let mut folder = Folder::open(root.path(), false).unwrap();
+    folder.reading = while_there;
+    fs::write(root.path().join("away"), "").unwrap();
+    fs::write(root.path().join("new/alert"), "critical").unwrap();
+    fs::write(root.path().join("new/other"), "other").unwrap();
+    folder.take(10).unwrap();
+    assert_eq!(folder.hand_over(10)[0].bytes, b"other");
+    let why = folder.trouble().unwrap();
+    assert!(why.starts_with("new/alert: "), "{why}");
+    assert_eq!(
+        fs::read(root.path().join("new/alert")).unwrap(),
+        b"critical"
+    );
+    let failed = fs::read_dir(root.path().join("failed")).unwrap().count();
+    assert_eq!(failed, 0, "nothing is wrong with the message");
+
+    fs::remove_file(root.path().join("away")).unwrap();
+    folder.take(10).unwrap();
+    assert!(folder.hand_over(10).is_empty(), "not at once");
+    assert!(folder.trouble().is_some(), "and that is told meanwhile");
+    tokio::time::advance(std::time::Duration::from_secs(1)).await;
+    folder.take(10).unwrap();
+    assert_eq!(folder.hand_over(10)[0].bytes, b"critical");
+    assert_eq!(folder.trouble(), None);
+}
+
+#[test]
+fn a_file_that_cannot_be_put_back_either_is_put_back_later() {
+    /// Its folder goes away in the middle of reading it.
+    fn meanwhile(path: &Path) -> io::Result<Head> {
+        let root = path.ancestors().nth(3).unwrap();
+        fs::rename(root.join("new"), root.join("moved"))?;
+        Err(io::Error::other("no luck"))
+    }
+    let root = tempfile::tempdir().unwrap();
+    let mut folder = Folder::open(root.path(), false).unwrap();
+    folder.reading = meanwhile;
+    fs::write(root.path().join("new/alert"), "critical").unwrap();
+    folder.take(1).unwrap();
+    assert!(folder.trouble().unwrap().starts_with("new/alert: no luck"));
+    fs::rename(root.path().join("moved"), root.path().join("new")).unwrap();
+    folder.reading = head;
+    folder.take(1).unwrap();
+    assert_eq!(
+        fs::read(root.path().join("new/alert")).unwrap(),
+        b"critical"
+    );
+}
+
+#[test]
+fn a_file_that_is_gone_is_no_trouble_any_more() {
+    let root = tempfile::tempdir().unwrap();
+    let mut folder = Folder::open(root.path(), false).unwrap();
+    folder.reading = |_| Err(io::Error::other("no luck"));
+    fs::write(root.path().join("new/a"), "a").unwrap();
+    folder.take(1).unwrap();
+    assert!(folder.trouble().is_some());
+    fs::remove_file(root.path().join("new/a")).unwrap();
+    folder.take(1).unwrap();
+    assert_eq!(folder.trouble(), None);
+}
+
+#[test]
+fn what_lies_beside_the_folder_that_is_read_is_told_once_at_the_start() {
+    let root = tempfile::tempdir().unwrap();
+    let warnings = || {
+        let told = Told::default();
+        let opened =
+            tracing::subscriber::with_default(told.clone(), || Folder::open(root.path(), false));
+        opened.unwrap().take(1).unwrap();
+        told.0.load(Ordering::Relaxed)
+    };
+    assert_eq!(warnings(), 0);
+    fs::write(root.path().join("one.json"), "{}").unwrap();
+    fs::write(root.path().join("two.json"), "{}").unwrap();
+    assert_eq!(warnings(), 1);
+}
+
+/// Counts warnings.
+#[derive(Clone, Default)]
+struct Told(Arc<AtomicUsize>);
+
+impl tracing::Subscriber for Told {
+    fn enabled(&self, of: &tracing::Metadata<'_>) -> bool {
+        *of.level() == tracing::Level::WARN
+    }
+
+    fn event(&self, _: &tracing::Event<'_>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+    fn enter(&self, _: &tracing::span::Id) {}
+
+    fn exit(&self, _: &tracing::span::Id) {}
 }

@@ -173,7 +173,7 @@ fn server(facts: &Facts, most: usize, checkup: &mut Checkup) {
                 facts.free_connections.max(0)
             ),
             "one that gets none waits, its leases end, and its cases are given to others",
-            "raise max_connections of the server, or run fewer workers",
+            "raise max_connections of the server, and the CONNECTION LIMIT of role and database where there is one, or run fewer workers",
         );
     }
 }

@@ -12,6 +12,7 @@ use nightshift_pipeline::{
 };
 use tokio_postgres::Row;
 
+use crate::known;
 use crate::postgres::database::Session;
 use crate::postgres::failure::Failure;
 use crate::postgres::row::{count, get_status, parse, text, to_verdict};
@@ -57,7 +58,7 @@ pub(super) const STATEMENTS: [&str; 9] = [
     super::IS_ACCEPTED,
     super::NEW_IDS,
     super::NEW_LETTERS,
-    crate::postgres::mutes::LIST,
+    crate::postgres::mutes::HOLDING,
     HOLD,
     KNOWN,
     MEMBERS,
@@ -93,7 +94,8 @@ impl Storm {
 
 /// What has to be read for some arrivals.
 pub(super) struct Wanted {
-    keys: BTreeMap<String, DateTime<Utc>>,
+    /// With the time a day before, and the first alert that comes.
+    keys: BTreeMap<String, (DateTime<Utc>, Arc<Alert>)>,
     storms: BTreeSet<Storm>,
     /// Every case counts in its storm, also one that cannot become a member.
     groups: BTreeSet<String>,
@@ -103,7 +105,8 @@ pub(super) struct Wanted {
 impl Wanted {
     /// As much as admission may need.
     pub(super) fn of(arrivals: &[Arrival], policy: &AdmissionPolicy) -> Self {
-        let key = |one: &Arrival| (key(one), one.at - Duration::hours(24));
+        let first = |one: &Arrival| (one.at - Duration::hours(24), Arc::clone(&one.alert));
+        let key = |one: &Arrival| (key(one), first(one));
         let group = |one: &Arrival| {
             let storm = Storm::like(&one.alert, one.at);
             format!("{}\n{}\n{}", storm.feed, storm.kind, storm.account)
@@ -124,6 +127,14 @@ impl Wanted {
         let names = self.keys.keys().chain(&self.groups);
         names.map(String::as_str).collect()
     }
+
+    /// The alert that stands at a key, as far as it can be read.
+    fn known(&self, key: &str, id: &str, text: &str) -> Result<Alert, Failure> {
+        match self.keys.get(key) {
+            Some((_, coming)) => Ok(known::alert(id, text, coming)),
+            None => parse(id, text),
+        }
+    }
 }
 
 /// The key of an alert, as it stands in the database.
@@ -142,7 +153,7 @@ impl Facts {
     /// Reads all of it in one round trip, behind what was sent before.
     pub(super) async fn read(session: &Session, wanted: &Wanted) -> Result<Self, Failure> {
         let keys: Vec<&String> = wanted.keys.keys().collect();
-        let days: Vec<_> = wanted.keys.values().collect();
+        let days: Vec<_> = wanted.keys.values().map(|(day_ago, _)| day_ago).collect();
         let storms: Vec<&Storm> = wanted.storms.iter().collect();
         let feeds: Vec<&str> = storms.iter().map(|one| one.feed.as_str()).collect();
         let kinds: Vec<&str> = storms.iter().map(|one| one.kind.as_str()).collect();
@@ -157,8 +168,14 @@ impl Facts {
         )?;
         let window = |(storm, row): (&&Storm, &Row)| Ok(((*storm).clone(), to_window(row)?));
         Ok(Self {
-            known: known.iter().map(to_known).collect::<Result<_, _>>()?,
-            members: members.iter().map(to_member).collect::<Result<_, _>>()?,
+            known: known
+                .iter()
+                .map(|row| to_known(row, wanted))
+                .collect::<Result<_, _>>()?,
+            members: members
+                .iter()
+                .map(|row| to_member(row, wanted))
+                .collect::<Result<_, _>>()?,
             windows: storms
                 .iter()
                 .zip(&sorted(windows)?)
@@ -221,13 +238,13 @@ fn sorted(mut rows: Vec<Row>) -> Result<Vec<Row>, Failure> {
     Ok(rows)
 }
 
-fn to_known(row: &Row) -> Result<(String, Known), Failure> {
-    let id: String = row.try_get(1)?;
+fn to_known(row: &Row, wanted: &Wanted) -> Result<(String, Known), Failure> {
+    let (key, id): (String, String) = (row.try_get(0)?, row.try_get(1)?);
     let status = get_status(row, 2)?;
     let (is_begun, is_waiting): (bool, bool) = (row.try_get(7)?, row.try_get(8)?);
-    let alert: Alert = parse(&id, row.try_get(9)?)?;
-    let state: Option<&str> = row.try_get(5)?;
-    let state = state.map_or(Ok(alert.state), |text| parse::<FeedState>(&id, text))?;
+    let alert = wanted.known(&key, &id, row.try_get(9)?)?;
+    let noted: Option<&str> = row.try_get(5)?;
+    let noted = noted.and_then(|text| serde_json::from_str::<FeedState>(text).ok());
     let updated: Option<DateTime<Utc>> = row.try_get(6)?;
     let verdict = to_verdict(row.try_get(4)?).filter(|_| status != CaseStatus::Failed);
     let known = Known {
@@ -240,14 +257,14 @@ fn to_known(row: &Row) -> Result<(String, Known), Failure> {
         },
         disputed: is_disputed(row, 11, verdict)?,
         verdict,
-        state,
+        state: noted.unwrap_or(alert.state),
         updated: updated.or(alert.times.updated),
         alert: Arc::new(alert),
         touched_at: row.try_get(3)?,
         revisions_today: u32::try_from(count(row, 10)?).unwrap_or(u32::MAX),
         id: CaseId(id),
     };
-    Ok((row.try_get(0)?, known))
+    Ok((key, known))
 }
 
 /// Whether the newest verdict of a person over the case, in this column, is another one than ours.
@@ -256,9 +273,9 @@ fn is_disputed(row: &Row, column: usize, ours: Option<Verdict>) -> Result<bool, 
     Ok(theirs.is_some() && theirs != ours)
 }
 
-fn to_member(row: &Row) -> Result<(String, Known), Failure> {
-    let id: String = row.try_get(1)?;
-    let alert: Alert = parse(&id, row.try_get(2)?)?;
+fn to_member(row: &Row, wanted: &Wanted) -> Result<(String, Known), Failure> {
+    let (key, id): (String, String) = (row.try_get(0)?, row.try_get(1)?);
+    let alert = wanted.known(&key, &id, row.try_get(2)?)?;
     let verdict = to_verdict(row.try_get(4)?);
     let known = Known {
         id: CaseId(id),
@@ -271,7 +288,7 @@ fn to_member(row: &Row) -> Result<(String, Known), Failure> {
         touched_at: row.try_get(3)?,
         revisions_today: 0,
     };
-    Ok((row.try_get(0)?, known))
+    Ok((key, known))
 }
 
 fn to_window(row: &Row) -> Result<Option<Window>, Failure> {

@@ -10,6 +10,7 @@ use nightshift_pipeline::{
 };
 use rusqlite::{Connection, OptionalExtension, params};
 
+use crate::known;
 use crate::sqlite::row::{get_status, get_time, get_time_or_none, time, to_verdict};
 use crate::sqlite::thread::Failure;
 use crate::sqlite::{feedback, read};
@@ -44,11 +45,11 @@ impl Facts {
         key: &str,
         policy: &AdmissionPolicy,
     ) -> Result<Self, Failure> {
-        let known = known(connection, key, arrival.at)?;
+        let known = known(connection, key, arrival)?;
         let is_new = known.is_none() && !arrival.always;
         Ok(Self {
             member: if is_new {
-                member(connection, key)?
+                member(connection, key, &arrival.alert)?
             } else {
                 None
             },
@@ -83,7 +84,7 @@ struct Row {
     updated: Option<DateTime<Utc>>,
 }
 
-fn known(connection: &Connection, key: &str, now: DateTime<Utc>) -> Result<Option<Known>, Failure> {
+fn known(connection: &Connection, key: &str, arrival: &Arrival) -> Result<Option<Known>, Failure> {
     let row = connection
         .prepare_cached(KNOWN)?
         .query_row([key], |row| {
@@ -98,10 +99,11 @@ fn known(connection: &Connection, key: &str, now: DateTime<Utc>) -> Result<Optio
             })
         })
         .optional()?;
-    row.map(|row| to_known(connection, row, now)).transpose()
+    row.map(|row| to_known(connection, row, arrival))
+        .transpose()
 }
 
-fn to_known(connection: &Connection, row: Row, now: DateTime<Utc>) -> Result<Known, Failure> {
+fn to_known(connection: &Connection, row: Row, arrival: &Arrival) -> Result<Known, Failure> {
     let pending: Option<String> = connection
         .prepare_cached(PENDING)?
         .query_row([&row.id], |row| row.get(0))
@@ -116,15 +118,14 @@ fn to_known(connection: &Connection, row: Row, now: DateTime<Utc>) -> Result<Kno
         None if is_begun()? => Stage::Begun,
         _ => Stage::Waiting,
     };
-    let alert = match &pending {
-        Some(text) => parse(&row.id, text)?,
-        None => read::alert(connection, &row.id, row.revision)?,
+    let text = match pending {
+        Some(text) => text,
+        None => read::alert_text(connection, &row.id, row.revision)?,
     };
-    let state = match &row.state {
-        Some(text) => parse::<FeedState>(&row.id, text)?,
-        None => alert.state,
-    };
-    let day_ago = time(now - Duration::hours(24));
+    let alert = known::alert(&row.id, &text, &arrival.alert);
+    let noted = row.state.as_deref();
+    let noted = noted.and_then(|text| serde_json::from_str::<FeedState>(text).ok());
+    let day_ago = time(arrival.at - Duration::hours(24));
     let revisions_today = connection
         .prepare_cached(REVISIONS)?
         .query_row(params![row.id, day_ago], |row| row.get(0))?;
@@ -134,7 +135,7 @@ fn to_known(connection: &Connection, row: Row, now: DateTime<Utc>) -> Result<Kno
         stage,
         disputed: is_disputed(connection, &row.id, verdict)?,
         verdict,
-        state,
+        state: noted.unwrap_or(alert.state),
         updated: row.updated.or(alert.times.updated),
         alert: Arc::new(alert),
         touched_at: row.touched_at,
@@ -149,12 +150,8 @@ fn is_disputed(connection: &Connection, id: &str, ours: Option<Verdict>) -> Resu
     Ok(theirs.is_some() && theirs != ours)
 }
 
-fn parse<T: serde::de::DeserializeOwned>(id: &str, text: &str) -> Result<T, Failure> {
-    serde_json::from_str(text).map_err(|cause| Failure::Unreadable(id.to_owned(), cause))
-}
-
 /// The storm that the key is a member of.
-fn member(connection: &Connection, key: &str) -> Result<Option<Known>, Failure> {
+fn member(connection: &Connection, key: &str, coming: &Alert) -> Result<Option<Known>, Failure> {
     let found = connection
         .prepare_cached(MEMBER)?
         .query_row([key], |row| {
@@ -166,7 +163,7 @@ fn member(connection: &Connection, key: &str) -> Result<Option<Known>, Failure> 
     let Some((id, text, touched_at, verdict)) = found else {
         return Ok(None);
     };
-    let alert: Alert = parse(&id, &text)?;
+    let alert = known::alert(&id, &text, coming);
     let verdict = to_verdict(verdict.as_deref());
     Ok(Some(Known {
         disputed: is_disputed(connection, &id, verdict)?,

@@ -27,7 +27,7 @@ pub(super) fn add(
     );
     let text = if is_kept_here {
         let text = serde_json::to_string(alert);
-        Some(text.map_err(|cause| Failure::Unreadable(key.to_owned(), cause))?)
+        Some(text.map_err(|cause| Failure::Unwritable(key.to_owned(), cause))?)
     } else {
         None
     };

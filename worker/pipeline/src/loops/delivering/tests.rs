@@ -1,0 +1,273 @@
+//! The loop against an outbox in memory, which keeps its promises as a store does.
+
+mod outbox;
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, NaiveTime, Utc};
+use nightshift_engine::{Clock, NoMeter};
+use tokio_util::sync::CancellationToken;
+
+use super::{Delivering, IN_ORDER, MOST_PACED};
+use crate::{
+    CaseId, DeliveryError, Destination, Digest, DigestPlan, Routes, Sent, Showing, StoreError,
+};
+use outbox::{FakeOutbox, Stage};
+
+const PACE: Duration = Duration::from_secs(1);
+
+/// What happens when a post comes, which is told how many there are now.
+type Meanwhile = Box<dyn FnMut(usize) + Send>;
+
+/// A channel that notes what it is shown, and what it has found.
+#[derive(Default)]
+struct Channel {
+    pace: Duration,
+    posts: Mutex<Vec<String>>,
+    /// Cases that it shows already, which a look-up finds.
+    shown: Mutex<Vec<String>>,
+    /// It takes this case, and its answer is lost.
+    loses: Option<&'static str>,
+    /// Before a post is answered.
+    meanwhile: Mutex<Option<Meanwhile>>,
+}
+
+impl Channel {
+    fn paced() -> Self {
+        Self {
+            pace: PACE,
+            ..Self::default()
+        }
+    }
+
+    fn posts(&self) -> Vec<String> {
+        self.posts.lock().unwrap().clone()
+    }
+}
+
+#[async_trait]
+impl Destination for Channel {
+    fn name(&self) -> &'static str {
+        "soc"
+    }
+
+    fn pace(&self) -> Duration {
+        self.pace
+    }
+
+    async fn find(
+        &self,
+        showing: &Showing,
+        _begun_ago: Duration,
+    ) -> Result<Option<String>, DeliveryError> {
+        let id = &showing.report.case_id;
+        let shown = self.shown.lock().unwrap();
+        Ok(shown.contains(id).then(|| format!("ts-{id}")))
+    }
+
+    async fn deliver(&self, showing: &Showing) -> Result<Sent, DeliveryError> {
+        let id = showing.report.case_id.clone();
+        let posts = {
+            let mut posts = self.posts.lock().unwrap();
+            let way = showing.remote_id.as_ref().map_or("", |_| " edited");
+            posts.push(format!("{id}{way}"));
+            posts.len()
+        };
+        if let Some(meanwhile) = self.meanwhile.lock().unwrap().as_mut() {
+            meanwhile(posts);
+        }
+        if self.loses == Some(id.as_str()) && showing.remote_id.is_none() {
+            self.shown.lock().unwrap().push(id);
+            return Err(DeliveryError::Unclear {
+                what: "the answer was lost".into(),
+            });
+        }
+        Ok(Sent {
+            remote_id: Some(format!("ts-{id}")),
+        })
+    }
+}
+
+fn delivering(outbox: &Arc<FakeOutbox>, channel: &Arc<Channel>) -> Delivering {
+    Delivering {
+        outbox: outbox.clone(),
+        kind: "slack".into(),
+        cases: outbox.clone(),
+        destination: channel.clone(),
+        routes: Arc::new(Routes::default()),
+        wake: outbox.clone(),
+        meter: Arc::new(NoMeter),
+        holder: "ours".into(),
+        digest: None,
+        canary: None,
+    }
+}
+
+fn ids(names: &[&str]) -> Vec<CaseId> {
+    names.iter().map(|name| CaseId((*name).into())).collect()
+}
+
+/// Runs the loop until it waits for work.
+async fn until_idle(delivering: &Delivering, outbox: &FakeOutbox) {
+    let stop = CancellationToken::new();
+    outbox.when_idle(stop.clone());
+    delivering.run(&stop).await;
+}
+
+struct Noon;
+
+impl Clock for Noon {
+    fn now(&self) -> DateTime<Utc> {
+        "2026-11-20T12:00:00Z".parse().unwrap()
+    }
+}
+
+/// A store that cannot tell what a day brought.
+#[derive(Default)]
+struct NoDigest {
+    asked: AtomicI64,
+}
+
+#[async_trait]
+impl crate::Digests for NoDigest {
+    async fn brought(&self, _: DateTime<Utc>, _: DateTime<Utc>) -> Result<Digest, StoreError> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        Err(StoreError::LeaseLost)
+    }
+}
+
+#[tokio::test]
+async fn a_digest_that_cannot_be_made_holds_up_no_report_and_is_not_tried_at_each_round() {
+    let outbox = Arc::new(FakeOutbox::with(&["a", "b"]));
+    let channel = Arc::new(Channel::default());
+    let digests = Arc::new(NoDigest::default());
+    let mut delivering = delivering(&outbox, &channel);
+    delivering.digest = Some(DigestPlan {
+        at: NaiveTime::from_hms_opt(9, 0, 0).unwrap(),
+        zone: chrono_tz::UTC,
+        digests: digests.clone(),
+        mutes: outbox.clone(),
+        clock: Arc::new(Noon),
+        next: AtomicI64::new(0),
+    });
+    until_idle(&delivering, &outbox).await;
+    assert_eq!(channel.posts(), ["a", "b"]);
+    assert_eq!(digests.asked.load(Ordering::Relaxed), 1);
+    let again = delivering.digest.unwrap().next.load(Ordering::Relaxed);
+    assert_eq!(again, Noon.now().timestamp() + 120);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_paced_destination_has_its_outbox_put_in_order_once_for_many() {
+    let names: Vec<String> = (0..120).map(|number| format!("c{number:03}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let outbox = Arc::new(FakeOutbox::with(&names));
+    let channel = Arc::new(Channel {
+        pace: Duration::from_millis(50),
+        ..Channel::default()
+    });
+    until_idle(&delivering(&outbox, &channel), &outbox).await;
+    assert_eq!(channel.posts(), names);
+    let asked = outbox.asked();
+    assert!(asked.iter().all(|most| *most == MOST_PACED), "{asked:?}");
+    // 50, 50, 20, and one that finds nothing.
+    assert_eq!(asked.len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ring_puts_what_came_late_before_those_that_were_read() {
+    let outbox = Arc::new(FakeOutbox::with(&["a", "b", "c"]));
+    let channel = Arc::new(Channel::paced());
+    let late = outbox.clone();
+    *channel.meanwhile.lock().unwrap() = Some(Box::new(move |posts| {
+        if posts == 1 {
+            late.add_first("critical");
+        }
+    }));
+    until_idle(&delivering(&outbox, &channel), &outbox).await;
+    assert_eq!(channel.posts(), ["a", "critical", "b", "c"]);
+    assert_eq!(outbox.asked().len(), 3, "the ring is heard once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_ring_the_order_is_believed_for_some_seconds() {
+    let outbox = Arc::new(FakeOutbox::with(&["a", "b", "c", "d"]));
+    let channel = Arc::new(Channel {
+        pace: IN_ORDER / 2,
+        ..Channel::default()
+    });
+    let late = outbox.clone();
+    *channel.meanwhile.lock().unwrap() = Some(Box::new(move |posts| {
+        if posts == 1 {
+            late.add_first_without_a_ring("critical");
+        }
+    }));
+    until_idle(&delivering(&outbox, &channel), &outbox).await;
+    assert_eq!(channel.posts(), ["a", "b", "critical", "c", "d"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn g05_a_command_shows_its_own_cases_and_no_other() {
+    let outbox = Arc::new(FakeOutbox::with(&["old", "mine", "older"]));
+    let channel = Arc::new(Channel::paced());
+    let delivering = delivering(&outbox, &channel);
+    let stop = CancellationToken::new();
+    let tried = delivering.show_cases(&ids(&["mine"]), &stop).await.unwrap();
+    assert_eq!((tried, channel.posts()), (Some(1), vec!["mine".to_owned()]));
+    assert_eq!(outbox.stage("mine"), Stage::Shown("ts-mine".into()));
+    assert_eq!(outbox.stage("old"), Stage::Due);
+    assert_eq!(outbox.holder(), None, "it is served no more");
+    let tried = delivering.show_cases(&ids(&["mine"]), &stop).await.unwrap();
+    assert_eq!((tried, channel.posts().len()), (Some(0), 1));
+}
+
+#[tokio::test]
+async fn g05_a_destination_that_another_process_serves_is_left_to_it() {
+    let outbox = Arc::new(FakeOutbox::with(&["mine", "other"]));
+    outbox.served_by("the worker");
+    let channel = Arc::new(Channel::default());
+    let delivering = delivering(&outbox, &channel);
+    let stop = CancellationToken::new();
+    let tried = delivering.show_cases(&ids(&["mine"]), &stop).await.unwrap();
+    assert_eq!((tried, channel.posts().len()), (None, 0));
+    assert_eq!(outbox.stage("mine"), Stage::Due);
+    assert_eq!(outbox.holder().as_deref(), Some("the worker"));
+    let none = delivering.show_cases(&ids(&["new"]), &stop).await.unwrap();
+    assert_eq!(none, Some(0), "nothing of it is due");
+}
+
+#[tokio::test]
+async fn g05_f26_what_a_command_lost_the_answer_of_is_looked_up_and_never_posted_again() {
+    let outbox = Arc::new(FakeOutbox::with(&["mine"]));
+    let channel = Arc::new(Channel {
+        loses: Some("mine"),
+        ..Channel::default()
+    });
+    let delivering = delivering(&outbox, &channel);
+    let (mine, stop) = (ids(&["mine"]), CancellationToken::new());
+    assert_eq!(delivering.show_cases(&mine, &stop).await.unwrap(), Some(1));
+    assert_eq!(outbox.stage("mine"), Stage::InDoubt);
+    // The next process, whichever it is.
+    assert_eq!(delivering.show_cases(&mine, &stop).await.unwrap(), Some(1));
+    assert_eq!(channel.posts(), ["mine", "mine edited"]);
+    assert_eq!(outbox.stage("mine"), Stage::Shown("ts-mine".into()));
+}
+
+#[tokio::test]
+async fn g05_a_command_notes_a_try_before_it_sends() {
+    let outbox = Arc::new(FakeOutbox::with(&["mine"]));
+    let channel = Arc::new(Channel::default());
+    let seen = Arc::new(Mutex::new(None));
+    let (noted, looking) = (Arc::clone(&seen), outbox.clone());
+    *channel.meanwhile.lock().unwrap() = Some(Box::new(move |_| {
+        *noted.lock().unwrap() = Some((looking.stage("mine"), looking.holder()));
+    }));
+    let stop = CancellationToken::new();
+    let delivering = delivering(&outbox, &channel);
+    delivering.show_cases(&ids(&["mine"]), &stop).await.unwrap();
+    let seen = seen.lock().unwrap().clone();
+    assert_eq!(seen, Some((Stage::InDoubt, Some("ours".to_owned()))));
+}

@@ -1,0 +1,290 @@
+//! An outbox in memory, with its lease, its marks and its bell. Nothing waits there: what failed is due at once.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, NaiveDate, Utc};
+use nightshift_alert::Severity;
+use nightshift_engine::Event;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseView, Cases, Charge, Claimed, Closing,
+    DeliveryError, Due, JournalLine, Lane, Lease, Mute, MutePreview, MuteRow, Mutes, NewMute,
+    Outbox, Sender, Sent, Showing, StoreError, Waited, Wake, sample_report,
+};
+
+/// How far a delivery is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Stage {
+    Due,
+    /// A try began, and nobody noted its end.
+    InDoubt,
+    Shown(String),
+    GivenUp,
+}
+
+#[derive(Default)]
+struct Held {
+    /// In the order in which they are due.
+    all: Vec<(String, Stage, u32)>,
+    holder: Option<String>,
+    rings: u64,
+    /// How many were asked for, each time.
+    asked: Vec<usize>,
+    when_idle: Option<CancellationToken>,
+}
+
+#[derive(Default)]
+pub(super) struct FakeOutbox(Mutex<Held>);
+
+impl FakeOutbox {
+    pub(super) fn with(names: &[&str]) -> Self {
+        let outbox = Self::default();
+        let all = names
+            .iter()
+            .map(|name| ((*name).to_owned(), Stage::Due, 0))
+            .collect();
+        outbox.held().all = all;
+        outbox
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.0.lock().unwrap()
+    }
+
+    pub(super) fn asked(&self) -> Vec<usize> {
+        self.held().asked.clone()
+    }
+
+    pub(super) fn holder(&self) -> Option<String> {
+        self.held().holder.clone()
+    }
+
+    pub(super) fn served_by(&self, holder: &str) {
+        self.held().holder = Some(holder.to_owned());
+    }
+
+    pub(super) fn when_idle(&self, stop: CancellationToken) {
+        self.held().when_idle = Some(stop);
+    }
+
+    pub(super) fn add_first(&self, name: &str) {
+        self.add_first_without_a_ring(name);
+        self.held().rings += 1;
+    }
+
+    pub(super) fn add_first_without_a_ring(&self, name: &str) {
+        let new = (name.to_owned(), Stage::Due, 0);
+        self.held().all.insert(0, new);
+    }
+
+    pub(super) fn stage(&self, name: &str) -> Stage {
+        let held = self.held();
+        let found = held.all.iter().find(|one| one.0 == name);
+        found.unwrap().1.clone()
+    }
+
+    fn set(&self, id: &CaseId, stage: Stage) {
+        let mut held = self.held();
+        let found = held.all.iter_mut().find(|one| one.0 == id.0);
+        let found = found.unwrap();
+        found.2 += u32::from(stage == Stage::InDoubt && found.1 == Stage::Due);
+        found.1 = stage;
+    }
+}
+
+#[async_trait]
+impl Outbox for FakeOutbox {
+    async fn serve(&self, _: &str, holder: &str, _: Duration) -> Result<bool, StoreError> {
+        let mut held = self.held();
+        let ours = held.holder.get_or_insert_with(|| holder.to_owned());
+        Ok(ours == holder)
+    }
+
+    async fn leave(&self, _: &str, holder: &str) -> Result<(), StoreError> {
+        let mut held = self.held();
+        held.holder.take_if(|ours| ours == holder);
+        Ok(())
+    }
+
+    async fn due(&self, _: &str, most: usize) -> Result<Vec<Due>, StoreError> {
+        let mut held = self.held();
+        held.asked.push(most);
+        let wanting = |stage: &Stage| matches!(stage, Stage::Due | Stage::InDoubt);
+        let due = held.all.iter().filter(|one| wanting(&one.1)).take(most);
+        Ok(due
+            .map(|(name, stage, attempts)| Due {
+                case_id: CaseId(name.clone()),
+                attempts: *attempts,
+                in_doubt: *stage == Stage::InDoubt,
+                begun_ago: Duration::ZERO,
+                showing: Showing::first(sample_report(
+                    name,
+                    DateTime::UNIX_EPOCH,
+                    &Sender::default(),
+                )),
+            })
+            .collect())
+    }
+
+    async fn begin(&self, _: &str, due: &Due) -> Result<bool, StoreError> {
+        let now = self.stage(&due.case_id.0);
+        let as_read = match now {
+            Stage::Due => !due.in_doubt,
+            Stage::InDoubt => due.in_doubt,
+            _ => false,
+        };
+        if as_read {
+            self.set(&due.case_id, Stage::InDoubt);
+        }
+        Ok(as_read)
+    }
+
+    async fn sent(&self, _: &str, due: &Due, sent: Option<&Sent>) -> Result<(), StoreError> {
+        let remote_id = sent.and_then(|sent| sent.remote_id.clone());
+        self.set(&due.case_id, Stage::Shown(remote_id.unwrap_or_default()));
+        Ok(())
+    }
+
+    async fn failed(
+        &self,
+        _: &str,
+        due: &Due,
+        _: &DeliveryError,
+        retry_in: Option<Duration>,
+    ) -> Result<(), StoreError> {
+        let stage = retry_in.map_or(Stage::GivenUp, |_| Stage::Due);
+        self.set(&due.case_id, stage);
+        Ok(())
+    }
+
+    async fn unclear(
+        &self,
+        _: &str,
+        due: &Due,
+        _: &DeliveryError,
+        _: Duration,
+    ) -> Result<(), StoreError> {
+        self.set(&due.case_id, Stage::InDoubt);
+        Ok(())
+    }
+
+    async fn also(&self, _: &CaseId, _: &str) -> Result<(), StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn announce(&self, _: &CaseId, _: &[String]) -> Result<(), StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn begin_digest(&self, _: &str, _: NaiveDate) -> Result<Option<bool>, StoreError> {
+        Ok(Some(false))
+    }
+
+    async fn digest_posted(&self, _: &str, _: NaiveDate) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Wake for FakeOutbox {
+    async fn wait_for_work(&self, heard: u64) -> u64 {
+        let is_over = {
+            let held = self.held();
+            if held.rings > heard {
+                return held.rings;
+            }
+            let wanting = |stage: &Stage| matches!(stage, Stage::Due | Stage::InDoubt);
+            !held.all.iter().any(|one| wanting(&one.1))
+        };
+        if is_over && let Some(stop) = &self.held().when_idle {
+            stop.cancel();
+        }
+        std::future::pending().await
+    }
+}
+
+#[async_trait]
+impl Mutes for FakeOutbox {
+    async fn mutes(&self) -> Result<Vec<MuteRow>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn add_mute(&self, _: NewMute, _: DateTime<Utc>) -> Result<Mute, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn remove_mute(&self, _: &str, _: DateTime<Utc>) -> Result<(), StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn preview_mute(&self, _: &NewMute, _: DateTime<Utc>) -> Result<MutePreview, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+}
+
+#[async_trait]
+impl Cases for FakeOutbox {
+    async fn claim(&self, _: Lane, _: usize) -> Result<Vec<Claimed>, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn claim_waited(&self, _: Lane, _: usize, _: Waited) -> Result<Vec<Claimed>, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn again_with_models(&self, _: usize) -> Result<u64, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn claim_one(&self, _: &CaseId) -> Result<Option<Claimed>, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn renew(&self, _: &[Lease]) -> Result<(), StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn release(&self, _: &Lease) -> Result<(), StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn append(&self, _: &Lease, _: &[Event], _: Charge) -> Result<(), StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn conclude(&self, _: &Lease, _: &Closing) -> Result<(), StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn retry(&self, _: &str) -> Result<CaseId, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn cancel(&self, _: &str, _: &str, _: DateTime<Utc>) -> Result<CalledOff, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn list(&self, _: &CaseFilter) -> Result<Vec<CaseRow>, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn view(&self, _: &str) -> Result<CaseView, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn journal(&self, _: &CaseId, _: Option<u32>) -> Result<Vec<JournalLine>, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn backlog(&self) -> Result<Backlog, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+}

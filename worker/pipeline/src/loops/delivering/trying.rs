@@ -1,0 +1,131 @@
+//! One try of one delivery, whoever makes it: the loop, or a command that shows the cases of its own.
+//!
+//! What is in doubt is looked up before anything is sent, a try is noted before it begins, and how it ended after it.
+
+use std::time::Duration;
+
+use nightshift_engine::Measure;
+use tracing::Instrument as _;
+
+use super::Delivering;
+use crate::delivery::wait;
+use crate::spans;
+use crate::{DeliveryError, DeskStatus, Due, Sent, StoreError};
+
+/// How long until what was refused is tried again where nobody else could be found for it.
+const REFUSED_WAIT: Duration = Duration::from_secs(60);
+
+/// What was tried, and how that ended.
+type Tried = (Due, Result<Sent, DeliveryError>);
+
+impl Delivering {
+    /// Shows one report; whether that went well.
+    pub(super) async fn show(&self, mut due: Due) -> Result<bool, StoreError> {
+        let name = self.destination.name();
+        // What is shown already is told what the destination would not want to begin with.
+        if let Err(error) = self.look_up(&mut due).await {
+            return self.unclear(&due, &error).await;
+        }
+        if !self.destination.wants(&due.showing) || self.is_dead_canary(&due) {
+            self.outbox.sent(name, &due, None).await?;
+            return Ok(true);
+        }
+        let span = spans::of_sending(&self.kind, name, &due);
+        let Some(result) = self.send(due).instrument(span.clone()).await? else {
+            return Ok(false);
+        };
+        let (due, result) = result;
+        self.meter.count(&Measure::Delivery {
+            destination: name.to_owned(),
+            outcome: if result.is_ok() { "sent" } else { "failed" },
+        });
+        if let Err(error) = &result {
+            spans::not_sent(&span, error);
+        }
+        drop(span);
+        let error = match result {
+            Ok(sent) => {
+                self.outbox.sent(name, &due, Some(&sent)).await?;
+                tracing::info!(version = due.showing.version, "report shown");
+                if let (true, Some(canary)) = (due.showing.report.is_canary(), &self.canary) {
+                    canary.shown(&due.case_id, due.showing.desk.status).await?;
+                }
+                return Ok(true);
+            }
+            Err(error) => error,
+        };
+        tracing::warn!(%error, "a report was not delivered");
+        match (&error, wait(&error, due.attempts)) {
+            (DeliveryError::Unclear { .. }, Some(wait)) => {
+                self.outbox.unclear(name, &due, &error, wait).await
+            }
+            (_, Some(wait)) => self.outbox.failed(name, &due, &error, Some(wait)).await,
+            (_, None) => self.refused(&due, &error).await,
+        }?;
+        Ok(false)
+    }
+
+    /// Whether it is a canary that is not shown and need not be any more: it came too late, or none are wanted.
+    fn is_dead_canary(&self, due: &Due) -> bool {
+        let showing = &due.showing;
+        let is_over = || {
+            let ending = self.canary.as_ref();
+            showing.desk.status == DeskStatus::Closed
+                || ending.is_none_or(|one| one.is_late(showing))
+        };
+        showing.report.is_canary() && showing.remote_id.is_none() && is_over()
+    }
+
+    /// Where nobody knows whether the first try ended well, asks the destination.
+    async fn look_up(&self, due: &mut Due) -> Result<(), DeliveryError> {
+        if due.in_doubt && due.showing.remote_id.is_none() {
+            due.showing.remote_id = self.destination.find(&due.showing, due.begun_ago).await?;
+        }
+        Ok(())
+    }
+
+    /// It stays in doubt, whatever the look-up said.
+    async fn unclear(&self, due: &Due, error: &DeliveryError) -> Result<bool, StoreError> {
+        let name = self.destination.name();
+        tracing::warn!(%error, "nobody knows yet whether a report is shown");
+        let what = error.to_string();
+        let unclear = DeliveryError::Unclear { what };
+        let pause = wait(error, due.attempts).unwrap_or(REFUSED_WAIT);
+        self.outbox.unclear(name, due, &unclear, pause).await?;
+        Ok(false)
+    }
+
+    /// Sends it, as an edit where the destination shows the case already; none where it is no longer as it was read.
+    async fn send(&self, due: Due) -> Result<Option<Tried>, StoreError> {
+        if !self.outbox.begin(self.destination.name(), &due).await? {
+            return Ok(None);
+        }
+        let result = self.destination.deliver(&due.showing).await;
+        Ok(Some((due, result)))
+    }
+
+    /// It never will be shown here: the next destination of the route takes it. Where that cannot be wished now, it is
+    /// tried here again, so that the refusal is heard again.
+    async fn refused(&self, due: &Due, error: &DeliveryError) -> Result<(), StoreError> {
+        let name = self.destination.name();
+        if let Err(problem) = self.fall_back(due).await {
+            let wait = Some(REFUSED_WAIT);
+            self.outbox.failed(name, due, error, wait).await?;
+            return Err(problem);
+        }
+        self.outbox.failed(name, due, error, None).await
+    }
+
+    /// Wishes the report at the next destination of the route.
+    async fn fall_back(&self, due: &Due) -> Result<(), StoreError> {
+        let view = self.cases.view(&due.case_id.0).await?;
+        let report = view.report.filter(|report| report.failed.is_none());
+        let verdict = report.map(|report| report.verdict);
+        let refused = self.destination.name();
+        let Some(next) = self.routes.after(&view.alert, verdict, refused) else {
+            return Ok(());
+        };
+        tracing::warn!(next, "the next destination of the route takes the report");
+        self.outbox.also(&due.case_id, next).await
+    }
+}

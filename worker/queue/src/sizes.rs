@@ -1,0 +1,105 @@
+//! How many messages may be in our hands, so that their bytes fit into memory.
+//!
+//! A broker counts messages, not bytes, and how large the next one is nobody tells. So few are asked for until the first
+//! ones were seen, and few again while one of the last ones was large. Where all are small, as alerts are, the limit is
+//! out of the way after a batch or two.
+
+/// Bytes of messages that a source may have in its hands.
+pub(crate) const BUDGET_BYTES: usize = 64 * 1024 * 1024;
+
+/// So many messages at least, and at most twice as many, the largest of them counts. Rarer ones than that fit, too, when
+/// a full batch comes.
+const WINDOW: usize = 128;
+
+/// The sizes of the last messages.
+#[derive(Debug)]
+pub(crate) struct Sizes {
+    /// What a message may have before any was seen.
+    largest_possible: usize,
+    seen: usize,
+    largest_now: usize,
+    largest_before: usize,
+}
+
+impl Sizes {
+    /// Before the first message, which may have so many bytes.
+    pub(crate) const fn new(largest_possible: usize) -> Self {
+        Self {
+            largest_possible,
+            seen: 0,
+            largest_now: 0,
+            largest_before: 0,
+        }
+    }
+
+    /// A message came.
+    pub(crate) fn note(&mut self, bytes: usize) {
+        self.largest_now = self.largest_now.max(bytes);
+        self.seen = self.seen.saturating_add(1);
+        if self.seen.is_multiple_of(WINDOW) {
+            self.largest_before = std::mem::take(&mut self.largest_now);
+        }
+    }
+
+    /// How many messages may be in our hands, at least one. In steps, so that it does not change with each message.
+    pub(crate) fn most(&self) -> usize {
+        let largest = self.largest_now.max(self.largest_before).max(1);
+        let fit = BUDGET_BYTES / largest.next_power_of_two();
+        let first = BUDGET_BYTES / self.largest_possible;
+        let trusted = if self.seen < first {
+            first
+        } else if self.seen < 16 * first {
+            16 * first
+        } else {
+            usize::MAX
+        };
+        fit.min(trusted).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MIB: usize = 1024 * 1024;
+
+    #[test]
+    fn small_messages_have_all_the_room_after_a_batch_or_two() {
+        let mut sizes = Sizes::new(16 * MIB);
+        assert_eq!(sizes.most(), 4);
+        let mut batches = Vec::new();
+        while sizes.most() < 1_000 {
+            let batch = sizes.most();
+            (0..batch).for_each(|_| sizes.note(5_000));
+            batches.push(batch);
+        }
+        assert_eq!(batches, [4, 64]);
+    }
+
+    #[test]
+    fn a_large_one_counts_until_enough_small_ones_came() {
+        let mut sizes = Sizes::new(16 * MIB);
+        (0..500).for_each(|_| sizes.note(5_000));
+        sizes.note(8 * MIB);
+        assert_eq!(sizes.most(), 8);
+        (0..WINDOW).for_each(|_| sizes.note(5_000));
+        assert_eq!(sizes.most(), 8);
+        (0..WINDOW).for_each(|_| sizes.note(5_000));
+        assert!(sizes.most() > 1_000);
+    }
+
+    proptest! {
+        /// Whatever came last, so many of it fit; and there is always room for one.
+        #[test]
+        fn as_many_as_the_largest_of_the_last_fit(came in prop::collection::vec(0..40 * MIB, 1..300)) {
+            let mut sizes = Sizes::new(16 * MIB);
+            came.iter().for_each(|bytes| sizes.note(*bytes));
+            let last = came.iter().rev().take(WINDOW).max().unwrap();
+            let most = sizes.most();
+            prop_assert!(most >= 1);
+            prop_assert!(most == 1 || most * last <= BUDGET_BYTES);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What is stored of an alert that came before, as far as this version can read it.
+//!
+//! In a rolling upgrade an alert of the next version may hold a word that this one does not know. What admission compares
+//! is then all that can be read; in the rest of it nothing counts as new. So the alert that comes again is a sighting or a
+//! revision of its case, and neither a dead letter nor what holds up its batch.
+
+use nightshift_alert::{Alert, Content, JsonText};
+use serde_json::{Map, Value};
+
+/// What admission has no use for.
+const NOT_COMPARED: &str = "raw";
+
+/// The alert of this case, to be compared with `coming`.
+pub(crate) fn alert(case_id: &str, text: &str, coming: &Alert) -> Alert {
+    serde_json::from_str(text).unwrap_or_else(|error| {
+        tracing::warn!(
+            case.id = case_id,
+            %error,
+            "the alert of a case cannot be read by this version; what can be is compared with the one that came"
+        );
+        readable(text, coming)
+    })
+}
+
+/// What can be read, field by field; in the place of the rest stands that of `coming`.
+fn readable(text: &str, coming: &Alert) -> Alert {
+    let mut known = coming.clone();
+    known.raw = JsonText::from(Value::Null);
+    let stored: Option<Map<String, Value>> = serde_json::from_str(text).ok();
+    let (Some(stored), Ok(Value::Object(mut fields))) = (stored, serde_json::to_value(&known))
+    else {
+        // Nothing of it is known: whatever comes is another one, and is looked at.
+        known.kind.clear();
+        known.content = Content(String::new());
+        return known;
+    };
+    for (name, value) in stored {
+        if name == NOT_COMPARED {
+            continue;
+        }
+        let whole = with(&fields, &name, value.clone());
+        if let Some((now, alert)) =
+            whole.or_else(|| with(&fields, &name, elements(&fields, &name, value)))
+        {
+            (fields, known) = (now, alert);
+        }
+    }
+    known
+}
+
+/// The elements of a list that can be read.
+fn elements(fields: &Map<String, Value>, name: &str, value: Value) -> Value {
+    match value {
+        Value::Array(mut all) => {
+            all.retain(|one| with(fields, name, Value::Array(vec![one.clone()])).is_some());
+            Value::Array(all)
+        }
+        other => other,
+    }
+}
+
+/// The alert with this value in this field, if it can be read so.
+fn with(
+    fields: &Map<String, Value>,
+    name: &str,
+    value: Value,
+) -> Option<(Map<String, Value>, Alert)> {
+    let mut fields = fields.clone();
+    fields.insert(name.to_owned(), value);
+    let alert = serde_json::from_value(Value::Object(fields.clone())).ok()?;
+    Some((fields, alert))
+}

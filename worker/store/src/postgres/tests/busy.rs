@@ -1,0 +1,78 @@
+//! A server that is there and cannot: what a running case found is kept until it can.
+
+use super::*;
+
+/// Refuses this often, with these codes, each once: of locks, of statements, of resources.
+const CODES: [&str; 4] = ["55P03", "57014", "53100", "58030"];
+
+/// Refuses the next rows of a table. A number that was drawn stays drawn, also where all else is rolled back.
+async fn refuse(database: &TestDatabase, table: &str) {
+    let cases = CODES.iter().zip(1..);
+    let cases: String = cases
+        .map(|(code, number)| format!("WHEN {number} THEN RAISE 'busy' USING ERRCODE = '{code}'; "))
+        .collect();
+    let sql = format!(
+        "DROP SEQUENCE IF EXISTS tries; CREATE SEQUENCE tries; \
+         CREATE OR REPLACE FUNCTION busy() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+             CASE nextval('tries') {cases} ELSE RETURN NEW; END CASE; END $$; \
+         CREATE TRIGGER busy BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION busy()"
+    );
+    database.client().await.batch_execute(&sql).await.unwrap();
+}
+
+#[tokio::test]
+async fn f17_what_a_running_case_writes_waits_for_locks_and_resources() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let mut hasty = options();
+    hasty.waits.patience = Duration::ZERO;
+    let store = PostgresStore::open(database.url(), hasty).await.unwrap();
+    let id = accept(&store, arrivals(MINER)).await.case_id.unwrap();
+    let claimed = store.claim(Lane::Any, 1).await.unwrap().remove(0);
+    let (events, closing) = whole_journal(&claimed);
+    let charge = Charge {
+        day: at(0).date_naive(),
+        urgent: true,
+        usd: 0.5,
+    };
+    refuse(&database, "journal").await;
+    store.append(&claimed.lease, &events, charge).await.unwrap();
+    refuse(&database, "conclusions").await;
+    store.conclude(&claimed.lease, &closing).await.unwrap();
+    let view = store.view(&id.0).await.unwrap();
+    assert_eq!(view.events.len(), 5, "each once");
+    assert_eq!(view.row.status, CaseStatus::Concluded);
+    let spent = database.texts("SELECT usd FROM spending").await;
+    assert_eq!(spent, [["0.5"]], "and charged once");
+    assert!((view.row.usd - 0.5).abs() < f64::EPSILON);
+}
+
+#[tokio::test]
+async fn f17_a_busy_pool_loses_nothing_that_a_running_case_found() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let mut hasty = options();
+    hasty.waits.pool = Duration::from_millis(50);
+    let store = PostgresStore::open(database.url(), hasty).await.unwrap();
+    accept(&store, arrivals(MINER)).await;
+    let claimed = store.claim(Lane::Any, 1).await.unwrap().remove(0);
+    let (events, _) = whole_journal(&claimed);
+    let all = (0..MOST_CONNECTIONS - 1).map(|_| store.database.pool.get());
+    let all = futures_util::future::try_join_all(all).await.unwrap();
+    let writing = store.append(&claimed.lease, &events, Charge::default());
+    let others = async {
+        // For longer than a try of the other one waits.
+        for _ in 0..2 {
+            let refused = store.places().await;
+            assert!(
+                matches!(refused, Err(StoreError::Database { .. })),
+                "{refused:?}"
+            );
+        }
+        drop(all);
+    };
+    let (written, ()) = tokio::join!(writing, others);
+    written.unwrap();
+}

@@ -1,0 +1,40 @@
+//! What is said where something stored cannot be read by this version: once, where it would be said for every batch.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Names of what was told.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Told(Arc<Mutex<BTreeSet<String>>>);
+
+impl Told {
+    /// Whether this was not told before.
+    pub(crate) fn is_news(&self, name: &str) -> bool {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        !told.contains(name) && told.insert(name.to_owned())
+    }
+
+    /// Says that a mute of another version, or a broken one, hides nothing here.
+    pub(crate) fn unread_mute(&self, name: &str, error: &dyn std::error::Error) {
+        if self.is_news(name) {
+            let cause = error.source().map(ToString::to_string);
+            tracing::warn!(
+                mute = name,
+                %error,
+                cause,
+                "a mute cannot be read by this version: it hides nothing here"
+            );
+        }
+    }
+}
+
+/// Says that a report of another version, or a broken one, is not sent by this process; what is noted at its delivery.
+pub(crate) fn unread_report(case_id: &str, destination: &str, cause: &serde_json::Error) -> String {
+    tracing::warn!(
+        case.id = case_id,
+        destination,
+        error = %cause,
+        "a report cannot be read by this version: it is not sent, and tried again in a minute"
+    );
+    format!("it cannot be read by this version: {cause}")
+}
