@@ -75,13 +75,26 @@ pub enum WebError {
         /// What it says.
         text: String,
     },
+    /// Two addresses are one.
+    #[error(
+        "[web] {one} and {other} are both {address}, and only one of them can be had; give {other} another port, or leave \
+         it out"
+    )]
+    SameAddress {
+        /// A key.
+        one: &'static str,
+        /// Another key.
+        other: &'static str,
+        /// What the second says.
+        address: SocketAddr,
+    },
     /// Whoever reaches the address could read everything.
     #[error(
         "[web] listen = {0}: whoever reaches this address could read every case. Listen on 127.0.0.1, or set \
          [web] tokens or trusted_proxies"
     )]
     OpenToAll(SocketAddr),
-    /// No address of pages.
+    /// No address of pages, without the user that may stand in it.
     #[error(
         "[web] public_url = {0:?} is no address of pages; write it as in \"https://nightshift.example.com\", without a path"
     )]
@@ -161,6 +174,11 @@ impl WebConfig {
         };
         let metrics_listen = maybe("metrics_listen", &self.metrics_listen)?;
         let intake_listen = maybe("intake_listen", &self.intake_listen)?;
+        apart([
+            ("listen", Some(listen)),
+            ("metrics_listen", metrics_listen),
+            ("intake_listen", intake_listen),
+        ])?;
         let public_url = match self.public_url.as_str() {
             "" => None,
             text => Some(public_url(text)?),
@@ -173,7 +191,7 @@ impl WebConfig {
         for host in &self.hosts {
             let is_name = url::Host::parse(host).is_ok() && !host.contains(['/', ':', '@']);
             if !is_name {
-                return Err(WebError::NoHost(host.clone()));
+                return Err(WebError::NoHost(concealed(host)));
             }
             names.push(host.clone());
         }
@@ -221,8 +239,45 @@ fn address(key: &'static str, text: &str) -> Result<SocketAddr, WebError> {
     text.parse().map_err(|_| no_address())
 }
 
+/// Whether no two of these addresses are one, or one all of this machine's with the other's port. What the system
+/// chooses is never twice.
+fn apart(all: [(&'static str, Option<SocketAddr>); 3]) -> Result<(), WebError> {
+    let mut before: Vec<(&'static str, SocketAddr)> = Vec::new();
+    for (other, address) in all {
+        let Some(address) = address else {
+            continue;
+        };
+        let overlaps = |(_, it): &&(&'static str, SocketAddr)| {
+            let is_all = it.ip().is_unspecified() || address.ip().is_unspecified();
+            let is_alike = it.is_ipv4() == address.is_ipv4() && is_all;
+            it.port() == address.port() && (it.ip() == address.ip() || is_alike)
+        };
+        let found = before.iter().find(overlaps);
+        if let Some((one, _)) = found.filter(|_| address.port() != 0) {
+            return Err(WebError::SameAddress {
+                one,
+                other,
+                address,
+            });
+        }
+        before.push((other, address));
+    }
+    Ok(())
+}
+
+/// An address for people to read, without the user and the password that may stand in it.
+pub(crate) fn concealed(text: &str) -> String {
+    let Some((before, after)) = text.rsplit_once('@') else {
+        return text.to_owned();
+    };
+    match before.split_once("://") {
+        Some((scheme, _)) => format!("{scheme}://…@{after}"),
+        None => format!("…@{after}"),
+    }
+}
+
 fn public_url(text: &str) -> Result<Url, WebError> {
-    let wrong = || WebError::NoPublicUrl(text.to_owned());
+    let wrong = || WebError::NoPublicUrl(concealed(text));
     let url = Url::parse(text).map_err(|_| wrong())?;
     let is_bare = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
     let is_plain = url.username().is_empty() && url.password().is_none();

@@ -8,8 +8,8 @@ use ipnet::IpNet;
 use nightshift_engine::Checkup;
 use secrecy::SecretString;
 
-use crate::WebConfig;
 use crate::server::ServerOptions;
+use crate::{WebConfig, WebError};
 
 /// How long somebody else on our address may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -26,8 +26,13 @@ pub fn examine(
     let options = match config.options(secret) {
         Ok(options) => options,
         Err(error) => {
+            let is_twice = matches!(error, WebError::SameAddress { .. });
             checkup.error(
-                "web.access",
+                if is_twice {
+                    "web.address"
+                } else {
+                    "web.access"
+                },
                 error.to_string(),
                 "the worker does not start its pages",
                 "mend it in [web]; docs/web.md says who may read what",
@@ -35,21 +40,13 @@ pub fn examine(
             return checkup;
         }
     };
-    if options.metrics_listen == Some(options.listen) && options.listen.port() != 0 {
-        checkup.error(
-            "web.address",
-            format!("listen and metrics_listen are both {}", options.listen),
-            "only one of them can be had, and the worker does not start",
-            "give metrics_listen another port, or leave it out: /metrics is then beside the pages",
-        );
-    } else {
-        for (key, address) in [
-            ("listen", Some(options.listen)),
-            ("metrics_listen", options.metrics_listen),
-        ] {
-            if let Some(address) = address {
-                free(key, address, &mut checkup);
-            }
+    for (key, address) in [
+        ("listen", Some(options.listen)),
+        ("metrics_listen", options.metrics_listen),
+        ("intake_listen", options.intake_listen),
+    ] {
+        if let Some(address) = address {
+            free(key, address, &mut checkup);
         }
     }
     exposed(config, &options, &mut checkup);
@@ -205,6 +202,7 @@ mod tests {
             for says in [
                 "HTTP/1.1 404 X\r\n\r\n",
                 "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nok\n",
+                "HTTP/1.1 404 X\r\n\r\n",
             ] {
                 let (mut stream, _) = listener.accept().unwrap();
                 let mut asked = Vec::new();
@@ -219,6 +217,11 @@ mod tests {
         });
         assert_eq!(found(&config), ["web.address"]);
         assert_eq!(found(&config), Vec::<&str>::new());
+        let intake = WebConfig {
+            intake_listen: address.to_string(),
+            ..far()
+        };
+        assert_eq!(found(&intake), ["web.address"]);
         let held = answering.join().unwrap();
         let own = WebConfig {
             listen: "192.0.2.7:80".to_owned(),

@@ -25,12 +25,12 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use chrono::{DateTime, Utc};
 use nightshift_engine::Clock;
-use tokio::sync::Semaphore;
 
 use crate::access::bearer;
+use crate::body::{Memory, Whole};
 use crate::site::Site;
 use answer::{Refused, settled};
-use body::{MOST_BYTES, MOST_KIB, Whole, attributes, whole};
+use body::{MOST_BYTES, PROVEN_KIB, UNPROVEN_KIB, attributes};
 pub use config::{Config as HttpConfig, PushConfig, SnsConfig};
 use credential::Signed;
 use fetch::Fetch;
@@ -50,8 +50,10 @@ pub struct HttpIntake {
     sns: Option<Sns>,
     pubsub: Option<Pubsub>,
     clock: Arc<dyn Clock>,
-    /// Of all bodies, in KiB.
-    memory: Arc<Semaphore>,
+    /// Of those who proved that they may post.
+    proven: Memory,
+    /// Of those who can prove it only with a body that was read: whoever fills this keeps nobody else out.
+    unproven: Memory,
     /// When it was last told that a request was refused, in Unix seconds.
     told: AtomicI64,
 }
@@ -64,10 +66,11 @@ impl HttpIntake {
     /// When two sources list one topic, or nobody could be called over https.
     pub fn new(sources: Vec<Arc<HttpSource>>, clock: Arc<dyn Clock>) -> Result<Self, String> {
         let asks = |one: &Arc<HttpSource>| one.config.sns.is_some() || one.config.pubsub.is_some();
+        let proven = Memory::of_kib(PROVEN_KIB);
         let (mut sns, mut pubsub) = (None, None);
         if sources.iter().any(asks) {
             let fetch = Arc::new(Fetch::new()?);
-            sns = Some(Sns::new(&sources, &fetch)?).filter(|sns| !sns.is_empty());
+            sns = Some(Sns::new(&sources, &fetch, &proven)?).filter(|sns| !sns.is_empty());
             pubsub = Some(Pubsub::new(&sources, &fetch)).filter(|pubsub| !pubsub.is_empty());
         }
         Ok(Self {
@@ -75,7 +78,8 @@ impl HttpIntake {
             sns,
             pubsub,
             clock,
-            memory: Arc::new(Semaphore::new(MOST_KIB)),
+            proven,
+            unproven: Memory::of_kib(UNPROVEN_KIB),
             told: AtomicI64::new(i64::MIN),
         })
     }
@@ -116,33 +120,49 @@ impl HttpIntake {
 
     /// `/v1/alerts`: a token is looked at before the body is read, a signature needs it.
     async fn alerts(&self, headers: &HeaderMap, body: Body) -> Result<Response, Refused> {
-        let read = |body| whole(headers, body, &self.memory, MOST_BYTES);
         let (source, (bytes, memory)) = if let Some(token) = bearer(headers) {
             let mut owners = self.sources.iter().filter(|one| one.has_token(token));
             let source = owners.next().ok_or(Refused::WrongToken)?;
-            (source, read(body).await?)
+            let whole = self.proven.read(headers, body, MOST_BYTES).await;
+            (source, whole?)
         } else {
-            let signed = Signed::read(headers, self.now())?.ok_or(Refused::Nobody)?;
-            let whole: Whole = read(body).await?;
-            let mut owners = self.sources.iter();
-            let source = owners.find(|one| one.has_signed(&signed, &whole.0));
-            (source.ok_or(Refused::WrongSignature)?, whole)
+            self.signed(headers, body).await?
         };
         let offered = source.offer(bytes, attributes(headers), memory);
         let fate = offered.inspect_err(|_| source.count("busy"))?;
         settled(fate).await
     }
 
+    /// Whose secret a body was signed with. It is read only where it may be one's.
+    async fn signed(
+        &self,
+        headers: &HeaderMap,
+        body: Body,
+    ) -> Result<(&Arc<HttpSource>, Whole), Refused> {
+        let signed = Signed::read(headers, self.now())?.ok_or(Refused::Nobody)?;
+        let is_signed_to = |one: &Arc<HttpSource>| !one.config.signing_secrets.is_empty();
+        if !self.sources.iter().any(is_signed_to) {
+            return Err(Refused::WrongSignature);
+        }
+        let (bytes, held) = self.unproven.read(headers, body, MOST_BYTES).await?;
+        let mut owners = self.sources.iter();
+        let source = owners.find(|one| one.has_signed(&signed, &bytes));
+        let source = source.ok_or(Refused::WrongSignature)?;
+        let memory = self.proven.instead(held);
+        let memory = memory.inspect_err(|_| source.count("busy"))?;
+        Ok((source, (bytes, memory)))
+    }
+
     async fn sns(&self, headers: &HeaderMap, body: Body) -> Result<Response, Refused> {
         let sns = self.sns.as_ref().ok_or(Refused::OtherTopic)?;
-        let (bytes, memory) = whole(headers, body, &self.memory, SNS_BYTES).await?;
-        sns.take(headers, &bytes, memory, self.now()).await
+        let whole = self.unproven.read(headers, body, SNS_BYTES).await?;
+        sns.take(headers, whole, self.now()).await
     }
 
     async fn pubsub(&self, headers: &HeaderMap, body: Body) -> Result<Response, Refused> {
         let pubsub = self.pubsub.as_ref().ok_or(Refused::Nobody)?;
         let source = pubsub.source(bearer(headers), self.now()).await?;
-        let (bytes, memory) = whole(headers, body, &self.memory, MOST_BYTES).await?;
+        let (bytes, memory) = self.proven.read(headers, body, MOST_BYTES).await?;
         let mut said = attributes(headers);
         said.extend(pubsub::attributes(&bytes));
         let offered = source.offer(bytes, said, memory);

@@ -6,6 +6,7 @@
 
 mod access;
 mod api;
+mod body;
 mod config;
 mod examine;
 mod guard;

@@ -47,11 +47,15 @@ pub(crate) async fn list(
         Ok(filter) => filter,
         Err(why) => return site.wrong(&why),
     };
-    let cases = site.parts.cases.list(&filter).await;
-    let places = site.parts.places.places().await;
-    match cases.and_then(|cases| Ok((cases, places?))) {
-        Ok((cases, places)) => {
-            let page = list::ListPage::new(&query, cases, &places, site.parts.clock.now());
+    let read = async {
+        let cases = site.parts.cases.list(&filter).await?;
+        let grave = site.grave(&query).await?;
+        Ok::<_, StoreError>((cases, grave, site.parts.places.places().await?))
+    };
+    match read.await {
+        Ok((cases, grave, places)) => {
+            let now = site.parts.clock.now();
+            let page = list::ListPage::new(&query, cases, grave, &places, now);
             site.page(StatusCode::OK, "list.html", page)
         }
         Err(error) => site.failed(&error),
@@ -115,6 +119,19 @@ pub(crate) async fn nowhere(State(site): State<Arc<Site>>) -> Response {
 }
 
 impl Site {
+    /// How many cases are grave and nobody's, up to one more than a page of them: a flood of lesser ones may have pushed
+    /// them off the first page. None where a reader chose what to see.
+    async fn grave(&self, query: &ListQuery) -> Result<usize, StoreError> {
+        if query.is_narrow() {
+            return Ok(0);
+        }
+        match ListQuery::grave().filter() {
+            Ok(filter) => Ok(self.parts.cases.list(&filter).await?.len()),
+            // Of our own words, which are known.
+            Err(_) => Ok(0),
+        }
+    }
+
     fn page(&self, status: StatusCode, template: &str, view: impl Serialize) -> Response {
         match self.templates.render(template, view) {
             Ok(html) => (status, Html(html)).into_response(),

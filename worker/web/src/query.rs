@@ -80,6 +80,15 @@ impl ListQuery {
         })
     }
 
+    /// What is high or critical as sent, and nobody took yet.
+    pub(crate) fn grave() -> Self {
+        Self {
+            severity: Severity::High.as_str().to_owned(),
+            desk: DeskStatus::Open.as_str().to_owned(),
+            ..Self::default()
+        }
+    }
+
     /// How many rows it wants.
     pub(crate) fn rows(&self) -> usize {
         self.limit.unwrap_or(PAGE).clamp(1, MOST)
@@ -94,17 +103,27 @@ impl ListQuery {
 
     /// The same list behind this case, as it stands behind the `?`.
     pub(crate) fn behind(&self, after: &CaseId) -> String {
+        let mut query = self.pairs();
+        query.append_pair("after", &after.0);
+        if let Some(limit) = self.limit {
+            query.append_pair("limit", &limit.to_string());
+        }
+        query.finish()
+    }
+
+    /// The newest of this list, as they stand behind the `?`.
+    pub(crate) fn address(&self) -> String {
+        self.pairs().finish()
+    }
+
+    fn pairs(&self) -> Serializer<'static, String> {
         let mut query = Serializer::new(String::new());
         for (name, value) in self.named() {
             if name != "after" && text(value).is_some() {
                 query.append_pair(name, value.trim());
             }
         }
-        query.append_pair("after", &after.0);
-        if let Some(limit) = self.limit {
-            query.append_pair("limit", &limit.to_string());
-        }
-        query.finish()
+        query
     }
 
     fn named(&self) -> [(&'static str, &str); 9] {

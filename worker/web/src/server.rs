@@ -1,5 +1,6 @@
 //! The server: which path is what, the layers around it, its life from the first bind to the last answer.
 
+mod connections;
 mod doors;
 
 use std::net::SocketAddr;
@@ -23,7 +24,7 @@ use crate::hosts::Hosts;
 use crate::intake::HttpIntake;
 use crate::page::Templates;
 use crate::site::{Parts, Site};
-use crate::slack::{self, Buttons, Seen, Slack};
+use crate::slack::{self, Buttons, Slack};
 use crate::{api, guard, health, page};
 
 /// How long an answer may take.
@@ -81,12 +82,9 @@ impl Server {
     #[must_use]
     pub fn with_slack(mut self, slack: Slack) -> Self {
         self.buttons = (!slack.desks.is_empty()).then(|| {
-            Arc::new(Buttons {
-                cases: Arc::clone(&self.site.parts.cases),
-                clock: Arc::clone(&self.site.parts.clock),
-                seen: Seen::default(),
-                slack,
-            })
+            let parts = &self.site.parts;
+            let (cases, clock) = (Arc::clone(&parts.cases), Arc::clone(&parts.clock));
+            Arc::new(Buttons::new(slack, cases, clock))
         });
         self
     }
@@ -198,7 +196,6 @@ impl Server {
         };
         Router::new()
             .route("/slack/interactions", post(slack::interactions))
-            .layer(RequestBodyLimitLayer::new(slack::BODY_BYTES))
             .with_state(Arc::clone(buttons))
     }
 

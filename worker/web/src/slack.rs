@@ -18,10 +18,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use axum::body::Bytes;
-use axum::extract::State;
-use axum::extract::rejection::BytesRejection;
-use axum::http::{HeaderMap, StatusCode};
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Json, Response};
 use chrono::{DateTime, Utc};
 use nightshift_engine::{Clock, Meter};
@@ -30,13 +28,15 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use tokio::time::timeout;
 
+use crate::body::Memory;
 use payload::Payload;
+use seen::Seen;
 use signature::Signed;
 
-pub(crate) use seen::Seen;
-
 /// Largest body, in bytes. A click on the longest message that Slack takes comes with that message, some 100 KiB.
-pub(crate) const BODY_BYTES: usize = 1024 * 1024;
+const BODY_BYTES: usize = 1024 * 1024;
+/// Most bytes of all bodies, in KiB: anybody can say that it is Slack until its body is read.
+const MOST_KIB: usize = 16 << 10;
 /// Shortest signing secret, in characters; Slack's have 32. With an empty one anybody could sign.
 const SHORTEST_SECRET: usize = 16;
 /// How long the store has. Slack waits three seconds for an answer, and as long for a modal after the click
@@ -98,11 +98,13 @@ pub struct Slack {
 
 /// What the handler gets.
 pub(crate) struct Buttons {
-    pub(crate) slack: Slack,
-    pub(crate) cases: Arc<dyn Cases>,
-    pub(crate) clock: Arc<dyn Clock>,
+    slack: Slack,
+    cases: Arc<dyn Cases>,
+    clock: Arc<dyn Clock>,
     /// What was clicked already.
-    pub(crate) seen: Seen,
+    seen: Seen,
+    /// Of all bodies.
+    memory: Memory,
 }
 
 /// Who did something, when, and how they are spoken to.
@@ -115,18 +117,19 @@ struct Who {
 
 pub(crate) async fn interactions(
     State(buttons): State<Arc<Buttons>>,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    request: Request,
 ) -> Response {
-    let body = match body {
-        Ok(body) => body,
-        Err(rejection) => return rejection.status().into_response(),
-    };
+    let (parts, body) = request.into_parts();
     let now = buttons.clock.now();
-    let Some(signed) = Signed::read(&headers, &body, now) else {
+    let Some(signed) = Signed::read(&parts.headers, now) else {
         return StatusCode::UNAUTHORIZED.into_response();
     };
-    let desks = buttons.signers(&signed);
+    let read = buttons.memory.read(&parts.headers, body, BODY_BYTES).await;
+    let (body, _memory) = match read {
+        Ok(whole) => whole,
+        Err(unread) => return unread.status().into_response(),
+    };
+    let desks = buttons.signers(&signed, &body);
     if desks.is_empty() {
         return StatusCode::UNAUTHORIZED.into_response();
     }
@@ -152,10 +155,20 @@ pub(crate) async fn interactions(
 }
 
 impl Buttons {
+    pub(crate) fn new(slack: Slack, cases: Arc<dyn Cases>, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            slack,
+            cases,
+            clock,
+            seen: Seen::default(),
+            memory: Memory::of_kib(MOST_KIB),
+        }
+    }
+
     /// The desks whose secret this was signed with: several where they belong to one Slack app.
-    fn signers(&self, signed: &Signed<'_>) -> Vec<&SlackDesk> {
+    fn signers(&self, signed: &Signed<'_>, body: &[u8]) -> Vec<&SlackDesk> {
         let desks = self.slack.desks.iter();
-        desks.filter(|desk| desk.signed(signed)).collect()
+        desks.filter(|desk| desk.signed(signed, body)).collect()
     }
 
     /// Shows a line to the one who clicked. That it cannot be shown is told to the log alone: what was done is done.
@@ -169,10 +182,10 @@ impl Buttons {
 }
 
 impl SlackDesk {
-    fn signed(&self, signed: &Signed<'_>) -> bool {
+    fn signed(&self, signed: &Signed<'_>, body: &[u8]) -> bool {
         match (self.signing_secret)() {
             Ok(secret) if secret.expose_secret().chars().count() >= SHORTEST_SECRET => {
-                signed.with(secret.expose_secret())
+                signed.with(secret.expose_secret(), body)
             }
             Ok(_) => {
                 tracing::error!(

@@ -215,6 +215,10 @@ impl Cases for Store {
         self.here()?;
         *self.asked.lock().unwrap() = filter.clone();
         let rows = self.views.iter().map(|view| view.row.clone());
+        let rows = rows.filter(|row| {
+            let is_grave = filter.severity_at_least.is_none_or(|it| row.severity >= it);
+            is_grave && filter.desk.is_none_or(|it| row.desk == it)
+        });
         let behind = rows.skip_while(|row| filter.after.as_ref().is_some_and(|id| *id != row.id));
         let from = usize::from(filter.after.is_some());
         Ok(behind.skip(from).take(filter.limit).collect())

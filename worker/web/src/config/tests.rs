@@ -53,7 +53,7 @@ fn a_loopback_address_is_open_and_others_need_a_token_or_a_proxy() {
 #[test]
 fn what_cannot_be_is_refused_with_how_to_mend_it() {
     type Change = fn(&mut WebConfig);
-    let cases: [(&str, Change); 11] = [
+    let cases: [(&str, Change); 13] = [
         ("no address and port", |web| web.listen = "8080".into()),
         ("metrics_listen", |web| {
             web.metrics_listen = "nowhere".into()
@@ -65,8 +65,12 @@ fn what_cannot_be_is_refused_with_how_to_mend_it() {
             web.public_url = "https://a.example/under".into()
         }),
         ("public_url", |web| {
-            web.public_url = "https://u:p@a.example".into()
+            web.public_url = "https://u:hunter2@a.example".into()
         }),
+        ("https://…@a.example", |web| {
+            web.public_url = "https://u:hunter2@x@a.example/under".into()
+        }),
+        ("hosts", |web| web.hosts = vec!["u:hunter2@a".into()]),
         ("no host name", |web| web.hosts = vec!["https://a".into()]),
         ("written out", |web| {
             web.tokens = vec!["hunter2-hunter2-hunter2".into()]
@@ -91,6 +95,51 @@ fn what_cannot_be_is_refused_with_how_to_mend_it() {
         let told = refused(change);
         assert!(told.contains(words) && told.starts_with("[web] "), "{told}");
         assert!(!told.contains("hunter2"), "{told}");
+    }
+}
+
+#[test]
+fn no_two_addresses_are_one() {
+    let set = |listen: &str, metrics: &str, intake: &str| WebConfig {
+        listen: listen.into(),
+        metrics_listen: metrics.into(),
+        intake_listen: intake.into(),
+        tokens: vec!["env:TOKEN".into()],
+        ..WebConfig::default()
+    };
+    for (listen, metrics, intake, said) in [
+        (
+            "127.0.0.1:1",
+            "127.0.0.1:1",
+            "",
+            "listen and metrics_listen",
+        ),
+        ("127.0.0.1:1", "", "localhost:1", "listen and intake_listen"),
+        (
+            "127.0.0.1:1",
+            "[::1]:2",
+            "[::1]:2",
+            "metrics_listen and intake_listen",
+        ),
+        (
+            "0.0.0.0:1",
+            "127.0.0.1:2",
+            "10.0.0.7:1",
+            "listen and intake_listen",
+        ),
+    ] {
+        let told = set(listen, metrics, intake)
+            .check()
+            .unwrap_err()
+            .to_string();
+        assert!(told.contains(said) && told.starts_with("[web] "), "{told}");
+    }
+    for (listen, metrics, intake) in [
+        ("127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"),
+        ("127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"),
+        ("127.0.0.1:1", "10.0.0.7:1", "[::1]:1"),
+    ] {
+        set(listen, metrics, intake).check().unwrap();
     }
 }
 

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::source::Busy;
+use crate::body::Unread;
 
 /// How long a request waits to be committed. Within the ten seconds that an answer may take.
 const COMMIT: Duration = Duration::from_secs(7);
@@ -59,18 +60,9 @@ pub(super) enum Refused {
     /// Not by Pub/Sub.
     #[error("the token of Pub/Sub is not taken: {0}")]
     NotByPubsub(&'static str),
-    /// The body is packed.
-    #[error("content-encoding is not taken; send the body as it is")]
-    Packed,
-    /// The body is too large.
-    #[error("the body is too large; send fewer alerts at once")]
-    TooLarge,
-    /// The connection broke off.
-    #[error("the body did not come whole")]
-    Incomplete,
-    /// Too much at once.
-    #[error("too much is coming in at once; send it again later")]
-    Full,
+    /// The body is not taken.
+    #[error(transparent)]
+    Unread(#[from] Unread),
     /// Not committed in time.
     #[error(
         "not committed: the store does not answer, or the worker ends. Send it again; what was committed all the same \
@@ -92,10 +84,9 @@ impl Refused {
             | Self::WrongSignature
             | Self::NotByPubsub(_) => StatusCode::UNAUTHORIZED,
             Self::OtherTopic | Self::OtherCertificate | Self::NotBySns(_) => StatusCode::FORBIDDEN,
-            Self::NotSns(_) | Self::Incomplete => StatusCode::BAD_REQUEST,
-            Self::Packed => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::Full | Self::NotCommitted | Self::NoKeys => StatusCode::SERVICE_UNAVAILABLE,
+            Self::NotSns(_) => StatusCode::BAD_REQUEST,
+            Self::Unread(unread) => unread.status(),
+            Self::NotCommitted | Self::NoKeys => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -108,7 +99,7 @@ impl Refused {
 impl From<Busy> for Refused {
     fn from(busy: Busy) -> Self {
         match busy {
-            Busy::Full => Self::Full,
+            Busy::Full => Self::Unread(Unread::Full),
             Busy::Closing => Self::NotCommitted,
         }
     }

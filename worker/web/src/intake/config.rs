@@ -9,6 +9,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use url::Url;
 
+use crate::config::concealed;
+
 /// Google's keys, which tokens of Pub/Sub are signed with
 /// (<https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions>).
 const GOOGLE_KEYS: &str = "https://www.googleapis.com/oauth2/v3/certs";
@@ -173,18 +175,19 @@ impl Config {
             return Ok(None);
         };
         let url = Url::parse(text).ok().filter(Url::has_host);
+        let shown = concealed(text);
         let url = url.ok_or_else(|| {
-            format!("{key} = {text:?} is no address; write it as in \"https://host/path\"")
+            format!("{key} = {shown:?} is no address; write it as in \"https://host/path\"")
         })?;
         let is_here = url.host_str().is_some_and(is_loopback);
         match url.scheme() {
             "https" => Ok(Some(url)),
             "http" if is_here || self.allow_private => Ok(Some(url)),
             "http" => Err(format!(
-                "{key} = {text:?} is plain http to another machine: whoever is between could sign alerts; use https, or \
+                "{key} = {shown:?} is plain http to another machine: whoever is between could sign alerts; use https, or \
                  set allow_private = true"
             )),
-            _ => Err(format!("{key} = {text:?}: write https://…")),
+            _ => Err(format!("{key} = {shown:?}: write https://…")),
         }
     }
 }
@@ -302,9 +305,16 @@ mod tests {
                 r#""pubsub": {"audience": "a", "service_accounts": ["a@b"], "jwks_url": "keys"}"#,
                 "no address",
             ),
+            (
+                r#""pubsub": {"audience": "a", "service_accounts": ["a@b"], "jwks_url": "http://u:hunter2@keys/"}"#,
+                "http://…@keys/",
+            ),
         ] {
             let error = checked(text).unwrap_err();
-            assert!(error.contains(said), "{error}");
+            assert!(
+                error.contains(said) && !error.contains("hunter2"),
+                "{error}"
+            );
         }
     }
 

@@ -48,7 +48,7 @@ impl<'a> Signed<'a> {
     ///
     /// # Errors
     ///
-    /// What is wrong with how it says so.
+    /// What is wrong with how it says so, of all that can be seen without the body.
     pub(super) fn read(
         headers: &'a HeaderMap,
         now: DateTime<Utc>,
@@ -69,10 +69,14 @@ impl<'a> Signed<'a> {
             let code = BASE64.decode(word.strip_prefix("v1,")?).ok()?;
             code.try_into().ok()
         });
+        let codes: Vec<_> = codes.collect();
+        if codes.is_empty() {
+            return Err(Refused::Unsigned);
+        }
         Ok(Some(Self {
             id,
             timestamp,
-            codes: codes.collect(),
+            codes,
         }))
     }
 

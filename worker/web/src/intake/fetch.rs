@@ -7,6 +7,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use reqwest::StatusCode;
 use reqwest::header::CACHE_CONTROL;
 use reqwest::redirect::Policy;
 use url::Url;
@@ -19,6 +20,34 @@ pub(super) struct Fetched {
     pub(super) bytes: Vec<u8>,
     /// For how many seconds it may be kept.
     pub(super) max_age_secs: Option<u64>,
+}
+
+/// Why a call brought nothing.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Missed {
+    /// Nobody answered, or not to the end: in words why.
+    #[error("{0}")]
+    Silent(String),
+    /// It has nothing for us.
+    #[error("it answered {0}")]
+    Answered(StatusCode),
+    /// More than is read.
+    #[error("it sent more than {0} bytes")]
+    TooLarge(usize),
+    /// Something else: what it should have been.
+    #[error("what came is no {0}")]
+    Other(&'static str),
+}
+
+impl Missed {
+    /// Whether whoever was called is not there, and would not answer another question either.
+    pub(super) fn is_away(&self) -> bool {
+        match self {
+            Self::Silent(_) => true,
+            Self::Answered(status) => status.is_server_error(),
+            Self::TooLarge(_) | Self::Other(_) => false,
+        }
+    }
 }
 
 /// Makes calls.
@@ -42,12 +71,12 @@ impl Fetch {
     ///
     /// # Errors
     ///
-    /// In words why not.
-    pub(super) async fn get(&self, url: Url, most_bytes: usize) -> Result<Fetched, String> {
-        let answer = self.0.get(url).send().await;
-        let answer = answer.map_err(|error| told(&error.without_url()))?;
+    /// Why not.
+    pub(super) async fn get(&self, url: Url, most_bytes: usize) -> Result<Fetched, Missed> {
+        let silent = |error: reqwest::Error| Missed::Silent(told(&error.without_url()));
+        let answer = self.0.get(url).send().await.map_err(silent)?;
         if !answer.status().is_success() {
-            return Err(format!("it answered {}", answer.status()));
+            return Err(Missed::Answered(answer.status()));
         }
         let max_age_secs = answer.headers().get(CACHE_CONTROL).and_then(|value| {
             let mut parts = value.to_str().ok()?.split(',').map(str::trim);
@@ -56,9 +85,9 @@ impl Fetch {
         let mut bytes = Vec::new();
         let mut chunks = answer.bytes_stream();
         while let Some(chunk) = chunks.next().await {
-            let chunk = chunk.map_err(|error| told(&error.without_url()))?;
+            let chunk = chunk.map_err(silent)?;
             if bytes.len() + chunk.len() > most_bytes {
-                return Err(format!("it sent more than {most_bytes} bytes"));
+                return Err(Missed::TooLarge(most_bytes));
             }
             bytes.extend_from_slice(&chunk);
         }

@@ -5,6 +5,7 @@
 //! Only what was signed is handed on: keys that somebody added are not
 //! (<https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html>).
 
+mod calls;
 mod certificate;
 mod notice;
 
@@ -14,13 +15,13 @@ use std::sync::Arc;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
-use tokio::sync::OwnedSemaphorePermit;
 use url::Url;
 
 use super::answer::{Refused, settled};
 use super::config::Topic;
 use super::fetch::Fetch;
 use super::source::HttpSource;
+use crate::body::{Memory, Whole};
 use certificate::Certificates;
 use notice::{Kind, Notice};
 
@@ -40,13 +41,19 @@ pub(super) struct Sns {
     topics: HashMap<String, Listed>,
     certificates: Certificates,
     fetch: Arc<Fetch>,
+    /// What a message takes once it is believed.
+    proven: Memory,
 }
 
 impl Sns {
     /// # Errors
     ///
     /// When two sources list one topic.
-    pub(super) fn new(sources: &[Arc<HttpSource>], fetch: &Arc<Fetch>) -> Result<Self, String> {
+    pub(super) fn new(
+        sources: &[Arc<HttpSource>],
+        fetch: &Arc<Fetch>,
+        proven: &Memory,
+    ) -> Result<Self, String> {
         let mut topics = HashMap::new();
         for source in sources {
             for topic in source.config.topics()? {
@@ -69,6 +76,7 @@ impl Sns {
             topics,
             certificates: Certificates::new(Arc::clone(fetch)),
             fetch: Arc::clone(fetch),
+            proven: proven.clone(),
         })
     }
 
@@ -80,8 +88,7 @@ impl Sns {
     pub(super) async fn take(
         &self,
         headers: &HeaderMap,
-        body: &[u8],
-        memory: OwnedSemaphorePermit,
+        (body, held): Whole,
         now: DateTime<Utc>,
     ) -> Result<Response, Refused> {
         if headers.contains_key("x-amz-sns-rawdelivery") {
@@ -89,7 +96,7 @@ impl Sns {
                 "raw delivery is not signed; switch it off for this subscription",
             ));
         }
-        let notice = Notice::read(body)?;
+        let notice = Notice::read(&body)?;
         let listed = self.topics.get(&notice.topic_arn);
         let listed = listed.ok_or(Refused::OtherTopic)?;
         let counted = |refused: Refused| {
@@ -104,6 +111,8 @@ impl Sns {
         self.check(listed, &notice, now).await.map_err(counted)?;
         match notice.kind {
             Kind::Notification => {
+                let memory = self.proven.instead(held);
+                let memory = memory.map_err(|full| counted(full.into()))?;
                 let offered = listed
                     .source
                     .offer(notice.signed_alone(), BTreeMap::new(), memory);
@@ -160,7 +169,7 @@ impl Sns {
                 tracing::warn!(
                     source.name = source,
                     topic,
-                    why,
+                    %why,
                     "the subscription was not confirmed"
                 );
                 listed.source.count("busy");

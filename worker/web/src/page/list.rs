@@ -6,12 +6,14 @@ use nightshift_engine::{Leaning, Verdict};
 use nightshift_pipeline::{CaseRow, CaseStatus, DeskStatus, PlaceCount};
 use serde::Serialize;
 
-use crate::query::ListQuery;
+use crate::query::{ListQuery, PAGE};
 use crate::shown::{Moment, Shown};
 
 /// The page.
 #[derive(Debug, Serialize)]
 pub(super) struct ListPage {
+    /// What is grave and nobody took, on whatever page it stands.
+    grave: Option<Grave>,
     rows: Vec<Row>,
     counts: Vec<Count>,
     /// Alerts that have no case: muted, set aside.
@@ -73,6 +75,16 @@ struct Hidden {
     why: Shown,
 }
 
+/// Cases that nobody took, of all there are.
+#[derive(Debug, Serialize)]
+struct Grave {
+    cases: usize,
+    /// There are that many, or more.
+    is_bound: bool,
+    /// What stands behind the `?` of their list.
+    query: String,
+}
+
 /// One choice of a filter.
 #[derive(Debug, Serialize)]
 struct Choice {
@@ -85,6 +97,7 @@ impl ListPage {
     pub(super) fn new(
         query: &ListQuery,
         mut cases: Vec<CaseRow>,
+        grave: usize,
         places: &[PlaceCount],
         now: DateTime<Utc>,
     ) -> Self {
@@ -97,6 +110,11 @@ impl ListPage {
             chosen: value == wanted.trim(),
         };
         Self {
+            grave: (grave > 0).then(|| Grave {
+                cases: grave.min(PAGE),
+                is_bound: grave > PAGE,
+                query: ListQuery::grave().address(),
+            }),
             next: last.map(|row| query.behind(&row.id)),
             counts: counts(&cases),
             rows: cases.iter().map(|case| row(case, now)).collect(),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use nightshift_alert::Severity;
 use nightshift_engine::Verdict;
 use nightshift_pipeline::{
     Act, ActKind, CaseId, CaseStatus, Desk, DeskStatus, PersonVerdict, PlaceCount,
@@ -59,6 +60,47 @@ async fn the_list_shows_what_came_and_keeps_its_filter_in_the_address() {
     let next = get(store, "/?limit=1&after=k3f9-x2mq-7d1w").await;
     has(&next, &["Not triaged", "aaaa-bbbb-cccc", "Newest"]);
     assert!(!next.text.contains("Older cases"));
+}
+
+/// Cases with ids of their own, of this severity.
+fn flood(many: usize, severity: Severity) -> Vec<nightshift_pipeline::CaseView> {
+    let one = |number: usize| {
+        let mut one = view(None);
+        one.row.id = CaseId(format!("{severity}-{number:04}"));
+        one.row.severity = severity;
+        one
+    };
+    (0..many).map(one).collect()
+}
+
+#[tokio::test]
+async fn a_critical_case_that_nobody_took_is_seen_behind_a_flood_of_lesser_ones() {
+    let mut views = flood(60, Severity::Low);
+    views.extend(flood(1, Severity::Critical));
+    let words = "<a href=\"/?severity=high&amp;desk=open\">1 open, high or critical</a>";
+    let page = get(Arc::new(Store::of(views.clone())), "/").await;
+    assert!(!page.text.contains("critical-0000"));
+    has(&page, &[words]);
+    let behind = format!("/?after={}", views[49].row.id.0);
+    has(
+        &get(Arc::new(Store::of(views.clone())), &behind).await,
+        &[words],
+    );
+    let there = get(
+        Arc::new(Store::of(views.clone())),
+        "/?severity=high&desk=open",
+    )
+    .await;
+    has(&there, &["critical-0000"]);
+    assert!(!there.text.contains("low-0001") && !there.text.contains("open, high"));
+    // Somebody has it.
+    views[60].row.desk = DeskStatus::Acknowledged;
+    let page = get(Arc::new(Store::of(views)), "/").await;
+    assert!(!page.text.contains("open, high"));
+    let many = get(Arc::new(Store::of(flood(51, Severity::High))), "/").await;
+    has(&many, &[">50 or more open, high or critical<"]);
+    let page = get(Arc::new(Store::of(flood(50, Severity::High))), "/").await;
+    has(&page, &[">50 open, high or critical<"]);
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt as _;
 
+use super::connections;
 use crate::config::WebError;
 
 /// How long open requests have when the server is told to stop.
@@ -134,32 +135,22 @@ impl Door {
     ) -> Result<(), WebError> {
         let door = Arc::clone(&self);
         let answer = move |request: Request| Arc::clone(&door).answer(request);
-        let service = Router::new()
-            .fallback(answer)
-            .into_make_service_with_connect_info::<SocketAddr>();
-        let shut = self.shut.clone();
-        let told = async move {
+        let ends = CancellationToken::new();
+        let serving = connections::serve(listener, answer, ends.clone());
+        let serving = self.serving.track_future(serving);
+        let late = async {
             tokio::select! {
-                () = shut.cancelled() => {}
+                () = self.shut.cancelled() => {}
                 () = stop.cancelled() => {}
             }
-        };
-        let ends = CancellationToken::new();
-        let begun = ends.clone();
-        let told = async move {
-            told.await;
-            begun.cancel();
-        };
-        let late = async {
-            ends.cancelled().await;
+            ends.cancel();
             sleep(GRACE).await;
         };
-        let serving = axum::serve(listener, service).with_graceful_shutdown(told);
-        let serving = self.serving.track_future(serving.into_future());
         tokio::select! {
-            ended = serving => ended.map_err(WebError::Ended),
-            () = late => Ok(()),
+            () = serving => {}
+            () = late => {}
         }
+        Ok(())
     }
 }
 
@@ -239,7 +230,7 @@ impl Bound {
     ///
     /// # Errors
     ///
-    /// [`WebError::Ended`] when a server ends by itself.
+    /// As [`Bound::open`].
     pub async fn serve(self, stop: CancellationToken) -> Result<(), WebError> {
         let (_doors, serving) = self.open(&stop).await?;
         futures_util::future::try_join_all(serving).await.map(drop)

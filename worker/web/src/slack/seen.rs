@@ -13,7 +13,7 @@ const MOST: usize = 10_000;
 
 /// The codes of requests whose time still counts, with that time.
 #[derive(Default)]
-pub(crate) struct Seen(Mutex<BTreeMap<[u8; 32], i64>>);
+pub(super) struct Seen(Mutex<BTreeMap<[u8; 32], i64>>);
 
 impl Seen {
     /// Notes a request that Slack signed; whether it is the first time.
@@ -47,7 +47,7 @@ mod tests {
         let (seen, now) = (Seen::default(), crate::testing::now());
         let is_first = |number: usize, now: DateTime<Utc>| {
             let headers: HeaderMap = headers(number, crate::testing::now());
-            let signed = Signed::read(&headers, b"", now).unwrap();
+            let signed = Signed::read(&headers, now).unwrap();
             seen.is_first(&signed, now)
         };
         for number in 0..MOST + 50 {

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::super::answer::Refused;
-use super::super::fetch::Fetch;
+use super::super::fetch::{Fetch, Missed};
 
 /// Most bytes of the keys.
 const MOST_BYTES: usize = 256 << 10;
@@ -79,7 +79,7 @@ impl Keys {
         let fetched = self.fetch.get(self.url.clone(), MOST_BYTES).await;
         let read = fetched.and_then(|fetched| {
             let set = serde_json::from_slice::<JwkSet>(&fetched.bytes);
-            let set = set.map_err(|error| format!("what came is no JWK set: {error}"))?;
+            let set = set.map_err(|_| Missed::Other("JWK set"))?;
             Ok((set, fetched.max_age_secs))
         });
         match read {
@@ -95,7 +95,7 @@ impl Keys {
             }
             Err(why) => {
                 state.failed = Some(Instant::now());
-                tracing::warn!(url = %self.url, why, "the keys of Pub/Sub's tokens cannot be had");
+                tracing::warn!(url = %self.url, %why, "the keys of Pub/Sub's tokens cannot be had");
             }
         }
     }

@@ -1,27 +1,23 @@
 //! Certificates that SNS signs with: whence they may come, and those that came.
 //!
-//! Who posts can name a file, never a host. A file that could not be had is not asked for again within seconds, so that
-//! whoever makes names up makes us call no more often than that.
+//! Who posts can name a file, never a host; how often a name makes us call is the affair of [`Calls`].
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use tokio::time::Instant;
 use url::Url;
 use x509_parser::pem::parse_x509_pem;
 
 use super::super::answer::Refused;
 use super::super::config::Topic;
-use super::super::fetch::Fetch;
+use super::super::fetch::{Fetch, Missed};
+use super::calls::Calls;
 
 /// Most bytes of a certificate.
 const MOST_BYTES: usize = 32 << 10;
 /// Most certificates that are kept. A region has one or two at a time.
 const MOST_KEPT: usize = 64;
-/// How long nothing is asked for after something could not be had.
-const PAUSE: Duration = Duration::from_secs(5);
 
 /// The path of a topic's certificate, if its address is one of the topic's own SNS.
 ///
@@ -82,8 +78,7 @@ impl Certificate {
 pub(super) struct Certificates {
     fetch: Arc<Fetch>,
     kept: RwLock<HashMap<Url, Certificate>>,
-    /// One call at a time; when the last one failed.
-    calling: tokio::sync::Mutex<Option<Instant>>,
+    calls: Calls,
 }
 
 impl Certificates {
@@ -91,7 +86,7 @@ impl Certificates {
         Self {
             fetch,
             kept: RwLock::default(),
-            calling: tokio::sync::Mutex::new(None),
+            calls: Calls::default(),
         }
     }
 
@@ -117,21 +112,21 @@ impl Certificates {
     }
 
     async fn call(&self, url: Url) -> Result<Certificate, Refused> {
-        let mut failed = self.calling.lock().await;
+        let line = self.calls.line(&url);
+        let mut line = line.lock().await;
+        // Whoever stood in this line before may have it.
         if let Some(certificate) = self.kept(&url) {
             return Ok(certificate);
         }
-        if failed.is_some_and(|at| at.elapsed() < PAUSE) {
-            return Err(Refused::NoKeys);
-        }
+        let turn = self.calls.turn(&url, &line).await;
+        let _turn = turn.ok_or(Refused::NoKeys)?;
         let fetched = self.fetch.get(url.clone(), MOST_BYTES).await;
         let read = fetched.and_then(|fetched| {
             let read = Certificate::read(&fetched.bytes);
-            read.ok_or_else(|| "what came is no certificate in PEM".to_owned())
+            read.ok_or(Missed::Other("certificate in PEM"))
         });
         match read {
             Ok(certificate) => {
-                *failed = None;
                 let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
                 if kept.len() >= MOST_KEPT {
                     kept.clear();
@@ -140,8 +135,9 @@ impl Certificates {
                 Ok(certificate)
             }
             Err(why) => {
-                *failed = Some(Instant::now());
-                tracing::warn!(%url, why, "a certificate of SNS cannot be had");
+                if self.calls.failed(&url, &mut line, why.is_away()) {
+                    tracing::warn!(%url, %why, "a certificate of SNS cannot be had");
+                }
                 Err(Refused::NoKeys)
             }
         }

@@ -1,9 +1,12 @@
 //! `/v1/alerts`, by who may not, and when nothing can be taken.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use futures_util::stream;
+use futures_util::{FutureExt as _, StreamExt as _, stream};
+use serde_json::json;
 
 use super::plain::{borrowed, signed};
 use super::world::{SECRET, TOKEN, World, finding};
@@ -156,4 +159,68 @@ async fn f03_a_worker_that_ends_tells_those_who_wait_to_come_again() {
     world.end().await;
     let answer = world.send(finding("two").to_string()).await;
     assert_eq!(answer.status, 503);
+}
+
+/// A body that never ends, and whether somebody read of it.
+fn endless(chunk: Bytes) -> (Body, Arc<AtomicBool>) {
+    let is_read = Arc::new(AtomicBool::new(false));
+    let noted = Arc::clone(&is_read);
+    let first = stream::once(async move {
+        noted.store(true, Ordering::Relaxed);
+        Ok::<_, std::io::Error>(chunk)
+    });
+    (Body::from_stream(first.chain(stream::pending())), is_read)
+}
+
+#[tokio::test]
+async fn what_nobody_can_have_signed_is_refused_unread() {
+    let tokens = World::new(json!({"name": "in", "tokens": ["env:TOKEN"]}));
+    let both = World::plain();
+    let right = signed(SECRET, 0, "");
+    let none_that_could_be = [
+        right[0].clone(),
+        right[1].clone(),
+        ("webhook-signature", "v1,AAAA".into()),
+    ];
+    for (world, headers) in [(&tokens, right.as_slice()), (&both, &none_that_could_be)] {
+        let (body, is_read) = endless(Bytes::from_static(b"x"));
+        let headers = borrowed(headers);
+        let posted = world.post("/v1/alerts", &headers, body);
+        assert_eq!(posted.now_or_never().expect("an answer").status, 401);
+        assert!(!is_read.load(Ordering::Relaxed));
+    }
+}
+
+#[tokio::test]
+async fn a_flood_of_unproven_bodies_keeps_nobody_out_who_has_a_token() {
+    let world = World::plain();
+    let headers = signed(SECRET, 0, "");
+    let headers = borrowed(&headers);
+    let chunk = Bytes::from(vec![b'x'; (16 << 20) - 1]);
+    let mut open = Vec::new();
+    for _ in 0..9 {
+        open.push(Box::pin(world.post(
+            "/v1/alerts",
+            &headers,
+            endless(chunk.clone()).0,
+        )));
+    }
+    let mut statuses = Vec::new();
+    for one in &mut open {
+        statuses.extend(one.now_or_never().map(|answer| answer.status.as_u16()));
+    }
+    assert_eq!(statuses, [503; 7]);
+    assert_eq!(world.send(finding("one").to_string()).await.status, 200);
+    drop(open);
+    // What was signed is counted among the proven ones once it is proven.
+    world.inbox.may.forget_permits(usize::MAX);
+    let large = format!("{}{}", finding("two"), " ".repeat((16 << 20) - 20_000));
+    let headers = signed(SECRET, 0, &large);
+    let headers = borrowed(&headers);
+    let mut waiting = Vec::new();
+    for _ in 0..3 {
+        let mut posted = Box::pin(world.post("/v1/alerts", &headers, large.clone()));
+        assert!((&mut posted).now_or_never().is_none());
+        waiting.push(posted);
+    }
 }

@@ -1,13 +1,14 @@
 //! `/v1/alerts/sns`.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use tokio::sync::Barrier;
 
-use super::world::{Called, Signer, World, finding};
+use super::world::{Called, Meeting, Signer, World, finding};
 use crate::testing::Answer;
 
 const TOPIC: &str = "arn:aws:sns:eu-west-1:111122223333:guardduty";
@@ -274,6 +275,47 @@ async fn a_certificate_that_cannot_be_had_is_not_asked_for_again_at_once() {
     }
     assert_eq!(sns.called.asked().len(), 1);
     assert_eq!(sns.world.counted("busy"), 5);
+}
+
+#[tokio::test]
+async fn made_up_names_do_not_keep_the_certificate_from_us() {
+    let sns = Sns::new(Signer::new()).await;
+    let made_up = |number: usize| {
+        let mut message = sns.notification("evil");
+        let address = format!("{OWN_HOST}/SimpleNotificationService-{number}.pem");
+        message["SigningCertURL"] = address.into();
+        message
+    };
+    for number in [1, 2, 1, 2] {
+        assert_eq!(sns.post(&made_up(number)).await.status, 503);
+    }
+    assert_eq!(sns.called.asked().len(), 2, "each name once");
+    assert_eq!(sns.post(&sns.notification("one")).await.status, 200);
+    assert_eq!(sns.world.committed(), ["one"]);
+}
+
+#[tokio::test]
+async fn certificates_are_asked_for_four_at_once_and_each_of_them_once() {
+    let sns = Sns::new(Signer::new()).await;
+    let (four, most) = (Arc::new(Barrier::new(4)), Arc::new(Mutex::new((0, 0))));
+    *sns.called.meets.lock().unwrap() = Some(Meeting {
+        four,
+        most: Arc::clone(&most),
+    });
+    let messages: Vec<Value> = (0..16)
+        .map(|number: usize| {
+            let mut message = sns.notification("evil");
+            let address = format!("{OWN_HOST}/SimpleNotificationService-{}.pem", number % 8);
+            message["SigningCertURL"] = address.into();
+            message
+        })
+        .collect();
+    let posted = messages.iter().map(|message| sns.post(message));
+    for answer in futures_util::future::join_all(posted).await {
+        assert_eq!(answer.status, 503);
+    }
+    assert_eq!(sns.called.asked().len(), 8);
+    assert_eq!(most.lock().unwrap().1, 4);
 }
 
 #[tokio::test]

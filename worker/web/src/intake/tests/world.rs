@@ -21,7 +21,7 @@ use rcgen::{
 };
 use secrecy::SecretString;
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
+use tokio::sync::{Barrier, Semaphore};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -274,6 +274,26 @@ impl Signer {
     }
 }
 
+/// Calls that are answered together.
+#[derive(Clone)]
+pub(super) struct Meeting {
+    pub(super) four: Arc<Barrier>,
+    /// How many there are now, and how many there were at the most.
+    pub(super) most: Arc<Mutex<(usize, usize)>>,
+}
+
+impl Meeting {
+    async fn held(self) {
+        {
+            let mut most = self.most.lock().unwrap();
+            most.0 += 1;
+            most.1 = most.1.max(most.0);
+        }
+        self.four.wait().await;
+        self.most.lock().unwrap().0 -= 1;
+    }
+}
+
 /// Somebody who is called: answers with what it has, and remembers what it was asked.
 #[derive(Default)]
 pub(super) struct Called {
@@ -281,6 +301,8 @@ pub(super) struct Called {
     pub(super) files: Mutex<HashMap<String, String>>,
     pub(super) asked: Mutex<Vec<String>>,
     pub(super) is_away: AtomicBool,
+    /// It answers four calls together or none.
+    pub(super) meets: Mutex<Option<Meeting>>,
     serving: Mutex<JoinSet<()>>,
 }
 
@@ -310,6 +332,10 @@ impl Called {
 
     async fn answer(State(called): State<Arc<Self>>, uri: Uri) -> (StatusCode, String) {
         called.asked.lock().unwrap().push(uri.to_string());
+        let meeting = called.meets.lock().unwrap().clone();
+        if let Some(meeting) = meeting {
+            meeting.held().await;
+        }
         if called.is_away.load(Ordering::Relaxed) {
             return (StatusCode::BAD_GATEWAY, String::new());
         }

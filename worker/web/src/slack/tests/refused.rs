@@ -1,5 +1,7 @@
 //! Who gets nothing done: those who are not Slack, and those who are not listed.
 
+use futures_util::{FutureExt as _, StreamExt as _, stream};
+
 use super::*;
 use crate::testing::get;
 
@@ -30,6 +32,54 @@ async fn what_slack_did_not_sign_now_is_told_nothing() {
         room.send(signed_at(&body, SECRET, at - 300)).await.status,
         200
     );
+    assert_eq!(room.writes(), 1);
+}
+
+/// A body that never ends, and whether somebody read of it.
+fn endless(bytes: usize) -> (Body, Arc<AtomicU64>) {
+    let read = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&read);
+    let chunk = stream::once(async move {
+        counted.fetch_add(1, Ordering::Relaxed);
+        Ok::<_, std::io::Error>(vec![b'x'; bytes])
+    });
+    (Body::from_stream(chunk.chain(stream::pending())), read)
+}
+
+#[tokio::test]
+async fn what_cannot_be_signed_now_is_refused_unread() {
+    let room = Room::new();
+    let at = now().timestamp();
+    let mut malformed = signed("", SECRET);
+    let code = "v0=zz".parse().unwrap();
+    malformed.headers_mut().insert("x-slack-signature", code);
+    let mut bare = signed("", SECRET);
+    bare.headers_mut().remove("x-slack-request-timestamp");
+    for mut request in [malformed, bare, signed_at("", SECRET, at - 301)] {
+        let (body, read) = endless(1);
+        *request.body_mut() = body;
+        let answer = room.send(request).now_or_never().expect("an answer");
+        assert_eq!(answer.status, 401);
+        assert_eq!(read.load(Ordering::Relaxed), 0);
+    }
+}
+
+#[tokio::test]
+async fn bodies_that_nobody_signed_take_no_more_than_their_share() {
+    let room = Room::new();
+    let mut open = Vec::new();
+    for _ in 0..17 {
+        let mut request = signed("", SECRET);
+        *request.body_mut() = endless((1 << 20) - 1).0;
+        open.push(Box::pin(room.send(request)));
+    }
+    let mut statuses = Vec::new();
+    for one in &mut open {
+        statuses.extend(one.now_or_never().map(|answer| answer.status.as_u16()));
+    }
+    assert_eq!(statuses, [503]);
+    drop(open);
+    room.post(&click("nightshift:ack", VALUE, "U1")).await;
     assert_eq!(room.writes(), 1);
 }
 
