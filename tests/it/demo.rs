@@ -3,6 +3,7 @@
 //! What each alert comes to is told by `EXPECTED`; that records and logs decide it, and not the alert, by changing them
 //! under `nightshift run`, with the same files in a configuration.
 
+mod apart;
 mod browser;
 mod interrupted;
 mod pages;
@@ -125,6 +126,8 @@ fn table(printed: &str) -> &str {
 fn a_first_demo_prints_every_report_and_what_each_alert_was() {
     let folder = tempdir().unwrap();
     let output = printed(folder.path(), &["demo", "--once", "--quiet"]);
+    let log = folder.path().join("nightshift-data/nightshift.db-wal");
+    assert!(!log.exists(), "a copy of the file alone would be broken");
     check_cases(folder.path());
     for (key, case) in cases(folder.path()) {
         let heading = format!("case {} revision 1", word(&case, "id"));

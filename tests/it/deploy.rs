@@ -4,10 +4,12 @@
 //! `tests/services` installs Helm, the schemas of Kubernetes, Prometheus and the other programs that judge here; where one is
 //! not, its tests are ignored. No cluster is asked: what Kubernetes takes is what its published schemas take.
 
+mod away;
 mod chart;
 mod dashboards;
 mod declared;
 mod files;
+mod kept;
 mod live;
 mod network;
 mod operators;

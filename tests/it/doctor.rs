@@ -6,7 +6,7 @@ mod files;
 mod good;
 mod models;
 pub(crate) mod sqs;
-mod store;
+pub(crate) mod store;
 mod table;
 mod traces;
 mod vendors;

@@ -88,6 +88,21 @@ without it nobody would answer probes and Prometheus. */ -}}
 {{- end -}}
 {{- end -}}
 
+{{- /* The address of the database in `config`, as it stands there: without what is in a comment or another section. A store
+on PostgreSQL has to be known here: the migration, several pods and KEDA go by it. */ -}}
+{{- define "nightshift.storeOfConfig" -}}
+{{- $section := "" -}}
+{{- range $line := splitList "\n" .Values.config -}}
+{{- if regexMatch `^\s*\[` $line -}}
+{{- $section = regexReplaceAll `^\s*\[+\s*["']?([^]"'\s]*).*$` (trim $line) "${1}" -}}
+{{- else if and (eq $section "store") (regexMatch `^\s*["']?url["']?\s*=` $line) -}}
+{{- regexReplaceAll `^[^=]*=\s*["']?([^"'\s]*).*$` (trim $line) "${1}" -}}
+{{- else if and (eq $section "") (regexMatch `^\s*["']?store["']?\s*(\.\s*["']?url["']?\s*=|=.*\burl\b)` $line) -}}
+{{- regexReplaceAll `^.*\burl["']?\s*=\s*["']?([^"'\s]*).*$` (trim $line) "${1}" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{- /* Everything of a pod but what it runs. Call with root, and config, secret and claim: the names of what it mounts. */ -}}
 {{- define "nightshift.pod" -}}
 automountServiceAccountToken: false
@@ -164,16 +179,13 @@ securityContext:
   capabilities:
     drop: [ALL]
 env:
-  {{- if .root.Values.store.url }}
+  {{- with .root.Values.store.url }}
   - name: NIGHTSHIFT__STORE__URL
-    value: {{ .root.Values.store.url | quote }}
+    value: {{ . | quote }}
+  {{- end }}
   {{- with .root.Values.store.passwordKey }}
   - name: NIGHTSHIFT__STORE__PASSWORD
-    value: file:/run/secrets/nightshift/{{ . }}
-  {{- end }}
-  {{- else }}
-  - name: NIGHTSHIFT__STORE__URL
-    value: sqlite:/var/lib/nightshift/nightshift.db
+    value: {{ printf "file:/run/secrets/nightshift/%s" . | quote }}
   {{- end }}
   - name: NIGHTSHIFT__WEB__METRICS_LISTEN
     value: 0.0.0.0:{{ .root.Values.web.metricsPort }}
@@ -188,14 +200,14 @@ env:
   - name: NIGHTSHIFT__CANARY__EVERY_MINUTES
     value: {{ int .everyMinutes | quote }}
   - name: NIGHTSHIFT__CANARY__KEY
-    value: file:/run/secrets/nightshift/{{ required "canary.keyKey: which key of the Secret are canaries signed with?" .keyKey }}
+    value: {{ required "canary.keyKey: which key of the Secret are canaries signed with?" .keyKey | printf "file:/run/secrets/nightshift/%s" | quote }}
   {{- with .source }}
   - name: NIGHTSHIFT__CANARY__SOURCE
-    value: {{ . }}
+    value: {{ . | quote }}
   {{- end }}
   {{- with .destination }}
   - name: NIGHTSHIFT__CANARY__DESTINATION
-    value: {{ . }}
+    value: {{ . | quote }}
   {{- end }}
   {{- end }}
   {{- end }}

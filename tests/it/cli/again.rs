@@ -53,6 +53,38 @@ fn a_case_that_is_over_is_queued_again_and_can_be_called_off() {
 }
 
 #[test]
+fn a_case_that_waits_for_its_next_triage_is_replayed_from_the_last_one() {
+    let (place, id) = triaged();
+    place.run(&["cases", "retry", &id]).unwrap();
+    let ran = place.run(&["replay", &id, "--quiet"]).unwrap();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(
+        ran.stderr.trim(),
+        format!("revision 2 of case {id} is not triaged yet: this is revision 1")
+    );
+    assert!(ran.stdout.contains("the same verdict"), "{ran:?}");
+    for command in [&["replay"][..], &["cases", "export"]] {
+        let named = [command, &[&id, "--revision", "2"]].concat();
+        let ran = place.run(&named).unwrap();
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert_eq!(
+            ran.stderr.trim(),
+            format!("error: case {id} has no journal of revision 2; there is that of revision 1")
+        );
+    }
+}
+
+#[test]
+fn a_list_without_a_row_says_whether_there_are_cases_at_all() {
+    let place = Place::new().unwrap();
+    let none = place.run(&["cases", "list"]).unwrap();
+    insta::assert_snapshot!(none.stderr.trim(), @"no cases yet; `nightshift run FILE` triages an alert, `nightshift demo --once` shows sample ones");
+    let (place, _) = triaged();
+    let filtered = place.run(&["cases", "list", "--feed", "ocsf"]).unwrap();
+    insta::assert_snapshot!(filtered.stderr.trim(), @"no case is like that; `nightshift cases list` lists them all");
+}
+
+#[test]
 fn what_is_about_an_account_is_removed_when_somebody_says_so() {
     let (place, _) = triaged();
     let account = case(&place)["account"].as_str().unwrap().to_owned();

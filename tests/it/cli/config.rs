@@ -161,3 +161,44 @@ queue = "alerts"
         }
     }
 }
+
+#[test]
+fn what_no_command_that_triages_would_start_with_is_not_right() {
+    let place = Place::new().unwrap();
+    place.file("broken/plan.md", "{{ unclosed").unwrap();
+    let model = "[[model]]\nname = \"main\"\nprovider = \"openai\"\nmodel = \"gpt-4.1\"\napi_key = \"env:ELSEWHERE\"\n";
+    let wrong = |file: &str| {
+        place.file("nightshift.toml", file).unwrap();
+        let ran = place.run(&["config", "check"]).unwrap();
+        assert_eq!(ran.code, Some(64), "{file}: {ran:?}");
+        assert!(ran.stdout.is_empty(), "{}", ran.stdout);
+        ran.stderr.trim().to_owned()
+    };
+    insta::assert_snapshot!(wrong("[[profile]]\nname = \"default\"\nanalyst = \"model\"\n"), @r#"error: [[profile]] "default": analyst = "model", and there is no [[model]]"#);
+    insta::assert_snapshot!(wrong(&format!("{model}[[profile]]\nname = \"default\"\nprompts = \"none\"\n")), @r#"error: [[profile]] "default": prompts: cannot read prompts from none: No such file or directory (os error 2)"#);
+    let broken = wrong(&format!(
+        "{model}[[profile]]\nname = \"default\"\nprompts = \"broken\"\n"
+    ));
+    assert!(broken.contains("plan.md"), "{broken}");
+    insta::assert_snapshot!(wrong("[[profile]]\nname = \"default\"\nreplan_when = \"none.json\"\n"), @r#"error: [[profile]] "default": cannot read replan_when none.json: No such file or directory (os error 2)"#);
+    // A key may be where the worker runs, and not here.
+    place.file("nightshift.toml", model).unwrap();
+    let ran = place.run(&["config", "check"]).unwrap();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    insta::assert_snapshot!(ran.stdout.trim(), @"the configuration is right: 15 playbooks, 1 register, list or log");
+}
+
+#[test]
+fn a_feed_that_there_is_not_is_refused_by_every_command() {
+    let place = Place::new().unwrap();
+    let file =
+        "[[source]]\nname = \"drop\"\nkind = \"spool\"\ndir = \"in\"\nfeeds = [\"gaurdduty\"]\n";
+    place.file("nightshift.toml", file).unwrap();
+    for arguments in [&["config", "check"][..], &["doctor"], &["worker"]] {
+        let ran = place.run(arguments).unwrap();
+        assert_eq!(ran.code, Some(64), "{ran:?}");
+        let told =
+            "[[source]] drop: feeds: there is no feed \"gaurdduty\"; did you mean \"guardduty\"?";
+        assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    }
+}

@@ -21,9 +21,9 @@ fn the_help_of_the_program() {
       run           Triage the alerts of a file or of standard input
       worker        Take alerts from the configured sources, triage them, show reports, until it is told
                     to stop
-      cases         List and show cases
+      cases         What came and what it was; say what you think of it, or have it triaged again
       replay        Triage a recorded case again with its stored tool results, and show what differs
-      dead-letters  List and show messages that could not be read
+      dead-letters  Messages that could not be read: list them, look at one, read them again
       destinations  Try destinations: send a sample, or see what would be sent
       feedback      What people said of verdicts, for others to learn from
       mutes         List, add, try and remove mutes
@@ -111,8 +111,8 @@ fn the_help_of_run() {
       ANTHROPIC_API_KEY=… nightshift run finding.json --model anthropic/claude-sonnet-4-5
       nightshift run finding.json --format json --quiet | jq .verdict
 
-    A finding that was triaged before is triaged again, as a new revision of its case;
-    one whose triage was interrupted goes on where it was.
+    A finding that was triaged before is triaged again, as a new revision of its case; one whose triage
+    was interrupted goes on where it was.
     ");
 }
 
@@ -156,14 +156,15 @@ fn the_help_of_doctor() {
               Print version
 
     Examples:
-      nightshift doctor                            before the first start, after each change
+      nightshift doctor                            before a start, after a change
       nightshift doctor --only store,sources       these alone
       nightshift doctor --json | jq '.findings[] | select(.severity == "error")'
 
     Nothing is stored, taken from a queue or posted. Each [[model]] is asked two questions of a few
     dozen tokens.
-    What each finding means: docs/doctor.md. Exit codes: 0 no errors, 1 errors, 64 the file cannot be
-    read.
+
+    What each finding means: docs/doctor.md.
+    Exit codes: 0 no errors, 1 errors, 64 the file cannot be read.
     "#);
 }
 

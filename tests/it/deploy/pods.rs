@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{all, kind, list, pods};
+use super::{all, kind, list, of_set, pods, rendered};
 
 /// Seconds that the worker takes to drain.
 const DRAIN_SECS: u64 = 10;
@@ -184,5 +184,47 @@ fn selectors_of_deployments_find_their_own_pods_alone() {
             assert_eq!(found.count(), 1, "{name}");
             assert!(finds(selector, one), "{name}");
         }
+    }
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn what_is_said_of_one_service_holds_for_no_other() {
+    let objects = of_set("apart-hpa");
+    let made = kind(&objects, "Service").into_iter().map(|one| {
+        let keys = one["metadata"]["annotations"].as_object();
+        let keys = keys
+            .into_iter()
+            .flat_map(|all| all.keys().map(String::as_str));
+        let name = one["metadata"]["name"].as_str().unwrap();
+        let kind = one["spec"]["type"].as_str().unwrap();
+        format!("{name}: {kind} {}", keys.collect::<Vec<_>>().join(" "))
+    });
+    let mut made: Vec<String> = made.collect();
+    made.sort();
+    assert_eq!(
+        made,
+        [
+            "night-nightshift-intake: NodePort example.com/posted-to",
+            "night-nightshift-web: LoadBalancer service.beta.kubernetes.io/aws-load-balancer-scheme",
+            "night-nightshift: ClusterIP ",
+        ]
+    );
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn names_of_a_canarys_source_and_destination_stay_words() {
+    let objects = rendered(&[
+        "--set",
+        "existingSecret=s,canary.everyMinutes=5,canary.keyKey=k",
+        "--set-string",
+        "canary.source=12,canary.destination=yes",
+    ]);
+    let container = &pods(&objects)[0]["containers"][0];
+    for (key, value) in [("SOURCE", "12"), ("DESTINATION", "yes")] {
+        let name = format!("NIGHTSHIFT__CANARY__{key}");
+        let wanted = json!({"name": name, "value": value});
+        assert!(list(&container["env"]).contains(&wanted), "{key}");
     }
 }

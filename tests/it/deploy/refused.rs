@@ -70,3 +70,30 @@ fn what_cannot_work_is_refused() {
         assert!(!said.contains("hush"), "{said}");
     }
 }
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn what_keda_cannot_ask_and_what_pods_cannot_have_is_refused() {
+    let keda = "existingSecret=s,autoscaling.kind=keda";
+    let keyed = format!("{keda},store.passwordKey=pw");
+    let one = "KEDA asks one server by its name, as one user";
+    let twice = "two of them are the same";
+    for (values, says) in [
+        (format!("{keyed},store.url=postgres://u@h1\\,h2/d"), one),
+        (format!("{keyed},store.url=postgres://u@[::1]:5432/d"), one),
+        (format!("{keyed},store.url=postgres://h/d"), one),
+        (
+            format!("{keda},store.url=postgres://u@h/d"),
+            "store.passwordKey: KEDA",
+        ),
+        (
+            "canary.everyMinutes=15,canary.keyKey=k".to_owned(),
+            "canary.keyKey: there is no Secret",
+        ),
+        ("web.port=9090".to_owned(), twice),
+        ("web.intakePort=8080".to_owned(), twice),
+    ] {
+        let said = refused(&["--set", &values]);
+        assert!(said.contains(says), "{values}: {said}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{all, kind, list, of_set};
+use super::{all, kind, list, of_set, rendered};
 
 /// Names of the Deployments that an object of this kind scales.
 fn scaled(objects: &[Value], scaler: &str) -> Vec<String> {
@@ -103,6 +103,19 @@ fn keda_asks_the_database_and_the_brokers_with_credentials_that_are_there() {
         used.dedup();
         assert_eq!(known, used, "{set}");
     }
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn keda_gets_the_names_of_user_and_database_as_they_are() {
+    let values = "existingSecret=s,store.passwordKey=pw,autoscaling.kind=keda,\
+                  store.url=postgres://night%40soc@db.example.com/cases%20of%20ours";
+    let objects = rendered(&["--set", values]);
+    let asked = &kind(&objects, "ScaledObject")[0]["spec"]["triggers"][0]["metadata"];
+    assert_eq!(asked["host"], "db.example.com");
+    assert_eq!(asked["port"], "5432");
+    assert_eq!(asked["userName"], "night@soc");
+    assert_eq!(asked["dbName"], "cases of ours");
 }
 
 /// What KEDA asks the database, of each set.

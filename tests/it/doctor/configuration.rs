@@ -24,6 +24,23 @@ fn what_fits_together_has_no_finding_and_what_does_not_has_its_own() {
     assert_eq!(twice, ["configuration.double_source"]);
     let unused = with("[[destination]]\nname = \"old\"\nkind = \"file\"\npath = \"old\"\n");
     assert_eq!(unused, ["configuration.unused_destination"]);
+    let two = "[[destination]]\nname = \"pager\"\nkind = \"file\"\npath = \"pager\"\n[[route]]\n";
+    let hidden = with(&format!(
+        "{two}when = {{ severity_at_least = \"high\" }}\ndestinations = [\"pager\"]\n"
+    ));
+    assert_eq!(hidden, ["configuration.route_hidden"]);
+    // One that only names a profile is asked for that; one that does not hide comes before.
+    let named = with("[[route]]\nwhen = { feed = \"guardduty\" }\nprofile = \"default\"\n");
+    assert_eq!(named, Vec::<String>::new());
+    let before = format!(
+        "{SPOOL}{two}when = {{ feed = \"guardduty\" }}\ndestinations = [\"pager\"]\n{}",
+        GOOD.replace(SPOOL, "")
+    );
+    let place = Place::new().unwrap();
+    assert_eq!(
+        found(&place, &before, "configuration"),
+        Vec::<String>::new()
+    );
     let over = with(
         "[[mute]]\nwhen = { feed = \"guardduty\", type = \"Recon:*\" }\nuntil = 2020-01-01\nwhy = \"a test\"\n",
     );

@@ -33,6 +33,11 @@ fn a_database_file_is_one_and_can_be_made() {
     let secret =
         "[store]\nurl = \"postgres://ana@127.0.0.1/db\"\npassword = \"env:NIGHTSHIFT_NO_SUCH\"\n";
     assert_eq!(found(&place, secret, "store"), ["store.secret"]);
+    let file = secret.replace("env:NIGHTSHIFT_NO_SUCH", "file:secrets/db");
+    let said = doctor(&place, &file, "store");
+    assert_eq!(said.only()["check"], "store.secret");
+    let what = said.only()["what"].as_str().unwrap();
+    assert!(what.contains("secrets/db"), "{what}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::{doctor, found, service};
 use crate::worker::blobs;
 
 /// A server of a test's own, by `tests/postgres`.
-pub(super) struct Server {
+pub(crate) struct Server {
     dir: tempfile::TempDir,
     /// As its superuser.
     pub(super) url: String,
@@ -20,7 +20,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let dir = tempfile::Builder::new()
             .prefix("nightshift-doctor-")
             .tempdir_in("/tmp")
@@ -58,7 +58,17 @@ impl Server {
         )
     }
 
-    fn config(&self) -> String {
+    /// Ends it, as for a while.
+    pub(crate) fn stop(&self) {
+        script("stop", self.dir.path());
+    }
+
+    /// Starts it again where it was.
+    pub(crate) fn go_on(&self) {
+        script("start", self.dir.path());
+    }
+
+    pub(crate) fn config(&self) -> String {
         format!(
             "[store]\nurl = \"{}\"\npassword = \"file:pw\"\n",
             self.of("nightshift")
@@ -81,6 +91,35 @@ fn script(verb: &str, dir: &std::path::Path) -> String {
     assert!(ran.status.success(), "{ran:?}");
     String::from_utf8(ran.stdout).unwrap()
 }
+
+/// What makes a role or a database worse, what mends it, and what is found between.
+const WORSE: [(&str, &str, &str); 5] = [
+    (
+        "ALTER ROLE nightshift SUPERUSER",
+        "ALTER ROLE nightshift NOSUPERUSER",
+        "store.superuser",
+    ),
+    (
+        "ALTER ROLE nightshift SET default_transaction_read_only = on",
+        "ALTER ROLE nightshift RESET default_transaction_read_only",
+        "store.read_only",
+    ),
+    (
+        "ALTER ROLE nightshift CONNECTION LIMIT 0",
+        "ALTER ROLE nightshift CONNECTION LIMIT -1",
+        "store.connections",
+    ),
+    (
+        "ALTER ROLE nightshift CONNECTION LIMIT 5",
+        "ALTER ROLE nightshift CONNECTION LIMIT -1",
+        "store.connections",
+    ),
+    (
+        "ALTER DATABASE nightshift CONNECTION LIMIT 10",
+        "ALTER DATABASE nightshift CONNECTION LIMIT -1",
+        "store.connections",
+    ),
+];
 
 #[cfg_attr(not(has_services), ignore = "needs PostgreSQL: run tests/services")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -115,28 +154,17 @@ async fn a_server_made_worse_one_setting_at_a_time() {
         server.say(&format!("ALTER SYSTEM RESET {setting}")).await;
         server.reload(setting, "on").await;
     }
-    for (worse, better, check) in [
-        (
-            "ALTER ROLE nightshift SUPERUSER",
-            "ALTER ROLE nightshift NOSUPERUSER",
-            "store.superuser",
-        ),
-        (
-            "ALTER ROLE nightshift SET default_transaction_read_only = on",
-            "ALTER ROLE nightshift RESET default_transaction_read_only",
-            "store.read_only",
-        ),
-        (
-            "ALTER ROLE nightshift CONNECTION LIMIT 0",
-            "ALTER ROLE nightshift CONNECTION LIMIT -1",
-            "store.connections",
-        ),
-    ] {
+    for (worse, better, check) in WORSE {
         server.say(worse).await;
         assert_eq!(look(), [check]);
         server.say(better).await;
     }
     assert_eq!(look(), Vec::<String>::new());
+    // Variables end with a line end where files do.
+    let mut told = Place::new().unwrap();
+    told.set("PW", "hush\n");
+    let of_variable = config.replace("file:pw", "env:PW");
+    assert_eq!(found(&told, &of_variable, "store"), Vec::<String>::new());
     server.say("CREATE ROLE guest LOGIN PASSWORD 'hush'").await;
     let guest = format!(
         "[store]\nurl = \"{}\"\npassword = \"file:pw\"\n",

@@ -52,7 +52,10 @@ pub(crate) enum Command {
         nightshift demo              the reports, then the pages on http://127.0.0.1:8080 until Ctrl-C\n  \
         nightshift demo --once       the reports and a closing table\n  \
         nightshift demo --once       again: the same alerts are sightings of the cases there are\n  \
-        nightshift cases list        what the demo left in ./nightshift-data/")]
+        nightshift cases list        what the demo left in ./nightshift-data/\n\n\
+        Everything is made up, the registers too. No configuration counts, nothing is sent anywhere, and cases of \
+        other alerts are never touched: where there is a nightshift.toml, the demo keeps its own in \
+        nightshift-data/demo.db, and says how to list them.")]
     Demo(Demo),
     /// Triage the alerts of a file or of standard input
     #[command(after_help = "Examples:\n  \
@@ -61,20 +64,22 @@ pub(crate) enum Command {
         nightshift run finding.json --plan-only          show the plan, run nothing\n  \
         ANTHROPIC_API_KEY=… nightshift run finding.json --model anthropic/claude-sonnet-4-5\n  \
         nightshift run finding.json --format json --quiet | jq .verdict\n\n\
-        A finding that was triaged before is triaged again, as a new revision of its case;\n\
-        one whose triage was interrupted goes on where it was.")]
+        A finding that was triaged before is triaged again, as a new revision of its case; one whose triage was \
+        interrupted goes on where it was.")]
     Run(Run),
     /// Take alerts from the configured sources, triage them, show reports, until it is told to stop
     #[command(after_help = "Examples:\n  \
         nightshift worker                          everything in one process\n  \
         nightshift worker --only intake            one process takes messages in …\n  \
-        nightshift worker --only triage,delivery   … others triage them, on the same PostgreSQL\n\n\
-        Started any number of times on one PostgreSQL; the sources are [[source]] tables (docs/sources.md). SIGTERM or\n\
-        Ctrl-C: nothing new is begun, cases are given back at their turn, and it ends within 10 seconds with exit\n\
-        code 0; a second one ends it at once. SIGHUP, or a changed file: configuration, playbooks and prompts are read\n\
-        again and count for new cases; what is wrong in them changes nothing. What each failure looks like: docs/operations.md.")]
+        nightshift worker --only triage,delivery   … others triage them\n\n\
+        Started any number of times on one PostgreSQL; the sources are [[source]] tables (docs/sources.md).\n\n\
+        SIGTERM or Ctrl-C: nothing new is begun, cases are given back at their turn, and it ends within 10 seconds with \
+        exit code 0; a second one ends it at once.\n\n\
+        SIGHUP, or a changed file: configuration, playbooks and prompts are read again and count for new cases; what is \
+        wrong in them changes nothing.\n\n\
+        What each failure looks like: docs/operations.md.")]
     Worker(Worker),
-    /// List and show cases
+    /// What came and what it was; say what you think of it, or have it triaged again
     #[command(subcommand)]
     Cases(Cases),
     /// Triage a recorded case again with its stored tool results, and show what differs
@@ -85,7 +90,7 @@ pub(crate) enum Command {
         No tool is called and nothing is stored or sent; models are asked, and cost what they cost.\n\
         Exit codes: 0 the same verdict, 1 another verdict or no end.")]
     Replay(Replay),
-    /// List and show messages that could not be read
+    /// Messages that could not be read: list them, look at one, read them again
     #[command(
         subcommand,
         after_help = "Examples:\n  \
@@ -113,11 +118,12 @@ pub(crate) enum Command {
     Config(Config),
     /// Look at everything that the configuration names, and say what is wrong and how to mend it
     #[command(after_help = "Examples:\n  \
-        nightshift doctor                            before the first start, after each change\n  \
+        nightshift doctor                            before a start, after a change\n  \
         nightshift doctor --only store,sources       these alone\n  \
         nightshift doctor --json | jq '.findings[] | select(.severity == \"error\")'\n\n\
-        Nothing is stored, taken from a queue or posted. Each [[model]] is asked two questions of a few dozen tokens.\n\
-        What each finding means: docs/doctor.md. Exit codes: 0 no errors, 1 errors, 64 the file cannot be read.")]
+        Nothing is stored, taken from a queue or posted. Each [[model]] is asked two questions of a few dozen tokens.\n\n\
+        What each finding means: docs/doctor.md.\n\
+        Exit codes: 0 no errors, 1 errors, 64 the file cannot be read.")]
     Doctor(Doctor),
     /// Bring the database up to date, and say which migrations it has
     #[command(after_help = "Example:\n  nightshift migrate --json")]
@@ -168,7 +174,7 @@ pub(crate) struct Replay {
     /// The case's id, or a beginning of it
     #[arg(value_name = "CASE")]
     pub(crate) id: String,
-    /// Which triage of it, counted from 1 [default: the latest]
+    /// Which triage of it, counted from 1 [default: the newest that was begun]
     #[arg(long, value_name = "N")]
     pub(crate) revision: Option<u32>,
     /// Profile to triage with, instead of the recorded one
@@ -284,7 +290,7 @@ pub(crate) enum Playbooks {
     #[command(after_help = "Examples:\n  \
         nightshift playbooks explain finding.json\n  \
         nightshift playbooks explain finding.json --json | jq .playbook.name\n\n\
-        Conditions and rules are shown in their author's words: the words in them are explained in docs/playbooks.md.")]
+        Conditions and rules are shown in their author's words: docs/playbooks.md explains them.")]
     Explain {
         /// A message as a feed delivers it, or `-` for standard input
         #[arg(value_name = "FILE|-")]
@@ -317,7 +323,7 @@ pub(crate) enum Tools {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Config {
-    /// Print the settings that count, and where each comes from
+    /// Print the settings that count, and what they were read from
     Show(Json),
     /// Check the configuration, its playbooks and its registers
     Check,

@@ -8,11 +8,13 @@ mod destinations;
 mod doctor;
 mod feedback;
 mod input;
+mod journal;
 mod migrate;
 mod mutes;
 mod playbooks;
 mod replay;
 mod run;
+mod table;
 mod tools;
 mod worker;
 
@@ -26,7 +28,11 @@ use crate::wiring::App;
 
 /// Runs what the command line asks for.
 pub(crate) async fn run(args: Args) -> Result<(), Exit> {
-    let loaded = load(args.config.as_deref()).map_err(Exit::Config)?;
+    let named = args.config.as_deref();
+    let loaded = match args.command {
+        Command::Demo(_) => demo::configuration(named)?,
+        _ => load(named).map_err(Exit::Config)?,
+    };
     let level = &loaded.config.log.level;
     let level = match args.command {
         // What libraries say of what they meet is told as findings.
@@ -36,10 +42,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Exit> {
         _ => level,
     };
     // Only where cases are triaged.
-    let has_traces = matches!(
-        args.command,
-        Command::Worker(_) | Command::Run(_) | Command::Demo(_)
-    );
+    let has_traces = matches!(args.command, Command::Worker(_) | Command::Run(_));
     let mut telemetry = Telemetry::start(&loaded, level, has_traces)?;
     let result = Box::pin(carry_out(loaded, args.command, &mut telemetry)).await;
     telemetry.end().await;
@@ -55,25 +58,23 @@ async fn carry_out(
         Command::Config(command) => config::run(&loaded, &command),
         Command::Playbooks(command) => playbooks::run(&loaded, &command),
         Command::Demo(options) => demo::run(&loaded, &options).await,
-        Command::Run(options) => run::run(&App::build(&loaded, None).await?, &options).await,
+        Command::Run(options) => run::run(&App::build(&loaded).await?, &options).await,
         // On any machine: it needs no store.
         Command::Cases(Cases::Verify(options)) => cases::verify::run(&options),
-        Command::Cases(command) => cases::run(&App::build(&loaded, None).await?, &command).await,
-        Command::Replay(options) => replay::run(&App::build(&loaded, None).await?, &options).await,
+        Command::Cases(command) => cases::run(&App::build(&loaded).await?, &command).await,
+        Command::Replay(options) => replay::run(&App::build(&loaded).await?, &options).await,
         Command::DeadLetters(command) => {
-            dead_letters::run(&App::build(&loaded, None).await?, &command).await
+            dead_letters::run(&App::build(&loaded).await?, &command).await
         }
         Command::Destinations(command) => {
-            destinations::run(&App::build(&loaded, None).await?, &command).await
+            destinations::run(&App::build(&loaded).await?, &command).await
         }
-        Command::Feedback(command) => {
-            feedback::run(&App::build(&loaded, None).await?, &command).await
-        }
-        Command::Mutes(command) => mutes::run(&App::build(&loaded, None).await?, &command).await,
+        Command::Feedback(command) => feedback::run(&App::build(&loaded).await?, &command).await,
+        Command::Mutes(command) => mutes::run(&App::build(&loaded).await?, &command).await,
         Command::Tools(command) => tools::run(&loaded, &command).await,
         Command::Doctor(options) => doctor::run(&loaded, &options).await,
         Command::Worker(options) => Box::pin(worker::run(loaded, &options, telemetry)).await,
-        Command::Migrate(json) => migrate::run(&App::build(&loaded, None).await?, json).await,
+        Command::Migrate(json) => migrate::run(&App::build(&loaded).await?, json).await,
     }
 }
 

@@ -8,6 +8,7 @@ mod canary;
 mod destination;
 mod digest;
 mod environment;
+mod feeds;
 mod load;
 mod mute;
 mod profile;
@@ -30,7 +31,7 @@ use serde::Deserialize;
 
 pub(crate) use destination::{Destination, FileFormat, Slack, Webhook};
 pub(crate) use environment::{no_colour, user, variable};
-pub(crate) use load::{Loaded, load};
+pub(crate) use load::{Loaded, configured, load};
 pub(crate) use mute::end;
 pub(crate) use profile::{Analyst, Profile, QuestionModels};
 pub(crate) use retention::Retention;

@@ -73,11 +73,20 @@ impl Log {
 /// What spans are handed on by: everything that makes lines.
 type Written = Layered<Lines<Stderr>, Layered<reload::Layer<EnvFilter, Registry>, Registry>>;
 
+/// The words for how much is written.
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
 /// What is written, and whether spans of traces are made.
 pub(crate) fn filter(level: &str, has_traces: bool, has_content: bool) -> Result<EnvFilter, Exit> {
     let bad = |error: &dyn std::fmt::Display| {
         Exit::Config(anyhow::anyhow!("[log] level = {level:?}: {error}"))
     };
+    if let Some(word) = unknown(level) {
+        return Err(bad(&format!(
+            "there is no level {word:?}; {}",
+            nearest(word)
+        )));
+    }
     let mut filter = EnvFilter::try_new(level).map_err(|error| bad(&error))?;
     // Spans of traces are no business of the log, and cost nothing where nobody wants them.
     for (target, is_wanted) in [(traces::TARGET, has_traces), (traces::CONTENT, has_content)] {
@@ -86,6 +95,32 @@ pub(crate) fn filter(level: &str, has_traces: bool, has_content: bool) -> Result
         filter = filter.add_directive(directive.map_err(|error| bad(&error))?);
     }
     Ok(filter)
+}
+
+/// What stands alone between commas and is no level. `EnvFilter` takes it for a part of the program, says everything of that
+/// one, and nothing of all others.
+fn unknown(level: &str) -> Option<&str> {
+    // What stands in brackets is a span.
+    let is_plain = |word: &&str| !word.contains(['=', '[', ']', '{', '}', '"']);
+    let words = level.split(',').map(str::trim).filter(is_plain);
+    let mut wrong = words.filter(|word| word.parse::<LevelFilter>().is_err());
+    wrong.next()
+}
+
+/// The level that was meant; all of them where none is near.
+fn nearest(word: &str) -> String {
+    let word = word.to_lowercase();
+    let near = |level: &&str| strsim::normalized_damerau_levenshtein(&word, level);
+    let best = LEVELS
+        .iter()
+        .max_by(|one, other| near(one).total_cmp(&near(other)));
+    match best.filter(|level| near(level) > 0.5) {
+        Some(level) => format!("did you mean {level:?}?"),
+        None => format!(
+            "known are {}, and a part of the program is given its own as in nightshift_pipeline=debug",
+            LEVELS.join(", ")
+        ),
+    }
 }
 
 /// Writes events as lines.

@@ -1,6 +1,11 @@
 //! The `nightshift` command.
 
 use std::process::ExitCode;
+use std::time::Duration;
+
+/// How long the end waits for a database file to be closed. It is told what was not, and no more: a log beside the file
+/// is read at the next start.
+const CLOSING: Duration = Duration::from_secs(5);
 
 /// musl's own takes one lock for all threads. What this one keeps is bounded in `.cargo/config.toml`.
 #[cfg(target_env = "musl")]
@@ -8,5 +13,8 @@ use std::process::ExitCode;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    nightshift_cli::main()
+    let code = nightshift_cli::main();
+    // Here nobody holds a store any more, and no other work is held up.
+    let _ = nightshift_store::closed_within(CLOSING);
+    code
 }

@@ -3,6 +3,7 @@
 //! Label values are closed sets: words of ours, or names from the configuration. Series that can be known before
 //! anything happens start at 0.
 
+mod begin;
 mod count;
 mod declare;
 
@@ -13,7 +14,7 @@ use nightshift_alert::CANARY_FEED;
 use nightshift_analyst::chat::Asked;
 use nightshift_engine::{Measure, Meter, ModelTokens};
 use nightshift_models::OUTCOMES;
-use nightshift_pipeline::{Admission, Backlog};
+use nightshift_pipeline::Backlog;
 use prometheus::{
     CounterVec, Encoder, Error, GaugeVec, Histogram, HistogramVec, IntCounter, IntCounterVec,
     IntGauge, IntGaugeVec, Registry, TextEncoder,
@@ -57,7 +58,7 @@ impl Metrics {
     pub(crate) fn new() -> Result<Self, Error> {
         let registry = Registry::new();
         let declare = Declare(&registry);
-        Ok(Self {
+        let metrics = Self {
             flow: Flow::new(&declare)?,
             cases: Cases::new(&declare)?,
             work: Work::new(&declare)?,
@@ -65,26 +66,22 @@ impl Metrics {
             proof: Proof::new(&declare)?,
             waits: Waits::new(&declare)?,
             registry,
-        })
-    }
-
-    /// Begins the series of a source, so that one that never hands anything over is seen. One that is posted to also
-    /// refuses.
-    pub(crate) fn begin_source(&self, name: &str, is_posted_to: bool) {
-        for outcome in ["accepted", "dead_letter", "canary"] {
-            self.flow.messages.with_label_values(&[name, outcome]);
+        };
+        for feed in FEEDS {
+            metrics.begin_feed(feed);
         }
-        if is_posted_to {
-            for outcome in ["refused", "busy"] {
-                self.flow.messages.with_label_values(&[name, outcome]);
-            }
-        }
-        self.flow.last_alert.with_label_values(&[name]);
+        Ok(metrics)
     }
 
     /// Shows what waits.
     pub(crate) fn backlog(&self, backlog: &Backlog) {
         self.waits.show(backlog);
+    }
+
+    /// Takes back what was said of what waits: nobody knows it any more, and what was last known would look as if all were
+    /// well. Rules tell by the series that are gone.
+    pub(crate) fn forget_backlog(&self) {
+        self.waits.forget();
     }
 
     /// Shows when a canary came through last. Where none are sent there is no such series: nobody waits for one.
@@ -138,7 +135,7 @@ struct Flow {
 
 impl Flow {
     fn new(declare: &Declare<'_>) -> Result<Self, Error> {
-        let flow = Self {
+        Ok(Self {
             messages: declare.counters(
                 "nightshift_messages_total",
                 "Messages taken from a source, by what became of them.",
@@ -159,13 +156,7 @@ impl Flow {
                 "Tries to show a report, by destination and outcome.",
                 &["destination", "outcome"],
             )?,
-        };
-        for feed in FEEDS {
-            for outcome in Admission::WORDS {
-                flow.alerts.with_label_values(&[feed, outcome]);
-            }
-        }
-        Ok(flow)
+        })
     }
 }
 
@@ -358,15 +349,16 @@ impl Models {
 /// No label.
 const NONE: &[&str] = &[];
 
-/// What waits, in the store: the same in every process that reads it.
+/// What waits, in the store: the same in every process that reads it. A vector without labels can be taken back.
 #[derive(Debug)]
 struct Waits {
     inbox: IntGaugeVec,
     inbox_oldest: GaugeVec,
+    /// Stays as it was last known when nothing else is: by it a worker is seen to be there.
     running: IntGauge,
-    outbox: IntGauge,
+    outbox: IntGaugeVec,
     outbox_oldest: GaugeVec,
-    dead_letters: IntGauge,
+    dead_letters: IntGaugeVec,
     canary: IntGaugeVec,
 }
 
@@ -384,18 +376,20 @@ impl Waits {
                 &[],
             )?,
             running: declare.gauge("nightshift_cases_running", "Cases that are triaged now.")?,
-            outbox: declare.gauge(
+            outbox: declare.gauges(
                 "nightshift_outbox_depth",
                 "Reports that a destination should show and does not yet.",
+                NONE,
             )?,
             outbox_oldest: declare.levels(
                 "nightshift_outbox_oldest_seconds",
                 "How long the oldest of them has been wished.",
                 &[],
             )?,
-            dead_letters: declare.gauge(
+            dead_letters: declare.gauges(
                 "nightshift_dead_letters",
                 "Messages that could not be read and were not retried.",
+                NONE,
             )?,
             canary: declare.gauges(
                 "nightshift_canary_timestamp_seconds",
@@ -403,11 +397,7 @@ impl Waits {
                 NONE,
             )?,
         };
-        for lane in ["urgent", "other"] {
-            waits.inbox.with_label_values(&[lane]);
-        }
-        waits.inbox_oldest.with_label_values(NONE);
-        waits.outbox_oldest.with_label_values(NONE);
+        waits.show(&Backlog::default());
         Ok(waits)
     }
 }

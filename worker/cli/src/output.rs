@@ -36,6 +36,14 @@ pub(crate) fn say(text: &str) {
     drop(writeln!(std::io::stderr().lock(), "{text}"));
 }
 
+/// So many of something, in words: `1 file`, `2 files`.
+pub(crate) fn counted(number: usize, one: &str, several: &str) -> String {
+    match number {
+        1 => format!("1 {one}"),
+        number => format!("{number} {several}"),
+    }
+}
+
 /// Foreign text for one line of a terminal: no hidden characters, no live links, bounded.
 pub(crate) fn plain(text: &str, most_chars: usize) -> String {
     let (text, _) = nightshift_alert::text::strip_hidden(text);
@@ -64,11 +72,19 @@ pub(crate) fn width() -> usize {
     usize::from(columns.clamp(60, 120))
 }
 
-/// Columns of a table: those of the terminal, and enough for a row on a line where there is none.
+/// Columns of the terminal, if standard output is one.
+pub(crate) fn columns() -> Option<usize> {
+    let columns = || {
+        console::Term::stdout()
+            .size_checked()
+            .map(|(_, columns)| columns)
+    };
+    std::io::stdout()
+        .is_terminal()
+        .then(|| usize::from(columns().unwrap_or(COLUMNS)))
+}
+
+/// Columns of a table whose texts wrap: those of the terminal, and enough for most rows where there is none.
 pub(crate) fn table_width() -> usize {
-    if std::io::stdout().is_terminal() {
-        width()
-    } else {
-        160
-    }
+    columns().map_or(160, |columns| columns.clamp(60, 200))
 }

@@ -38,7 +38,9 @@ use crate::exit::Exit;
 use crate::metrics::Metrics;
 use destinations::Building;
 pub(crate) use destinations::link;
-pub(crate) use examine::{examine_destination, examine_profiles, examine_store, unused_globs};
+pub(crate) use examine::{
+    check_profiles, examine_destination, examine_profiles, examine_store, unused_globs,
+};
 pub(crate) use sources::Sources;
 pub(crate) use worker::Loop;
 
@@ -85,31 +87,20 @@ impl Overrides<'_> {
     }
 }
 
-/// Tools of the demo instead of the configured ones.
-pub(crate) type ToolConfigs = Vec<ToolConfig>;
-
 impl App {
     /// Opens the store and builds all that the configuration names.
-    pub(crate) async fn build(
-        loaded: &Loaded,
-        demo_tools: Option<ToolConfigs>,
-    ) -> Result<Self, Exit> {
+    pub(crate) async fn build(loaded: &Loaded) -> Result<Self, Exit> {
         let metrics = Metrics::new().map_err(|error| Exit::Failed(error.into()))?;
-        Self::build_with(loaded, demo_tools, Arc::new(metrics)).await
+        Self::build_with(loaded, Arc::new(metrics)).await
     }
 
     /// The same, counting where this process counts already.
-    pub(crate) async fn build_with(
-        loaded: &Loaded,
-        demo_tools: Option<ToolConfigs>,
-        metrics: Arc<Metrics>,
-    ) -> Result<Self, Exit> {
+    pub(crate) async fn build_with(loaded: &Loaded, metrics: Arc<Metrics>) -> Result<Self, Exit> {
         let config = loaded.config.clone();
         let store = open_store(loaded).await?;
         let playbooks = load_playbooks(&config).map_err(Exit::Config)?;
-        let configs = demo_tools.unwrap_or_else(|| config.tools.clone());
         let past: Arc<dyn PastCases> = store.clone();
-        let tools = build_tools(configs, past, loaded.base()).map_err(Exit::Config)?;
+        let tools = build_tools(config.tools.clone(), past, loaded.base()).map_err(Exit::Config)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let building = Building {
             traced: config.traces.ratio(),
@@ -133,6 +124,15 @@ impl App {
             tools: Arc::new(tools),
             playbooks: Arc::new(playbooks),
         })
+    }
+
+    /// Everything is shown by this destination, and by no other.
+    pub(crate) fn show_only_by(&mut self, destination: Arc<dyn Destination>) {
+        self.routes = Routes {
+            destinations: vec![destination.name().to_owned()],
+            ..Routes::default()
+        };
+        self.destinations = vec![destination];
     }
 
     /// How messages are read.
@@ -309,7 +309,13 @@ pub(crate) async fn open_store(loaded: &Loaded) -> Result<Arc<dyn Store>, Exit> 
     }
     nightshift_store::open(&loaded.config.store.url, options)
         .await
-        .map_err(|error| Exit::Failed(error.into()))
+        .map_err(|error| {
+            if error.is_of_configuration() {
+                Exit::Config(error.into())
+            } else {
+                Exit::Failed(error.into())
+            }
+        })
 }
 
 /// What the store is opened with, but for the place of blobs.
@@ -346,7 +352,7 @@ pub(crate) fn load_playbooks(config: &Config) -> anyhow::Result<Playbooks> {
 
 /// The configured tools, and the three that need no configuration where no other of their kind is configured.
 pub(crate) fn build_tools(
-    mut configs: ToolConfigs,
+    mut configs: Vec<ToolConfig>,
     past: Arc<dyn PastCases>,
     base: &Path,
 ) -> anyhow::Result<Tools> {

@@ -29,7 +29,7 @@ pub(crate) enum Cases {
     /// Say which verdict would have been right
     #[command(after_help = "Example:\n  \
         nightshift cases disagree k3f9 --verdict benign_true_positive --note 'the yearly pen test'\n\n\
-        The newest verdict of a person over a case counts. A benign one clears findings of the same type by the same\n\
+        The newest verdict of a person over a case counts. A benign one clears findings of the same type by the same \
         actors in the same account for 90 days; another verdict of a person takes that back.")]
     Disagree(CasesDisagree),
     /// Say that you have a case, so that others know
@@ -61,14 +61,14 @@ pub(crate) enum Cases {
     #[command(after_help = "Examples:\n  \
         nightshift cases purge --account 444455556666\n  \
         nightshift cases purge --before 2026-01-01 --yes\n\n\
-        Cases with their journals, reports and deliveries, also those that run, and the messages that they came in. What\n\
+        Cases with their journals, reports and deliveries, also those that run, and the messages that they came in. What \
         destinations show is not taken back. Both conditions together: only what fits both.")]
     Purge(CasesPurge),
     /// Write the journal of a case to a file that can be checked on any machine
     #[command(after_help = "Examples:\n  \
         nightshift cases export k3f9 --out k3f9.jsonl\n  \
         nightshift cases export k3f9 | nightshift cases verify -\n\n\
-        A line per event, each chained to the one before by its hash; secrets were redacted before anything was\n\
+        A line per event, each chained to the one before by its hash; secrets were redacted before anything was \
         written, and raw messages are never in it. All revisions, or the one that is named.")]
     Export(CasesExport),
     /// Check an exported journal: its chain, its verdict, every quote and exoneration

@@ -9,7 +9,6 @@ mod feedback;
 mod purge;
 pub(super) mod verify;
 
-use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use nightshift_alert::Severity;
 use nightshift_pipeline::{
     ActKind, CaseFilter, CaseRow, CaseStatus, CaseView, DeliveryRow, Desk, PersonVerdict, Report,
@@ -17,9 +16,10 @@ use nightshift_pipeline::{
 use serde::Serialize;
 
 use super::run::text_options;
+use super::table::lines;
 use crate::args::{Cases, CasesList, CasesShow};
 use crate::exit::Exit;
-use crate::output::{plain, print, print_json, say, table_width};
+use crate::output::{plain, print, print_json, say};
 use crate::progress::plan_lines;
 use crate::wiring::{App, link};
 
@@ -57,17 +57,26 @@ async fn list(app: &App, options: &CasesList) -> Result<(), Exit> {
         return rows.iter().try_for_each(print_json);
     }
     if rows.is_empty() {
-        say("no cases; `nightshift demo --once` makes some, `nightshift run FILE` triages yours");
+        say(nothing(app).await?);
         return Ok(());
     }
-    let mut table = table(
-        &["Case", "Opened", "Severity", "Outcome", "Seen", "What"],
-        &[5],
-    );
-    for row in &rows {
-        table.add_row(cells(row));
-    }
-    print(&table.to_string())
+    let header = ["Case", "Opened", "Severity", "Outcome", "Seen", "What"];
+    let rows: Vec<_> = rows.iter().map(cells).collect();
+    print(&lines(header, &rows))
+}
+
+/// Why the list is empty.
+async fn nothing(app: &App) -> Result<&'static str, Exit> {
+    let any = CaseFilter {
+        limit: 1,
+        ..CaseFilter::default()
+    };
+    Ok(match app.store.list(&any).await?.is_empty() {
+        true => {
+            "no cases yet; `nightshift run FILE` triages an alert, `nightshift demo --once` shows sample ones"
+        }
+        false => "no case is like that; `nightshift cases list` lists them all",
+    })
 }
 
 /// What was accepted and is in no list of cases: muted or set aside, and why.
@@ -126,22 +135,6 @@ pub(super) const fn short(severity: Severity) -> &'static str {
         Severity::Informational => "info",
         other => other.as_str(),
     }
-}
-
-/// A table as all commands print theirs. Only the columns `wide` wrap: what people copy stays whole.
-pub(super) fn table(header: &[&str], wide: &[usize]) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(u16::try_from(table_width()).unwrap_or(160))
-        .set_header(header);
-    for (index, column) in table.column_iter_mut().enumerate() {
-        if !wide.contains(&index) {
-            column.set_constraint(ColumnConstraint::ContentWidth);
-        }
-    }
-    table
 }
 
 /// What `--json` prints of one case.

@@ -4,7 +4,7 @@ mod retry;
 
 use std::io::Write;
 
-use super::cases::table;
+use super::table::table;
 use crate::args::DeadLetters;
 use crate::exit::Exit;
 use crate::output::{plain, print, print_json, say};

@@ -1,8 +1,9 @@
 //! `nightshift demo`: sample alerts through the whole pipe, from source to report.
 //!
 //! Alerts, registers, lists and logs of the demo are compiled in; the verdicts come from the playbooks over this data.
-//! Without `--once` it then serves the pages of its store.
+//! Without `--once` it then serves the pages of its store. No configuration counts: see `apart`.
 
+mod apart;
 mod material;
 mod source;
 
@@ -18,29 +19,34 @@ use nightshift_web::{Bound, WebConfig};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::cases::{outcome, short, table};
+use super::cases::{outcome, short};
 use super::run::text_options;
+use super::table::lines;
 use crate::args::Demo;
 use crate::config::Loaded;
 use crate::exit::Exit;
-use crate::output::{plain, print, say, stdout};
+use crate::output::{counted, plain, print, say, stdout};
 use crate::progress::Progress;
 use crate::wiring::{App, Overrides};
+pub(super) use apart::configuration;
 use source::DemoSource;
 
 /// Most messages of one round.
 const MOST_MESSAGES: usize = 100;
 
 pub(super) async fn run(loaded: &Loaded, options: &Demo) -> Result<(), Exit> {
-    let mut app = App::build(loaded, Some(material::tools())).await?;
+    let mut app = App::build(loaded).await?;
+    apart::holds_nothing_else(&app).await?;
+    if let Some(ignored) = apart::ignored(loaded) {
+        say(&ignored);
+    }
     let shown: Arc<dyn Destination> = Arc::new(StdoutDestination::new(
         "stdout",
         stdout(),
         Arc::clone(&app.clock),
         text_options(&app),
     ));
-    app.routes.destinations = vec!["stdout".to_owned()];
-    app.destinations.insert(0, shown);
+    app.show_only_by(shown);
     let pages = match options.once {
         true => None,
         false => Some(pages(&app, options).await?),
@@ -51,19 +57,7 @@ pub(super) async fn run(loaded: &Loaded, options: &Demo) -> Result<(), Exit> {
         }
     };
     let accepted = intake(&app).await?;
-    let new = count(&accepted, |admission| *admission == Admission::New);
-    let seen = count(&accepted, |admission| {
-        matches!(admission, Admission::Sighting(..))
-    });
-    let others = match accepted.len() - new - seen {
-        0 => String::new(),
-        others => format!(", {others} otherwise"),
-    };
-    say_if(&format!(
-        "{} messages hold {} alerts: {new} new cases, {seen} sightings{others}",
-        material::MESSAGES.len(),
-        accepted.len(),
-    ));
+    say_if(&came(&accepted));
     let progress = (!options.quiet).then(|| Arc::new(Progress::new(true)));
     let watcher = progress.clone().map(|progress| progress as Arc<_>);
     let triage = app.triage(&Overrides::demo(), watcher)?;
@@ -74,9 +68,8 @@ pub(super) async fn run(loaded: &Loaded, options: &Demo) -> Result<(), Exit> {
     }
     triaged?;
     deliver(&app).await?;
-    app.write_metrics()?;
     closing_table(&app, &accepted).await?;
-    say_if("`nightshift cases list` lists the cases, `nightshift cases show ID` shows one again");
+    say_if(&apart::how_to_list(loaded));
     let Some(pages) = pages else {
         return Ok(());
     };
@@ -167,13 +160,32 @@ async fn deliver(app: &App) -> Result<(), Exit> {
     }
 }
 
+/// What the messages held, in a line.
+fn came(accepted: &[Accepted]) -> String {
+    let new = count(accepted, |admission| *admission == Admission::New);
+    let seen = count(accepted, |admission| {
+        matches!(admission, Admission::Sighting(..))
+    });
+    let others = match accepted.len() - new - seen {
+        0 => String::new(),
+        others => format!(", {others} otherwise"),
+    };
+    format!(
+        "{} messages hold {} alerts: {}, {}{others}",
+        material::MESSAGES.len(),
+        accepted.len(),
+        counted(new, "new case", "new cases"),
+        counted(seen, "sighting", "sightings"),
+    )
+}
+
 fn count(accepted: &[Accepted], wanted: impl Fn(&Admission) -> bool) -> usize {
     accepted.iter().filter(|one| wanted(&one.admission)).count()
 }
 
 /// Every alert that came, and what it was.
 async fn closing_table(app: &App, accepted: &[Accepted]) -> Result<(), Exit> {
-    let mut table = table(&["Case", "Came as", "Severity", "Verdict", "What"], &[4]);
+    let mut rows = Vec::new();
     for one in accepted {
         let came = match (&one.admission, one.dead_letter) {
             (Admission::Sighting(..), _) => "sighting".to_owned(),
@@ -185,7 +197,7 @@ async fn closing_table(app: &App, accepted: &[Accepted]) -> Result<(), Exit> {
         let Some(id) = &one.case_id else {
             let none = String::new;
             let title = plain(&one.title, 120);
-            table.add_row([none(), plain(&came, 80), none(), none(), title]);
+            rows.push([none(), plain(&came, 80), none(), none(), title]);
             continue;
         };
         let row = app.store.view(&id.0).await?.row;
@@ -195,7 +207,7 @@ async fn closing_table(app: &App, accepted: &[Accepted]) -> Result<(), Exit> {
             }
             _ => short(row.severity).to_owned(),
         };
-        table.add_row([
+        rows.push([
             id.to_string(),
             came,
             severity,
@@ -203,5 +215,6 @@ async fn closing_table(app: &App, accepted: &[Accepted]) -> Result<(), Exit> {
             plain(&row.title, 80),
         ]);
     }
+    let table = lines(["Case", "Came as", "Severity", "Verdict", "What"], &rows);
     print(&format!("\n{table}"))
 }

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Duration, Utc};
 use nightshift_pipeline::{Match, MutePreview, MuteRow, NewMute};
 
-use super::cases::table;
+use super::table::table;
 use crate::args::{MuteRule, Mutes};
 use crate::exit::Exit;
 use crate::output::{plain, print, print_json, say};

@@ -8,11 +8,11 @@ use nightshift_analyst::playbook::{Level, Playbook, Problem, check};
 use nightshift_engine::{ToolSpec, Toolbox};
 use serde_json::json;
 
-use super::cases::table;
+use super::table::table;
 use crate::args::{Json, Playbooks};
 use crate::config::Loaded;
 use crate::exit::Exit;
-use crate::output::{print, print_json};
+use crate::output::{counted, print, print_json};
 use crate::wiring::{load_playbooks, tools_alone};
 
 pub(super) fn run(loaded: &Loaded, command: &Playbooks) -> Result<(), Exit> {
@@ -86,15 +86,16 @@ fn check_files(loaded: &Loaded, files: &[PathBuf], json: Json) -> Result<(), Exi
         .count();
     if errors > 0 {
         return Err(Exit::usage(format!(
-            "{errors} errors in {} files",
-            files.len()
+            "{} in {}",
+            counted(errors, "error", "errors"),
+            counted(files.len(), "file", "files")
         )));
     }
     if !json.json {
         print(&format!(
-            "{} files checked, {} warnings",
-            files.len(),
-            problems.len()
+            "{} checked, {}",
+            counted(files.len(), "file", "files"),
+            counted(problems.len(), "warning", "warnings")
         ))?;
     }
     Ok(())

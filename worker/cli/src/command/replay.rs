@@ -17,14 +17,7 @@ const MOST_CHARS: usize = 140;
 
 pub(super) async fn run(app: &App, options: &Replay) -> Result<(), Exit> {
     let row = app.store.view(&options.id).await?.row;
-    let revision = options.revision.unwrap_or(row.revision);
-    let lines = app.store.journal(&row.id, Some(revision)).await?;
-    if lines.is_empty() {
-        return Err(Exit::usage(format!(
-            "case {} has no journal of revision {revision}; its latest revision is {}",
-            row.id, row.revision
-        )));
-    }
+    let lines = super::journal::of(app, &row, options.revision).await?;
     let events = events(&lines)?;
     let profiles = app.profiles(&Overrides {
         strategy: options.strategy.map(HowToWork::strategy),

@@ -8,12 +8,12 @@ use nightshift_engine::{ArgumentKind, CallContext, ToolCall, ToolSpec, Toolbox};
 use nightshift_pipeline::unreadable_alert;
 use serde_json::{Map, Value};
 
-use super::cases::table;
 use super::input;
+use super::table::{lines, table};
 use crate::args::{Json, Tools};
 use crate::config::Loaded;
 use crate::exit::Exit;
-use crate::output::{plain, print, print_json};
+use crate::output::{counted, plain, print, print_json};
 use crate::wiring::{App, tools_alone};
 
 pub(super) async fn run(loaded: &Loaded, command: &Tools) -> Result<(), Exit> {
@@ -25,7 +25,7 @@ pub(super) async fn run(loaded: &Loaded, command: &Tools) -> Result<(), Exit> {
             arguments,
             alert,
         } => {
-            let app = App::build(loaded, None).await?;
+            let app = App::build(loaded).await?;
             call(&app, name, arguments, alert.as_deref()).await
         }
     }
@@ -58,8 +58,8 @@ fn arguments(spec: &ToolSpec) -> String {
                     .iter()
                     .map(|kind| kind.as_str())
                     .collect::<Vec<_>>()
-                    .join("|"),
-                ArgumentKind::Enum { values } => values.join("|"),
+                    .join(" or "),
+                ArgumentKind::Enum { values } => values.join(" or "),
                 ArgumentKind::Time => "time".to_owned(),
                 ArgumentKind::Number { min, max } => format!("{min}..{max}"),
                 ArgumentKind::Text { .. } => "text".to_owned(),
@@ -76,27 +76,30 @@ fn check(tools: &nightshift_tools::Tools, json: Json) -> Result<(), Exit> {
     if json.json {
         reports.iter().try_for_each(print_json)?;
     } else {
-        let mut table = table(&["Name", "Kind", "Where", "Records", "Problems"], &[2, 4]);
+        let rows: Vec<_> = reports
+            .iter()
+            .map(|report| {
+                [
+                    report.name.clone(),
+                    report.kind.clone(),
+                    report.records.to_string(),
+                    report.path.clone(),
+                ]
+            })
+            .collect();
+        print(&lines(["Name", "Kind", "Records", "Where"], &rows))?;
         for report in &reports {
-            let problems: Vec<String> = report
-                .problems
-                .iter()
-                .map(|problem| plain(&problem.to_string(), 300))
-                .collect();
-            table.add_row([
-                report.name.clone(),
-                report.kind.clone(),
-                report.path.clone(),
-                report.records.to_string(),
-                problems.join("\n"),
-            ]);
+            for problem in &report.problems {
+                let problem = plain(&problem.to_string(), 300);
+                print(&format!("{}: {problem}", report.name))?;
+            }
         }
-        print(&table.to_string())?;
     }
     let wrong: usize = reports.iter().map(|report| report.problems.len()).sum();
     if wrong > 0 {
         return Err(Exit::usage(format!(
-            "{wrong} problems; what is right is used"
+            "{}; what is right is used",
+            counted(wrong, "problem", "problems")
         )));
     }
     Ok(())

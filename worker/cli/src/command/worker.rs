@@ -34,7 +34,7 @@ pub(super) async fn run(
     options: &Worker,
     telemetry: &mut Telemetry,
 ) -> Result<(), Exit> {
-    let app = App::build(&loaded, None).await?;
+    let app = App::build(&loaded).await?;
     let ready = Ready::of(&app, options, None).await?;
     let stop = super::stop_on_signal();
     let mut site = Site {
@@ -122,7 +122,7 @@ impl Site<'_> {
     async fn read(&self, old: &Crew) -> Result<(Loaded, App, Ready, Wanted), Exit> {
         let loaded = load(self.file.as_deref()).map_err(Exit::Config)?;
         let wanted = Telemetry::wanted(&loaded)?;
-        let app = App::build_with(&loaded, None, Arc::clone(&self.metrics)).await?;
+        let app = App::build_with(&loaded, Arc::clone(&self.metrics)).await?;
         let ready = Ready::of(&app, self.options, Some(old)).await?;
         Ok((loaded, app, ready, wanted))
     }

@@ -1,13 +1,16 @@
 //! Reading a configuration: errors name the file, the line, and the nearest key that there is.
 
+mod fault;
+mod shown;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use nightshift_store::{Address, without_password};
 use toml::{Table, Value};
 
-use super::environment::{nearest, overlay, settings};
-use super::{Config, DEFAULTS};
+use super::environment::{names, nearest, overlay, settings};
+use super::{Config, DEFAULTS, feeds};
 
 /// The file that is read where none is named.
 const FILE: &str = "nightshift.toml";
@@ -26,6 +29,26 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
+    /// The compiled-in defaults alone: no file, no environment.
+    pub(crate) fn defaults() -> anyhow::Result<Self> {
+        let table: Table = DEFAULTS.parse().context("the compiled-in defaults")?;
+        Self::of(table, None, Vec::new())
+    }
+
+    /// What this table says, checked.
+    fn of(table: Table, file: Option<PathBuf>, environment: Vec<String>) -> anyhow::Result<Self> {
+        let config = config(&table)?;
+        check(&config)?;
+        let mut loaded = Self {
+            config,
+            table,
+            file,
+            environment,
+        };
+        loaded.config = loaded.config.clone().resolve(loaded.base());
+        Ok(loaded)
+    }
+
     /// The files and folders that say how cases are triaged: this configuration, playbooks, prompts. Secrets are none of
     /// them, for they are read whenever they are used.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
@@ -58,57 +81,42 @@ pub(crate) fn load(named: Option<&Path>) -> anyhow::Result<Loaded> {
             .with_context(|| format!("cannot read the configuration {}", path.display()))?;
         merge(&mut table, parse(path, &text)?);
     }
-    let mut environment = Vec::new();
-    for (name, text) in settings() {
-        overlay(&mut table, &defaults, &name, &text).map_err(|problem| anyhow!(problem))?;
-        environment.push(name);
+    let settings = settings().map_err(|problem| anyhow!(problem))?;
+    let environment = lay_over(&mut table, &defaults, settings)?;
+    Loaded::of(table, file.map(Path::to_owned), environment)
+}
+
+/// What stands here and would count: the file that is read where none is named, and the variables.
+pub(crate) fn configured() -> Vec<String> {
+    let file = Path::new(FILE).is_file().then(|| FILE.to_owned());
+    file.into_iter().chain(names()).collect()
+}
+
+/// Puts settings of the environment over the table, one by one: what is wrong with one is told with its name.
+fn lay_over(
+    table: &mut Table,
+    defaults: &Table,
+    settings: Vec<(String, String)>,
+) -> anyhow::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for (name, text) in settings {
+        overlay(table, defaults, &name, &text).map_err(|problem| anyhow!(problem))?;
+        config(table).map_err(|error| anyhow!("{name}: {error}"))?;
+        names.push(name);
     }
-    let config: Config = Value::Table(table.clone())
-        .try_into()
-        .map_err(|error: toml::de::Error| anyhow!("{}", error.message()))?;
-    check(&config)?;
-    let mut loaded = Loaded {
-        config,
-        table,
-        file: file.map(Path::to_owned),
-        environment,
-    };
-    loaded.config = loaded.config.clone().resolve(loaded.base());
-    Ok(loaded)
+    Ok(names)
+}
+
+fn config(table: &Table) -> anyhow::Result<Config> {
+    let read = Value::Table(table.clone()).try_into();
+    read.map_err(|error: toml::de::Error| anyhow!(fault::words(error.message())))
 }
 
 /// The file as a table, checked key by key, so that an error can say where.
 fn parse(path: &Path, text: &str) -> anyhow::Result<Table> {
-    if let Err(error) = toml::from_str::<Config>(text) {
-        return Err(anyhow!("{}", explain(path, text, &error)));
-    }
-    text.parse()
-        .with_context(|| format!("cannot read {}", path.display()))
-}
-
-fn explain(path: &Path, text: &str, error: &toml::de::Error) -> String {
-    let place = error.span().map_or_else(String::new, |span| {
-        let before = text.get(..span.start).unwrap_or_default();
-        let line = before.matches('\n').count() + 1;
-        let column = before
-            .rsplit('\n')
-            .next()
-            .map_or(1, |last| last.chars().count() + 1);
-        format!(":{line}:{column}")
-    });
-    format!("{}{place}: {}", path.display(), suggest(error.message()))
-}
-
-/// Serde's "unknown field `urll`, expected `url`" with the nearest name in front.
-fn suggest(message: &str) -> String {
-    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
-    match quoted.split_first() {
-        Some((word, known)) if message.starts_with("unknown ") && !known.is_empty() => {
-            let what = message.split('`').next().unwrap_or_default().trim();
-            format!("{what} {word:?}; {}", nearest(word, known))
-        }
-        _ => message.to_owned(),
-    }
+    let wrong = |error| anyhow!(fault::of_file(path, text, &error));
+    toml::from_str::<Config>(text).map_err(wrong)?;
+    text.parse().map_err(wrong)
 }
 
 /// Puts one table over another; lists are replaced whole.
@@ -165,6 +173,7 @@ fn check(config: &Config) -> anyhow::Result<()> {
     for source in &config.sources {
         source.check().map_err(|problem| anyhow!(problem))?;
     }
+    feeds::check(config).map_err(|problem| anyhow!(problem))?;
     config.traces.check().map_err(|problem| anyhow!(problem))?;
     config.web.check()?;
     let links = config.links();
@@ -249,12 +258,6 @@ fn refuse(condition: bool, text: String) -> anyhow::Result<()> {
 mod tests {
     use super::*;
 
-    fn refused(text: &str) -> String {
-        parse(Path::new("nightshift.toml"), text)
-            .unwrap_err()
-            .to_string()
-    }
-
     #[test]
     fn the_defaults_are_the_engines_and_pass_their_own_check() {
         let config: Config = toml::from_str(DEFAULTS).unwrap();
@@ -270,11 +273,15 @@ mod tests {
     }
 
     #[test]
-    fn an_error_says_file_line_column_and_the_nearest_key() {
-        insta::assert_snapshot!(refused("[store]\nurll = \"x\"\n"), @r#"nightshift.toml:2:1: unknown field "urll"; did you mean "url"?"#);
-        insta::assert_snapshot!(refused("[limts]\nsteps = 1\n"), @r#"nightshift.toml:1:2: unknown field "limts"; did you mean "limits"?"#);
-        insta::assert_snapshot!(refused("[limits]\nsteps = \"many\"\n"), @r#"nightshift.toml:2:9: invalid type: string "many", expected usize"#);
-        insta::assert_snapshot!(refused("[store\n"), @"nightshift.toml:1:7: unclosed table, expected `]`");
+    fn a_variable_of_the_wrong_kind_is_named_and_not_shown() {
+        let defaults: Table = DEFAULTS.parse().unwrap();
+        let refused = |name: &str, text: &str| {
+            let settings = vec![(name.to_owned(), text.to_owned())];
+            lay_over(&mut defaults.clone(), &defaults, settings).unwrap_err()
+        };
+        insta::assert_snapshot!(refused("NIGHTSHIFT__WEB__TOKENS", "[7770777]"), @"NIGHTSHIFT__WEB__TOKENS: invalid type: integer, expected a string");
+        insta::assert_snapshot!(refused("NIGHTSHIFT__TRACES__HEADERS", "{ a = [\"hunter2\"] }"), @"NIGHTSHIFT__TRACES__HEADERS: invalid type: sequence, expected a string");
+        insta::assert_snapshot!(refused("NIGHTSHIFT__WORKER__MAX_CASES", "-1"), @"NIGHTSHIFT__WORKER__MAX_CASES: invalid value: integer, expected usize");
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub(crate) struct Mute {
     #[serde(default)]
     name: Option<String>,
     /// What an alert must be like.
-    when: Match,
+    pub(super) when: Match,
     /// Greatest severity that it hides.
     #[serde(default = "medium")]
     severity: Severity,
@@ -38,12 +38,15 @@ fn the_file() -> String {
 }
 
 impl Mute {
-    /// The rule; one without a name is called after its place in the file.
+    /// What it is called: after its place in the file where it has no name.
+    pub(super) fn name(&self, index: usize) -> String {
+        let given = self.name.clone();
+        given.unwrap_or_else(|| format!("config-{}", index + 1))
+    }
+
+    /// The rule.
     pub(super) fn to_rule(&self, index: usize) -> Result<nightshift_pipeline::Mute, String> {
-        let name = self
-            .name
-            .clone()
-            .unwrap_or_else(|| format!("config-{}", index + 1));
+        let name = self.name(index);
         let fault = |what: &str| format!("[[mute]] {name:?}: {what}");
         if is_ours(&name) {
             return Err(fault("names like m1 are for mutes that are added"));

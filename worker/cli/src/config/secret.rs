@@ -1,5 +1,6 @@
 //! Secrets of the configuration: `env:NAME`, `file:PATH`, or the value itself.
 //!
+//! White space around it does not count, wherever it is read: files and variables end with a line end more often than not.
 //! What is referred to is read when it is used, so that a changed file counts at the next request (F33). Nothing here
 //! has a Debug or Display that shows a secret, and no error holds one.
 
@@ -17,11 +18,7 @@ pub(crate) fn secret_at(place: KeyPlace<'_>, base: &Path) -> Secret {
     match place {
         KeyPlace::Env(name) => {
             let name = name.to_owned();
-            Arc::new(move || {
-                super::environment::variable(&name)
-                    .map(SecretString::from)
-                    .ok_or_else(|| format!("the environment variable {name} is not set"))
-            })
+            Arc::new(move || of_variable(&name, super::environment::variable(&name)))
         }
         KeyPlace::File(path) => {
             let path = base.join(path);
@@ -29,6 +26,15 @@ pub(crate) fn secret_at(place: KeyPlace<'_>, base: &Path) -> Secret {
         }
         KeyPlace::Value(value) => Arc::new(move || Ok(value.clone())),
     }
+}
+
+fn of_variable(name: &str, text: Option<String>) -> Result<SecretString, String> {
+    let text = text.unwrap_or_default();
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(format!("the environment variable {name} is not set"));
+    }
+    Ok(SecretString::from(text.to_owned()))
 }
 
 fn read(path: &Path) -> Result<SecretString, String> {
@@ -63,6 +69,14 @@ mod tests {
         assert_eq!(secret().unwrap().expose_secret(), "two");
         std::fs::write(&path, "\n").unwrap();
         assert!(secret().unwrap_err().ends_with("key is empty"));
+    }
+
+    #[test]
+    fn the_end_of_a_line_is_no_part_of_a_variable_either() {
+        let of = |text: &str| of_variable("KEY", Some(text.to_owned()));
+        assert_eq!(of(" sk-1\n").unwrap().expose_secret(), "sk-1");
+        let nothing = of(" \n").unwrap_err();
+        assert_eq!(nothing, "the environment variable KEY is not set");
     }
 
     #[test]

@@ -171,3 +171,29 @@ fn spans_of_traces_cost_nothing_where_only_the_log_is_written_whatever_its_level
     });
     assert!(said[0].ends_with("TRACE said"), "{said:?}");
 }
+
+#[test]
+fn a_word_that_is_no_level_is_refused_and_does_not_silence_the_log() {
+    let refused = |level: &str| match filter(level, false, false) {
+        Err(exit) => exit.words(),
+        Ok(filter) => format!("taken as {filter}"),
+    };
+    insta::assert_snapshot!(refused("warning"), @r#"[log] level = "warning": there is no level "warning"; did you mean "warn"?"#);
+    insta::assert_snapshot!(refused("Infos, nightshift_cli=debug"), @r#"[log] level = "Infos, nightshift_cli=debug": there is no level "Infos"; did you mean "info"?"#);
+    for level in ["verbose", "info,nightshift_pipeline", "5x"] {
+        let said = refused(level);
+        assert!(
+            said.contains("known are off, error, warn, info, debug, trace"),
+            "{said}"
+        );
+    }
+    for level in [
+        "INFO",
+        "off",
+        "warn,nightshift_pipeline=debug",
+        "nightshift_pipeline=info",
+        "info,[case]=debug",
+    ] {
+        assert!(filter(level, false, false).is_ok(), "{level}");
+    }
+}

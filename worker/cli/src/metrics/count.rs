@@ -180,11 +180,23 @@ impl Waits {
             .with_label_values(NONE)
             .set(backlog.oldest_secs);
         self.running.set(whole(backlog.running));
-        self.outbox.set(whole(backlog.outbox));
+        self.outbox
+            .with_label_values(NONE)
+            .set(whole(backlog.outbox));
         self.outbox_oldest
             .with_label_values(NONE)
             .set(backlog.outbox_oldest_secs);
-        self.dead_letters.set(whole(backlog.dead_letters));
+        self.dead_letters
+            .with_label_values(NONE)
+            .set(whole(backlog.dead_letters));
+    }
+
+    pub(super) fn forget(&self) {
+        self.inbox.reset();
+        self.inbox_oldest.reset();
+        self.outbox.reset();
+        self.outbox_oldest.reset();
+        self.dead_letters.reset();
     }
 }
 

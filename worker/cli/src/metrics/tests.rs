@@ -1,5 +1,8 @@
 use std::time::Duration;
 
+use nightshift_alert::Severity;
+use nightshift_engine::{AnalystKind, Verdict};
+
 use super::*;
 
 fn circuit(open: bool) -> Measure {
@@ -84,4 +87,92 @@ fn a_canary_has_a_series_only_where_one_is_waited_for() {
     assert_eq!(series(&metrics), ["canary_timestamp_seconds 0"]);
     metrics.canary(DateTime::from_timestamp(1_795_176_000, 0));
     assert_eq!(series(&metrics), ["canary_timestamp_seconds 1795176000"]);
+}
+
+/// All series whose name, without the prefix of all metrics, begins so, and their values.
+fn all(metrics: &Metrics, beginning: &str) -> Vec<String> {
+    let text = metrics.text().unwrap();
+    let ours = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("nightshift_"));
+    let lines = ours.filter(|line| line.starts_with(beginning));
+    lines.map(str::to_owned).collect()
+}
+
+#[test]
+fn what_is_known_at_the_start_is_there_at_0_so_that_a_first_failure_is_an_increase() {
+    let metrics = Metrics::new().unwrap();
+    for counter in ["cases_total", "deliveries_total", "tool_calls_total"] {
+        assert_eq!(all(&metrics, counter).len(), 0);
+    }
+    let both = [AnalystKind::Playbook, AnalystKind::Model];
+    metrics.begin_cases(["edr"], &both);
+    metrics.begin_destination("soc");
+    metrics.begin_tool("assets");
+    metrics.begin_feed("edr");
+    let ended = all(&metrics, "cases_total");
+    // Five feeds and ours, two analysts, five severities; four verdicts, failed, called off.
+    assert_eq!(ended.len(), 6 * 2 * 5 * 6);
+    assert!(!ended.iter().any(|one| one.contains("canary")));
+    assert!(ended.iter().all(|one| one.ends_with(" 0")));
+    let took = Duration::from_secs(1);
+    let ends = |status, verdict| Measure::Case {
+        feed: "edr".to_owned(),
+        status,
+        verdict,
+        severity: Severity::High,
+        analyst: AnalystKind::Model,
+        took,
+        steps: 1,
+        model_calls: 1,
+    };
+    metrics.count(&ends("failed", Some(Verdict::Inconclusive)));
+    metrics.count(&ends("concluded", Some(Verdict::TruePositive)));
+    metrics.count(&ends("cancelled", None));
+    metrics.count(&Measure::Delivery {
+        destination: "soc".to_owned(),
+        outcome: "failed",
+    });
+    let called = |outcome| Measure::ToolCall {
+        tool: "assets".to_owned(),
+        outcome,
+        took,
+    };
+    metrics.count(&called("error"));
+    metrics.count(&called("timeout"));
+    let counted: Vec<String> = ["cases", "deliveries", "tool_calls"]
+        .iter()
+        .flat_map(|of| all(&metrics, &format!("{of}_total")))
+        .collect();
+    assert_eq!(counted.len(), 360 + 2 + 5, "none of them is a new series");
+    let first = counted.iter().filter(|line| line.ends_with(" 1"));
+    assert_eq!(first.count(), 6);
+    assert_eq!(all(&metrics, "alerts_total{feed=\"edr\"").len(), 7);
+}
+
+#[test]
+fn what_waits_is_said_by_nobody_who_cannot_count_it() {
+    let metrics = Metrics::new().unwrap();
+    let of_waiting = |metrics: &Metrics| -> Vec<String> {
+        ["inbox_", "outbox_", "dead_letters"]
+            .iter()
+            .flat_map(|of| all(metrics, of))
+            .collect()
+    };
+    let backlog = Backlog {
+        urgent: 1,
+        running: 2,
+        ..Backlog::default()
+    };
+    assert_eq!(of_waiting(&metrics).len(), 6);
+    metrics.backlog(&backlog);
+    metrics.forget_backlog();
+    assert_eq!(of_waiting(&metrics), Vec::<String>::new());
+    assert_eq!(
+        all(&metrics, "cases_running"),
+        ["cases_running 2"],
+        "it says that there is a worker"
+    );
+    metrics.backlog(&backlog);
+    assert_eq!(of_waiting(&metrics).len(), 6);
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use nightshift_engine::{Checkup, Clock, Meter, NoMeter, Toolbox};
+use nightshift_engine::{Checkup, Clock, Gravity, Meter, NoMeter, Toolbox};
 use nightshift_report::{DestinationError, Links};
 use nightshift_store::Options;
 use nightshift_tools::Tools;
@@ -13,6 +13,7 @@ use super::models::Connected;
 use super::selected::Selected;
 use super::{load_playbooks, samples, store_options};
 use crate::config::{Config, Destination, Loaded, secret_at};
+use crate::exit::Exit;
 
 /// What the store is opened with. The error says what is wrong with its password.
 pub(crate) fn examine_store(loaded: &Loaded) -> Result<Options, String> {
@@ -86,12 +87,8 @@ pub(crate) fn examine_profiles(loaded: &Loaded) -> Checkup {
     if config.models.is_empty() {
         checkup.saw("none: playbooks think");
     }
-    let meter: Arc<dyn Meter> = Arc::new(NoMeter);
-    let connected = Connected::with_keys(&config.models, None, &meter, &|place| {
-        Ok(secret_at(place, loaded.base()))
-    });
     // What is wrong with a single model is told of it.
-    let (Ok(connected), Ok(playbooks)) = (connected, load_playbooks(config)) else {
+    let (Ok(connected), Ok(playbooks)) = (connected(loaded), load_playbooks(config)) else {
         return checkup;
     };
     let playbooks = Arc::new(playbooks);
@@ -116,6 +113,25 @@ pub(crate) fn examine_profiles(loaded: &Loaded) -> Checkup {
     conducts(config, &mut checkup);
     economy(config, &asked, &mut checkup);
     checkup
+}
+
+/// The first thing that keeps cases from being triaged, but for keys of models: they may be elsewhere.
+pub(crate) fn check_profiles(loaded: &Loaded) -> Result<(), Exit> {
+    connected(loaded)?;
+    let checkup = examine_profiles(loaded);
+    let mut wrong = checkup.found.into_iter();
+    match wrong.find(|one| one.severity == Gravity::Error) {
+        Some(one) => Err(Exit::Config(anyhow::anyhow!(one.what))),
+        None => Ok(()),
+    }
+}
+
+/// The configured models. Nobody is asked, and no key is read.
+fn connected(loaded: &Loaded) -> Result<Connected, Exit> {
+    let meter: Arc<dyn Meter> = Arc::new(NoMeter);
+    Connected::with_keys(&loaded.config.models, None, &meter, &|place| {
+        Ok(secret_at(place, loaded.base()))
+    })
 }
 
 /// Whether every profile says how to work in a way that can be.

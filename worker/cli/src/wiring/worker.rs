@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
-use nightshift_engine::Clock;
+use nightshift_engine::{AnalystKind, Clock, Toolbox as _};
 use nightshift_pipeline::{
     Canaries, Cases, Delivering, Destination, DigestPlan, InboxRoom, Intake, Order, Outage, Source,
     StoreError, Taking, Triaging, Upkeep, Waited,
 };
 use nightshift_web::{HttpIntake, Server, SourceReady};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::destinations::Building;
@@ -22,6 +23,8 @@ use crate::metrics::Metrics;
 const BATCH: usize = 160;
 /// Between two looks at how much waits.
 const LOOK: Duration = Duration::from_secs(2);
+/// How long what waits is told as it was last counted, while it cannot be counted.
+const BLIND: Duration = Duration::from_secs(15);
 /// Between two rounds of removing what grew old.
 const ROUND: Duration = Duration::from_secs(3_600);
 /// What is removed at once.
@@ -42,6 +45,9 @@ impl App {
         room: &Arc<InboxRoom>,
     ) -> impl Loop + use<> {
         let mut options = self.read_options();
+        for feed in &options.generic {
+            self.metrics.begin_feed(&feed.name);
+        }
         options.feeds = feeds;
         Taking {
             intake: Intake {
@@ -72,6 +78,7 @@ impl App {
         let mut overdue = triage.clone();
         overdue.profiles = self.profiles_of(&Overrides::default(), &models)?;
         overdue.without_models = true;
+        self.begin_triage();
         let limits = &self.config.limits;
         let outage = models
             .health(&self.config.profiles)
@@ -93,6 +100,21 @@ impl App {
         })
     }
 
+    /// Begins the series of what triage counts: cases that end, and calls of tools.
+    fn begin_triage(&self) {
+        let options = self.read_options();
+        let feeds = options.generic.iter().map(|feed| feed.name.as_str());
+        let analysts: &[AnalystKind] = match self.config.models.is_empty() {
+            true => &[AnalystKind::Playbook],
+            // Playbooks take over where models are down or may not be asked.
+            false => &[AnalystKind::Playbook, AnalystKind::Model],
+        };
+        self.metrics.begin_cases(feeds, analysts);
+        for tool in self.tools.specs() {
+            self.metrics.begin_tool(&tool.name);
+        }
+    }
+
     /// Whether each destination has the secret that it needs. It is read again whenever something is sent.
     pub(crate) fn check_destinations(&self) -> Result<(), Exit> {
         let building = Building {
@@ -112,6 +134,9 @@ impl App {
     pub(crate) fn delivering(&self) -> Vec<impl Loop + use<>> {
         let holder = uuid::Uuid::new_v4().to_string();
         let routes = Arc::new(self.routes.clone());
+        for one in &self.destinations {
+            self.metrics.begin_destination(one.name());
+        }
         let each = self.destinations.iter().map(|destination| Delivering {
             kind: self.kind_of(destination.name()),
             outbox: self.store.clone(),
@@ -220,12 +245,19 @@ struct Gauges {
 impl Loop for Gauges {
     async fn run(self, stop: CancellationToken) {
         let mut looks = tokio::time::interval(LOOK);
+        let mut seen_at = Instant::now();
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
                 _ = looks.tick() => {}
             }
-            if let Err(error) = self.look().await {
+            let looked = self.look().await;
+            if looked.is_ok() {
+                seen_at = Instant::now();
+            } else if seen_at.elapsed() >= BLIND {
+                self.meter.forget_backlog();
+            }
+            if let Err(error) = looked {
                 let error = anyhow::Error::from(error);
                 tracing::warn!(
                     error = format!("{error:#}"),

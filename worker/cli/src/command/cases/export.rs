@@ -1,19 +1,17 @@
 //! `nightshift cases export`: the journal of a case as a file that can be checked on any machine.
 
 use crate::args::CasesExport;
+use crate::command::journal;
 use crate::exit::Exit;
 use crate::output::{print, say};
 use crate::wiring::{App, sender};
 
 pub(super) async fn run(app: &App, options: &CasesExport) -> Result<(), Exit> {
     let row = app.store.view(&options.id).await?.row;
-    let lines = app.store.journal(&row.id, options.revision).await?;
-    if let Some(revision) = options.revision.filter(|_| lines.is_empty()) {
-        return Err(Exit::usage(format!(
-            "case {} has no journal of revision {revision}; its latest revision is {}",
-            row.id, row.revision
-        )));
-    }
+    let lines = match options.revision {
+        None => app.store.journal(&row.id, None).await?,
+        revision => journal::of(app, &row, revision).await?,
+    };
     let (file, head) =
         nightshift_pipeline::export(&row.id, &format!("nightshift {}", sender().version), &lines)
             .map_err(|error| Exit::Failed(error.into()))?;

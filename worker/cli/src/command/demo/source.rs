@@ -6,6 +6,9 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use nightshift_pipeline::{Message, Settled, Source, SourceError, Unsettled};
 
+/// Name of this source.
+pub(super) const NAME: &str = "demo";
+
 /// A list of named messages, handed over once.
 pub(super) struct DemoSource {
     messages: &'static [(&'static str, &'static [u8])],
@@ -25,12 +28,12 @@ impl DemoSource {
 #[async_trait]
 impl Source for DemoSource {
     fn name(&self) -> &'static str {
-        "demo"
+        NAME
     }
 
     async fn receive(&self, most: usize) -> Result<Option<Vec<Message>>, SourceError> {
         let mut next = self.next.lock().map_err(|error| SourceError {
-            source_name: "demo".to_owned(),
+            source_name: NAME.to_owned(),
             cause: error.to_string().into(),
         })?;
         let batch: Vec<Message> = self

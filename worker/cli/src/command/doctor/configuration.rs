@@ -28,6 +28,7 @@ pub(super) fn examine(loaded: &Loaded, now: DateTime<Utc>) -> Checkup {
     }
     sources(config, &mut checkup);
     destinations(config, &mut checkup);
+    routes(config, &mut checkup);
     mutes(config, now, &mut checkup);
     canary(loaded, now, &mut checkup);
     secrets(loaded, &mut checkup);
@@ -92,6 +93,10 @@ fn destinations(config: &Config, checkup: &mut Checkup) {
             ),
         );
     }
+}
+
+/// Whether every alert goes somewhere, and every route can be reached: the first that fits and names destinations counts.
+fn routes(config: &Config, checkup: &mut Checkup) {
     let sends_all = config.routes.iter().any(|route| {
         let somewhere = route
             .destinations
@@ -107,6 +112,31 @@ fn destinations(config: &Config, checkup: &mut Checkup) {
             "add one without `when` as the last: [[route]] destinations = [\"…\"]",
         );
     }
+    let mut told = config.routes.iter().enumerate();
+    let hidden = told.find_map(|(at, route)| {
+        let before = config.routes.iter().take(at);
+        let mut before = before
+            .enumerate()
+            .filter(|(_, one)| one.destinations.is_some());
+        let hides = |when: &Match| fits_every_alert(when) || *when == route.when;
+        let hiding = before.find(|(_, one)| hides(&one.when))?;
+        let names = route.destinations.as_ref().filter(|all| !all.is_empty())?;
+        Some((at, names.join(", "), hiding.0))
+    });
+    if let Some((at, names, by)) = hidden {
+        let (at, by) = (at + 1, by + 1);
+        checkup.warning(
+            "configuration.route_hidden",
+            format!("[[route]] {at} never leads to {names}: [[route]] {by} fits whatever it fits, and comes first"),
+            "the first route that fits and names destinations counts: what this one was to tell somebody goes elsewhere",
+            format!("put it before [[route]] {by}, or name its destinations there, too"),
+        );
+    }
+}
+
+/// Whether it asks nothing.
+fn fits_every_alert(when: &Match) -> bool {
+    when.is_empty() && when.severity_at_least.is_none() && when.verdict.is_empty()
 }
 
 /// What canaries are signed with. Who sends none is not told to.

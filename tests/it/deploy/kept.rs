@@ -1,0 +1,98 @@
+//! Where a worker keeps its cases: where its configuration says, whatever it is run by; and where that says nothing, in the
+//! one folder that it may write to.
+
+use nightshift_tests::{Place, root};
+use serde_json::Value;
+
+use super::{all, helm, kind, list, pods, rendered};
+
+/// The address of the store that a container is given, if it is given one.
+fn store_of(container: &Value) -> Option<&str> {
+    let mut env = list(&container["env"]).iter();
+    let found = env.find(|one| one["name"] == "NIGHTSHIFT__STORE__URL")?;
+    found["value"].as_str()
+}
+
+#[test]
+fn the_unit_overrules_no_store_and_the_default_lies_where_it_may_write() {
+    let unit = std::fs::read_to_string(root().join("deploy/systemd/nightshift.service")).unwrap();
+    assert!(!unit.contains("Environment="), "{unit}");
+    for line in [
+        "WorkingDirectory=/var/lib/nightshift",
+        "StateDirectory=nightshift",
+    ] {
+        assert!(unit.lines().any(|one| one == line), "{line}");
+    }
+    // As the unit and the chart do: the configuration is elsewhere, and only the working directory is for writing.
+    let place = Place::new().unwrap();
+    place.file("etc/nightshift.toml", "[log]\n").unwrap();
+    let ran = place.run(&["--config", "etc/nightshift.toml", "migrate"]);
+    assert_eq!(ran.unwrap().code, Some(0));
+    assert!(place.path().join("nightshift-data/nightshift.db").is_file());
+    let beside = std::fs::read_dir(place.path().join("etc")).unwrap();
+    assert_eq!(beside.count(), 1);
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn the_chart_gives_workers_the_store_of_its_value_and_none_where_it_has_none() {
+    for (name, objects) in all() {
+        for pod in pods(&objects) {
+            let container = &pod["containers"][0];
+            let store = store_of(container);
+            assert_eq!(store.is_none(), name == "defaults", "{name}: {store:?}");
+            assert_eq!(container["workingDir"], "/var/lib/nightshift", "{name}");
+        }
+    }
+    // What a Secret of others says is not known here, and counts.
+    let others = rendered(&[
+        "--set",
+        "existingConfigSecret=mine,existingSecret=keys,store.passwordKey=pw",
+    ]);
+    let container = &kind(&others, "Deployment")[0]["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!(store_of(container), None);
+    let password = list(&container["env"]).iter();
+    let mut password = password.filter(|one| one["name"] == "NIGHTSHIFT__STORE__PASSWORD");
+    assert!(password.any(|one| one["value"] == "file:/run/secrets/nightshift/pw"));
+}
+
+/// What Helm says of a configuration in `config`, with these values.
+fn with_config(config: &str, values: &str) -> Result<(), String> {
+    let place = Place::new().unwrap();
+    let file = place.file("c.toml", config).unwrap();
+    let config = format!("config={}", file.display());
+    let made = helm(
+        &["template", "night"],
+        &["--set-file", &config, "--set", values],
+    );
+    let said = String::from_utf8_lossy(&made.stderr).into_owned();
+    made.status.success().then_some(()).ok_or(said)
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn a_database_that_only_the_configuration_names_is_refused_and_not_replaced() {
+    let on_postgres = "[log]\nlevel = \"info\"\n\n[store]\nurl = \"postgres://u@h/d\"\n";
+    for config in [
+        on_postgres,
+        "store.url = 'postgres://u@h/d'\n",
+        "store = { password = \"env:PW\", url = \"postgres://u@h/d\" }\n",
+        "[ \"store\" ] # ours\n# url = \"sqlite:x.db\"\n\turl=\"postgresql://u@h/d\"\r\n",
+    ] {
+        let said = with_config(config, "replicas=1").unwrap_err();
+        let wanted = "put that address into the value store.url";
+        assert!(said.contains(wanted), "{config}: {said}");
+    }
+    for (config, values) in [
+        (on_postgres, "store.url=postgres://u@h/d"),
+        (on_postgres, "existingConfigSecret=mine"),
+        ("[store]\nurl = \"sqlite:cases.db\"\n", "replicas=1"),
+        (
+            "[store]\n[[source]]\nname = \"store\"\nurl = \"amqps://h\"\n",
+            "replicas=1",
+        ),
+        ("# [store]\n# url = \"postgres://u@h/d\"\n", "replicas=1"),
+    ] {
+        assert_eq!(with_config(config, values), Ok(()), "{config}");
+    }
+}

@@ -1,0 +1,148 @@
+//! Keeps the demo apart from what is real: its registers are made up, and must never judge a real alert.
+//!
+//! No file and no variable counts. Where there is a configuration the demo keeps its cases in a database of its own; where
+//! there is none it takes the one that other commands look at then, but for one that holds anything else.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use nightshift_alert::ReadOptions;
+use nightshift_pipeline::{CaseFilter, CaseRow};
+
+use super::material;
+use super::source::NAME;
+use crate::config::{Loaded, configured};
+use crate::exit::Exit;
+use crate::wiring::App;
+
+/// Where its cases are kept in a folder that has a configuration.
+const OWN_STORE: &str = "sqlite:nightshift-data/demo.db";
+/// Cases that are looked at in one go.
+const PAGE: usize = 500;
+
+/// What the demo runs on: the compiled-in defaults and its own tools.
+pub(in crate::command) fn configuration(named: Option<&Path>) -> Result<Loaded, Exit> {
+    if let Some(file) = named {
+        return Err(Exit::Config(anyhow::anyhow!(
+            "the demo takes no --config: it runs on the compiled-in defaults and on made-up registers; \
+             `nightshift run FILE --config {}` triages with yours",
+            file.display()
+        )));
+    }
+    let mut loaded = Loaded::defaults().map_err(Exit::Config)?;
+    loaded.config.tools = material::tools();
+    if !configured().is_empty() {
+        OWN_STORE.clone_into(&mut loaded.config.store.url);
+    }
+    Ok(loaded)
+}
+
+/// What stands here and does not count, in words; none where there is nothing.
+pub(super) fn ignored(loaded: &Loaded) -> Option<String> {
+    let names = configured();
+    (!names.is_empty()).then(|| {
+        format!(
+            "nothing of {} counts for the demo; its cases are kept in {}",
+            names.join(", "),
+            place(loaded)
+        )
+    })
+}
+
+/// How its cases are listed afterwards.
+pub(super) fn how_to_list(loaded: &Loaded) -> String {
+    let store = match loaded.config.store.url.as_str() {
+        OWN_STORE => format!("NIGHTSHIFT__STORE__URL={OWN_STORE} "),
+        _ => String::new(),
+    };
+    format!(
+        "`{store}nightshift cases list` lists the cases, `{store}nightshift cases show ID` shows one again"
+    )
+}
+
+/// Refuses a database with cases of other alerts: they would be triaged, and shown, by what is made up.
+pub(super) async fn holds_nothing_else(app: &App) -> Result<(), Exit> {
+    let ours = keys();
+    let is_other = |row: &&CaseRow| !ours.contains(&row.key) && !is_unreadable(&row.key);
+    let (mut others, mut after) = (0, None);
+    loop {
+        let filter = CaseFilter {
+            after,
+            limit: PAGE,
+            ..CaseFilter::default()
+        };
+        let rows = app.store.list(&filter).await?;
+        others += rows.iter().filter(is_other).count();
+        if rows.len() < PAGE {
+            break;
+        }
+        after = rows.last().map(|row| row.id.clone());
+    }
+    if others == 0 {
+        return Ok(());
+    }
+    let what = match others {
+        1 => "a case that is not of the demo".to_owned(),
+        others => format!("{others} cases that are not of the demo"),
+    };
+    Err(Exit::usage(format!(
+        "{} holds {what}, and the demo's made-up registers must judge nothing else: run it in another folder, \
+         as in `mkdir night && cd night && nightshift demo`",
+        place_of(&app.config.store.url)
+    )))
+}
+
+fn place(loaded: &Loaded) -> &str {
+    place_of(&loaded.config.store.url)
+}
+
+fn place_of(url: &str) -> &str {
+    url.strip_prefix("sqlite:").unwrap_or(url)
+}
+
+/// The keys of the demo's alerts.
+fn keys() -> BTreeSet<String> {
+    let options = ReadOptions::default();
+    let mut keys = BTreeSet::new();
+    for (_, bytes) in material::MESSAGES {
+        // One of them is half a message: it has no key.
+        let batch = nightshift_alert::read(bytes, &options);
+        let alerts = batch.into_iter().flat_map(|batch| batch.alerts);
+        keys.extend(alerts.map(|alert| alert.key.to_string()));
+    }
+    keys
+}
+
+/// Whether this is the case that tells of the demo's half message.
+fn is_unreadable(key: &str) -> bool {
+    key.starts_with(&format!("nightshift/-/unreadable:{NAME}:"))
+}
+
+#[cfg(test)]
+mod tests {
+    use nightshift_pipeline::unreadable_alert;
+
+    use super::*;
+
+    #[test]
+    fn its_alerts_are_known_by_their_keys() {
+        let keys = keys();
+        assert_eq!(
+            keys.len(),
+            10,
+            "twelve, one of them twice, one unreadable: {keys:?}"
+        );
+        let unreadable = |source| {
+            let alert = unreadable_alert(source, b"{", "cut off", chrono::DateTime::UNIX_EPOCH);
+            is_unreadable(&alert.key.to_string())
+        };
+        assert!(unreadable(NAME));
+        assert!(!unreadable("guardduty"));
+    }
+
+    #[test]
+    fn a_configuration_that_is_named_is_refused() {
+        let refused = configuration(Some(Path::new("mine.toml"))).unwrap_err();
+        insta::assert_snapshot!(refused.words(), @"the demo takes no --config: it runs on the compiled-in defaults and on made-up registers; `nightshift run FILE --config mine.toml` triages with yours");
+    }
+}

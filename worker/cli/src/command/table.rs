@@ -1,0 +1,165 @@
+//! Tables as all commands print theirs.
+
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
+
+use crate::output::{columns, table_width};
+
+/// Fewest columns that a text is cut to; where fewer are left it stands on a line of its own.
+const FEWEST: usize = 25;
+/// What stands before such a line.
+const INDENT: &str = "    ";
+
+/// A table with texts that wrap. Only the columns `wide` do: what people copy stays whole.
+pub(super) fn table(header: &[&str], wide: &[usize]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(u16::try_from(table_width()).unwrap_or(160))
+        .set_header(header);
+    for (index, column) in table.column_iter_mut().enumerate() {
+        if !wide.contains(&index) {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+    }
+    table
+}
+
+/// A table with one line for each row: its last column is a text that is cut to what the terminal leaves. Where output is
+/// no terminal nothing is cut.
+pub(super) fn lines<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> String {
+    within(columns(), header, rows)
+}
+
+fn within<const N: usize>(
+    columns: Option<usize>,
+    header: [&str; N],
+    rows: &[[String; N]],
+) -> String {
+    let header = header.map(str::to_owned);
+    let mut widths = [0; N];
+    for row in std::iter::once(&header).chain(rows) {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(wide(cell));
+        }
+    }
+    let before: usize = widths
+        .iter()
+        .take(N.saturating_sub(1))
+        .map(|width| width + 2)
+        .sum();
+    let left = columns.map(|columns| columns.saturating_sub(before + 1));
+    let mut out = String::new();
+    for (number, row) in std::iter::once(&header).chain(rows).enumerate() {
+        let mut line = String::new();
+        for (width, cell) in widths.iter().zip(row).take(N.saturating_sub(1)) {
+            line.push_str(cell);
+            line.push_str(&" ".repeat(width.saturating_sub(wide(cell)) + 2));
+        }
+        let text = row.last().map_or("", String::as_str);
+        match (left, columns) {
+            (Some(left), _) if left >= FEWEST => line.push_str(&cut(text, left)),
+            (Some(_), Some(_)) if number == 0 => {}
+            (Some(_), Some(columns)) => {
+                line.truncate(line.trim_end().len());
+                line.push_str(&format!(
+                    "\n {INDENT}{}",
+                    cut(text, columns.saturating_sub(5))
+                ));
+            }
+            _ => line.push_str(text),
+        }
+        out.push(' ');
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+/// Columns that a text takes.
+fn wide(text: &str) -> usize {
+    text.chars().map(wide_one).sum()
+}
+
+/// Han, kana, hangul and pictures take two.
+const fn wide_one(one: char) -> usize {
+    match one {
+        '\u{1100}'..='\u{115f}' | '\u{2e80}'..='\u{d7a3}' | '\u{f900}'..='\u{faff}' => 2,
+        '\u{fe30}'..='\u{fe6f}' | '\u{ff00}'..='\u{ff60}' | '\u{1f300}'..='\u{3fffd}' => 2,
+        _ => 1,
+    }
+}
+
+/// The beginning of a text that fits, with `…` where something is left out.
+fn cut(text: &str, most: usize) -> String {
+    if wide(text) <= most {
+        return text.to_owned();
+    }
+    let mut taken = 1;
+    let fits = |one: &char| {
+        taken += wide_one(*one);
+        taken <= most
+    };
+    let kept: String = text.chars().take_while(fits).collect();
+    format!("{}…", kept.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cases(columns: Option<usize>) -> String {
+        let row = |id: &str, outcome: &str, what: &str| {
+            [id, "11-22 16:23", outcome, what].map(str::to_owned)
+        };
+        let rows = [
+            row(
+                "3vy9-9d33-v8a1",
+                "True positive",
+                "Execution: Cryptocurrency Mining Hash Match (larkspur-shop-prod)",
+            ),
+            row("0131-5tqr-ee4j", "Inconclusive", "Impossible travel"),
+            row(
+                "4ex3-vqfr-7tq6",
+                "Inconclusive",
+                "不審なログインが検出されました: 田中さんの端末から",
+            ),
+        ];
+        within(columns, ["Case", "Opened", "Outcome", "What"], &rows)
+    }
+
+    #[test]
+    fn a_row_is_a_line_and_its_text_is_cut_to_what_is_left() {
+        insta::assert_snapshot!(cases(Some(80)), @"
+        Case            Opened       Outcome        What
+        3vy9-9d33-v8a1  11-22 16:23  True positive  Execution: Cryptocurrency Mining H…
+        0131-5tqr-ee4j  11-22 16:23  Inconclusive   Impossible travel
+        4ex3-vqfr-7tq6  11-22 16:23  Inconclusive   不審なログインが検出されました: 田…
+        ");
+        assert!(cases(Some(80)).lines().all(|line| wide(line) <= 80));
+    }
+
+    #[test]
+    fn where_little_is_left_the_text_has_a_line_of_its_own() {
+        insta::assert_snapshot!(cases(Some(60)), @"
+        Case            Opened       Outcome
+        3vy9-9d33-v8a1  11-22 16:23  True positive
+            Execution: Cryptocurrency Mining Hash Match (larkspur-…
+        0131-5tqr-ee4j  11-22 16:23  Inconclusive
+            Impossible travel
+        4ex3-vqfr-7tq6  11-22 16:23  Inconclusive
+            不審なログインが検出されました: 田中さんの端末から
+        ");
+        assert!(cases(Some(60)).lines().all(|line| wide(line) <= 60));
+    }
+
+    #[test]
+    fn nothing_is_cut_where_nobody_said_how_wide_it_is() {
+        insta::assert_snapshot!(cases(None), @"
+        Case            Opened       Outcome        What
+        3vy9-9d33-v8a1  11-22 16:23  True positive  Execution: Cryptocurrency Mining Hash Match (larkspur-shop-prod)
+        0131-5tqr-ee4j  11-22 16:23  Inconclusive   Impossible travel
+        4ex3-vqfr-7tq6  11-22 16:23  Inconclusive   不審なログインが検出されました: 田中さんの端末から
+        ");
+    }
+}

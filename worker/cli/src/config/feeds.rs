@@ -1,0 +1,80 @@
+//! Names of feeds: one that there is not fits no alert, and nobody would be told.
+
+use nightshift_alert::feed::BUILT_IN;
+
+use super::Config;
+use super::environment::nearest;
+
+/// The feed of our own alerts, about messages that cannot be read.
+const OUR_OWN: &str = "nightshift";
+
+/// Whether every feed that is named is one of ours or a `[[feed]]`.
+pub(super) fn check(config: &Config) -> Result<(), String> {
+    let own = config.feeds.iter().map(|feed| feed.name.as_str());
+    let carried: Vec<&str> = BUILT_IN.into_iter().chain(own).collect();
+    for source in &config.sources {
+        for feed in source.feeds().iter().flatten() {
+            let place = || format!("[[source]] {}: feeds", source.name());
+            known(feed, &carried, place)?;
+        }
+    }
+    let all: Vec<&str> = carried.into_iter().chain([OUR_OWN]).collect();
+    for (index, route) in config.routes.iter().enumerate() {
+        let place = || format!("[[route]] {}: when", index + 1);
+        route
+            .when
+            .feed
+            .iter()
+            .try_for_each(|feed| known(feed, &all, place))?;
+    }
+    for (index, mute) in config.mutes.iter().enumerate() {
+        let place = || format!("[[mute]] {:?}: when", mute.name(index));
+        mute.when
+            .feed
+            .iter()
+            .try_for_each(|feed| known(feed, &all, place))?;
+    }
+    Ok(())
+}
+
+fn known(feed: &str, known: &[&str], place: impl Fn() -> String) -> Result<(), String> {
+    if known.contains(&feed) {
+        return Ok(());
+    }
+    Err(format!(
+        "{}: there is no feed {feed:?}; {}",
+        place(),
+        nearest(feed, known)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::DEFAULTS;
+
+    const EDR: &str = "[[feed]]\nname = \"edr\"\nmatch = \"/vendor\"\nfields = { id = \"/id\", type = \"/rule\" }\n";
+
+    fn checked(tables: &str) -> Result<(), String> {
+        check(&toml::from_str(&format!("{DEFAULTS}\n{EDR}{tables}")).unwrap())
+    }
+
+    fn refused(tables: &str) -> String {
+        checked(tables).unwrap_err()
+    }
+
+    #[test]
+    fn a_feed_that_there_is_not_is_refused_wherever_it_is_named() {
+        insta::assert_snapshot!(refused("[[source]]\nname = \"drop\"\nkind = \"spool\"\ndir = \"x\"\nfeeds = [\"edr\", \"gaurdduty\"]\n"), @r#"[[source]] drop: feeds: there is no feed "gaurdduty"; did you mean "guardduty"?"#);
+        insta::assert_snapshot!(refused("[[route]]\n[[route]]\nwhen = { feed = \"security-hub\" }\n"), @r#"[[route]] 2: when: there is no feed "security-hub"; did you mean "security_hub"?"#);
+        insta::assert_snapshot!(refused("[[mute]]\nwhen = { feed = \"crowdstrike\" }\nuntil = 2100-01-01\nwhy = \"x\"\n"), @r#"[[mute]] "config-1": when: there is no feed "crowdstrike"; known are guardduty, scc, security_hub, ocsf, edr, nightshift"#);
+    }
+
+    #[test]
+    fn feeds_of_ours_and_of_the_file_are_known() {
+        for name in BUILT_IN.into_iter().chain(["edr", OUR_OWN]) {
+            let table = format!("[[route]]\nwhen = {{ feed = {name:?} }}\n");
+            checked(&table).unwrap();
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! What is said of a configuration that cannot be read: where, which key, and what is wanted there.
+//!
+//! Never what stands there: it may be a secret, put where a list was wanted or a blank was missed, and these texts go to
+//! logs too. So neither serde's messages are told as they are, nor the lines that toml shows beside its own.
+
+use std::cell::Cell;
+use std::ops::Range;
+use std::path::Path;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, Error};
+
+use super::super::environment::nearest;
+
+/// What a file cannot be read for.
+pub(super) fn of_file(path: &Path, text: &str, error: &Error) -> String {
+    let message = error.message();
+    let path = path.display();
+    let Some(span) = error.span() else {
+        return format!("{path}: {}", words(message));
+    };
+    let found = Fault::of(message).and_then(|fault| key(text, &span, fault.value));
+    let (key, start) = found.map_or_else(
+        || (String::new(), span.start),
+        |(key, start)| (format!("{key}: "), start),
+    );
+    format!("{path}{}: {key}{}", place(text, start), words(message))
+}
+
+/// The same where there is no file.
+pub(super) fn words(message: &str) -> String {
+    match Fault::of(message) {
+        Some(fault) => fault.without_value(),
+        None => suggest(message),
+    }
+}
+
+fn place(text: &str, start: usize) -> String {
+    let before = text.get(..start).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    let column = before
+        .rsplit('\n')
+        .next()
+        .map_or(1, |last| last.chars().count() + 1);
+    format!(":{line}:{column}")
+}
+
+/// Serde's `invalid type: string "x", expected a sequence`.
+struct Fault<'a> {
+    /// `invalid type: string`
+    what: &'a str,
+    /// `"x"`; empty where none is told.
+    value: &'a str,
+    /// `a sequence`
+    expected: Option<&'a str>,
+}
+
+impl<'a> Fault<'a> {
+    fn of(message: &'a str) -> Option<Self> {
+        message.strip_prefix("invalid ")?;
+        let (_, told) = message.split_once(": ")?;
+        // The value may hold these words too: what is expected stands last.
+        let (found, expected) = match told.rsplit_once(", expected ") {
+            Some((found, expected)) => (found, Some(expected)),
+            None => (told, None),
+        };
+        let starts = found.find(['"', '`']).unwrap_or(found.len());
+        let value = found.get(starts..).unwrap_or_default();
+        let kept = message.len() - told.len() + starts;
+        Some(Self {
+            what: message.get(..kept)?.trim_end(),
+            value,
+            expected,
+        })
+    }
+
+    fn without_value(&self) -> String {
+        match self.expected {
+            Some(expected) => format!("{}, expected {expected}", self.what),
+            None => self.what.to_owned(),
+        }
+    }
+}
+
+/// Serde's "unknown field `urll`, expected `url`" with the nearest name in front.
+fn suggest(message: &str) -> String {
+    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    match quoted.split_first() {
+        Some((word, known)) if message.starts_with("unknown ") && !known.is_empty() => {
+            let what = message.split('`').next().unwrap_or_default().trim();
+            format!("{what} {word:?}; {}", nearest(word, known))
+        }
+        _ => message.to_owned(),
+    }
+}
+
+/// `[web] tokens`, and where its value starts. Of tables that are picked by their `kind` serde tells no more than the
+/// section: then it is the only key in it with this value, if there is one.
+fn key(text: &str, span: &Range<usize>, value: &str) -> Option<(String, usize)> {
+    let root = DeTable::parse(text).ok()?;
+    for (section, top) in root.get_ref() {
+        let mut path = Vec::new();
+        let Some(mut found) = descend(top, &mut path, &|one| one.span() == *span) else {
+            continue;
+        };
+        let times = Cell::new(0);
+        let count = |one: &Spanned<DeValue<'_>>| {
+            times.set(times.get() + usize::from(is_written(one.get_ref(), value)));
+            false
+        };
+        descend(found, &mut Vec::new(), &count);
+        let is_it = |one: &Spanned<DeValue<'_>>| is_written(one.get_ref(), value);
+        if times.get() == 1 {
+            found = descend(found, &mut path, &is_it).unwrap_or(found);
+        }
+        let section = match top.get_ref() {
+            DeValue::Table(_) => format!("[{}]", section.get_ref()),
+            DeValue::Array(_) => format!("[[{}]]", section.get_ref()),
+            _ => section.get_ref().to_string(),
+        };
+        let keys = path.join(".");
+        let key = format!("{section} {keys}").trim_end().to_owned();
+        return Some((key, found.span().start));
+    }
+    None
+}
+
+/// The first value of this kind, with the keys that lead to it.
+fn descend<'a, 'i>(
+    value: &'a Spanned<DeValue<'i>>,
+    path: &mut Vec<&'a str>,
+    is_wanted: &dyn Fn(&Spanned<DeValue<'i>>) -> bool,
+) -> Option<&'a Spanned<DeValue<'i>>> {
+    if is_wanted(value) {
+        return Some(value);
+    }
+    match value.get_ref() {
+        DeValue::Table(table) => table.iter().find_map(|(key, one)| {
+            path.push(key.get_ref());
+            let found = descend(one, path, is_wanted);
+            if found.is_none() {
+                path.pop();
+            }
+            found
+        }),
+        DeValue::Array(list) => list.iter().find_map(|one| descend(one, path, is_wanted)),
+        _ => None,
+    }
+}
+
+/// Whether serde tells this value so.
+fn is_written(value: &DeValue<'_>, told: &str) -> bool {
+    match value {
+        DeValue::String(text) => told == format!("{text:?}"),
+        DeValue::Integer(number) => told.trim_matches('`') == number.as_str(),
+        DeValue::Float(number) => told.trim_matches('`') == number.as_str(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Config;
+    use super::*;
+
+    fn refused(text: &str) -> String {
+        let error = toml::from_str::<Config>(text).unwrap_err();
+        of_file(Path::new("nightshift.toml"), text, &error)
+    }
+
+    #[test]
+    fn an_error_says_file_line_column_and_the_nearest_key() {
+        insta::assert_snapshot!(refused("[store]\nurll = \"x\"\n"), @r#"nightshift.toml:2:1: unknown field "urll"; did you mean "url"?"#);
+        insta::assert_snapshot!(refused("[limts]\nsteps = 1\n"), @r#"nightshift.toml:1:2: unknown field "limts"; did you mean "limits"?"#);
+        insta::assert_snapshot!(refused("[limits]\nsteps = \"many\"\n"), @"nightshift.toml:2:9: [limits] steps: invalid type: string, expected usize");
+        insta::assert_snapshot!(refused("[store\n"), @"nightshift.toml:1:7: unclosed table, expected `]`");
+    }
+
+    #[test]
+    fn a_value_is_not_told_whatever_it_is_and_wherever_it_stands() {
+        let texts = [
+            "[web]\ntokens = \"hunter2, expected a sequence\"",
+            "[web]\ntokens = [\n  \"env:A\",\n  [\"hunter2\"]\n]",
+            "[store]\npassword = 7770777",
+            "[store]\npassword = { hunter = 1.5 }",
+            "[store]\nurl = [\"postgres://ana:hunter2@h/d\"]",
+            "[traces]\nheaders = \"authorization=Bearer hunter2\"",
+            "[traces]\nheaders = { authorization = 7770777 }",
+            "[traces]\nheaders.authorization = [\"hunter2\"]",
+            "[[model]]\nname = \"main\"\nprovider = \"openai\"\nmodel = \"m\"\napi_key = 7770777",
+            "[[source]]\nname = \"soar\"\nkind = \"http\"\ntokens = \"hunter2\"",
+            "[[source]]\nname = \"a\"\nkind = \"spool\"\ndir = \"d\"\n\
+             [[source]]\nname = \"mq\"\nkind = \"rabbitmq\"\nqueue = \"q\"\nurl = \"u\"\npassword = 7770777",
+            "[[destination]]\nname = \"soar\"\nkind = \"webhook\"\nurl = \"https://a/\"\nsecret = [\"hunter2\"]",
+            "[[destination]]\nname = \"soar\"\nkind = \"webhook\"\nurl = \"https://a/\"\nsecret = true",
+            "[web]\ntokens = hunter2",
+            "[web]\ntokens = [\"hunter2]",
+            "[web]\ntokens = [\"hunter2\" \"hunter2\"]",
+            "[store]\npassword = \"hun\\ter\\qhunter2\"",
+        ];
+        let told: Vec<String> = texts.into_iter().map(refused).collect();
+        for one in &told {
+            assert!(!one.contains("hunter2") && !one.contains("777"), "{one}");
+        }
+        insta::assert_snapshot!(told.join("\n"), @r#"
+        nightshift.toml:2:10: [web] tokens: invalid type: string, expected a sequence
+        nightshift.toml:4:3: [web] tokens: invalid type: sequence, expected a string
+        nightshift.toml:2:12: [store] password: invalid type: integer, expected a string
+        nightshift.toml:2:12: [store] password: invalid type: map, expected a string
+        nightshift.toml:2:7: [store] url: invalid type: sequence, expected a string
+        nightshift.toml:2:11: [traces] headers: invalid type: string, expected a map
+        nightshift.toml:2:29: [traces] headers.authorization: invalid type: integer, expected a string
+        nightshift.toml:2:25: [traces] headers.authorization: invalid type: sequence, expected a string
+        nightshift.toml:5:11: [[model]] api_key: invalid type: integer, expected a string
+        nightshift.toml:4:10: [[source]] tokens: invalid type: string, expected a sequence
+        nightshift.toml:10:12: [[source]] password: invalid type: integer, expected a string
+        nightshift.toml:1:1: [[destination]]: invalid type: sequence, expected a string
+        nightshift.toml:1:1: [[destination]]: invalid type: boolean, expected a string
+        nightshift.toml:2:10: string values must be quoted, expected literal string
+        nightshift.toml:2:20: unclosed array, expected `]`
+        nightshift.toml:2:21: missing comma between array elements, expected `,`
+        nightshift.toml:2:21: missing escaped value, expected `b`, `e`, `f`, `n`, `r`, `\`, `"`, `x`, `u`, `U`
+        "#);
+    }
+}

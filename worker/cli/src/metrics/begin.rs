@@ -1,0 +1,81 @@
+//! The series that a configuration names, at 0 before anything happens: `increase` and `rate` do not see the first count of
+//! a series that begins with it. Every set of labels is closed: words of ours, and names of the configuration.
+
+use nightshift_alert::{CANARY_FEED, Severity};
+use nightshift_engine::{AnalystKind, Verdict};
+use nightshift_pipeline::{Admission, CaseStatus};
+
+use super::{FEEDS, Metrics};
+
+/// What a tool call can come to.
+const TOOL_OUTCOMES: [&str; 5] = ["ok", "empty", "error", "refused", "timeout"];
+
+impl Metrics {
+    /// Begins the series of a source, so that one that never hands anything over is seen. One that is posted to also
+    /// refuses.
+    pub(crate) fn begin_source(&self, name: &str, is_posted_to: bool) {
+        for outcome in ["accepted", "dead_letter", "canary"] {
+            self.flow.messages.with_label_values(&[name, outcome]);
+        }
+        if is_posted_to {
+            for outcome in ["refused", "busy"] {
+                self.flow.messages.with_label_values(&[name, outcome]);
+            }
+        }
+        self.flow.last_alert.with_label_values(&[name]);
+    }
+
+    /// Begins the series of alerts of a feed.
+    pub(crate) fn begin_feed(&self, feed: &str) {
+        for outcome in Admission::WORDS {
+            self.flow.alerts.with_label_values(&[feed, outcome]);
+        }
+    }
+
+    /// Begins the series of a destination.
+    pub(crate) fn begin_destination(&self, name: &str) {
+        for outcome in ["sent", "failed"] {
+            self.flow.deliveries.with_label_values(&[name, outcome]);
+        }
+    }
+
+    /// Begins the series of a tool.
+    pub(crate) fn begin_tool(&self, name: &str) {
+        for outcome in TOOL_OUTCOMES {
+            self.work.tool_calls.with_label_values(&[name, outcome]);
+        }
+        self.work.tool_duration.with_label_values(&[name]);
+    }
+
+    /// Begins the series of cases that end: those of the known feeds and of these, as the analysts in use end them. Thirty for
+    /// each feed and analyst.
+    pub(crate) fn begin_cases<'a>(
+        &self,
+        feeds: impl IntoIterator<Item = &'a str>,
+        analysts: &[AnalystKind],
+    ) {
+        // No canary is counted among cases.
+        let known = FEEDS.into_iter().filter(|feed| *feed != CANARY_FEED);
+        for feed in known.chain(feeds) {
+            for analyst in analysts {
+                for severity in Severity::ALL {
+                    self.begin_ends(feed, severity, *analyst);
+                }
+            }
+        }
+    }
+
+    /// One that concludes has any verdict, one that fails has none that decides, one that is called off has none.
+    fn begin_ends(&self, feed: &str, severity: Severity, analyst: AnalystKind) {
+        let concluded = Verdict::ALL.map(|verdict| (CaseStatus::Concluded, verdict.as_str()));
+        let others = [
+            (CaseStatus::Failed, Verdict::Inconclusive.as_str()),
+            (CaseStatus::Cancelled, ""),
+        ];
+        for (status, verdict) in concluded.into_iter().chain(others) {
+            let (severity, analyst) = (severity.as_str(), analyst.as_str());
+            let labels = [feed, status.as_str(), verdict, severity, analyst];
+            self.cases.ended.with_label_values(&labels);
+        }
+    }
+}
