@@ -119,17 +119,20 @@ pub(crate) async fn nowhere(State(site): State<Arc<Site>>) -> Response {
 }
 
 impl Site {
-    /// How many cases are grave and nobody's, up to one more than a page of them: a flood of lesser ones may have pushed
-    /// them off the first page. None where a reader chose what to see.
-    async fn grave(&self, query: &ListQuery) -> Result<usize, StoreError> {
+    /// How many cases are grave and nobody's, of each kind up to one more than a page: a flood of lesser ones may have
+    /// pushed them off the first page. None where a reader chose what to see.
+    async fn grave(&self, query: &ListQuery) -> Result<Vec<list::Grave>, StoreError> {
+        let mut all = Vec::new();
         if query.is_narrow() {
-            return Ok(0);
+            return Ok(all);
         }
-        match ListQuery::grave().filter() {
-            Ok(filter) => Ok(self.parts.cases.list(&filter).await?.len()),
+        for (query, words) in ListQuery::grave() {
             // Of our own words, which are known.
-            Err(_) => Ok(0),
+            let Ok(filter) = query.filter() else { continue };
+            let cases = self.parts.cases.list(&filter).await?.len();
+            all.extend(list::Grave::new(&query, words, cases));
         }
+        Ok(all)
     }
 
     fn page(&self, status: StatusCode, template: &str, view: impl Serialize) -> Response {

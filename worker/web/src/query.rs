@@ -80,13 +80,27 @@ impl ListQuery {
         })
     }
 
-    /// What is high or critical as sent, and nobody took yet.
-    pub(crate) fn grave() -> Self {
-        Self {
+    /// What is high or critical as sent, nobody took yet, and is not cleared; each part with its words.
+    pub(crate) fn grave() -> [(Self, &'static str); 3] {
+        let open = |verdict: &str, status: &str| Self {
             severity: Severity::High.as_str().to_owned(),
             desk: DeskStatus::Open.as_str().to_owned(),
+            verdict: verdict.to_owned(),
+            status: status.to_owned(),
             ..Self::default()
-        }
+        };
+        let concluded = CaseStatus::Concluded.as_str();
+        [
+            (
+                open(Verdict::TruePositive.as_str(), concluded),
+                "true positive",
+            ),
+            (
+                open(Verdict::Inconclusive.as_str(), concluded),
+                "inconclusive",
+            ),
+            (open("", CaseStatus::Failed.as_str()), "not triaged"),
+        ]
     }
 
     /// How many rows it wants.

@@ -217,7 +217,10 @@ impl Cases for Store {
         let rows = self.views.iter().map(|view| view.row.clone());
         let rows = rows.filter(|row| {
             let is_grave = filter.severity_at_least.is_none_or(|it| row.severity >= it);
-            is_grave && filter.desk.is_none_or(|it| row.desk == it)
+            is_grave
+                && filter.desk.is_none_or(|it| row.desk == it)
+                && filter.status.is_none_or(|it| row.status == it)
+                && filter.verdict.is_none_or(|it| row.verdict == Some(it))
         });
         let behind = rows.skip_while(|row| filter.after.as_ref().is_some_and(|id| *id != row.id));
         let from = usize::from(filter.after.is_some());

@@ -13,7 +13,7 @@ use crate::shown::{Moment, Shown};
 #[derive(Debug, Serialize)]
 pub(super) struct ListPage {
     /// What is grave and nobody took, on whatever page it stands.
-    grave: Option<Grave>,
+    grave: Vec<Grave>,
     rows: Vec<Row>,
     counts: Vec<Count>,
     /// Alerts that have no case: muted, set aside.
@@ -75,12 +75,13 @@ struct Hidden {
     why: Shown,
 }
 
-/// Cases that nobody took, of all there are.
+/// Cases of a kind that nobody took, of all there are.
 #[derive(Debug, Serialize)]
-struct Grave {
+pub(super) struct Grave {
     cases: usize,
     /// There are that many, or more.
     is_bound: bool,
+    words: &'static str,
     /// What stands behind the `?` of their list.
     query: String,
 }
@@ -93,11 +94,23 @@ struct Choice {
     chosen: bool,
 }
 
+impl Grave {
+    /// None where there are no cases.
+    pub(super) fn new(query: &ListQuery, words: &'static str, cases: usize) -> Option<Self> {
+        (cases > 0).then(|| Self {
+            cases: cases.min(PAGE),
+            is_bound: cases > PAGE,
+            words,
+            query: query.address(),
+        })
+    }
+}
+
 impl ListPage {
     pub(super) fn new(
         query: &ListQuery,
         mut cases: Vec<CaseRow>,
-        grave: usize,
+        grave: Vec<Grave>,
         places: &[PlaceCount],
         now: DateTime<Utc>,
     ) -> Self {
@@ -110,11 +123,7 @@ impl ListPage {
             chosen: value == wanted.trim(),
         };
         Self {
-            grave: (grave > 0).then(|| Grave {
-                cases: grave.min(PAGE),
-                is_bound: grave > PAGE,
-                query: ListQuery::grave().address(),
-            }),
+            grave,
             next: last.map(|row| query.behind(&row.id)),
             counts: counts(&cases),
             rows: cases.iter().map(|case| row(case, now)).collect(),

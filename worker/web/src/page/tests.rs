@@ -62,12 +62,14 @@ async fn the_list_shows_what_came_and_keeps_its_filter_in_the_address() {
     assert!(!next.text.contains("Older cases"));
 }
 
-/// Cases with ids of their own, of this severity.
+/// True positives with ids of their own, of this severity.
 fn flood(many: usize, severity: Severity) -> Vec<nightshift_pipeline::CaseView> {
     let one = |number: usize| {
         let mut one = view(None);
         one.row.id = CaseId(format!("{severity}-{number:04}"));
         one.row.severity = severity;
+        one.row.status = CaseStatus::Concluded;
+        one.row.verdict = Some(Verdict::TruePositive);
         one
     };
     (0..many).map(one).collect()
@@ -77,7 +79,14 @@ fn flood(many: usize, severity: Severity) -> Vec<nightshift_pipeline::CaseView> 
 async fn a_critical_case_that_nobody_took_is_seen_behind_a_flood_of_lesser_ones() {
     let mut views = flood(60, Severity::Low);
     views.extend(flood(1, Severity::Critical));
-    let words = "<a href=\"/?severity=high&amp;desk=open\">1 open, high or critical</a>";
+    let mut failed = flood(1, Severity::High).remove(0);
+    failed.row.status = CaseStatus::Failed;
+    failed.row.verdict = None;
+    let mut cleared = flood(1, Severity::High).remove(0);
+    cleared.row.verdict = Some(Verdict::BenignTruePositive);
+    views.extend([failed, cleared]);
+    let words = "Open, high or critical: <a href=\"/?status=concluded&amp;verdict=true_positive&amp;severity=high&amp;desk=open\">\
+        1 true positive</a> · <a href=\"/?status=failed&amp;severity=high&amp;desk=open\">1 not triaged</a></p>";
     let page = get(Arc::new(Store::of(views.clone())), "/").await;
     assert!(!page.text.contains("critical-0000"));
     has(&page, &[words]);
@@ -92,15 +101,16 @@ async fn a_critical_case_that_nobody_took_is_seen_behind_a_flood_of_lesser_ones(
     )
     .await;
     has(&there, &["critical-0000"]);
-    assert!(!there.text.contains("low-0001") && !there.text.contains("open, high"));
+    assert!(!there.text.contains("low-0001") && !there.text.contains("Open, high"));
     // Somebody has it.
     views[60].row.desk = DeskStatus::Acknowledged;
+    views.truncate(61);
     let page = get(Arc::new(Store::of(views)), "/").await;
-    assert!(!page.text.contains("open, high"));
+    assert!(!page.text.contains("Open, high"));
     let many = get(Arc::new(Store::of(flood(51, Severity::High))), "/").await;
-    has(&many, &[">50 or more open, high or critical<"]);
+    has(&many, &[">50 or more true positive<"]);
     let page = get(Arc::new(Store::of(flood(50, Severity::High))), "/").await;
-    has(&page, &[">50 open, high or critical<"]);
+    has(&page, &[">50 true positive<"]);
 }
 
 #[tokio::test]
