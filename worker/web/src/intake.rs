@@ -130,7 +130,7 @@ impl HttpIntake {
         };
         let offered = source.offer(bytes, attributes(headers), memory);
         let fate = offered.inspect_err(|_| source.count("busy"))?;
-        settled(fate).await
+        settled(source, fate).await
     }
 
     /// Whose secret a body was signed with. It is read only where it may be one's.
@@ -167,7 +167,7 @@ impl HttpIntake {
         said.extend(pubsub::attributes(&bytes));
         let offered = source.offer(bytes, said, memory);
         let fate = offered.inspect_err(|_| source.count("busy"))?;
-        settled(fate).await
+        settled(source, fate).await
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::source::Busy;
+use super::source::{Busy, HttpSource};
 use crate::body::Unread;
 
 /// How long a request waits to be committed. Within the ten seconds that an answer may take.
@@ -125,8 +125,11 @@ impl IntoResponse for Refused {
 ///
 /// # Errors
 ///
-/// When nobody knows whether it is committed.
-pub(super) async fn settled(fate: oneshot::Receiver<Fate>) -> Result<Response, Refused> {
+/// When nobody knows whether it is committed; that is counted.
+pub(super) async fn settled(
+    source: &HttpSource,
+    fate: oneshot::Receiver<Fate>,
+) -> Result<Response, Refused> {
     let told = match timeout(COMMIT, fate).await {
         Ok(Ok(Fate::Committed)) => json!({"outcome": "accepted"}),
         // Committed too: whoever sent it again and again would help nobody.
@@ -134,7 +137,10 @@ pub(super) async fn settled(fate: oneshot::Receiver<Fate>) -> Result<Response, R
             "outcome": "dead_letter",
             "why": "some of it could not be read: it is kept as a dead letter, and a case says so",
         }),
-        Ok(Ok(Fate::Back) | Err(_)) | Err(_) => return Err(Refused::NotCommitted),
+        Ok(Ok(Fate::Back) | Err(_)) | Err(_) => {
+            source.count("busy");
+            return Err(Refused::NotCommitted);
+        }
     };
     Ok(Json(told).into_response())
 }

@@ -117,7 +117,7 @@ impl Sns {
                     .source
                     .offer(notice.signed_alone(), BTreeMap::new(), memory);
                 let fate = offered.map_err(|busy| counted(busy.into()))?;
-                settled(fate).await
+                settled(&listed.source, fate).await
             }
             Kind::SubscriptionConfirmation => self.confirm(listed, &notice).await,
             Kind::UnsubscribeConfirmation => {

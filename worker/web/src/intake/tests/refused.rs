@@ -121,6 +121,7 @@ async fn g01_nothing_is_accepted_while_the_store_is_away() {
     let answer = world.send(finding("one").to_string()).await;
     assert_eq!(answer.status, 503);
     assert_eq!(answer.headers["retry-after"], "10");
+    assert_eq!(world.counted("busy"), 1, "it is told to come again");
     assert!(began.elapsed() < Duration::from_secs(10));
     // The first behind it is read meanwhile; the others were not taken yet, and go when their sender does.
     for _ in 0..3 {
