@@ -38,7 +38,7 @@ pub(crate) use retention::Retention;
 pub(crate) use schema::schema;
 pub(crate) use secret::{Secret, secret_at};
 pub(crate) use source::{Source, Taken, posted_at};
-pub(crate) use traces::{Traces, is_loopback};
+pub(crate) use traces::Traces;
 
 /// The text of the defaults.
 pub(crate) const DEFAULTS: &str = include_str!("../config.default.toml");

@@ -1,8 +1,19 @@
-//! What goes to a third party: never the organisation's own names and ranges.
+//! How far what is said goes: to this machine, or to a third party, which never gets the organisation's own names and
+//! ranges.
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+
+/// Whether a host, by name or address, is this machine: what goes there in the clear crosses no network.
+#[must_use]
+pub fn is_loopback(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host.eq_ignore_ascii_case("localhost")
+        || address
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
+}
 
 /// Whether a value is one of ours: the text itself, a name below a name of ours, or an address in a range of ours.
 pub(crate) fn is_own(value: &str, never_send: &[String]) -> bool {
@@ -36,6 +47,30 @@ fn in_range(value: &str, range: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn this_machine_has_a_name_and_two_kinds_of_addresses() {
+        for host in [
+            "localhost",
+            "LOCALHOST",
+            "127.0.0.1",
+            "127.9.9.9",
+            "::1",
+            "[::1]",
+        ] {
+            assert!(is_loopback(host), "{host}");
+        }
+        for host in [
+            "",
+            "localhost.evil.com",
+            "10.0.0.1",
+            "0.0.0.0",
+            "127.0.0.1.nip.io",
+            "::",
+        ] {
+            assert!(!is_loopback(host), "{host}");
+        }
+    }
 
     #[test]
     fn own_names_and_ranges_are_known_in_every_shape() {

@@ -12,6 +12,15 @@ use ipnet::IpNet;
 use secrecy::{ExposeSecret as _, SecretString};
 use sha2::{Digest as _, Sha256};
 
+/// A header that stands there once.
+pub(crate) fn only<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (Some(only), None) => only.to_str().ok(),
+        _ => None,
+    }
+}
+
 pub(crate) type Hash = [u8; 32];
 
 /// A proxy that signs people in.

@@ -1,11 +1,10 @@
 //! `[blobs]`: where large messages are kept as they came.
 
+use nightshift_engine::is_loopback;
 use nightshift_store::{Address, BlobOptions};
 use reqwest::Url;
 use schemars::JsonSchema;
 use serde::Deserialize;
-
-use super::is_loopback;
 
 /// `[blobs]`
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -65,7 +64,7 @@ impl Blobs {
         };
         match endpoint.scheme() {
             "https" => Ok(()),
-            "http" if self.allow_private || is_loopback(&endpoint) => Ok(()),
+            "http" if self.allow_private || endpoint.host_str().is_some_and(is_loopback) => Ok(()),
             "http" => {
                 bad("would send messages unencrypted: use https, or say `allow_private = true`")
             }

@@ -1,9 +1,9 @@
 //! `[traces]`: where spans are posted to.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::path::PathBuf;
 
+use nightshift_engine::is_loopback;
 use nightshift_models::KeyRef;
 use reqwest::Url;
 use reqwest::header::HeaderName;
@@ -73,7 +73,7 @@ impl Traces {
         }
         match url.scheme() {
             "https" => {}
-            "http" if self.allow_private || is_loopback(&url) => {}
+            "http" if self.allow_private || url.host_str().is_some_and(is_loopback) => {}
             "http" => {
                 return bad(
                     "would send spans unencrypted: use https, or say `allow_private = true`",
@@ -86,16 +86,6 @@ impl Traces {
         }
         Ok(url)
     }
-}
-
-/// Whether it names this machine, by address or as `localhost`.
-pub(crate) fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let address = host.trim_start_matches('[').trim_end_matches(']');
-    host.eq_ignore_ascii_case("localhost")
-        || address
-            .parse::<IpAddr>()
-            .is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]

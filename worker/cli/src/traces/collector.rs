@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use nightshift_engine::is_loopback;
 use nightshift_models::KeyRef;
 use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTraceServiceRequest, ExportTraceServiceResponse,
@@ -17,7 +18,7 @@ use reqwest::{Certificate, Client, StatusCode, Url, redirect, retry};
 use secrecy::ExposeSecret as _;
 
 use super::draft::text;
-use crate::config::{Secret, Traces, is_loopback, secret_at};
+use crate::config::{Secret, Traces, secret_at};
 
 /// Time to get a connection, TLS included.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -140,7 +141,7 @@ fn client(config: &Traces, url: &Url) -> Result<Client, String> {
         .referer(false)
         .connect_timeout(CONNECT)
         .timeout(WHOLE);
-    if is_loopback(url) {
+    if url.host_str().is_some_and(is_loopback) {
         // What is meant for this machine is no business of the environment's proxy.
         builder = builder.no_proxy();
     }

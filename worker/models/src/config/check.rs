@@ -1,6 +1,7 @@
 //! What a `[[model]]` table must hold beyond its types.
 
-use url::{Host, Url};
+use nightshift_engine::is_loopback;
+use url::Url;
 
 use super::{ModelConfig, Provider, Sampling};
 use crate::ModelError;
@@ -62,7 +63,7 @@ impl ModelConfig {
         }
         match url.scheme() {
             "https" => Ok(()),
-            "http" if self.allow_private || is_loopback(&url) => Ok(()),
+            "http" if self.allow_private || url.host_str().is_some_and(is_loopback) => Ok(()),
             "http" => Err(self.bad(
                 "base_url",
                 format!("{text:?} would send alert data unencrypted: use https, or say `allow_private = true`"),
@@ -179,15 +180,5 @@ impl ModelConfig {
             key,
             problem: problem.into(),
         }
-    }
-}
-
-/// Whether it names this machine, by address or as `localhost`.
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        Some(Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
-        None => false,
     }
 }

@@ -15,8 +15,8 @@ use url::Url;
 
 use super::call::{Failed, body, failed, told};
 use crate::Secrets;
-use crate::config::is_loopback;
 use crate::pace::Failure;
+use nightshift_engine::is_loopback;
 
 /// What is asked for: to take from subscriptions.
 const SCOPE: &str = "https://www.googleapis.com/auth/pubsub";

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use url::Url;
 
-use crate::config::is_loopback;
+use nightshift_engine::is_loopback;
 
 /// Configuration of a queue of SQS.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use nightshift_engine::is_loopback;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use url::Url;
@@ -199,14 +200,6 @@ fn is_elsewhere(reference: &str) -> bool {
             .is_some_and(|rest| !rest.is_empty())
     };
     named("env:") || named("file:")
-}
-
-fn is_loopback(host: &str) -> bool {
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost"
-        || host
-            .parse::<std::net::IpAddr>()
-            .is_ok_and(|address| address.is_loopback())
 }
 
 /// `arn:aws:sns:eu-west-1:111122223333:name`.

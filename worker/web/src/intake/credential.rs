@@ -15,7 +15,7 @@ use sha2::Sha256;
 
 use super::answer::Refused;
 use super::source::HttpSource;
-use crate::access;
+use crate::access::{self, only};
 
 pub(super) const ID: &str = "webhook-id";
 pub(super) const TIMESTAMP: &str = "webhook-timestamp";
@@ -96,15 +96,6 @@ impl<'a> Signed<'a> {
             }
             found | mac.verify_slice(code).is_ok()
         })
-    }
-}
-
-/// A header that stands there once.
-fn only<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    let mut values = headers.get_all(name).iter();
-    match (values.next(), values.next()) {
-        (Some(only), None) => only.to_str().ok(),
-        _ => None,
     }
 }
 

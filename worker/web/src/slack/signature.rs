@@ -6,6 +6,8 @@ use chrono::{DateTime, Utc};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
+use crate::access::only;
+
 const SIGNATURE: &str = "x-slack-signature";
 const TIMESTAMP: &str = "x-slack-request-timestamp";
 /// How far its clock and ours may be apart, in seconds: what is older may be a replay.
@@ -57,15 +59,6 @@ impl<'a> Signed<'a> {
             mac.update(part);
         }
         mac.verify_slice(&self.code).is_ok()
-    }
-}
-
-/// A header that stands there once.
-fn only<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    let mut values = headers.get_all(name).iter();
-    match (values.next(), values.next()) {
-        (Some(only), None) => only.to_str().ok(),
-        _ => None,
     }
 }
 

@@ -2,12 +2,12 @@
 //! configuration; only plain http to another machine has to be allowed. Paths and queries are never shown: they often
 //! are a password.
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use nightshift_engine::is_loopback;
 use reqwest::{Certificate, Client, Proxy, redirect, retry};
-use url::{Host, Url};
+use url::Url;
 
 use super::DestinationError;
 
@@ -58,7 +58,7 @@ impl Access {
         }
         match url.scheme() {
             "https" => Ok(url),
-            "http" if self.allow_private || is_loopback(&url) => Ok(url),
+            "http" if self.allow_private || url.host_str().is_some_and(is_loopback) => Ok(url),
             "http" => Err(bad(
                 "would send reports unencrypted: use https, or say `allow_private = true`"
                     .to_owned(),
@@ -80,7 +80,7 @@ impl Access {
             .timeout(WHOLE);
         match self.proxy.as_deref() {
             // What is meant for this machine is no business of the environment's proxy.
-            None if is_loopback(url) => builder = builder.no_proxy(),
+            None if url.host_str().is_some_and(is_loopback) => builder = builder.no_proxy(),
             None => {}
             Some("none") => builder = builder.no_proxy(),
             Some(proxy) => builder = builder.proxy(proxy_at(name, proxy)?),
@@ -112,14 +112,4 @@ fn proxy_at(name: &str, text: &str) -> Result<Proxy, DestinationError> {
     let proxy = is_proxy.then(|| Proxy::all(text).ok()).flatten();
     let problem = "is no URL of a proxy: write http://HOST:PORT, or `none`";
     proxy.ok_or_else(|| DestinationError::bad(name, "proxy", problem))
-}
-
-/// Whether it names this machine, by address or as `localhost`.
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(address)) => IpAddr::V4(address).is_loopback(),
-        Some(Host::Ipv6(address)) => IpAddr::V6(address).is_loopback(),
-        Some(Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
-        None => false,
-    }
 }
