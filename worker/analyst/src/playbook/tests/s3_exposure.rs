@@ -1,4 +1,4 @@
-use nightshift_alert::IndicatorKind;
+use nightshift_alert::{Indicator, IndicatorKind, Role};
 use nightshift_engine::{Leaning, ToolError, Verdict};
 use serde_json::{Value, json};
 
@@ -115,6 +115,26 @@ fn a_website_without_a_record_that_allows_it_leans_benign() {
     For [E12] No change record covers it
     ");
     insta::assert_snapshot!(ran.would_decide(), @"An approved record that larkspur-claims is used like this: its line in the asset register with expected findings, or a change");
+}
+
+#[test]
+fn a_website_beside_a_bucket_that_nobody_knows_leans_nowhere() {
+    let answers: Answers = |kind, arguments| match kind {
+        "asset_lookup" if arguments["indicator"] == "larkspur-claims" => {
+            Ok(known_asset(bucket("", true), arguments))
+        }
+        _ => quiet(kind, arguments),
+    };
+    let mut alert = made_for(OPENED);
+    alert
+        .indicators
+        .retain(|one| one.kind == IndicatorKind::Bucket);
+    let alone = World::with(&ALL, answers).run(alert.clone());
+    assert_eq!(alone.conclusion.leaning, Leaning::Benign);
+    let payroll = Indicator::new(IndicatorKind::Bucket, "larkspur-payroll", Role::Target);
+    alert.indicators.push(payroll);
+    let both = World::with(&ALL, answers).run(alert);
+    assert_ne!(both.conclusion.leaning, Leaning::Benign);
 }
 
 #[test]
