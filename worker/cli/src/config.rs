@@ -30,7 +30,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub(crate) use destination::{Destination, FileFormat, Slack, Webhook};
-pub(crate) use environment::{no_colour, user, variable};
+pub(crate) use environment::{nearest, no_colour, user, variable};
 pub(crate) use load::{Loaded, configured, load};
 pub(crate) use mute::end;
 pub(crate) use profile::{Analyst, Profile, QuestionModels};

@@ -23,7 +23,7 @@ use tracing_subscriber::{EnvFilter, Layer, Registry, reload};
 use self::fields::Fields;
 use self::line::Line;
 use crate::clock::SystemClock;
-use crate::config::{LogFormat, no_colour};
+use crate::config::{LogFormat, nearest, no_colour};
 use crate::exit::Exit;
 use crate::traces;
 
@@ -84,7 +84,7 @@ pub(crate) fn filter(level: &str, has_traces: bool, has_content: bool) -> Result
     if let Some(word) = unknown(level) {
         return Err(bad(&format!(
             "there is no level {word:?}; {}",
-            nearest(word)
+            nearest(&word.to_lowercase(), &LEVELS)
         )));
     }
     let mut filter = EnvFilter::try_new(level).map_err(|error| bad(&error))?;
@@ -105,22 +105,6 @@ fn unknown(level: &str) -> Option<&str> {
     let words = level.split(',').map(str::trim).filter(is_plain);
     let mut wrong = words.filter(|word| word.parse::<LevelFilter>().is_err());
     wrong.next()
-}
-
-/// The level that was meant; all of them where none is near.
-fn nearest(word: &str) -> String {
-    let word = word.to_lowercase();
-    let near = |level: &&str| strsim::normalized_damerau_levenshtein(&word, level);
-    let best = LEVELS
-        .iter()
-        .max_by(|one, other| near(one).total_cmp(&near(other)));
-    match best.filter(|level| near(level) > 0.5) {
-        Some(level) => format!("did you mean {level:?}?"),
-        None => format!(
-            "known are {}, and a part of the program is given its own as in nightshift_pipeline=debug",
-            LEVELS.join(", ")
-        ),
-    }
 }
 
 /// Writes events as lines.

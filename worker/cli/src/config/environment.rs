@@ -124,7 +124,7 @@ const fn wanted(default: &Value) -> &'static str {
 }
 
 /// `did you mean "url"?`, all there are where none is near, or that there are none.
-pub(super) fn nearest(word: &str, known: &[&str]) -> String {
+pub(crate) fn nearest(word: &str, known: &[&str]) -> String {
     let best = known
         .iter()
         .map(|one| (strsim::normalized_damerau_levenshtein(word, one), *one))
