@@ -88,6 +88,12 @@ impl Alert {
         short.told()
     }
 
+    /// What it says, as text; the finding as it was sent is text already and is not read for it.
+    #[must_use]
+    pub fn told_text(&self) -> JsonText {
+        JsonText::with(&self.told_in_short(), "raw", &self.raw)
+    }
+
     /// The indicators of one role.
     pub fn with_role(&self, role: Role) -> impl Iterator<Item = &Indicator> {
         self.indicators

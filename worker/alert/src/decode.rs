@@ -49,6 +49,28 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Decoded, ReadError> {
     }
 }
 
+/// Where a value stands. Written out only for a flag: most places are never told.
+pub(crate) enum Place<'a> {
+    Root,
+    Key(&'a Place<'a>, &'a str),
+    Item(&'a Place<'a>, usize),
+}
+
+impl Place<'_> {
+    /// As a JSON pointer.
+    pub(crate) fn path(&self) -> String {
+        match self {
+            Self::Root => String::new(),
+            Self::Key(above, key) => {
+                let mut path = above.path();
+                push_segment(&mut path, key);
+                path
+            }
+            Self::Item(above, index) => format!("{}/{index}", above.path()),
+        }
+    }
+}
+
 /// Appends a key or index to a JSON pointer (RFC 6901).
 pub(crate) fn push_segment(path: &mut String, segment: &str) {
     path.push('/');

@@ -1,5 +1,6 @@
 //! JSON that is kept while a case is open.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -19,11 +20,30 @@ impl JsonText {
         serde_json::from_str(self.as_str()).unwrap_or_default()
     }
 
+    /// An object with this text under `key`.
+    pub(crate) fn with(object: &Value, key: &str, text: &Self) -> Self {
+        let fields = object.as_object().into_iter().flatten();
+        // In the order of a tree, so that it is the text of one.
+        let mut parts: BTreeMap<&str, Part<'_>> = fields
+            .map(|(name, value)| (name.as_str(), Part::Tree(value)))
+            .collect();
+        parts.insert(key, Part::Text(text));
+        Self(to_raw_value(&parts).unwrap_or_default())
+    }
+
     /// As it is kept: compact.
     #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.get()
     }
+}
+
+/// A part of an object, as whatever it is there.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Part<'a> {
+    Tree(&'a Value),
+    Text(&'a JsonText),
 }
 
 impl From<&Value> for JsonText {

@@ -19,18 +19,28 @@ pub(crate) struct Arguments<'a> {
     pub(crate) alert: &'a Alert,
 }
 
-/// A value to look up, with its type.
+/// A value to look up, with its type. As what rows are compared with it is read once, not for each row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Subject {
     pub(crate) kind: IndicatorKind,
     pub(crate) value: String,
+    /// The address, where it is one.
+    pub(crate) ip: Option<IpAddr>,
+    /// In small letters, without dots at its end.
+    pub(crate) name: String,
 }
 
 impl Subject {
-    pub(crate) fn ip(&self) -> Option<IpAddr> {
-        match self.kind {
-            IndicatorKind::Ip => self.value.parse().ok(),
-            _ => None,
+    pub(crate) fn new(kind: IndicatorKind, value: impl Into<String>) -> Self {
+        let value = value.into();
+        Self {
+            kind,
+            ip: match kind {
+                IndicatorKind::Ip => value.parse().ok(),
+                _ => None,
+            },
+            name: value.trim_end_matches('.').to_lowercase(),
+            value,
         }
     }
 }
@@ -76,10 +86,7 @@ impl Arguments<'_> {
             .iter()
             .find(|indicator| types.contains(&indicator.kind) && indicator.value == text);
         if let Some(indicator) = known {
-            return Ok(Some(Subject {
-                kind: indicator.kind,
-                value: indicator.value.clone(),
-            }));
+            return Ok(Some(Subject::new(indicator.kind, &indicator.value)));
         }
         // A value that the alert types otherwise is not retyped by a guess: `maria.lopez` is no domain.
         let typed = self
@@ -91,10 +98,8 @@ impl Arguments<'_> {
             .iter()
             .filter(|kind| !typed || has_shape(**kind))
             .find_map(|kind| {
-                Indicator::parse(*kind, text, Role::Related).map(|parsed| Subject {
-                    kind: parsed.kind,
-                    value: parsed.value,
-                })
+                Indicator::parse(*kind, text, Role::Related)
+                    .map(|parsed| Subject::new(parsed.kind, parsed.value))
             })
             .map(Some)
             .ok_or_else(|| Self::refused(name, format!("{text:?} is no {}", words(types))))

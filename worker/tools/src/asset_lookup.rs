@@ -66,6 +66,9 @@ struct Asset {
     more: Map<String, Value>,
     #[serde(skip)]
     nets: Vec<IpNet>,
+    /// The address that is its id, if one is.
+    #[serde(skip)]
+    id_address: Option<IpAddr>,
 }
 
 /// By what a row was found.
@@ -104,8 +107,10 @@ impl Record for Asset {
         if let Some(wide) = nets.iter().find(|net| net.prefix_len() < 8) {
             return Err(format!("`addresses` has {wide}, which is no asset"));
         }
+        let id = fields.needed("id")?;
         Ok(Self {
-            id: fields.needed("id")?,
+            id_address: id.parse().ok(),
+            id,
             name: fields.text("name"),
             kind: fields.text("type"),
             account: fields.text("account"),
@@ -130,9 +135,9 @@ impl Record for Asset {
 
 impl Asset {
     fn matches(&self, subject: &Subject) -> Option<MatchedBy> {
-        if let Some(ip) = subject.ip() {
+        if let Some(ip) = subject.ip {
             let holds = self.nets.iter().any(|net| net.contains(&ip));
-            let is_id = self.id.parse::<IpAddr>() == Ok(ip);
+            let is_id = self.id_address == Some(ip);
             return (holds || is_id).then_some(MatchedBy::Address);
         }
         let same = |text: &str| text.eq_ignore_ascii_case(&subject.value);

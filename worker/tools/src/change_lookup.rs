@@ -159,10 +159,7 @@ impl Change {
                             | IndicatorKind::Ip
                             | IndicatorKind::Email
                     )
-                    && actor.matches(&Subject {
-                        kind: indicator.kind,
-                        value: indicator.value.clone(),
-                    })
+                    && actor.matches(&Subject::new(indicator.kind, &indicator.value))
             })
         }))
     }

@@ -3,6 +3,7 @@
 //! Rows go from the end until the answer fits, and the answer says so; nothing is cut in the middle of a row. The check
 //! stands behind every tool, so that no tool can forget it. What a tool reads is bounded where it reads.
 
+use std::cell::LazyCell;
 use std::collections::HashSet;
 
 use nightshift_alert::text::{Bounds, clean_json_keeping};
@@ -36,15 +37,18 @@ pub(crate) fn finish(
     output.indicators.sort();
     output.indicators.dedup();
     output.indicators.truncate(MAX_INDICATORS);
-    let typed = alert.indicators.iter().chain(&output.indicators);
-    let keep: HashSet<&str> = typed
-        .map(|indicator| indicator.value.as_str())
-        .chain(arguments.values().filter_map(Value::as_str))
-        .flat_map(|value| std::iter::once(value).chain(value.split(['.', '/', ':', '=', '~'])))
-        .collect();
+    // Hardly any answer has something in it that may have to go.
+    let keep = LazyCell::new(|| {
+        let typed = alert.indicators.iter().chain(&output.indicators);
+        typed
+            .map(|indicator| indicator.value.as_str())
+            .chain(arguments.values().filter_map(Value::as_str))
+            .flat_map(|value| std::iter::once(value).chain(value.split(['.', '/', ':', '=', '~'])))
+            .collect::<HashSet<&str>>()
+    });
     // Cleaning costs by the byte: what is far too long goes before.
     let early = shorten(&mut output.body, 2 * MAX_OUTPUT_BYTES);
-    let flags = clean_json_keeping(&mut output.body, &BOUNDS, &keep);
+    let flags = clean_json_keeping(&mut output.body, &BOUNDS, &|text| keep.contains(text));
     let pruned = flags
         .iter()
         .any(|flag| matches!(flag, Flag::Truncated { .. }));
@@ -67,6 +71,10 @@ pub(crate) fn finish(
 
 /// Drops rows of the longest list until the body has no more than `limit` bytes; returns where something went.
 fn shorten(body: &mut Value, limit: usize) -> Option<String> {
+    // Most answers are so small that nobody need write them to know it.
+    if most_bytes(body) <= limit {
+        return None;
+    }
     let mut at = None;
     let mut size = bytes(body);
     while size > limit {
@@ -93,6 +101,22 @@ fn shorten(body: &mut Value, limit: usize) -> Option<String> {
     at
 }
 
+/// What the value has at most as JSON, in bytes: each of a text becomes six, a number has no more than 24.
+fn most_bytes(value: &Value) -> usize {
+    let text = |text: &str| 2 + 6 * text.len();
+    match value {
+        Value::Null | Value::Bool(_) => 5,
+        Value::Number(_) => 24,
+        Value::String(string) => text(string),
+        Value::Array(items) => items.iter().map(|item| most_bytes(item) + 1).sum::<usize>() + 2,
+        Value::Object(map) => {
+            let entries = map.iter();
+            let most = entries.map(|(key, value)| text(key) + most_bytes(value) + 2);
+            most.sum::<usize>() + 2
+        }
+    }
+}
+
 /// Size as JSON.
 pub(crate) fn bytes(value: &Value) -> usize {
     struct Count(usize);
@@ -113,6 +137,8 @@ pub(crate) fn bytes(value: &Value) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::testing;
 
@@ -146,6 +172,18 @@ mod tests {
         let output = finish(ToolOutput::of(Value::Object(map)));
         assert!(bytes(&output.body) < 1_000);
         assert!(output.body["note"].as_str().unwrap().contains("at most"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_value_has_more_bytes_than_it_may_have(
+            text in "[a-z\\x00-\\x1f\"\\\\é\u{2028}]{0,12}", number: f64, whole: i64, flag: bool,
+        ) {
+            let value = json!({
+                "n": number, "i": whole, "u": whole.unsigned_abs(), "b": flag, "e": [{}, [], null], text.clone(): [text],
+            });
+            prop_assert!(bytes(&value) <= most_bytes(&value), "{value}");
+        }
     }
 
     #[test]

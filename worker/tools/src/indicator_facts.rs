@@ -170,7 +170,7 @@ fn facts(subject: &Subject, clouds: &[Cached<CloudRanges>]) -> Result<Value, Too
 }
 
 fn address_facts(subject: &Subject, clouds: &[Cached<CloudRanges>]) -> Result<Value, ToolError> {
-    let ip = subject.ip().ok_or_else(|| ToolError::Argument {
+    let ip = subject.ip.ok_or_else(|| ToolError::Argument {
         argument: "indicator".to_owned(),
         problem: format!("{:?} is no ip address", subject.value),
     })?;
@@ -192,14 +192,13 @@ fn url_facts(text: &str, clouds: &[Cached<CloudRanges>]) -> Result<Value, ToolEr
     let host = url
         .host()
         .ok_or_else(|| refused("a url without a host".to_owned()))?;
-    let subject = |kind, value| Subject { kind, value };
     let host_facts = match host {
         url::Host::Domain(name) => facts(
-            &subject(IndicatorKind::Domain, name.to_ascii_lowercase()),
+            &Subject::new(IndicatorKind::Domain, name.to_ascii_lowercase()),
             clouds,
         )?,
-        url::Host::Ipv4(ip) => facts(&subject(IndicatorKind::Ip, ip.to_string()), clouds)?,
-        url::Host::Ipv6(ip) => facts(&subject(IndicatorKind::Ip, ip.to_string()), clouds)?,
+        url::Host::Ipv4(ip) => facts(&Subject::new(IndicatorKind::Ip, ip.to_string()), clouds)?,
+        url::Host::Ipv6(ip) => facts(&Subject::new(IndicatorKind::Ip, ip.to_string()), clouds)?,
     };
     Ok(json!({
         "scheme": url.scheme(),

@@ -61,15 +61,12 @@ impl Pattern {
     /// Whether the entry stands for this value.
     pub(crate) fn matches(&self, subject: &Subject) -> bool {
         match self {
-            Self::Net(net) => subject.ip().is_some_and(|ip| net.contains(&ip)),
+            Self::Net(net) => subject.ip.is_some_and(|ip| net.contains(&ip)),
             Self::Below(domain) => {
                 subject.kind == IndicatorKind::Domain && below(&subject.value, domain)
             }
             Self::Wild(matcher) => matcher.is_match(&subject.value),
-            Self::Exact(text) => {
-                subject.ip().is_none()
-                    && subject.value.trim_end_matches('.').to_lowercase() == *text
-            }
+            Self::Exact(text) => subject.ip.is_none() && subject.name == *text,
         }
     }
 }
@@ -112,10 +109,7 @@ mod tests {
     use super::*;
 
     fn subject(kind: IndicatorKind, value: &str) -> Subject {
-        Subject {
-            kind,
-            value: value.to_owned(),
-        }
+        Subject::new(kind, value)
     }
 
     fn hits(pattern: &str, kind: IndicatorKind, value: &str) -> bool {

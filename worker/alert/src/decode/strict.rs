@@ -8,14 +8,18 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use super::{Decoded, flag, push_segment};
+use super::{Decoded, Place, flag};
 use crate::Flag;
 
 /// The document, or nothing when `serde_json` refuses it or something in it must be replaced.
 pub(super) fn decode(bytes: &[u8]) -> Option<Decoded> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let state = RefCell::new(State::default());
-    let value = Node { state: &state }.deserialize(&mut deserializer).ok()?;
+    let root = Node {
+        state: &state,
+        place: &Place::Root,
+    };
+    let value = root.deserialize(&mut deserializer).ok()?;
     deserializer.end().ok()?;
     let state = state.into_inner();
     (!state.nul).then_some(Decoded {
@@ -26,7 +30,6 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Decoded> {
 
 #[derive(Default)]
 struct State {
-    path: String,
     flags: Vec<Flag>,
     /// A NUL was seen: the lenient path takes it out and flags it.
     nul: bool,
@@ -35,20 +38,10 @@ struct State {
 #[derive(Clone, Copy)]
 struct Node<'a> {
     state: &'a RefCell<State>,
+    place: &'a Place<'a>,
 }
 
 impl Node<'_> {
-    fn enter(self, segment: &str) -> usize {
-        let mut state = self.state.borrow_mut();
-        let length = state.path.len();
-        push_segment(&mut state.path, segment);
-        length
-    }
-
-    fn leave(self, length: usize) {
-        self.state.borrow_mut().path.truncate(length);
-    }
-
     fn note(self, text: &str) {
         if text.contains('\0') {
             self.state.borrow_mut().nul = true;
@@ -103,29 +96,28 @@ impl<'de> Visitor<'de> for Node<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
         let mut items = Vec::new();
-        loop {
-            let length = self.enter(&items.len().to_string());
-            let item = access.next_element_seed(self)?;
-            self.leave(length);
-            match item {
-                Some(item) => items.push(item),
-                None => return Ok(Value::Array(items)),
-            }
+        while let Some(item) = access.next_element_seed(Node {
+            place: &Place::Item(self.place, items.len()),
+            ..self
+        })? {
+            items.push(item);
         }
+        Ok(Value::Array(items))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
         while let Some(key) = access.next_key::<String>()? {
             self.note(&key);
-            let length = self.enter(&key);
+            let place = &Place::Key(self.place, &key);
             if map.contains_key(&key) {
-                let mut state = self.state.borrow_mut();
-                let path = state.path.clone();
-                flag(&mut state.flags, Flag::DuplicateKey { path });
+                let path = place.path();
+                flag(
+                    &mut self.state.borrow_mut().flags,
+                    Flag::DuplicateKey { path },
+                );
             }
-            let value = access.next_value_seed(self)?;
-            self.leave(length);
+            let value = access.next_value_seed(Node { place, ..self })?;
             map.insert(key, value);
         }
         Ok(Value::Object(map))

@@ -10,7 +10,7 @@ use super::fields::{is_inner_value, is_no_secret, is_secret_number, is_value, na
 use super::redact::{is_secret_key, redact_keeping};
 use super::{instructions, strip_hidden};
 use crate::Flag;
-use crate::decode::{PRUNED, push_segment};
+use crate::decode::{PRUNED, Place};
 
 /// Most flags that name a place; further ones of a kind say nothing new.
 const MAX_PLACES: usize = 16;
@@ -20,6 +20,9 @@ const MAX_SECRET_DEPTH: usize = 4;
 
 /// Longest key of an object, in bytes.
 const MAX_KEY_BYTES: usize = 256;
+
+/// Longest text that is remembered as clean, in bytes.
+const MAX_REMEMBERED_BYTES: usize = 256;
 
 /// How much of a tree is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,22 +47,26 @@ impl Default for Bounds {
 
 /// Cleans every string and key of a tree in place, and prunes it to `bounds`; returns what a reader should know.
 pub fn clean_json(value: &mut Value, bounds: &Bounds) -> Vec<Flag> {
-    clean_json_keeping(value, bounds, &HashSet::new())
+    clean_json_keeping(value, bounds, &|_| false)
 }
 
-/// As [`clean_json`]; the values of `keep` stay, though they look random.
-pub fn clean_json_keeping(value: &mut Value, bounds: &Bounds, keep: &HashSet<&str>) -> Vec<Flag> {
+/// As [`clean_json`]; a value for which `keep` holds stays, though it looks random. Few trees have one that is asked for.
+pub fn clean_json_keeping(
+    value: &mut Value,
+    bounds: &Bounds,
+    keep: &dyn Fn(&str) -> bool,
+) -> Vec<Flag> {
     let mut pass = Pass {
         bounds,
         keep,
-        path: String::new(),
+        clean: HashSet::new(),
         program: "",
         nodes: 0,
         redacted: 0,
         hidden: 0,
         flags: Vec::new(),
     };
-    pass.value(value, 0);
+    pass.value(value, &Place::Root, 0);
     pass.finish()
 }
 
@@ -67,7 +74,7 @@ pub fn clean_json_keeping(value: &mut Value, bounds: &Bounds, keep: &HashSet<&st
 pub(crate) fn clean_text(
     text: &str,
     max_bytes: usize,
-    keep: &HashSet<&str>,
+    keep: &dyn Fn(&str) -> bool,
 ) -> (String, Vec<Flag>) {
     let bounds = Bounds {
         text_bytes: max_bytes,
@@ -83,8 +90,9 @@ pub(crate) fn clean_text(
 
 struct Pass<'a> {
     bounds: &'a Bounds,
-    keep: &'a HashSet<&'a str>,
-    path: String,
+    keep: &'a dyn Fn(&str) -> bool,
+    /// Texts in which there was nothing to take out and nothing to tell: rows repeat their values.
+    clean: HashSet<String>,
     /// The program of the list of arguments that comes next.
     program: &'static str,
     nodes: usize,
@@ -94,133 +102,133 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    fn value(&mut self, value: &mut Value, depth: usize) {
+    fn value(&mut self, value: &mut Value, place: &Place<'_>, depth: usize) {
         self.nodes += 1;
         let program = std::mem::take(&mut self.program);
         match value {
-            Value::String(text) => self.string(text),
+            Value::String(text) => self.string(text, place),
             Value::Array(items) => {
                 if depth >= self.bounds.depth && !items.is_empty() {
-                    return self.prune(value);
+                    return self.prune(value, place);
                 }
                 let room = self.bounds.nodes.saturating_sub(self.nodes);
                 if items.len() > room {
                     items.truncate(room);
-                    self.truncated();
+                    self.truncated(place);
                 }
                 for (index, item) in items.iter_mut().enumerate() {
-                    self.within(&index.to_string(), |pass| pass.value(item, depth + 1));
+                    self.value(item, &Place::Item(place, index), depth + 1);
                 }
-                let keep = |text: &str| self.keep.contains(text);
-                self.redacted += redact_arguments(items, program, &keep);
+                self.redacted += redact_arguments(items, program, self.keep);
             }
             Value::Object(map) => {
                 if depth >= self.bounds.depth && !map.is_empty() {
-                    return self.prune(value);
+                    return self.prune(value, place);
                 }
-                self.object(map, depth);
+                self.object(map, place, depth);
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 
-    fn object(&mut self, map: &mut Map<String, Value>, depth: usize) {
+    fn object(&mut self, map: &mut Map<String, Value>, place: &Place<'_>, depth: usize) {
         if !map.keys().all(|key| is_plain(key)) {
-            return self.object_with_text(map, depth);
+            return self.object_with_text(map, place, depth);
         }
         let beside = Beside::of(map);
         let mut is_full = false;
         map.retain(|key, value| {
             is_full |= self.nodes >= self.bounds.nodes;
             if !is_full {
-                self.entry(key, value, depth, &beside);
+                self.entry(key, value, &beside);
+                self.value(value, &Place::Key(place, key), depth + 1);
             }
             !is_full
         });
         if is_full {
-            self.truncated();
+            self.truncated(place);
         }
     }
 
     /// The same where a key is text that may have to be cleaned.
-    fn object_with_text(&mut self, map: &mut Map<String, Value>, depth: usize) {
+    fn object_with_text(&mut self, map: &mut Map<String, Value>, place: &Place<'_>, depth: usize) {
         let beside = Beside::of(map);
         let entries = std::mem::take(map);
         for (key, mut value) in entries {
             if self.nodes >= self.bounds.nodes {
-                self.truncated();
+                self.truncated(place);
                 break;
             }
             let mut clean_key = key;
-            self.key(&mut clean_key);
-            self.entry(&clean_key, &mut value, depth, &beside);
+            self.key(&mut clean_key, place);
+            self.entry(&clean_key, &mut value, &beside);
+            self.value(&mut value, &Place::Key(place, &clean_key), depth + 1);
             map.insert(unused(map, clean_key), value);
         }
     }
 
-    fn entry(&mut self, key: &str, value: &mut Value, depth: usize, beside: &Beside) {
-        self.within(key, |pass| {
-            if is_secret_key(key) {
-                pass.secret(key, value, 0);
-            } else if let Some(name) = beside.name.as_deref().filter(|_| is_value(key)) {
-                pass.secret(name, value, 0);
-            } else if is_arguments(key) {
-                pass.program = beside.program;
-            }
-            pass.value(value, depth + 1);
-        });
+    /// What the key of a value says of it.
+    fn entry(&mut self, key: &str, value: &mut Value, beside: &Beside) {
+        if is_secret_key(key) {
+            self.secret(key, value, 0);
+        } else if let Some(name) = beside.name.as_deref().filter(|_| is_value(key)) {
+            self.secret(name, value, 0);
+        } else if is_arguments(key) {
+            self.program = beside.program;
+        }
     }
 
-    fn within(&mut self, segment: &str, run: impl FnOnce(&mut Self)) {
-        let length = self.path.len();
-        push_segment(&mut self.path, segment);
-        run(self);
-        self.path.truncate(length);
-    }
-
-    fn key(&mut self, key: &mut String) {
+    /// Cleans a key of the object at this place.
+    fn key(&mut self, key: &mut String, place: &Place<'_>) {
         if !is_plain(key) {
-            self.string(key);
+            self.string(key, place);
             if key.len() > MAX_KEY_BYTES {
                 *key = cut_bytes(key, MAX_KEY_BYTES).into_owned();
-                self.truncated();
+                self.truncated(place);
             }
         }
     }
 
-    fn string(&mut self, text: &mut String) {
-        if instructions(
+    fn string(&mut self, text: &mut String, place: &Place<'_>) {
+        let is_short = text.len() <= MAX_REMEMBERED_BYTES;
+        if is_short && self.clean.contains(text.as_str()) {
+            return;
+        }
+        let orders = instructions(
             text.get(..text.floor_char_boundary(self.bounds.text_bytes))
                 .unwrap_or(text),
-        ) {
-            let path = self.path.clone();
-            self.place(Flag::Instructions { path });
+        );
+        if orders {
+            let path = place.path();
+            self.flag(Flag::Instructions { path });
         }
         // Only what can stay is looked at: the rest of a huge text is cut off below.
         let (visible, hidden) = strip_hidden(text);
         self.hidden += hidden;
         let margin = self.bounds.text_bytes.saturating_add(1024);
         let head = cut_bytes(&visible, margin);
-        let keep = |token: &str| self.keep.contains(token);
-        let (clean, redacted) = redact_keeping(&head, &keep);
+        let (clean, redacted) = redact_keeping(&head, self.keep);
         self.redacted += redacted;
         let short = cut_bytes(&clean, self.bounds.text_bytes);
         if hidden == 0 && redacted == 0 && short.len() == text.len() {
+            if is_short && !orders {
+                self.clean.insert(text.clone());
+            }
             return;
         }
         let was_cut = short.len() != clean.len() || head.len() != visible.len();
         *text = short.into_owned();
         if was_cut {
-            self.truncated();
+            self.truncated(place);
         }
     }
 
     /// What stands under a name of a secret, `depth` levels below it.
     fn secret(&mut self, name: &str, value: &mut Value, depth: usize) {
         let is_secret = match value {
-            Value::String(text) => !is_no_secret(name, text) && !self.keep.contains(text.as_str()),
+            Value::String(text) => !is_no_secret(name, text) && !(self.keep)(text),
             Value::Number(number) => {
-                is_secret_number(name, number) && !self.keep.contains(number.to_string().as_str())
+                is_secret_number(name, number) && !(self.keep)(&number.to_string())
             }
             Value::Array(items) if depth < MAX_SECRET_DEPTH => {
                 for item in items {
@@ -242,17 +250,18 @@ impl Pass<'_> {
         }
     }
 
-    fn prune(&mut self, value: &mut Value) {
+    fn prune(&mut self, value: &mut Value, place: &Place<'_>) {
         *value = Value::String(PRUNED.to_owned());
-        self.truncated();
+        self.truncated(place);
     }
 
-    fn truncated(&mut self) {
-        let path = self.path.clone();
-        self.place(Flag::Truncated { path });
+    fn truncated(&mut self, place: &Place<'_>) {
+        let path = place.path();
+        self.flag(Flag::Truncated { path });
     }
 
-    fn place(&mut self, flag: Flag) {
+    /// Notes a flag that names a place.
+    fn flag(&mut self, flag: Flag) {
         let same_kind =
             |other: &&Flag| std::mem::discriminant(*other) == std::mem::discriminant(&flag);
         if !self.flags.contains(&flag) && self.flags.iter().filter(same_kind).count() < MAX_PLACES {

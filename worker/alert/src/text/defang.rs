@@ -65,10 +65,13 @@ fn without_fangs(text: &str, spans: &[Range<usize>]) -> String {
 /// The text as it was before somebody defanged it.
 #[must_use]
 pub fn refang(text: &str) -> Cow<'_, str> {
-    // Every defanged spelling has one of these.
-    if !text.contains(['[', '(', '{', '\\', ']', '*'])
-        && !lower_has(text, &["xx", "xtp", "txp", "meow", "fxp"])
-    {
+    // Every defanged spelling has one of these, or is a scheme.
+    let is_marked = text
+        .bytes()
+        .any(|byte| matches!(byte, b'[' | b'(' | b'{' | b'\\' | b']' | b'*'));
+    let has_scheme =
+        || text.contains("://") && lower_has(text, &["xx", "xtp", "txp", "meow", "fxp"]);
+    if !is_marked && !has_scheme() {
         return Cow::Borrowed(text);
     }
     let Some(fangs) = FANGS.as_ref() else {
@@ -228,6 +231,15 @@ mod tests {
             let safe = defang_value(IndicatorKind::Domain, &value);
             let plain = refang(&safe);
             prop_assert_eq!(plain.as_ref(), value.as_str());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_spared_has_no_fangs(text in "([hHfFmMxXtTpPeosSoOwWdDaA*]{1,4}|[\\[\\](){}:/\\\\.@* -]|://|hxxp|FXP|meow|[a-z]){0,10}") {
+            if matches!(refang(&text), Cow::Borrowed(_)) {
+                prop_assert!(!FANGS.as_ref().unwrap().is_match(&text), "{text:?}");
+            }
         }
     }
 

@@ -39,10 +39,8 @@ const STATES: [&str; 6] = ["true", "false", "yes", "no", "null", "none"];
 
 /// The name of an object that names a secret and has a value beside the name.
 pub(super) fn named_secret(map: &Map<String, Value>) -> Option<String> {
-    if !map.keys().any(|key| is_value(key)) {
-        return None;
-    }
-    map.iter()
+    let name = map
+        .iter()
         .filter(|(key, _)| is_one_of(key, &NAMES))
         .filter_map(|(_, name)| name.as_str().filter(|name| name.len() <= 4 * MAX_KEY_BYTES))
         .find_map(|name| {
@@ -50,7 +48,8 @@ pub(super) fn named_secret(map: &Map<String, Value>) -> Option<String> {
             let (visible, _) = strip_hidden(name);
             let name = visible.rsplit(['/', ':']).next().unwrap_or_default().trim();
             is_secret_key(name).then(|| name.to_owned())
-        })
+        })?;
+    map.keys().any(|key| is_value(key)).then_some(name)
 }
 
 /// Whether this key of an object with a name holds what is named.

@@ -141,9 +141,16 @@ fn visible(text: &str) -> Cow<'_, str> {
 /// Whether a base64 token decodes to such text; its padding may be missing.
 fn encoded(text: &str) -> bool {
     DIGITS.runs(text, LEAST_DIGITS).take(16).any(|token| {
-        let token = text.get(token).unwrap_or_default();
+        let digits = text.get(token).unwrap_or_default().bytes();
+        let standard: Vec<u8> = digits
+            .map(|digit| match digit {
+                b'-' => b'+',
+                b'_' => b'/',
+                digit => digit,
+            })
+            .collect();
         ENGINE
-            .decode(token.replace('-', "+").replace('_', "/"))
+            .decode(standard)
             .ok()
             .and_then(|bytes| String::from_utf8(bytes).ok())
             .is_some_and(|inner| matches(&inner))

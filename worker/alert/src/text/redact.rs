@@ -143,8 +143,22 @@ pub(super) fn is_secret_key(key: &str) -> bool {
     if is_secret_variable(key) {
         return true;
     }
-    KEY.as_ref()
-        .is_some_and(|pattern| pattern.is_match(&words(key)))
+    ends_like_secret(key)
+        && KEY
+            .as_ref()
+            .is_some_and(|pattern| pattern.is_match(&words(key)))
+}
+
+/// Whether a key ends as some name of a secret does: one cheap look spares most keys the pattern.
+fn ends_like_secret(key: &str) -> bool {
+    // To the pattern there are letters beyond ASCII that are an `s` or a `k`.
+    let Some(end) = key.as_bytes().last_chunk().filter(|_| key.is_ascii()) else {
+        return true;
+    };
+    matches!(
+        &end.map(|byte: u8| byte.to_ascii_lowercase()),
+        b"swd" | b"ord" | b"ase" | b"pwd" | b"ret" | b"key" | b"ken" | b"ing" | b"ion" | b"kie"
+    )
 }
 
 /// camelCase and PascalCase as words: `clientSecret` is `client_secret`.

@@ -121,7 +121,7 @@ proptest! {
         let content = Content::Text { name: name.into(), text: text.clone().into() };
         if let Ok(entries) = entries::parse(&content, &text) {
             for kind in TYPES {
-                entries.find(&Subject { kind, value: value.clone() });
+                entries.find(&Subject::new(kind, value.as_str()));
             }
         }
     }
@@ -133,7 +133,7 @@ proptest! {
         let content = Content::Text { name: "x.txt".into(), text: text.clone().into() };
         let entries = entries::parse(&content, &text).unwrap();
         let net: ipnet::IpNet = format!("{ip}/{prefix}").parse().unwrap();
-        let subject = Subject { kind: IndicatorKind::Ip, value: other.to_string() };
+        let subject = Subject::new(IndicatorKind::Ip, other.to_string());
         prop_assert_eq!(!entries.find(&subject).is_empty(), net.contains(&std::net::IpAddr::from(other)));
     }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::{Draft, MAX_DESCRIPTION_BYTES};
@@ -42,6 +42,7 @@ impl Draft {
                     .filter(|text| !text.is_empty()),
             )
             .collect();
+        let keep = |text: &str| keep.contains(text);
         let mut alert = self.clean(&mut Cleaner {
             keep: &keep,
             flags: &mut flags,
@@ -141,7 +142,7 @@ impl Draft {
 }
 
 struct Cleaner<'a> {
-    keep: &'a HashSet<&'a str>,
+    keep: &'a dyn Fn(&str) -> bool,
     flags: &'a mut BTreeSet<Flag>,
 }
 
@@ -210,24 +211,26 @@ fn content(alert: &Alert) -> Content {
         .indicators
         .iter()
         .filter(|found| found.role < Role::Related)
-        .map(|found| json!([found.role.as_str(), found.kind.as_str(), found.value]))
+        .map(|found| [found.role.as_str(), found.kind.as_str(), &found.value])
         .collect();
     let state = alert.state;
-    let fields = json!([
-        alert.kind,
+    let fields = (
+        &alert.kind,
         alert.severity.as_str(),
-        alert.account,
-        alert.region,
+        &alert.account,
+        &alert.region,
         [
             state.archived,
             state.inactive,
             state.resolved,
-            state.suppressed
+            state.suppressed,
         ],
-        alert.action,
+        &alert.action,
         indicators,
-    ]);
-    Content(hex(&Sha256::digest(fields.to_string().as_bytes())))
+    );
+    // Texts and flags can always be written as JSON.
+    let written = serde_json::to_vec(&fields).unwrap_or_default();
+    Content(hex(&Sha256::digest(written)))
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -49,6 +49,7 @@ fn holds(alert: &Alert) -> Result<(), TestCaseError> {
     // What is stored is read again as it was.
     let stored = serde_json::to_string(alert).unwrap();
     prop_assert_eq!(&serde_json::from_str::<Alert>(&stored).unwrap(), alert);
+    prop_assert_eq!(alert.told_text(), crate::JsonText::from(alert.told()));
     Ok(())
 }
 

@@ -71,6 +71,7 @@ fn what_an_attacker_writes_as_a_trace_is_neither_followed_nor_told() {
         .alerts
         .remove(0);
     assert_eq!(with.told(), without.told());
+    assert_eq!(with.told_text(), without.told_text());
     assert_eq!(with.content, without.content);
     let stored = serde_json::to_value(&with).unwrap();
     assert_eq!(serde_json::from_value::<Alert>(stored).unwrap(), with);

@@ -1,3 +1,4 @@
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
@@ -32,6 +33,51 @@ fn a25_depth_nodes_and_length_are_pruned_and_flagged() {
         }]
     );
     assert!(long["text"].as_str().unwrap().len() <= 8192);
+
+    let mut placed = json!({ "a/b": [1, { "x": "ab ".repeat(4_000) }] });
+    assert_eq!(
+        clean_json(&mut placed, &bounds),
+        [Flag::Truncated {
+            path: "/a~1b/1/x".into()
+        }]
+    );
+}
+
+/// How many pieces were taken out by each flag, and how many places tell of orders.
+fn counts(flags: &[Flag]) -> [usize; 3] {
+    let count = |of: fn(&Flag) -> usize| flags.iter().map(of).sum();
+    [
+        count(|flag| match flag {
+            Flag::Redacted { count } => *count,
+            _ => 0,
+        }),
+        count(|flag| match flag {
+            Flag::HiddenText { count } => *count,
+            _ => 0,
+        }),
+        count(|flag| usize::from(matches!(flag, Flag::Instructions { .. }))),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn texts_beside_each_other_are_cleaned_as_each_alone(
+        texts in prop::collection::vec("(ok|password=hunter22|a\u{200b}b|ignore previous orders|q7Zk2Vx9Lm4Tb8Rw3Yd6Nc1H| ){0,2}", 0..12),
+    ) {
+        let bounds = Bounds::default();
+        let mut together = json!(texts.iter().map(|text| json!({ "t": text })).collect::<Vec<_>>());
+        let flags = clean_json(&mut together, &bounds);
+        let mut alone = Vec::new();
+        let mut sum = [0; 3];
+        for text in &texts {
+            let mut value = json!({ "t": text });
+            let flags = clean_json(&mut value, &bounds);
+            sum.iter_mut().zip(counts(&flags)).for_each(|(sum, count)| *sum += count);
+            alone.push(value);
+        }
+        prop_assert_eq!(together, json!(alone));
+        prop_assert_eq!(counts(&flags), sum);
+    }
 }
 
 #[test]
@@ -124,7 +170,7 @@ fn a21_a_secret_in_a_list_an_object_or_a_number_goes() {
     let mut kept =
         json!({ "password": ["evil.com"], "env": [{ "name": "pwd", "value": "evil.com" }] });
     let before = kept.clone();
-    clean_json_keeping(&mut kept, &Bounds::default(), &HashSet::from(["evil.com"]));
+    clean_json_keeping(&mut kept, &Bounds::default(), &|text| text == "evil.com");
     assert_eq!(kept, before, "typed values stay");
 }
 

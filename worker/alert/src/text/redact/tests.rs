@@ -240,6 +240,14 @@ fn a21_every_kind_of_secret_passes_the_cheap_look() {
 }
 
 #[test]
+fn a21_every_name_of_a_secret_passes_the_cheap_look() {
+    let names = SECRET_KEY.replace("^(?:.*[._-])?", "").replace('$', "");
+    for name in samples(&names) {
+        assert!(ends_like_secret(&name), "{name:?}");
+    }
+}
+
+#[test]
 fn a21_more_than_fifty_kinds_of_secrets_go() {
     let kinds: std::collections::BTreeSet<&str> = secrets().iter().map(|(kind, _)| *kind).collect();
     assert!(kinds.len() >= 50, "{}", kinds.len());
@@ -375,6 +383,14 @@ proptest! {
         let (clean, count) = redact(&text);
         prop_assert_eq!(clean.as_ref(), text.as_str());
         prop_assert_eq!(count, 0);
+    }
+
+    #[test]
+    fn a21_a_key_that_is_spared_the_pattern_is_none(
+        key in "[a-zA-Z._-]{0,6}([pP]ass([wW](or)?d|[pP]hrase)?|pwd|[sS]ecret|[kK\u{212a}]ey|[tT]oken|[sS\u{17f}]tring|[aA]uthorization|[cC]oo[kK]ie|[_-]){1,3}[a-zA-Z_]?",
+    ) {
+        let is_secret = KEY.as_ref().unwrap().is_match(&words(&key));
+        prop_assert!(ends_like_secret(&key) || !is_secret, "{key:?}");
     }
 
     #[test]
