@@ -17,7 +17,7 @@ use tracing::Instrument as _;
 use crate::allowance::Begun;
 use crate::{
     Allowance, Analyst, AskError, CallContext, Clock, Command, CommandId, Cost, Event, EventBody,
-    Exonerator, Journal, JournalError, Measure, Meter, Outcome, State, ToolCall, ToolError,
+    Exonerator, Journal, JournalError, Measure, Meter, Opened, Outcome, State, ToolCall, ToolError,
     Toolbox, apply, decide,
 };
 
@@ -91,9 +91,11 @@ enum Came {
 /// When the journal takes no more events: the lease is lost, or the store is away.
 pub async fn drive(
     ports: &Ports,
-    mut state: State,
+    state: State,
     release: &CancellationToken,
 ) -> Result<End, DriveError> {
+    // Questions that run hold it as it was; where none does, it is changed in place.
+    let mut state = Arc::new(state);
     let mut running = FuturesUnordered::new();
     let mut news: Vec<Event> = Vec::new();
     let mut down = false;
@@ -102,7 +104,7 @@ pub async fn drive(
     tokio::pin!(deadline);
     loop {
         for event in &news {
-            apply(&mut state, event);
+            apply(Arc::make_mut(&mut state), event);
         }
         down |= news
             .iter()
@@ -111,10 +113,10 @@ pub async fn drive(
         let commands = if down { Vec::new() } else { decide(&state) };
         if let Some(Command::Conclude(conclusion)) = commands.first() {
             let event = Event::new(ports.clock.now(), EventBody::Concluded(conclusion.clone()));
-            apply(&mut state, &event);
+            apply(Arc::make_mut(&mut state), &event);
             news.push(event);
             ports.journal.conclude(&news, &state).await?;
-            return Ok(End::Concluded(Box::new(state)));
+            return Ok(End::Concluded(own(state)));
         }
         let now = ports.clock.now();
         let begun = begin(&mut state, &mut news, commands, &allowance, &running, now);
@@ -123,20 +125,19 @@ pub async fn drive(
             news.clear();
         }
         if state.is_over() {
-            return Ok(End::Cancelled(Box::new(state)));
+            return Ok(End::Cancelled(own(state)));
         }
-        let shared = Arc::new(state.clone());
-        let run = |(command, begun)| run(ports.clone(), shared.clone(), command, begun);
+        let run = |(command, begun)| run(ports.clone(), Arc::clone(&state), command, begun);
         running.extend(begun.into_iter().map(run));
         if running.is_empty() && down {
-            return Ok(End::Released(Box::new(state)));
+            return Ok(End::Released(own(state)));
         }
         if running.is_empty() {
             return Err(DriveError::Stuck(state.finished.len()));
         }
         tokio::select! {
             biased;
-            () = release.cancelled() => return Ok(End::Released(Box::new(state))),
+            () = release.cancelled() => return Ok(End::Released(own(state))),
             () = &mut deadline, if state.stop.is_none() => {
                 running = FuturesUnordered::new();
                 news.push(Event::new(ports.clock.now(), EventBody::TimeUp));
@@ -149,6 +150,10 @@ pub async fn drive(
             news.push(ended(done, ports.clock.now()));
         }
     }
+}
+
+fn own(state: Arc<State>) -> Box<State> {
+    Box::new(Arc::unwrap_or_clone(state))
 }
 
 fn allowance(state: &State) -> Allowance {
@@ -166,7 +171,7 @@ fn time_left(state: &State) -> Duration {
 
 /// Starts commands. A question that does not fit beside those in flight is begun when one of them has ended.
 fn begin<T>(
-    state: &mut State,
+    state: &mut Arc<State>,
     news: &mut Vec<Event>,
     commands: Vec<Command>,
     allowance: &Allowance,
@@ -189,7 +194,7 @@ fn begin<T>(
                 reserved,
             };
             let event = Event::new(now, body);
-            apply(state, &event);
+            apply(Arc::make_mut(state), &event);
             news.push(event);
         }
         let question = is_asked.then(|| allowance.begin(reserved));
@@ -262,7 +267,12 @@ async fn carry_out(
             };
             (id, came)
         }
-        Command::Call { id, call } => (id, free(make(&ports, &state, &call).await)),
+        Command::Call { id, call } => {
+            let opened = state.opened.clone();
+            // Whoever holds the state makes others copy it to change it, and a tool may take long.
+            drop(state);
+            (id, free(make(&ports, opened.as_deref(), &call).await))
+        }
         Command::Exonerate { id } => {
             let facts = state
                 .conclude_question()
@@ -275,8 +285,8 @@ async fn carry_out(
     Done { id, came, begun }
 }
 
-async fn make(ports: &Ports, state: &State, call: &ToolCall) -> Outcome {
-    let Some(opened) = &state.opened else {
+async fn make(ports: &Ports, opened: Option<&Opened>, call: &ToolCall) -> Outcome {
+    let Some(opened) = opened else {
         return Outcome::CallFailed(ToolError::Unavailable {
             what: "the case is not open".to_owned(),
         });

@@ -87,7 +87,7 @@ fn opened_now(state: &mut State, opened: &Opened, event: &Event) {
         kind: "alert".to_owned(),
         arguments: serde_json::Map::new(),
         at: event.at,
-        body: opened.alert.told().into(),
+        body: opened.alert.told_text(),
         rows: None,
         truncated: false,
         error: None,

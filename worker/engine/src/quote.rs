@@ -3,6 +3,8 @@
 //! A quote counts when it is a whole scalar, or a whole `key: value`. Inside free text it must stand at word
 //! boundaries and be long enough, so that `authorised` is no quote of `unauthorised`.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 /// Shortest quote, in characters, that may be taken out of a longer text.
@@ -15,45 +17,44 @@ pub fn resolve(evidence: &Value, quote: &str) -> Option<String> {
     if quote.is_empty() {
         return None;
     }
-    let leaves = leaves(evidence);
-    let whole = leaves.iter().find(|leaf| leaf.is(quote));
-    whole
-        .or_else(|| leaves.iter().find(|leaf| leaf.has_excerpt(quote)))
-        .map(|leaf| leaf.path.clone())
+    let is_long = quote.chars().count() >= SHORTEST_EXCERPT;
+    path_to(evidence, "", &|leaf| leaf.is(quote)).or_else(|| {
+        is_long
+            .then(|| path_to(evidence, "", &|leaf| leaf.has_excerpt(quote)))
+            .flatten()
+    })
 }
 
+/// A scalar, and the key that it stands under.
 struct Leaf<'a> {
-    path: String,
     key: &'a str,
-    text: std::borrow::Cow<'a, str>,
-    is_text: bool,
+    value: &'a Value,
 }
 
 impl Leaf<'_> {
     fn is(&self, quote: &str) -> bool {
-        if quote == self.text {
+        let text: Cow<'_, str> = match self.value {
+            Value::String(text) => text.into(),
+            scalar => scalar.to_string().into(),
+        };
+        if quote == text {
             return true;
         }
         let Some((key, value)) = quote.split_once(':') else {
             return false;
         };
-        let bare = |text: &str| text.trim().trim_matches('"').to_owned();
         !self.key.is_empty()
             && bare(key) == self.key
-            && (value.trim() == self.text || bare(value) == self.text)
+            && (value.trim() == text || bare(value) == text)
     }
 
     fn has_excerpt(&self, quote: &str) -> bool {
-        if !self.is_text || quote.chars().count() < SHORTEST_EXCERPT {
+        let Value::String(text) = self.value else {
             return false;
-        }
-        self.text.match_indices(quote).any(|(at, found)| {
-            let before = self
-                .text
-                .get(..at)
-                .and_then(|text| text.chars().next_back());
-            let after = self
-                .text
+        };
+        text.match_indices(quote).any(|(at, found)| {
+            let before = text.get(..at).and_then(|text| text.chars().next_back());
+            let after = text
                 .get(at + found.len()..)
                 .and_then(|text| text.chars().next());
             let starts = quote.chars().next().is_some_and(is_word);
@@ -63,42 +64,29 @@ impl Leaf<'_> {
     }
 }
 
+fn bare(text: &str) -> &str {
+    text.trim().trim_matches('"')
+}
+
 /// Letters, digits, and what joins them within one name: `un-authorised` and `not_malicious` are one word each.
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-' | '\'')
 }
 
-fn leaves(value: &Value) -> Vec<Leaf<'_>> {
-    let mut found = Vec::new();
-    let mut open = vec![(String::new(), "", value)];
-    while let Some((path, key, value)) = open.pop() {
-        match value {
-            Value::Object(map) => {
-                for (name, inner) in map.iter().rev() {
-                    let escaped = name.replace('~', "~0").replace('/', "~1");
-                    open.push((format!("{path}/{escaped}"), name, inner));
-                }
-            }
-            Value::Array(list) => {
-                for (index, inner) in list.iter().enumerate().rev() {
-                    open.push((format!("{path}/{index}"), key, inner));
-                }
-            }
-            Value::String(text) => found.push(Leaf {
-                path,
-                key,
-                text: text.as_str().into(),
-                is_text: true,
-            }),
-            scalar => found.push(Leaf {
-                path,
-                key,
-                text: scalar.to_string().into(),
-                is_text: false,
-            }),
-        }
+/// JSON pointer of the first leaf that is wanted. It is put together on the way back: of most leaves nobody asks for it.
+fn path_to(value: &Value, key: &str, wanted: &dyn Fn(&Leaf<'_>) -> bool) -> Option<String> {
+    match value {
+        Value::Object(map) => map.iter().find_map(|(name, inner)| {
+            let rest = path_to(inner, name, wanted)?;
+            let escaped = name.replace('~', "~0").replace('/', "~1");
+            Some(format!("/{escaped}{rest}"))
+        }),
+        Value::Array(list) => (0..).zip(list).find_map(|(index, inner): (usize, _)| {
+            let rest = path_to(inner, key, wanted)?;
+            Some(format!("/{index}{rest}"))
+        }),
+        value => wanted(&Leaf { key, value }).then(String::new),
     }
-    found
 }
 
 #[cfg(test)]

@@ -43,9 +43,9 @@ impl State {
             objective: plan.objective.as_str().into(),
             source: plan.source.as_str().into(),
             steps: self
-                .step_views()
-                .into_iter()
-                .map(|view| remembered(view, history))
+                .steps()
+                .iter()
+                .map(|step| self.remembered(step, history))
                 .collect(),
             step: self.step_view(plan.step(step)?),
             turn,
@@ -82,12 +82,12 @@ impl State {
             objective: plan.objective.as_str().into(),
             source: plan.source.as_str().into(),
             steps: self
-                .step_views()
-                .into_iter()
-                .map(|view| {
-                    let is_new = view.step.wave == Some(self.wave);
+                .steps()
+                .iter()
+                .map(|step| {
+                    let is_new = step.wave == Some(self.wave);
                     let history = if is_new { History::Full } else { history };
-                    remembered(view, history)
+                    self.remembered(step, history)
                 })
                 .collect(),
             wave: self.wave,
@@ -225,17 +225,20 @@ impl State {
             calls,
         }
     }
-}
 
-/// Another step as a question shows it.
-fn remembered(mut view: StepView, history: History) -> StepView {
-    match history {
-        History::Full => {}
-        History::Summaries => view.calls.clear(),
-        History::None => {
-            view.calls.clear();
-            view.step.summary.clear();
+    /// Another step as a question shows it.
+    fn remembered(&self, step: &Step, history: History) -> StepView {
+        let without_calls = |step| StepView {
+            step,
+            calls: Vec::new(),
+        };
+        match history {
+            History::Full => self.step_view(step),
+            History::Summaries => without_calls(step.clone()),
+            History::None => without_calls(Step {
+                summary: String::new(),
+                ..step.clone()
+            }),
         }
     }
-    view
 }

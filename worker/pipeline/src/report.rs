@@ -3,6 +3,7 @@
 
 mod build;
 mod early;
+mod items;
 mod reach;
 mod sample;
 mod timeline;
@@ -10,9 +11,9 @@ mod timeline;
 use chrono::{DateTime, Utc};
 use nightshift_alert::{CANARY_FEED, Flag, Indicator, Provider, Severity, Technique, TraceContext};
 use nightshift_engine::{
-    Action, AnalystKind, Cap, Confidence, Cost, Coverage, EvidenceId, Exoneration, Leaning,
-    Override, Quote, Reason, Stance, StepId, StepOutcome, StepStatus, ToolError, UpdateRecord,
-    Urgency, Verdict,
+    Action, AnalystKind, Cap, Confidence, Cost, Coverage, EvidenceId, Exoneration, JsonText,
+    Leaning, Override, Quote, Reason, Stance, StepId, StepOutcome, StepStatus, ToolError,
+    UpdateRecord, Urgency, Verdict,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -194,7 +195,7 @@ pub struct EvidenceEntry {
     /// Why it gave no answer.
     pub error: Option<ToolError>,
     /// Its answer. Of the alert (E0) only the normalised fields; the whole is stored.
-    pub body: Value,
+    pub body: JsonText,
 }
 
 /// Everything that people are told about a case.

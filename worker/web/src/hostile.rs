@@ -236,7 +236,8 @@ fn a22_no_flood_makes_a_page_large() {
         .map(|number| {
             let mut entry = flood.evidence[1].clone();
             entry.id = nightshift_engine::EvidenceId(number);
-            entry.body = serde_json::json!({ "rows": vec![long.get(..4_000).unwrap(); 200] });
+            entry.body =
+                serde_json::json!({ "rows": vec![long.get(..4_000).unwrap(); 200] }).into();
             entry
         })
         .collect();

@@ -121,10 +121,12 @@ pub(super) fn settle_repeats(state: &mut State) {
     for (step, work) in &mut state.work {
         for (turn, calls) in work.turns.iter_mut().enumerate() {
             for (index, record) in calls.calls.iter_mut().enumerate() {
+                if record.state != CallState::Waiting {
+                    continue;
+                }
                 let number = u32::try_from(turn).unwrap_or(u32::MAX);
-                let is_waiting = record.state == CallState::Waiting
-                    && !in_flight.contains_key(&CommandId::call(step, number, index));
-                if let (true, Some(id)) = (is_waiting, answers.get(&record.call.identity())) {
+                let runs = in_flight.contains_key(&CommandId::call(step, number, index));
+                if !runs && let Some(id) = answers.get(&record.call.identity()) {
                     record.state = CallState::Answered(*id);
                 }
             }

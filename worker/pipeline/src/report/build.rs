@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use nightshift_alert::{Alert, Flag, Indicator, Role};
-use nightshift_engine::{Conclusion, Evidence, EvidenceId, Finding, Prose, State, StepView};
+use nightshift_engine::{
+    Conclusion, Evidence, EvidenceId, Finding, JsonText, Prose, State, StepView,
+};
 use serde_json::Value;
 
 use super::{
@@ -187,7 +189,7 @@ fn evidence(evidence: &Evidence, alert: &Alert) -> EvidenceEntry {
     let body = if evidence.id == EvidenceId::ALERT {
         normalised(alert)
     } else {
-        evidence.body.value()
+        evidence.body.clone()
     };
     EvidenceEntry {
         id: evidence.id,
@@ -202,12 +204,12 @@ fn evidence(evidence: &Evidence, alert: &Alert) -> EvidenceEntry {
 }
 
 /// The alert without the finding as it was sent, which is stored but would drown a report.
-fn normalised(alert: &Alert) -> Value {
-    let mut value = alert.told();
+fn normalised(alert: &Alert) -> JsonText {
+    let mut value = alert.told_in_short();
     if let Some(map) = value.as_object_mut() {
         map.remove("raw");
     }
-    value
+    value.into()
 }
 
 /// Where text talks to the analyst, with its beginning. Flags of an alert point into the finding as it was sent.

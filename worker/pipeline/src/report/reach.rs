@@ -1,9 +1,11 @@
 //! Reach: what registers and tags say of the thing that was hit, and which other cases it is part of.
 
 use nightshift_engine::{Evidence, State};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::Reach;
+use super::items::items;
 
 /// Tag names that tell an owner or an environment, as clouds and teams write them.
 const OWNER_TAGS: [&str; 4] = ["owner", "team", "Owner", "Team"];
@@ -41,8 +43,11 @@ fn asset(reach: &mut Reach, evidence: &Evidence, state: &State) {
             .with_role(nightshift_alert::Role::Target)
             .any(|indicator| Some(indicator.value.as_str()) == asked)
     });
+    if !is_target {
+        return;
+    }
     let body = evidence.body.value();
-    let Some(row) = body.pointer("/assets/0").filter(|_| is_target) else {
+    let Some(row) = body.pointer("/assets/0") else {
         return;
     };
     let text = |key: &str| {
@@ -62,14 +67,17 @@ fn asset(reach: &mut Reach, evidence: &Evidence, state: &State) {
         .or(reach.internet_facing);
 }
 
+/// What is read of an earlier case.
+#[derive(Deserialize)]
+struct Other {
+    case_id: String,
+}
+
 fn others(reach: &mut Reach, evidence: &Evidence) {
-    let body = evidence.body.value();
-    let cases = body.get("cases").and_then(Value::as_array);
-    reach.other_cases = cases
+    reach.other_cases = items(evidence, "cases")
         .into_iter()
-        .flatten()
-        .filter_map(|case| case.get("case_id").and_then(Value::as_str))
+        .filter_map(|case| serde_json::from_str(case.get()).ok())
         .take(10)
-        .map(str::to_owned)
+        .map(|case: Other| case.case_id)
         .collect();
 }

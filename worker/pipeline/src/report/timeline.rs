@@ -5,6 +5,7 @@ use nightshift_engine::{EvidenceId, State};
 use serde_json::Value;
 
 use super::TimelineEntry;
+use super::items::items;
 
 /// Most lines.
 const MOST_LINES: usize = 30;
@@ -41,14 +42,13 @@ pub(super) fn of(state: &State, concluded_at: DateTime<Utc>) -> Vec<TimelineEntr
         if !evidence.kind.starts_with("log_search") {
             continue;
         }
-        let body = evidence.body.value();
-        let rows = body.get("rows").and_then(Value::as_array);
-        for row in rows.into_iter().flatten().take(MOST_ROWS) {
+        for row in items(evidence, "rows").into_iter().take(MOST_ROWS) {
+            let row: Value = serde_json::from_str(row.get()).unwrap_or_default();
             let at = row
                 .get("at")
                 .and_then(Value::as_str)
                 .and_then(|at| DateTime::parse_from_rfc3339(at).ok());
-            add(at.map(|at| at.to_utc()), &log_line(row), Some(evidence.id));
+            add(at.map(|at| at.to_utc()), &log_line(&row), Some(evidence.id));
         }
     }
     lines.sort_by_key(|line| line.at);

@@ -1,5 +1,7 @@
 //! The record: timeline, evidence with short excerpts of what findings quote, indicators.
 
+use std::cell::LazyCell;
+
 use nightshift_engine::EvidenceId;
 use nightshift_pipeline::{EvidenceEntry, Report};
 use serde_json::{Map, Value};
@@ -97,6 +99,7 @@ fn arguments(arguments: &Map<String, Value>) -> Line {
 /// What findings quote of it: `/rows/0/action: RunInstances`.
 fn excerpts(report: &Report, entry: &EvidenceEntry) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
+    let body = LazyCell::new(|| entry.body.value());
     let quotes = report
         .findings
         .iter()
@@ -104,8 +107,7 @@ fn excerpts(report: &Report, entry: &EvidenceEntry) -> Vec<Line> {
         .filter(|quote| quote.id == entry.id);
     for quote in quotes {
         let Some(path) = &quote.path else { continue };
-        let value = entry
-            .body
+        let value = body
             .pointer(path)
             .filter(|value| !value.is_object() && !value.is_array());
         let text = value.map_or_else(|| quote.quote.clone(), scalar);

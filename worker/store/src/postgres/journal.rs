@@ -161,7 +161,7 @@ impl PostgresStore {
     }
 
     async fn try_write(&self, write: &Write<'_>, news: &Columns<'_>) -> Result<(), Failure> {
-        let session = self.database.session(&[APPEND]).await?;
+        let session = self.database.session(&[]).await?;
         let is_written = write.append(&session, news).await?
             || session
                 .row(IS_WRITTEN, [&write.id, &write.name])

@@ -62,7 +62,7 @@ fn view(
     left: &mut usize,
 ) -> EvidenceView {
     let numbered = (1..).zip(&report.findings);
-    let (body, shortened) = body(&entry.body, left);
+    let (body, shortened) = body(&entry.body.value(), left);
     EvidenceView {
         id: entry.id.to_string(),
         tool: Shown::name(&entry.tool),
