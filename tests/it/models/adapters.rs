@@ -26,7 +26,7 @@ fn request() -> ChatRequest {
         messages: vec![said(Role::User, vec![Part::text("Is it mining?")])],
         tools: Arc::new([ChatTool {
             name: "watchlist".to_owned(),
-            description: "Says whether a value stands on a list.".to_owned(),
+            description: "Says whether a value stands on a list.".into(),
             schema: Arc::new(arguments),
         }]),
         may_call: true,
@@ -88,7 +88,7 @@ async fn calls_go_to_and_fro_with_their_results_and_what_the_provider_wants_back
             Part::Result {
                 id: call.id.clone(),
                 name: call.name.clone(),
-                text: format!("listed: {n}"),
+                text: format!("listed: {n}").into(),
                 is_error: n == 1,
             }
         });

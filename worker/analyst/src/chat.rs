@@ -12,8 +12,10 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 mod error;
+mod text;
 
 pub use error::{ChatError, Failure};
+pub use text::Text;
 
 /// A language model, or a chain of them.
 #[async_trait]
@@ -100,7 +102,7 @@ pub struct ChatRequest {
     /// Whether its alert is high or critical: a share of the rate is kept for such.
     pub urgent: bool,
     /// What the model is and must do; the same for all requests of a case.
-    pub system: Arc<str>,
+    pub system: Text,
     /// What was said, beginning with the user; two messages of one role never follow one another.
     pub messages: Vec<ChatMessage>,
     /// The tools; the same array for all requests of a case, so that their prefix is.
@@ -141,7 +143,7 @@ pub enum Part {
     /// Text.
     Text {
         /// It.
-        text: String,
+        text: Text,
         /// Whether requests to come share everything up to here, so that it is worth keeping at the provider.
         #[serde(default)]
         keep: bool,
@@ -155,7 +157,7 @@ pub enum Part {
         /// The tool's name.
         name: String,
         /// The result as text.
-        text: String,
+        text: Text,
         /// Whether the call was refused or failed.
         is_error: bool,
     },
@@ -166,7 +168,7 @@ pub enum Part {
 impl Part {
     /// Text that nothing is kept after.
     #[must_use]
-    pub fn text(text: impl Into<String>) -> Self {
+    pub fn text(text: impl Into<Text>) -> Self {
         Self::Text {
             text: text.into(),
             keep: false,
@@ -213,7 +215,7 @@ pub struct ChatTool {
     /// Its name: letters, digits, `_` and `-`, at most 64 of them, which every provider takes.
     pub name: String,
     /// What it does.
-    pub description: String,
+    pub description: Text,
     /// JSON schema of its arguments: an object, all properties listed, no other ones. Shared by all requests that offer the
     /// tool.
     pub schema: Arc<Value>,

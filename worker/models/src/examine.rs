@@ -132,7 +132,7 @@ async fn calls(model: &dyn ChatModel, checkup: &mut Checkup) {
     let mut request = question("Call the tool `checkup` with ok = true.");
     request.tools = Arc::new([ChatTool {
         name: "checkup".to_owned(),
-        description: "Says that tools work.".to_owned(),
+        description: "Says that tools work.".into(),
         schema: Arc::new(json!({
             "type": "object", "properties": { "ok": { "type": "boolean" } },
             "required": ["ok"], "additionalProperties": false,

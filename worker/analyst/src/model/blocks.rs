@@ -1,4 +1,4 @@
-//! The alert's two data blocks, which every request of a case begins with: made once per case and kept for a while.
+//! The alert's two texts, which every request of a case begins with: made once per case and kept for a while.
 //!
 //! They follow from the alert, the case's fence and the room for the raw finding alone, so that what is kept is what
 //! would be made again.
@@ -10,6 +10,7 @@ use nightshift_alert::Alert;
 
 use super::fence::Fence;
 use super::render;
+use crate::chat::Text;
 
 /// Most cases whose blocks are kept, mostly some 10 KB each and at most 100. More may be open, each asking in turn: which
 /// ones are kept is left to chance, for the oldest would be the next to be asked for.
@@ -21,10 +22,10 @@ pub(super) struct Blocks {
     /// Keeps its address, and nothing else of it.
     alert: Weak<Alert>,
     key: String,
-    /// Its typed fields.
-    pub(super) facts: String,
+    /// The case's key, and the alert's typed fields.
+    pub(super) facts: Text,
     /// The finding as it was sent.
-    pub(super) raw: String,
+    pub(super) raw: Text,
 }
 
 /// Blocks of open cases, by where the alert is and the tokens that the finding may take.
@@ -59,11 +60,16 @@ impl Blocks {
     fn new(alert: &Arc<Alert>, fence: &Fence, most: u64) -> Self {
         let facts = render::facts(alert);
         let raw = render::raw(alert, &facts, most);
+        let key = fence.key();
+        let facts = fence.block("E0", &facts);
+        let raw = fence.block("E0 raw", &raw);
         Self {
             alert: Arc::downgrade(alert),
-            key: fence.key().to_owned(),
-            facts: fence.block("E0", &facts),
-            raw: fence.block("E0 raw", &raw),
+            key: key.to_owned(),
+            facts: Text::shared(format!(
+                "The KEY of this case is {key}.\n\nThe alert in typed fields:\n{facts}"
+            )),
+            raw: Text::shared(format!("\nThe same as its product sent it:\n{raw}")),
         }
     }
 }

@@ -104,7 +104,8 @@ fn shorten(part: &mut Part) {
         *text = format!(
             "[left out here to save room: {}. Read it again with evidence_read.]\n",
             ids.join(", ")
-        );
+        )
+        .into();
     }
 }
 
@@ -135,7 +136,7 @@ fn halve(part: &mut Part) {
         short.push_str(&data);
         short.push_str(end.unwrap_or_default());
     }
-    *text = short;
+    *text = short.into();
 }
 
 /// The evidence that a block holds, by its first line: `<data-KEY E3>`.

@@ -122,7 +122,7 @@ impl Exchange<'_> {
                     Part::Result {
                         id: call.id.clone(),
                         name: call.name.clone(),
-                        text,
+                        text: text.into(),
                         is_error,
                     }
                 })

@@ -21,7 +21,7 @@ use super::pseudonyms::Mask;
 use super::schema::Shape;
 use super::tools::Tools;
 use super::{ModelAnalyst, Settings, compaction};
-use crate::chat::{Asked, ChatMessage, ChatModel, ChatRequest, Part, Role};
+use crate::chat::{Asked, ChatMessage, ChatModel, ChatRequest, Part, Role, Text};
 
 /// Most tokens of one result (with at most 15 % of the window).
 const MOST_RESULT: u64 = 25_000;
@@ -34,7 +34,7 @@ const LEAST_PROMPT: u64 = 8_000;
 pub(super) struct Desk {
     /// The tools.
     pub(super) tools: Tools,
-    system: Arc<str>,
+    system: Text,
     /// Tokens of the system text, and of it with the tools.
     sizes: (u64, u64),
 }
@@ -59,7 +59,7 @@ impl Desk {
             )?,
             prompts.render(Prompt::Tools, context! { tools => tools.listed() })?,
         ];
-        let system: Arc<str> = parts.join("\n").into();
+        let system = Text::shared(parts.join("\n"));
         let sizes = (
             compaction::fixed(&system, &[]),
             compaction::fixed(&system, &tools.chat),
@@ -160,15 +160,11 @@ impl<'a> Frame<'a> {
     /// The begin of every first message: the case's key and the alert's facts; then, where the question sees it, the
     /// finding as it was sent.
     pub(super) fn opening(&self, with_raw: bool) -> Vec<Part> {
-        let key = self.fence.key();
         let blocks = self.blocks.of(self.alert, &self.fence, self.most_result);
-        let block = &blocks.facts;
-        let text = format!("The KEY of this case is {key}.\n\nThe alert in typed fields:\n{block}");
-        let mut parts = vec![kept(text, !with_raw || self.asked == Asked::Plan)];
+        let is_last = !with_raw || self.asked == Asked::Plan;
+        let mut parts = vec![kept(blocks.facts.clone(), is_last)];
         if with_raw {
-            let block = &blocks.raw;
-            let text = format!("\nThe same as its product sent it:\n{block}");
-            parts.push(kept(text, self.asked != Asked::Turn));
+            parts.push(kept(blocks.raw.clone(), self.asked != Asked::Turn));
         }
         parts
     }
@@ -200,7 +196,7 @@ impl<'a> Frame<'a> {
         ChatRequest {
             asked: self.asked,
             urgent: self.alert.severity >= Severity::High,
-            system: Arc::clone(&self.desk.system),
+            system: self.desk.system.clone(),
             messages,
             may_call: may_call && !tools.is_empty(),
             tools,
@@ -230,8 +226,11 @@ impl<'a> Frame<'a> {
 }
 
 /// A text that may be worth keeping at the provider.
-pub(super) fn kept(text: String, keep: bool) -> Part {
-    Part::Text { text, keep }
+pub(super) fn kept(text: impl Into<Text>, keep: bool) -> Part {
+    Part::Text {
+        text: text.into(),
+        keep,
+    }
 }
 
 /// A message of ours.

@@ -81,10 +81,10 @@ impl Mask {
             for part in &mut message.parts {
                 match part {
                     Part::Text { text, .. } | Part::Result { text, .. } if is_ours => {
-                        *text = self.hide_blocks(text);
+                        *text = self.hide_blocks(text).into();
                     }
                     Part::Text { text, .. } | Part::Result { text, .. } => {
-                        *text = self.hide_data(text).into_owned();
+                        *text = self.hide_data(text).into_owned().into();
                     }
                     Part::Call(call) => match &mut call.arguments {
                         Arguments::Object(map) => {
@@ -105,7 +105,7 @@ impl Mask {
             match part {
                 // The text is JSON, or is read as such.
                 Part::Text { text, .. } | Part::Result { text, .. } => {
-                    *text = self.show(text, true).into_owned();
+                    *text = self.show(text, true).into_owned().into();
                 }
                 Part::Call(call) => match &mut call.arguments {
                     Arguments::Object(map) => {

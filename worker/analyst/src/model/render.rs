@@ -192,7 +192,8 @@ struct Shown<'a> {
 }
 
 /// As many hashes as a run of four bytes may have.
-const RUNS: usize = 1 << 16;
+const RUNS: usize = 1 << HASH_BITS;
+const HASH_BITS: u32 = 13;
 /// Runs of a text that are looked at.
 const LOOKED_AT: usize = 24;
 
@@ -246,12 +247,12 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Of a run of four bytes: 16 bits, multiplicative.
+/// Of a run of four bytes, multiplicative.
 fn hash(run: &[u8]) -> usize {
     let word = run
         .iter()
         .fold(0_u32, |word, byte| word << 8 | u32::from(*byte));
-    (word.wrapping_mul(0x9E37_79B1) >> 16) as usize
+    (word.wrapping_mul(0x9E37_79B1) >> (u32::BITS - HASH_BITS)) as usize
 }
 
 fn is_left_out(key: &str) -> bool {

@@ -28,7 +28,7 @@ pub(super) fn ask_again(
         .map(|call| Part::Result {
             id: call.id.clone(),
             name: call.name.clone(),
-            text: "Refused: no tool may be called in this answer.".to_owned(),
+            text: "Refused: no tool may be called in this answer.".into(),
             is_error: true,
         })
         .collect();

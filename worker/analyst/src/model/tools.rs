@@ -8,7 +8,7 @@ use nightshift_engine::{Argument, ArgumentKind, ToolCall, ToolSpec};
 use serde_json::{Map, Value, json};
 
 use super::wire::line;
-use crate::chat::ChatTool;
+use crate::chat::{ChatTool, Text};
 
 /// Longest description, in characters: those of tools of other houses can be pages.
 const DESCRIPTION: usize = 600;
@@ -85,7 +85,7 @@ impl Tools {
             .iter()
             .map(|spec| ChatTool {
                 name: names.model(&spec.name).to_owned(),
-                description: split(&described(spec)).0,
+                description: Text::shared(split(&described(spec)).0),
                 schema: Arc::new(schema(spec)),
             })
             .collect();

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use nightshift_analyst::chat::{ChatMessage, ChatRequest, ChatTool, OutputSchema, Part, Role};
+use nightshift_analyst::chat::{
+    ChatMessage, ChatRequest, ChatTool, OutputSchema, Part, Role, Text,
+};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -22,8 +24,8 @@ const MIN_THINKING: u32 = 1024;
 pub(super) struct Body<'a> {
     model: &'a str,
     max_tokens: u32,
-    system: Vec<Block<'a>>,
-    messages: Vec<Message<'a>>,
+    system: Vec<Block>,
+    messages: Vec<Message>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,23 +43,23 @@ pub(super) struct Body<'a> {
 }
 
 #[derive(Serialize)]
-struct Message<'a> {
+struct Message {
     role: Role,
-    content: Vec<Block<'a>>,
+    content: Vec<Block>,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Block<'a> {
-    Own(Own<'a>),
+enum Block {
+    Own(Own),
     Theirs(Value),
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Own<'a> {
+enum Own {
     Text {
-        text: std::borrow::Cow<'a, str>,
+        text: Text,
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<Mark>,
     },
@@ -68,7 +70,7 @@ enum Own<'a> {
     },
     ToolResult {
         tool_use_id: String,
-        content: String,
+        content: Text,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
     },
@@ -86,7 +88,7 @@ const MARK: Mark = Mark {
 #[derive(Serialize)]
 struct Tool<'a> {
     name: &'a str,
-    description: &'a str,
+    description: Text,
     input_schema: Arc<Fitted>,
 }
 
@@ -140,7 +142,7 @@ impl<'a> Body<'a> {
             model: &config.model,
             max_tokens: most,
             system: vec![Block::Own(Own::Text {
-                text: (&*request.system).into(),
+                text: request.system.clone(),
                 cache_control: quirks.cache_marks.then_some(MARK),
             })],
             messages: messages(config, quirks, request, wanted),
@@ -222,11 +224,15 @@ fn tools<'a>(
     };
     let mut tools: Vec<Tool<'a>> = own
         .iter()
-        .map(|own| tool(own.name.as_str(), own.description.as_str(), &own.schema))
+        .map(|own| tool(own.name.as_str(), own.description.clone(), &own.schema))
         .collect();
     let may_call = request.may_call && !tools.is_empty();
     if let Some((SchemaMode::Tool, output)) = wanted {
-        tools.push(tool(&output.name, "Gives the answer.", &output.schema));
+        tools.push(tool(
+            &output.name,
+            "Gives the answer.".into(),
+            &output.schema,
+        ));
         let choice = if may_call {
             ToolChoice::Any
         } else {
@@ -242,12 +248,12 @@ fn tools<'a>(
     (tools, choice)
 }
 
-fn messages<'a>(
+fn messages(
     config: &ModelConfig,
     quirks: &Quirks,
-    request: &'a ChatRequest,
+    request: &ChatRequest,
     wanted: Option<(SchemaMode, &OutputSchema)>,
-) -> Vec<Message<'a>> {
+) -> Vec<Message> {
     let told = plain::messages(request, quirks.tools);
     let name = config.full_name();
     let mut messages = Vec::with_capacity(told.len());
@@ -275,7 +281,7 @@ fn messages<'a>(
     messages
 }
 
-fn blocks(message: &ChatMessage, name: &str, quirks: &Quirks) -> Vec<Block<'static>> {
+fn blocks(message: &ChatMessage, name: &str, quirks: &Quirks) -> Vec<Block> {
     let mut blocks = Vec::with_capacity(message.parts.len());
     // Results come first in their message, or the request is refused.
     for part in &message.parts {
@@ -295,7 +301,7 @@ fn blocks(message: &ChatMessage, name: &str, quirks: &Quirks) -> Vec<Block<'stat
             // An empty text block is refused.
             Part::Text { text, keep } if !text.trim().is_empty() => {
                 blocks.push(Block::Own(Own::Text {
-                    text: text.clone().into(),
+                    text: text.clone(),
                     cache_control: (*keep && quirks.cache_marks).then_some(MARK),
                 }))
             }
@@ -314,7 +320,7 @@ fn blocks(message: &ChatMessage, name: &str, quirks: &Quirks) -> Vec<Block<'stat
 }
 
 /// Leaves three marks: beside that of the system prompt no more are taken.
-fn keep_few(messages: &mut [Message<'_>]) {
+fn keep_few(messages: &mut [Message]) {
     let mut marks: Vec<&mut Option<Mark>> = messages
         .iter_mut()
         .flat_map(|message| &mut message.content)

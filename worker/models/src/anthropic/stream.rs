@@ -1,5 +1,6 @@
 //! Events of a streamed message, put together to the message that they tell.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use nightshift_analyst::chat::{ChatError, Failure};
@@ -17,67 +18,68 @@ const MAX_BLOCKS: usize = 1000;
 /// Where the text of a call's arguments gathers until its block ends; no block of the provider's has such a key.
 const GATHERED: &str = "\u{0}arguments";
 
+/// An event. Flat, so that it is read in one go: of an enum whose tag stands among its fields, all of them would be
+/// gathered first.
 #[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum Told {
-    MessageStart {
-        message: Message,
-    },
-    ContentBlockStart {
-        index: usize,
-        content_block: Map<String, Value>,
-    },
-    ContentBlockDelta {
-        index: usize,
-        delta: BlockDelta,
-    },
-    ContentBlockStop {
-        index: usize,
-    },
-    MessageDelta {
-        delta: MessageDelta,
-        #[serde(default)]
-        usage: Tokens,
-    },
-    MessageStop,
-    Error {
-        error: Value,
-    },
-    #[serde(other)]
-    Other,
+struct Told<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+    message: Option<Message>,
+    index: Option<usize>,
+    content_block: Option<Map<String, Value>>,
+    #[serde(borrow)]
+    delta: Option<Delta<'a>>,
+    usage: Option<Tokens>,
+    error: Option<Value>,
 }
 
+/// What a block or the message grows by.
 #[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum BlockDelta {
-    TextDelta {
-        text: String,
-    },
-    InputJsonDelta {
-        partial_json: String,
-    },
-    ThinkingDelta {
-        thinking: String,
-    },
-    SignatureDelta {
-        signature: String,
-    },
-    #[serde(other)]
-    Other,
-}
-
-#[derive(Deserialize)]
-struct MessageDelta {
+struct Delta<'a> {
+    #[serde(borrow, rename = "type", default)]
+    kind: Cow<'a, str>,
+    text: Option<String>,
+    partial_json: Option<String>,
+    thinking: Option<String>,
+    signature: Option<String>,
     stop_reason: Option<String>,
     stop_details: Option<StopDetails>,
+}
+
+/// The events that are read. Others may come to be, in any shape.
+const KINDS: [&str; 7] = [
+    "message_start",
+    "content_block_start",
+    "content_block_delta",
+    "content_block_stop",
+    "message_delta",
+    "message_stop",
+    "error",
+];
+
+/// The event of this data; none where it is of a kind that is not read.
+fn told(data: &str) -> Result<Option<Told<'_>>, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Kind<'a> {
+        #[serde(borrow, rename = "type")]
+        kind: Cow<'a, str>,
+    }
+    let is_read = |kind: &str| KINDS.contains(&kind);
+    match serde_json::from_str::<Told<'_>>(data) {
+        Ok(told) => Ok(Some(told).filter(|told| is_read(&told.kind))),
+        Err(error) => match serde_json::from_str::<Kind<'_>>(data) {
+            Ok(other) if !is_read(&other.kind) => Ok(None),
+            _ => Err(error),
+        },
+    }
 }
 
 /// Reads a stream to its end. One that ends without `message_stop` is a broken connection.
 pub(super) async fn read(events: &mut Events) -> Result<Message, ChatError> {
     let mut message = Message::default();
     loop {
-        let event = match events.next().await {
-            Ok(event) => event,
+        let data = match events.next().await {
+            Ok(data) => data,
             Err(error) => {
                 return Err(ChatError {
                     usage: message.usage.usage(),
@@ -85,7 +87,7 @@ pub(super) async fn read(events: &mut Events) -> Result<Message, ChatError> {
                 });
             }
         };
-        let Some(event) = event else {
+        let Some(data) = data else {
             let words = "the stream broke off before its end";
             return Err(failed(
                 events.errors(),
@@ -94,7 +96,7 @@ pub(super) async fn read(events: &mut Events) -> Result<Message, ChatError> {
                 message.usage.usage(),
             ));
         };
-        let told: Told = serde_json::from_str(&event.data).map_err(|error| {
+        let told = told(&data).map_err(|error| {
             let words = format!("the stream holds what is no event: {error}");
             failed(
                 events.errors(),
@@ -103,62 +105,64 @@ pub(super) async fn read(events: &mut Events) -> Result<Message, ChatError> {
                 message.usage.usage(),
             )
         })?;
-        match told {
-            Told::MessageStop => return Ok(message),
-            Told::Error { error } => {
+        let Some(told) = told else { continue };
+        match &*told.kind {
+            "message_stop" => return Ok(message),
+            "error" => {
                 return Err(ChatError {
                     usage: message.usage.usage(),
-                    ..super::failure::of_error(&error, events.errors())
+                    ..super::failure::of_error(&told.error.unwrap_or_default(), events.errors())
                 });
             }
-            told => add(&mut message, told),
+            _ => add(&mut message, told),
         }
     }
 }
 
-fn add(message: &mut Message, told: Told) {
-    match told {
-        Told::MessageStart { message: start } => *message = start,
-        Told::ContentBlockStart {
-            index,
-            content_block,
-        } if index < MAX_BLOCKS => {
-            if message.content.len() <= index {
-                message.content.resize_with(index + 1, Map::new);
+fn add(message: &mut Message, told: Told<'_>) {
+    let at = told.index.unwrap_or(MAX_BLOCKS);
+    match &*told.kind {
+        "message_start" => *message = told.message.unwrap_or_default(),
+        "content_block_start" if at < MAX_BLOCKS => {
+            if message.content.len() <= at {
+                message.content.resize_with(at + 1, Map::new);
             }
-            if let Some(block) = message.content.get_mut(index) {
-                *block = content_block;
+            if let (Some(block), Some(start)) = (message.content.get_mut(at), told.content_block) {
+                *block = start;
             }
         }
-        Told::ContentBlockDelta { index, delta } => {
-            if let Some(block) = message.content.get_mut(index) {
+        "content_block_delta" => {
+            if let (Some(block), Some(delta)) = (message.content.get_mut(at), told.delta) {
                 add_delta(block, delta);
             }
         }
-        Told::ContentBlockStop { index } => {
-            if let Some(block) = message.content.get_mut(index)
+        "content_block_stop" => {
+            if let Some(block) = message.content.get_mut(at)
                 && let Some(arguments) = block.remove(GATHERED)
             {
                 block.insert("input".to_owned(), arguments);
             }
         }
-        Told::MessageDelta { delta, usage } => {
-            message.stop_reason = delta.stop_reason.or(message.stop_reason.take());
-            message.stop_details = delta.stop_details.or(message.stop_details.take());
-            message.usage.update(usage);
+        "message_delta" => {
+            if let Some(delta) = told.delta {
+                message.stop_reason = delta.stop_reason.or(message.stop_reason.take());
+                message.stop_details = delta.stop_details.or(message.stop_details.take());
+            }
+            message.usage.update(told.usage.unwrap_or_default());
         }
         _ => {}
     }
 }
 
-fn add_delta(block: &mut Map<String, Value>, delta: BlockDelta) {
-    let (key, more) = match delta {
-        BlockDelta::TextDelta { text } => ("text", text),
-        BlockDelta::InputJsonDelta { partial_json } => (GATHERED, partial_json),
-        BlockDelta::ThinkingDelta { thinking } => ("thinking", thinking),
-        BlockDelta::SignatureDelta { signature } => ("signature", signature),
-        BlockDelta::Other => return,
+fn add_delta(block: &mut Map<String, Value>, delta: Delta<'_>) {
+    let (key, more) = match &*delta.kind {
+        "text_delta" => ("text", delta.text),
+        "input_json_delta" => (GATHERED, delta.partial_json),
+        "thinking_delta" => ("thinking", delta.thinking),
+        "signature_delta" => ("signature", delta.signature),
+        _ => return,
     };
+    let more = more.unwrap_or_default();
     match block.get_mut(key) {
         Some(Value::String(text)) => text.push_str(&more),
         _ => {

@@ -158,7 +158,7 @@ async fn thinking_by_tokens_leaves_room_and_takes_no_temperature() {
 async fn at_most_four_marks_are_sent() {
     let mut request = question();
     let keep = |text: &str| Part::Text {
-        text: text.to_owned(),
+        text: text.into(),
         keep: true,
     };
     request.messages = vec![ChatMessage {
@@ -294,6 +294,24 @@ async fn a_stream_that_breaks_off_is_no_answer() {
         let error = answered(&request, Say::events(&text)).await.unwrap_err();
         assert_eq!(error.failure, failure, "{error}");
     }
+}
+
+#[tokio::test]
+async fn events_that_nobody_knows_yet_are_passed_over_in_any_shape() {
+    let request = turn("x", json!({}), None);
+    let new = concat!(
+        "event: news\ndata: {\"type\":\"news\",\"index\":\"a\",\"delta\":[],\"error\":7}\n\n",
+        "data: {\"type\":\"content_block_delta\",\"index\":2,\"delta\":{\"type\":\"news_delta\",\"text\":\"x\"}}\n\n",
+        "event: message_delta",
+    );
+    let text = STREAM.replacen("event: message_delta", new, 1);
+    let known = answered(&request, Say::events(STREAM)).await.unwrap();
+    let answer = answered(&request, Say::events(&text)).await.unwrap();
+    assert_eq!(answer.parts, known.parts);
+
+    let wrong = text.replace("news\",\"index", "message_delta\",\"index");
+    let error = answered(&request, Say::events(&wrong)).await.unwrap_err();
+    assert_eq!(error.failure, Failure::Malformed);
 }
 
 #[tokio::test]

@@ -245,7 +245,7 @@ fn blocks(
     for part in &message.parts {
         match part {
             Part::Text { text, keep } if !text.trim().is_empty() => {
-                blocks.push(ContentBlock::Text(text.clone()));
+                blocks.push(ContentBlock::Text(text.to_string()));
                 if *keep && marks.next() {
                     blocks.push(ContentBlock::CachePoint(mark()?));
                 }

@@ -19,8 +19,8 @@ const MAX_PIECES: usize = 10_000;
 pub(super) async fn read(events: &mut Events) -> Result<Response, ChatError> {
     let mut whole = Response::default();
     loop {
-        let event = match events.next().await {
-            Ok(event) => event,
+        let data = match events.next().await {
+            Ok(data) => data,
             Err(error) => {
                 return Err(ChatError {
                     usage: whole.usage_metadata.usage(),
@@ -28,7 +28,7 @@ pub(super) async fn read(events: &mut Events) -> Result<Response, ChatError> {
                 });
             }
         };
-        let Some(event) = event else {
+        let Some(data) = data else {
             if is_whole(&whole) {
                 return Ok(whole);
             }
@@ -36,7 +36,7 @@ pub(super) async fn read(events: &mut Events) -> Result<Response, ChatError> {
             let usage = whole.usage_metadata.usage();
             return Err(failed(events.errors(), Failure::Unreachable, words, usage));
         };
-        let part: Response = serde_json::from_str(&event.data).map_err(|error| {
+        let part: Response = serde_json::from_str(&data).map_err(|error| {
             let words = format!("the stream holds what is no content: {error}");
             let usage = whole.usage_metadata.usage();
             failed(events.errors(), Failure::Malformed, &words, usage)

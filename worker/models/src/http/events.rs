@@ -1,7 +1,9 @@
-//! Server-sent events (WHATWG HTML §9.2), as far as model providers use them: `event`, `data`, comments.
+//! Server-sent events (WHATWG HTML §9.2), as far as model providers use them: the data alone, for it tells what it is.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
+use memchr::memchr2;
 use nightshift_analyst::chat::ChatError;
 use tokio::time::Instant;
 
@@ -9,15 +11,6 @@ use super::{Errors, Reply};
 
 /// Longer than any request may take.
 const FIRST: Duration = Duration::from_secs(86_400);
-
-/// One event.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Event {
-    /// Its name; empty where it has none.
-    pub(crate) name: String,
-    /// Its data, lines joined.
-    pub(crate) data: String,
-}
 
 /// The events of an answer, in order.
 pub(crate) struct Events {
@@ -42,8 +35,8 @@ impl Events {
         &self.reply.errors
     }
 
-    /// The next event; none at the end of the stream.
-    pub(crate) async fn next(&mut self) -> Result<Option<Event>, ChatError> {
+    /// The data of the next event, its lines joined; none at the end of the stream.
+    pub(crate) async fn next(&mut self) -> Result<Option<String>, ChatError> {
         loop {
             if let Some(event) = self.lines.event() {
                 return Ok(Some(event));
@@ -70,8 +63,7 @@ struct Lines {
     read: usize,
     /// Up to here no line ends: what comes slowly is not looked through again and again.
     searched: usize,
-    event: Event,
-    any: bool,
+    begun: Begun,
 }
 
 impl Lines {
@@ -83,22 +75,15 @@ impl Lines {
         &mut self.bytes
     }
 
-    /// The next whole event of what was pushed.
-    fn event(&mut self) -> Option<Event> {
+    /// The data of the next whole event of what was pushed.
+    fn event(&mut self) -> Option<String> {
         loop {
             let from = self.searched.max(self.read);
-            let ends = |byte: &u8| matches!(byte, b'\n' | b'\r');
-            let Some(end) = self
-                .bytes
-                .get(from..)?
-                .iter()
-                .position(ends)
-                .map(|end| from + end)
+            let Some(end) = memchr2(b'\n', b'\r', self.bytes.get(from..)?).map(|end| from + end)
             else {
                 self.searched = self.bytes.len();
                 return None;
             };
-            let line = String::from_utf8_lossy(self.bytes.get(self.read..end)?).into_owned();
             let mut next = end + 1;
             if self.bytes.get(end) == Some(&b'\r') {
                 match self.bytes.get(next) {
@@ -111,30 +96,40 @@ impl Lines {
                     }
                 }
             }
+            let event = self.begun.line(&text(self.bytes.get(self.read..end)?));
             self.read = next;
-            if let Some(event) = self.line(&line) {
-                return Some(event);
+            if event.is_some() {
+                return event;
             }
         }
     }
+}
 
-    fn line(&mut self, line: &str) -> Option<Event> {
+/// Whether it is UTF-8 is looked for many bytes at a time; only where it is not, character by character.
+fn text(bytes: &[u8]) -> Cow<'_, str> {
+    str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
+}
+
+/// The data of an event of which lines have come; an event without data is none.
+#[derive(Default)]
+struct Begun(Option<String>);
+
+impl Begun {
+    /// Adds a line: the whole data, where it was the last.
+    fn line(&mut self, line: &str) -> Option<String> {
         if line.is_empty() {
-            let event = std::mem::take(&mut self.event);
-            return std::mem::take(&mut self.any).then_some(event);
+            return self.0.take();
         }
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
-        let value = value.strip_prefix(' ').unwrap_or(value);
-        match field {
-            "event" => value.clone_into(&mut self.event.name),
-            "data" => {
-                if self.any {
-                    self.event.data.push('\n');
+        if field == "data" {
+            let value = value.strip_prefix(' ').unwrap_or(value);
+            match &mut self.0 {
+                Some(data) => {
+                    data.push('\n');
+                    data.push_str(value);
                 }
-                self.event.data.push_str(value);
-                self.any = true;
+                None => self.0 = Some(value.to_owned()),
             }
-            _ => {}
         }
         None
     }
@@ -146,14 +141,12 @@ mod tests {
 
     use super::*;
 
-    fn read(chunks: &[&[u8]]) -> Vec<(String, String)> {
+    fn read(chunks: &[&[u8]]) -> Vec<String> {
         let mut lines = Lines::default();
         let mut events = Vec::new();
         for chunk in chunks {
             lines.room().extend_from_slice(chunk);
-            while let Some(event) = lines.event() {
-                events.push((event.name, event.data));
-            }
+            events.extend(std::iter::from_fn(|| lines.event()));
         }
         events
     }
@@ -161,19 +154,13 @@ mod tests {
     #[test]
     fn events_are_read_as_the_standard_says() {
         let text = ": ping\n\nevent: a\ndata: {\"x\":\ndata: 1}\n\ndata:two\r\n\r\nid: 3\nretry: 1\n\ndata: cut";
-        assert_eq!(
-            read(&[text.as_bytes()]),
-            [
-                ("a".to_owned(), "{\"x\":\n1}".to_owned()),
-                (String::new(), "two".to_owned())
-            ]
-        );
+        assert_eq!(read(&[text.as_bytes()]), ["{\"x\":\n1}", "two"]);
     }
 
     proptest! {
         #[test]
         fn where_the_stream_is_cut_does_not_matter(cuts in proptest::collection::vec(0_usize..60, 0..6)) {
-            let text = "event: ä\r\ndata: eins\r\n\r\ndata: zwei\n\ndata: drei\rdata: vier\r\r\n".as_bytes();
+            let text = "event: a\r\ndata: ä eins\r\n\r\ndata: zwei\n\ndata: drei\rdata: vier\r\r\n".as_bytes();
             let whole = read(&[text]);
             let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(text.len())).collect();
             cuts.sort_unstable();

@@ -188,7 +188,7 @@ fn schema() -> OutputSchema {
 fn tools() -> Arc<[ChatTool]> {
     Arc::new([ChatTool {
         name: "asset_lookup".to_owned(),
-        description: "Looks an asset up.".to_owned(),
+        description: "Looks an asset up.".into(),
         schema: Arc::new(json!({
             "type": "object", "additionalProperties": false, "required": ["indicator"],
             "properties": {"indicator": {"type": "string"}},
@@ -199,7 +199,7 @@ fn tools() -> Arc<[ChatTool]> {
 /// A question whose answer fits a schema; one part of it is to be kept.
 pub(crate) fn question() -> ChatRequest {
     let keep = Part::Text {
-        text: "The alert.".to_owned(),
+        text: "The alert.".into(),
         keep: true,
     };
     let mut request = base(vec![ChatMessage {
@@ -237,7 +237,7 @@ pub(crate) fn turn(model: &str, reasoning: Value, signature: Option<Value>) -> C
     let result = |id: &str, text: &str, is_error| Part::Result {
         id: id.to_owned(),
         name: "asset_lookup".to_owned(),
-        text: text.to_owned(),
+        text: text.into(),
         is_error,
     };
     let mut request = base(vec![

@@ -55,8 +55,8 @@ pub(super) async fn read(events: &mut Events) -> Result<Completion, ChatError> {
     };
     let usage = |completion: &Completion| completion.usage.map(Tokens::usage).unwrap_or_default();
     loop {
-        let event = match events.next().await {
-            Ok(event) => event,
+        let data = match events.next().await {
+            Ok(data) => data,
             Err(error) => {
                 return Err(ChatError {
                     usage: usage(&completion),
@@ -68,10 +68,10 @@ pub(super) async fn read(events: &mut Events) -> Result<Completion, ChatError> {
             .choices
             .first()
             .is_some_and(|choice| choice.finish_reason.is_some());
-        match event {
-            Some(event) if event.data.starts_with("[DONE]") => return Ok(completion),
-            Some(event) => {
-                let chunk: Chunk = serde_json::from_str(&event.data).map_err(|error| {
+        match data {
+            Some(data) if data.starts_with("[DONE]") => return Ok(completion),
+            Some(data) => {
+                let chunk: Chunk = serde_json::from_str(&data).map_err(|error| {
                     let words = format!("the stream holds what is no chunk: {error}");
                     failed(
                         events.errors(),

@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(plain, 18 + 11);
         request.tools = [ChatTool {
             name: "whois".to_owned(),
-            description: "who".to_owned(),
+            description: "who".into(),
             schema: std::sync::Arc::new(json!({"type": "object"})),
         }]
         .into();
