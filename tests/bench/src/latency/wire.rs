@@ -1,0 +1,155 @@
+//! The CPU of a case's wire alone: as many requests of the same size to the same fake, and as many commits to the same
+//! PostgreSQL, with the same two client libraries, and nothing of ours around them. What a case takes beside is ours.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use futures_util::future::try_join_all;
+use nightshift_models::Provider;
+use serde_json::json;
+use tokio::task::JoinSet;
+use tokio_postgres::{Client, NoTls, Statement};
+
+use super::{CASES, LATENCY, WITHIN, beside};
+use crate::model::fake::Fake;
+use crate::model::script::Shape;
+use crate::process::cpu;
+use crate::worker::Database;
+
+/// Bytes of a prompt: the mean of the case's twelve.
+const PROMPT: usize = 34_000;
+/// Bytes of a commit: some of what the case's journal takes.
+const ROW: usize = 3_000;
+/// Connections to the database.
+const CONNECTIONS: usize = 8;
+/// Calls one after the other, of each of the four steps.
+const STEPS: [usize; 4] = [2, 2, 3, 3];
+
+/// One connection, and what is committed on it.
+struct Journal {
+    client: Client,
+    insert: Statement,
+}
+
+/// What all cases share.
+struct Wire {
+    http: reqwest::Client,
+    url: String,
+    prompt: String,
+    row: String,
+    journals: Vec<Journal>,
+}
+
+/// Milliseconds of CPU that a case takes.
+pub(super) fn cpu_ms(server: &str) -> anyhow::Result<f64> {
+    let mut fake = Fake::start(Shape::Twelve, LATENCY, Duration::ZERO)?;
+    let config = fake.config(Provider::Anthropic);
+    let origin = config.base_url.context("a fake has an address")?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let ms = runtime.block_on(async {
+        let database = Database::new(server).await?;
+        let mut connections = JoinSet::new();
+        let wire = Arc::new(Wire::new(&origin, &database.url, &mut connections).await?);
+        let before = cpu()?.own_secs;
+        beside(arrive(wire)).await?;
+        anyhow::Ok((cpu()?.own_secs - before) * 1e3 / f64::from(CASES))
+    })?;
+    let asked = fake.counted()?.accepted;
+    ensure!(asked == 12 * CASES, "{asked} requests");
+    Ok(ms)
+}
+
+async fn arrive(wire: Arc<Wire>) -> anyhow::Result<()> {
+    let mut ticks = tokio::time::interval(WITHIN / CASES);
+    let mut running = JoinSet::new();
+    for case in 0..CASES {
+        ticks.tick().await;
+        let wire = Arc::clone(&wire);
+        running.spawn(async move { wire.case(usize::try_from(case)?).await });
+    }
+    while let Some(ended) = running.join_next().await {
+        ended??;
+    }
+    Ok(())
+}
+
+impl Wire {
+    async fn new(
+        origin: &str,
+        database: &str,
+        connections: &mut JoinSet<Result<(), tokio_postgres::Error>>,
+    ) -> anyhow::Result<Self> {
+        let mut journals = Vec::new();
+        for _ in 0..CONNECTIONS {
+            let (client, connection) = tokio_postgres::connect(database, NoTls).await?;
+            connections.spawn(connection);
+            if journals.is_empty() {
+                let table = "CREATE TABLE journal (at bigserial PRIMARY KEY, body text NOT NULL)";
+                client.batch_execute(table).await?;
+            }
+            let insert = client
+                .prepare("INSERT INTO journal (body) VALUES ($1)")
+                .await?;
+            journals.push(Journal { client, insert });
+        }
+        let words = "{\"name\": \"one value of many\"},\n".repeat(PROMPT / 30);
+        let body = json!({
+            "model": "claude-sonnet-4-5", "max_tokens": 2_000, "stream": true,
+            "messages": [{"role": "user", "content": format!("{words}\n# Your task now: plan")}],
+        });
+        Ok(Self {
+            http: reqwest::Client::builder().no_proxy().build()?,
+            url: format!("{origin}/v1/messages"),
+            prompt: body.to_string(),
+            row: words.chars().take(ROW).collect(),
+            journals,
+        })
+    }
+
+    /// A plan, four steps side by side, a conclusion; a commit after each call, and those of claim and end.
+    async fn case(&self, number: usize) -> anyhow::Result<()> {
+        let journal = self
+            .journals
+            .get(number % self.journals.len())
+            .context("there is a connection")?;
+        for _ in 0..3 {
+            self.commit(journal).await?;
+        }
+        self.calls(journal, 1).await?;
+        try_join_all(STEPS.map(|many| self.calls(journal, many))).await?;
+        self.calls(journal, 1).await?;
+        for _ in 0..4 {
+            self.commit(journal).await?;
+        }
+        Ok(())
+    }
+
+    async fn calls(&self, journal: &Journal, many: usize) -> anyhow::Result<()> {
+        for _ in 0..many {
+            let mut answer = self
+                .http
+                .post(&self.url)
+                .header("content-type", "application/json")
+                .header("anthropic-version", "2023-06-01")
+                .header("x-api-key", "a-key-of-the-fake")
+                .body(self.prompt.clone())
+                .send()
+                .await?
+                .error_for_status()?;
+            while answer.chunk().await?.is_some() {}
+            self.commit(journal).await?;
+        }
+        Ok(())
+    }
+
+    async fn commit(&self, journal: &Journal) -> anyhow::Result<()> {
+        journal
+            .client
+            .execute(&journal.insert, &[&self.row])
+            .await?;
+        Ok(())
+    }
+}
