@@ -17,10 +17,10 @@ use crate::model::script::Shape;
 use crate::process::cpu;
 use crate::worker::Database;
 
-/// Bytes of a prompt: the mean of the case's twelve.
-const PROMPT: usize = 34_000;
-/// Bytes of a commit: some of what the case's journal takes.
-const ROW: usize = 3_000;
+/// Bytes of a request: the mean of the case's twelve.
+const PROMPT: usize = 19_200;
+/// Bytes of a commit: all that the case sends to the database, over its twenty.
+const ROW: usize = 5_500;
 /// Connections to the database.
 const CONNECTIONS: usize = 8;
 /// Calls one after the other, of each of the four steps.

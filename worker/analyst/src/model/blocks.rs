@@ -54,6 +54,14 @@ impl KeptBlocks {
         kept.insert(at, Arc::clone(&blocks));
         blocks
     }
+
+    /// The same for a case's last question: what is kept goes with it, for a thousand cases may wait for their answers.
+    pub(super) fn last_of(&self, alert: &Arc<Alert>, fence: &Fence, most: u64) -> Arc<Blocks> {
+        let blocks = self.of(alert, fence, most);
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.remove(&(Arc::as_ptr(alert).addr(), most));
+        blocks
+    }
 }
 
 impl Blocks {
@@ -104,7 +112,11 @@ mod tests {
         let other = kept.of(&alert, &Fence::new("another0key00000"), 1_000);
         assert!(other.facts.contains("another0key00000"));
         drop(alerts);
-        kept.of(&named(0), &fence, 1_000);
+        let last = named(0);
+        kept.of(&last, &fence, 1_000);
         assert_eq!(count(), 2, "those of {} ended", MOST + 8);
+        let blocks = kept.last_of(&last, &fence, 1_000);
+        assert!(blocks.facts.contains(&last.title));
+        assert_eq!(count(), 1, "that of the last question is gone");
     }
 }

@@ -160,7 +160,11 @@ impl<'a> Frame<'a> {
     /// The begin of every first message: the case's key and the alert's facts; then, where the question sees it, the
     /// finding as it was sent.
     pub(super) fn opening(&self, with_raw: bool) -> Vec<Part> {
-        let blocks = self.blocks.of(self.alert, &self.fence, self.most_result);
+        let most = self.most_result;
+        let blocks = match self.asked {
+            Asked::Conclude => self.blocks.last_of(self.alert, &self.fence, most),
+            _ => self.blocks.of(self.alert, &self.fence, most),
+        };
         let is_last = !with_raw || self.asked == Asked::Plan;
         let mut parts = vec![kept(blocks.facts.clone(), is_last)];
         if with_raw {
