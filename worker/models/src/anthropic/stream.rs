@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use nightshift_analyst::chat::{ChatError, Failure};
 use serde::Deserialize;
+use serde::de::Error as _;
 use serde_json::{Map, Value};
 
 use super::response::{Message, StopDetails, Tokens};
@@ -46,6 +47,34 @@ struct Delta<'a> {
     stop_details: Option<StopDetails>,
 }
 
+impl Told<'_> {
+    /// Whether there is what an event of its kind must have.
+    fn is_whole(&self) -> bool {
+        let delta = self.delta.as_ref();
+        match &*self.kind {
+            "message_start" => self.message.is_some(),
+            "content_block_start" => self.index.is_some() && self.content_block.is_some(),
+            "content_block_delta" => self.index.is_some() && delta.is_some_and(Delta::is_whole),
+            "content_block_stop" => self.index.is_some(),
+            "message_delta" => delta.is_some(),
+            "error" => self.error.is_some(),
+            _ => true,
+        }
+    }
+}
+
+impl Delta<'_> {
+    fn is_whole(&self) -> bool {
+        match &*self.kind {
+            "text_delta" => self.text.is_some(),
+            "input_json_delta" => self.partial_json.is_some(),
+            "thinking_delta" => self.thinking.is_some(),
+            "signature_delta" => self.signature.is_some(),
+            _ => true,
+        }
+    }
+}
+
 /// The events that are read. Others may come to be, in any shape.
 const KINDS: [&str; 7] = [
     "message_start",
@@ -66,6 +95,10 @@ fn told(data: &str) -> Result<Option<Told<'_>>, serde_json::Error> {
     }
     let is_read = |kind: &str| KINDS.contains(&kind);
     match serde_json::from_str::<Told<'_>>(data) {
+        Ok(told) if !told.is_whole() => {
+            let words = format!("a {} without what it must have", told.kind);
+            Err(serde_json::Error::custom(words))
+        }
         Ok(told) => Ok(Some(told).filter(|told| is_read(&told.kind))),
         Err(error) => match serde_json::from_str::<Kind<'_>>(data) {
             Ok(other) if !is_read(&other.kind) => Ok(None),

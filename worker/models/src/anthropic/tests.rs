@@ -282,6 +282,16 @@ async fn a_stream_that_breaks_off_is_no_answer() {
         (String::new(), Failure::Unreachable),
         ("data: {oops\n\n".to_owned(), Failure::Malformed),
         (
+            r#"data: {"type":"content_block_start","index":0}"#.to_owned() + "\n\n",
+            Failure::Malformed,
+        ),
+        (
+            r#"data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta"}}"#
+                .to_owned()
+                + "\n\n",
+            Failure::Malformed,
+        ),
+        (
             error("overloaded_error"),
             Failure::Overloaded { after: None },
         ),

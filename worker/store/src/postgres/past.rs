@@ -41,7 +41,7 @@ const SIMILAR: &str = "WITH alike AS ( \
              WHERE c.case_id = cases.id AND step ->> 'status' = 'failed' ORDER BY 1) \
      FROM alike JOIN cases USING (id) \
      WHERE opened_at >= coalesce($7::timestamptz, '-infinity') \
-     ORDER BY key = $1 DESC, opened_at DESC, cases.id DESC LIMIT $3";
+     ORDER BY key = $1 DESC, opened_at DESC, cases.id COLLATE \"C\" DESC LIMIT $3";
 
 #[async_trait]
 impl PastCases for PostgresStore {
