@@ -60,9 +60,9 @@ impl Anthropic {
             return Err(failure::of(&mut reply).await);
         }
         if reply.is_events() {
-            let mut events = reply.events(stream::IDLE);
-            let message = stream::read(&mut events).await?;
-            return response::answer(message, events.errors(), wanted);
+            let errors = reply.errors.clone();
+            let message = reply.read(stream::IDLE, stream::read).await?;
+            return response::answer(message, &errors, wanted);
         }
         let bytes = reply.whole().await?;
         let message = response::parse(&bytes, &reply.errors)?;

@@ -55,9 +55,9 @@ impl Gemini {
         }
         let calls = calls_so_far(request);
         if reply.is_events() {
-            let mut events = reply.events(stream::IDLE);
-            let response = stream::read(&mut events).await?;
-            return response::answer(response, events.errors(), calls, wanted);
+            let errors = reply.errors.clone();
+            let response = reply.read(stream::IDLE, stream::read).await?;
+            return response::answer(response, &errors, calls, wanted);
         }
         let bytes = reply.whole().await?;
         let response = response::parse(&bytes, &reply.errors)?;

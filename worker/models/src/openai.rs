@@ -52,9 +52,9 @@ impl OpenAi {
             return Err(failure::of(&mut reply).await);
         }
         if reply.is_events() {
-            let mut events = reply.events(stream::IDLE);
-            let completion = stream::read(&mut events).await?;
-            return response::answer(completion, events.errors(), &self.quirks, wanted);
+            let errors = reply.errors.clone();
+            let completion = reply.read(stream::IDLE, stream::read).await?;
+            return response::answer(completion, &errors, &self.quirks, wanted);
         }
         let bytes = reply.whole().await?;
         let completion = response::parse(&bytes, &reply.errors)?;

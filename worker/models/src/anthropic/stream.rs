@@ -108,7 +108,7 @@ fn told(data: &str) -> Result<Option<Told<'_>>, serde_json::Error> {
 }
 
 /// Reads a stream to its end. One that ends without `message_stop` is a broken connection.
-pub(super) async fn read(events: &mut Events) -> Result<Message, ChatError> {
+pub(super) async fn read(mut events: Events) -> Result<Message, ChatError> {
     let mut message = Message::default();
     loop {
         let data = match events.next().await {

@@ -16,7 +16,7 @@ pub(super) const IDLE: Duration = Duration::from_secs(120);
 const MAX_PIECES: usize = 10_000;
 
 /// Reads a stream to its end. One that ends before there is a reason to stop is a broken connection.
-pub(super) async fn read(events: &mut Events) -> Result<Response, ChatError> {
+pub(super) async fn read(mut events: Events) -> Result<Response, ChatError> {
     let mut whole = Response::default();
     loop {
         let data = match events.next().await {

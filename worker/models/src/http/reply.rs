@@ -5,7 +5,9 @@ use std::time::Duration;
 use nightshift_analyst::chat::{ChatError, Failure};
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use reqwest::{Response, StatusCode};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
+use tracing::Instrument as _;
 
 use super::{Errors, Events, MAX_ANSWER_BYTES, retry_after};
 
@@ -47,9 +49,25 @@ impl Reply {
         retry_after(&self.headers)
     }
 
-    /// The body as events, between which at most `idle` may pass.
-    pub(crate) fn events(self, idle: Duration) -> Events {
-        Events::new(self, idle)
+    /// What `read` makes of the body as events, between which at most `idle` may pass. They come in many pieces, and are
+    /// read in a task of their own: else each would wake all that stands around a request.
+    pub(crate) async fn read<T, F>(
+        self,
+        idle: Duration,
+        read: impl FnOnce(Events) -> F,
+    ) -> Result<T, ChatError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, ChatError>> + Send + 'static,
+    {
+        let errors = self.errors.clone();
+        let mut reading = JoinSet::new();
+        reading.spawn(read(Events::new(self, idle)).in_current_span());
+        match reading.join_next().await {
+            Some(Ok(read)) => read,
+            Some(Err(error)) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            _ => Err(errors.make(Failure::Unreachable, "reading the answer ended early")),
+        }
     }
 
     /// The whole body.

@@ -48,7 +48,7 @@ struct CallDelta {
 }
 
 /// Reads a stream to its end. One that ends before its last chunk is a broken connection.
-pub(super) async fn read(events: &mut Events) -> Result<Completion, ChatError> {
+pub(super) async fn read(mut events: Events) -> Result<Completion, ChatError> {
     let mut completion = Completion {
         choices: vec![Choice::default()],
         ..Completion::default()
