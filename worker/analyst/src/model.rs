@@ -1,7 +1,7 @@
 //! The model analyst: the engine's five questions put to a language model.
 //!
 //! A file per rule: what each question shows and how its answer is read (`plan`, `turn`, `decide`, `reflect`,
-//! `conclude`); how prompts are made (`prompts`, `render`, `fence`, `excerpt`, `tools`, `frame`, `blocks`); how a step's conversation
+//! `conclude`); how prompts are made (`prompts`, `render`, `fence`, `excerpt`, `tools`, `desk`, `frame`, `blocks`); how a step's conversation
 //! is kept (`conversation`, `compaction`, `tokens`); how answers are read and mended (`schema`, `wire`, `parse`, `repair`,
 //! `ask`); what the model is not told (`pseudonyms`). It proposes; the engine decides. Nothing here names a vendor, does
 //! IO beyond the port [`crate::chat::ChatModel`], or reads a file after the start.
@@ -12,6 +12,7 @@ mod compaction;
 mod conclude;
 mod conversation;
 mod decide;
+mod desk;
 mod excerpt;
 mod fence;
 mod frame;
@@ -43,12 +44,9 @@ use nightshift_engine::{
 use crate::chat::ChatModel;
 use crate::playbook::Playbooks;
 use blocks::KeptBlocks;
-use frame::Desk;
+use desk::{Desk, Desks};
 pub use prompts::{PromptError, Prompts};
 pub use settings::{PerQuestion, PseudonymSettings, Settings};
-
-/// Most sets of tools whose prompts are kept: a profile has one, and another after a restart with other tools.
-const MOST_DESKS: usize = 8;
 
 /// The analyst that asks language models.
 pub struct ModelAnalyst {
@@ -56,7 +54,7 @@ pub struct ModelAnalyst {
     settings: Settings,
     playbooks: Option<Arc<Playbooks>>,
     /// What the requests of all cases with the same tools share.
-    desks: Mutex<Vec<Arc<Desk>>>,
+    desks: Mutex<Desks>,
     /// What the requests of a case begin with.
     blocks: KeptBlocks,
 }
@@ -84,18 +82,10 @@ impl ModelAnalyst {
         self.settings.hash()
     }
 
-    /// What requests with these tools share, made once.
+    /// What requests with these tools share.
     fn desk(&self, tools: &Arc<[ToolSpec]>) -> Result<Arc<Desk>, String> {
         let mut desks = self.desks.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(desk) = desks.iter().find(|desk| desk.tools.is_of(tools)) {
-            return Ok(Arc::clone(desk));
-        }
-        let desk = Arc::new(Desk::new(&self.settings, tools)?);
-        if desks.len() == MOST_DESKS {
-            desks.remove(0);
-        }
-        desks.push(Arc::clone(&desk));
-        Ok(desk)
+        desks.of(&self.settings, tools)
     }
 }
 

@@ -21,6 +21,7 @@ enum Kind {
 struct Shared {
     text: String,
     json: OnceLock<Option<Box<RawValue>>>,
+    tokens: OnceLock<u64>,
 }
 
 impl Text {
@@ -30,7 +31,16 @@ impl Text {
         Self(Kind::Shared(Arc::new(Shared {
             text: text.into(),
             json: OnceLock::new(),
+            tokens: OnceLock::new(),
         })))
+    }
+
+    /// Its tokens, as `count` counts them; those of a shared text are counted once.
+    pub(crate) fn tokens(&self, count: impl FnOnce(&str) -> u64) -> u64 {
+        match &self.0 {
+            Kind::Own(text) => count(text),
+            Kind::Shared(shared) => *shared.tokens.get_or_init(|| count(&shared.text)),
+        }
     }
 
     /// It.

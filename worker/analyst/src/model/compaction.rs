@@ -41,7 +41,7 @@ pub(super) fn size(request: &ChatRequest) -> u64 {
 
 fn part_size(part: &Part) -> u64 {
     match part {
-        Part::Text { text, .. } => tokens(text),
+        Part::Text { text, .. } => text.tokens(tokens),
         Part::Call(call) => {
             let arguments = match &call.arguments {
                 Arguments::Object(map) => tokens_of(map),
@@ -49,7 +49,7 @@ fn part_size(part: &Part) -> u64 {
             };
             FRAME + tokens(&call.name) + arguments
         }
-        Part::Result { text, .. } => FRAME + tokens(text),
+        Part::Result { text, .. } => FRAME + text.tokens(tokens),
         Part::Opaque(opaque) => tokens_of(&opaque.value),
     }
 }

@@ -6,7 +6,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use minijinja::context;
 use nightshift_alert::{Alert, Severity};
 use nightshift_engine::{
     Allowance, Answer, AskError, Evidence, NoAnswer, Setting, StepView, ToolSpec,
@@ -15,11 +14,11 @@ use tokio::time::Instant;
 
 use super::ask::{Asking, Read};
 use super::blocks::KeptBlocks;
+use super::desk::Desk;
 use super::fence::Fence;
 use super::prompts::Prompt;
 use super::pseudonyms::Mask;
 use super::schema::Shape;
-use super::tools::Tools;
 use super::{ModelAnalyst, Settings, compaction};
 use crate::chat::{Asked, ChatMessage, ChatModel, ChatRequest, Part, Role, Text};
 
@@ -28,49 +27,6 @@ const MOST_RESULT: u64 = 25_000;
 
 /// Fewest tokens that a prompt may have, whatever the caps leave.
 const LEAST_PROMPT: u64 = 8_000;
-
-/// What the requests of all cases with the same tools share.
-#[derive(Debug)]
-pub(super) struct Desk {
-    /// The tools.
-    pub(super) tools: Tools,
-    system: Text,
-    /// Tokens of the system text, and of it with the tools.
-    sizes: (u64, u64),
-}
-
-impl Desk {
-    pub(super) fn new(settings: &Settings, specs: &Arc<[ToolSpec]>) -> Result<Self, String> {
-        let tools = Tools::of(specs);
-        let prompts = &settings.prompts;
-        let parts = [
-            prompts.render(Prompt::Role, context! {})?,
-            prompts.render(
-                Prompt::Policies,
-                context! { language => settings.language_name() },
-            )?,
-            prompts.render(
-                Prompt::Environment,
-                context! {
-                    environment => settings.environment.as_str(),
-                    data_sources => settings.data_sources.as_str(),
-                    instructions => settings.instructions.as_str(),
-                },
-            )?,
-            prompts.render(Prompt::Tools, context! { tools => tools.listed() })?,
-        ];
-        let system = Text::shared(parts.join("\n"));
-        let sizes = (
-            compaction::fixed(&system, &[]),
-            compaction::fixed(&system, &tools.chat),
-        );
-        Ok(Self {
-            tools,
-            system,
-            sizes,
-        })
-    }
-}
 
 /// What a question is about, beside its own parts.
 pub(super) struct About<'a> {

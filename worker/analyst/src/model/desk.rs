@@ -1,0 +1,115 @@
+//! What the requests of all cases with the same tools share: the system text and the tools, made once.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use minijinja::context;
+use nightshift_engine::ToolSpec;
+
+use super::prompts::Prompt;
+use super::tools::Tools;
+use super::{Settings, compaction};
+use crate::chat::Text;
+
+/// Most sets of tools whose prompts are kept: a profile has one, and another after a restart with other tools.
+const MOST: usize = 8;
+
+/// What the requests of all cases with the same tools share.
+#[derive(Debug)]
+pub(super) struct Desk {
+    /// The tools.
+    pub(super) tools: Tools,
+    pub(super) system: Text,
+    /// Tokens of the system text, and of it with the tools.
+    pub(super) sizes: (u64, u64),
+}
+
+impl Desk {
+    fn new(settings: &Settings, specs: &Arc<[ToolSpec]>) -> Result<Self, String> {
+        let tools = Tools::of(specs);
+        let prompts = &settings.prompts;
+        let parts = [
+            prompts.render(Prompt::Role, context! {})?,
+            prompts.render(
+                Prompt::Policies,
+                context! { language => settings.language_name() },
+            )?,
+            prompts.render(
+                Prompt::Environment,
+                context! {
+                    environment => settings.environment.as_str(),
+                    data_sources => settings.data_sources.as_str(),
+                    instructions => settings.instructions.as_str(),
+                },
+            )?,
+            prompts.render(Prompt::Tools, context! { tools => tools.listed() })?,
+        ];
+        let system = Text::shared(parts.join("\n"));
+        let sizes = (
+            compaction::fixed(&system, &[]),
+            compaction::fixed(&system, &tools.chat),
+        );
+        Ok(Self {
+            tools,
+            system,
+            sizes,
+        })
+    }
+}
+
+/// The desks of one analyst.
+#[derive(Debug, Default)]
+pub(super) struct Desks {
+    made: Vec<Arc<Desk>>,
+    /// Those of open cases, by where their list of tools is.
+    taken: HashMap<usize, Taken>,
+}
+
+/// The desk of a case.
+#[derive(Debug)]
+struct Taken {
+    /// Keeps its address, and nothing else of it.
+    tools: Weak<[ToolSpec]>,
+    desk: Arc<Desk>,
+}
+
+impl Desks {
+    /// The desk for these tools. Each case has a list of its own, mostly equal to all others: they are compared once for
+    /// a case, not for each of its questions.
+    pub(super) fn of(
+        &mut self,
+        settings: &Settings,
+        tools: &Arc<[ToolSpec]>,
+    ) -> Result<Arc<Desk>, String> {
+        let at = Arc::as_ptr(tools).addr();
+        if let Some(taken) = self.taken.get(&at).filter(|taken| taken.is_open()) {
+            return Ok(Arc::clone(&taken.desk));
+        }
+        let desk = self.equal(settings, tools)?;
+        self.taken.retain(|_, taken| taken.is_open());
+        let taken = Taken {
+            tools: Arc::downgrade(tools),
+            desk: Arc::clone(&desk),
+        };
+        self.taken.insert(at, taken);
+        Ok(desk)
+    }
+
+    fn equal(&mut self, settings: &Settings, tools: &Arc<[ToolSpec]>) -> Result<Arc<Desk>, String> {
+        if let Some(desk) = self.made.iter().find(|desk| desk.tools.is_of(tools)) {
+            return Ok(Arc::clone(desk));
+        }
+        let desk = Arc::new(Desk::new(settings, tools)?);
+        if self.made.len() == MOST {
+            self.made.remove(0);
+        }
+        self.made.push(Arc::clone(&desk));
+        Ok(desk)
+    }
+}
+
+impl Taken {
+    fn is_open(&self) -> bool {
+        self.tools.strong_count() > 0
+    }
+}
