@@ -169,8 +169,8 @@ fn matches_plainly(pattern: &str, kind: &str) -> Option<bool> {
             (None, None) => return Some(true),
             (Some((b'*', [])), _) => return Some(true),
             (Some((b'*', after)), _) => {
-                last_star = Some((after, kind));
-                pattern = after;
+                (pattern, kind) = (after, from_letter(after, kind));
+                last_star = Some((pattern, kind));
             }
             (Some((b'[' | b']' | b'{' | b'}' | b'\\' | 0x80.., _)), _)
             | (Some(_), Some((0x80.., _))) => {
@@ -185,11 +185,21 @@ fn matches_plainly(pattern: &str, kind: &str) -> Option<bool> {
                 let Some((after, [_, from @ ..])) = last_star else {
                     return Some(false);
                 };
-                last_star = Some((after, from));
-                (pattern, kind) = (after, from);
+                (pattern, kind) = (after, from_letter(after, from));
+                last_star = Some((pattern, kind));
             }
         }
     }
+}
+
+/// Where what follows a `*` can begin at the earliest: not before the letter that it begins with.
+fn from_letter<'a>(after: &[u8], kind: &'a [u8]) -> &'a [u8] {
+    let Some(letter) = after.first().filter(|byte| byte.is_ascii_alphanumeric()) else {
+        return kind;
+    };
+    let differs = |byte: &u8| byte.is_ascii() && !byte.eq_ignore_ascii_case(letter);
+    let skipped = kind.iter().take_while(|byte| differs(byte)).count();
+    kind.get(skipped..).unwrap_or_default()
 }
 
 fn matcher(pattern: &str) -> Option<GlobMatcher> {
