@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls, Statement};
 
-use super::{CASES, LATENCY, WITHIN, beside};
+use super::{BEFORE, CASES, LATENCY, WITHIN, beside};
 use crate::model::fake::Fake;
 use crate::model::script::Shape;
 use crate::process::cpu;
@@ -53,19 +53,20 @@ pub(super) fn cpu_ms(server: &str) -> anyhow::Result<f64> {
         let database = Database::new(server).await?;
         let mut connections = JoinSet::new();
         let wire = Arc::new(Wire::new(&origin, &database.url, &mut connections).await?);
+        beside(arrive(Arc::clone(&wire), BEFORE)).await?;
         let before = cpu()?.own_secs;
-        beside(arrive(wire)).await?;
+        beside(arrive(wire, CASES)).await?;
         anyhow::Ok((cpu()?.own_secs - before) * 1e3 / f64::from(CASES))
     })?;
     let asked = fake.counted()?.accepted;
-    ensure!(asked == 12 * CASES, "{asked} requests");
+    ensure!(asked == 12 * (BEFORE + CASES), "{asked} requests");
     Ok(ms)
 }
 
-async fn arrive(wire: Arc<Wire>) -> anyhow::Result<()> {
+async fn arrive(wire: Arc<Wire>, cases: u32) -> anyhow::Result<()> {
     let mut ticks = tokio::time::interval(WITHIN / CASES);
     let mut running = JoinSet::new();
-    for case in 0..CASES {
+    for case in 0..cases {
         ticks.tick().await;
         let wire = Arc::clone(&wire);
         running.spawn(async move { wire.case(usize::try_from(case)?).await });
