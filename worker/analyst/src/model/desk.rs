@@ -113,3 +113,31 @@ impl Taken {
         self.tools.strong_count() > 0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::tests::world;
+
+    #[test]
+    fn cases_with_equal_tools_share_a_desk_and_leave_nothing_behind() {
+        let (settings, mut desks) = (Settings::default(), Desks::default());
+        let fewer = |count: usize| -> Arc<[ToolSpec]> {
+            let mut tools = world::tools();
+            tools.truncate(count);
+            tools.into()
+        };
+        let cases: Vec<_> = (0..20).map(|_| fewer(3)).collect();
+        let first = desks.of(&settings, &cases[0]).unwrap();
+        for tools in cases.iter().chain(&cases) {
+            assert!(Arc::ptr_eq(&first, &desks.of(&settings, tools).unwrap()));
+        }
+        assert_eq!((desks.made.len(), desks.taken.len()), (1, 20));
+        drop(cases);
+
+        let other = fewer(2);
+        assert!(!Arc::ptr_eq(&first, &desks.of(&settings, &other).unwrap()));
+        // Each desk keeps the list that it was made of.
+        assert_eq!((desks.made.len(), desks.taken.len()), (2, 2));
+    }
+}

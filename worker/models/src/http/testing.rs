@@ -127,7 +127,7 @@ async fn serve(
     }
 }
 
-async fn read(stream: &mut TcpStream) -> Seen {
+pub(crate) async fn read(stream: &mut TcpStream) -> Seen {
     let mut bytes = Vec::new();
     loop {
         let mut piece = vec![0; 65_536];

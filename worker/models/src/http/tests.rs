@@ -1,13 +1,16 @@
 //! What holds for every adapter: bounds, redirects, proxies, private roots, and that no key shows.
 
+use std::io::ErrorKind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use nightshift_analyst::chat::Failure;
 use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpSocket;
 
-use super::testing::{KEY, Say, Stub, connect, error_of, question};
+use super::testing::{KEY, Say, Stub, connect, error_of, question, read};
 use crate::{ModelConfig, Provider};
 
 fn config(provider: Provider) -> ModelConfig {
@@ -87,6 +90,38 @@ async fn a_server_that_says_nothing_is_waited_for_until_the_deadline() {
         let error = model.chat(&request).await.unwrap_err();
         assert_eq!(error.failure, Failure::Timeout, "{provider}: {error}");
     }
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_waits_for_any_more_is_not_read_on() {
+    let pings = "event: ping\ndata: {\"type\": \"ping\"}\n\n".repeat(25_000);
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_send_buffer_size(4_096).unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = socket.listen(1).unwrap();
+    let model = connect(&ModelConfig {
+        base_url: Some(format!("http://{}", listener.local_addr().unwrap())),
+        ..config(Provider::Anthropic)
+    });
+    // So much fits into no buffer: it is written when most of it is read.
+    let say = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        read(&mut stream).await;
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(pings.as_bytes()).await.unwrap();
+        stream
+    };
+    let request = question();
+    let mut stream = tokio::select! {
+        answer = model.chat(&request) => panic!("{answer:?}"),
+        stream = say => stream,
+    };
+    let mut rest = Vec::new();
+    // Long before its deadline.
+    let ended = tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut rest));
+    let ended = ended.await.expect("its connection is closed");
+    assert!(ended.is_ok() || ended.is_err_and(|error| error.kind() == ErrorKind::ConnectionReset));
 }
 
 #[tokio::test]
