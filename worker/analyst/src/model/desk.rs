@@ -61,7 +61,7 @@ impl Desk {
 #[derive(Debug, Default)]
 pub(super) struct Desks {
     made: Vec<Arc<Desk>>,
-    /// Those of open cases, by where their list of tools is.
+    /// Those of open cases, and of the lists that desks were made of, by where the list is.
     taken: HashMap<usize, Taken>,
 }
 
@@ -120,7 +120,7 @@ mod tests {
     use crate::model::tests::world;
 
     #[test]
-    fn cases_with_equal_tools_share_a_desk_and_leave_nothing_behind() {
+    fn cases_with_equal_tools_share_a_desk_until_they_end() {
         let (settings, mut desks) = (Settings::default(), Desks::default());
         let fewer = |count: usize| -> Arc<[ToolSpec]> {
             let mut tools = world::tools();
