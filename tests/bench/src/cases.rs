@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::figure::Figure;
-use crate::process::{cpu, status_kib};
+use crate::process::{cpu, runtime, status_kib};
 use crate::registers::{logs, registers};
 use crate::world::{EXFILTRATION, Kind, MINER, World, folder};
 
@@ -46,9 +46,7 @@ fn measure_kind(kind: &Kind, tools: &str) -> anyhow::Result<Vec<Figure>> {
         _ => [registers(folder.path())?, logs(folder.path())?].concat(),
     };
     let messages = kind.messages(CASES)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
+    let runtime = runtime()?;
     let (secs, cpu_secs) = runtime.block_on(async {
         let world = World::new(folder.path(), configs, None)?;
         let (began, before) = (Instant::now(), cpu()?.own_secs);

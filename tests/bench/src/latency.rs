@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::figure::{Figure, median, quantile};
 use crate::model::fake::Fake;
 use crate::model::script::Shape;
-use crate::process::cpu;
+use crate::process::{cpu, runtime};
 use crate::registers::registers;
 use crate::worker::{Database, service};
 use crate::world::{LEASE, MINER, Modelled, World, folder, no_storms};
@@ -80,9 +80,7 @@ impl Ran {
     fn of(shape: Shape, calls: u32, server: Option<&str>) -> anyhow::Result<Self> {
         let mut fake = Fake::start(shape, LATENCY, Duration::ZERO)?;
         let folder = folder()?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .enable_all()
-            .build()?;
+        let runtime = runtime()?;
         let ran = runtime.block_on(async {
             let modelled = Modelled::new(&fake.config(Provider::Anthropic))?;
             let registers = registers(folder.path())?;

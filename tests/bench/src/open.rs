@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::figure::Figure;
 use crate::model::fake::Fake;
 use crate::model::script::Shape;
-use crate::process::status_kib;
+use crate::process::{runtime, status_kib};
 use crate::world::{MINER, Modelled, World, folder};
 
 /// The argument that makes this program the process that is measured.
@@ -53,9 +53,7 @@ pub(crate) fn serve(arguments: &[String]) -> anyhow::Result<()> {
     let cases: u32 = cases.parse()?;
     let mut fake = Fake::start(Shape::Independent, Duration::ZERO, LAST)?;
     let folder = folder()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
+    let runtime = runtime()?;
     runtime.block_on(async {
         let modelled = Modelled::new(&fake.config(Provider::Anthropic))?;
         let world = World::new(folder.path(), Vec::new(), Some(modelled))?;

@@ -1,6 +1,7 @@
-//! What the system says of a process: CPU time and memory, from `/proc`.
+//! What the system says of a process: CPU time and memory, from `/proc`; and what runs our own.
 
 use anyhow::Context;
+use tokio::runtime::{Builder, Runtime};
 
 /// Ticks per second of the times in `/proc/*/stat`: `USER_HZ`, 100 on every Linux that Rust runs on (proc(5)).
 const TICKS_PER_SEC: f64 = 100.0;
@@ -38,6 +39,15 @@ pub(crate) fn cpu() -> anyhow::Result<Cpu> {
         system_secs: system / TICKS_PER_SEC,
         children_secs: (children_user + children_system) / TICKS_PER_SEC,
     })
+}
+
+/// The runtime as the program has it (`worker/cli/src/lib.rs`): a thread for two cores.
+pub(crate) fn runtime() -> anyhow::Result<Runtime> {
+    let cores = std::thread::available_parallelism()?;
+    Ok(Builder::new_multi_thread()
+        .worker_threads(cores.get().div_ceil(2))
+        .enable_all()
+        .build()?)
 }
 
 /// A line of `/proc/PID/status` in KiB, e.g. `VmRSS`.

@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls};
 
 use crate::figure::Figure;
-use crate::process::status_kib;
+use crate::process::{runtime, status_kib};
 use crate::world::{LEASE, MINER, folder, no_storms};
 
 /// Alerts that are taken in.
@@ -40,9 +40,7 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
         );
         return Ok(Vec::new());
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
+    let runtime = runtime()?;
     runtime.block_on(async {
         let mut figures = intake(&postgres, &rabbitmq).await?;
         figures.push(critical(&postgres, &rabbitmq).await?);

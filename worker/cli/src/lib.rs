@@ -22,11 +22,18 @@ use clap::Parser;
 /// How long the process waits for its own threads when it ends.
 const LINGER: Duration = Duration::from_millis(300);
 
+/// Threads for what waits: one for two cores. Cases mostly wait, and as many threads as cores wake each other for work
+/// that one of them would have done (docs/performance.md). Reading of files and what else blocks has threads of its own.
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2))
+}
+
 /// Runs the command of this process's arguments.
 #[must_use]
 pub fn main() -> ExitCode {
     let args = args::Args::parse();
     let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads())
         .enable_all()
         .build()
     {

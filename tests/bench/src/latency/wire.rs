@@ -14,7 +14,7 @@ use tokio_postgres::{Client, NoTls, Statement};
 use super::{BEFORE, CASES, LATENCY, WITHIN, beside};
 use crate::model::fake::Fake;
 use crate::model::script::Shape;
-use crate::process::cpu;
+use crate::process::{cpu, runtime};
 use crate::worker::Database;
 
 /// Bytes of a request: the mean of the case's twelve.
@@ -46,9 +46,7 @@ pub(super) fn cpu_ms(server: &str) -> anyhow::Result<f64> {
     let mut fake = Fake::start(Shape::Twelve, LATENCY, Duration::ZERO)?;
     let config = fake.config(Provider::Anthropic);
     let origin = config.base_url.context("a fake has an address")?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
+    let runtime = runtime()?;
     let ms = runtime.block_on(async {
         let database = Database::new(server).await?;
         let mut connections = JoinSet::new();

@@ -12,6 +12,7 @@ use super::fake::config;
 use super::script::Shape;
 use crate::cases::conclude_all;
 use crate::figure::Figure;
+use crate::process::runtime;
 use crate::registers::registers;
 use crate::world::{MINER, Modelled, World, folder};
 
@@ -22,9 +23,7 @@ const TOKEN_BYTES: f64 = 4.0;
 
 /// Each shape that has limits, with both ways of caching: by itself, and up to marks.
 pub(super) fn measure() -> anyhow::Result<Vec<Figure>> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
+    let runtime = runtime()?;
     // Patterns are compiled by the first case.
     runtime.block_on(Ran::of(Shape::Carried, Provider::Openai))?;
     let mut figures = Vec::new();

@@ -20,7 +20,7 @@ use super::listening::{Listening, Parrot, Question};
 use super::script::Shape;
 use crate::cases::conclude_all;
 use crate::figure::Figure;
-use crate::process::cpu;
+use crate::process::{cpu, runtime};
 use crate::registers::registers;
 use crate::world::{MINER, Modelled, World, analyst, connect, folder};
 
@@ -31,10 +31,7 @@ const LINES: u32 = 205;
 
 /// For each kind of question, and over a case.
 pub(super) fn measure() -> anyhow::Result<Vec<Figure>> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()?;
+    let runtime = runtime()?;
     let mut fake = Fake::start(Shape::Replanned, Duration::ZERO, Duration::ZERO)?;
     let config = fake.config(Provider::Anthropic);
     let models = connect(&config)?;
