@@ -7,6 +7,7 @@ mod allowance;
 mod arguments;
 mod blank;
 mod catalogue;
+mod causes;
 mod checkup;
 mod command;
 mod conclude;
@@ -39,6 +40,7 @@ mod fixture;
 
 pub use allowance::{Allowance, Leave};
 pub use catalogue::{Action, ActionChoice, ActionTemplate, fill};
+pub use causes::{and_causes, with_causes};
 pub use checkup::{Checkup, Diagnosis, Gravity};
 pub use command::{Command, Question};
 pub use conclude::{OVERRIDES, Prose, conclusion};

@@ -8,7 +8,7 @@ use nightshift_analyst::chat::{
     Asked, ChatAnswer, ChatError, ChatMessage, ChatModel, ChatRequest, ChatTool, Failure,
     OutputSchema, Part, Role,
 };
-use nightshift_engine::Checkup;
+use nightshift_engine::{Checkup, with_causes};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -40,7 +40,7 @@ pub async fn examine(config: &ModelConfig, key: Option<KeySource>) -> Checkup {
         Err(error) => {
             checkup.error(
                 "model.configuration",
-                chained(&error),
+                with_causes(&error),
                 "the worker does not start",
                 "mend the [[model]] table; docs/models.md has all keys",
             );
@@ -204,12 +204,5 @@ fn question(text: &str) -> ChatRequest {
         output: None,
         max_output_tokens: MOST_TOKENS,
         deadline: Instant::now() + PATIENCE,
-    }
-}
-
-fn chained(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
     }
 }

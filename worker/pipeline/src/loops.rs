@@ -30,15 +30,3 @@ pub(crate) async fn pause(length: Duration, stop: &CancellationToken) {
     let waited = tokio::time::timeout(length, stop.cancelled()).await;
     drop(waited);
 }
-
-/// What a chain of errors says, in one line.
-pub(crate) fn told(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        words.push_str(": ");
-        words.push_str(&inner.to_string());
-        cause = inner.source();
-    }
-    words
-}

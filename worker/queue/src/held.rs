@@ -4,12 +4,16 @@
 //! queue has long given it to somebody else.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use nightshift_pipeline::{Fate, Settled};
+use async_trait::async_trait;
+use nightshift_pipeline::{Fate, Settled, Unsettled};
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
+
+/// How long messages are given back at the end.
+const LAST_WORDS: Duration = Duration::from_secs(4);
 
 /// How one message is settled.
 #[derive(Debug, Clone)]
@@ -55,10 +59,6 @@ impl Held {
         self.0.len()
     }
 
-    pub(crate) fn ids(&self) -> Vec<String> {
-        self.0.keys().cloned().collect()
-    }
-
     /// Ids with their handles; those that are not held are settled already.
     pub(crate) fn handles<'a>(
         &self,
@@ -88,6 +88,71 @@ impl Held {
             }
         }
         (done, back)
+    }
+}
+
+/// What is done to messages.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Action {
+    /// They are settled: deleted, acknowledged.
+    Done,
+    /// They are ours for another so many seconds; none: they are given back.
+    Hold(u32),
+}
+
+/// A queue whose messages are ours for a time.
+#[async_trait]
+pub(crate) trait Holder: Sync {
+    /// Behind a lock that nobody holds across a call.
+    fn messages(&self) -> &Mutex<Held>;
+
+    /// Does it to all of these, given with their handles, and returns those for which it failed.
+    async fn all(&self, action: Action, messages: Vec<(String, String)>) -> Vec<Unsettled>;
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        let messages = self.messages();
+        messages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn settle(&self, settled: &[Settled]) -> Vec<Unsettled> {
+        let (ids, [done, back]) = {
+            let held = self.held();
+            let (done, back) = held.parted(settled);
+            let handles = [held.handles(&done), held.handles(&back)];
+            ([done, back], handles)
+        };
+        let mut unsettled = self.all(Action::Done, done).await;
+        unsettled.extend(self.all(Action::Hold(0), back).await);
+        let mut held = self.held();
+        for id in ids.iter().flatten() {
+            held.remove(id);
+        }
+        unsettled
+    }
+
+    async fn extend(&self, ids: &[String], secs: u32) -> Vec<Unsettled> {
+        let handles = self.held().handles(ids);
+        let asked: Vec<String> = handles.iter().map(|(id, _)| id.clone()).collect();
+        let failed = self.all(Action::Hold(secs), handles).await;
+        let is_ours = |id: &&String| !failed.iter().any(|one| one.id == **id);
+        let mut held = self.held();
+        for id in asked.iter().filter(is_ours) {
+            held.renewed(id);
+        }
+        failed
+    }
+
+    /// Gives all of them back, at the end. They come again by themselves a little later: nothing to hold up an end for.
+    async fn give_back(&self, source: &str) {
+        let handles = {
+            let held = self.held();
+            held.handles(held.0.keys())
+        };
+        let given_back = timeout(LAST_WORDS, self.all(Action::Hold(0), handles)).await;
+        let failed = given_back.as_ref().map_or(0, Vec::len);
+        if given_back.is_err() || failed > 0 {
+            tracing::debug!(source.name = source, failed, "messages were not given back");
+        }
     }
 }
 
@@ -165,6 +230,6 @@ mod tests {
         held.forget_older_than(Duration::from_secs(60));
         assert_eq!(held.age("1"), Some(Duration::from_secs(50)));
         held.forget_older_than(Duration::from_secs(40));
-        assert_eq!(held.ids(), Vec::<String>::new());
+        assert_eq!(held.len(), 0);
     }
 }

@@ -10,14 +10,14 @@ mod examine;
 mod token;
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use backon::{ExponentialBuilder, Retryable};
 use nightshift_pipeline::{Message, Settled, Source, SourceError, Unsettled};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use call::{Failed, Sent, Subscription};
@@ -26,7 +26,7 @@ pub(crate) use examine::examine;
 use token::{Giver, METADATA, Tokens};
 
 use crate::health::Health;
-use crate::held::{Held, Holding};
+use crate::held::{Action, Held, Holder, Holding};
 use crate::pace::{Failure, Pace};
 use crate::{LONG_POLL, Secrets, attributes};
 
@@ -36,8 +36,6 @@ const MOST_MESSAGES: usize = 500;
 const MOST_IDS: usize = 500;
 /// Tries of a call that settles.
 const TRIES: usize = 5;
-/// How long messages are given back at the end.
-const LAST_WORDS: Duration = Duration::from_secs(4);
 
 /// A subscription.
 pub(crate) struct Pubsub {
@@ -183,20 +181,7 @@ impl Pubsub {
     }
 }
 
-/// What is done to messages.
-#[derive(Debug, Clone, Copy)]
-enum Action {
-    /// They are settled.
-    Acknowledge,
-    /// They are ours for another so many seconds; none: they are given back.
-    Hold(u32),
-}
-
 impl Puller {
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     async fn pull(&self, most: usize, waits: bool) -> Result<Vec<Message>, Failed> {
         let since = Instant::now();
         let sent = self.subscription.pull(most, waits).await?;
@@ -237,15 +222,21 @@ impl Puller {
         }
         Ok(messages)
     }
+}
 
-    /// Does it to all of these, given with their handles, and returns those for which it failed.
+#[async_trait]
+impl Holder for Puller {
+    fn messages(&self) -> &Mutex<Held> {
+        &self.held
+    }
+
     async fn all(&self, action: Action, messages: Vec<(String, String)>) -> Vec<Unsettled> {
         let mut failed = Vec::new();
         for some in messages.chunks(MOST_IDS) {
             let handles: Vec<&str> = some.iter().map(|(_, handle)| handle.as_str()).collect();
             let call = || async {
                 match action {
-                    Action::Acknowledge => self.subscription.acknowledge(&handles).await,
+                    Action::Done => self.subscription.acknowledge(&handles).await,
                     Action::Hold(secs) => self.subscription.hold(&handles, secs).await,
                 }
             };
@@ -291,20 +282,7 @@ impl Source for Pubsub {
     }
 
     async fn settle(&self, settled: &[Settled]) -> Vec<Unsettled> {
-        let ((done, back), handles) = {
-            let held = self.puller.held();
-            let parted = held.parted(settled);
-            let handles = [held.handles(&parted.0), held.handles(&parted.1)];
-            (parted, handles)
-        };
-        let [acknowledge, give_back] = handles;
-        let mut unsettled = self.puller.all(Action::Acknowledge, acknowledge).await;
-        unsettled.extend(self.puller.all(Action::Hold(0), give_back).await);
-        let mut held = self.puller.held();
-        for id in done.iter().chain(&back) {
-            held.remove(id);
-        }
-        unsettled
+        self.puller.settle(settled).await
     }
 
     fn hold(&self) -> Option<Duration> {
@@ -312,16 +290,7 @@ impl Source for Pubsub {
     }
 
     async fn extend(&self, ids: &[String]) -> Vec<Unsettled> {
-        let handles = self.puller.held().handles(ids);
-        let asked: Vec<String> = handles.iter().map(|(id, _)| id.clone()).collect();
-        let action = Action::Hold(self.config.ack_deadline_secs);
-        let failed = self.puller.all(action, handles).await;
-        let mut held = self.puller.held();
-        let is_ours = |id: &&String| !failed.iter().any(|one| one.id == **id);
-        for id in asked.iter().filter(is_ours) {
-            held.renewed(id);
-        }
-        failed
+        self.puller.extend(ids, self.config.ack_deadline_secs).await
     }
 
     fn ready(&self) -> Result<(), String> {
@@ -334,19 +303,6 @@ impl Source for Pubsub {
         self.health.closed();
         receiving.pulls.shutdown().await;
         receiving.waiting.clear();
-        let handles = {
-            let held = self.puller.held();
-            held.handles(&held.ids())
-        };
-        // They come again by themselves a little later: nothing to hold up an end for.
-        let given_back = timeout(LAST_WORDS, self.puller.all(Action::Hold(0), handles)).await;
-        let failed = given_back.as_ref().map_or(0, Vec::len);
-        if given_back.is_err() || failed > 0 {
-            tracing::debug!(
-                source.name = self.config.name,
-                failed,
-                "messages were not given back"
-            );
-        }
+        self.puller.give_back(&self.config.name).await;
     }
 }

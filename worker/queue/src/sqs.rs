@@ -12,7 +12,7 @@ mod poll;
 mod publish;
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -20,9 +20,7 @@ use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use nightshift_pipeline::{Message, Settled, Source, SourceError, Unsettled};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
 
-use batch::Action;
 pub use config::Config;
 pub(crate) use examine::examine;
 use poll::{Failed, MOST_MESSAGES, Polled, Poller};
@@ -30,7 +28,7 @@ pub(crate) use publish::Publisher;
 
 use crate::LONG_POLL;
 use crate::health::Health;
-use crate::held::Held;
+use crate::held::{Action, Held, Holder};
 use crate::pace::{Failure, Pace};
 use crate::sizes::Sizes;
 
@@ -40,9 +38,6 @@ const MOST_POLLS: usize = 16;
 /// What a message may have before any was seen: what SQS takes, and what is read of a payload.
 const LARGEST_BODY_BYTES: usize = 1024 * 1024;
 const LARGEST_PAYLOAD_BYTES: usize = 16 * 1024 * 1024;
-
-/// How long messages are given back at the end.
-const LAST_WORDS: Duration = Duration::from_secs(4);
 
 /// A queue of SQS.
 pub(crate) struct Sqs {
@@ -123,19 +118,6 @@ impl Sqs {
         Duration::from_secs(u64::from(self.config.visibility_secs))
     }
 
-    async fn all(&self, action: Action, messages: Vec<(String, String)>) -> Vec<Unsettled> {
-        if messages.is_empty() {
-            return Vec::new();
-        }
-        batch::all(
-            &self.poller.client,
-            &self.config.queue_url,
-            action,
-            messages,
-        )
-        .await
-    }
-
     /// Starts polls while there is room for what they may bring, and memory. For one message there is always some: no
     /// more calls come than are settled.
     fn start(&self, receiving: &mut Receiving, most: usize) {
@@ -190,8 +172,7 @@ impl Sqs {
                 "messages waited too long to be handed over"
             );
             receiving.polls.spawn(async move {
-                let _ =
-                    batch::all(&poller.client, &poller.queue_url, Action::Hold(0), handles).await;
+                let _ = poller.all(Action::Hold(0), handles).await;
                 (0, Ok(Polled::default()))
             });
         }
@@ -312,20 +293,7 @@ impl Source for Sqs {
     }
 
     async fn settle(&self, settled: &[Settled]) -> Vec<Unsettled> {
-        let ((done, back), handles) = {
-            let held = self.poller.held();
-            let parted = held.parted(settled);
-            let handles = [held.handles(&parted.0), held.handles(&parted.1)];
-            (parted, handles)
-        };
-        let [delete, give_back] = handles;
-        let mut unsettled = self.all(Action::Delete, delete).await;
-        unsettled.extend(self.all(Action::Hold(0), give_back).await);
-        let mut held = self.poller.held();
-        for id in done.iter().chain(&back) {
-            held.remove(id);
-        }
-        unsettled
+        self.poller.settle(settled).await
     }
 
     fn hold(&self) -> Option<Duration> {
@@ -333,19 +301,7 @@ impl Source for Sqs {
     }
 
     async fn extend(&self, ids: &[String]) -> Vec<Unsettled> {
-        let handles = self.poller.held().handles(ids);
-        let asked: Vec<String> = handles.iter().map(|(id, _)| id.clone()).collect();
-        let failed = self
-            .all(Action::Hold(self.config.visibility_secs), handles)
-            .await;
-        let mut held = self.poller.held();
-        for id in asked
-            .iter()
-            .filter(|id| !failed.iter().any(|one| one.id == **id))
-        {
-            held.renewed(id);
-        }
-        failed
+        self.poller.extend(ids, self.config.visibility_secs).await
     }
 
     fn ready(&self) -> Result<(), String> {
@@ -358,25 +314,17 @@ impl Source for Sqs {
         self.health.closed();
         receiving.polls.shutdown().await;
         receiving.waiting.clear();
-        let handles = {
-            let held = self.poller.held();
-            held.handles(&held.ids())
-        };
-        // They come again by themselves a little later: nothing to hold up an end for.
-        let given_back = timeout(LAST_WORDS, self.all(Action::Hold(0), handles)).await;
-        let failed = given_back.as_ref().map_or(0, Vec::len);
-        if given_back.is_err() || failed > 0 {
-            tracing::debug!(
-                source.name = self.config.name,
-                failed,
-                "messages were not given back"
-            );
-        }
+        self.poller.give_back(&self.config.name).await;
     }
 }
 
-impl Poller {
-    fn held(&self) -> std::sync::MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+#[async_trait]
+impl Holder for Poller {
+    fn messages(&self) -> &Mutex<Held> {
+        &self.held
+    }
+
+    async fn all(&self, action: Action, messages: Vec<(String, String)>) -> Vec<Unsettled> {
+        batch::all(&self.client, &self.queue_url, action, messages).await
     }
 }

@@ -15,14 +15,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
+use nightshift_engine::with_causes;
 use nightshift_pipeline::{Arrival, StoreError, writable};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _};
 use uuid::Uuid;
 
 pub use place::{BlobOptions, BlobsError};
-
-use crate::examine::chain;
 
 /// Most blobs that are written or removed at a time.
 const AT_A_TIME: usize = 4;
@@ -166,7 +165,7 @@ impl Blobs {
             while let Some(one) = writes.next().await {
                 match one {
                     Ok(one) => written.0.push(one),
-                    Err(error) => self.stays(&chain(&error)),
+                    Err(error) => self.stays(&with_causes(&error)),
                 }
             }
         };
@@ -233,7 +232,7 @@ impl Blobs {
             self.objects.delete(&path).await
         };
         match tokio::time::timeout(PATIENCE, tried).await {
-            Ok(tried) => tried.map_err(|error| chain(&error)),
+            Ok(tried) => tried.map_err(|error| with_causes(&error)),
             Err(_) => Err(format!("no answer within {} s", PATIENCE.as_secs())),
         }
     }

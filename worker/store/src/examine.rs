@@ -1,9 +1,7 @@
 //! A look at a store before anything relies on it: whether it is there, and will keep what it is given. It makes, migrates
 //! and writes nothing, but a blob that it removes again.
 
-use std::error::Error;
-
-use nightshift_engine::{Checkup, Clock};
+use nightshift_engine::{Checkup, Clock, with_causes};
 
 use crate::blobs::{BlobOptions, Blobs};
 use crate::options::Options;
@@ -37,7 +35,7 @@ async fn place(options: &BlobOptions, is_shared: bool, checkup: &mut Checkup) {
     }
     let usable = match Blobs::open(options) {
         Ok(blobs) => blobs.probe().await,
-        Err(error) => Err(chain(&error)),
+        Err(error) => Err(with_causes(&error)),
     };
     match usable {
         Ok(()) => checkup.saw(format!("large messages in {url}")),
@@ -69,19 +67,4 @@ async fn database(url: &str, options: Options, clock: &dyn Clock) -> Checkup {
             checkup
         }
     }
-}
-
-/// An error with its causes, on one line.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut words = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !words.ends_with(&more) {
-            words.push_str(": ");
-            words.push_str(&more);
-        }
-        cause = error.source();
-    }
-    words
 }

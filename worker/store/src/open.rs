@@ -158,6 +158,8 @@ pub async fn open(url: &str, options: Options) -> Result<Arc<dyn Store>, OpenErr
 
 #[cfg(test)]
 mod tests {
+    use nightshift_engine::with_causes;
+
     use super::*;
     use crate::Password;
 
@@ -215,13 +217,7 @@ mod tests {
         let Err(error) = open(url, options).await else {
             panic!("it was opened");
         };
-        let mut words = error.to_string();
-        let mut cause = std::error::Error::source(&error);
-        while let Some(error) = cause {
-            words = format!("{words}: {error}");
-            cause = error.source();
-        }
-        (error.is_of_configuration(), words)
+        (error.is_of_configuration(), with_causes(&error))
     }
 
     #[tokio::test]

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use nightshift_engine::with_causes;
 use nightshift_pipeline::{Accepted, Arrival, StoreError, unreadable_alert};
 
 /// Why nothing of a batch was committed.
@@ -52,12 +53,7 @@ fn dead_letter(arrival: &Arrival, error: &StoreError) -> Option<Arrival> {
     if arrival.always || arrival.unreadable.is_some() {
         return None;
     }
-    let mut why = format!("it cannot be stored: {error}");
-    let mut cause = std::error::Error::source(error);
-    while let Some(one) = cause {
-        why = format!("{why}: {one}");
-        cause = one.source();
-    }
+    let why = format!("it cannot be stored: {}", with_causes(error));
     tracing::error!(source.name = arrival.source, key = %arrival.alert.key, why, "an alert becomes a dead letter");
     let alert = unreadable_alert(&arrival.source, &arrival.raw, &why, arrival.at);
     Some(Arrival {

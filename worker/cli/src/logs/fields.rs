@@ -4,6 +4,7 @@
 use std::fmt;
 
 use nightshift_alert::text::{cut, redact, single_line, strip_hidden};
+use nightshift_engine::with_causes;
 use serde_json::Value;
 use tracing::field::{Field, Visit};
 
@@ -70,14 +71,7 @@ impl Visit for Fields {
 
     /// An error with everything that caused it.
     fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
-        let mut words = value.to_string();
-        let mut cause = value.source();
-        while let Some(inner) = cause {
-            words.push_str(": ");
-            words.push_str(&inner.to_string());
-            cause = inner.source();
-        }
-        self.record_str(field, &words);
+        self.record_str(field, &with_causes(value));
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {

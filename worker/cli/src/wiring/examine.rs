@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use nightshift_engine::{Checkup, Clock, Gravity, Meter, NoMeter, Toolbox};
+use nightshift_engine::{Checkup, Clock, Gravity, Meter, NoMeter, Toolbox, with_causes};
 use nightshift_report::{DestinationError, Links};
 use nightshift_store::Options;
 use nightshift_tools::Tools;
@@ -46,7 +46,7 @@ pub(crate) async fn examine_destination(
             };
             checkup.error(
                 check,
-                chained(&error),
+                with_causes(&error),
                 "the worker does not start to deliver",
                 "mend it in [[destination]]; a secret must be there as the user of the worker sees it",
             );
@@ -204,11 +204,4 @@ pub(crate) fn unused_globs(loaded: &Loaded, tools: Tools) -> Checkup {
         }
     }
     checkup
-}
-
-fn chained(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
-    }
 }

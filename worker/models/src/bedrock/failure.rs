@@ -8,6 +8,7 @@ use aws_sdk_bedrockruntime::config::http::HttpResponse;
 use aws_sdk_bedrockruntime::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_bedrockruntime::operation::converse::ConverseError;
 use nightshift_analyst::chat::{ChatError, Failure};
+use nightshift_engine::with_causes;
 use reqwest::StatusCode;
 
 use super::connector::TooLong;
@@ -21,11 +22,11 @@ pub(super) fn of(error: &SdkError<ConverseError, HttpResponse>, errors: &Errors)
             let failure = of_status(response.raw()).unwrap_or(Failure::Malformed);
             errors.make(
                 failure,
-                &format!("the answer cannot be read: {}", chain(error)),
+                &format!("the answer cannot be read: {}", with_causes(error)),
             )
         }
         SdkError::DispatchFailure(dispatch) => {
-            let words = chain(error);
+            let words = with_causes(error);
             let failure = if holds::<TooLong>(error) {
                 Failure::Malformed
             } else if dispatch.is_timeout() {
@@ -39,7 +40,7 @@ pub(super) fn of(error: &SdkError<ConverseError, HttpResponse>, errors: &Errors)
             errors.make(failure, &words)
         }
         // Before anything was sent: no credentials, or no region.
-        _ => errors.make(Failure::Auth, &chain(error)),
+        _ => errors.make(Failure::Auth, &with_causes(error)),
     }
 }
 
@@ -98,18 +99,6 @@ fn after(raw: &HttpResponse) -> Option<std::time::Duration> {
 fn of_status(raw: &HttpResponse) -> Option<Failure> {
     let status = StatusCode::from_u16(raw.status().as_u16()).ok()?;
     (!status.is_success()).then(|| status_failure(status, after(raw)))
-}
-
-/// The causes of an error, innermost last.
-fn chain(error: &dyn Error) -> String {
-    let mut words = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        words.push_str(": ");
-        words.push_str(&error.to_string());
-        cause = error.source();
-    }
-    words
 }
 
 /// Whether one of the causes is of this kind.

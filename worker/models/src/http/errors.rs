@@ -3,10 +3,9 @@
 //! What a provider says is redacted, brought onto one line and cut; the key that was sent is taken out even where it
 //! looks like no secret. URLs are left out: they belong to the configuration.
 
-use std::error::Error;
-
 use nightshift_alert::text::{cut, redact, single_line};
 use nightshift_analyst::chat::{ChatError, Failure};
+use nightshift_engine::and_causes;
 use reqwest::StatusCode;
 use secrecy::{ExposeSecret, SecretString};
 
@@ -67,18 +66,12 @@ impl Errors {
 
 /// The causes of an error, innermost last; its URL left out.
 fn chain(error: &reqwest::Error) -> String {
-    let mut words = String::from(if error.is_connect() {
+    let words = if error.is_connect() {
         "cannot connect"
     } else {
         "the connection failed"
-    });
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        words.push_str(": ");
-        words.push_str(&error.to_string());
-        cause = error.source();
-    }
-    words
+    };
+    and_causes(words, error)
 }
 
 /// What a status says where the body says no more.

@@ -4,10 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use nightshift_engine::with_causes;
 use tokio_util::sync::CancellationToken;
 
 use super::{Canary, CanaryEnding};
-use crate::loops::{PAUSE, pause, told};
+use crate::loops::{PAUSE, pause};
 use crate::{CaseFilter, Cases, DeliveryRow, DeskStatus, Outbox, Outgoing, Publish, StoreError};
 
 /// Who sends has the lease of this name, which no destination has.
@@ -45,7 +46,7 @@ impl CanarySending {
                 sent = self.round() => sent,
             };
             let wait = sent.unwrap_or_else(|error| {
-                tracing::warn!(error = told(&error), "no canary is sent");
+                tracing::warn!(error = with_causes(&error), "no canary is sent");
                 PAUSE
             });
             pause(wait, stop).await;

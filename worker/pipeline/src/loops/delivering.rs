@@ -13,12 +13,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use nightshift_engine::Meter;
+use nightshift_engine::{Meter, with_causes};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use super::{DigestPlan, PAUSE, pause, told};
+use super::{DigestPlan, PAUSE, pause};
 use crate::spans;
 use crate::{CanaryEnding, Cases, Destination, Due, Outbox, Routes, StoreError, Wake};
 
@@ -72,7 +72,7 @@ impl Delivering {
                 Ok(true) => continue,
                 Ok(false) => {}
                 Err(error) => {
-                    let error = told(&error);
+                    let error = with_causes(&error);
                     tracing::warn!(error, "nothing is delivered");
                     pause(PAUSE, stop).await;
                 }
@@ -125,7 +125,7 @@ impl Delivering {
         let (outbox, meter) = (self.outbox.as_ref(), self.meter.as_ref());
         let made = digest.round(outbox, self.destination.as_ref(), meter).await;
         if let Err(error) = made {
-            let error = told(&error);
+            let error = with_causes(&error);
             tracing::warn!(error, "the digest could not be made; it is tried again");
         }
     }
@@ -152,7 +152,7 @@ impl Delivering {
             .await;
         if let Err(error) = left {
             tracing::debug!(
-                error = told(&error),
+                error = with_causes(&error),
                 "a destination could not be left; its lease ends by itself"
             );
         }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::told;
+use nightshift_engine::with_causes;
+
 use crate::{CaseId, Cases, Lease};
 
 /// The leases of the cases that run.
@@ -42,7 +43,7 @@ impl Leases {
             if let Err(error) = cases.renew(&held).await {
                 tracing::warn!(
                     cases = held.len(),
-                    error = told(&error),
+                    error = with_causes(&error),
                     "leases were not renewed"
                 );
             }

@@ -5,10 +5,11 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use nightshift_engine::with_causes;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use super::{InboxRoom, PAUSE, pause, told};
+use super::{InboxRoom, PAUSE, pause};
 use crate::spans;
 use crate::{Intake, IntakeError, Message, Received, Source, SourceError};
 
@@ -60,7 +61,7 @@ impl Taking {
                         }
                         Ok(None) => has_ended = true,
                         // The source waits by itself before it tries again.
-                        Err(error) => tracing::warn!(error = told(&error), "no messages come"),
+                        Err(error) => tracing::warn!(error = with_causes(&error), "no messages come"),
                     }
                     if !has_ended {
                         receiving.set(self.receive());
@@ -84,7 +85,7 @@ impl Taking {
                 self.room.took(u64::try_from(cases.count()).unwrap_or(0));
             }
             Err(error) => {
-                tracing::warn!(error = told(&error), "a batch was given back");
+                tracing::warn!(error = with_causes(&error), "a batch was given back");
                 pause(PAUSE, stop).await;
             }
         }

@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use nightshift_alert::Severity;
+use nightshift_engine::with_causes;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
 use super::leases::Leases;
-use super::{Outage, PAUSE, pause, told};
+use super::{Outage, PAUSE, pause};
 use crate::spans;
 use crate::{Claimed, Lane, Lease, StoreError, Triage, TriageError, Wake};
 
@@ -105,7 +106,7 @@ impl Triaging {
             *owed = self.again().await;
         }
         if let Err(error) = self.fill(running, stop).await {
-            tracing::warn!(error = told(&error), "no case could be claimed");
+            tracing::warn!(error = with_causes(&error), "no case could be claimed");
             pause(PAUSE, stop).await;
         }
     }
@@ -179,7 +180,10 @@ impl Triaging {
                 true
             }
             Err(error) => {
-                tracing::warn!(error = told(&error), "cases could not be triaged again");
+                tracing::warn!(
+                    error = with_causes(&error),
+                    "cases could not be triaged again"
+                );
                 true
             }
         }
@@ -214,7 +218,7 @@ impl Running {
 
     fn ended(&mut self, ended: Result<(Id, Result<(), TriageError>), JoinError>) {
         let (task, result) = match ended {
-            Ok((task, result)) => (task, result.map_err(|error| told(&error))),
+            Ok((task, result)) => (task, result.map_err(|error| with_causes(&error))),
             Err(error) => (error.id(), Err(format!("it panicked: {error}"))),
         };
         let Some(held) = self.cases.remove(&task) else {

@@ -2,12 +2,12 @@
 //! (<https://cloud.google.com/pubsub/docs/reference/rest/v1/projects.subscriptions>).
 
 use std::collections::BTreeMap;
-use std::error::Error;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::StreamExt as _;
+use nightshift_engine::with_causes;
 use reqwest::{Client, Response, StatusCode};
 use secrecy::ExposeSecret as _;
 use serde::Deserialize;
@@ -82,7 +82,8 @@ impl Subscription {
             .connect_timeout(CALL)
             .redirect(reqwest::redirect::Policy::none())
             .build();
-        let client = client.map_err(|error| format!("cannot call over https: {}", told(&error)))?;
+        let client =
+            client.map_err(|error| format!("cannot call over https: {}", with_causes(&error)))?;
         let base = endpoint.join(&format!("/v1/{name}"));
         let base = base.map_err(|error| format!("endpoint_url: {error}"))?;
         Ok(Self {
@@ -178,7 +179,7 @@ impl Subscription {
             call = call.bearer_auth(token.expose_secret());
         }
         let answer = call.send().await.map_err(|error| Failed {
-            what: format!("{action}: {}", told(&error.without_url())),
+            what: format!("{action}: {}", with_causes(&error.without_url())),
             failure: Failure::Away,
             is_answer: None,
         })?;
@@ -197,7 +198,7 @@ pub(super) async fn body(answer: Response, most_bytes: usize) -> Result<Vec<u8>,
     let mut bytes = Vec::new();
     let mut chunks = answer.bytes_stream();
     while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.map_err(|error| away(told(&error.without_url())))?;
+        let chunk = chunk.map_err(|error| away(with_causes(&error.without_url())))?;
         if bytes.len() + chunk.len() > most_bytes {
             return Err(away(format!("an answer has more than {most_bytes} bytes")));
         }
@@ -231,15 +232,4 @@ pub(super) fn failed(action: &str, status: StatusCode, bytes: &[u8]) -> Failed {
         },
         is_answer: Some(status.as_u16()),
     }
-}
-
-/// An error and its causes, in a line.
-pub(super) fn told(error: &dyn Error) -> String {
-    let mut words = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        words = format!("{words}: {inner}");
-        cause = inner.source();
-    }
-    words
 }

@@ -13,10 +13,10 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use url::Url;
 
-use super::call::{Failed, body, failed, told};
+use super::call::{Failed, body, failed};
 use crate::Secrets;
 use crate::pace::Failure;
-use nightshift_engine::is_loopback;
+use nightshift_engine::{is_loopback, with_causes};
 
 /// What is asked for: to take from subscriptions.
 const SCOPE: &str = "https://www.googleapis.com/auth/pubsub";
@@ -158,7 +158,7 @@ async fn exchange(client: &Client, key: &Key) -> Result<Given, Failed> {
 
 async fn given(who: &str, call: reqwest::RequestBuilder) -> Result<Given, Failed> {
     let answer = call.send().await.map_err(|error| Failed {
-        what: format!("{who}: {}", told(&error.without_url())),
+        what: format!("{who}: {}", with_causes(&error.without_url())),
         failure: Failure::Away,
         is_answer: None,
     })?;

@@ -16,7 +16,10 @@ use aws_sdk_sqs::types::{
 };
 use backon::{BackoffBuilder, ExponentialBuilder};
 use futures_util::{StreamExt, stream};
+use nightshift_engine::with_causes;
 use nightshift_pipeline::Unsettled;
+
+use crate::held::Action;
 
 /// Most entries of one call.
 const MOST_ENTRIES: usize = 10;
@@ -26,15 +29,6 @@ const CALLS: usize = 8;
 const ATTEMPT: Duration = Duration::from_secs(5);
 /// Tries of an entry.
 const TRIES: usize = 6;
-
-/// What is done to messages.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Action {
-    /// They are settled.
-    Delete,
-    /// They are ours for another so many seconds; none: they are given back.
-    Hold(u32),
-}
 
 /// Does it to all of these, given with their handles, and returns those for which it failed.
 pub(super) async fn all(
@@ -117,7 +111,7 @@ async fn once(
         .enumerate()
         .map(|(at, (_, handle))| (at, handle));
     match action {
-        Action::Delete => {
+        Action::Done => {
             let mut call: Deletion = client.delete_message_batch().queue_url(queue_url);
             for (at, handle) in handles {
                 let entry = DeleteMessageBatchRequestEntry::builder()
@@ -170,17 +164,6 @@ where
     match (error.code(), error.message()) {
         (Some(code), Some(message)) => format!("{code}: {message}"),
         (Some(code), None) => code.to_owned(),
-        _ => chain(error),
+        _ => with_causes(error),
     }
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    text
 }

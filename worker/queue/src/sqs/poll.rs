@@ -23,7 +23,7 @@ use tokio::time::Instant;
 use super::batch::told;
 use super::payload::{Payload, Payloads, Pointer, Room, pointer};
 use crate::attributes;
-use crate::held::{Held, Holding};
+use crate::held::{Held, Holder as _, Holding};
 use crate::pace::Failure;
 
 /// Most messages of one poll.

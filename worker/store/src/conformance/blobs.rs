@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use nightshift_engine::with_causes;
 use nightshift_pipeline::{Kept, Purge};
 use tempfile::TempDir;
 
@@ -162,10 +163,7 @@ async fn a_blob_that_may_not_be_removed_keeps_no_other(fixture: Fixture) {
     }
     std::fs::write(folder.path().join("a/b/raw/free"), "bytes").unwrap();
     let failed = store.sweep().await.unwrap_err();
-    assert!(
-        crate::examine::chain(&failed).contains("remove blobs"),
-        "{failed}"
-    );
+    assert!(with_causes(&failed).contains("remove blobs"), "{failed}");
     assert_eq!(files(&folder), [held]);
     assert_eq!(loose(&fixture).await, 1);
 }
@@ -202,10 +200,7 @@ async fn what_was_held_up_for_long_refers_to_no_blob(fixture: Fixture) {
     fixture.execute(&hold).await;
     let refused = store.accept(arrivals(MINER).into()).await.unwrap_err();
     assert!(matches!(refused, StoreError::Database { .. }), "{refused}");
-    assert!(
-        crate::examine::chain(&refused).contains("orphan"),
-        "{refused:?}"
-    );
+    assert!(with_causes(&refused).contains("orphan"), "{refused:?}");
     assert_eq!(fixture.count("SELECT count(*) FROM cases").await, 0);
     fixture.execute(go_on).await;
     assert_eq!(accept(&store, MINER).await[0].admission, Admission::New);
@@ -241,10 +236,10 @@ async fn a_blob_that_is_not_there_is_told(fixture: Fixture) {
         .dead_letter
         .unwrap();
     let nowhere = fixture.store.letter(letter).await.unwrap_err();
-    let nowhere = crate::examine::chain(&nowhere);
+    let nowhere = with_causes(&nowhere);
     assert!(nowhere.contains("say in [blobs] url"), "{nowhere}");
     std::fs::remove_file(&files(&folder)[0]).unwrap();
     let gone = store.letter(letter).await.unwrap_err();
-    let gone = crate::examine::chain(&gone);
+    let gone = with_causes(&gone);
     assert!(gone.contains("failed to read a blob"), "{gone}");
 }

@@ -2,7 +2,7 @@
 
 mod judge;
 
-use nightshift_engine::{Checkup, Clock};
+use nightshift_engine::{Checkup, Clock, with_causes};
 use tokio::task::JoinSet;
 use tokio_postgres::config::Host;
 use tokio_postgres::error::SqlState;
@@ -10,7 +10,6 @@ use tokio_postgres::{Client, Error};
 
 use super::connect::Connector;
 use super::{MOST_CONNECTIONS, OpenError, migrate};
-use crate::examine::chain;
 use crate::options::Options;
 use judge::{Facts, judge};
 
@@ -75,7 +74,7 @@ pub(crate) async fn examine(url: &str, mut options: Options, clock: &dyn Clock) 
             };
             checkup.error(
                 check,
-                chain(&error),
+                with_causes(&error),
                 "the worker does not start",
                 "mend [store] url, password or ca_file; docs/database.md says what they may hold",
             );
@@ -96,7 +95,7 @@ pub(crate) async fn examine(url: &str, mut options: Options, clock: &dyn Clock) 
     if let Err(error) = look(&client, is_near, clock, &mut checkup).await {
         checkup.error(
             "store.unreachable",
-            format!("the server broke off: {}", chain(&error)),
+            format!("the server broke off: {}", with_causes(&error)),
             "what cannot be asked cannot be relied on",
             "look into the log of the server, and run this again",
         );
@@ -161,7 +160,7 @@ fn is_near(host: &Host) -> bool {
 
 /// Why nobody let us in.
 fn refused(error: &Error, checkup: &mut Checkup) {
-    let what = format!("cannot connect: {}", chain(error));
+    let what = format!("cannot connect: {}", with_causes(error));
     let why = "no alert can be accepted, and no case is worked on";
     match error.code() {
         Some(code)

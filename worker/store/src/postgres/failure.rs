@@ -1,11 +1,9 @@
 //! Why a request did nothing: told apart by what may be done about it, never by the words of an error.
 
 use deadpool_postgres::PoolError;
-use nightshift_engine::UnreadableEvent;
+use nightshift_engine::{UnreadableEvent, with_causes};
 use nightshift_pipeline::{CaseStatus, StoreError};
 use tokio_postgres::error::SqlState;
-
-use crate::examine::chain;
 
 /// Why a request did nothing.
 #[derive(Debug, thiserror::Error)]
@@ -108,7 +106,7 @@ impl Failure {
             other => StoreError::Database {
                 doing,
                 // Errors of the pool and the driver say their causes themselves, and have them as causes too.
-                cause: chain(&other).into(),
+                cause: with_causes(&other).into(),
             },
         }
     }

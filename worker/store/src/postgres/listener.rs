@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
+use nightshift_engine::with_causes;
 use nightshift_pipeline::Wake;
 use tokio::task::JoinSet;
 use tokio_postgres::AsyncMessage;
@@ -12,7 +13,6 @@ use tokio_postgres::AsyncMessage;
 use super::PostgresStore;
 use super::connect::{Connector, Driven};
 use crate::bell::Bell;
-use crate::examine::chain;
 
 /// Said once for each batch that made work, in its transaction.
 pub(super) const NOTIFY: &str = "SELECT pg_notify('nightshift-work', '')";
@@ -56,7 +56,7 @@ async fn listen(connector: Connector, bell: Bell) {
                 }
             }
             Err(error) => tracing::warn!(
-                error = chain(&error),
+                error = with_causes(&error),
                 "cannot listen for work of other processes"
             ),
         }

@@ -1,12 +1,12 @@
 //! The schema, brought up to date by one process at a time.
 
 use deadpool_postgres::{Object, Pool, PoolError};
+use nightshift_engine::with_causes;
 use tokio_postgres::error::SqlState;
 
 use super::OpenError;
 use super::database::Session;
 use super::failure::Failure;
-use crate::examine::chain;
 
 mod embedded {
     refinery::embed_migrations!("../../migrations/postgres");
@@ -22,7 +22,7 @@ const LOCK: &str =
 /// Runs what is missing. A database that is ahead of this program is left as it is: migrations first only add.
 pub(super) async fn run(pool: &Pool) -> Result<(), OpenError> {
     let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
-        OpenError::Migrate(chain(error.as_ref()).into())
+        OpenError::Migrate(with_causes(error.as_ref()).into())
     };
     let client = pool.get().await.map_err(refused)?;
     // A worker whose role may not change the schema can be started once a migration was run by another.
@@ -47,8 +47,8 @@ pub(super) async fn run(pool: &Pool) -> Result<(), OpenError> {
 /// Why there is no connection, each cause once.
 fn refused(error: PoolError) -> OpenError {
     let why = match error {
-        PoolError::Backend(error) => chain(&error),
-        other => chain(&other),
+        PoolError::Backend(error) => with_causes(&error),
+        other => with_causes(&other),
     };
     OpenError::Connect(why.into())
 }

@@ -3,10 +3,10 @@
 //! Each goes to an address from the configuration or one that is pinned by it. Nothing is redirected, what comes is
 //! bounded, and a call takes five seconds at most.
 
-use std::error::Error;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use nightshift_engine::with_causes;
 use reqwest::StatusCode;
 use reqwest::header::CACHE_CONTROL;
 use reqwest::redirect::Policy;
@@ -64,7 +64,7 @@ impl Fetch {
             .build();
         client
             .map(Self)
-            .map_err(|error| format!("cannot call anybody over https: {}", told(&error)))
+            .map_err(|error| format!("cannot call anybody over https: {}", with_causes(&error)))
     }
 
     /// What is at this address, if it is no larger than this.
@@ -73,7 +73,7 @@ impl Fetch {
     ///
     /// Why not.
     pub(super) async fn get(&self, url: Url, most_bytes: usize) -> Result<Fetched, Missed> {
-        let silent = |error: reqwest::Error| Missed::Silent(told(&error.without_url()));
+        let silent = |error: reqwest::Error| Missed::Silent(with_causes(&error.without_url()));
         let answer = self.0.get(url).send().await.map_err(silent)?;
         if !answer.status().is_success() {
             return Err(Missed::Answered(answer.status()));
@@ -96,14 +96,4 @@ impl Fetch {
             max_age_secs,
         })
     }
-}
-
-fn told(error: &dyn Error) -> String {
-    let mut words = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        words = format!("{words}: {inner}");
-        cause = inner.source();
-    }
-    words
 }

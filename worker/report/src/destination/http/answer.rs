@@ -1,10 +1,9 @@
 //! What an answer means: taken, later, never, or nobody knows. A receiver's words are a stranger's: little of them is
 //! read, and what is shown is redacted and brought onto one line.
 
-use std::error::Error;
-
 use chrono::{DateTime, Utc};
 use nightshift_alert::text::{cut, redact, single_line, strip_hidden};
+use nightshift_engine::and_causes;
 use nightshift_pipeline::DeliveryError;
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 use reqwest::{Response, StatusCode};
@@ -127,13 +126,7 @@ pub(super) fn lost(host: &str, error: &reqwest::Error, repeat: Repeat) -> Delive
     } else {
         "the connection broke to"
     };
-    let mut words = format!("{how} {host}");
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        words.push_str(": ");
-        words.push_str(&error.to_string());
-        cause = error.source();
-    }
+    let words = and_causes(format!("{how} {host}"), error);
     let never_left = error.is_connect() || error.is_builder();
     let repeat = if never_left { Repeat::Harmless } else { repeat };
     unknown(clean(&words), repeat)
