@@ -279,9 +279,9 @@ mod tests {
             let settings = vec![(name.to_owned(), text.to_owned())];
             lay_over(&mut defaults.clone(), &defaults, settings).unwrap_err()
         };
-        insta::assert_snapshot!(refused("NIGHTSHIFT__WEB__TOKENS", "[7770777]"), @"NIGHTSHIFT__WEB__TOKENS: invalid type: integer, expected a string");
-        insta::assert_snapshot!(refused("NIGHTSHIFT__TRACES__HEADERS", "{ a = [\"hunter2\"] }"), @"NIGHTSHIFT__TRACES__HEADERS: invalid type: sequence, expected a string");
-        insta::assert_snapshot!(refused("NIGHTSHIFT__WORKER__MAX_CASES", "-1"), @"NIGHTSHIFT__WORKER__MAX_CASES: invalid value: integer, expected usize");
+        insta::assert_snapshot!(refused("NIGHTSHIFT__WEB__TOKENS", "[7770777]"), @"NIGHTSHIFT__WEB__TOKENS: an integer stands here, a string is wanted");
+        insta::assert_snapshot!(refused("NIGHTSHIFT__TRACES__HEADERS", "{ a = [\"hunter2\"] }"), @"NIGHTSHIFT__TRACES__HEADERS: an array stands here, a string is wanted");
+        insta::assert_snapshot!(refused("NIGHTSHIFT__WORKER__MAX_CASES", "-1"), @"NIGHTSHIFT__WORKER__MAX_CASES: an integer of 0 or more is wanted");
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(super) fn of_file(path: &Path, text: &str, error: &Error) -> String {
     let Some(span) = error.span() else {
         return format!("{path}: {}", words(message));
     };
-    let found = Fault::of(message).and_then(|fault| key(text, &span, fault.value));
+    let found = Fault::of(message).and_then(|fault| key(text, &span, &fault));
     let (key, start) = found.map_or_else(
         || (String::new(), span.start),
         |(key, start)| (format!("{key}: "), start),
@@ -30,7 +30,7 @@ pub(super) fn of_file(path: &Path, text: &str, error: &Error) -> String {
 /// The same where there is no file.
 pub(super) fn words(message: &str) -> String {
     match Fault::of(message) {
-        Some(fault) => fault.without_value(),
+        Some(fault) => fault.words(),
         None => suggest(message),
     }
 }
@@ -47,8 +47,10 @@ fn place(text: &str, start: usize) -> String {
 
 /// Serde's `invalid type: string "x", expected a sequence`.
 struct Fault<'a> {
-    /// `invalid type: string`
-    what: &'a str,
+    /// Whether what stands there is of the right type, and only out of its bounds.
+    is_of_type: bool,
+    /// `string`
+    kind: &'a str,
     /// `"x"`; empty where none is told.
     value: &'a str,
     /// `a sequence`
@@ -57,28 +59,82 @@ struct Fault<'a> {
 
 impl<'a> Fault<'a> {
     fn of(message: &'a str) -> Option<Self> {
-        message.strip_prefix("invalid ")?;
-        let (_, told) = message.split_once(": ")?;
+        let (what, told) = message.strip_prefix("invalid ")?.split_once(": ")?;
         // The value may hold these words too: what is expected stands last.
         let (found, expected) = match told.rsplit_once(", expected ") {
             Some((found, expected)) => (found, Some(expected)),
             None => (told, None),
         };
-        let starts = found.find(['"', '`']).unwrap_or(found.len());
-        let value = found.get(starts..).unwrap_or_default();
-        let kept = message.len() - told.len() + starts;
+        let (kind, value) = found.split_at(found.find(['"', '`']).unwrap_or(found.len()));
         Some(Self {
-            what: message.get(..kept)?.trim_end(),
+            is_of_type: what == "value",
+            kind: kind.trim_end(),
             value,
             expected,
         })
     }
 
-    fn without_value(&self) -> String {
-        match self.expected {
-            Some(expected) => format!("{}, expected {expected}", self.what),
-            None => self.what.to_owned(),
+    /// What is wanted, in the words of TOML, without the value.
+    fn words(&self) -> String {
+        let Some(expected) = self.expected else {
+            return format!("this {} cannot be used", self.kind);
+        };
+        let expected = wanted(expected);
+        match named(self.kind) {
+            Some(kind) if !self.is_of_type => format!("{kind} stands here, {expected} is wanted"),
+            _ => format!("{expected} is wanted"),
         }
+    }
+
+    /// Whether serde told this value.
+    fn is_about(&self, value: &DeValue<'_>) -> bool {
+        let written = self.value.trim_matches('`');
+        match value {
+            DeValue::String(text) => self.value == format!("{text:?}"),
+            DeValue::Integer(number) => written == number.as_str(),
+            DeValue::Float(number) => written == number.as_str(),
+            DeValue::Boolean(one) => written == one.to_string(),
+            DeValue::Array(_) => self.kind == "sequence",
+            DeValue::Table(_) => self.kind == "map",
+            DeValue::Datetime(_) => false,
+        }
+    }
+}
+
+/// TOML's name of what serde calls so.
+fn named(kind: &str) -> Option<&'static str> {
+    Some(match kind {
+        "string" => "a string",
+        "integer" => "an integer",
+        "floating point" => "a float",
+        "boolean" => "a boolean",
+        "sequence" => "an array",
+        "map" => "a table",
+        _ => return None,
+    })
+}
+
+/// What serde expects, without the names of our types.
+fn wanted(expected: &str) -> String {
+    let (least, number) = match expected.strip_prefix("a nonzero ") {
+        Some(number) => (1, number),
+        None => (0, expected),
+    };
+    let below = |most: u64| format!("an integer from {least} to {most}");
+    match number {
+        "u8" => below(u8::MAX.into()),
+        "u16" => below(u16::MAX.into()),
+        "u32" => below(u32::MAX.into()),
+        "u64" | "usize" => format!("an integer of {least} or more"),
+        "i64" => "an integer".to_owned(),
+        "f32" | "f64" => "a number".to_owned(),
+        "a sequence" => "an array".to_owned(),
+        "a map" => "a table".to_owned(),
+        "path string" => "a string".to_owned(),
+        one if one.starts_with("struct ") || one.starts_with("internally tagged enum ") => {
+            "a table".to_owned()
+        }
+        one => one.to_owned(),
     }
 }
 
@@ -96,23 +152,23 @@ fn suggest(message: &str) -> String {
 
 /// `[web] tokens`, and where its value starts. Of tables that are picked by their `kind` serde tells no more than the
 /// section: then it is the only key in it with this value, if there is one.
-fn key(text: &str, span: &Range<usize>, value: &str) -> Option<(String, usize)> {
+fn key(text: &str, span: &Range<usize>, fault: &Fault<'_>) -> Option<(String, usize)> {
     let root = DeTable::parse(text).ok()?;
     for (section, top) in root.get_ref() {
         let mut path = Vec::new();
-        let Some(mut found) = descend(top, &mut path, &|one| one.span() == *span) else {
+        let Some(whole) = descend(top, &mut path, &|one| one.span() == *span) else {
             continue;
         };
         let times = Cell::new(0);
+        let is_it =
+            |one: &Spanned<DeValue<'_>>| !std::ptr::eq(one, whole) && fault.is_about(one.get_ref());
         let count = |one: &Spanned<DeValue<'_>>| {
-            times.set(times.get() + usize::from(is_written(one.get_ref(), value)));
+            times.set(times.get() + usize::from(is_it(one)));
             false
         };
-        descend(found, &mut Vec::new(), &count);
-        let is_it = |one: &Spanned<DeValue<'_>>| is_written(one.get_ref(), value);
-        if times.get() == 1 {
-            found = descend(found, &mut path, &is_it).unwrap_or(found);
-        }
+        descend(whole, &mut Vec::new(), &count);
+        let found = (times.get() == 1).then(|| descend(whole, &mut path, &is_it));
+        let found = found.flatten().unwrap_or(whole);
         let section = match top.get_ref() {
             DeValue::Table(_) => format!("[{}]", section.get_ref()),
             DeValue::Array(_) => format!("[[{}]]", section.get_ref()),
@@ -148,16 +204,6 @@ fn descend<'a, 'i>(
     }
 }
 
-/// Whether serde tells this value so.
-fn is_written(value: &DeValue<'_>, told: &str) -> bool {
-    match value {
-        DeValue::String(text) => told == format!("{text:?}"),
-        DeValue::Integer(number) => told.trim_matches('`') == number.as_str(),
-        DeValue::Float(number) => told.trim_matches('`') == number.as_str(),
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::super::Config;
@@ -172,7 +218,9 @@ mod tests {
     fn an_error_says_file_line_column_and_the_nearest_key() {
         insta::assert_snapshot!(refused("[store]\nurll = \"x\"\n"), @r#"nightshift.toml:2:1: unknown field "urll"; did you mean "url"?"#);
         insta::assert_snapshot!(refused("[limts]\nsteps = 1\n"), @r#"nightshift.toml:1:2: unknown field "limts"; did you mean "limits"?"#);
-        insta::assert_snapshot!(refused("[limits]\nsteps = \"many\"\n"), @"nightshift.toml:2:9: [limits] steps: invalid type: string, expected usize");
+        insta::assert_snapshot!(refused("[limits]\nsteps = \"many\"\n"), @"nightshift.toml:2:9: [limits] steps: a string stands here, an integer of 0 or more is wanted");
+        insta::assert_snapshot!(refused("[[mute]]\nwhen = 1.5\n"), @"nightshift.toml:2:8: [[mute]] when: a float stands here, a table is wanted");
+        insta::assert_snapshot!(refused("[[source]]\nname = \"mq\"\nkind = \"rabbitmq\"\nqueue = \"q\"\nurl = \"u\"\nprefetch = 70000\n"), @"nightshift.toml:6:12: [[source]] prefetch: an integer from 0 to 65535 is wanted");
         insta::assert_snapshot!(refused("[store\n"), @"nightshift.toml:1:7: unclosed table, expected `]`");
     }
 
@@ -203,19 +251,19 @@ mod tests {
             assert!(!one.contains("hunter2") && !one.contains("777"), "{one}");
         }
         insta::assert_snapshot!(told.join("\n"), @r#"
-        nightshift.toml:2:10: [web] tokens: invalid type: string, expected a sequence
-        nightshift.toml:4:3: [web] tokens: invalid type: sequence, expected a string
-        nightshift.toml:2:12: [store] password: invalid type: integer, expected a string
-        nightshift.toml:2:12: [store] password: invalid type: map, expected a string
-        nightshift.toml:2:7: [store] url: invalid type: sequence, expected a string
-        nightshift.toml:2:11: [traces] headers: invalid type: string, expected a map
-        nightshift.toml:2:29: [traces] headers.authorization: invalid type: integer, expected a string
-        nightshift.toml:2:25: [traces] headers.authorization: invalid type: sequence, expected a string
-        nightshift.toml:5:11: [[model]] api_key: invalid type: integer, expected a string
-        nightshift.toml:4:10: [[source]] tokens: invalid type: string, expected a sequence
-        nightshift.toml:10:12: [[source]] password: invalid type: integer, expected a string
-        nightshift.toml:1:1: [[destination]]: invalid type: sequence, expected a string
-        nightshift.toml:1:1: [[destination]]: invalid type: boolean, expected a string
+        nightshift.toml:2:10: [web] tokens: a string stands here, an array is wanted
+        nightshift.toml:4:3: [web] tokens: an array stands here, a string is wanted
+        nightshift.toml:2:12: [store] password: an integer stands here, a string is wanted
+        nightshift.toml:2:12: [store] password: a table stands here, a string is wanted
+        nightshift.toml:2:7: [store] url: an array stands here, a string is wanted
+        nightshift.toml:2:11: [traces] headers: a string stands here, a table is wanted
+        nightshift.toml:2:29: [traces] headers.authorization: an integer stands here, a string is wanted
+        nightshift.toml:2:25: [traces] headers.authorization: an array stands here, a string is wanted
+        nightshift.toml:5:11: [[model]] api_key: an integer stands here, a string is wanted
+        nightshift.toml:4:10: [[source]] tokens: a string stands here, an array is wanted
+        nightshift.toml:10:12: [[source]] password: an integer stands here, a string is wanted
+        nightshift.toml:5:10: [[destination]] secret: an array stands here, a string is wanted
+        nightshift.toml:5:10: [[destination]] secret: a boolean stands here, a string is wanted
         nightshift.toml:2:10: string values must be quoted, expected literal string
         nightshift.toml:2:20: unclosed array, expected `]`
         nightshift.toml:2:21: missing comma between array elements, expected `,`
