@@ -142,6 +142,37 @@ fn what_cannot_be_a_mute_is_refused() {
 }
 
 #[test]
+fn a_mute_of_a_feed_that_there_is_not_is_refused_with_those_there_are() {
+    let place = Place::new().unwrap();
+    let with = |feed: &str| -> Vec<String> {
+        let arguments = ADD.iter();
+        let arguments = arguments.map(|one| if *one == "guardduty" { feed } else { one });
+        arguments.map(str::to_owned).collect()
+    };
+    let add = |feed: &str| {
+        let arguments = with(feed);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        refused(&place, &arguments, 2)
+    };
+    insta::assert_snapshot!(add("gaurdduty"), @r#"error: --feed: there is no feed "gaurdduty"; did you mean "guardduty"?"#);
+    insta::assert_snapshot!(add("edr"), @r#"error: --feed: there is no feed "edr"; known are guardduty, scc, security_hub, ocsf, nightshift"#);
+    let preview = ["mutes", "preview", "--feed", "edr"];
+    insta::assert_snapshot!(refused(&place, &preview, 2), @r#"error: --feed: there is no feed "edr"; known are guardduty, scc, security_hub, ocsf, nightshift"#);
+    assert!(mutes(&place).is_empty());
+    let edr = "[[feed]]\nname = \"edr\"\nmatch = \"/vendor\"\nfields = { id = \"/id\", type = \"/rule\" }\n";
+    place.file("nightshift.toml", edr).unwrap();
+    ok(&place, &preview);
+    insta::assert_snapshot!(add("crowdstrike"), @r#"error: --feed: there is no feed "crowdstrike"; known are guardduty, scc, security_hub, ocsf, edr, nightshift"#);
+    // Ours, of messages that cannot be read.
+    for feed in ["edr", "nightshift"] {
+        let arguments = with(feed);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        ok(&place, &arguments);
+    }
+    assert_eq!(mutes(&place).len(), 2);
+}
+
+#[test]
 fn a_bad_mute_of_the_configuration_ends_with_64() {
     let place = Place::new().unwrap();
     let refused_as = |rules: &str| {
@@ -154,6 +185,8 @@ fn a_bad_mute_of_the_configuration_ends_with_64() {
     assert!(refused_as(&rule.replace("feed", "fed")).contains("did you mean \"feed\"?"));
     assert!(refused_as(&rule.replace("until = 2100-01-01\n", "")).contains("until"));
     assert!(refused_as(&rule.replace("\"b\"", "\"\"")).contains("say why"));
+    let no_feed = refused_as(&rule.replace("\"scc\"", "\"edr\""));
+    insta::assert_snapshot!(no_feed, @r#"error: [[mute]] "a": when: there is no feed "edr"; known are guardduty, scc, security_hub, ocsf, nightshift"#);
 }
 
 #[test]

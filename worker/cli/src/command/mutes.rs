@@ -5,6 +5,7 @@ use nightshift_pipeline::{Match, MutePreview, MuteRow, NewMute};
 
 use super::table::table;
 use crate::args::{MuteRule, Mutes};
+use crate::config::check_feed;
 use crate::exit::Exit;
 use crate::output::{plain, print, print_json, say};
 use crate::wiring::App;
@@ -25,9 +26,9 @@ pub(super) async fn run(app: &App, command: &Mutes) -> Result<(), Exit> {
             why,
             by,
             json,
-        } => add(app, mute(rule, *until, why, by)?, json.json).await,
+        } => add(app, mute(app, rule, *until, why, by)?, json.json).await,
         Mutes::Preview { rule, days, json } => {
-            let mute = mute(rule, DateTime::<Utc>::MAX_UTC, NOBODY, NOBODY)?;
+            let mute = mute(app, rule, DateTime::<Utc>::MAX_UTC, NOBODY, NOBODY)?;
             let preview = preview(app, &mute, *days).await?;
             if json.json {
                 return print_json(&preview);
@@ -39,7 +40,16 @@ pub(super) async fn run(app: &App, command: &Mutes) -> Result<(), Exit> {
 }
 
 /// The rule, if it can be one.
-fn mute(rule: &MuteRule, until: DateTime<Utc>, why: &str, by: &str) -> Result<NewMute, Exit> {
+fn mute(
+    app: &App,
+    rule: &MuteRule,
+    until: DateTime<Utc>,
+    why: &str,
+    by: &str,
+) -> Result<NewMute, Exit> {
+    if let Some(feed) = &rule.feed {
+        check_feed(&app.config, feed, "--feed").map_err(Exit::usage)?;
+    }
     let mute = NewMute {
         when: Match {
             feed: rule.feed.clone(),

@@ -10,8 +10,7 @@ const OUR_OWN: &str = "nightshift";
 
 /// Whether every feed that is named is one of ours or a `[[feed]]`.
 pub(super) fn check(config: &Config) -> Result<(), String> {
-    let own = config.feeds.iter().map(|feed| feed.name.as_str());
-    let carried: Vec<&str> = BUILT_IN.into_iter().chain(own).collect();
+    let carried = carried(config);
     for source in &config.sources {
         for feed in source.feeds().iter().flatten() {
             let place = || format!("[[source]] {}: feeds", source.name());
@@ -35,6 +34,18 @@ pub(super) fn check(config: &Config) -> Result<(), String> {
             .try_for_each(|feed| known(feed, &all, place))?;
     }
     Ok(())
+}
+
+/// Whether a feed that is named elsewhere, at `place`, is one that alerts can be of.
+pub(crate) fn check_feed(config: &Config, feed: &str, place: &str) -> Result<(), String> {
+    let all: Vec<&str> = carried(config).into_iter().chain([OUR_OWN]).collect();
+    known(feed, &all, || place.to_owned())
+}
+
+/// The feeds that messages can be of.
+fn carried(config: &Config) -> Vec<&str> {
+    let own = config.feeds.iter().map(|feed| feed.name.as_str());
+    BUILT_IN.into_iter().chain(own).collect()
 }
 
 fn known(feed: &str, known: &[&str], place: impl Fn() -> String) -> Result<(), String> {
