@@ -70,6 +70,88 @@ fn what_fits_together_has_no_finding_and_what_does_not_has_its_own() {
 }
 
 #[test]
+fn sources_that_take_from_one_directory_are_told_however_it_is_spelled() {
+    let place = Place::new().unwrap();
+    std::fs::create_dir(place.path().join("spool")).unwrap();
+    std::os::unix::fs::symlink("spool", place.path().join("link")).unwrap();
+    let absolute = place.path().join("spool");
+    let other = |dir: &str, feeds: &str| {
+        format!("{GOOD}[[source]]\nname = \"other\"\nkind = \"spool\"\ndir = \"{dir}\"\n{feeds}")
+    };
+    for dir in [
+        "spool/",
+        "./none/../spool",
+        "link",
+        absolute.to_str().unwrap(),
+    ] {
+        let said = doctor(&place, &other(dir, ""), "configuration");
+        assert_eq!(said.only()["check"], "configuration.shared_queue", "{dir}");
+        assert_eq!(said.only()["severity"], "warning", "{dir}");
+    }
+    for apart in ["link/below", "spool2"] {
+        let found = found(&place, &other(apart, ""), "configuration");
+        assert_eq!(found, Vec::<String>::new(), "{apart}");
+    }
+    let told = |config: &str| {
+        let said = doctor(&place, config, "configuration");
+        let parts = ["severity", "what", "why", "mend"];
+        let text = parts.map(|part| said.only()[part].as_str().unwrap().to_owned());
+        let own = absolute.canonicalize().unwrap();
+        text.join("\n").replace(own.to_str().unwrap(), "/srv/spool")
+    };
+    insta::assert_snapshot!(told(&other("link", "")), @"
+    warning
+    drop, other take from one directory, /srv/spool
+    a file goes to whichever is first: whose `keep` and metrics hold for it is chance
+    give each a directory of its own, or take all but one out
+    ");
+    insta::assert_snapshot!(told(&other("link", "feeds = [\"scc\"]\n")), @"
+    error
+    drop, other take from one directory, /srv/spool, and their `feeds` differ
+    a message goes to whichever is first: an alert that only another may carry becomes a dead letter, and is not triaged
+    give each a directory of its own, or make them one [[source]] with all `feeds`
+    ");
+}
+
+#[test]
+fn a_source_that_only_this_machine_can_post_to_is_told() {
+    let mut place = Place::new().unwrap();
+    place.set("INTAKE_TOKEN", "0123456789abcdef-intake");
+    let posted = |web: &str| {
+        format!(
+            "[web]\nlisten = \"127.0.0.1:0\"\n{web}[[source]]\nname = \"soar\"\nkind = \"http\"\ntokens = [\"env:INTAKE_TOKEN\"]\n\
+             [[source]]\nname = \"scc\"\nkind = \"http\"\n\
+             pubsub = {{ audience = \"https://nightshift.example.com\", service_accounts = [\"push@p.iam.gserviceaccount.com\"] }}\n"
+        )
+    };
+    let said = doctor(&place, &posted(""), "sources,web");
+    assert_eq!(said.only()["check"], "web.intake_on_loopback");
+    assert_eq!(said.only()["severity"], "warning");
+    place.file("nightshift.toml", posted("")).unwrap();
+    let ran = place.run(&["doctor", "--only", "web"]).unwrap();
+    insta::assert_snapshot!(ran.stdout, @r#"
+    web  1 warning   listen 127.0.0.1:0
+
+    WARNING  web: no other machine can post to soar, scc: 127.0.0.1:0 ([web] listen) is reached from this one alone
+             why   whoever posts from elsewhere, as Amazon SNS and Google Pub/Sub do, finds nobody, and keeps its alerts or
+                   drops them
+             mend  let a proxy with TLS lead to it, and set public_url to its address; for one on another machine set
+                   intake_listen = "0.0.0.0:8081", too; leave it if only programs here post
+             check web.intake_on_loopback
+
+    1 warning; no error.
+    "#);
+    for reached in [
+        "public_url = \"https://nightshift.example.com\"\n",
+        "trusted_proxies = [{ header = \"x-user\", networks = [\"127.0.0.1/32\"] }]\n",
+        "intake_listen = \"0.0.0.0:0\"\n",
+    ] {
+        let found = found(&place, &posted(reached), "sources,web");
+        assert_eq!(found, Vec::<String>::new(), "{reached}");
+    }
+}
+
+#[test]
 fn tickets_without_a_link_to_their_case_are_told() {
     let slack = "[[source]]\nname = \"drop\"\nkind = \"spool\"\ndir = \"spool\"\n[[route]]\ndestinations = [\"soc\"]\n\
         [[destination]]\nname = \"soc\"\nkind = \"slack\"\nchannel = \"C0123ABCD\"\ntoken = \"env:T\"\n";

@@ -62,6 +62,12 @@ impl Access {
         self.tokens.is_empty() && self.proxies.is_empty()
     }
 
+    /// Whether a proxy may be on this machine.
+    pub(crate) fn has_proxy_here(&self) -> bool {
+        let mut networks = self.proxies.iter().flat_map(|proxy| &proxy.networks);
+        networks.any(|network| network.addr().is_loopback())
+    }
+
     /// Whether a request with these headers, over a connection from `peer`, may read.
     pub(crate) fn admits(&self, headers: &HeaderMap, peer: Option<IpAddr>) -> bool {
         self.is_open() || self.has_token(headers) || self.is_named(headers, peer)

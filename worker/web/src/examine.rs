@@ -1,11 +1,11 @@
-//! A look at what would be served: whether its addresses can be had, and who could read it.
+//! A look at what would be served: whether its addresses can be had, who could read it, and who could post to it.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use ipnet::IpNet;
-use nightshift_engine::Checkup;
+use nightshift_engine::{Checkup, is_loopback};
 use secrecy::SecretString;
 
 use crate::server::ServerOptions;
@@ -16,10 +16,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Networks of proxies that are larger than this, in bits of a prefix, are more than proxies.
 const NARROWEST: (u8, u8) = (16, 32);
 
-/// Looks at the configuration of the pages, and at this machine. Blocks for a moment. `secret` reads what a token refers
-/// to.
+/// Looks at the configuration of the pages, and at this machine. Blocks for a moment. `posted` are the names of the sources
+/// that are posted to, and `secret` reads what a token refers to.
 pub fn examine(
     config: &WebConfig,
+    posted: &[String],
     secret: impl Fn(&str) -> Result<SecretString, String>,
 ) -> Checkup {
     let mut checkup = Checkup::default();
@@ -50,6 +51,9 @@ pub fn examine(
         }
     }
     exposed(config, &options, &mut checkup);
+    if !posted.is_empty() {
+        reached(config, &options, &posted.join(", "), &mut checkup);
+    }
     checkup
 }
 
@@ -114,19 +118,7 @@ fn exposed(config: &WebConfig, options: &ServerOptions, checkup: &mut Checkup) {
             "put a proxy with TLS in front, and say so with public_url = \"https://…\"",
         );
     }
-    let is_plain = config.public_url.starts_with("http://");
-    let public = url::Url::parse(&config.public_url).ok();
-    let is_own = public
-        .as_ref()
-        .and_then(url::Url::host_str)
-        .is_some_and(|host| {
-            host == "localhost"
-                || host
-                    .trim_matches(['[', ']'])
-                    .parse::<std::net::IpAddr>()
-                    .is_ok_and(|it| it.is_loopback())
-        });
-    if is_plain && !is_own {
+    if config.public_url.starts_with("http://") && leads_elsewhere(&config.public_url) {
         checkup.warning(
             "web.plain_http",
             format!("public_url = {:?} is not encrypted", config.public_url),
@@ -157,13 +149,44 @@ fn exposed(config: &WebConfig, options: &ServerOptions, checkup: &mut Checkup) {
     }
 }
 
+/// Whether others than this machine could post to these sources. One that listens here alone is right behind a proxy that
+/// is here, too: whoever has one says what it is called, or that it signs people in.
+fn reached(config: &WebConfig, options: &ServerOptions, posted: &str, checkup: &mut Checkup) {
+    let own = options.intake_listen.map(|at| ("intake_listen", at));
+    let (key, at) = own.unwrap_or(("listen", options.listen));
+    // Who connects to a loopback address comes from one.
+    let has_proxy = options.access.has_proxy_here()
+        || leads_elsewhere(&config.public_url)
+        || config.hosts.iter().any(|host| !is_loopback(host));
+    if at.ip().to_canonical().is_loopback() && !has_proxy {
+        checkup.warning(
+            "web.intake_on_loopback",
+            format!("no other machine can post to {posted}: {at} ([web] {key}) is reached from this one alone"),
+            "whoever posts from elsewhere, as Amazon SNS and Google Pub/Sub do, finds nobody, and keeps its alerts or drops them",
+            "let a proxy with TLS lead to it, and set public_url to its address; for one on another machine set \
+             intake_listen = \"0.0.0.0:8081\", too; leave it if only programs here post",
+        );
+    }
+}
+
+/// Whether an address of pages is of another machine than this, as seen from this.
+fn leads_elsewhere(public_url: &str) -> bool {
+    let url = url::Url::parse(public_url).ok();
+    let host = url.as_ref().and_then(url::Url::host_str);
+    host.is_some_and(|host| !is_loopback(host))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::TrustedProxy;
 
     fn found(config: &WebConfig) -> Vec<&'static str> {
-        let looked = examine(config, |_| Ok(SecretString::from("-".repeat(32))));
+        found_where(config, &[])
+    }
+
+    fn found_where(config: &WebConfig, posted: &[String]) -> Vec<&'static str> {
+        let looked = examine(config, posted, |_| Ok(SecretString::from("-".repeat(32))));
         looked.found.iter().map(|one| one.check).collect()
     }
 
@@ -238,7 +261,7 @@ mod tests {
 
     #[test]
     fn who_could_read_it_is_told() {
-        let no_token = examine(&far(), |_| Err("TOKEN is not set".to_owned()));
+        let no_token = examine(&far(), &[], |_| Err("TOKEN is not set".to_owned()));
         assert_eq!(no_token.found[0].check, "web.access");
         let clear = WebConfig {
             public_url: String::new(),
@@ -265,5 +288,64 @@ mod tests {
         };
         assert_eq!(found(&proxy("10.0.0.0/8")), ["web.proxy_networks"]);
         assert_eq!(found(&proxy("10.1.2.0/24")), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn who_cannot_be_posted_to_from_elsewhere_is_told_but_behind_a_proxy() {
+        let posted = ["soar".to_owned()];
+        let told = |config: &WebConfig| found_where(config, &posted);
+        let proxy = |network: &str| WebConfig {
+            trusted_proxies: vec![TrustedProxy {
+                header: "x-user".to_owned(),
+                networks: vec![network.to_owned()],
+            }],
+            ..near()
+        };
+        for alone in [
+            near(),
+            WebConfig {
+                listen: "localhost:0".to_owned(),
+                ..near()
+            },
+            WebConfig {
+                listen: "[::ffff:127.0.0.1]:0".to_owned(),
+                ..near()
+            },
+            WebConfig {
+                intake_listen: "127.0.0.1:0".to_owned(),
+                public_url: String::new(),
+                trusted_proxies: proxy("10.1.2.0/24").trusted_proxies,
+                tokens: Vec::new(),
+                ..far()
+            },
+            WebConfig {
+                public_url: "http://localhost:8080".to_owned(),
+                hosts: vec!["localhost".to_owned()],
+                ..near()
+            },
+            // It cannot connect to this one.
+            proxy("10.1.2.0/24"),
+        ] {
+            assert_eq!(told(&alone), ["web.intake_on_loopback"], "{alone:?}");
+            assert_eq!(found(&alone), Vec::<&str>::new(), "nobody posts");
+        }
+        for reached in [
+            far(),
+            proxy("127.0.0.1"),
+            WebConfig {
+                intake_listen: "0.0.0.0:0".to_owned(),
+                ..near()
+            },
+            WebConfig {
+                public_url: "https://nightshift.example.com".to_owned(),
+                ..near()
+            },
+            WebConfig {
+                hosts: vec!["nightshift.soc.svc".to_owned()],
+                ..near()
+            },
+        ] {
+            assert_eq!(told(&reached), Vec::<&str>::new(), "{reached:?}");
+        }
     }
 }

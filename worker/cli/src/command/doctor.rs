@@ -8,6 +8,7 @@ mod configuration;
 mod look;
 mod playbooks;
 mod show;
+mod sources;
 mod things;
 mod tls;
 

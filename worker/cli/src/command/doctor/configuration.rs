@@ -7,6 +7,7 @@ use nightshift_pipeline::{Canary, Match};
 use nightshift_store::without_password;
 use secrecy::ExposeSecret as _;
 
+use super::sources;
 use crate::config::{Config, Destination, Loaded, Source, secret_at};
 
 /// Looks at the configuration as it counts.
@@ -26,7 +27,7 @@ pub(super) fn examine(loaded: &Loaded, now: DateTime<Utc>) -> Checkup {
             loaded.environment.len()
         ));
     }
-    sources(config, &mut checkup);
+    sources::together(config, &mut checkup);
     destinations(config, &mut checkup);
     routes(config, &mut checkup);
     mutes(config, now, &mut checkup);
@@ -34,27 +35,6 @@ pub(super) fn examine(loaded: &Loaded, now: DateTime<Utc>) -> Checkup {
     secrets(loaded, &mut checkup);
     links(config, &mut checkup);
     checkup
-}
-
-fn sources(config: &Config, checkup: &mut Checkup) {
-    if config.sources.is_empty() {
-        checkup.warning(
-            "configuration.no_source",
-            "there is no [[source]]",
-            "`nightshift worker` has nothing to take alerts from, and does not start its intake",
-            "add one (docs/sources.md), or run `nightshift worker --only triage,delivery,web`",
-        );
-    }
-    let mut names: Vec<&str> = config.sources.iter().map(Source::name).collect();
-    names.sort_unstable();
-    if let Some([name, _]) = names.array_windows().find(|[one, other]| one == other) {
-        checkup.error(
-            "configuration.double_source",
-            format!("two [[source]] are called {name:?}"),
-            "metrics tell sources apart by their names, so the worker does not start",
-            "give each its own",
-        );
-    }
 }
 
 fn destinations(config: &Config, checkup: &mut Checkup) {

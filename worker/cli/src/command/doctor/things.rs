@@ -209,9 +209,13 @@ fn destinations(loaded: &Loaded, clock: &Arc<dyn Clock>) -> Vec<Thing> {
 
 fn web(loaded: &Loaded) -> Thing {
     let (config, base) = (loaded.config.web.clone(), loaded.base().to_owned());
+    let sources = loaded.config.sources.iter();
+    let posted = sources.filter(|one| one.is_http());
+    let posted: Vec<String> = posted.map(|one| one.name().to_owned()).collect();
     let look = async move {
         let secret = move |text: &str| secret_at(KeyRef::from(text).place(), &base)();
-        let looked = tokio::task::spawn_blocking(move || nightshift_web::examine(&config, secret));
+        let look = move || nightshift_web::examine(&config, &posted, secret);
+        let looked = tokio::task::spawn_blocking(look);
         looked.await.unwrap_or_default()
     };
     Thing::new(Area::Web, "", look)

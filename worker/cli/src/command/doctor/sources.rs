@@ -1,0 +1,208 @@
+//! What is wrong with sources beside one another: each may be right by itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
+
+use nightshift_engine::Checkup;
+use secrecy::ExposeSecret as _;
+
+use crate::config::{Config, Source};
+
+/// Looks at all sources together.
+pub(super) fn together(config: &Config, checkup: &mut Checkup) {
+    let sources = &config.sources;
+    if sources.is_empty() {
+        checkup.warning(
+            "configuration.no_source",
+            "there is no [[source]]",
+            "`nightshift worker` has nothing to take alerts from, and does not start its intake",
+            "add one (docs/sources.md), or run `nightshift worker --only triage,delivery,web`",
+        );
+    }
+    let mut names: Vec<&str> = sources.iter().map(Source::name).collect();
+    names.sort_unstable();
+    if let Some([name, _]) = names.array_windows().find(|[one, other]| one == other) {
+        checkup.error(
+            "configuration.double_source",
+            format!("two [[source]] are called {name:?}"),
+            "metrics tell sources apart by their names, so the worker does not start",
+            "give each its own",
+        );
+    }
+    let mut queues: BTreeMap<Queue<'_>, Vec<&Source>> = BTreeMap::new();
+    for source in sources {
+        if let Some(queue) = Queue::of(source) {
+            queues.entry(queue).or_default().push(source);
+        }
+    }
+    for (queue, takers) in &queues {
+        shared(queue, takers, checkup);
+    }
+}
+
+/// What messages are taken from. Two spellings of an address are two; of a directory they are one.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Queue<'a> {
+    Remote(&'a str, &'a str),
+    Directory(PathBuf),
+}
+
+impl<'a> Queue<'a> {
+    /// None where nothing is taken.
+    fn of(source: &'a Source) -> Option<Self> {
+        Some(match source {
+            Source::Rabbitmq(one) => Self::Remote(one.url.expose_secret(), &one.queue),
+            Source::Sqs(one) => Self::Remote(
+                one.endpoint_url.as_deref().unwrap_or_default(),
+                &one.queue_url,
+            ),
+            Source::Pubsub(one) => Self::Remote(
+                one.endpoint_url.as_deref().unwrap_or_default(),
+                &one.subscription,
+            ),
+            Source::Spool(one) => Self::Directory(real(&one.dir)),
+            Source::Http(_) => return None,
+        })
+    }
+}
+
+/// Several that take from one queue share its messages by chance, as several processes do. That is right where each may
+/// carry the same, and a directory is read no faster by two.
+fn shared(queue: &Queue<'_>, takers: &[&Source], checkup: &mut Checkup) {
+    let names: BTreeSet<&str> = takers.iter().map(|one| one.name()).collect();
+    // One that stands there twice is told of as that.
+    if names.len() < 2 {
+        return;
+    }
+    let names: Vec<&str> = names.into_iter().collect();
+    let names = names.join(", ");
+    let (what, own) = match queue {
+        Queue::Directory(dir) => (
+            format!("{names} take from one directory, {}", dir.display()),
+            "give each a directory of its own",
+        ),
+        Queue::Remote(..) => (
+            format!("{names} take from one queue"),
+            "give each a queue of its own",
+        ),
+    };
+    let feeds: BTreeSet<Option<BTreeSet<String>>> = takers
+        .iter()
+        .map(|one| one.feeds().map(BTreeSet::from_iter))
+        .collect();
+    if feeds.len() > 1 {
+        checkup.error(
+            "configuration.shared_queue",
+            format!("{what}, and their `feeds` differ"),
+            "a message goes to whichever is first: an alert that only another may carry becomes a dead letter, and is not triaged",
+            format!("{own}, or make them one [[source]] with all `feeds`"),
+        );
+    } else if matches!(queue, Queue::Directory(_)) {
+        checkup.warning(
+            "configuration.shared_queue",
+            what,
+            "a file goes to whichever is first: whose `keep` and metrics hold for it is chance",
+            format!("{own}, or take all but one out"),
+        );
+    }
+}
+
+/// The directory that a path leads to, as far as it is there; what is not made yet is taken by its name.
+fn real(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut real = PathBuf::new();
+    for part in absolute.components() {
+        match part {
+            Component::CurDir => {}
+            // Links before it are followed already, so that it is the folder above.
+            Component::ParentDir => {
+                real.pop();
+            }
+            part => {
+                real.push(part);
+                if let Ok(found) = real.canonicalize() {
+                    real = found;
+                }
+            }
+        }
+    }
+    real
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::DEFAULTS;
+
+    /// What is found of sources, each with a name, a kind and its other keys.
+    fn found(sources: &[(&str, &str, &str)]) -> Vec<String> {
+        let tables: Vec<String> = sources
+            .iter()
+            .map(|(name, kind, keys)| {
+                format!("[[source]]\nname = \"{name}\"\nkind = \"{kind}\"\n{keys}\n")
+            })
+            .collect();
+        let config = toml::from_str(&format!("{DEFAULTS}\n{}", tables.concat())).unwrap();
+        let mut checkup = Checkup::default();
+        together(&config, &mut checkup);
+        let found = checkup.found.iter();
+        found
+            .map(|one| format!("{:?} {}", one.severity, one.what))
+            .collect()
+    }
+
+    #[test]
+    fn several_may_take_from_a_queue_unless_each_may_carry_something_else() {
+        let rabbit = "url = \"amqps://u@mq.example.com/\"\nqueue = \"alerts\"\n";
+        let sqs = "queue_url = \"https://sqs.eu-west-1.amazonaws.com/1/q\"\n";
+        let pubsub = "subscription = \"projects/p/subscriptions/s\"\ncredentials = \"metadata\"\n";
+        for (kind, keys) in [("rabbitmq", rabbit), ("sqs", sqs), ("pubsub", pubsub)] {
+            let alike = [("a", kind, keys), ("b", kind, keys)];
+            assert_eq!(found(&alike), Vec::<String>::new());
+            let limited = format!("{keys}feeds = [\"scc\"]");
+            let told = found(&[("a", kind, &limited), ("b", kind, keys), ("c", kind, keys)]);
+            assert_eq!(
+                told,
+                ["Error a, b, c take from one queue, and their `feeds` differ"]
+            );
+        }
+        let other = rabbit.replace("\"alerts\"", "\"others\"\nfeeds = [\"scc\"]");
+        let apart = [("a", "rabbitmq", rabbit), ("b", "rabbitmq", &other)];
+        assert_eq!(found(&apart), Vec::<String>::new());
+        let order = |one: &str, two: &str| format!("{sqs}feeds = [\"{one}\", \"{two}\"]");
+        let (one, two) = (order("scc", "ocsf"), order("ocsf", "scc"));
+        let alike = [("a", "sqs", one.as_str()), ("b", "sqs", &two)];
+        assert_eq!(found(&alike), Vec::<String>::new());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_directory_is_the_same_however_it_is_spelled() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("drop/new")).unwrap();
+        std::os::unix::fs::symlink(root.join("drop/new"), root.join("link")).unwrap();
+        let at = |path: &str| real(&root.join(path));
+        for path in [
+            "drop",
+            "drop/",
+            "./drop/.",
+            "drop/new/..",
+            "none/../drop",
+            "link/..",
+        ] {
+            assert_eq!(at(path), root.join("drop"), "{path}");
+        }
+        // The same where it is still to be made.
+        for path in [
+            "drop/new/later",
+            "link/later/",
+            "link/../new/later",
+            "link/other/../later",
+        ] {
+            assert_eq!(at(path), root.join("drop/new/later"), "{path}");
+        }
+        assert_eq!(real(Path::new("spool")), real(Path::new("./x/../spool/")));
+        assert_ne!(at("drop"), at("drop2"));
+    }
+}
