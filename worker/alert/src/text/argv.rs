@@ -21,8 +21,24 @@ const INSIDE: char = '\u{1}';
 
 /// Keys of lists of arguments whose program may stand beside them.
 const ARGUMENTS: [&str; 3] = ["args", "arguments", "argv"];
-/// Programs whose short options hold secrets.
-const PROGRAMS: [&str; 5] = ["mysql", "mysqldump", "mariadb", "curl", "sshpass"];
+/// Programs whose short options hold secrets. Of two beside the same arguments the first one counts: what runs others, and
+/// so may stand there as the runtime, comes last.
+const PROGRAMS: [&str; 14] = [
+    "mysql",
+    "mysqldump",
+    "mariadb",
+    "curl",
+    "sshpass",
+    "docker",
+    "podman",
+    "nerdctl",
+    "buildah",
+    "skopeo",
+    "oras",
+    "helm",
+    "az",
+    "oc",
+];
 
 /// Whether this key holds arguments.
 pub(super) fn is_arguments(key: &str) -> bool {
@@ -45,11 +61,14 @@ pub(super) fn program(map: &Map<String, Value>) -> &'static str {
             other => std::slice::from_ref(other),
         })
         .filter_map(Value::as_str)
-        .find_map(|path| {
+        .filter_map(|path| {
             let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
             let name = name.strip_suffix(".exe").unwrap_or(name);
-            PROGRAMS.into_iter().find(|program| name == *program)
+            PROGRAMS.iter().position(|program| name == *program)
         })
+        .min()
+        .and_then(|first| PROGRAMS.get(first))
+        .copied()
         .unwrap_or_default()
 }
 

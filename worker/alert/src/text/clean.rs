@@ -6,7 +6,10 @@ use serde_json::{Map, Value};
 
 use super::argv::{is_arguments, program, redact_arguments};
 use super::cut::cut_bytes;
-use super::fields::{is_inner_value, is_no_secret, is_secret_number, is_value, named_secret};
+use super::fields::{
+    is_cookie_setting, is_cookies, is_inner_value, is_no_secret, is_one_cookie, is_secret_number,
+    is_value, named_secret,
+};
 use super::redact::{is_secret_key, redact_keeping};
 use super::{instructions, strip_hidden};
 use crate::Flag;
@@ -169,12 +172,17 @@ impl Pass<'_> {
 
     /// What the key of a value says of it.
     fn entry(&mut self, key: &str, value: &mut Value, beside: &Beside) {
-        if is_secret_key(key) {
-            self.secret(key, value, 0);
-        } else if let Some(name) = beside.name.as_deref().filter(|_| is_value(key)) {
-            self.secret(name, value, 0);
-        } else if is_arguments(key) {
-            self.program = beside.program;
+        let name = if is_secret_key(key) {
+            Some(key)
+        } else {
+            beside.name.as_deref().filter(|_| is_value(key))
+        };
+        match name {
+            Some(name) if is_cookie_setting(name) => {}
+            Some(name) if is_cookies(name) => self.cookies(name, value, 0),
+            Some(name) => self.secret(name, value, 0),
+            None if is_arguments(key) => self.program = beside.program,
+            None => {}
         }
     }
 
@@ -250,6 +258,27 @@ impl Pass<'_> {
         }
     }
 
+    /// What stands under a name of cookies, `depth` levels below it: names with their values, or a list of cookies.
+    fn cookies(&mut self, name: &str, value: &mut Value, depth: usize) {
+        match value {
+            Value::Array(items) if depth < MAX_SECRET_DEPTH => {
+                for item in items {
+                    self.cookies(name, item, depth + 1);
+                }
+            }
+            Value::Object(map) if depth < MAX_SECRET_DEPTH && !is_one_cookie(map, depth == 0) => {
+                let is_setting = map.keys().all(|key| is_cookie_setting(key));
+                for (key, inner) in map
+                    .iter_mut()
+                    .filter(|(_, it)| !is_setting || has_object(it))
+                {
+                    self.cookies(key, inner, depth + 1);
+                }
+            }
+            _ => self.secret(name, value, depth),
+        }
+    }
+
     fn prune(&mut self, value: &mut Value, place: &Place<'_>) {
         *value = Value::String(PRUNED.to_owned());
         self.truncated(place);
@@ -296,6 +325,14 @@ impl Beside {
             name: named_secret(map),
             program: program(map),
         }
+    }
+}
+
+/// Whether a value is an object, or a list with one.
+fn has_object(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(Value::is_object),
+        other => other.is_object(),
     }
 }
 

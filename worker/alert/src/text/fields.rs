@@ -2,7 +2,8 @@
 //! `{"name": "DB_PASSWORD", "val": "…"}` (variables of SCC, ECS, Kubernetes) and `"password": {"value": "…"}`.
 //!
 //! What is beside a secret and tells of it is evidence and stays: when it was changed, how long it must be, where it is
-//! kept, how often it was wrong. So names are taken only whole, and of an object only what is called a value.
+//! kept, how often it was wrong. So names are taken only whole, and of an object only what is called a value. But of
+//! cookies each has a key of its own: `"cookies": {"session": "…"}`.
 
 use serde_json::{Map, Number, Value};
 
@@ -34,6 +35,18 @@ const COUNTING: [&str; 22] = [
     "failures", "invalid", "leaked", "length", "max", "min", "num", "number", "rejected", "total",
     "ttl", "weak", "wrong",
 ];
+/// Keys of settings that name cookies and hold none: of CloudFront, of AWS WAF.
+const COOKIE_SETTINGS: [&str; 9] = [
+    "forward",
+    "whitelistednames",
+    "quantity",
+    "items",
+    "matchpattern",
+    "matchscope",
+    "oversizehandling",
+    "includedcookies",
+    "excludedcookies",
+];
 /// What says that there is a secret, and not which.
 const STATES: [&str; 6] = ["true", "false", "yes", "no", "null", "none"];
 
@@ -62,6 +75,24 @@ pub(super) fn is_inner_value(key: &str) -> bool {
     is_value(key) || is_one_of(key, &INNER_VALUES)
 }
 
+/// Whether what stands under this name of a secret are cookies.
+pub(super) fn is_cookies(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.ends_with("cookie") || name.ends_with("cookies")
+}
+
+/// Whether an object is one cookie, whose value is called so. As the outermost one it has to have a name too, for a
+/// cookie of many may be called `value`.
+pub(super) fn is_one_cookie(map: &Map<String, Value>, is_outermost: bool) -> bool {
+    map.keys().any(|key| is_value(key))
+        && (!is_outermost || map.keys().any(|key| is_one_of(key, &NAMES)))
+}
+
+/// Whether a key says which cookies are meant, and not what they hold.
+pub(super) fn is_cookie_setting(key: &str) -> bool {
+    is_one_of(key, &COOKIE_SETTINGS)
+}
+
 /// Whether a text under the key of a secret is none: a state, a name by which the secret is kept elsewhere, or the
 /// working directory, which shells call `PWD`.
 pub(super) fn is_no_secret(key: &str, text: &str) -> bool {
@@ -81,7 +112,7 @@ pub(super) fn is_secret_number(key: &str, number: &Number) -> bool {
         .filter(u8::is_ascii_digit)
         .count();
     digits >= FEWEST_DIGITS
-        && !key.ends_with("cookie")
+        && !is_cookies(&key)
         && !key.ends_with("authorization")
         && !key
             .split(|c: char| !c.is_ascii_alphabetic())

@@ -157,7 +157,17 @@ fn ends_like_secret(key: &str) -> bool {
     };
     matches!(
         &end.map(|byte: u8| byte.to_ascii_lowercase()),
-        b"swd" | b"ord" | b"ase" | b"pwd" | b"ret" | b"key" | b"ken" | b"ing" | b"ion" | b"kie"
+        b"swd"
+            | b"ord"
+            | b"ase"
+            | b"pwd"
+            | b"ret"
+            | b"key"
+            | b"ken"
+            | b"ing"
+            | b"ion"
+            | b"kie"
+            | b"ies"
     )
 }
 

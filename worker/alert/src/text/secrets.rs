@@ -348,10 +348,17 @@ pub(super) const SECRETS: &[(&str, &str, &str)] = &[
         r"(?i)\bbasic\s+(?P<secret>[A-Za-z0-9+/]{12,}={0,2})(?:[\s'\x22,;)]|$)",
     ),
     // A cookie header is secret to the end of its line, an authorization that names a usual scheme to the end of its token.
+    // In JSON as text both end with their string.
     (
         "authorization",
         r"authorization|cookie",
-        r"(?i)\b(?:authorization|cookie|set-cookie)\s*[:=]\s*(?P<secret>(?:bearer|basic|token)\s+[^\s'\x22]{8,}|[^\r\n'\x22]{8,})",
+        r"(?i)\b(?:authorization|cookie|set-cookie)(?:\s*[:=]\s*|\\?['\x22]\s*:\s*\\?['\x22])(?P<secret>(?:bearer|basic|token)\s+[^\s'\x22]{8,}|[^\r\n'\x22]{8,})",
+    ),
+    // Cookies as names and values in JSON as text.
+    (
+        "cookies",
+        r"cookies?[\x22\x27\\]{0,3}\s{0,3}[:=]\s{0,3}[\[{]",
+        r#"(?i)\bcookies?["'\\]{0,3}\s{0,3}[:=]\s{0,3}(?P<secret>\{(?:[^{}]|\{[^{}]*\}){4,}\}?|\[[^\[\]]{4,}\]?)"#,
     ),
     // In a presigned URL too, whose other parameters tell what was done.
     (
@@ -379,17 +386,26 @@ pub(super) const SECRETS: &[(&str, &str, &str)] = &[
         r"sshpass",
         r"\bsshpass\s+-p\s*['\x22]?(?P<secret>[^\s'\x22]{3,})",
     ),
+    // `login -p` of docker and its like, the password apart or joined. The `-p` of `docker run` is a port.
+    (
+        "login_password",
+        r"login\s",
+        r#"\b(?:docker|podman|nerdctl|buildah|skopeo|oras|helm|az|oc)(?:\.exe)?["']?(?:\s+(?:registry|acr)|\s+-[^\s]+(?:\s+[^\s-][^\s]*)?){0,4}\s+login\s(?:[^\n&|;]{0,200}?\s)?-p(?:\s+|=)?(?P<secret>\\?"[^"\n]{3,}"|'[^'\n]{3,}'|[^\s"'-][^\s"']{2,})"#,
+    ),
     (
         "password_hash",
         r"\$2[abxy]?\$|\$[156y]\$|\$argon2",
         r"\$(?:2[abxy]?\$\d{2}\$[./A-Za-z0-9]{53}|[156]\$[^\s$]{1,32}\$[./A-Za-z0-9]{20,}|y\$[^\s$]+\$[^\s$]+\$[./A-Za-z0-9]{20,}|argon2i?d?\$[^\s'\x22]{30,})",
     ),
+    // The ARN of what Secrets Manager holds is taken as one, with the part and the version that may stand after its name, so
+    // that `secret:NAME` in it assigns nothing: what begins with `arn:` is harmless. A `=` ends it, for there something is
+    // assigned.
     (
         "assigned_secret",
         r"(?:passw(?:or)?d|passphrase|pwd|secret|key|token|credentials?)[\x22\x27\\]{0,3}\s{0,3}[=:]",
-        r#"(?i)\b[\w.-]{0,40}?(?:passw(?:or)?d|passwd|passphrase|pwd|client[_-]?secret|secret[_-]?(?:access[_-]?)?key|secret|api[_-]?key|apikey|auth[_-]?token|access[_-]?token|refresh[_-]?token|id[_-]?token|session[_-]?token|security[_-]?token|token|private[_-]?key|credentials?)(?:["'\\]{0,3})\s{0,3}(?:=>|:=|=|:)\s{0,3}(?:["'\\]{0,3})(?P<secret>[^\s"'\\,;&<>(){}\[\]]{6,})"#,
+        r#"(?i)\barn:aws[a-z-]*:secretsmanager:[\w*-]*:[\w*-]*:secret:[\w/+.@!*-]+(?:(?::[\w.-]+){1,2}:(?:AWS(?:CURRENT|PENDING|PREVIOUS)\b|:[0-9a-f-]{36}))?|\b[\w.-]{0,40}?(?:passw(?:or)?d|passwd|passphrase|pwd|client[_-]?secret|secret[_-]?(?:access[_-]?)?key|secret|api[_-]?key|apikey|auth[_-]?token|access[_-]?token|refresh[_-]?token|id[_-]?token|session[_-]?token|security[_-]?token|token|private[_-]?key|credentials?)(?:["'\\]{0,3})\s{0,3}(?:=>|:=|=|:)\s{0,3}(?:["'\\]{0,3})(?P<secret>[^\s"'\\,;&<>(){}\[\]]{6,})"#,
     ),
 ];
 
 /// The key of a JSON object whose string value is a secret, whatever it looks like.
-pub(super) const SECRET_KEY: &str = r"(?i)^(?:.*[._-])?(?:passwd|password|passphrase|pwd|secret|clientsecret|client[_-]secret|secret[_-]?access[_-]?key|secret[_-]?key|session[_-]?token|access[_-]?token|refresh[_-]?token|id[_-]?token|auth[_-]?token|bearer[_-]?token|security[_-]?token|api[_-]?key|apikey|api[_-]?token|private[_-]?key|encryption[_-]?key|signing[_-]?key|signing[_-]?secret|webhook[_-]?secret|authorization|cookie|set-cookie|connection[_-]?string|master[_-]?user[_-]?password|user[_-]?password|db[_-]?password|x-amz-security-token)$";
+pub(super) const SECRET_KEY: &str = r"(?i)^(?:.*[._-])?(?:passwd|password|passphrase|pwd|secret|clientsecret|client[_-]secret|secret[_-]?access[_-]?key|secret[_-]?key|session[_-]?token|access[_-]?token|refresh[_-]?token|id[_-]?token|auth[_-]?token|bearer[_-]?token|security[_-]?token|api[_-]?key|apikey|api[_-]?token|private[_-]?key|encryption[_-]?key|signing[_-]?key|signing[_-]?secret|webhook[_-]?secret|authorization|cookies?|connection[_-]?string|master[_-]?user[_-]?password|user[_-]?password|db[_-]?password|x-amz-security-token)$";

@@ -175,6 +175,44 @@ fn a21_a_secret_in_a_list_an_object_or_a_number_goes() {
 }
 
 #[test]
+fn a21_cookies_as_names_and_values_go_and_their_names_stay() {
+    for value in [
+        json!({ "cookies": { "session": "tigerlily", "theme": "tigerlily" } }),
+        json!({ "Cookie": { "session": "tigerlily" } }),
+        json!({ "request": { "requestCookies": { "session": ["tigerlily", "tigerlily"] } } }),
+        json!({ "co\u{200b}okies": { "session": "tigerlily" } }),
+        json!({ "cookies": { "session": "tigerlily", "value": "tigerlily" } }),
+        json!({ "cookies": { "session": { "value": "tigerlily", "domain": "evil.com" } } }),
+        json!({ "cookies": { "session": { "id": "tigerlily", "level": { "of": "tigerlily" } } } }),
+        json!({ "cookies": [{ "session": "tigerlily" }, { "theme": "tigerlily" }] }),
+        json!({ "cookies": [{ "name": "session", "value": "tigerlily", "path": "/", "expires": 1_772_420_400 }] }),
+        json!({ "cookies": { "items": [{ "name": "session", "value": "tigerlily" }] } }),
+        json!({ "cookies": { "name": "session", "value": "tigerlily", "domain": "evil.com" } }),
+        json!({ "headers": [{ "name": "Cookies", "value": { "session": "tigerlily" } }] }),
+        json!({ "cookies": { "session": 84_629_173, "theme": "tigerlily", "is_new": true } }),
+        json!({ "cookies": ["session=tigerlily"], "session": 1 }),
+        json!({ "cookies": "session=tigerlily", "session": 1 }),
+    ] {
+        let (secrets, names) = (
+            ["tigerlily", "84629173"],
+            ["session", "theme", "evil.com", "/"],
+        );
+        let text = cleaned(value.clone()).to_string();
+        assert!(text.contains("[redacted:secret_field]"), "{text}");
+        assert!(
+            !secrets.iter().any(|secret| text.contains(secret)),
+            "{text}"
+        );
+        for name in names {
+            assert!(
+                text.contains(name) || !value.to_string().contains(name),
+                "{text}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a21_what_tells_of_secrets_stays() {
     for value in [
         json!({ "password_policy": { "min_length": 12, "value": 123_456 } }),
@@ -190,6 +228,17 @@ fn a21_what_tells_of_secrets_stays() {
         json!([{ "name": "PWD", "val": "/srv/app" }, { "name": "PASSWORD_MIN_LENGTH", "val": "12000" }]),
         json!([{ "key": "password_enabled", "value": "yes, everywhere" }, { "key": "next_token", "value": "page" }]),
         json!({ "name": "password", "type": "credential", "display": "Sign-in password" }),
+        json!({ "cookies": { "forward": "whitelist", "whitelistedNames": { "quantity": 1, "items": ["sid"] } } }),
+        json!({ "cookies": { "matchPattern": { "includedCookies": ["sid"] }, "matchScope": "ALL", "oversizeHandling": "MATCH" } }),
+        json!({ "cookies": 12_345, "cookie": null, "third_party_cookies": false, "session_cookies": [] }),
+        json!({ "secret": "arn:aws:secretsmanager:eu-west-1:123456789012:secret:prod/db/password-AbC123" }),
+        json!({ "responseElements": { "arn": "arn:aws:secretsmanager:eu-west-1:123456789012:secret:prod/token-AbC123", "name": "prod/token" } }),
+        json!({ "message": r#"{"ARN":"arn:aws:secretsmanager:eu-west-1:123456789012:secret:prod/db-AbC123","VersionId":"1"}"# }),
+        json!([
+            "aws",
+            "--secret-id",
+            "arn:aws:secretsmanager:eu-west-1:123456789012:secret:prod/db-AbC123"
+        ]),
     ] {
         assert_eq!(cleaned(value.clone()), value);
     }
@@ -240,6 +289,26 @@ fn a21_a_secret_spread_over_arguments_goes() {
         ),
         (
             json!([
+                "docker",
+                "login",
+                "-u",
+                "x",
+                "-p",
+                "Sommer 2026",
+                "evil.com"
+            ]),
+            json!([
+                "docker",
+                "login",
+                "-u",
+                "x",
+                "-p",
+                "[redacted:login_password]",
+                "evil.com"
+            ]),
+        ),
+        (
+            json!([
                 "curl",
                 "-H",
                 "Authorization:",
@@ -278,8 +347,22 @@ fn a21_the_program_of_arguments_may_stand_beside_them() {
             json!(["-u", "root", "-p[redacted:mysql_password]"])
         );
     }
-    let other = json!({ "name": "tar", "args": ["-xpzf", "-preserve", "a.tar"] });
-    assert_eq!(cleaned(other.clone()), other);
+    let login = json!({ "name": "podman", "args": ["login", "-phunter2secret", "evil.com"] });
+    assert_eq!(
+        cleaned(login)["args"],
+        json!(["login", "-p[redacted:login_password]", "evil.com"])
+    );
+    let both = json!({ "by": "docker", "name": "mysql", "args": ["-phunter2secret"] });
+    assert_eq!(
+        cleaned(both)["args"],
+        json!(["-p[redacted:mysql_password]"])
+    );
+    for other in [
+        json!({ "name": "tar", "args": ["-xpzf", "-preserve", "a.tar"] }),
+        json!({ "name": "docker", "args": ["run", "--name", "login", "-p", "8080:8080", "nginx"] }),
+    ] {
+        assert_eq!(cleaned(other.clone()), other);
+    }
 }
 
 #[test]

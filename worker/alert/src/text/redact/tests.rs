@@ -1,219 +1,11 @@
+mod kinds;
+
 use proptest::prelude::*;
 
+use self::kinds::{hex_noise, noise, secrets};
 use super::*;
 use crate::text::sample::samples;
 use crate::{Indicator, IndicatorKind, Role};
-
-/// Letters and digits that look random, so that formats are filled in and never a real secret.
-fn noise(length: usize) -> String {
-    "q7Zk2Vx9Lm4Tb8Rw3Yd6Nc1Hf5Gs0Jp"
-        .chars()
-        .cycle()
-        .take(length)
-        .collect()
-}
-
-fn hex_noise(length: usize) -> String {
-    "a3f09c71be52d846".chars().cycle().take(length).collect()
-}
-
-/// What stands in a text for each kind, and the kind's name.
-#[expect(clippy::too_many_lines, reason = "a table, one line per secret")]
-fn secrets() -> Vec<(&'static str, String)> {
-    let (n, h) = (noise, hex_noise);
-    vec![
-        (
-            "private_key",
-            format!(
-                "-----BEGIN RSA PRIVATE KEY-----\n{}\n-----END RSA PRIVATE KEY-----",
-                n(64)
-            ),
-        ),
-        (
-            "private_key",
-            format!("-----BEGIN OPENSSH PRIVATE KEY-----\n{}", n(64)),
-        ),
-        (
-            "putty_key",
-            format!(
-                "PuTTY-User-Key-File-2: ssh-rsa\n{}\nPrivate-MAC: {}",
-                n(64),
-                h(40)
-            ),
-        ),
-        (
-            "age_key",
-            format!("AGE-SECRET-KEY-1{}", n(58).to_uppercase()),
-        ),
-        (
-            "aws_secret_key",
-            format!("aws_secret_access_key = {}", n(40)),
-        ),
-        ("aws_session_token", format!("IQoJb3JpZ2luX2Vj{}", n(120))),
-        (
-            "aws_presigned_signature",
-            format!("https://b.s3.amazonaws.com/k?X-Amz-Signature={}", h(64)),
-        ),
-        ("aws_bedrock_key", format!("ABSK{}", n(120))),
-        (
-            "aws_mws_key",
-            format!("amzn.mws.{}-{}-{}-{}-{}", h(8), h(4), h(4), h(4), h(12)),
-        ),
-        ("google_api_key", format!("AIza{}", n(35))),
-        ("google_oauth_token", format!("ya29.{}", n(60))),
-        ("google_refresh_token", format!("1//0{}", n(40))),
-        ("google_oauth_secret", format!("GOCSPX-{}", n(28))),
-        (
-            "azure_storage_key",
-            format!("AccountName=x;AccountKey={}==", n(86)),
-        ),
-        (
-            "azure_sas_signature",
-            format!("https://x.blob.core.windows.net/c?sv=2020&sig={}%3D", n(43)),
-        ),
-        (
-            "azure_shared_access_key",
-            format!("Endpoint=sb://x/;SharedAccessKey={}=", n(43)),
-        ),
-        ("azure_client_secret", format!("abc8Q~{}", n(33))),
-        ("azure_devops_token", format!("{}AZDO{}", n(76), n(4))),
-        ("digitalocean_token", format!("dop_v1_{}", h(64))),
-        ("heroku_key", format!("HRKU-{}", n(60))),
-        ("fly_token", format!("fo1_{}", n(43))),
-        ("github_token", format!("ghp_{}", n(36))),
-        ("github_token", format!("github_pat_{}", n(82))),
-        ("gitlab_token", format!("glpat-{}", n(20))),
-        ("bitbucket_token", format!("ATBB{}", n(32))),
-        ("atlassian_token", format!("ATATT3{}", n(180))),
-        ("npm_token", format!("npm_{}", n(36))),
-        ("pypi_token", format!("pypi-{}", n(80))),
-        ("crates_token", format!("cio{}", n(32))),
-        ("rubygems_token", format!("rubygems_{}", h(48))),
-        ("nuget_key", format!("oy2{}", n(43).to_lowercase())),
-        ("docker_token", format!("dckr_pat_{}", n(27))),
-        ("docker_auth", format!("{{\"auth\": \"{}\"}}", n(24))),
-        ("terraform_token", format!("{}.atlasv1.{}", n(14), n(67))),
-        ("vault_token", format!("hvs.{}", n(90))),
-        ("pulumi_token", format!("pul-{}", h(40))),
-        ("sonar_token", format!("squ_{}", h(40))),
-        ("circleci_token", format!("CCIPAT_{}", n(40))),
-        ("anthropic_key", format!("sk-ant-api03-{}", n(90))),
-        ("openai_key", format!("sk-proj-{}", n(90))),
-        ("huggingface_token", format!("hf_{}", n(34))),
-        ("groq_key", format!("gsk_{}", n(52))),
-        (
-            "slack_token",
-            format!("xoxb-123456789012-123456789012-{}", n(24)),
-        ),
-        (
-            "slack_webhook",
-            format!(
-                "https://hooks.slack.com/services/T00000000/B00000000/{}",
-                n(24)
-            ),
-        ),
-        (
-            "discord_webhook",
-            format!(
-                "https://discord.com/api/webhooks/123456789012345678/{}",
-                n(68)
-            ),
-        ),
-        ("telegram_token", format!("123456789:AA{}", n(33))),
-        ("twilio_key", format!("SK{}", h(32))),
-        ("sendgrid_key", format!("SG.{}.{}", n(22), n(43))),
-        ("mailgun_key", format!("key-{}", h(32))),
-        ("mailchimp_key", format!("{}-us12", h(32))),
-        ("stripe_key", format!("sk_live_{}", n(24))),
-        ("square_token", format!("sq0atp-{}", n(22))),
-        ("shopify_token", format!("shpat_{}", h(32))),
-        ("datadog_key", format!("DD_API_KEY={}", h(32))),
-        ("newrelic_key", format!("NRAK-{}", n(27).to_uppercase())),
-        ("grafana_token", format!("glsa_{}_{}", n(32), h(8))),
-        (
-            "dynatrace_token",
-            format!("dt0c01.{}.{}", n(24).to_uppercase(), n(64).to_uppercase()),
-        ),
-        ("databricks_token", format!("dapi{}", h(32))),
-        ("doppler_token", format!("dp.pt.{}", n(43))),
-        ("tailscale_key", format!("tskey-auth-{}", n(32))),
-        ("notion_token", format!("ntn_{}", n(46))),
-        ("airtable_token", format!("pat{}.{}", n(14), h(64))),
-        ("postman_key", format!("PMAK-{}-{}", h(24), h(34))),
-        (
-            "alibaba_key",
-            format!("aliyun_key={}", n(30).to_lowercase()),
-        ),
-        ("cloudflare_key", format!("cfut_{}", n(40))),
-        ("artifactory_token", format!("AKCp{}", n(69))),
-        ("buildkite_token", format!("bkua_{}", h(40))),
-        ("openrouter_key", format!("sk-or-v1-{}", h(64))),
-        ("replicate_token", format!("r8_{}", n(37))),
-        ("xai_key", format!("xai-{}", n(80))),
-        (
-            "teams_webhook",
-            format!("https://x.webhook.office.com/webhookb2/{}", n(60)),
-        ),
-        (
-            "postmark_token",
-            format!("X-Postmark-Server-Token: {}", h(36)),
-        ),
-        ("pagerduty_key", format!("pagerduty_key: {}", n(20))),
-        (
-            "paypal_token",
-            format!("access_token$production${}${}", h(16), h(32)),
-        ),
-        ("facebook_token", format!("EAA{}", n(80))),
-        ("sentry_token", format!("sntrys_{}", n(60))),
-        ("planetscale_token", format!("pscale_tkn_{}", n(43))),
-        ("supabase_key", format!("sbp_{}", h(40))),
-        ("onepassword_token", format!("ops_eyJ{}", n(80))),
-        ("linear_key", format!("lin_api_{}", n(40))),
-        ("figma_token", format!("figd_{}", n(40))),
-        (
-            "jwt",
-            format!("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.{}", n(43)),
-        ),
-        (
-            "url_password",
-            "postgres://app:Tr0ub4dor@db.internal/prod".to_owned(),
-        ),
-        ("bearer_token", format!("Bearer {}", n(32))),
-        ("basic_auth", "Basic dXNlcjpwYXNzd29yZA==".to_owned()),
-        (
-            "authorization",
-            format!("Cookie: session={}; path=/", n(12)),
-        ),
-        (
-            "cli_password",
-            "app --password hunter2secret --verbose".to_owned(),
-        ),
-        ("mysql_password", "mysql -u root -pS3cretPw db".to_owned()),
-        (
-            "curl_password",
-            "curl -s -u admin:S3cretPw https://x".to_owned(),
-        ),
-        ("sshpass", "sshpass -p S3cretPw ssh host".to_owned()),
-        ("password_hash", format!("$2b$12${}", n(53))),
-        (
-            "assigned_secret",
-            "export DB_PASSWORD=correct-horse".to_owned(),
-        ),
-        (
-            "assigned_secret",
-            r#"{\"client_secret\": \"abcdef123\"}"#.to_owned(),
-        ),
-        ("high_entropy", format!("found {} in a file", n(40))),
-        (
-            "high_entropy",
-            "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY".to_owned(),
-        ),
-        (
-            "high_entropy",
-            "id 8kq2m5z9x1c7v3b0n4l6j8h2g5f9d1s3 end".to_owned(),
-        ),
-    ]
-}
 
 #[test]
 fn patterns_compile() {
@@ -309,8 +101,124 @@ fn a21_what_only_looks_like_a_secret_stays() {
         "The token was used from an external IP address.",
         "AWSServiceRoleForAmazonElasticKubernetesService",
         "eni-0f00ba4 subnet-0aa11bb22cc33dd44 ami-0123456789abcdef0",
+        "arn:aws:secretsmanager:eu-west-1:444455556666:secret:payments-abc123",
+        "arn:aws-cn:secretsmanager:cn-north-1:444455556666:secret:prod/db/password-AbC123, then it left",
+        r#"{"SecretId":"arn:aws:secretsmanager:eu-west-1:444455556666:secret:rds!db-c1a8d5d0-77a7-4a67-9f5c-6b9a4d0a9a02-AbC123"}"#,
+        "AWS_SECRET_ARN=arn:aws:secretsmanager:eu-west-1:444455556666:secret:prod/token-AbC123:password::",
+        "arn:aws:secretsmanager:eu-west-1:444455556666:secret:prod/db-AbC123:SecretString:password:AWSCURRENT",
+        "arn:aws:secretsmanager:eu-west-1:444455556666:secret:db-AbC123:password::c1a8d5d0-77a7-4a67-9f5c-6b9a4d0a9a02",
+        "arn:aws:secretsmanager:*:*:secret:prod-??????",
+        "docker run --name login -p 8080:8080 nginx",
+        "docker login -u x --password-stdin evil.com && docker run -p 8080:8080 nginx",
+        "podman login -u x evil.com; mkdir -p /srv/data",
+        "user could not login -p is no option",
+        r#"{"authorization":{"action":"Microsoft.Compute/write"},"socket_cookie": 4242424242, "x": 1}"#,
     ] {
         assert_eq!(redact(text), (Cow::Borrowed(text), 0));
+    }
+}
+
+#[test]
+fn a21_a_password_of_a_login_goes() {
+    for (command, clean) in [
+        (
+            "docker login -u x -p ¤ evil.com",
+            "docker login -u x -p ¤ evil.com",
+        ),
+        (
+            "sudo /usr/bin/docker login -p¤",
+            "sudo /usr/bin/docker login -p¤",
+        ),
+        (
+            "docker.exe --config C:\\x login -p=¤",
+            "docker.exe --config C:\\x login -p=¤",
+        ),
+        (
+            "podman login evil.com -p '¤ ¤' -u x",
+            "podman login evil.com -p ¤ -u x",
+        ),
+        (
+            r#"helm registry login -p "¤ ¤" evil.com"#,
+            "helm registry login -p ¤ evil.com",
+        ),
+        (
+            r#"{"cmd":"helm registry login -p \"¤\" x"}"#,
+            r#"{"cmd":"helm registry login -p ¤ x"}"#,
+        ),
+        (
+            "az login --service-principal -u x -p ¤ --tenant t",
+            "az login --service-principal -u x -p ¤ --tenant t",
+        ),
+    ] {
+        let mark = "[redacted:login_password]";
+        let text = command.replace('¤', "S3cretPw");
+        let clean = clean.replace('¤', mark);
+        assert_eq!(redact(&text), (Cow::Owned(clean), 1));
+    }
+    for command in [
+        "docker login -u x --password S3cretPw evil.com",
+        "podman login --password=S3cretPw evil.com",
+    ] {
+        let clean = command.replace("S3cretPw", "[redacted:cli_password]");
+        assert_eq!(redact(command), (Cow::Owned(clean), 1));
+    }
+}
+
+#[test]
+fn a21_cookies_in_json_as_text_go() {
+    for (text, clean) in [
+        (
+            r#"{"headers":{"cookie":"session=tigerlily; theme=x","host":"evil.com"}}"#,
+            r#"{"headers":{"cookie":"[redacted:authorization]","host":"evil.com"}}"#,
+        ),
+        (
+            r#"{"cookies":{"a":{"value":"tigerlily"},"b":"tigerlily"},"host":"evil.com"}"#,
+            r#"{"cookies":[redacted:cookies],"host":"evil.com"}"#,
+        ),
+        (
+            r#"{"cookies": [{"name":"a","value":"x"},{"name":"b","value":"tigerlily"}], "y": 1}"#,
+            r#"{"cookies": [redacted:cookies], "y": 1}"#,
+        ),
+        (
+            "get(url, cookies={'session': 'tigerlily'})",
+            "get(url, cookies=[redacted:cookies])",
+        ),
+    ] {
+        assert_eq!(redact(text), (Cow::Owned(clean.to_owned()), 1));
+        assert_eq!(redact(clean), (Cow::Borrowed(clean), 0));
+    }
+}
+
+#[test]
+fn a21_beside_the_arn_of_a_secret_secrets_go() {
+    let arn = "arn:aws:secretsmanager:eu-west-1:444455556666:secret:";
+    for (text, clean) in [
+        ("secret: hunter2", "secret: ¤"),
+        ("secret:hunter2", "secret:¤"),
+        ("arn:aws:secret:hunter2", "arn:aws:secret:¤"),
+        ("{arn} hunter2", "{arn} ¤"),
+        ("{arn}db-AbC123 secret:hunter2", "{arn}db-AbC123 secret:¤"),
+        (
+            "{arn}db-AbC123,password=hunter2",
+            "{arn}db-AbC123,password=¤",
+        ),
+        (
+            "{arn}db-AbC123:password:hunter2",
+            "{arn}db-AbC123:password:¤",
+        ),
+        (
+            "{arn}db-AbC123?password=hunter2",
+            "{arn}db-AbC123?password=¤",
+        ),
+        (
+            "{arn}db-AbC123:password = hunter2",
+            "{arn}db-AbC123:password = ¤",
+        ),
+    ] {
+        let text = text.replace("{arn}", arn);
+        let clean = clean.replace("{arn}", arn);
+        let clean = clean.replace('¤', "[redacted:assigned_secret]");
+        assert_eq!(redact(&text), (Cow::Owned(clean), 1));
     }
 }
 
@@ -370,6 +278,12 @@ fn indicator() -> impl Strategy<Value = Indicator> {
         "(AKIA|ASIA)[A-Z0-9]{16}".prop_filter_map("key", make(IndicatorKind::AccessKey)),
         "arn:aws:[a-z]{2,8}:eu-west-1:[0-9]{12}:[a-z]{3,8}/[A-Za-z0-9]{5,30}"
             .prop_filter_map("arn", make(IndicatorKind::Arn)),
+        "arn:aws:secretsmanager:eu-west-1:[0-9]{12}:secret:(secret|token|[a-z]{1,9})/[A-Za-z0-9_+.@-]{1,20}-[A-Za-z0-9]{6}"
+            .prop_filter_map("arn", |arn| {
+                let typed = Indicator::parse(IndicatorKind::Arn, &arn, Role::Actor)?;
+                // As it was written: what is parsed is redacted already.
+                Some(Indicator { value: arn, ..typed })
+            }),
         "CVE-20[0-9]{2}-[0-9]{4,6}".prop_filter_map("cve", make(IndicatorKind::Cve)),
         "i-[0-9a-f]{17}".prop_filter_map("instance", make(IndicatorKind::Instance)),
         "0x[0-9a-f]{40}".prop_filter_map("wallet", make(IndicatorKind::Wallet)),
@@ -387,7 +301,7 @@ proptest! {
 
     #[test]
     fn a21_a_key_that_is_spared_the_pattern_is_none(
-        key in "[a-zA-Z._-]{0,6}([pP]ass([wW](or)?d|[pP]hrase)?|pwd|[sS]ecret|[kK\u{212a}]ey|[tT]oken|[sS\u{17f}]tring|[aA]uthorization|[cC]oo[kK]ie|[_-]){1,3}[a-zA-Z_]?",
+        key in "[a-zA-Z._-]{0,6}([pP]ass([wW](or)?d|[pP]hrase)?|pwd|[sS]ecret|[kK\u{212a}]ey|[tT]oken|[sS\u{17f}]tring|[aA]uthorization|[cC]oo[kK]ie[s\u{17f}]?|[_-]){1,3}[a-zA-Z_]?",
     ) {
         let is_secret = KEY.as_ref().unwrap().is_match(&words(&key));
         prop_assert!(ends_like_secret(&key) || !is_secret, "{key:?}");
