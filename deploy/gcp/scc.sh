@@ -36,10 +36,11 @@ main() {
                 --display-name "Pub/Sub pushes findings to Nightshift"
         push=(--push-endpoint "$endpoint" --push-auth-service-account "$account" --push-auth-token-audience "$endpoint")
     fi
+    # Where it pushes, each 503 of the intake is an attempt: 100 of them last for some 15 hours, and are the most there can be.
     there gcloud pubsub subscriptions describe "$TOPIC" --project "$project" ||
         run gcloud pubsub subscriptions create "$TOPIC" --project "$project" --topic "$TOPIC" --ack-deadline 60 \
             --message-retention-duration 7d --expiration-period never --min-retry-delay 1s --max-retry-delay 600s \
-            --dead-letter-topic "$DEAD" --max-delivery-attempts 10 "${push[@]}"
+            --dead-letter-topic "$DEAD" --max-delivery-attempts 100 "${push[@]}"
 
     # Pub/Sub itself moves what nobody takes.
     run gcloud pubsub topics add-iam-policy-binding "$DEAD" --project "$project" \

@@ -6,6 +6,7 @@
 
 mod away;
 mod chart;
+mod clouds;
 mod dashboards;
 mod declared;
 mod files;
@@ -37,6 +38,20 @@ fn named(variable: &str) -> PathBuf {
     let path = std::env::var_os(variable).filter(|path| !path.is_empty());
     path.unwrap_or_else(|| panic!("{variable} is not set; tests/services sets it"))
         .into()
+}
+
+fn text(path: &str) -> String {
+    std::fs::read_to_string(nightshift_tests::root().join(path)).unwrap()
+}
+
+fn succeeds(command: &mut Command) {
+    let ran = command
+        .current_dir(nightshift_tests::root())
+        .output()
+        .unwrap();
+    let said = [ran.stdout, ran.stderr].concat();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    assert!(ran.status.success(), "{command:?}: {said}");
 }
 
 fn folder() -> PathBuf {

@@ -27,8 +27,12 @@ fn kubernetes_takes_what_is_made() {
     let oldest = format!("kubeVersion: \">={}.0-0\"", KUBERNETES[0]);
     assert!(chart.contains(&oldest), "{chart}");
     for (name, path) in sets() {
-        let objects = read(&["--values", path.to_str().unwrap()], &KUBERNETES);
-        assert!(objects.len() >= 4, "{name}");
+        for version in KUBERNETES {
+            let values = ["--values", path.to_str().unwrap()];
+            let options = [&values[..], &["--kube-version", version]].concat();
+            let objects = read(&options, &[version]);
+            assert!(objects.len() >= 4, "{name}, {version}");
+        }
     }
 }
 

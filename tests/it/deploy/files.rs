@@ -1,4 +1,4 @@
-//! The files of `deploy/` and the workflows, each judged by what there is that can judge it without a daemon or an account.
+//! The image, compose, the unit and the workflows, each judged by what there is that can judge it without a daemon.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,18 +7,7 @@ use std::process::Command;
 use nightshift_tests::{Place, root};
 use regex::Regex;
 
-use super::named;
-
-fn text(path: &str) -> String {
-    std::fs::read_to_string(root().join(path)).unwrap()
-}
-
-fn succeeds(command: &mut Command) {
-    let ran = command.current_dir(root()).output().unwrap();
-    let said = [ran.stdout, ran.stderr].concat();
-    let said = String::from_utf8_lossy(&said).into_owned();
-    assert!(ran.status.success(), "{command:?}: {said}");
-}
+use super::{named, succeeds, text};
 
 #[test]
 #[cfg_attr(not(has_schemas), ignore = "tests/services installs check-jsonschema")]
@@ -37,35 +26,6 @@ fn compose_and_workflows_are_what_their_schemas_want() {
         let mut check = Command::new(named("NIGHTSHIFT_TEST_CHECK_JSONSCHEMA"));
         succeeds(check.args(["--builtin-schema", schema]).args(files));
     }
-}
-
-#[test]
-#[cfg_attr(not(has_cfn_lint), ignore = "tests/services installs cfn-lint")]
-fn cloudformation_is_what_it_should_be() {
-    let mut check = Command::new(named("NIGHTSHIFT_TEST_CFN_LINT"));
-    succeeds(check.arg("deploy/aws/guardduty.yaml"));
-}
-
-#[test]
-fn workers_may_do_at_sqs_what_the_documentation_says_they_need() {
-    let stack = text("deploy/aws/guardduty.yaml");
-    let action = Regex::new(r#""(sqs:\w+)""#).unwrap();
-    let documented: BTreeSet<_> = action
-        .captures_iter(&text("docs/sources.md"))
-        .map(|found| found[1].to_owned())
-        .collect();
-    assert!(documented.len() >= 4, "{documented:?}");
-    let (_, policy) = stack.split_once("  WorkerPolicy:").unwrap();
-    let (policy, _) = policy.split_once("  WorkerRole:").unwrap();
-    // Only those who ask for it may send.
-    let (policy, canaries) = policy.split_once("            - SendsCanaries\n").unwrap();
-    assert!(canaries.contains("Action: sqs:SendMessage"), "{canaries}");
-    let given: BTreeSet<_> = Regex::new(r"sqs:\w+")
-        .unwrap()
-        .find_iter(policy)
-        .map(|found| found.as_str().to_owned())
-        .collect();
-    assert_eq!(given, documented);
 }
 
 /// What compose mounts from the repository: where it is here, and where it is in the container.
@@ -217,7 +177,7 @@ fn the_image_is_built_with_our_rust_and_runs_as_nobody() {
         "{version}"
     );
     assert!(file.contains("\nUSER 10001:10001\n"));
-    let stages: BTreeSet<_> = Regex::new(r"(?m)^FROM \S+ AS (\w+)$")
+    let stages: BTreeSet<_> = Regex::new(r"(?m)^FROM .*\S AS (\w+)$")
         .unwrap()
         .captures_iter(&file)
         .map(|found| found[1].to_owned())
@@ -246,6 +206,31 @@ fn the_image_is_built_with_our_rust_and_runs_as_nobody() {
             ignore.lines().any(|line| line == format!("!{member}")),
             "{member}"
         );
+    }
+}
+
+#[test]
+fn what_the_release_builds_of_the_image_runs_nothing_of_another_architecture() {
+    let file = text("deploy/Dockerfile");
+    let stages: Vec<_> = file.split("\nFROM ").skip(1).collect();
+    let named = |name: &str| {
+        let head = format!(" AS {name}");
+        let mut all = stages.iter();
+        *all.find(|stage| stage.lines().next().unwrap().ends_with(&head))
+            .unwrap()
+    };
+    let from = Regex::new(r"--from=(\w+)").unwrap();
+    let mut names: Vec<_> = from
+        .captures_iter(stages.last().unwrap())
+        .map(|found| found[1].to_owned())
+        .collect();
+    // It has the programs already.
+    names.retain(|name| name != "built");
+    assert_eq!(names, ["data"]);
+    for name in names {
+        let stage = named(&name);
+        assert!(stage.contains("\nRUN "), "{stage}");
+        assert!(stage.starts_with("--platform=$BUILDPLATFORM "), "{stage}");
     }
 }
 
@@ -283,112 +268,21 @@ fn the_unit_gives_the_worker_time_to_drain() {
 }
 
 #[test]
-fn terraform_finds_its_files_formatted_where_it_is_installed() {
-    let run = Command::new("terraform")
-        .args(["fmt", "-check", "-diff", "deploy/gcp"])
-        .current_dir(root())
-        .output();
-    let Ok(run) = run else {
-        println!("skipped: terraform is not installed");
-        return;
-    };
-    assert!(run.status.success(), "{run:?}");
+fn the_unit_is_started_again_however_long_its_database_is_away() {
+    let unit = text("deploy/systemd/nightshift.service");
+    let has = |line: &str| unit.lines().any(|one| one == line);
+    assert!(has("StartLimitIntervalSec=0"));
+    assert!(!unit.contains("StartLimitBurst="));
+    assert!(has("Restart=on-failure"));
+    // But for what stays wrong: the command, the configuration.
+    assert!(has("RestartPreventExitStatus=2 64"));
 }
 
-/// HashiCorp's own parser says what the file holds: each thing that it refers to is declared in it.
+/// What stands in `worker/store/src/sqlite/host.rs` is read in `/proc`: of this process, and of one outside that has a lease.
 #[test]
-#[cfg_attr(not(has_hcl), ignore = "tests/services installs @cdktf/hcl2json")]
-fn terraforms_language_is_read_and_refers_to_what_is_declared() {
-    let read = |name: &str, text: &str| {
-        let file = tempfile::Builder::new().suffix(name).tempfile().unwrap();
-        std::fs::write(file.path(), text).unwrap();
-        let script = "const {parse} = require('@cdktf/hcl2json');\
-             parse('scc.tf', require('fs').readFileSync(process.argv[1], 'utf8'))\
-             .then((read) => console.log(JSON.stringify(read)), (error) => { console.error(`${error}`); process.exit(1) })";
-        let output = Command::new("node")
-            .args(["-e", script])
-            .arg(file.path())
-            .env(
-                "NODE_PATH",
-                named("NIGHTSHIFT_TEST_HCL").join("node_modules"),
-            )
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        if output.status.success() {
-            Ok(serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap())
-        } else {
-            Err(said)
-        }
-    };
-    let read_as_is = read(".tf", &text("deploy/gcp/scc.tf")).unwrap();
-    let mut declared = BTreeSet::new();
-    for (kind, prefix) in [("resource", ""), ("data", "data.")] {
-        for (of, named) in read_as_is[kind].as_object().unwrap() {
-            let names = named.as_object().unwrap().keys();
-            declared.extend(names.map(|name| format!("{prefix}{of}.{name}")));
-        }
+fn the_unit_hides_nothing_that_leases_on_sqlite_go_by() {
+    let unit = text("deploy/systemd/nightshift.service");
+    for hides in ["ProcSubset=", "ProtectProc=", "PrivatePIDs="] {
+        assert!(!unit.lines().any(|one| one.starts_with(hides)), "{hides}");
     }
-    for name in read_as_is["variable"].as_object().unwrap().keys() {
-        declared.insert(format!("var.{name}"));
-    }
-    for block in read_as_is["locals"].as_array().unwrap() {
-        let names = block.as_object().unwrap().keys();
-        declared.extend(names.map(|name| format!("local.{name}")));
-    }
-    let reference =
-        Regex::new(r"(?:data\.)?google_[a-z_]+\.[a-z_]+|\b(?:var|local)\.[a-z_]+").unwrap();
-    let expression = Regex::new(r"\$\{[^}]*\}").unwrap();
-    let all = read_as_is.to_string();
-    let used: BTreeSet<String> = expression
-        .find_iter(&all)
-        .flat_map(|one| reference.find_iter(one.as_str()))
-        .map(|one| one.as_str().to_owned())
-        .collect();
-    assert!(used.len() > 8, "{used:?}");
-    let strange: Vec<_> = used.difference(&declared).collect();
-    assert!(strange.is_empty(), "not declared: {strange:?}");
-    let refused = read(".tf", "resource \"a\" \"b\" {\n  x =\n}\n").unwrap_err();
-    assert!(refused.contains("Invalid expression"), "{refused}");
-}
-
-#[test]
-fn the_script_for_google_cloud_makes_what_terraform_makes() {
-    let endpoint = "https://nightshift.example.com/v1/alerts/pubsub";
-    let ran = Command::new("bash")
-        .arg(root().join("deploy/gcp/scc.sh"))
-        .args(["123456789012", "security-tools", endpoint])
-        .env("DRY_RUN", "1")
-        .output()
-        .unwrap();
-    assert!(ran.status.success(), "{ran:?}");
-    let said = String::from_utf8(ran.stdout).unwrap();
-    for what in [
-        "topics create nightshift-scc ",
-        "topics create nightshift-scc-dead-letters ",
-        "subscriptions create nightshift-scc ",
-        "--max-delivery-attempts 10",
-        &format!("--push-auth-token-audience {endpoint}"),
-        "scc notifications create nightshift ",
-        "--role roles/pubsub.publisher",
-        "--role roles/pubsub.subscriber",
-    ] {
-        assert!(said.contains(what), "{what}: {said}");
-    }
-    let filter = |text: &str, begin: &str| {
-        let (_, rest) = text.split_once(begin).unwrap();
-        rest.lines()
-            .next()
-            .unwrap()
-            .replace(['\\', '\'', '"', '='], "")
-    };
-    let ours = filter(&text("deploy/gcp/scc.sh"), "FILTER=");
-    let terraform = filter(&text("deploy/gcp/scc.tf"), "default     = \"state");
-    assert_eq!(ours, format!("state{terraform}"));
-    let refused = Command::new("bash")
-        .arg(root().join("deploy/gcp/scc.sh"))
-        .args(["organizations/1", "p"])
-        .output()
-        .unwrap();
-    assert_eq!(refused.status.code(), Some(2));
 }

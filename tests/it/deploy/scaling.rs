@@ -1,6 +1,6 @@
 //! How many workers there are, and what happens to them when nodes are drained.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{all, kind, list, of_set, rendered};
 
@@ -154,15 +154,78 @@ fn drained_nodes_take_one_worker_at_a_time_and_workers_are_spread() {
 
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn workers_that_are_not_ready_hold_up_no_drain_where_kubernetes_can_be_told() {
+    for (version, wanted) in [
+        ("1.25", None),
+        ("1.26", None),
+        ("1.27", Some("AlwaysAllow")),
+    ] {
+        // As clouds call it.
+        let version = format!("v{version}.3-gke.100");
+        let objects = rendered(&["--kube-version", &version]);
+        let budget = &kind(&objects, "PodDisruptionBudget")[0]["spec"];
+        let policy = budget["unhealthyPodEvictionPolicy"].as_str();
+        assert_eq!(policy, wanted, "{version}");
+    }
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn nobody_is_taken_away_while_keda_cannot_ask() {
+    for (set, wanted) in [("postgres-rabbitmq", &[3][..]), ("postgres-sqs", &[2, 4])] {
+        let objects = of_set(set);
+        let scaled = kind(&objects, "ScaledObject").into_iter();
+        let fallbacks: Vec<_> = scaled.map(|one| one["spec"]["fallback"].clone()).collect();
+        let wanted: Vec<_> = wanted
+            .iter()
+            .map(|replicas| {
+                json!({
+                    "behavior": "currentReplicasIfHigher", "failureThreshold": 3, "replicas": replicas,
+                })
+            })
+            .collect();
+        assert_eq!(fallbacks, wanted, "{set}");
+    }
+}
+
+/// Whether each Deployment ends the old pod before it starts the new one.
+fn ends_first(objects: &[Value]) -> Vec<bool> {
+    let deployments = kind(objects, "Deployment").into_iter();
+    deployments
+        .map(|deployment| {
+            let strategy = &deployment["spec"]["strategy"];
+            let is_recreate = strategy["type"] == "Recreate";
+            let rolling = json!({"maxSurge": "25%", "maxUnavailable": 0});
+            let rolling = if is_recreate { Value::Null } else { rolling };
+            assert_eq!(strategy["rollingUpdate"], rolling, "{strategy}");
+            is_recreate
+        })
+        .collect()
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
 fn a_new_worker_is_ready_before_an_old_one_drains_where_two_can_work() {
     for (name, objects) in all() {
-        for deployment in kind(&objects, "Deployment") {
-            let strategy = &deployment["spec"]["strategy"];
-            if name == "defaults" {
-                assert_eq!(strategy["type"], "Recreate");
-            } else {
-                assert_eq!(strategy["rollingUpdate"]["maxUnavailable"], 0, "{name}");
-            }
+        let wanted = ["defaults", "trial"].contains(&name.as_str());
+        for ends_first in ends_first(&objects) {
+            assert_eq!(ends_first, wanted, "{name}");
+        }
+    }
+    // A claim that one pod alone mounts may be one of a single node, where the new pod would wait for it for ever.
+    let store = "existingSecret=s,store.passwordKey=pw,store.url=postgres://u@h/d";
+    for (values, wanted) in [
+        ("data.existingClaim=c", true),
+        ("data.existingClaim=c,only={intake}", true),
+        ("data.existingClaim=", false),
+        ("data.existingClaim=c,replicas=2", false),
+        ("data.existingClaim=c,autoscaling.kind=hpa", false),
+        ("data.existingClaim=c,autoscaling.kind=keda", false),
+        ("data.existingClaim=c,mode=apart", false),
+    ] {
+        let objects = rendered(&["--set", &format!("{store},{values}")]);
+        for ends_first in ends_first(&objects) {
+            assert_eq!(ends_first, wanted, "{values}");
         }
     }
 }

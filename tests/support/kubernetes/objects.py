@@ -20,7 +20,7 @@ CUSTOM = {
         "minReplicaCount": int,
         "maxReplicaCount": int,
         "pollingInterval": int,
-        "fallback": {"failureThreshold": int, "replicas": int},
+        "fallback": {"failureThreshold": int, "replicas": int, "behavior": str},
         "triggers": [TRIGGER],
     },
     ("keda.sh/v1alpha1", "TriggerAuthentication"): {
@@ -28,6 +28,7 @@ CUSTOM = {
         "podIdentity": {"provider": str, "identityOwner": str},
     },
     ("monitoring.coreos.com/v1", "ServiceMonitor"): {
+        "jobLabel": str,
         "selector": {"matchLabels": {str: str}},
         "endpoints": [{"port": str, "path": str, "interval": str}],
     },
