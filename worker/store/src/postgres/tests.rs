@@ -4,6 +4,7 @@ mod busy;
 mod cluster;
 mod looked_at;
 mod proxy;
+mod sweeping;
 mod tls;
 
 use std::time::Duration;

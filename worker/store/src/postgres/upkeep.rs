@@ -17,9 +17,10 @@ const JOURNALS: &str = "WITH old AS (UPDATE cases SET journal_gone = revision WH
          ORDER BY concluded_at LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED)) RETURNING id), \
      gone AS (DELETE FROM journal WHERE case_id = ANY(ARRAY(SELECT id FROM old))) \
      SELECT count(*) FROM old";
-const CASES: &str = "WITH gone AS (DELETE FROM cases WHERE id IN (SELECT id FROM cases \
-         WHERE status IN ('concluded', 'failed', 'cancelled') AND concluded_at < $1 ORDER BY concluded_at LIMIT $2) \
-         RETURNING id), \
+/// What is locked may just be queued again.
+const CASES: &str = "WITH gone AS (DELETE FROM cases WHERE id = ANY(ARRAY(SELECT id FROM cases \
+         WHERE status IN ('concluded', 'failed', 'cancelled') AND concluded_at < $1 \
+         ORDER BY concluded_at LIMIT $2 FOR UPDATE SKIP LOCKED)) RETURNING id), \
      indicated AS (DELETE FROM indicators WHERE case_id IN (SELECT id FROM gone)) \
      SELECT count(*) FROM gone";
 const DEAD_LETTERS: &str = "WITH gone AS (DELETE FROM dead_letters WHERE id IN \
