@@ -54,6 +54,29 @@ fn a_file_that_has_changed_counts_for_new_cases_and_the_pages_stay() {
     assert_eq!(status.code(), Some(0), "{lines:#?}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn metrics_tell_of_no_source_that_is_not_configured_any_more() {
+    const GONE: &str = "[[source]]\nname = \"gone\"\nkind = \"spool\"\ndir = \"gone\"\n";
+    let place = logged(GONE);
+    let mut worker = place.start(&["worker"]).unwrap();
+    let told = worker.until("the cases are on http://127.0.0.1:");
+    let (_, address) = told.split_once("http://").unwrap();
+    let url = format!("http://{address}metrics");
+    let silent = || async {
+        let text = reqwest::get(&url).await.unwrap().text().await.unwrap();
+        let lines = text.lines();
+        let of_sources = lines.filter(|line| line.starts_with("nightshift_last_alert"));
+        of_sources.map(str::to_owned).collect::<Vec<String>>()
+    };
+    assert_eq!(silent().await.len(), 2);
+    change(&place, GONE, "");
+    worker.until(RENEWED);
+    assert_eq!(
+        silent().await,
+        ["nightshift_last_alert_timestamp_seconds{source=\"drop\"} 0"]
+    );
+}
+
 #[test]
 fn what_is_wrong_changes_nothing_and_is_told_aloud() {
     let place = logged("");

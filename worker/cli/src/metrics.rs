@@ -6,8 +6,10 @@
 mod begin;
 mod count;
 mod declare;
+mod follow;
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::CANARY_FEED;
@@ -21,6 +23,7 @@ use prometheus::{
 };
 
 use declare::Declare;
+pub(crate) use follow::Named;
 
 /// Seconds from ten milliseconds to a quarter of an hour.
 const CASE_SECONDS: &[f64] = &[
@@ -169,6 +172,8 @@ struct Cases {
     model_calls: Histogram,
     exhausted: IntCounterVec,
     day: GaugeVec,
+    /// Whether anybody's spending is told: a configuration without a budget may have been taken up meanwhile.
+    has_day_budget: AtomicBool,
     lease_lost: IntCounter,
     resumed: IntCounter,
     last_success: IntGauge,
@@ -203,13 +208,14 @@ impl Cases {
                 "US dollars of the UTC day's budget: spent, the cap, and what of it is kept for high and critical.",
                 &["state"],
             )?,
+            has_day_budget: AtomicBool::new(true),
             lease_lost: declare.counter(
                 "nightshift_lease_lost_total",
                 "Writes refused because the lease on a case was lost.",
             )?,
             resumed: declare.counter(
                 "nightshift_cases_resumed_total",
-                "Cases that went on where an earlier worker had left them.",
+                "Cases that went on where they had been left: given back, or of a worker that died.",
             )?,
             last_success: declare.gauge(
                 "nightshift_last_success_timestamp_seconds",

@@ -4,6 +4,7 @@
 //! with a time of its own, and tells one line per part. Both are open, so neither tells addresses or causes.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -35,23 +36,56 @@ pub trait Readiness: Send + Sync {
     ///
     /// Why not, in half a sentence.
     async fn ready(&self) -> Result<(), String>;
+
+    /// Whether nothing should be asked of this process while the part is not there.
+    fn is_needed(&self) -> bool {
+        true
+    }
 }
 
-/// Readiness of a source: that messages can come.
-pub struct SourceReady(pub Arc<dyn Source>);
+/// Readiness of a source: that messages can come. One that could be read once and is away since is told of, and no more: the
+/// pages and what is posted go on without it. One that never could is needed, so that a new version with a wrong password
+/// does not take the place of one that works.
+pub struct SourceReady {
+    source: Arc<dyn Source>,
+    was_there: AtomicBool,
+}
+
+impl SourceReady {
+    /// Of a source that nobody has read yet.
+    #[must_use]
+    pub fn new(source: Arc<dyn Source>) -> Self {
+        Self {
+            source,
+            was_there: AtomicBool::new(false),
+        }
+    }
+}
 
 #[async_trait]
 impl Readiness for SourceReady {
     fn name(&self) -> &str {
-        self.0.name()
+        self.source.name()
     }
 
     async fn ready(&self) -> Result<(), String> {
-        self.0.ready().map_err(|why| {
-            tracing::debug!(source.name = self.0.name(), why, "a source is not ready");
+        let ready = self.source.ready();
+        if ready.is_ok() {
+            self.was_there.store(true, Ordering::Relaxed);
+        }
+        ready.map_err(|why| {
+            tracing::debug!(
+                source.name = self.source.name(),
+                why,
+                "a source is not ready"
+            );
             // The reason names addresses, and anybody may read this.
             "no messages can come; the log says why".to_owned()
         })
+    }
+
+    fn is_needed(&self) -> bool {
+        !self.was_there.load(Ordering::Relaxed)
     }
 }
 
@@ -80,14 +114,16 @@ pub(crate) async fn ready(State(site): State<Arc<Site>>) -> Response {
     let mut lines = String::new();
     let mut status = StatusCode::OK;
     for part in &site.parts.readiness {
-        let told = match timeout(ASK, part.ready()).await {
-            Ok(Ok(())) => "ready".to_owned(),
-            Ok(Err(why)) => format!("not ready: {}", plain(&why, 200)),
-            Err(_) => format!("not ready: no answer within {} s", ASK.as_secs()),
+        let asked = timeout(ASK, part.ready()).await;
+        let asked = asked.unwrap_or_else(|_| Err(format!("no answer within {} s", ASK.as_secs())));
+        let told = match asked {
+            Ok(()) => "ready".to_owned(),
+            Err(why) if part.is_needed() => {
+                status = StatusCode::SERVICE_UNAVAILABLE;
+                format!("not ready: {}", plain(&why, 200))
+            }
+            Err(why) => format!("away: {}", plain(&why, 200)),
         };
-        if told != "ready" {
-            status = StatusCode::SERVICE_UNAVAILABLE;
-        }
         lines.push_str(&format!("{}: {told}\n", plain(part.name(), 60)));
     }
     (status, lines).into_response()

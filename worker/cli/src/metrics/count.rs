@@ -1,5 +1,7 @@
 //! What each measurement adds to which metric. The metrics themselves are declared in `metrics.rs`.
 
+use std::sync::atomic::Ordering;
+
 use nightshift_engine::{Clock, Measure, Verdict};
 
 use nightshift_pipeline::Backlog;
@@ -66,7 +68,7 @@ impl Cases {
                 spent,
                 cap,
                 reserved,
-            } => {
+            } if self.has_day_budget.load(Ordering::Relaxed) => {
                 for (state, usd) in [("spent", spent), ("cap", cap), ("reserved", reserved)] {
                     self.day.with_label_values(&[state]).set(*usd);
                 }

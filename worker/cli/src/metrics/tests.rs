@@ -176,3 +176,58 @@ fn what_waits_is_said_by_nobody_who_cannot_count_it() {
     metrics.backlog(&backlog);
     assert_eq!(of_waiting(&metrics).len(), 6);
 }
+
+#[test]
+fn what_a_configuration_does_not_name_any_more_is_shown_no_longer() {
+    let metrics = Metrics::new().unwrap();
+    let circuit = |model: &str| Measure::Circuit {
+        provider: "openai",
+        model: model.to_owned(),
+        open: true,
+    };
+    let spent = Measure::DayBudget {
+        spent: 4.5,
+        cap: 5.0,
+        reserved: 2.5,
+    };
+    for name in ["siem", "drop"] {
+        metrics.begin_source(name, false);
+    }
+    for measure in [circuit("old"), circuit("new"), spent.clone()] {
+        metrics.count(&measure);
+    }
+    metrics.canary(Some(chrono::DateTime::UNIX_EPOCH));
+    let shown = || -> Vec<String> {
+        ["last_alert", "llm_circuit", "canary", "budget_day"]
+            .iter()
+            .flat_map(|of| all(&metrics, of))
+            .collect()
+    };
+    assert_eq!(shown().len(), 2 + 2 + 1 + 3);
+    metrics.follow(&Named {
+        sources: ["siem"].into(),
+        models: ["openai/new".to_owned()].into(),
+        canary: false,
+        day_budget: false,
+    });
+    // Of the last case of the crew before.
+    metrics.count(&spent);
+    assert_eq!(
+        shown(),
+        [
+            "last_alert_timestamp_seconds{source=\"siem\"} 0",
+            "llm_circuit_open{model=\"new\",provider=\"openai\"} 1",
+            "budget_day_usd{state=\"cap\"} 0",
+            "budget_day_usd{state=\"reserved\"} 0",
+            "budget_day_usd{state=\"spent\"} 0",
+        ]
+    );
+    metrics.follow(&Named {
+        sources: ["siem", "drop"].into(),
+        models: ["openai/new".to_owned()].into(),
+        canary: true,
+        day_budget: true,
+    });
+    metrics.count(&spent);
+    assert!(shown().contains(&"budget_day_usd{state=\"cap\"} 5".to_owned()));
+}

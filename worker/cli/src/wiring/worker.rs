@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use nightshift_engine::{AnalystKind, Clock, Toolbox as _};
 use nightshift_pipeline::{
-    Canaries, Cases, Delivering, Destination, DigestPlan, InboxRoom, Intake, Order, Outage, Source,
-    StoreError, Taking, Triaging, Upkeep, Waited,
+    Canaries, Cases, DayBudget, Delivering, Destination, DigestPlan, InboxRoom, Intake, Order,
+    Outage, Source, StoreError, Taking, Triaging, Upkeep, Waited,
 };
 use nightshift_web::{HttpIntake, Server, SourceReady};
 use tokio::time::Instant;
@@ -17,7 +17,7 @@ use super::destinations::Building;
 use super::{App, Overrides};
 use crate::config::Retention;
 use crate::exit::Exit;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Named};
 
 /// Most messages of one batch: more are hardly faster, and the first of them waits for its acknowledgement longer.
 const BATCH: usize = 160;
@@ -113,6 +113,17 @@ impl App {
         for tool in self.tools.specs() {
             self.metrics.begin_tool(&tool.name);
         }
+    }
+
+    /// Has metrics show no more than this configuration names, after one that named something else.
+    pub(crate) fn follow_in_metrics(&self) {
+        let config = &self.config;
+        self.metrics.follow(&Named {
+            sources: config.sources.iter().map(|one| one.name()).collect(),
+            models: config.models.iter().map(|one| one.full_name()).collect(),
+            canary: config.canary.is_on(),
+            day_budget: DayBudget::new(config.limits.day_usd).is_some(),
+        });
     }
 
     /// Whether each destination has the secret that it needs. It is read again whenever something is sent.
@@ -212,7 +223,7 @@ impl App {
         let options = self.web_options()?;
         let mut parts = self.parts();
         for source in sources {
-            parts.readiness.push(Arc::new(SourceReady(source)));
+            parts.readiness.push(Arc::new(SourceReady::new(source)));
         }
         let server = Server::new(options, parts).map_err(|error| Exit::Failed(error.into()))?;
         let server = server.with_slack(self.slack()?);

@@ -1,6 +1,6 @@
 //! What is measured of a case when it ends: once, by the worker that ended it or had it when it was called off.
 
-use nightshift_engine::{Cap, Conclusion, Measure, Opened, PlanUpdate, State};
+use nightshift_engine::{AnalystKind, Cap, Conclusion, Measure, Opened, PlanUpdate, State};
 
 use super::Triage;
 use crate::CaseStatus;
@@ -47,7 +47,7 @@ impl Triage {
             status: status.as_str(),
             verdict: Some(conclusion.verdict),
             severity: conclusion.assessed_severity,
-            analyst: opened.analyst,
+            analyst: thought(opened, state, conclusion.degraded),
             took: state.active(),
             steps: state.steps().len(),
             model_calls: state.spent.model_calls,
@@ -64,11 +64,19 @@ impl Triage {
             status: CaseStatus::Cancelled.as_str(),
             verdict: None,
             severity: opened.alert.severity,
-            analyst: opened.analyst,
+            analyst: thought(opened, state, !state.degraded.is_empty()),
             took: state.active(),
             steps: state.steps().len(),
             model_calls: state.spent.model_calls,
         });
+    }
+}
+
+/// Who thought: rules that had to do for models of which none answered are a playbook, as in the report.
+pub(super) fn thought(opened: &Opened, state: &State, is_degraded: bool) -> AnalystKind {
+    match is_degraded && state.models.is_empty() {
+        true => AnalystKind::Playbook,
+        false => opened.analyst,
     }
 }
 

@@ -1,15 +1,17 @@
 //! What every path answers, to whom, and with which headers.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use axum::body::Body;
 use axum::http::Request;
+use nightshift_pipeline::{Message, Settled, Source, SourceError, Unsettled};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::*;
 use crate::testing::{Store, ask, get, parts, report, server, view};
-use crate::{Readiness, TrustedProxy, WebConfig};
+use crate::{Readiness, SourceReady, TrustedProxy, WebConfig};
 
 fn store() -> Arc<Store> {
     Arc::new(Store::of(vec![view(Some(report()))]))
@@ -201,6 +203,54 @@ async fn readiness_tells_a_line_per_part_and_health_does_not_ask_them() {
         answer.text,
         "store: not ready: the store failed to read cases\nsource gd: not ready: no answer within 2 s\n"
     );
+}
+
+/// A queue that can be read, or not.
+struct Queue(AtomicBool);
+
+#[async_trait]
+impl Source for Queue {
+    fn name(&self) -> &'static str {
+        "siem"
+    }
+
+    async fn receive(&self, _: usize) -> Result<Option<Vec<Message>>, SourceError> {
+        std::future::pending().await
+    }
+
+    async fn settle(&self, _: &[Settled]) -> Vec<Unsettled> {
+        Vec::new()
+    }
+
+    fn ready(&self) -> Result<(), String> {
+        let is_there = self.0.load(Ordering::Relaxed);
+        is_there.then_some(()).ok_or_else(|| "10.0.0.5".to_owned())
+    }
+}
+
+#[tokio::test]
+async fn a_source_is_waited_for_until_it_was_there_once_and_told_of_when_it_goes_away() {
+    let queue = Arc::new(Queue(AtomicBool::new(false)));
+    let mut parts = parts(store());
+    parts
+        .readiness
+        .push(Arc::new(SourceReady::new(queue.clone())));
+    let options = WebConfig::default().options(|_| Ok("".into())).unwrap();
+    let server = Server::new(options, parts).unwrap();
+    for (is_there, status, told) in [
+        (
+            false,
+            503,
+            "not ready: no messages can come; the log says why",
+        ),
+        (true, 200, "ready"),
+        (false, 200, "away: no messages can come; the log says why"),
+    ] {
+        queue.0.store(is_there, Ordering::Relaxed);
+        let answer = ask(&server, request("/readyz", &[]), "127.0.0.1:9").await;
+        assert_eq!(answer.status.as_u16(), status);
+        assert_eq!(answer.text, format!("store: ready\nsiem: {told}\n"));
+    }
 }
 
 #[tokio::test]

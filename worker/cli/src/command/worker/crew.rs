@@ -114,6 +114,7 @@ impl Ready {
         }
         if let Some(old) = old {
             old.make_way(self.pages.as_mut(), parts).await;
+            app.follow_in_metrics();
         }
         if let Some(pages) = self.pages {
             crew.serve(app, pages, parts, process).await?;
