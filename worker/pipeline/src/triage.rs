@@ -409,7 +409,7 @@ fn told(state: &State) {
         alert.severity = opened.alert.severity.as_str(),
         verdict = conclusion.verdict.as_str(),
         severity = conclusion.assessed_severity.as_str(),
-        analyst = opened.analyst.as_str(),
+        analyst = count::thought(opened, state, conclusion.degraded).as_str(),
         why = conclusion.failed,
         active_secs = state.active().as_secs_f64(),
         model_calls = state.spent.model_calls,
