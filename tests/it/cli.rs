@@ -6,6 +6,7 @@ mod desk;
 mod explain;
 mod export;
 mod feedback;
+pub(crate) mod gone;
 mod help;
 mod input;
 mod kill;

@@ -5,6 +5,7 @@ mod configuration;
 mod files;
 mod good;
 mod models;
+mod owed;
 pub(crate) mod sqs;
 pub(crate) mod store;
 mod table;

@@ -3,6 +3,7 @@
 pub(crate) mod blobs;
 mod canary;
 pub(crate) mod desk;
+mod gone;
 mod killed;
 mod life;
 mod outage;

@@ -24,7 +24,7 @@ fn the_help_of_the_program() {
       cases         What came and what it was; say what you think of it, or have it triaged again
       replay        Triage a recorded case again with its stored tool results, and show what differs
       dead-letters  Messages that could not be read: list them, look at one, read them again
-      destinations  Try destinations: send a sample, or see what would be sent
+      destinations  Try destinations: send a sample, or see what would be sent; end one that is gone
       feedback      What people said of verdicts, for others to learn from
       mutes         List, add, try and remove mutes
       playbooks     List playbooks, check your own, explain which one an alert gets
@@ -166,6 +166,32 @@ fn the_help_of_doctor() {
     What each finding means: docs/doctor.md.
     Exit codes: 0 no errors, 1 errors, 64 the file cannot be read.
     "#);
+}
+
+#[test]
+fn the_help_of_destinations_drop() {
+    insta::assert_snapshot!(help(&["destinations", "drop", "--help"]), @"
+    Give up the reports that are owed to a destination which the configuration has no more
+
+    Usage: nightshift destinations drop [OPTIONS] <NAME>
+
+    Arguments:
+      <NAME>  Its name, as the configuration had it
+
+    Options:
+          --config <FILE>  Configuration file [default: nightshift.toml, if there is one]
+          --json           Print JSON
+      -h, --help           Print help
+      -V, --version        Print version
+
+    Example:
+      nightshift destinations drop old-soc
+
+    For one that was removed or renamed: nobody delivers what it is owed, and NightshiftOutboxStuck
+    pages until that is given up. What the `otherwise` of a route takes over goes there; the cases stay
+    in `nightshift cases list` and on the pages. A destination that is configured is left alone, and so
+    is one that a worker of an earlier configuration still serves.
+    ");
 }
 
 #[test]

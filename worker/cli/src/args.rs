@@ -98,7 +98,7 @@ pub(crate) enum Command {
         nightshift dead-letters show 1 --raw > message.bin   its bytes, as they came"
     )]
     DeadLetters(DeadLetters),
-    /// Try destinations: send a sample, or see what would be sent
+    /// Try destinations: send a sample, or see what would be sent; end one that is gone
     #[command(subcommand)]
     Destinations(Destinations),
     /// What people said of verdicts, for others to learn from

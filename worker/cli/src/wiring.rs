@@ -5,6 +5,7 @@ mod destinations;
 mod examine;
 mod impatient;
 mod models;
+mod owed;
 mod samples;
 mod selected;
 mod slack;

@@ -46,12 +46,14 @@ pub use export::{
 pub use feedback::{Decided, NewPersonVerdict, PersonVerdict};
 pub use intake::{Arrival, Intake, IntakeError, Order, Received, read_message, unreadable_alert};
 pub use language::Language;
-pub use loops::{Delivering, DigestPlan, InboxRoom, ModelHealth, Outage, Taking, Triaging};
+pub use loops::{
+    Delivering, DigestPlan, GivenUp, GivingUp, InboxRoom, ModelHealth, Outage, Taking, Triaging,
+};
 pub use muted::{MutePreview, MuteRow, NewMute, PlaceCount};
 pub use port::{
     Accepted, Canaries, Cases, Claimed, Closing, DeadLetters, DeliveryError, Destination, Digests,
-    Due, Fate, Feedback, Inbox, Message, Mutes, Outbox, Outgoing, Places, Publish, PublishError,
-    Sent, Settled, Source, SourceError, Spending, StoreError, Unsettled, Wake,
+    Due, Fate, Feedback, Inbox, Message, Mutes, Outbox, Outgoing, Owed, Owing, Places, Publish,
+    PublishError, Sent, Settled, Source, SourceError, Spending, StoreError, Unsettled, Wake,
 };
 pub use probe::writable;
 pub use profile::{Profile, Profiles};

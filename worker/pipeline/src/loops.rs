@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-pub use delivering::Delivering;
+pub use delivering::{Delivering, GivenUp, GivingUp};
 pub use digesting::DigestPlan;
 pub use inbox_room::InboxRoom;
 pub use outage::{ModelHealth, Outage};

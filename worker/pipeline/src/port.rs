@@ -2,6 +2,7 @@
 
 mod canaries;
 mod outbox;
+mod owed;
 mod publish;
 mod source;
 
@@ -21,6 +22,7 @@ use crate::{
 
 pub use canaries::Canaries;
 pub use outbox::{DeliveryError, Destination, Due, Outbox, Sent};
+pub use owed::{Owed, Owing};
 pub use publish::{Outgoing, Publish, PublishError};
 pub use source::{Fate, Message, Settled, Source, SourceError, Unsettled};
 

@@ -40,6 +40,7 @@ mod models_down;
 mod mutes;
 mod newer;
 mod outbox;
+mod owed;
 mod people;
 mod reading;
 pub(crate) mod server;

@@ -2,20 +2,28 @@
 //! and writes nothing, but a blob that it removes again.
 
 use nightshift_engine::{Checkup, Clock, with_causes};
+use nightshift_pipeline::Owed;
 
 use crate::blobs::{BlobOptions, Blobs};
 use crate::options::Options;
 use crate::{Address, postgres, sqlite};
 
-/// Looks at the store of this address, and at where its large messages are, if they are elsewhere.
+/// Looks at the store of this address, at what it owes to others than these destinations, and at where its large messages
+/// are, if they are elsewhere.
 pub async fn examine(
     url: &str,
     options: Options,
+    destinations: &[String],
     blobs: Option<&BlobOptions>,
     clock: &dyn Clock,
 ) -> Checkup {
     let is_shared = matches!(Address::parse(url), Some(Address::Postgres(_)));
-    let mut checkup = database(url, options, clock).await;
+    let mut checkup = Checkup::default();
+    let mut owed = database(url, options, clock, &mut checkup).await;
+    owed.retain(|one| !destinations.contains(&one.destination));
+    for one in &owed {
+        gone(one, &mut checkup);
+    }
     if let Some(blobs) = blobs {
         place(blobs, is_shared, &mut checkup).await;
     }
@@ -48,23 +56,51 @@ async fn place(options: &BlobOptions, is_shared: bool, checkup: &mut Checkup) {
     }
 }
 
-async fn database(url: &str, options: Options, clock: &dyn Clock) -> Checkup {
+/// Nobody delivers to a destination that is not configured.
+fn gone(owed: &Owed, checkup: &mut Checkup) {
+    let Owed {
+        destination,
+        reports,
+        since,
+    } = owed;
+    let since = since.format("%Y-%m-%d %H:%M UTC");
+    checkup.warning(
+        "destination.gone",
+        format!(
+            "no [[destination]] is called {destination:?}, and reports are owed to it: {reports}, since {since}"
+        ),
+        "nobody delivers them, and NightshiftOutboxStuck pages until they are gone by age; a worker with another configuration \
+         may know the destination",
+        format!(
+            "give the [[destination]] its name back until they are shown, or give them up: `nightshift destinations drop {destination}`"
+        ),
+    );
+}
+
+/// Looks at the database; what it owes, where that can be read.
+async fn database(
+    url: &str,
+    options: Options,
+    clock: &dyn Clock,
+    checkup: &mut Checkup,
+) -> Vec<Owed> {
     match Address::parse(url) {
-        Some(Address::Postgres(url)) => postgres::examine(url, options, clock).await,
+        Some(Address::Postgres(url)) => postgres::examine(url, options, clock, checkup).await,
         Some(Address::Sqlite(path)) => {
             let path = path.to_owned();
             let looked = tokio::task::spawn_blocking(move || sqlite::examine(&path)).await;
-            looked.unwrap_or_default()
+            let (looked, owed) = looked.unwrap_or_default();
+            checkup.join(looked);
+            owed
         }
         None => {
-            let mut checkup = Checkup::default();
             checkup.error(
                 "store.unreachable",
                 "[store] url names no store",
                 "cases, journals and reports have nowhere to go",
                 "write sqlite:PATH or postgres://USER@HOST/DATABASE",
             );
-            checkup
+            Vec::new()
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use nightshift_engine::PastCases;
 use nightshift_pipeline::{
-    Canaries, Cases, DeadLetters, Digests, Feedback, Inbox, Mutes, Outbox, Places, Spending,
+    Canaries, Cases, DeadLetters, Digests, Feedback, Inbox, Mutes, Outbox, Owing, Places, Spending,
     Upkeep, Wake,
 };
 
@@ -23,6 +23,7 @@ pub trait Store:
     + Places
     + Digests
     + Outbox
+    + Owing
     + Spending
     + PastCases
     + Upkeep
@@ -40,6 +41,7 @@ impl<T> Store for T where
         + Places
         + Digests
         + Outbox
+        + Owing
         + Spending
         + PastCases
         + Upkeep

@@ -24,6 +24,7 @@ mod listener;
 mod migrate;
 mod mutes;
 mod outbox;
+mod owed;
 mod past;
 mod people;
 mod places;

@@ -19,6 +19,7 @@ mod inbox;
 mod mutes;
 mod open;
 mod outbox;
+mod owed;
 mod past;
 mod people;
 mod places;

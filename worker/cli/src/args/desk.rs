@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
+use super::Json;
+
 /// What to do with destinations.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Destinations {
@@ -21,6 +23,18 @@ pub(crate) enum Destinations {
         name: String,
         /// The case's id, or a beginning of it
         case: String,
+    },
+    /// Give up the reports that are owed to a destination which the configuration has no more
+    #[command(after_help = "Example:\n  nightshift destinations drop old-soc\n\n\
+        For one that was removed or renamed: nobody delivers what it is owed, and NightshiftOutboxStuck\n\
+        pages until that is given up. What the `otherwise` of a route takes over goes there; the cases stay\n\
+        in `nightshift cases list` and on the pages. A destination that is configured is left alone, and so\n\
+        is one that a worker of an earlier configuration still serves.")]
+    Drop {
+        /// Its name, as the configuration had it
+        name: String,
+        #[command(flatten)]
+        json: Json,
     },
 }
 

@@ -1,4 +1,6 @@
-//! `nightshift destinations`: a sample to one of them, or what would be sent.
+//! `nightshift destinations`: a sample to one of them, what would be sent, and the end of one that is gone.
+
+mod gone;
 
 use std::sync::Arc;
 
@@ -15,6 +17,7 @@ pub(super) async fn run(app: &App, command: &Destinations) -> Result<(), Exit> {
     match command {
         Destinations::Test { name } => test(app, name).await,
         Destinations::Preview { name, case } => preview(app, name, case).await,
+        Destinations::Drop { name, json } => gone::drop(app, name, json.json).await,
     }
 }
 

@@ -4,6 +4,7 @@
 //! whether it shows the report. What a destination refuses for good goes to the next one that the alert's route names.
 //! A command that shows its own cases alone does it in the same way.
 
+mod giving_up;
 mod of_cases;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,8 @@ use nightshift_engine::{Meter, with_causes};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
+
+pub use giving_up::{GivenUp, GivingUp};
 
 use super::{DigestPlan, PAUSE, pause};
 use crate::spans;

@@ -21,7 +21,7 @@ on_both_stores! {
     a_digest_tells_what_a_day_brought
 }
 
-fn does(kind: ActKind, second: i64) -> Act {
+pub(super) fn does(kind: ActKind, second: i64) -> Act {
     Act {
         at: at(second),
         by: "ana".into(),

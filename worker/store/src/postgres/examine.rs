@@ -3,13 +3,14 @@
 mod judge;
 
 use nightshift_engine::{Checkup, Clock, with_causes};
+use nightshift_pipeline::Owed;
 use tokio::task::JoinSet;
 use tokio_postgres::config::Host;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error};
 
 use super::connect::Connector;
-use super::{MOST_CONNECTIONS, OpenError, migrate};
+use super::{MOST_CONNECTIONS, OpenError, migrate, owed};
 use crate::options::Options;
 use judge::{Facts, judge};
 
@@ -62,9 +63,13 @@ pub(super) const OURS: [&str; 21] = [
     "unread_journals",
 ];
 
-/// Looks at the server of this address.
-pub(crate) async fn examine(url: &str, mut options: Options, clock: &dyn Clock) -> Checkup {
-    let mut checkup = Checkup::default();
+/// Looks at the server of this address; what it owes, where that can be read.
+pub(crate) async fn examine(
+    url: &str,
+    mut options: Options,
+    clock: &dyn Clock,
+    checkup: &mut Checkup,
+) -> Vec<Owed> {
     let connector = match Connector::new(url, &mut options) {
         Ok(connector) => connector,
         Err(error) => {
@@ -78,29 +83,33 @@ pub(crate) async fn examine(url: &str, mut options: Options, clock: &dyn Clock) 
                 "the worker does not start",
                 "mend [store] url, password or ca_file; docs/database.md says what they may hold",
             );
-            return checkup;
+            return Vec::new();
         }
     };
     let (client, connection) = match connector.open().await {
         Ok(opened) => opened,
         Err(error) => {
-            refused(&error, &mut checkup);
-            return checkup;
+            refused(&error, checkup);
+            return Vec::new();
         }
     };
     // Ends with the look.
     let mut driving = JoinSet::new();
     driving.spawn(connection);
     let is_near = connector.config().get_hosts().iter().all(is_near);
-    if let Err(error) = look(&client, is_near, clock, &mut checkup).await {
+    if let Err(error) = look(&client, is_near, clock, checkup).await {
         checkup.error(
             "store.unreachable",
             format!("the server broke off: {}", with_causes(&error)),
             "what cannot be asked cannot be relied on",
             "look into the log of the server, and run this again",
         );
+        return Vec::new();
     }
-    checkup
+    // A schema of before has no such table, or other columns; it is migrated at the next start.
+    let rows = client.query(owed::OWED, &[]).await.unwrap_or_default();
+    let owed = rows.iter().map(owed::one);
+    owed.collect::<Result<_, _>>().unwrap_or_default()
 }
 
 async fn look(

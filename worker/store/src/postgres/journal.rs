@@ -38,10 +38,11 @@ const ADD_CONCLUSION: &str = "INSERT INTO conclusions \
      FROM cases \
      WHERE id = $1 AND revision = $2 AND epoch = $3 AND status = 'running' AND last_write = $4";
 /// At the destinations of its route, and wherever the case is shown already, or may be: who read that is told how it ended.
+/// What was given up while in doubt was given up by hand: its destination is no more.
 const WISH: &str = "INSERT INTO deliveries (case_id, destination, wanted, major, wished_at) \
      SELECT id, destination, 1, 1, $5 FROM cases CROSS JOIN ( \
          SELECT unnest($6::text[]) AS destination UNION \
-         SELECT destination FROM deliveries WHERE case_id = $1 AND (shown IS NOT NULL OR begun_at IS NOT NULL) \
+         SELECT destination FROM deliveries WHERE case_id = $1 AND (shown IS NOT NULL OR begun_at IS NOT NULL AND NOT given_up) \
      ) AS told \
      WHERE id = $1 AND revision = $2 AND epoch = $3 AND status = 'running' AND last_write = $4 \
      ON CONFLICT (case_id, destination) DO UPDATE \

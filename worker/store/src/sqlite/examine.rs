@@ -4,10 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use nightshift_engine::Checkup;
-use nightshift_pipeline::writable;
+use nightshift_pipeline::{Owed, writable};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::migrations;
+use super::{migrations, owed};
 
 /// How long it is waited for another process.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -16,27 +16,28 @@ const LATEST: &str = "SELECT max(version) FROM refinery_schema_history";
 const SOUND: &str = "PRAGMA quick_check(1)";
 const WRITE: &str = "BEGIN IMMEDIATE; ROLLBACK";
 
-/// Looks at the database file of this path. Blocks.
-pub(crate) fn examine(path: &Path) -> Checkup {
-    let mut checkup = Checkup::default();
+/// Looks at the database file of this path; what it owes, where that can be read. Blocks.
+pub(crate) fn examine(path: &Path) -> (Checkup, Vec<Owed>) {
+    let (mut checkup, mut owed) = (Checkup::default(), Vec::new());
     checkup.saw(format!("SQLite, {}", path.display()));
     if path.exists() {
-        if let Err(error) = file(path, &mut checkup) {
-            checkup.error(
+        match file(path, &mut checkup) {
+            Ok(found) => owed = found,
+            Err(error) => checkup.error(
                 "store.broken",
                 format!("{} cannot be read as a database: {error}", path.display()),
                 "no case can be kept, and none of those in it can be shown",
                 "restore it from a backup, or name another file in [store] url; sqlite3's .recover saves what is left",
-            );
+            ),
         }
     } else {
         checkup.saw("made at the first start");
         folder(path, &mut checkup);
     }
-    checkup
+    (checkup, owed)
 }
 
-fn file(path: &Path, checkup: &mut Checkup) -> rusqlite::Result<()> {
+fn file(path: &Path, checkup: &mut Checkup) -> rusqlite::Result<Vec<Owed>> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(PATIENCE)?;
@@ -69,7 +70,8 @@ fn file(path: &Path, checkup: &mut Checkup) -> rusqlite::Result<()> {
         }
         _ => {}
     }
-    Ok(())
+    // A schema of before has no such table, or other columns; it is migrated at the next start.
+    Ok(owed::owed(&connection).unwrap_or_default())
 }
 
 /// What holds for both stores.

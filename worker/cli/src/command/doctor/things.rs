@@ -94,8 +94,10 @@ fn store(loaded: &Loaded, clock: &Arc<dyn Clock>) -> Thing {
             // What nobody asked for lies beside the file, which is looked at.
             let blobs = loaded.config.blobs.place(&url);
             let blobs = blobs.filter(|_| !loaded.config.blobs.url.is_empty());
+            let known = loaded.config.destinations.iter();
+            let known: Vec<String> = known.map(|one| one.name().to_owned()).collect();
             let look = async move {
-                nightshift_store::examine(&url, options, blobs.as_ref(), &*clock).await
+                nightshift_store::examine(&url, options, &known, blobs.as_ref(), &*clock).await
             };
             Thing::new(Area::Store, "", look)
         }

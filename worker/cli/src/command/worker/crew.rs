@@ -130,6 +130,7 @@ impl Ready {
             crew.triage(parts, triaging, process.clone());
         }
         if options.does(Does::Delivery) {
+            app.warn_of_what_nobody_delivers().await;
             for one in app.delivering() {
                 crew.spawn(parts, one);
             }

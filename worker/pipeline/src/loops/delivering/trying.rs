@@ -8,6 +8,7 @@ use nightshift_engine::Measure;
 use tracing::Instrument as _;
 
 use super::Delivering;
+use super::giving_up::hand_on;
 use crate::delivery::wait;
 use crate::spans;
 use crate::{DeliveryError, DeskStatus, Due, Sent, StoreError};
@@ -118,14 +119,12 @@ impl Delivering {
 
     /// Wishes the report at the next destination of the route.
     async fn fall_back(&self, due: &Due) -> Result<(), StoreError> {
-        let view = self.cases.view(&due.case_id.0).await?;
-        let report = view.report.filter(|report| report.failed.is_none());
-        let verdict = report.map(|report| report.verdict);
+        let (outbox, cases) = (self.outbox.as_ref(), self.cases.as_ref());
         let refused = self.destination.name();
-        let Some(next) = self.routes.after(&view.alert, verdict, refused) else {
-            return Ok(());
-        };
-        tracing::warn!(next, "the next destination of the route takes the report");
-        self.outbox.also(&due.case_id, next).await
+        let next = hand_on(outbox, cases, &self.routes, &due.case_id, refused).await?;
+        if let Some(next) = next {
+            tracing::warn!(next, "the next destination of the route takes the report");
+        }
+        Ok(())
     }
 }

@@ -1,0 +1,45 @@
+//! Reports that are owed to a destination which the configuration has no more.
+
+use nightshift_tests::Place;
+
+use super::store::Server;
+use super::{doctor, found};
+use crate::cli::gone::{config, owing};
+
+/// With this store, while a destination is renamed and what it was owed is given up.
+fn renamed(place: &Place, store: &str) {
+    owing(place, store);
+    let soc = format!("{store}{}", config("soc", "reports", ""));
+    assert_eq!(found(place, &soc, "store"), Vec::<String>::new());
+    let archive = format!("{store}{}", config("archive", "reports", ""));
+    let said = doctor(place, &archive, "store");
+    assert_eq!(
+        (said.checks(), said.code),
+        (vec!["destination.gone"], Some(0))
+    );
+    let only = said.only();
+    let what = only["what"].as_str().unwrap();
+    let told = "no [[destination]] is called \"soc\", and reports are owed to it: 1, since 20";
+    assert!(what.starts_with(told), "{what}");
+    let mend = only["mend"].as_str().unwrap();
+    let command = mend.split('`').nth(1).unwrap();
+    assert_eq!(command, "nightshift destinations drop soc");
+    let arguments: Vec<&str> = command.split(' ').skip(1).collect();
+    let ran = place.run(&arguments).unwrap();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(found(place, &archive, "store"), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_owed_to_a_name_that_is_gone_is_found_in_a_file() {
+    renamed(&Place::new().unwrap(), "");
+}
+
+#[cfg_attr(not(has_services), ignore = "needs PostgreSQL: run tests/services")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_owed_to_a_name_that_is_gone_is_found_on_a_server() {
+    let server = Server::start().await;
+    let place = Place::new().unwrap();
+    place.file("pw", "hush\n").unwrap();
+    renamed(&place, &server.config());
+}

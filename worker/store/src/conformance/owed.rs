@@ -1,0 +1,216 @@
+//! What is owed to destinations, and the end of one that is no more.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use nightshift_pipeline::{ActKind, DeliveryRow, Due, GivenUp, GivingUp, Owed, Route, Routes};
+
+use super::admission::arrival;
+use super::desk::does;
+use super::*;
+
+on_both_stores! {
+    what_is_owed_is_told_by_destination_as_the_backlog_counts_it
+    what_is_given_up_goes_to_the_otherwise_of_its_route
+    who_serves_a_destination_keeps_it
+    f26_what_is_given_up_while_in_doubt_stays_so_and_comes_back_by_its_route_alone
+    a_case_that_was_shown_at_what_is_gone_owes_it_nothing_when_it_ends_again
+    more_than_one_round_is_given_up
+}
+
+impl Fixture {
+    async fn owed(&self) -> Vec<(String, u64)> {
+        let owed = self.store.owed().await.unwrap().into_iter();
+        owed.map(|one| (one.destination, one.reports)).collect()
+    }
+
+    fn giving_up(&self, otherwise: &[&str]) -> GivingUp {
+        let otherwise = otherwise.iter().map(|&name| name.to_owned()).collect();
+        let routes = Routes {
+            rules: vec![Route {
+                otherwise: Some(otherwise),
+                ..Route::default()
+            }],
+            ..Routes::default()
+        };
+        GivingUp {
+            outbox: self.store.clone(),
+            owing: self.store.clone(),
+            cases: self.store.clone(),
+            routes: Arc::new(routes),
+            holder: "by hand".into(),
+        }
+    }
+
+    async fn ended(&self, bytes: &[u8]) -> CaseId {
+        let accepted = self.accept(bytes).await;
+        conclude(&self.store, &self.claim().await).await;
+        case_of(&accepted)
+    }
+
+    /// The same alert, triaged again.
+    async fn ends_again(&self) {
+        let mut again = arrivals(MINER).remove(0);
+        again.always = true;
+        self.take(again).await;
+        conclude(&self.store, &self.claim().await).await;
+    }
+
+    async fn first_due(&self) -> Due {
+        self.store.due("soc", 10).await.unwrap().remove(0)
+    }
+
+    async fn delivery(&self, id: &CaseId, to: &str) -> DeliveryRow {
+        let rows = self.store.view(&id.0).await.unwrap().deliveries;
+        rows.into_iter().find(|row| row.destination == to).unwrap()
+    }
+}
+
+fn given_up(reports: u64, handed_on: &[(&str, u64)]) -> GivenUp {
+    let handed_on = handed_on.iter();
+    let handed_on: BTreeMap<_, _> = handed_on.map(|&(to, count)| (to.into(), count)).collect();
+    GivenUp {
+        reports,
+        handed_on,
+        is_served: false,
+    }
+}
+
+async fn what_is_owed_is_told_by_destination_as_the_backlog_counts_it(fixture: Fixture) {
+    let store = &fixture.store;
+    assert_eq!(fixture.owed().await, []);
+    let id = fixture.ended(MINER).await;
+    store.also(&id, "mail").await.unwrap();
+    let since = "2026-01-02T03:04:05.000000Z";
+    let sql = format!("UPDATE deliveries SET wished_at = '{since}' WHERE destination = 'soc'");
+    fixture.execute(&sql).await;
+    fixture.ended(THEFT).await;
+    let of = |mail, soc| vec![("mail".to_owned(), mail), ("soc".to_owned(), soc)];
+    let owed = fixture.owed().await;
+    assert_eq!(owed, of(1, 2));
+    let backlog = fixture.backlog().await;
+    assert_eq!(backlog.outbox, 3);
+    let soc: Owed = store.owed().await.unwrap().remove(1);
+    assert_eq!(soc.since, since.parse::<DateTime<Utc>>().unwrap());
+    assert_eq!(
+        store.owed_to("soc", 1).await.unwrap(),
+        std::slice::from_ref(&id)
+    );
+    // What only counts is not owed, and neither is what is shown.
+    let due = store.due("mail", 1).await.unwrap().remove(0);
+    store
+        .sent("mail", &due, Some(&Sent::default()))
+        .await
+        .unwrap();
+    store.act(&id.0, does(ActKind::Closed, 5)).await.unwrap();
+    assert_eq!(fixture.owed().await, [("soc".to_owned(), 2)]);
+    assert_eq!(fixture.backlog().await.outbox, 2);
+}
+
+async fn what_is_given_up_goes_to_the_otherwise_of_its_route(fixture: Fixture) {
+    let store = &fixture.store;
+    let id = fixture.ended(MINER).await;
+    let giving_up = fixture.giving_up(&["mail"]);
+    let done = giving_up.give_up("soc").await.unwrap();
+    assert_eq!(done, given_up(1, &[("mail", 1)]));
+    assert_eq!(fixture.owed().await, [("mail".to_owned(), 1)]);
+    assert_eq!(store.due("mail", 9).await.unwrap().len(), 1);
+    let row = fixture.delivery(&id, "soc").await;
+    assert_eq!((row.given_up, row.sent), (true, 0));
+    assert!(row.error.unwrap().contains("given up by hand"));
+    // Nobody serves it now, and nothing is left.
+    let lease = Duration::from_secs(30);
+    assert!(store.serve("soc", "somebody", lease).await.unwrap());
+    store.leave("soc", "somebody").await.unwrap();
+    assert_eq!(
+        giving_up.give_up("soc").await.unwrap(),
+        GivenUp::default(),
+        "once"
+    );
+    // The chain goes on behind a name that stands in it, and ends.
+    let to_mail = giving_up.give_up("mail").await.unwrap();
+    assert_eq!(to_mail, given_up(1, &[]));
+    assert_eq!(fixture.backlog().await.outbox, 0);
+    // A route that names it again has it shown there.
+    fixture.ends_again().await;
+    assert_eq!(fixture.owed().await, [("soc".to_owned(), 1)]);
+}
+
+async fn who_serves_a_destination_keeps_it(fixture: Fixture) {
+    fixture.ended(MINER).await;
+    let worker = fixture.another(options()).await;
+    let lease = Duration::from_secs(30);
+    assert!(worker.serve("soc", "a worker", lease).await.unwrap());
+    let giving_up = fixture.giving_up(&[]);
+    let done = giving_up.give_up("soc").await.unwrap();
+    assert_eq!((done.reports, done.is_served), (0, true));
+    assert_eq!(fixture.owed().await, [("soc".to_owned(), 1)]);
+    assert!(worker.serve("soc", "a worker", lease).await.unwrap());
+    worker.leave("soc", "a worker").await.unwrap();
+    assert_eq!(giving_up.give_up("soc").await.unwrap(), given_up(1, &[]));
+}
+
+async fn f26_what_is_given_up_while_in_doubt_stays_so_and_comes_back_by_its_route_alone(
+    fixture: Fixture,
+) {
+    let store = &fixture.store;
+    let id = case_of(&fixture.accept(MINER).await);
+    let names = ["soc".to_owned(), "early".to_owned()];
+    store.announce(&id, &names).await.unwrap();
+    for name in ["soc", "early"] {
+        let due = store.due(name, 1).await.unwrap().remove(0);
+        assert!(store.begin(name, &due).await.unwrap());
+        let done = fixture.giving_up(&[]).give_up(name).await.unwrap();
+        assert_eq!(done, given_up(1, &[]));
+    }
+    // The route of its end names "soc" alone.
+    conclude(store, &fixture.claim().await).await;
+    assert_eq!(fixture.owed().await, [("soc".to_owned(), 1)]);
+    let due = fixture.first_due().await;
+    assert!(due.in_doubt, "it is looked up before it is sent");
+    let row = fixture.delivery(&id, "early").await;
+    assert_eq!((row.given_up, row.in_doubt), (true, true));
+}
+
+async fn a_case_that_was_shown_at_what_is_gone_owes_it_nothing_when_it_ends_again(
+    fixture: Fixture,
+) {
+    let store = &fixture.store;
+    let id = fixture.ended(MINER).await;
+    store.also(&id, "gone").await.unwrap();
+    let due = store.due("gone", 1).await.unwrap().remove(0);
+    let sent = Sent {
+        remote_id: Some("SEC-1".into()),
+    };
+    store.sent("gone", &due, Some(&sent)).await.unwrap();
+    fixture.ends_again().await;
+    let owed = |to: &str| (to.to_owned(), 1);
+    assert_eq!(fixture.owed().await, [owed("gone"), owed("soc")]);
+    let done = fixture.giving_up(&[]).give_up("gone").await.unwrap();
+    assert_eq!(done, given_up(1, &[]));
+    fixture.ends_again().await;
+    assert_eq!(fixture.owed().await, [owed("soc")]);
+    let row = fixture.delivery(&id, "gone").await;
+    assert_eq!(row.remote_id.as_deref(), Some("SEC-1"), "it stays known");
+}
+
+async fn more_than_one_round_is_given_up(fixture: Fixture) {
+    const MANY: u64 = 120;
+    let all = (0..MANY).map(|number| {
+        arrival(0, |alert| {
+            alert.key.id = format!("owed-{number}");
+            // Accounts of their own, so that they are no storm.
+            alert.account = Some(format!("{number:012}"));
+        })
+    });
+    let accepted = fixture.store.accept(all.collect()).await.unwrap();
+    let names = ["gone".to_owned()];
+    for one in &accepted {
+        let id = case_of(one);
+        fixture.store.announce(&id, &names).await.unwrap();
+    }
+    assert_eq!(fixture.owed().await, [("gone".to_owned(), MANY)]);
+    let done = fixture.giving_up(&["mail"]).give_up("gone").await.unwrap();
+    assert_eq!(done, given_up(MANY, &[("mail", MANY)]));
+    assert_eq!(fixture.owed().await, [("mail".to_owned(), MANY)]);
+}

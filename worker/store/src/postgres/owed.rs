@@ -1,0 +1,66 @@
+//! What is owed to destinations, and its end. What counts is what [`super::backlog`] counts.
+
+use async_trait::async_trait;
+use nightshift_pipeline::{CaseId, Owed, Owing, StoreError};
+use tokio_postgres::Row;
+
+use super::PostgresStore;
+use super::failure::Failure;
+use super::row::{count, limit, text};
+
+pub(super) const OWED: &str = "SELECT destination, count(*), min(wished_at) FROM deliveries \
+     WHERE sent < wanted AND sent < major AND NOT given_up GROUP BY destination ORDER BY destination";
+const OWED_TO: &str = "SELECT case_id FROM deliveries \
+     WHERE destination = $1 AND sent < wanted AND sent < major AND NOT given_up ORDER BY wished_at, case_id LIMIT $2";
+const GIVE_UP: &str = "UPDATE deliveries SET given_up = true, retry_at = NULL, error = $3 \
+     WHERE case_id = ANY($1) AND destination = $2 AND sent < wanted AND sent < major AND NOT given_up";
+const FORGET: &str =
+    "UPDATE deliveries SET shown = NULL WHERE destination = $1 AND shown IS NOT NULL";
+
+/// A destination to which reports are owed.
+pub(super) fn one(row: &Row) -> Result<Owed, Failure> {
+    Ok(Owed {
+        destination: row.try_get(0)?,
+        reports: count(row, 1)?,
+        since: row.try_get(2)?,
+    })
+}
+
+#[async_trait]
+impl Owing for PostgresStore {
+    async fn owed(&self) -> Result<Vec<Owed>, StoreError> {
+        self.look("count what is owed", |session| async move {
+            session.rows(OWED, []).await?.iter().map(one).collect()
+        })
+        .await
+    }
+
+    async fn owed_to(&self, destination: &str, most: usize) -> Result<Vec<CaseId>, StoreError> {
+        let name = text(destination);
+        let name = &name;
+        self.look("read what is owed", |session| async move {
+            let rows = session.rows(OWED_TO, [name, &limit(most)]).await?;
+            let id = |row: &Row| Ok(CaseId(row.try_get(0)?));
+            rows.iter().map(id).collect()
+        })
+        .await
+    }
+
+    async fn give_up(
+        &self,
+        destination: &str,
+        cases: &[CaseId],
+        why: &str,
+    ) -> Result<u64, StoreError> {
+        let ids: Vec<&str> = cases.iter().map(|case| case.0.as_str()).collect();
+        let (name, why) = (text(destination), text(why));
+        self.change("give up what is owed", GIVE_UP, [&ids, &name, &why])
+            .await
+    }
+
+    async fn forget_shown(&self, destination: &str) -> Result<(), StoreError> {
+        let name = text(destination);
+        self.change("forget what is shown", FORGET, [&name]).await?;
+        Ok(())
+    }
+}
