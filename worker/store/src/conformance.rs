@@ -43,6 +43,7 @@ mod outbox;
 mod owed;
 mod people;
 mod reading;
+mod refused;
 pub(crate) mod server;
 mod spending;
 mod unread;

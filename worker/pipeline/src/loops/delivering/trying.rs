@@ -85,10 +85,14 @@ impl Delivering {
         Ok(())
     }
 
-    /// It stays in doubt, whatever the look-up said.
+    /// It stays in doubt, whatever the look-up said. Where nobody may look, and so nobody will know before somebody mends it,
+    /// the next destination of the route shows the report meanwhile.
     async fn unclear(&self, due: &Due, error: &DeliveryError) -> Result<bool, StoreError> {
         let name = self.destination.name();
         tracing::warn!(%error, "nobody knows yet whether a report is shown");
+        if wait(error, due.attempts).is_none() {
+            self.fall_back(due).await?;
+        }
         let what = error.to_string();
         let unclear = DeliveryError::Unclear { what };
         let pause = wait(error, due.attempts).unwrap_or(REFUSED_WAIT);

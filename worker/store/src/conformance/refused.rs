@@ -1,0 +1,80 @@
+//! A channel that took a report, lost its answer, and lets nobody look since.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use nightshift_engine::NoMeter;
+use nightshift_pipeline::{Delivering, Destination, Route, Routes, Showing};
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+
+on_both_stores! {
+    f28_what_nobody_may_look_up_is_shown_by_the_next_and_stays_in_doubt
+}
+
+#[derive(Default)]
+struct Closed {
+    posts: AtomicUsize,
+}
+
+#[async_trait]
+impl Destination for Closed {
+    fn name(&self) -> &'static str {
+        "soc"
+    }
+
+    async fn find(&self, _: &Showing, _: Duration) -> Result<Option<String>, DeliveryError> {
+        let what = "the token was revoked".to_owned();
+        Err(DeliveryError::Never { what })
+    }
+
+    async fn deliver(&self, _: &Showing) -> Result<Sent, DeliveryError> {
+        self.posts.fetch_add(1, Ordering::Relaxed);
+        let what = "the answer was lost".to_owned();
+        Err(DeliveryError::Unclear { what })
+    }
+}
+
+async fn f28_what_nobody_may_look_up_is_shown_by_the_next_and_stays_in_doubt(fixture: Fixture) {
+    let accepted = fixture.accept(MINER).await;
+    conclude(&fixture.store, &fixture.claim().await).await;
+    let id = case_of(&accepted);
+    let channel = Arc::new(Closed::default());
+    let route = Route {
+        destinations: Some(vec!["soc".to_owned()]),
+        otherwise: Some(vec!["archive".to_owned()]),
+        ..Route::default()
+    };
+    let delivering = Delivering {
+        kind: String::new(),
+        outbox: fixture.store.clone(),
+        cases: fixture.store.clone(),
+        destination: channel.clone(),
+        routes: Arc::new(Routes {
+            rules: vec![route],
+            ..Routes::default()
+        }),
+        wake: fixture.store.clone(),
+        meter: Arc::new(NoMeter),
+        holder: "one".to_owned(),
+        digest: None,
+        canary: None,
+    };
+    let (ids, stop) = ([id.clone()], CancellationToken::new());
+    for _ in 0..3 {
+        let tried = delivering.show_cases(&ids, &stop).await.unwrap();
+        assert_eq!(tried, Some(1));
+        fixture
+            .execute("UPDATE deliveries SET retry_at = wished_at WHERE destination = 'soc'")
+            .await;
+    }
+    assert_eq!(channel.posts.load(Ordering::Relaxed), 1, "never again");
+    let mut rows = fixture.store.view(&id.0).await.unwrap().deliveries;
+    rows.sort_by(|one, other| one.destination.cmp(&other.destination));
+    let told: Vec<_> = rows
+        .iter()
+        .map(|row| (row.destination.as_str(), row.wanted, row.in_doubt))
+        .collect();
+    assert_eq!(told, [("archive", 1, false), ("soc", 1, true)]);
+}
