@@ -1,8 +1,10 @@
 //! Models that are down: cases wait, then get the playbook's report, and are triaged again when the models are back.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
+use nightshift_tests::Place;
 use nightshift_tests::model::{Answer, FakeModel, Fault, Reply, Script, Seen};
 
 use super::desk::{cases, place_with, put};
@@ -34,13 +36,18 @@ async fn f21_cases_wait_for_models_get_a_report_without_them_and_a_revision_when
     let mut worker = place.start(&["worker"]).unwrap();
     let ended = worker.until("case concluded");
     assert!(ended.contains("revision=1"), "{ended}");
+    assert!(ended.contains("analyst=playbook"), "{ended}");
     let first = &cases(&place)[0];
     let id = first["id"].as_str().unwrap().to_owned();
     let shown = place.run(&["cases", "show", &id]).unwrap();
     assert!(shown.stdout.contains("the models are down"), "{shown:?}");
     is_down.store(false, Ordering::Relaxed);
     worker.until("the models are back");
-    worker.until("revision=2");
+    let ended = worker.until("case concluded");
+    assert!(
+        ended.contains("revision=2") && ended.contains("analyst=model"),
+        "{ended}"
+    );
     worker.until("report shown");
     let case = &cases(&place)[0];
     assert_eq!(case["revision"], 2, "{case}");
@@ -49,4 +56,113 @@ async fn f21_cases_wait_for_models_get_a_report_without_them_and_a_revision_when
     let report: serde_json::Value = serde_json::from_str(&report.stdout).unwrap();
     assert_eq!(report["report"]["degraded"], false);
     assert_eq!(fake.refusals(), []);
+}
+
+/// Longest wait for a question: bounds a hang.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A model that is down until it is told otherwise; it tells when a probe has found that.
+async fn main_model() -> (FakeModel, Arc<AtomicBool>, mpsc::Receiver<()>) {
+    let is_down = Arc::new(AtomicBool::new(true));
+    let down = Arc::clone(&is_down);
+    let (found, is_found) = mpsc::channel();
+    let script = Script::by(move |seen: &Seen| -> Reply {
+        if down.load(Ordering::Relaxed) {
+            return Reply::Fault(Fault::Unavailable);
+        }
+        if !of_a_case(seen) {
+            found.send(()).ok();
+            return Reply::from(Answer::text("OK"));
+        }
+        Reply::from(example::answer(seen))
+    });
+    (FakeModel::start(script).await.unwrap(), is_down, is_found)
+}
+
+/// Whether it is no probe.
+fn of_a_case(seen: &Seen) -> bool {
+    seen.text().contains("# Your task now: ")
+}
+
+/// A worker's folder where the spare model is asked when the main one gives no answer.
+fn with_a_spare(main: &FakeModel, spare: &FakeModel) -> Place {
+    place_with(|place| {
+        let tools = example::logs(place);
+        let spare = ANTHROPIC.table(spare, "").replace("\"main\"", "\"spare\"");
+        let main = ANTHROPIC.table(main, "");
+        let chain = "[\"main\", \"spare\"]";
+        format!(
+            "[limits]\nmodels_down_urgent_wait_secs = 2\nmodels_down_wait_secs = 2\n{tools}\n{main}\n{spare}\n\
+             [[profile]]\nname = \"default\"\nmodels = {{ plan = {chain}, turn = {chain} }}\n"
+        )
+    })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f21_a_spare_model_that_refuses_burns_no_case_while_the_main_one_is_down() {
+    let (main, is_down, _found) = main_model().await;
+    let script = Script::by(|_: &Seen| Reply::Fault(Fault::Unauthenticated));
+    let spare = FakeModel::start(script).await.unwrap();
+    let place = with_a_spare(&main, &spare);
+    put(&place, "scc-crypto-miner", "s1");
+    let mut worker = place.start(&["worker"]).unwrap();
+    let ended = worker.until("case concluded");
+    assert!(
+        ended.contains("revision=1") && ended.contains("analyst=playbook"),
+        "{ended}"
+    );
+    // The case's first question, and that of its triage without models.
+    let all = spare.requests();
+    let asked = all.iter().filter(|seen| of_a_case(seen)).count();
+    assert!(asked <= 3, "{asked} questions");
+    is_down.store(false, Ordering::Relaxed);
+    worker.until("the models are back");
+    let ended = worker.until("case concluded");
+    assert!(
+        ended.contains("revision=2") && ended.contains("analyst=model"),
+        "{ended}"
+    );
+    assert_eq!(cases(&place)[0]["verdict"], "true_positive");
+    assert_eq!((main.refusals(), spare.refusals()), (vec![], vec![]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f21_a_case_that_ends_without_models_after_they_are_back_has_a_revision_too() {
+    let (main, is_down, is_found) = main_model().await;
+    let (hangs, is_hanging) = mpsc::channel();
+    let was_asked = AtomicBool::new(false);
+    // It refuses the case's first question, and leaves the second one, of its triage without models, without an answer.
+    let script = Script::by(move |seen: &Seen| {
+        if of_a_case(seen) && was_asked.swap(true, Ordering::Relaxed) && hangs.send(()).is_ok() {
+            return Reply::Fault(Fault::Hang);
+        }
+        Reply::Fault(Fault::Unauthenticated)
+    });
+    let spare = FakeModel::start(script).await.unwrap();
+    let place = with_a_spare(&main, &spare);
+    put(&place, "scc-crypto-miner", "s1");
+    let mut worker = place.start(&["worker"]).unwrap();
+    is_hanging.recv_timeout(PATIENCE).unwrap();
+    drop(is_hanging);
+    is_down.store(false, Ordering::Relaxed);
+    is_found.recv_timeout(PATIENCE).unwrap();
+    // Who triages this one with models has asked before whether a case waits for them.
+    put(&place, "scc-crypto-miner", "s2");
+    let ended = worker.until("case concluded");
+    assert!(
+        ended.contains("revision=1") && ended.contains("analyst=model"),
+        "{ended}"
+    );
+    spare.release();
+    let ended = worker.until("case concluded");
+    assert!(
+        ended.contains("revision=1") && ended.contains("analyst=playbook"),
+        "{ended}"
+    );
+    let ended = worker.until("case concluded");
+    assert!(
+        ended.contains("revision=2") && ended.contains("analyst=model"),
+        "{ended}"
+    );
+    assert_eq!((main.refusals(), spare.refusals()), (vec![], vec![]));
 }

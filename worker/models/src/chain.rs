@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use nightshift_analyst::chat::{
-    ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, TokenPrice, time_left,
+    ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Failure, TokenPrice, time_left,
 };
 use tokio::time::Instant;
 
@@ -84,11 +84,16 @@ impl ChatModel for Chain {
     }
 }
 
-/// Makes of several failures the one to go by: an outage, since then waiting helps; else the last. It names the others.
+/// Makes of several failures the one to go by, and names the others: a prompt that was too long for one, since a shorter
+/// one helps at once; an outage, since then waiting helps ([`Circuits::health`](crate::Circuits::health) must agree); else
+/// the last.
 fn tell_of_all(last: &mut ChatError, mut failed: Vec<ChatError>) {
     failed.push(last.clone());
-    let outage = failed.iter().position(|error| error.failure.is_outage());
-    let told = failed.remove(outage.unwrap_or(failed.len() - 1));
+    let first = |is: fn(Failure) -> bool| failed.iter().position(|error| is(error.failure));
+    let told = first(|failure| failure == Failure::ContextTooLong)
+        .or_else(|| first(Failure::is_outage))
+        .unwrap_or(failed.len() - 1);
+    let told = failed.remove(told);
     last.failure = told.failure;
     last.model = told.model;
     last.what = failed

@@ -2,7 +2,8 @@
 //!
 //! Innermost of what waits, so that a request that stood in a queue when the circuit opened does not reach the model
 //! either. What opens it and what closes it stands in [`breaker`]; who wants to know of it asks [`Circuits`]. A spend
-//! limit or a wrong key does not open it: waiting would not help, so those who ask must learn of it at once.
+//! limit or a wrong key does not open it: waiting would not help, so those who ask must learn of it at once. It is
+//! remembered, though: beside a model that is down, one that refuses is none to go on with.
 
 mod breaker;
 mod circuits;

@@ -64,6 +64,17 @@ async fn when_all_fail_an_outage_is_told_since_waiting_helps() {
         (Failure::Auth, Failure::CircuitOpen, Failure::CircuitOpen),
         (Failure::Auth, Failure::Quota, Failure::Quota),
         (Failure::CircuitOpen, Failure::Refused, Failure::Refused),
+        // Here a shorter prompt helps, and at once.
+        (
+            Failure::CircuitOpen,
+            Failure::ContextTooLong,
+            Failure::ContextTooLong,
+        ),
+        (
+            Failure::ContextTooLong,
+            Failure::CircuitOpen,
+            Failure::ContextTooLong,
+        ),
     ] {
         let chain = Chain::new(
             model("openai/main", Some(first)),

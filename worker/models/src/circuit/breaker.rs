@@ -2,7 +2,8 @@
 //!
 //! | what came of a request | it says |
 //! |---|---|
-//! | an answer, or a failure that is about the request, the key or the money | the model is up: the circuit closes |
+//! | an answer, or a failure that is about the length or the content | the model is up: the circuit closes |
+//! | a failure that is about the key, the money or the request's form | it is up, and refuses: waiting helps only where another one is down |
 //! | overloaded, not reachable | it is down: so many in a row open the circuit |
 //! | rate limited; no answer in a long time; not readable | perhaps: the circuit opens when nearly all of the last requests end so |
 //! | no answer in a short time | nothing: the question had no time left |
@@ -61,6 +62,8 @@ pub(super) struct State {
     outages: u32,
     /// The last requests, one bit each, the newest lowest: whether it had no answer.
     unanswered: u64,
+    /// Whether the last answer was none to the question but about the key, the money or the form of requests.
+    pub(super) refuses: bool,
     /// Set while the circuit is open.
     pub(super) open: Option<Open>,
 }
@@ -126,7 +129,8 @@ impl Breaker {
         self.0.state.send_if_modified(|state| {
             let was_open = state.open.is_some();
             match said(failure, took >= patience.long) {
-                Said::Up => *state = state.answered(),
+                Said::Up => *state = state.answered(false),
+                Said::Refuses => *state = state.answered(true),
                 Said::Down => state.failed(1, patience),
                 Said::Perhaps => state.failed(0, patience),
                 Said::Nothing => {}
@@ -177,10 +181,11 @@ impl Breaker {
 }
 
 impl State {
-    fn answered(self) -> Self {
+    fn answered(self, refuses: bool) -> Self {
         Self {
             outages: 0,
             unanswered: self.unanswered << 1,
+            refuses,
             open: None,
         }
     }
@@ -205,6 +210,7 @@ impl State {
 /// What the end of a request says of its model.
 enum Said {
     Up,
+    Refuses,
     Down,
     Perhaps,
     Nothing,
@@ -218,13 +224,8 @@ fn said(failure: Option<Failure>, long: bool) -> Said {
         Some(Failure::Timeout | Failure::CircuitOpen) => Said::Nothing,
         None
         | Some(
-            Failure::Truncated
-            | Failure::Refused
-            | Failure::Filtered
-            | Failure::ContextTooLong
-            | Failure::Quota
-            | Failure::Auth
-            | Failure::BadRequest,
+            Failure::Truncated | Failure::Refused | Failure::Filtered | Failure::ContextTooLong,
         ) => Said::Up,
+        Some(Failure::Quota | Failure::Auth | Failure::BadRequest) => Said::Refuses,
     }
 }

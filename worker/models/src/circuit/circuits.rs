@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tokio::time::Instant;
 
 use super::Breaker;
-use super::breaker::Open;
+use super::breaker::State;
 
 /// The circuits by the models' names in the configuration.
 #[derive(Clone, Default)]
@@ -16,11 +16,11 @@ pub struct Circuits {
 /// Whether a chain of models answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Health {
-    /// The circuit of at least one is closed.
+    /// The circuit of at least one is closed, and it does not refuse; or those that refuse are all there are.
     Up,
-    /// All are open.
+    /// None answers, and at least one because its circuit is open, so that waiting helps.
     Down {
-        /// Since when all of them are.
+        /// Since when all circuits are open that are.
         since: Instant,
         /// When the next request is let through, as a probe.
         probe_at: Instant,
@@ -35,24 +35,35 @@ impl Circuits {
     /// Whether a model's circuit is open; false for one that is not there.
     #[must_use]
     pub fn is_open(&self, name: &str) -> bool {
-        self.open(name).is_some()
+        self.state(name).is_some_and(|state| state.open.is_some())
     }
 
     /// Whether a chain of models answers. One without models does.
+    ///
+    /// This is the same rule by which the chain itself tells an outage: what one that is down leaves to one that refuses
+    /// for its key, its money or the form of requests has no answer before the first is back. It refuses until it has
+    /// answered; the probes of a chain that is down ask it, too.
     #[must_use]
     pub fn health(&self, chain: &[&str]) -> Health {
-        let opens: Option<Vec<Open>> = chain.iter().map(|name| self.open(name)).collect();
-        let opens = opens.unwrap_or_default();
+        let states = chain.iter().map(|name| self.state(name));
+        let states: Vec<State> = states.map(Option::unwrap_or_default).collect();
+        if states
+            .iter()
+            .any(|state| state.open.is_none() && !state.refuses)
+        {
+            return Health::Up;
+        }
+        let opens = || states.iter().filter_map(|state| state.open);
         match (
-            opens.iter().map(|open| open.since).max(),
-            opens.iter().map(|open| open.probe_at).min(),
+            opens().map(|open| open.since).max(),
+            opens().map(|open| open.probe_at).min(),
         ) {
             (Some(since), Some(probe_at)) => Health::Down { since, probe_at },
             _ => Health::Up,
         }
     }
 
-    fn open(&self, name: &str) -> Option<Open> {
-        self.breakers.get(name)?.state().borrow().open
+    fn state(&self, name: &str) -> Option<State> {
+        Some(*self.breakers.get(name)?.state().borrow())
     }
 }

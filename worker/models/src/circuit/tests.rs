@@ -196,6 +196,50 @@ async fn a_chain_is_down_since_the_last_of_it_went_down() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_chain_is_down_when_those_refuse_that_are_not_down_until_one_answers() {
+    for refusal in [Failure::Auth, Failure::Quota, Failure::BadRequest] {
+        let (circuits, breakers) = circuits(&["main", "spare"]);
+        let chain = ["main", "spare"];
+        let down = Health::Down {
+            since: Instant::now(),
+            probe_at: Instant::now() + secs(10),
+        };
+        go_down(&breakers[0]);
+        assert_eq!(circuits.health(&chain), Health::Up);
+        breakers[1].record(Some(refusal), NOW);
+        assert_eq!(circuits.health(&chain), down, "{refusal:?}");
+        assert_eq!(circuits.health(&["spare", "main"]), down, "in any order");
+        assert!(!circuits.is_open("spare"));
+        // That a question had no time left, or one outage, says nothing of it; an answer does, also a poor one.
+        breakers[1].record(Some(Failure::Timeout), NOW);
+        breakers[1].record(Some(OUTAGE), NOW);
+        assert_eq!(circuits.health(&chain), down);
+        for answered in [None, Some(Failure::Truncated)] {
+            breakers[1].record(Some(refusal), NOW);
+            assert_eq!(circuits.health(&chain), down);
+            breakers[1].record(answered, NOW);
+            assert_eq!(circuits.health(&chain), Health::Up);
+        }
+        // The model that was down is back: whoever refuses is not needed.
+        breakers[1].record(Some(refusal), NOW);
+        breakers[0].record(None, NOW);
+        assert_eq!(circuits.health(&chain), Health::Up);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn models_that_refuse_are_not_down_since_waiting_does_not_help() {
+    let (circuits, breakers) = circuits(&["main", "spare"]);
+    breakers[0].record(Some(Failure::Auth), NOW);
+    assert_eq!(circuits.health(&["main"]), Health::Up);
+    breakers[1].record(Some(Failure::Quota), NOW);
+    assert_eq!(circuits.health(&["main", "spare"]), Health::Up);
+    // One that is not configured here is taken for one that answers.
+    go_down(&breakers[0]);
+    assert_eq!(circuits.health(&["main", "nobody"]), Health::Up);
+}
+
+#[tokio::test(start_paused = true)]
 async fn its_state_is_metered_from_the_start() {
     let meter = Arc::new(Counted::default());
     let breaker = Breaker::new("gemini", "flash", Patience::default(), meter.clone());

@@ -220,6 +220,34 @@ async fn f21_who_waits_for_the_probe_burns_no_try_and_goes_on_when_the_model_is_
 }
 
 #[tokio::test(start_paused = true)]
+async fn f21_what_a_chain_tells_is_what_its_circuits_say_where_the_spare_model_refuses() {
+    for refusal in [Failure::Auth, Failure::Quota, Failure::BadRequest] {
+        let main = down_for(1);
+        let spare = Scripted::named("openai/spare", move |_, _| (NOW, Err(failed(refusal))));
+        let meter: Arc<dyn Meter> = Arc::new(NoMeter);
+        let models = Models::assemble(&[config("main"), config("spare")], &meter, |config| {
+            let model = if config.name == "main" { &main } else { &spare };
+            Ok(Arc::clone(model) as Arc<dyn ChatModel>)
+        })
+        .unwrap();
+        let names = ["main", "spare"];
+        let chain = models.chain(&names).unwrap();
+        let start = Instant::now();
+        while let Err(error) = chain.chat(&urgent(secs(120))).await {
+            assert!(error.failure.is_outage(), "{error}");
+            let Health::Down { probe_at, .. } = models.circuits().health(&names) else {
+                panic!("it is down: {error}");
+            };
+            sleep_until(probe_at).await;
+        }
+        // As soon as without the spare one, which is asked no more often than the main one is tried.
+        assert!(start.elapsed() <= secs(3_611), "{:?}", start.elapsed());
+        assert!(spare.count() <= 361, "{}", spare.count());
+        assert_eq!(models.circuits().health(&names), Health::Up);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn f20_the_whole_stack_keeps_to_what_was_told_and_to_the_deadline() {
     let deadline = secs(90);
     for (told, again) in [

@@ -11,6 +11,7 @@ use futures_util::FutureExt as _;
 use nightshift_alert::Severity;
 use nightshift_engine::with_causes;
 use tokio::task::{Id, JoinError, JoinSet};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
@@ -23,6 +24,10 @@ use crate::{Claimed, Lane, Lease, StoreError, Triage, TriageError, Wake};
 const GRACE: Duration = Duration::from_secs(7);
 /// Cases that are triaged again at once when the models are back.
 const AGAIN: usize = 100;
+
+/// Time between two questions for such cases while the models are up. A case that began during the outage may end after
+/// it, at another worker or of an earlier configuration, and nobody tells of that.
+const ASK_AGAIN: Duration = Duration::from_secs(60);
 
 /// Triages cases until it is told to stop.
 pub struct Triaging {
@@ -42,6 +47,8 @@ pub struct Triaging {
 struct Held {
     lease: Lease,
     is_urgent: bool,
+    /// Whether it is triaged without models, and may have to be once more.
+    is_overdue: bool,
     /// What lines about it belong to.
     span: Span,
 }
@@ -53,6 +60,9 @@ struct Running {
     cases: HashMap<Id, Held>,
     leases: Arc<Leases>,
     probe: JoinSet<()>,
+    /// When to ask next for cases that were concluded without models, if those are up; none: at once. So it is after a
+    /// start, too: an outage may have ended while no worker ran.
+    again_at: Option<Instant>,
 }
 
 impl Triaging {
@@ -67,12 +77,10 @@ impl Triaging {
         let mut renewal = JoinSet::new();
         renewal.spawn(self.renewal(&running.leases));
         let mut heard = 0;
-        // After a start, too: an outage may have ended while no worker ran.
-        let mut owed = self.outage.is_some();
         while !(stop.is_cancelled() || enough.is_cancelled() && running.tasks.is_empty()) {
             let claims = !enough.is_cancelled();
             if claims {
-                self.take(&mut running, stop, &mut owed).await;
+                self.take(&mut running, stop).await;
             }
             let has_room = claims && running.tasks.len() < self.max_cases;
             tokio::select! {
@@ -95,15 +103,18 @@ impl Triaging {
         running.give_back().await;
     }
 
-    /// Claims what there is room for. `owed`: cases that were concluded without models may have to be triaged again.
-    async fn take(&self, running: &mut Running, stop: &CancellationToken, owed: &mut bool) {
-        let are_down = self
-            .outage
-            .as_ref()
-            .is_some_and(|one| one.health.are_down());
-        *owed |= are_down;
-        if *owed && !are_down && running.tasks.len() < self.max_cases {
-            *owed = self.again().await;
+    /// Claims what there is room for, and has cases triaged again that wait for models which are back.
+    async fn take(&self, running: &mut Running, stop: &CancellationToken) {
+        if let Some(outage) = &self.outage {
+            let now = Instant::now();
+            if outage.health.are_down() {
+                running.again_at = None;
+            } else if running.again_at.is_none_or(|at| at <= now)
+                && running.tasks.len() < self.max_cases
+                && !self.again().await
+            {
+                running.again_at = Some(now + ASK_AGAIN);
+            }
         }
         if let Err(error) = self.fill(running, stop).await {
             tracing::warn!(error = with_causes(&error), "no case could be claimed");
@@ -205,6 +216,7 @@ impl Running {
             let held = Held {
                 lease: one.lease.clone(),
                 is_urgent: one.alert.severity >= Severity::High,
+                is_overdue: triage.without_models,
                 span: spans::of_case(&one.lease, &one.alert),
             };
             self.leases.add(&held.lease);
@@ -225,6 +237,10 @@ impl Running {
             return;
         };
         self.leases.remove(&held.lease);
+        if held.is_overdue {
+            // The models may have come back meanwhile.
+            self.again_at = None;
+        }
         if let Err(error) = result {
             held.span.in_scope(|| {
                 tracing::error!(error, "a case could not go on; it is taken up again");
@@ -244,3 +260,6 @@ impl Running {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

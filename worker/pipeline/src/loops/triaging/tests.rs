@@ -1,0 +1,47 @@
+//! When the loop asks for cases that were concluded without models, against a store that counts that.
+
+mod world;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+use world::World;
+
+/// When it was asked, in seconds since the start, the first `most` times within ten minutes.
+async fn asked(world: World, most: usize) -> Vec<u64> {
+    let (world, begun) = (Arc::new(world), Instant::now());
+    let (triaging, stop) = (world.triaging(), CancellationToken::new());
+    let enough = async {
+        world.until_asked(most).await;
+        stop.cancel();
+    };
+    let run = async { tokio::join!(triaging.run(&stop), enough) };
+    drop(timeout(Duration::from_secs(600), run).await);
+    let asked = world.asked();
+    let secs = |at: &Instant| at.duration_since(begun).as_secs();
+    asked.iter().map(secs).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_asks_after_a_start_and_every_minute_while_the_models_are_up() {
+    assert_eq!(asked(World::up(&[]), 4).await, [0, 60, 120, 180]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_asks_until_there_is_none_left() {
+    assert_eq!(asked(World::up(&[100, 7]), 5).await, [0, 2, 4, 64, 124]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_case_that_ends_without_models_after_they_are_back_is_not_left_so() {
+    // Down at first; back while the case runs, which ends after it was asked the first time.
+    assert_eq!(asked(World::down_with_a_case(), 3).await, [2, 2, 62]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_no_model_is_asked_no_case_waits_for_one() {
+    assert_eq!(asked(World::without_models(), 1).await, [0_u64; 0]);
+}

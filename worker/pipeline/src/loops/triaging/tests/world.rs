@@ -1,0 +1,276 @@
+//! A store with at most one case, models that come back, and a worker between them.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use nightshift_alert::Severity;
+use nightshift_engine::{
+    Analyst, AnalystKind, Answer, AskError, CallContext, Clock, ConcludeQuestion, ConclusionDraft,
+    Conduct, Cost, DecideQuestion, Decision, Event, Exoneration, Exonerator, Limits, NoAnswer,
+    NoMeter, PlanAnswer, PlanQuestion, ReflectQuestion, Reflection, ToolCall, ToolError,
+    ToolOutput, ToolSpec, Toolbox, TurnAnswer, TurnQuestion,
+};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+
+use super::super::Triaging;
+use crate::{
+    Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseView, Cases, Charge, Claimed, Closing,
+    JournalLine, Lane, Lease, ModelHealth, Outage, Profile, Profiles, Routes, Sender, StoreError,
+    Triage, Waited, Wake, unreadable_alert,
+};
+
+/// As often as a store's bell ends a wait by itself.
+const LOOK: Duration = Duration::from_secs(2);
+
+pub(super) struct World {
+    has_models: bool,
+    are_down: AtomicBool,
+    /// The case that has waited long enough.
+    overdue: Mutex<Option<Claimed>>,
+    /// What the store says when it is asked for cases that want models; then none.
+    wanting: Mutex<VecDeque<u64>>,
+    asked: watch::Sender<Vec<Instant>>,
+}
+
+impl World {
+    pub(super) fn up(wanting: &[u64]) -> Self {
+        Self {
+            has_models: true,
+            are_down: AtomicBool::new(false),
+            overdue: Mutex::default(),
+            wanting: Mutex::new(wanting.iter().copied().collect()),
+            asked: watch::Sender::default(),
+        }
+    }
+
+    pub(super) fn without_models() -> Self {
+        Self {
+            has_models: false,
+            ..Self::up(&[])
+        }
+    }
+
+    pub(super) fn down_with_a_case() -> Self {
+        let alert = unreadable_alert("feed", b"a", "a sample", DateTime::UNIX_EPOCH);
+        let claimed = Claimed {
+            lease: Lease {
+                case_id: CaseId("a".to_owned()),
+                revision: 1,
+                epoch: 1,
+            },
+            alert: Arc::new(alert),
+            events: Vec::new(),
+            crashes: 0,
+        };
+        Self {
+            are_down: AtomicBool::new(true),
+            overdue: Mutex::new(Some(claimed)),
+            ..Self::up(&[])
+        }
+    }
+
+    pub(super) fn asked(&self) -> Vec<Instant> {
+        self.asked.borrow().clone()
+    }
+
+    pub(super) async fn until_asked(&self, times: usize) {
+        let mut asked = self.asked.subscribe();
+        asked.wait_for(|all| all.len() >= times).await.unwrap();
+    }
+
+    pub(super) fn triaging(self: &Arc<Self>) -> Triaging {
+        let profile = Profile {
+            name: "default".to_owned(),
+            analyst: Arc::new(Nobody),
+            fallback: None,
+            analyst_kind: AnalystKind::Playbook,
+            models: Vec::new(),
+            reserve: Cost::default(),
+            toolbox: Arc::new(Nobody),
+            exonerator: Arc::new(Nobody),
+            actions: Arc::default(),
+            limits: Limits::default(),
+            conduct: Conduct::default(),
+            prompts: String::new(),
+        };
+        let triage = Triage {
+            cases: Arc::clone(self) as Arc<dyn Cases>,
+            profiles: Profiles::new([profile]).unwrap(),
+            routes: Arc::new(Routes::default()),
+            clock: Arc::new(Nobody),
+            meter: Arc::new(NoMeter),
+            purse: None,
+            watcher: None,
+            sender: Sender::default(),
+            announcer: None,
+            without_models: false,
+        };
+        let waits = Waited {
+            urgent: Duration::ZERO,
+            others: Duration::ZERO,
+        };
+        let outage = Outage {
+            health: Arc::clone(self) as Arc<dyn ModelHealth>,
+            overdue: Triage {
+                without_models: true,
+                ..triage.clone()
+            },
+            waits,
+        };
+        Triaging {
+            triage,
+            wake: Arc::clone(self) as Arc<dyn Wake>,
+            max_cases: 4,
+            lease: Duration::from_secs(30),
+            outage: Some(outage).filter(|_| self.has_models),
+        }
+    }
+}
+
+#[async_trait]
+impl ModelHealth for World {
+    fn are_down(&self) -> bool {
+        self.are_down.load(Ordering::Relaxed)
+    }
+
+    fn may_probe(&self) -> bool {
+        false
+    }
+
+    async fn probe(&self) {}
+}
+
+#[async_trait]
+impl Wake for World {
+    async fn wait_for_work(&self, heard: u64) -> u64 {
+        sleep(LOOK).await;
+        heard
+    }
+}
+
+#[async_trait]
+impl Cases for World {
+    async fn claim(&self, _: Lane, _: usize) -> Result<Vec<Claimed>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn claim_waited(&self, _: Lane, _: usize, _: Waited) -> Result<Vec<Claimed>, StoreError> {
+        Ok(self.overdue.lock().unwrap().take().into_iter().collect())
+    }
+
+    async fn again_with_models(&self, _: usize) -> Result<u64, StoreError> {
+        self.asked.send_modify(|all| all.push(Instant::now()));
+        Ok(self.wanting.lock().unwrap().pop_front().unwrap_or(0))
+    }
+
+    async fn claim_one(&self, _: &CaseId) -> Result<Option<Claimed>, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn renew(&self, _: &[Lease]) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn release(&self, _: &Lease) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// The models come back while the case runs, and it ends, however it does, after the store was asked.
+    async fn append(&self, _: &Lease, _: &[Event], _: Charge) -> Result<(), StoreError> {
+        self.are_down.store(false, Ordering::Relaxed);
+        self.until_asked(1).await;
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn conclude(&self, _: &Lease, _: &Closing) -> Result<(), StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn retry(&self, _: &str) -> Result<CaseId, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn cancel(&self, _: &str, _: &str, _: DateTime<Utc>) -> Result<CalledOff, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn list(&self, _: &CaseFilter) -> Result<Vec<CaseRow>, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn view(&self, _: &str) -> Result<CaseView, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn journal(&self, _: &CaseId, _: Option<u32>) -> Result<Vec<JournalLine>, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn waiting(&self) -> Result<BTreeMap<Severity, u64>, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn backlog(&self) -> Result<Backlog, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+}
+
+/// What a profile needs, though no case gets so far here.
+struct Nobody;
+
+fn none() -> NoAnswer {
+    NoAnswer::from(AskError::Unavailable {
+        what: "nobody is there".to_owned(),
+    })
+}
+
+#[async_trait]
+impl Analyst for Nobody {
+    async fn plan(&self, _: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
+        Err(none())
+    }
+
+    async fn turn(&self, _: &TurnQuestion) -> Result<Answer<TurnAnswer>, NoAnswer> {
+        Err(none())
+    }
+
+    async fn decide(&self, _: &DecideQuestion) -> Result<Answer<Decision>, NoAnswer> {
+        Err(none())
+    }
+
+    async fn reflect(&self, _: &ReflectQuestion) -> Result<Answer<Reflection>, NoAnswer> {
+        Err(none())
+    }
+
+    async fn conclude(&self, _: &ConcludeQuestion) -> Result<Answer<ConclusionDraft>, NoAnswer> {
+        Err(none())
+    }
+}
+
+#[async_trait]
+impl Toolbox for Nobody {
+    fn specs(&self) -> Vec<ToolSpec> {
+        Vec::new()
+    }
+
+    async fn call(&self, _: &ToolCall, _: &CallContext) -> Result<ToolOutput, ToolError> {
+        Ok(ToolOutput::of(serde_json::json!({})))
+    }
+}
+
+impl Exonerator for Nobody {
+    fn exonerate(&self, _: &ConcludeQuestion) -> Vec<Exoneration> {
+        Vec::new()
+    }
+}
+
+impl Clock for Nobody {
+    fn now(&self) -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH
+    }
+}
