@@ -16,10 +16,10 @@ const HOLDERS: &str = "SELECT DISTINCT lease_holder FROM cases WHERE status = 'r
 /// A running case whose worker is gone, or whose lease has ended, waits again.
 const FREE: &str = "UPDATE cases SET status = 'queued', crashes = crashes + 1, lease_holder = NULL, lease_until = NULL, \
          waiting_since = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
-     WHERE status = 'running' AND (lease_holder IS ?1 OR lease_until < ?2)";
+     WHERE status = 'running' AND lease_holder IS ?1 AND coalesce(lease_until, 0) NOT BETWEEN ?2 AND ?3";
 /// Each is a crash of its case, until the process that had it is heard of again.
 const NOTE_LOST: &str = "INSERT OR IGNORE INTO lost_leases (case_id, epoch, revision) \
-     SELECT id, epoch, revision FROM cases WHERE status = 'running' AND (lease_holder IS ?1 OR lease_until < ?2)";
+     SELECT id, epoch, revision FROM cases WHERE status = 'running' AND lease_holder IS ?1 AND coalesce(lease_until, 0) NOT BETWEEN ?2 AND ?3";
 /// Rank: severity plus one level per half hour of waiting, never into critical; what a lost worker had begun goes before
 /// all but critical ones. Of those that crashed twice each process runs one at a time, the most severe one first.
 const NEXT: &str = "SELECT id FROM cases WHERE status = 'queued' AND severity >= ?1 \
@@ -71,7 +71,7 @@ impl SqliteStore {
         let (holder, lease_secs) = (self.holder.clone(), self.lease_secs);
         self.thread
             .run("claim cases", move |connection| {
-                free(connection)?;
+                free(connection, lease_secs)?;
                 let mut claimed = Vec::new();
                 // Those that cannot be read are noted at the first look, and leave their place to others.
                 loop {
@@ -98,7 +98,7 @@ impl SqliteStore {
         let (id, holder, lease_secs) = (id.clone(), self.holder.clone(), self.lease_secs);
         self.thread
             .run("claim a case", move |connection| {
-                free(connection)?;
+                free(connection, lease_secs)?;
                 take(connection, &id, &holder, lease_secs)
             })
             .await?
@@ -151,7 +151,7 @@ pub(super) fn epoch(lease: &Lease) -> i64 {
 }
 
 /// Gives back what dead processes hold, and what no one has renewed.
-fn free(connection: &Connection) -> Result<(), Failure> {
+fn free(connection: &Connection, lease_secs: f64) -> Result<(), Failure> {
     let holders: Vec<Option<String>> = connection
         .prepare_cached(HOLDERS)?
         .query_map([], |row| row.get(0))?
@@ -160,12 +160,12 @@ fn free(connection: &Connection) -> Result<(), Failure> {
     let mut note = connection.prepare_cached(NOTE_LOST)?;
     let mut statement = connection.prepare_cached(FREE)?;
     for holder in holders {
-        let gone = holder
-            .as_ref()
-            .is_none_or(|holder| Holder(holder.clone()).is_gone());
-        let dead = if gone { holder } else { Some(String::new()) };
-        note.execute(params![dead, now])?;
-        statement.execute(params![dead, now])?;
+        let latest = match &holder {
+            Some(name) => Holder(name.clone()).latest(now, lease_secs),
+            None => f64::NEG_INFINITY,
+        };
+        note.execute(params![holder, now, latest])?;
+        statement.execute(params![holder, now, latest])?;
     }
     Ok(())
 }

@@ -80,11 +80,11 @@ impl Outbox for SqliteStore {
         let process = self.holder.clone();
         self.thread
             .run("serve a destination", move |connection| {
-                let now = uptime_secs();
-                if !is_free(connection, &destination, &holder, now)? {
+                let (now, lease_secs) = (uptime_secs(), lease.as_secs_f64());
+                if !is_free(connection, &destination, &holder, (now, lease_secs))? {
                     return Ok(false);
                 }
-                let until = now + lease.as_secs_f64();
+                let until = now + lease_secs;
                 connection.prepare_cached(SERVE)?.execute(params![
                     destination,
                     holder,
@@ -248,7 +248,7 @@ fn is_free(
     connection: &Connection,
     destination: &str,
     holder: &str,
-    now: f64,
+    (now, lease_secs): (f64, f64),
 ) -> Result<bool, Failure> {
     let server: Option<(String, String, f64)> = connection
         .prepare_cached(SERVER)?
@@ -257,7 +257,7 @@ fn is_free(
         })
         .optional()?;
     Ok(server.is_none_or(|(name, process, until)| {
-        name == holder || until < now || Holder(process).is_gone()
+        name == holder || until < now || until > Holder(process).latest(now, lease_secs)
     }))
 }
 

@@ -1,4 +1,4 @@
-//! What only SQLite promises: files, locks, and the leases of dead processes.
+//! What only SQLite promises: files, locks, and the leases of dead processes and of other containers.
 
 use nightshift_pipeline::{
     Admission, AdmissionPolicy, Cases, Charge, Inbox, Lane, Outbox, Places, StoreError,
@@ -16,13 +16,28 @@ fn options(folder: &Path) -> SqliteOptions {
     }
 }
 
+/// A process of this host that has ended.
+fn ended() -> Holder {
+    let mut child = std::process::Command::new("true").spawn().unwrap();
+    let holder = Holder::of(child.id());
+    child.wait().unwrap();
+    holder
+}
+
+/// The first process of another container on this host.
+fn of_another_container() -> Holder {
+    let this = Holder::this_process().0;
+    let (boot, _) = this.split_once(':').unwrap();
+    Holder(format!("{boot}:1:1:1"))
+}
+
 #[tokio::test]
 async fn f01_r2_the_case_of_a_dead_process_is_free_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(&options(folder.path())).unwrap();
     store.accept(arrivals(MINER).into()).await.unwrap();
     let mut dead = SqliteStore::open(&options(folder.path())).unwrap();
-    dead.holder = Holder("another-boot:1:1".to_owned());
+    dead.holder = ended();
     let lost = dead.claim(Lane::Any, 1).await.unwrap().remove(0);
     dead.append(&lost.lease, &[opened(&lost.alert, "x")], Charge::default())
         .await
@@ -37,11 +52,71 @@ async fn f01_the_destination_of_a_dead_process_is_free_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(&options(folder.path())).unwrap();
     let mut dead = store.clone();
-    dead.holder = Holder("another-boot:1:1".to_owned());
+    dead.holder = ended();
     let lease = Duration::from_secs(30);
     assert!(dead.serve("soc", "dead", lease).await.unwrap());
     assert!(store.serve("soc", "alive", lease).await.unwrap());
     assert!(!dead.serve("soc", "dead", lease).await.unwrap());
+}
+
+#[tokio::test]
+async fn r2_the_case_of_a_process_in_another_container_is_its_own_until_its_lease_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(&options(folder.path())).unwrap();
+    store.accept(arrivals(MINER).into()).await.unwrap();
+    let mut other = store.clone();
+    other.holder = of_another_container();
+    let theirs = other.claim(Lane::Any, 1).await.unwrap().remove(0);
+    assert!(store.claim(Lane::Any, 1).await.unwrap().is_empty());
+    let event = opened(&theirs.alert, "x");
+    other
+        .append(&theirs.lease, &[event], Charge::default())
+        .await
+        .unwrap();
+    end_leases(&store, "lease_until - 31").await;
+    let taken = store.claim(Lane::Any, 1).await.unwrap().remove(0);
+    assert_eq!((taken.crashes, taken.events.len()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_lease_from_before_the_host_was_started_anew_holds_nothing_where_the_boot_is_hidden() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(&options(folder.path())).unwrap();
+    store.accept(arrivals(MINER).into()).await.unwrap();
+    let mut before = store.clone();
+    before.holder = Holder("unknown:1:1:1".to_owned());
+    let lease = Duration::from_secs(30);
+    assert!(before.serve("soc", "before", lease).await.unwrap());
+    assert!(!store.serve("soc", "after", lease).await.unwrap());
+    before.claim(Lane::Any, 1).await.unwrap().remove(0);
+    assert!(store.claim(Lane::Any, 1).await.unwrap().is_empty());
+    end_leases(&store, "lease_until + 1000000").await;
+    assert!(store.serve("soc", "after", lease).await.unwrap());
+    let taken = store.claim(Lane::Any, 1).await.unwrap().remove(0);
+    assert_eq!(taken.crashes, 1);
+}
+
+/// Has all leases end at this time.
+async fn end_leases(store: &SqliteStore, until: &'static str) {
+    let end = move |connection: &Connection| {
+        Ok(connection.execute_batch(&format!(
+            "UPDATE cases SET lease_until = {until}; UPDATE served_destinations SET lease_until = {until}"
+        ))?)
+    };
+    store.thread.run("end leases", end).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_destination_of_a_process_in_another_container_is_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(&options(folder.path())).unwrap();
+    let mut other = store.clone();
+    other.holder = of_another_container();
+    let lease = Duration::from_secs(30);
+    assert!(other.serve("soc", "theirs", lease).await.unwrap());
+    assert!(!store.serve("soc", "ours", lease).await.unwrap());
+    end_leases(&store, "lease_until - 31").await;
+    assert!(store.serve("soc", "ours", lease).await.unwrap());
 }
 
 #[tokio::test]

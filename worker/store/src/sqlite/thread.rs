@@ -86,8 +86,8 @@ impl Failure {
 
 /// Says to the one who asked what became of it, once the transaction is committed or not.
 type Reply = Box<dyn FnOnce(Result<(), String>) + Send>;
-/// Runs a request; without a connection it is not run, and only its reply is made.
-type Job = Box<dyn FnOnce(Option<&Connection>) -> (bool, Reply) + Send>;
+/// Runs a request, and says why it did nothing; without a connection it is not run, and only its reply is made.
+type Job = Box<dyn FnOnce(Option<&Connection>) -> (Result<(), String>, Reply) + Send>;
 
 /// Handle of the thread; it ends, and closes the connection, when the last handle is dropped. Who drops it is not held up:
 /// the end of the program waits.
@@ -140,7 +140,10 @@ impl Thread {
         };
         let job: Job = Box::new(move |connection| {
             let result = connection.map(work);
-            let is_ok = matches!(result, Some(Ok(_)));
+            let done = match &result {
+                Some(Err(failure)) => Err(failure.to_string()),
+                Some(Ok(_)) | None => Ok(()),
+            };
             let reply: Reply = Box::new(move |committed| {
                 let answer = match (committed, result) {
                     (Ok(()), Some(result)) => result.map_err(Undone::Failed),
@@ -150,7 +153,7 @@ impl Thread {
                 // Nobody waits any more: the one who asked was stopped.
                 drop(sender.send(answer));
             });
-            (is_ok, reply)
+            (done, reply)
         });
         let gone = || Undone::Store(database(doing, "the database thread has ended".into()));
         self.jobs.try_send(job).map_err(|error| match error {
@@ -182,24 +185,20 @@ fn transact(connection: &Connection, jobs: impl Iterator<Item = Job>) {
         return;
     }
     let mut replies = Vec::new();
+    let mut whole = Ok(());
     for job in jobs {
-        let saved = connection.execute_batch("SAVEPOINT request");
-        let (is_ok, reply) = job(Some(connection));
-        let end = if is_ok {
-            "RELEASE request"
-        } else {
-            "ROLLBACK TO request; RELEASE request"
-        };
-        if saved.is_ok()
-            && let Err(error) = connection.execute_batch(end)
-        {
-            tracing::error!(%error, "a savepoint could not be ended");
-        }
+        let (ended, reply) = run_one(connection, job);
         replies.push(reply);
+        whole = ended;
+        if whole.is_err() {
+            // Those that wait behind it are not tried in here: the next transaction is theirs.
+            break;
+        }
     }
-    let committed = connection
-        .execute_batch("COMMIT")
-        .map_err(|error| error.to_string());
+    let committed = whole.and_then(|()| {
+        let committed = connection.execute_batch("COMMIT");
+        committed.map_err(|error| error.to_string())
+    });
     if committed.is_err() && !connection.is_autocommit() {
         // What could not be committed is gone; those who asked are told.
         drop(connection.execute_batch("ROLLBACK"));
@@ -207,6 +206,29 @@ fn transact(connection: &Connection, jobs: impl Iterator<Item = Job>) {
     for reply in replies {
         reply(committed.clone());
     }
+}
+
+/// Runs a request in its savepoint. An error is that of the transaction, which is lost with all that was done in it.
+fn run_one(connection: &Connection, job: Job) -> (Result<(), String>, Reply) {
+    if let Err(error) = connection.execute_batch("SAVEPOINT request") {
+        return (Err(error.to_string()), job(None).1);
+    }
+    let (done, reply) = job(Some(connection));
+    if connection.is_autocommit() {
+        // A full disk, or one that fails, has SQLite roll back the transaction and not the statement alone. A savepoint
+        // would now be a transaction of its own: committed at its end, whatever its asker is told.
+        let why = done.err().unwrap_or_else(|| "it is no more".to_owned());
+        return (
+            Err(format!("the transaction was rolled back: {why}")),
+            reply,
+        );
+    }
+    let end = match done {
+        Ok(()) => "RELEASE request",
+        Err(_) => "ROLLBACK TO request; RELEASE request",
+    };
+    let ended = connection.execute_batch(end);
+    (ended.map_err(|error| error.to_string()), reply)
 }
 
 /// A failure as those outside the store see it.
@@ -241,3 +263,6 @@ struct UnreadableAt {
 fn database(doing: &'static str, cause: Box<dyn std::error::Error + Send + Sync>) -> StoreError {
     StoreError::Database { doing, cause }
 }
+
+#[cfg(test)]
+mod tests;

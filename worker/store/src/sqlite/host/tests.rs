@@ -1,0 +1,129 @@
+use std::process::{Command, Stdio};
+
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
+use super::*;
+
+/// A holder of these parts; what is not given is ours.
+fn holder(boot: Option<&str>, pid: u32, start: &str, namespace: Option<&str>) -> Holder {
+    let boot = boot.or(HERE.boot.as_deref()).unwrap();
+    let namespace = namespace.or(HERE.namespace.as_deref()).unwrap();
+    Holder(format!("{boot}:{pid}:{start}:{namespace}"))
+}
+
+fn seen(holder: &Holder) -> Seen {
+    holder.seen_from(&HERE)
+}
+
+#[test]
+fn this_process_is_there_and_others_are_not() {
+    let pid = std::process::id();
+    assert_eq!(seen(&Holder::this_process()), Seen::OfThisBoot);
+    assert_eq!(seen(&holder(None, pid, "1", None)), Seen::Gone);
+    assert_eq!(
+        seen(&holder(Some("another-boot"), pid, "1", None)),
+        Seen::Gone
+    );
+}
+
+#[test]
+fn a_process_that_has_ended_is_gone_before_and_after_it_is_waited_for() {
+    let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+    let holder = Holder::of(child.id());
+    assert_eq!(seen(&holder), Seen::OfThisBoot);
+    drop(child.stdin.take());
+    let id = WaitId::Pid(Pid::from_child(&child));
+    waitid(id, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+    assert_eq!(seen(&holder), Seen::Gone, "a zombie");
+    child.wait().unwrap();
+    assert_eq!(seen(&holder), Seen::Gone);
+}
+
+#[test]
+fn a_process_of_another_container_is_never_known_to_be_gone() {
+    let other = holder(None, std::process::id(), "1", Some("1"));
+    assert_eq!(seen(&other), Seen::OfThisBoot);
+    // systemd-nspawn tells each container a boot of its own.
+    let nspawn = holder(Some("another-boot"), 1, "1", Some("1"));
+    assert_eq!(seen(&nspawn), Seen::OfSomeBoot);
+}
+
+#[test]
+fn what_an_earlier_version_wrote_is_left_to_the_time() {
+    let (boot, pid) = (HERE.boot.as_deref().unwrap(), std::process::id());
+    assert_eq!(seen(&Holder(format!("{boot}:{pid}:1"))), Seen::OfThisBoot);
+    assert_eq!(seen(&Holder("another-boot:1:1".into())), Seen::OfSomeBoot);
+    assert_eq!(seen(&Holder("nonsense".into())), Seen::OfSomeBoot);
+}
+
+#[test]
+fn an_earlier_version_reads_the_parts_it_knows_where_they_were() {
+    let this = Holder::this_process().0;
+    let parts: Vec<_> = this.split(':').collect();
+    let pid = std::process::id();
+    let start = HERE.stat(pid).unwrap().start;
+    assert_eq!(
+        parts[..2],
+        [HERE.boot.as_deref().unwrap(), pid.to_string().as_str()]
+    );
+    assert_eq!(
+        parts[2..],
+        [start.as_str(), HERE.namespace.as_deref().unwrap()]
+    );
+}
+
+#[test]
+fn nothing_is_known_to_be_gone_where_the_boot_is_hidden() {
+    let hidden = Here {
+        boot: None,
+        ..HERE.clone()
+    };
+    let ended = holder(None, std::process::id(), "1", None);
+    assert_eq!(ended.seen_from(&hidden), Seen::OfSomeBoot);
+    let unknown = holder(Some(UNKNOWN), std::process::id(), "1", None);
+    assert_eq!(unknown.seen_from(&hidden), Seen::OfSomeBoot);
+    assert_eq!(seen(&unknown), Seen::OfSomeBoot);
+    // After a new start of the host its clock begins anew: what was given before would be held for as long as it ran.
+    let latest = unknown.latest(100.0, 30.0);
+    assert!((130.0..1_000.0).contains(&latest), "{latest}");
+}
+
+#[test]
+fn what_proc_hides_is_there_and_what_it_shows_of_others_is_not_believed() {
+    let blind = Here {
+        is_our_proc: false,
+        ..HERE.clone()
+    };
+    assert_eq!(blind.stat(std::process::id()), None);
+    assert!(!blind.has_ended(std::process::id(), "1"));
+    let most = i32::MAX.unsigned_abs();
+    assert!(blind.has_ended(most, "1"), "the kernel knows no such one");
+    assert!(!is_no_process(1), "it is there, whoever may ask");
+    assert!(!is_no_process(u32::MAX), "no number of a process");
+}
+
+#[test]
+fn a_name_may_hold_brackets_and_blanks() {
+    let fields = "1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 777 0 0";
+    let of = |state: &str| Stat::parse(&format!("12 (a) b) {state} {fields}")).unwrap();
+    let (alive, zombie) = (of("S"), of("Z"));
+    assert!(alive.is_of("777") && alive.is_of("") && !alive.is_of("778"));
+    assert!(!zombie.is_of("777"));
+    assert_eq!(Stat::parse("12 (a) S"), None);
+}
+
+#[test]
+fn f29_the_lease_clock_is_no_wall_clock() {
+    let first = uptime_secs();
+    assert!(first > 0.0);
+    assert!(uptime_secs() >= first);
+}
+
+#[test]
+fn the_lease_clock_is_that_of_the_host_as_earlier_versions_read_it() {
+    let before = uptime_secs();
+    let text = fs::read_to_string("/proc/uptime").unwrap();
+    let host: f64 = text.split_whitespace().next().unwrap().parse().unwrap();
+    // It has two places.
+    assert!((before - 0.01..=uptime_secs()).contains(&host));
+}
