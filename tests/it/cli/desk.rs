@@ -10,14 +10,19 @@ const CONFIG: &str = "[[destination]]\nname = \"archive\"\nkind = \"file\"\npath
 fn triaged() -> (Place, String) {
     let place = Place::new().unwrap();
     place.file("nightshift.toml", CONFIG).unwrap();
+    let id = triaged_in(&place);
+    (place, id)
+}
+
+/// The id of a case that is triaged in this place.
+pub(super) fn triaged_in(place: &Place) -> String {
     let finding = include_bytes!("../../fixtures/alerts/guardduty-finding.json");
     let ran = place
         .feed(&["run", "-", "--quiet", "--format", "json"], finding)
         .unwrap();
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let report: Value = serde_json::from_str(&ran.stdout).unwrap();
-    let id = report["case_id"].as_str().unwrap().to_owned();
-    (place, id)
+    report["case_id"].as_str().unwrap().to_owned()
 }
 
 #[test]

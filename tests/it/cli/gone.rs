@@ -3,6 +3,8 @@
 use nightshift_tests::{Place, Ran};
 use serde_json::Value;
 
+use super::desk::triaged_in;
+
 /// A destination, and a route to it.
 pub(crate) fn config(name: &str, path: &str, more: &str) -> String {
     format!(
@@ -16,13 +18,7 @@ pub(crate) fn owing(place: &Place, store: &str) -> String {
     place.file("a-file", "").unwrap();
     let config = format!("{store}{}", config("soc", "a-file/below", ""));
     place.file("nightshift.toml", config).unwrap();
-    let finding = include_bytes!("../../fixtures/alerts/guardduty-finding.json");
-    let ran = place
-        .feed(&["run", "-", "--quiet", "--format", "json"], finding)
-        .unwrap();
-    assert_eq!(ran.code, Some(0), "{ran:?}");
-    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
-    report["case_id"].as_str().unwrap().to_owned()
+    triaged_in(place)
 }
 
 fn drop(place: &Place, more: &[&str]) -> Ran {

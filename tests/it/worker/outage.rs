@@ -13,18 +13,7 @@ use crate::models::example;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f21_cases_wait_for_models_get_a_report_without_them_and_a_revision_when_they_are_back() {
-    let is_down = Arc::new(AtomicBool::new(true));
-    let down = Arc::clone(&is_down);
-    let script = Script::by(move |seen: &Seen| -> Reply {
-        if down.load(Ordering::Relaxed) {
-            return Reply::Fault(Fault::Unavailable);
-        }
-        if !seen.text().contains("# Your task now: ") {
-            return Reply::from(Answer::text("OK"));
-        }
-        Reply::from(example::answer(seen))
-    });
-    let fake = FakeModel::start(script).await.unwrap();
+    let (fake, is_down, _found) = main_model().await;
     let place = place_with(|place| {
         let tools = example::logs(place);
         let model = ANTHROPIC.table(&fake, "");
