@@ -77,6 +77,27 @@ async fn metrics_tell_of_no_source_that_is_not_configured_any_more() {
     );
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f33_a_token_of_the_pages_that_was_changed_lets_nobody_in_any_more() {
+    let place = logged("");
+    let (leaked, new) = ("a-token-that-leaked-01", "a-token-that-is-new-02");
+    place.file("token", leaked).unwrap();
+    change(&place, "web = { ", "web = { tokens = [\"file:token\"], ");
+    let mut worker = place.start(&["worker"]).unwrap();
+    let told = worker.until("the cases are on http://127.0.0.1:");
+    let (_, address) = told.split_once("http://").unwrap();
+    let url = format!("http://{address}api/v1/cases");
+    let client = reqwest::Client::new();
+    let asked = |token: &'static str| {
+        let request = client.get(&url).bearer_auth(token);
+        async move { request.send().await.unwrap().status().as_u16() }
+    };
+    assert_eq!((asked(leaked).await, asked(new).await), (200, 401));
+    place.file("token", new).unwrap();
+    worker.until(RENEWED);
+    assert_eq!((asked(leaked).await, asked(new).await), (401, 200));
+}
+
 #[test]
 fn what_is_wrong_changes_nothing_and_is_told_aloud() {
     let place = logged("");

@@ -10,7 +10,7 @@ use nightshift_store::{Address, without_password};
 use toml::{Table, Value};
 
 use super::environment::{names, nearest, overlay, settings};
-use super::{Config, DEFAULTS, feeds};
+use super::{Config, DEFAULTS, feeds, secret};
 
 /// The file that is read where none is named.
 const FILE: &str = "nightshift.toml";
@@ -49,14 +49,16 @@ impl Loaded {
         Ok(loaded)
     }
 
-    /// The files and folders that say how cases are triaged: this configuration, playbooks, prompts. Secrets are none of
-    /// them, for they are read whenever they are used.
+    /// The files and folders that say how cases are triaged and who may read: this configuration, playbooks, prompts, the
+    /// pages' tokens. Other secrets are none of them, for they are read whenever they are used.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let profiles = &self.config.profiles;
         let mut files: Vec<PathBuf> = self.file.iter().cloned().collect();
         files.push(self.config.playbooks.dir.clone());
         files.extend(profiles.iter().map(|one| one.prompts.clone()));
         files.extend(profiles.iter().filter_map(|one| one.replan_file()));
+        let tokens = self.config.web.tokens.iter().map(String::as_str);
+        files.extend(tokens.filter_map(|token| secret::file(token, self.base())));
         files.retain(|path| !path.as_os_str().is_empty());
         files
     }

@@ -4,10 +4,10 @@
 //! What is referred to is read when it is used, so that a changed file counts at the next request (F33). Nothing here
 //! has a Debug or Display that shows a secret, and no error holds one.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nightshift_models::KeyPlace;
+use nightshift_models::{KeyPlace, KeyRef};
 use secrecy::SecretString;
 
 /// Gives the secret as it is now, or says in words why there is none.
@@ -25,6 +25,14 @@ pub(crate) fn secret_at(place: KeyPlace<'_>, base: &Path) -> Secret {
             Arc::new(move || read(&path))
         }
         KeyPlace::Value(value) => Arc::new(move || Ok(value.clone())),
+    }
+}
+
+/// The file that this refers to, if it is one; relative paths are taken from `base`.
+pub(crate) fn file(reference: &str, base: &Path) -> Option<PathBuf> {
+    match KeyRef::from(reference).place() {
+        KeyPlace::File(path) => Some(base.join(path)),
+        KeyPlace::Env(_) | KeyPlace::Value(_) => None,
     }
 }
 
@@ -49,7 +57,6 @@ fn read(path: &Path) -> Result<SecretString, String> {
 
 #[cfg(test)]
 mod tests {
-    use nightshift_models::KeyRef;
     use secrecy::ExposeSecret as _;
 
     use super::*;
