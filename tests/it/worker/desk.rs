@@ -15,7 +15,7 @@ pub(crate) fn place_with(more: impl FnOnce(&Place) -> String) -> Place {
     let mut place = Place::new().unwrap();
     let more = more(&place);
     let config = format!(
-        "log = {{ level = \"warn,nightshift_pipeline=info\", format = \"text\" }}\n\
+        "log = {{ level = \"warn,nightshift_pipeline=info,nightshift_pipeline::canary=debug\", format = \"text\" }}\n\
          web = {{ listen = \"127.0.0.1:0\" }}\n\
          [[source]]\nname = \"drop\"\nkind = \"spool\"\ndir = \"spool\"\n\
          [[destination]]\nname = \"files\"\nkind = \"file\"\npath = \"reports\"\nformat = \"json\"\n\

@@ -1,6 +1,7 @@
 //! Start, work, end.
 
 use super::desk::{cases, place, place_with, put, read_again_knowing_vendor, reports};
+use super::reload::change;
 
 const GUARDDUTY: &str = "guardduty-finding";
 const SCC: &str = "scc-crypto-miner";
@@ -183,4 +184,35 @@ fn a_dead_letter_is_read_again_once_its_feed_is_known() {
         .collect();
     assert_eq!(waiting.len(), 1, "{waiting:#?}");
     assert_eq!(waiting[0]["status"], "queued");
+}
+
+#[test]
+fn a_quiet_worker_says_a_few_lines_at_its_start_and_one_for_each_outcome() {
+    let place = place("");
+    change(&place, "warn,nightshift_pipeline=info", "info");
+    put(&place, SCC, "s1");
+    let mut worker = place.start(&["worker"]).unwrap();
+    worker.until("report shown");
+    worker.signal("TERM");
+    let (_, _, lines) = worker.ended();
+    let said = lines.iter().filter_map(|line| line.split_once(" INFO "));
+    let mut said: Vec<&str> = said.map(|(_, what)| what).collect();
+    // What a line says, without its fields.
+    for what in &mut said {
+        let field = what.match_indices('=').next();
+        let words = field.map_or(*what, |(at, _)| what[..at].rsplit_once(' ').unwrap().0);
+        *what = words.trim();
+    }
+    assert_eq!(
+        said,
+        [
+            "the store's schema was migrated",
+            "the source is connected",
+            "messages accepted",
+            "case concluded",
+            "report shown",
+            "told to stop; told once more, the process ends at once",
+        ],
+        "{lines:#?}"
+    );
 }

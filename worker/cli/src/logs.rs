@@ -73,6 +73,9 @@ impl Log {
 /// What spans are handed on by: everything that makes lines.
 type Written = Layered<Lines<Stderr>, Layered<reload::Layer<EnvFilter, Registry>, Registry>>;
 
+/// The library that migrates, as its lines name it.
+const MIGRATES: &str = "refinery_core";
+
 /// The words for how much is written.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
@@ -92,6 +95,11 @@ pub(crate) fn filter(level: &str, has_traces: bool, has_content: bool) -> Result
     for (target, is_wanted) in [(traces::TARGET, has_traces), (traces::CONTENT, has_content)] {
         let level = if is_wanted { "info" } else { "off" };
         let directive = format!("{target}={level}").parse();
+        filter = filter.add_directive(directive.map_err(|error| bad(&error))?);
+    }
+    // The library that migrates tells of each step that there is nothing to do.
+    if !level.contains(MIGRATES) {
+        let directive = format!("{MIGRATES}=warn").parse();
         filter = filter.add_directive(directive.map_err(|error| bad(&error))?);
     }
     Ok(filter)

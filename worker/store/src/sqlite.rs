@@ -44,7 +44,7 @@ use rusqlite::config::DbConfig;
 
 use crate::bell::Bell;
 use crate::blobs::Blobs;
-use crate::told::Told;
+use crate::told::{self, Told};
 pub(crate) use examine::{ahead, examine};
 use host::Holder;
 use open::OPEN;
@@ -129,13 +129,14 @@ impl SqliteStore {
     pub fn open(options: &SqliteOptions) -> Result<Self, OpenError> {
         let mut connection = connect(&options.path)?;
         // A program of an earlier version does not mind migrations that it does not know: they first only add.
-        migrations::migrations::runner()
+        let report = migrations::migrations::runner()
             .set_abort_missing(false)
             .run(&mut connection)
             .map_err(|cause| OpenError::Migrate {
                 path: options.path.clone(),
                 cause: Box::new(cause),
             })?;
+        told::migrated(&report);
         Ok(Self {
             thread: Thread::start(connection, &OPEN).map_err(OpenError::Thread)?,
             holder: Holder::this_process(),

@@ -1,4 +1,5 @@
-//! What is said where something stored cannot be read by this version: once, where it would be said for every batch.
+//! What is said of what is stored: that the schema was migrated, and that something cannot be read by this version; once,
+//! where it would be said for every batch.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,9 +33,18 @@ impl Told {
 pub(crate) fn unread_report(case_id: &str, destination: &str, cause: &serde_json::Error) -> String {
     tracing::warn!(
         case.id = case_id,
-        destination,
+        destination.name = destination,
         error = %cause,
         "a report cannot be read by this version: it is not sent, and tried again in a minute"
     );
     format!("it cannot be read by this version: {cause}")
+}
+
+/// Says that the schema is a newer one now, if it is.
+pub(crate) fn migrated(report: &refinery::Report) {
+    let applied = report.applied_migrations();
+    if let Some(last) = applied.iter().map(refinery::Migration::version).max() {
+        let migrations = applied.len();
+        tracing::info!(schema = last, migrations, "the store's schema was migrated");
+    }
 }

@@ -326,7 +326,7 @@ where
         };
         match removed {
             Ok(0) => return,
-            Ok(removed) => tracing::info!(what, removed, "removed what grew old"),
+            Ok(removed) => tracing::debug!(what, removed, "removed what grew old"),
             Err(error) => {
                 let error = anyhow::Error::from(error);
                 tracing::warn!(what, error = format!("{error:#}"), "nothing was removed");

@@ -39,7 +39,7 @@ impl CanaryEnding {
             note: "it came through".to_owned(),
         };
         self.desk.act(&id.0, act).await?;
-        tracing::info!(case.id = %id, "a canary came through");
+        tracing::debug!(case.id = %id, "a canary came through");
         Ok(())
     }
 }

@@ -76,7 +76,7 @@ impl CanarySending {
                 return;
             }
             let Err(why) = self.try_to_send(number).await else {
-                tracing::info!(number, source = self.to.name(), "a canary is sent");
+                tracing::debug!(number, source.name = self.to.name(), "a canary is sent");
                 return;
             };
             tracing::warn!(number, why, "a canary could not be sent; it is tried again");

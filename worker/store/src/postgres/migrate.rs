@@ -7,6 +7,7 @@ use tokio_postgres::error::SqlState;
 use super::OpenError;
 use super::database::Session;
 use super::failure::Failure;
+use crate::told;
 
 mod embedded {
     refinery::embed_migrations!("../../migrations/postgres");
@@ -37,10 +38,11 @@ pub(super) async fn run(pool: &Pool) -> Result<(), OpenError> {
         .batch_execute(LOCK)
         .await
         .map_err(|error| failed(error.into()))?;
-    runner()
+    let report = runner()
         .run_async(&mut *client)
         .await
         .map_err(|error| failed(error.into()))?;
+    told::migrated(&report);
     Ok(())
 }
 
