@@ -87,14 +87,18 @@ pub(crate) fn wait(error: &DeliveryError, attempts: u32) -> Option<Duration> {
             after_secs.unwrap_or(0)
         }
     };
-    let backoff = ExponentialBuilder::new()
+    Some(Duration::from_secs(told).max(backoff(attempts)))
+}
+
+/// How long to wait after so many tries where nobody told.
+pub(crate) fn backoff(attempts: u32) -> Duration {
+    ExponentialBuilder::new()
         .with_min_delay(SHORTEST_WAIT)
         .with_max_delay(LONGEST_WAIT)
         .without_max_times()
         .build()
         .nth(usize::try_from(attempts.min(20)).unwrap_or(20))
-        .unwrap_or(LONGEST_WAIT);
-    Some(Duration::from_secs(told).max(backoff))
+        .unwrap_or(LONGEST_WAIT)
 }
 
 #[cfg(test)]

@@ -180,7 +180,7 @@ pub enum DeliveryError {
         /// What was seen.
         what: String,
     },
-    /// It never will.
+    /// It never will, unless somebody mends it: another destination is to take it.
     #[error("{what}")]
     Never {
         /// What it said.

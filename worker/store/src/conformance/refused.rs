@@ -1,6 +1,6 @@
-//! A channel that took a report, lost its answer, and lets nobody look since.
+//! A channel that took a report, lost its answer, and lets nobody look since; and one that refuses until it is mended.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use nightshift_engine::NoMeter;
@@ -11,6 +11,7 @@ use super::*;
 
 on_both_stores! {
     f28_what_nobody_may_look_up_is_shown_by_the_next_and_stays_in_doubt
+    f28_f33_what_is_refused_and_no_other_takes_stays_owed_until_a_new_key_counts
 }
 
 #[derive(Default)]
@@ -46,21 +47,7 @@ async fn f28_what_nobody_may_look_up_is_shown_by_the_next_and_stays_in_doubt(fix
         otherwise: Some(vec!["archive".to_owned()]),
         ..Route::default()
     };
-    let delivering = Delivering {
-        kind: String::new(),
-        outbox: fixture.store.clone(),
-        cases: fixture.store.clone(),
-        destination: channel.clone(),
-        routes: Arc::new(Routes {
-            rules: vec![route],
-            ..Routes::default()
-        }),
-        wake: fixture.store.clone(),
-        meter: Arc::new(NoMeter),
-        holder: "one".to_owned(),
-        digest: None,
-        canary: None,
-    };
+    let delivering = delivering(&fixture, channel.clone(), vec![route]);
     let (ids, stop) = ([id.clone()], CancellationToken::new());
     for _ in 0..3 {
         let tried = delivering.show_cases(&ids, &stop).await.unwrap();
@@ -77,4 +64,70 @@ async fn f28_what_nobody_may_look_up_is_shown_by_the_next_and_stays_in_doubt(fix
         .map(|row| (row.destination.as_str(), row.wanted, row.in_doubt))
         .collect();
     assert_eq!(told, [("archive", 1, false), ("soc", 1, true)]);
+}
+
+/// Refuses whatever it is shown until its key is mended.
+#[derive(Default)]
+struct Locked {
+    is_mended: AtomicBool,
+}
+
+#[async_trait]
+impl Destination for Locked {
+    fn name(&self) -> &'static str {
+        "soc"
+    }
+
+    async fn deliver(&self, _: &Showing) -> Result<Sent, DeliveryError> {
+        if self.is_mended.load(Ordering::Relaxed) {
+            return Ok(Sent { remote_id: None });
+        }
+        let what = "the token was revoked".to_owned();
+        Err(DeliveryError::Never { what })
+    }
+}
+
+async fn f28_f33_what_is_refused_and_no_other_takes_stays_owed_until_a_new_key_counts(
+    fixture: Fixture,
+) {
+    let accepted = fixture.accept(MINER).await;
+    conclude(&fixture.store, &fixture.claim().await).await;
+    let id = case_of(&accepted);
+    let channel = Arc::new(Locked::default());
+    let delivering = delivering(&fixture, channel.clone(), Vec::new());
+    let (ids, stop) = ([id.clone()], CancellationToken::new());
+    assert_eq!(delivering.show_cases(&ids, &stop).await.unwrap(), Some(1));
+    assert_eq!(fixture.store.backlog().await.unwrap().outbox, 1);
+    let at_once = delivering.show_cases(&ids, &stop).await.unwrap();
+    assert_eq!(at_once, Some(0), "it waits a minute");
+    channel.is_mended.store(true, Ordering::Relaxed);
+    fixture
+        .execute("UPDATE deliveries SET retry_at = wished_at")
+        .await;
+    assert_eq!(delivering.show_cases(&ids, &stop).await.unwrap(), Some(1));
+    let rows = fixture.store.view(&id.0).await.unwrap().deliveries;
+    let soc = rows.iter().find(|row| row.destination == "soc").unwrap();
+    assert_eq!((soc.sent, soc.given_up, &soc.error), (1, false, &None));
+}
+
+fn delivering(
+    fixture: &Fixture,
+    destination: Arc<dyn Destination>,
+    rules: Vec<Route>,
+) -> Delivering {
+    Delivering {
+        kind: String::new(),
+        outbox: fixture.store.clone(),
+        cases: fixture.store.clone(),
+        destination,
+        routes: Arc::new(Routes {
+            rules,
+            ..Routes::default()
+        }),
+        wake: fixture.store.clone(),
+        meter: Arc::new(NoMeter),
+        holder: "one".to_owned(),
+        digest: None,
+        canary: None,
+    }
 }

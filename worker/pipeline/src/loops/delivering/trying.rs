@@ -9,11 +9,11 @@ use tracing::Instrument as _;
 
 use super::Delivering;
 use super::giving_up::hand_on;
-use crate::delivery::wait;
+use crate::delivery::{backoff, wait};
 use crate::spans;
 use crate::{DeliveryError, DeskStatus, Due, Sent, StoreError};
 
-/// How long until what was refused is tried again where nobody else could be found for it.
+/// Shortest time until what was refused is tried again where nobody else takes it.
 const REFUSED_WAIT: Duration = Duration::from_secs(60);
 
 /// What was tried, and how that ended.
@@ -109,26 +109,32 @@ impl Delivering {
         Ok(Some((due, result)))
     }
 
-    /// It never will be shown here: the next destination of the route takes it. Where that cannot be wished now, it is
-    /// tried here again, so that the refusal is heard again.
+    /// It never will be shown here as things are: the next destination of the route takes it. Where there is none, or that
+    /// cannot be wished now, it stays owed here: a key that is turned or a channel that is made again takes it then, and
+    /// until somebody mends it, it counts among what waits.
     async fn refused(&self, due: &Due, error: &DeliveryError) -> Result<(), StoreError> {
         let name = self.destination.name();
-        if let Err(problem) = self.fall_back(due).await {
-            let wait = Some(REFUSED_WAIT);
-            self.outbox.failed(name, due, error, wait).await?;
-            return Err(problem);
-        }
-        self.outbox.failed(name, due, error, None).await
+        let fallen = self.fall_back(due).await;
+        let wait = match fallen {
+            Ok(true) => None,
+            Ok(false) => {
+                tracing::error!(%error, "no other destination of its route takes a refused report: it is tried here again");
+                Some(backoff(due.attempts).max(REFUSED_WAIT))
+            }
+            Err(_) => Some(REFUSED_WAIT),
+        };
+        self.outbox.failed(name, due, error, wait).await?;
+        fallen.map(|_| ())
     }
 
-    /// Wishes the report at the next destination of the route.
-    async fn fall_back(&self, due: &Due) -> Result<(), StoreError> {
+    /// Wishes the report at the next destination of the route; whether there is one.
+    async fn fall_back(&self, due: &Due) -> Result<bool, StoreError> {
         let (outbox, cases) = (self.outbox.as_ref(), self.cases.as_ref());
         let refused = self.destination.name();
         let next = hand_on(outbox, cases, &self.routes, &due.case_id, refused).await?;
-        if let Some(next) = next {
+        if let Some(next) = &next {
             tracing::warn!(next, "the next destination of the route takes the report");
         }
-        Ok(())
+        Ok(next.is_some())
     }
 }
