@@ -1,7 +1,11 @@
 //! Start, work, end.
 
+use std::net::{TcpListener, TcpStream};
+
+use nightshift_tests::{Place, Running};
+
 use super::desk::{cases, place, place_with, put, read_again_knowing_vendor, reports};
-use super::reload::change;
+use super::reload::{RENEWED, change};
 
 const GUARDDUTY: &str = "guardduty-finding";
 const SCC: &str = "scc-crypto-miner";
@@ -67,25 +71,31 @@ fn f03_a_worker_that_is_told_to_stop_under_load_ends_well_and_the_next_goes_on()
     );
 }
 
-#[test]
-fn f03_told_a_second_time_a_worker_ends_at_once_whatever_it_waits_for() {
-    // A receiver that takes a connection and never says a word.
-    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+/// A worker whose report waits for a receiver that takes a connection and never says a word.
+fn waits_for_a_silent_receiver() -> (Place, Running, TcpStream) {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hook", silent.local_addr().unwrap());
     let mut place = place_with(|_| {
         format!(
             "[[destination]]\nname = \"soar\"\nkind = \"webhook\"\nurl = \"{url}\"\nsecret = \"env:HOOK_SECRET\"\n"
         )
     });
-    let config = std::fs::read_to_string(place.path().join("nightshift.toml")).unwrap();
-    let config = config
-        .replace("nightshift_pipeline=info", "info")
-        .replace("destinations = [\"files\"]", "destinations = [\"soar\"]");
-    place.file("nightshift.toml", config).unwrap();
+    change(&place, "nightshift_pipeline=info", "info");
+    change(
+        &place,
+        "destinations = [\"files\"]",
+        "destinations = [\"soar\"]",
+    );
     place.set("HOOK_SECRET", "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX");
     put(&place, SCC, "s1");
-    let mut worker = place.start(&["worker"]).unwrap();
-    let (_connection, _) = silent.accept().unwrap();
+    let worker = place.start(&["worker"]).unwrap();
+    let (connection, _) = silent.accept().unwrap();
+    (place, worker, connection)
+}
+
+#[test]
+fn f03_told_a_second_time_a_worker_ends_at_once_whatever_it_waits_for() {
+    let (place, mut worker, _connection) = waits_for_a_silent_receiver();
     worker.signal("TERM");
     worker.until("told to stop");
     worker.signal("TERM");
@@ -94,6 +104,18 @@ fn f03_told_a_second_time_a_worker_ends_at_once_whatever_it_waits_for() {
     assert_eq!(status.code(), Some(1), "{lines:#?}");
     let cases = cases(&place);
     assert_eq!(cases[0]["status"], "concluded", "{cases:#?}");
+}
+
+#[test]
+fn f03_told_to_stop_while_it_takes_up_a_configuration_a_worker_begins_nothing_more() {
+    let (_place, mut worker, _connection) = waits_for_a_silent_receiver();
+    worker.signal("HUP");
+    worker.until("the configuration is read again");
+    worker.signal("TERM");
+    let (status, _, lines) = worker.ended();
+    assert_eq!(status.code(), Some(0), "{lines:#?}");
+    let renewed = lines.iter().any(|line| line.contains(RENEWED));
+    assert!(!renewed, "it waited for the crew before: {lines:#?}");
 }
 
 #[test]
@@ -114,7 +136,7 @@ fn a_destination_without_its_secret_is_told_of_at_the_start() {
 
 #[test]
 fn what_is_wrong_from_the_start_is_told_before_anything_is_taken() {
-    let without = nightshift_tests::Place::new().unwrap();
+    let without = Place::new().unwrap();
     let ran = without.run(&["worker"]).unwrap();
     assert_eq!(ran.code, Some(64), "{ran:?}");
     assert!(ran.stderr.contains("there is no [[source]]"), "{ran:?}");
@@ -127,7 +149,7 @@ fn what_is_wrong_from_the_start_is_told_before_anything_is_taken() {
         "{ran:?}"
     );
 
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let mut place = place("");
     place.set("NIGHTSHIFT__WEB__LISTEN", &format!("127.0.0.1:{port}"));

@@ -148,12 +148,19 @@ pub async fn open(url: &str, options: Options) -> Result<Arc<dyn Store>, OpenErr
                 .map_or(url, |(scheme, _)| scheme)
                 .to_owned(),
         )),
-        Some(Address::Sqlite(path)) => Ok(Arc::new(SqliteStore::open(&SqliteOptions {
-            path: path.to_owned(),
-            lease: options.lease,
-            admission: options.admission,
-            blobs: options.blobs,
-        })?)),
+        Some(Address::Sqlite(path)) => {
+            let options = SqliteOptions {
+                path: path.to_owned(),
+                lease: options.lease,
+                admission: options.admission,
+                blobs: options.blobs,
+            };
+            // It waits for whoever holds the file.
+            let opening = tokio::task::spawn_blocking(move || SqliteStore::open(&options));
+            let failed = |error| SqliteError::Thread(std::io::Error::other(error));
+            let opened = opening.await.map_err(failed)?;
+            Ok(Arc::new(opened?))
+        }
         Some(Address::Postgres(url)) => Ok(Arc::new(PostgresStore::open(url, options).await?)),
     }
 }

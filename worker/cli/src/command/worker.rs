@@ -89,7 +89,13 @@ impl Site<'_> {
     /// A crew that follows the configuration as it is now; none where that is wrong: then everything stays as it was.
     async fn renew(&mut self, old: &Crew, why: &str) -> Result<Option<Crew>, Exit> {
         tracing::info!(why, "the configuration is read again");
-        let (loaded, app, ready, wanted) = match Box::pin(self.read(old)).await {
+        let stop = self.stop.clone();
+        let read = tokio::select! {
+            biased;
+            () = stop.cancelled() => return Ok(None),
+            read = Box::pin(self.read(old)) => read,
+        };
+        let (loaded, app, ready, wanted) = match read {
             Ok(read) => read,
             // The database is away, an address is taken: that passes, and no file changes when it does.
             Err(exit @ Exit::Failed(_)) => {
@@ -115,7 +121,9 @@ impl Site<'_> {
         self.telemetry.follow(wanted);
         let new = ready.start(&app, self.options, Some(old), &mut self.parts, &self.stop);
         let new = new.await?;
-        tracing::info!("new cases follow the configuration as it is now");
+        if !self.stop.is_cancelled() {
+            tracing::info!("new cases follow the configuration as it is now");
+        }
         Ok(Some(new))
     }
 

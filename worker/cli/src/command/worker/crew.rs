@@ -113,7 +113,11 @@ impl Ready {
             });
         }
         if let Some(old) = old {
-            old.make_way(self.pages.as_mut(), parts).await;
+            tokio::select! {
+                biased;
+                () = process.cancelled() => return Ok(crew),
+                () = old.make_way(self.pages.as_mut(), parts) => {}
+            }
             app.follow_in_metrics();
         }
         if let Some(pages) = self.pages {
