@@ -49,8 +49,9 @@ impl Loaded {
         Ok(loaded)
     }
 
-    /// The files and folders that say how cases are triaged and who may read: this configuration, playbooks, prompts, the
-    /// pages' tokens. Other secrets are none of them, for they are read whenever they are used.
+    /// The files and folders that say how cases are triaged, who may read and whom we believe: this configuration,
+    /// playbooks, prompts, the pages' tokens, authorities. Other secrets are none of them, for they are read whenever they
+    /// are used.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let profiles = &self.config.profiles;
         let mut files: Vec<PathBuf> = self.file.iter().cloned().collect();
@@ -59,6 +60,7 @@ impl Loaded {
         files.extend(profiles.iter().filter_map(|one| one.replan_file()));
         let tokens = self.config.web.tokens.iter().map(String::as_str);
         files.extend(tokens.filter_map(|token| secret::file(token, self.base())));
+        authorities(&self.table, &mut |path| files.push(self.base().join(path)));
         files.retain(|path| !path.as_os_str().is_empty());
         files
     }
@@ -69,6 +71,21 @@ impl Loaded {
             .as_deref()
             .and_then(Path::parent)
             .unwrap_or_else(|| Path::new(""))
+    }
+}
+
+/// Each `ca_file`, wherever it stands: clients are made with what it holds.
+fn authorities(table: &Table, found: &mut impl FnMut(&str)) {
+    for (key, value) in table {
+        match value {
+            Value::String(path) if key == "ca_file" => found(path),
+            Value::Table(table) => authorities(table, found),
+            Value::Array(all) => {
+                let tables = all.iter().filter_map(Value::as_table);
+                tables.for_each(|table| authorities(table, found));
+            }
+            _ => {}
+        }
     }
 }
 
@@ -284,6 +301,33 @@ mod tests {
         insta::assert_snapshot!(refused("NIGHTSHIFT__WEB__TOKENS", "[7770777]"), @"NIGHTSHIFT__WEB__TOKENS: an integer stands here, a string is wanted");
         insta::assert_snapshot!(refused("NIGHTSHIFT__TRACES__HEADERS", "{ a = [\"hunter2\"] }"), @"NIGHTSHIFT__TRACES__HEADERS: an array stands here, a string is wanted");
         insta::assert_snapshot!(refused("NIGHTSHIFT__WORKER__MAX_CASES", "-1"), @"NIGHTSHIFT__WORKER__MAX_CASES: an integer of 0 or more is wanted");
+    }
+
+    #[test]
+    fn f33_authorities_and_tokens_are_looked_at_wherever_they_stand() {
+        let text = format!(
+            "{DEFAULTS}\n[[model]]\nname = \"main\"\nprovider = \"openai\"\nmodel = \"m\"\nca_file = \"model.pem\"\n\
+             [[source]]\nname = \"mq\"\nkind = \"rabbitmq\"\nurl = \"amqps://h\"\nqueue = \"q\"\nca_file = \"/etc/mq.pem\"\n"
+        );
+        let mut table: Table = text.parse().unwrap();
+        for (part, key, value) in [
+            ("store", "ca_file", "db.pem"),
+            ("web", "tokens", "file:token"),
+        ] {
+            let value = match key {
+                "tokens" => Value::Array(vec![value.into()]),
+                _ => value.into(),
+            };
+            let table = table[part].as_table_mut().unwrap();
+            table.insert(key.to_owned(), value);
+        }
+        let file = PathBuf::from("/etc/nightshift/nightshift.toml");
+        let loaded = Loaded::of(table, Some(file), Vec::new()).unwrap();
+        let files = loaded.files();
+        for name in ["model.pem", "/etc/mq.pem", "db.pem", "token"] {
+            let path = Path::new("/etc/nightshift").join(name);
+            assert!(files.contains(&path), "{name}: {files:?}");
+        }
     }
 
     #[test]
