@@ -3,11 +3,20 @@
 use std::time::Duration;
 
 use nightshift_tests::Place;
+use tokio::task::JoinSet;
+use tokio_postgres::NoTls;
 
 use crate::doctor::store::Server;
+use crate::worker::desk::{place, put};
+use crate::worker::production::{database, service};
 
 /// How long a worker may take to notice, and to notice that it is over.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Whether what waits is told of.
+fn waits(text: &str) -> bool {
+    text.contains("\nnightshift_inbox_depth{")
+}
 
 /// Waits until the metrics are so.
 async fn until(address: &str, is_so: impl Fn(&str) -> bool) -> String {
@@ -39,7 +48,6 @@ async fn a_worker_that_cannot_count_what_waits_says_nothing_of_it() {
     let (_, address) = line.split_once("http://").unwrap();
     let address = address.trim_end_matches('/');
 
-    let waits = |text: &str| text.contains("\nnightshift_inbox_depth{");
     let said = until(address, waits).await;
     assert!(said.contains("\nnightshift_outbox_depth 0"), "{said}");
     server.stop();
@@ -52,4 +60,36 @@ async fn a_worker_that_cannot_count_what_waits_says_nothing_of_it() {
     until(address, waits).await;
     worker.signal("TERM");
     assert_eq!(worker.ended().0.code(), Some(0));
+}
+
+#[cfg_attr(not(has_services), ignore = "needs PostgreSQL: run tests/services")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f16_a_database_that_may_be_read_and_takes_nothing_is_told_of_as_one_that_is_away() {
+    let url = database().await;
+    let name = url.rsplit_once('/').unwrap().1.split('?').next().unwrap();
+    let (client, connection) = tokio_postgres::connect(&service("POSTGRES"), NoTls)
+        .await
+        .unwrap();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(connection);
+    // As on a standby, or when a provider takes the right to write from a full disk.
+    let may_write = async |may: bool| {
+        let read_only = if may { "off" } else { "on" };
+        let commands = format!(
+            "ALTER DATABASE {name} SET default_transaction_read_only = {read_only}; \
+             SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
+        );
+        client.batch_execute(&commands).await.unwrap();
+    };
+    let place = place(&format!("[store]\nurl = \"{url}\"\n"));
+    let mut worker = place.start(&["worker"]).unwrap();
+    let line = worker.until("the cases are on http://");
+    let address = line.split_once("http://").unwrap().1.trim_end_matches('/');
+    until(address, waits).await;
+    may_write(false).await;
+    put(&place, "scc-crypto-miner", "s1");
+    until(address, |text| !waits(text)).await;
+    may_write(true).await;
+    worker.until("report shown");
+    until(address, waits).await;
 }

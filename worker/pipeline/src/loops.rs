@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use delivering::{Delivering, GivenUp, GivingUp};
 pub use digesting::DigestPlan;
-pub use inbox_room::InboxRoom;
+pub use inbox_room::{Heard, InboxRoom};
 pub use outage::{ModelHealth, Outage};
 pub use taking::Taking;
 pub use triaging::Triaging;

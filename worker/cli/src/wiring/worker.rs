@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use nightshift_engine::{AnalystKind, Clock, Toolbox as _};
 use nightshift_pipeline::{
-    Canaries, Cases, DayBudget, Delivering, Destination, DigestPlan, InboxRoom, Intake, Order,
-    Outage, Source, StoreError, Taking, Triaging, Upkeep, Waited,
+    Backlog, Canaries, Cases, DayBudget, Delivering, Destination, DigestPlan, Heard, InboxRoom,
+    Intake, Order, Outage, Source, StoreError, Taking, Triaging, Upkeep, Waited,
 };
 use nightshift_web::{HttpIntake, Server, SourceReady};
 use tokio::time::Instant;
@@ -51,7 +51,10 @@ impl App {
         options.feeds = feeds;
         Taking {
             intake: Intake {
-                inbox: self.store.clone(),
+                inbox: Arc::new(Heard {
+                    inbox: self.store.clone(),
+                    room: Arc::clone(room),
+                }),
                 clock: Arc::clone(&self.clock),
                 meter: self.metrics.clone(),
                 options,
@@ -263,31 +266,36 @@ impl Loop for Gauges {
                 _ = looks.tick() => {}
             }
             let looked = self.look().await;
-            if looked.is_ok() {
+            if looked.is_ok() && !self.room.is_refused() {
                 seen_at = Instant::now();
-            } else if seen_at.elapsed() >= BLIND {
+            }
+            let is_blind = seen_at.elapsed() >= BLIND;
+            if is_blind {
                 self.meter.forget_backlog();
             }
-            if let Err(error) = looked {
-                let error = anyhow::Error::from(error);
-                tracing::warn!(
-                    error = format!("{error:#}"),
-                    "what waits could not be counted"
-                );
+            match looked {
+                Ok(_) if is_blind => {}
+                Ok(backlog) => self.meter.backlog(&backlog),
+                Err(error) => {
+                    let error = anyhow::Error::from(error);
+                    tracing::warn!(
+                        error = format!("{error:#}"),
+                        "what waits could not be counted"
+                    );
+                }
             }
         }
     }
 }
 
 impl Gauges {
-    async fn look(&self) -> Result<(), StoreError> {
+    async fn look(&self) -> Result<Backlog, StoreError> {
         let backlog = self.cases.backlog().await?;
         self.room.set(backlog.waiting());
-        self.meter.backlog(&backlog);
         if let Some(canaries) = &self.canaries {
             self.meter.canary(canaries.last_canary().await?);
         }
-        Ok(())
+        Ok(backlog)
     }
 }
 

@@ -3,13 +3,20 @@
 //! One task reads how many cases wait, all sources ask here. Until it was read once there is no room: a store that nobody
 //! can read takes nothing either.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
 use tokio::sync::watch;
+
+use crate::{Accepted, Arrival, Inbox, StoreError};
 
 /// The room of the inbox.
 #[derive(Debug)]
 pub struct InboxRoom {
     most: u64,
     waiting: watch::Sender<Option<u64>>,
+    is_refused: AtomicBool,
 }
 
 impl InboxRoom {
@@ -19,6 +26,7 @@ impl InboxRoom {
         Self {
             most,
             waiting: watch::Sender::new(None),
+            is_refused: AtomicBool::new(false),
         }
     }
 
@@ -42,6 +50,12 @@ impl InboxRoom {
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.left() == Some(0)
+    }
+
+    /// Whether the last batch was not committed. A full disk or a standby may be read all the while.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.is_refused.load(Ordering::Relaxed)
     }
 
     /// Says that so many more wait, until they are counted again.
@@ -70,5 +84,24 @@ impl InboxRoom {
     fn left(&self) -> Option<u64> {
         let waiting = *self.waiting.borrow();
         waiting.map(|waiting| self.most.saturating_sub(waiting))
+    }
+}
+
+/// An inbox whose room hears whether it takes what it is given.
+pub struct Heard {
+    /// The inbox.
+    pub inbox: Arc<dyn Inbox>,
+    /// Its room.
+    pub room: Arc<InboxRoom>,
+}
+
+#[async_trait]
+impl Inbox for Heard {
+    async fn accept(&self, batch: Arc<[Arrival]>) -> Result<Vec<Accepted>, StoreError> {
+        let accepted = self.inbox.accept(batch).await;
+        self.room
+            .is_refused
+            .store(accepted.is_err(), Ordering::Relaxed);
+        accepted
     }
 }
