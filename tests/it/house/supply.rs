@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use cargo_metadata::Package;
+use cargo_metadata::{DependencyKind, Package};
 use spdx::{Expression, LicenseReq, ParseMode};
 
 use super::{metadata, text};
@@ -172,4 +172,27 @@ fn licence_expressions_are_read_as_they_are_meant() {
     for unmet in ["GPL-3.0-only", "MIT AND GPL-3.0-only", "", "no licence"] {
         assert!(!is_met(unmet, &allowed), "{unmet}");
     }
+}
+
+#[test]
+fn the_readme_names_each_crate_that_the_program_is_made_of() {
+    let metadata = metadata();
+    let members = metadata.workspace_packages();
+    let product = members
+        .iter()
+        .filter(|one| one.manifest_path.as_str().contains("/worker/"));
+    let all = product.flat_map(|one| &one.dependencies);
+    let used: BTreeSet<&str> = all
+        .filter(|one| one.kind == DependencyKind::Normal && !one.name.starts_with("nightshift"))
+        .map(|one| one.name.as_str())
+        .collect();
+    let readme = text("README.md");
+    let (_, table) = readme.split_once("## Dependencies").unwrap();
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| `"));
+    let crates = rows.filter_map(|row| row.split_once(" |"));
+    let told: BTreeSet<&str> = crates
+        .flat_map(|(crates, _)| crates.split(", "))
+        .map(|name| name.trim_matches('`'))
+        .collect();
+    assert_eq!(told, used);
 }
