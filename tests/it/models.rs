@@ -9,4 +9,5 @@ pub(crate) mod example;
 mod faults;
 mod nonsense;
 mod taken;
+mod thinking;
 mod worked;

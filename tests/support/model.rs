@@ -9,6 +9,7 @@
 
 mod anthropic;
 mod bedrock;
+mod bound;
 mod cache;
 mod check;
 mod fault;

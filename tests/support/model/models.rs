@@ -102,6 +102,8 @@ pub(super) struct Anthropic {
     pub(super) structured: Option<Limits>,
     /// Whether a system message may stand among the others.
     pub(super) system_turns: bool,
+    /// Whether its thinking is bound to what stood before it.
+    pub(super) binds: bool,
 }
 
 const NEWEST: Anthropic = Anthropic {
@@ -109,12 +111,18 @@ const NEWEST: Anthropic = Anthropic {
     prefill: false,
     structured: Some(Limits::TODAY),
     system_turns: true,
+    binds: false,
+};
+const BINDING: Anthropic = Anthropic {
+    binds: true,
+    ..NEWEST
 };
 const FOUR_SIX: Anthropic = Anthropic {
     sampling: true,
     prefill: false,
     structured: Some(Limits::TODAY),
     system_turns: false,
+    binds: false,
 };
 const FOUR_FIVE: Anthropic = Anthropic {
     prefill: true,
@@ -125,9 +133,10 @@ const OLD: Anthropic = Anthropic {
     prefill: true,
     structured: None,
     system_turns: false,
+    binds: false,
 };
 
-const ANTHROPIC: [(&str, Anthropic); 9] = [
+const ANTHROPIC: [(&str, Anthropic); 14] = [
     ("claude-3", OLD),
     ("claude-opus-4-6", FOUR_SIX),
     ("claude-sonnet-4-6", FOUR_SIX),
@@ -137,6 +146,11 @@ const ANTHROPIC: [(&str, Anthropic); 9] = [
     ("claude-opus-4-1", FOUR_FIVE),
     ("claude-opus-4-2", OLD),
     ("claude-sonnet-4-2", OLD),
+    ("claude-opus-5-5", BINDING),
+    ("claude-sonnet-5-5", BINDING),
+    ("claude-haiku-5-5", BINDING),
+    ("claude-fable-5", BINDING),
+    ("claude-mythos-5", BINDING),
 ];
 
 /// What a Claude model refuses. A name of none of the older families is of the newest.

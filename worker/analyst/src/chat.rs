@@ -207,6 +207,21 @@ pub struct Opaque {
     pub provider: String,
     /// The value.
     pub value: Value,
+    /// What stood before it when the provider gave it, as a hash, where it is taken back in that place alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+}
+
+impl Opaque {
+    /// A value that is taken back wherever it stands.
+    #[must_use]
+    pub fn new(provider: impl Into<String>, value: Value) -> Self {
+        Self {
+            provider: provider.into(),
+            value,
+            place: None,
+        }
+    }
 }
 
 /// A tool as a model sees it.

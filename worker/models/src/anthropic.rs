@@ -14,6 +14,7 @@ use nightshift_analyst::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest, Ch
 use reqwest::header::HeaderValue;
 use url::Url;
 
+use crate::bound::Told;
 use crate::http::Wire;
 use crate::quirks::Quirks;
 use crate::schema::{ANTHROPIC, Fitting, Ways};
@@ -54,7 +55,17 @@ impl Anthropic {
 
     async fn ask(&self, request: &ChatRequest, mode: SchemaMode) -> Result<ChatAnswer, ChatError> {
         let wanted = self.quirks.wanted(request, mode);
-        let body = request::Body::new(&self.config, &self.quirks, &self.fitting, request, wanted);
+        let back = self.ways.take_reasoning_back();
+        let name = self.config.full_name();
+        let told = Told::new(request, &self.quirks, name, wanted, back);
+        let body = request::Body::new(
+            &self.config,
+            &self.quirks,
+            &self.fitting,
+            request,
+            &told.messages,
+            wanted,
+        );
         let mut reply = self.wire.post(request, &self.url, &body).await?;
         if !reply.status.is_success() {
             return Err(failure::of(&mut reply).await);
@@ -62,11 +73,13 @@ impl Anthropic {
         if reply.is_events() {
             let errors = reply.errors.clone();
             let message = reply.read(stream::IDLE, stream::read).await?;
-            return response::answer(message, &errors, wanted);
+            let answer = response::answer(message, &errors, wanted)?;
+            return Ok(told.bind(answer));
         }
         let bytes = reply.whole().await?;
         let message = response::parse(&bytes, &reply.errors)?;
-        response::answer(message, &reply.errors, wanted)
+        let answer = response::answer(message, &reply.errors, wanted)?;
+        Ok(told.bind(answer))
     }
 }
 

@@ -26,6 +26,7 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout_at};
 
+use crate::bound::Told;
 use crate::http::{Errors, client, current_key, request_limit};
 use crate::quirks::Quirks;
 use crate::schema::{ANTHROPIC, Fitting, Ways};
@@ -73,6 +74,9 @@ impl Bedrock {
         let key = current_key(self.key.as_ref(), &self.traits.name)?;
         let errors = Errors::new(&self.traits.name, key.clone());
         let wanted = self.quirks.wanted(request, mode);
+        let back = self.ways.take_reasoning_back();
+        let name = self.traits.name.clone();
+        let told = Told::new(request, &self.quirks, name, wanted, back);
         let until = request.deadline.min(Instant::now() + self.limit);
         let answered = timeout_at(until, async {
             let client = self.client.get_or_init(|| self.connect()).await;
@@ -82,6 +86,7 @@ impl Bedrock {
                 &self.quirks,
                 &self.fitting,
                 request,
+                &told.messages,
                 wanted,
             )
             .map_err(|error| {
@@ -100,7 +105,9 @@ impl Bedrock {
         });
         match answered.await {
             Err(_) => Err(errors.make(Failure::Timeout, "no answer in time")),
-            Ok(answer) => response::answer(answer?, &errors, wanted),
+            Ok(answer) => {
+                response::answer(answer?, &errors, wanted).map(|answer| told.bind(answer))
+            }
         }
     }
 

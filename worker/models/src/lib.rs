@@ -11,6 +11,7 @@ mod answer;
 mod anthropic;
 #[cfg(feature = "bedrock")]
 mod bedrock;
+mod bound;
 mod cassette;
 mod chain;
 mod circuit;

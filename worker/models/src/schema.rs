@@ -5,7 +5,7 @@
 
 mod fitting;
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use nightshift_analyst::chat::{ChatAnswer, ChatError, Failure, OutputSchema};
 use serde_json::{Map, Value};
@@ -194,6 +194,7 @@ pub(crate) fn words(output: &OutputSchema, may_call: bool) -> String {
 /// The way that works with one model, as far as was seen.
 pub(crate) struct Ways {
     weaker: AtomicU8,
+    refuses_reasoning: AtomicBool,
     first: SchemaMode,
     name: String,
 }
@@ -202,6 +203,7 @@ impl Ways {
     pub(crate) fn new(config: &ModelConfig, first: SchemaMode) -> Self {
         Self {
             weaker: AtomicU8::new(0),
+            refuses_reasoning: AtomicBool::new(false),
             first,
             name: config.full_name(),
         }
@@ -216,6 +218,26 @@ impl Ways {
         }
     }
 
+    /// Whether reasoning goes back: it does until it was refused.
+    pub(crate) fn take_reasoning_back(&self) -> bool {
+        !self.refuses_reasoning.load(Ordering::Relaxed)
+    }
+
+    /// Whether the error says that reasoning does not stand where it was; then none goes back from now on, for to leave out
+    /// one block of several would not do, and what stands between us and the model changes the next conversation too.
+    fn keep_reasoning(&self, error: &ChatError) -> bool {
+        let words = error.what.to_lowercase();
+        let says = words.contains("bound to a different")
+            || words.contains("invalid `signature` in `thinking` block");
+        if error.failure != Failure::BadRequest || !says {
+            return false;
+        }
+        if !self.refuses_reasoning.swap(true, Ordering::Relaxed) {
+            tracing::warn!(model.name = %self.name, why = %error.what, "reasoning does not go back to this model any more: does a gateway change requests?");
+        }
+        true
+    }
+
     /// Asks in the strongest way, and in weaker ones as the provider refuses them.
     pub(crate) async fn walk<F>(
         &self,
@@ -226,11 +248,12 @@ impl Ways {
     {
         let mut requests = 1;
         loop {
-            let mode = self.mode();
+            let (mode, back) = (self.mode(), self.take_reasoning_back());
             match ask(mode).await {
                 Err(error) if self.weaken(mode, &error) => requests += 1,
+                Err(error) if back && self.keep_reasoning(&error) => requests += 1,
                 Err(error) => return Err(ChatError { requests, ..error }),
-                answer => return answer,
+                Ok(answer) => return Ok(ChatAnswer { requests, ..answer }),
             }
         }
     }

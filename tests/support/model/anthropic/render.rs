@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::super::bound;
 use super::super::reply::Stop;
-use super::super::wire::{Rendered, Said, pieces, signature};
+use super::super::wire::{Rendered, Said, pieces};
 
 /// An answer as it was asked for.
 pub(in super::super) fn render(said: &Said<'_>) -> Rendered {
@@ -45,9 +46,9 @@ fn usage(said: &Said<'_>) -> Value {
 fn blocks(said: &Said<'_>) -> Vec<Value> {
     let mut blocks = Vec::new();
     if let Some(thought) = &said.answer.thought {
-        blocks.push(
-            json!({"type": "thinking", "thinking": thought, "signature": signature(thought)}),
-        );
+        let body = &said.seen.body;
+        let signature = bound::sign(&said.seen.model, body, bound::length(body), thought);
+        blocks.push(json!({"type": "thinking", "thinking": thought, "signature": signature}));
     }
     if let Some(text) = said.answer.text.as_ref().filter(|text| !text.is_empty()) {
         blocks.push(json!({"type": "text", "text": text}));

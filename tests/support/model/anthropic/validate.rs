@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::super::Seen;
+use super::super::bound;
 use super::super::cache::Prompt;
 use super::super::check::{At, Fields, Wrong};
 use super::super::models::{self, Anthropic};
@@ -54,6 +55,7 @@ pub(in super::super) fn check(request: &Request) -> Result<Seen, Wrong> {
     let max_tokens = fields.need("max_tokens")?.whole(1)?;
     let system = system(&fields)?;
     let turns = messages::read(&fields.need("messages")?, rules)?;
+    bound::check(&model, &request.body)?;
     let mut taken = Taken::default();
     let tools = tools::read(&fields, rules, &mut taken)?;
     if tools.is_empty() && messages::have_calls(&turns) {

@@ -2,14 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::super::wire::{Said, signature};
+use super::super::bound;
+use super::super::wire::Said;
 
 /// An answer.
 pub(in super::super) fn render(said: &Said<'_>) -> Value {
     let mut content = Vec::new();
     if let Some(thought) = &said.answer.thought {
+        let body = &said.seen.body;
+        let signature = bound::sign(&said.seen.model, body, bound::length(body), thought);
         content.push(json!({"reasoningContent": {"reasoningText": {
-            "text": thought, "signature": signature(thought),
+            "text": thought, "signature": signature,
         }}}));
     }
     if let Some(text) = said.answer.text.as_ref().filter(|text| !text.is_empty()) {

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::super::bound;
 use super::super::cache::Prompt;
 use super::super::check::{At, Fields, Wrong};
 use super::super::models;
@@ -40,6 +41,7 @@ pub(in super::super) fn check(request: &Request) -> Result<Seen, Wrong> {
         None => String::new(),
     };
     let turns = messages::read(&fields.need("messages")?)?;
+    bound::check(&model, &request.body)?;
     let tools = tools::read(&fields)?;
     if !tools.is_empty() && !models::bedrock_takes_tools(&model) {
         return Err(body.wrong("This model doesn't support tool use."));

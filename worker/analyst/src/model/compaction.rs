@@ -55,10 +55,20 @@ fn part_size(part: &Part) -> u64 {
 }
 
 /// Shortens old results until the request has at most `most` tokens, of which `fixed` cannot be shortened: then down to two
-/// thirds of it, so that the next turns need not do it again.
+/// thirds of it, so that the next turns need not do it again. What earlier turns left out is left out as they did, for
+/// each is asked after the same conversation as the last, and what was added.
 pub(super) fn compact(messages: &mut [ChatMessage], fixed: u64, most: u64) {
-    if fixed + said(messages) > most {
-        leave_out(messages, (most / 3 * 2).saturating_sub(fixed));
+    let mut now = fixed;
+    for end in 1..=messages.len() {
+        let Some(asked) = messages.get_mut(..end) else {
+            return;
+        };
+        let Some(newest) = asked.last() else { return };
+        now += message(&newest.parts);
+        if now > most && newest.role == Role::User {
+            leave_out(asked, (most / 3 * 2).saturating_sub(fixed));
+            now = fixed + said(asked);
+        }
     }
 }
 

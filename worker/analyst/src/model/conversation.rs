@@ -20,6 +20,10 @@ use crate::chat::{CallPart, ChatMessage, Part, Role};
 pub(super) struct Memo {
     /// Counted up when its form changes; another one is not read.
     version: u32,
+    /// What its question ended with, which changes from turn to turn: told again in its place, so that a conversation
+    /// only ever grows. Sealed reasoning is taken back by some providers only after what it came after.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    news: String,
     /// What the model said, in order.
     parts: Vec<Part>,
 }
@@ -27,10 +31,11 @@ pub(super) struct Memo {
 const VERSION: u32 = 1;
 
 impl Memo {
-    /// The memo of an answer, as the journal takes it.
-    pub(super) fn of(parts: Vec<Part>) -> Option<Value> {
+    /// The memo of an answer to a question that ended with `news`, as the journal takes it.
+    pub(super) fn of(news: &str, parts: Vec<Part>) -> Option<Value> {
         serde_json::to_value(Self {
             version: VERSION,
+            news: news.to_owned(),
             parts,
         })
         .ok()
@@ -106,6 +111,11 @@ fn fits(memo: &Memo, calls: &[&CallView], native: bool) -> bool {
 }
 
 impl Exchange<'_> {
+    /// What its question ended with; nothing where it was not kept.
+    pub(super) fn news(&self) -> Option<&str> {
+        Some(self.memo.news.as_str()).filter(|news| !news.is_empty())
+    }
+
     /// How many calls it made.
     pub(super) const fn many(&self) -> usize {
         self.calls.len()

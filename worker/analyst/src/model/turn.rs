@@ -1,14 +1,15 @@
 //! A turn of a step: sees objective, alert, plan with statuses, summaries of finished steps, its own calls so far.
 //!
 //! The first message stays the same for all turns of a step, and tells what was done when its wave began; what other
-//! steps of the wave brought meanwhile, and what the caps leave, stands at the very end, where it breaks no prefix.
+//! steps of the wave brought meanwhile, and what the caps leave, stands at the very end, and stays where it was told: a
+//! conversation only ever grows, for prefixes and sealed reasoning hold no longer than what stands before them.
 
 use minijinja::context;
 use nightshift_engine::{Answer, NoAnswer, StepStatus, StepView, TurnAnswer, TurnQuestion};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::conversation::{Memo, Turns};
+use super::conversation::{Exchange, Memo, Turns};
 use super::frame::{About, Frame, kept, user};
 use super::prompts::Prompt;
 use super::render::{self, Results};
@@ -39,7 +40,9 @@ pub(super) async fn ask(
     let names = &frame.desk.tools.names;
     let is_last = question.turn >= question.limits.turns;
     let native = frame.native;
-    let messages = messages(&frame, question)?;
+    let turns = Turns::of(question, native);
+    let news = news(&frame, question, &turns);
+    let messages = messages(&frame, question, &turns, &news)?;
     let shape = if native {
         &schema::RESULT
     } else {
@@ -50,18 +53,25 @@ pub(super) async fn ask(
     frame
         .ask(request, &|answer| {
             if native {
-                read(answer, names, may_call)
+                read(answer, names, may_call, &news)
             } else {
-                read_words(answer, names, may_call)
+                read_words(answer, names, may_call, &news)
             }
         })
         .await
 }
 
-fn messages(frame: &Frame<'_>, question: &TurnQuestion) -> Result<Vec<ChatMessage>, NoAnswer> {
-    let turns = Turns::of(question, frame.native);
-    let mut messages = vec![user(first(frame, question, &turns)?)];
+fn messages(
+    frame: &Frame<'_>,
+    question: &TurnQuestion,
+    turns: &Turns<'_>,
+    news: &str,
+) -> Result<Vec<ChatMessage>, NoAnswer> {
+    let mut messages = vec![user(first(frame, question, turns)?)];
     for exchange in &turns.made {
+        if let Some(news) = exchange.news() {
+            push(&mut messages, Part::text(news));
+        }
         let many = exchange.many();
         // However many calls a turn made, their results take no more than two of them may.
         let together = shares(&vec![frame.most_result; many], frame.most_result * 2);
@@ -76,10 +86,11 @@ fn messages(frame: &Frame<'_>, question: &TurnQuestion) -> Result<Vec<ChatMessag
         let text = next_turn(frame, question, question.turn)?;
         push(&mut messages, Part::text(text));
     }
-    push(&mut messages, Part::text(news(frame, question)));
+    push(&mut messages, Part::text(news));
     Ok(messages)
 }
 
+/// Adds to what was said last.
 fn push(messages: &mut [ChatMessage], part: Part) {
     if let Some(last) = messages.last_mut() {
         last.parts.push(part);
@@ -186,9 +197,11 @@ fn told_step(question: &TurnQuestion, names: &ToolNames) -> Value {
     Value::Object(map)
 }
 
-/// What changes from turn to turn: steps of this wave that ended meanwhile, and what the caps leave.
-fn news(frame: &Frame<'_>, question: &TurnQuestion) -> String {
-    let ended: Vec<Value> = question
+/// What changes from turn to turn: steps of this wave that ended since the last one, and what the caps leave.
+fn news(frame: &Frame<'_>, question: &TurnQuestion, turns: &Turns<'_>) -> String {
+    let told = turns.made.iter().filter_map(Exchange::news);
+    let is_told = |line: &str| told.clone().any(|news| news.contains(line));
+    let ended: Vec<String> = question
         .steps
         .iter()
         .filter(|view| {
@@ -197,11 +210,12 @@ fn news(frame: &Frame<'_>, question: &TurnQuestion) -> String {
                 && !is_earlier(view, question)
                 && !view.step.summary.is_empty()
         })
-        .map(summary)
+        .map(|view| render::lines([summary(view)]))
+        .filter(|line| !is_told(line))
         .collect();
     let mut text = String::new();
     if !ended.is_empty() {
-        let block = frame.fence.block("news", &render::lines(ended));
+        let block = frame.fence.block("news", &ended.join("\n"));
         text.push_str(&format!("Steps that ended meanwhile:\n{block}"));
     }
     text.push_str(&format!(
@@ -212,7 +226,12 @@ fn news(frame: &Frame<'_>, question: &TurnQuestion) -> String {
 }
 
 /// Calls as the model made them, or the step's result.
-fn read(answer: &ChatAnswer, names: &ToolNames, may_call: bool) -> Result<TurnAnswer, Vec<String>> {
+fn read(
+    answer: &ChatAnswer,
+    names: &ToolNames,
+    may_call: bool,
+    news: &str,
+) -> Result<TurnAnswer, Vec<String>> {
     let calls: Vec<_> = answer.calls().collect();
     if calls.is_empty() {
         return result(parse::read(answer, &schema::RESULT)?);
@@ -235,7 +254,7 @@ fn read(answer: &ChatAnswer, names: &ToolNames, may_call: bool) -> Result<TurnAn
         .collect();
     Ok(TurnAnswer::Calls {
         calls,
-        memo: Memo::of(said(answer)).map(Into::into),
+        memo: Memo::of(news, said(answer)).map(Into::into),
     })
 }
 
@@ -252,6 +271,7 @@ fn read_words(
     answer: &ChatAnswer,
     names: &ToolNames,
     may_call: bool,
+    news: &str,
 ) -> Result<TurnAnswer, Vec<String>> {
     let wire: InWords = parse::read(answer, &schema::TURN)?;
     match wire.outcome {
@@ -272,7 +292,7 @@ fn read_words(
                 .into_iter()
                 .map(|call| call.draft(names))
                 .collect(),
-            memo: Memo::of(said(answer)).map(Into::into),
+            memo: Memo::of(news, said(answer)).map(Into::into),
         }),
     }
 }

@@ -12,7 +12,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::answer::arguments_back;
-use crate::plain;
 use crate::quirks::{Quirks, Reasoning};
 use crate::schema::{self, Fitted, Fitting};
 use crate::{ModelConfig, Sampling, SchemaMode};
@@ -129,13 +128,14 @@ impl<'a> Body<'a> {
         quirks: &Quirks,
         fitting: &Fitting,
         request: &'a ChatRequest,
+        told: &[ChatMessage],
         wanted: Option<(SchemaMode, &'a OutputSchema)>,
     ) -> Self {
         let sampling = config.sampling(request.asked);
         let most = request.max_output_tokens.min(quirks.max_output_tokens);
         let (tools, tool_choice) = tools(quirks, fitting, request, wanted);
         let forced = matches!(tool_choice, Some(ToolChoice::Any | ToolChoice::Tool { .. }));
-        let thinking = thinking(quirks, &sampling, most, request).filter(|_| !forced);
+        let thinking = thinking(quirks, &sampling, most, told).filter(|_| !forced);
         // Older versions refuse other temperatures while thinking, and both parameters together.
         let warm = quirks.sampling && matches!(thinking, None | Some(Thinking::Disabled));
         Self {
@@ -145,7 +145,7 @@ impl<'a> Body<'a> {
                 text: request.system.clone(),
                 cache_control: quirks.cache_marks.then_some(MARK),
             })],
-            messages: messages(config, quirks, request, wanted),
+            messages: messages(config, quirks, request, told, wanted),
             tools,
             tool_choice,
             output_config: output_config(quirks, fitting, &sampling, wanted),
@@ -185,7 +185,7 @@ fn thinking(
     quirks: &Quirks,
     sampling: &Sampling,
     most: u32,
-    request: &ChatRequest,
+    told: &[ChatMessage],
 ) -> Option<Thinking> {
     let word = sampling.reasoning_effort.as_deref()?;
     match quirks.reasoning {
@@ -194,7 +194,7 @@ fn thinking(
         Reasoning::Budget => {
             let budget = crate::quirks::budget(word)?.min(most / 2);
             // With a budget, a message that calls must begin with its thinking; one from another model has none.
-            let whole = request.messages.iter().all(|message| {
+            let whole = told.iter().all(|message| {
                 message.role == Role::User
                     || !message
                         .parts
@@ -252,12 +252,12 @@ fn messages(
     config: &ModelConfig,
     quirks: &Quirks,
     request: &ChatRequest,
+    told: &[ChatMessage],
     wanted: Option<(SchemaMode, &OutputSchema)>,
 ) -> Vec<Message> {
-    let told = plain::messages(request, quirks.tools);
     let name = config.full_name();
     let mut messages = Vec::with_capacity(told.len());
-    for message in told.iter() {
+    for message in told {
         messages.push(Message {
             role: message.role,
             content: blocks(message, &name, quirks),

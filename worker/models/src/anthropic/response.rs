@@ -165,10 +165,7 @@ fn part(mut block: Map<String, Value>, model: &str) -> Part {
         kind => {
             let kind = Value::String(kind.to_owned());
             block.insert("type".to_owned(), kind);
-            Part::Opaque(Opaque {
-                provider: model.to_owned(),
-                value: Value::Object(block),
-            })
+            Part::Opaque(Opaque::new(model, Value::Object(block)))
         }
     }
 }

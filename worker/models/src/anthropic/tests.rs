@@ -8,7 +8,7 @@ use nightshift_analyst::chat::{
 use serde_json::{Value, json};
 
 use crate::http::testing::{
-    KEY, Say, Stub, connect, errors_hold, question, question_with_tools, told, turn,
+    KEY, Say, Stub, connect, errors_hold, in_place, question, question_with_tools, told, turn,
 };
 use crate::{ModelConfig, Provider};
 
@@ -84,6 +84,7 @@ async fn a_question_to_a_schema() {
 #[tokio::test]
 async fn a_conversation_with_tools() {
     let request = turn(&format!("anthropic/{MODEL}"), thoughts(), None);
+    let request = in_place(request, &config(MODEL));
     insta::assert_snapshot!(told(&sent(&config(MODEL), &request).await), @r#"
     max_tokens 2000
     messages[0] {"content":[{"text":"Do the step.","type":"text"}],"role":"user"}
@@ -240,16 +241,20 @@ data: {"type":"message_stop"}
 #[tokio::test]
 async fn a_stream_is_put_together_and_goes_back_as_it_came() {
     let mut request = turn("x", json!({}), None);
+    request.messages.truncate(1);
     let answer = answered(&request, Say::events(STREAM)).await.unwrap();
-    insta::assert_snapshot!(told(&json!(answer.parts)), @r#"
-    [0] {"part":"opaque","provider":"anthropic/claude-opus-5-5","value":{"signature":"c2ln","thinking":"Let me see.","type":"thinking"}}
-    [1] {"part":"opaque","provider":"anthropic/claude-opus-5-5","value":{"data":"c2VhbGVk","type":"redacted_thinking"}}
+    let Part::Opaque(thought) = &answer.parts[0] else {
+        panic!("{answer:?}")
+    };
+    let parts = told(&json!(answer.parts)).replace(thought.place.as_ref().unwrap(), "HERE");
+    insta::assert_snapshot!(parts, @r#"
+    [0] {"part":"opaque","place":"HERE","provider":"anthropic/claude-opus-5-5","value":{"signature":"c2ln","thinking":"Let me see.","type":"thinking"}}
+    [1] {"part":"opaque","place":"HERE","provider":"anthropic/claude-opus-5-5","value":{"data":"c2VhbGVk","type":"redacted_thinking"}}
     [2] {"keep":false,"part":"text","text":"I look."}
     [3] {"arguments":{"object":{"indicator":"i-1"}},"id":"toolu_1","name":"asset_lookup","part":"call"}
     [4] {"arguments":{"object":{}},"id":"toolu_2","name":"no_arguments","part":"call"}
     "#);
     insta::assert_snapshot!(format!("{:?} {:?} {:?}", answer.stop, answer.usage, answer.id), @r#"Calls Usage { input_tokens: 100, cached_tokens: 70, cache_write_tokens: 20, output_tokens: 42, reasoning_tokens: 9 } Some("msg_1")"#);
-    request.messages.truncate(1);
     request.messages.push(ChatMessage {
         role: Role::Assistant,
         parts: answer.parts,

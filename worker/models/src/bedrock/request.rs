@@ -21,7 +21,6 @@ use serde_json::{Value, json};
 
 use super::document;
 use crate::answer::arguments_back;
-use crate::plain;
 use crate::quirks::{Quirks, Reasoning};
 use crate::schema::{self, Fitted, Fitting};
 use crate::{ModelConfig, Sampling, SchemaMode};
@@ -35,6 +34,7 @@ pub(super) fn call(
     quirks: &Quirks,
     fitting: &Fitting,
     request: &ChatRequest,
+    told: &[ChatMessage],
     wanted: Option<(SchemaMode, &OutputSchema)>,
 ) -> Result<ConverseFluentBuilder, BuildError> {
     let sampling = config.sampling(request.asked);
@@ -59,7 +59,7 @@ pub(super) fn call(
         .converse()
         .model_id(&config.model)
         .set_system(Some(system))
-        .set_messages(Some(messages(config, quirks, request, wanted)?))
+        .set_messages(Some(messages(config, quirks, request, told, wanted)?))
         .inference_config(inference)
         .set_tool_config(tools(quirks, fitting, request, wanted)?)
         .set_output_config(output_config(quirks, fitting, &sampling, wanted)?)
@@ -185,9 +185,9 @@ fn messages(
     config: &ModelConfig,
     quirks: &Quirks,
     request: &ChatRequest,
+    told: &[ChatMessage],
     wanted: Option<(SchemaMode, &OutputSchema)>,
 ) -> Result<Vec<Message>, BuildError> {
-    let told = plain::messages(request, quirks.tools);
     let name = config.full_name();
     let keeps = told.iter().flat_map(|message| &message.parts);
     let keeps = keeps

@@ -75,12 +75,7 @@ fn usage(tokens: &TokenUsage) -> Usage {
 }
 
 fn part(block: ContentBlock, model: &str) -> Option<Part> {
-    let opaque = |value: Value| {
-        Some(Part::Opaque(Opaque {
-            provider: model.to_owned(),
-            value,
-        }))
-    };
+    let opaque = |value: Value| Some(Part::Opaque(Opaque::new(model, value)));
     match block {
         ContentBlock::Text(text) => Some(Part::text(text)),
         ContentBlock::ToolUse(call) => Some(Part::Call(CallPart {

@@ -6,7 +6,7 @@ use nightshift_analyst::chat::{
 use serde_json::{Value, json};
 
 use crate::http::testing::{
-    KEY, Say, Stub, connect, errors_hold, question, question_with_tools, told, turn,
+    KEY, Say, Stub, connect, errors_hold, in_place, question, question_with_tools, told, turn,
 };
 use crate::{ModelConfig, Provider};
 
@@ -76,6 +76,7 @@ async fn a_conversation_with_tools() {
         json!({"text": "Let me see.", "signature": "c2ln"}),
         None,
     );
+    let request = in_place(request, &config(CLAUDE));
     insta::assert_snapshot!(told(&sent(&config(CLAUDE), &request).await), @r#"
     inferenceConfig {"maxTokens":2000}
     messages[0] {"content":[{"text":"Do the step."}],"role":"user"}
@@ -164,12 +165,12 @@ async fn answers_are_read_and_reasoning_goes_back() {
         "tool_use",
     );
     let mut request = turn("x", json!({}), None);
+    request.messages.truncate(1);
     let answer = answered(&request, &body).await.unwrap();
     assert_eq!(
         (answer.text().as_str(), answer.stop),
         ("I look.", StopReason::Calls)
     );
-    request.messages.truncate(1);
     request.messages.push(ChatMessage {
         role: Role::Assistant,
         parts: answer.parts,

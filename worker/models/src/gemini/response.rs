@@ -173,10 +173,9 @@ fn of_finish(reason: &str) -> Option<Failure> {
 }
 
 fn read(piece: Piece, model: &str, calls: &mut usize, parts: &mut Vec<Part>) {
-    let opaque = piece.thought_signature.map(|signature| Opaque {
-        provider: model.to_owned(),
-        value: json!({ "thoughtSignature": signature }),
-    });
+    let opaque = piece
+        .thought_signature
+        .map(|signature| Opaque::new(model, json!({ "thoughtSignature": signature })));
     if let Some(call) = piece.function_call {
         *calls += 1;
         parts.push(Part::Call(CallPart {

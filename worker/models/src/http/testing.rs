@@ -14,6 +14,8 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::bound::Told;
+use crate::quirks::Quirks;
 use crate::{KeySource, ModelConfig};
 
 /// The key that no output may show.
@@ -221,10 +223,7 @@ pub(crate) fn question_with_tools() -> ChatRequest {
 /// A turn: two calls, one of which failed and one whose arguments were unreadable, reasoning and a signature of `model`,
 /// and reasoning of another one.
 pub(crate) fn turn(model: &str, reasoning: Value, signature: Option<Value>) -> ChatRequest {
-    let opaque = |provider: &str, value: Value| Opaque {
-        provider: provider.to_owned(),
-        value,
-    };
+    let opaque = |provider: &str, value: Value| Opaque::new(provider, value);
     let call = |id: &str, arguments, own| {
         Part::Call(CallPart {
             id: id.to_owned(),
@@ -278,6 +277,22 @@ pub(crate) fn turn(model: &str, reasoning: Value, signature: Option<Value>) -> C
     request.asked = Asked::Turn;
     request.tools = tools();
     request.may_call = true;
+    request
+}
+
+/// The same request with its reasoning where this model gave it.
+pub(crate) fn in_place(mut request: ChatRequest, config: &ModelConfig) -> ChatRequest {
+    for end in 0..request.messages.len() {
+        let mut before = request.clone();
+        before.messages.truncate(end);
+        let quirks = Quirks::of(config);
+        let here = Told::new(&before, &quirks, config.full_name(), None, true).here();
+        for part in &mut request.messages[end].parts {
+            if let Part::Opaque(own) = part {
+                own.place = Some(here.clone());
+            }
+        }
+    }
     request
 }
 

@@ -165,10 +165,10 @@ fn parts(message: Message, model: &str, quirks: &Quirks) -> Vec<Part> {
         .reasoning_content
         .filter(|text| quirks.reasoning_back && !text.is_empty())
     {
-        parts.push(Part::Opaque(Opaque {
-            provider: model.to_owned(),
-            value: json!({ "reasoning_content": reasoning }),
-        }));
+        parts.push(Part::Opaque(Opaque::new(
+            model,
+            json!({ "reasoning_content": reasoning }),
+        )));
     }
     if let Some(text) = message.content.filter(|text| !text.is_empty()) {
         parts.push(Part::text(text));

@@ -191,16 +191,21 @@ fn said_parts(parts: &[Part]) -> String {
 #[test]
 fn turns_of_a_step_only_ever_add() {
     let turns = long_step(2_000_000, 4);
-    for (earlier, later) in turns.iter().zip(turns.iter().skip(1)) {
-        let stable = |request: &ChatRequest| {
-            said(request)
-                .split("Left for this case")
-                .next()
-                .unwrap()
-                .to_owned()
-        };
-        assert!(said(later).starts_with(&stable(earlier)));
-    }
+    assert_eq!(edits(&turns), 0);
+}
+
+#[test]
+fn what_was_left_out_stays_so_and_most_turns_only_add() {
+    let turns = long_step(60_000, 12);
+    assert!((1..=5).contains(&edits(&turns)), "{}", edits(&turns));
+}
+
+/// How many of these turns change what the one before them was told.
+fn edits(turns: &[ChatRequest]) -> usize {
+    turns
+        .windows(2)
+        .filter(|pair| !said(&pair[1]).starts_with(&said(&pair[0])))
+        .count()
 }
 
 #[test]

@@ -205,6 +205,7 @@ fn turn() {
     <data-0f1e2d3c4b5a6978 step>
     {"description":"System and application logs of web-server-prod-01","expected":"a hit","id":"s4","tools":["system_logs"]}
     </data-0f1e2d3c4b5a6978>
+    Left for this case: 51 model calls, 291200 tokens, 0.92 USD, 16 steps.
     [call system_logs Object({"ip": String("185.220.101.42")})]
     <data-0f1e2d3c4b5a6978 E5>
     {"rows":[{"action":"sshd","at":"2025-11-08T05:15:30Z","outcome":"accepted password","principal":"deploy","source_ip":"185.220.101.42"}],"rows_matched":1,"rows_scanned":900,"source":"json_lines"}

@@ -1,0 +1,134 @@
+//! Models that think, and take their thinking back only after what it came after: over a step of several turns the fake
+//! refuses nothing, whatever is left out or mended on the way.
+
+use std::sync::Arc;
+
+use nightshift_analyst::model::{ModelAnalyst, PerQuestion, Settings};
+use nightshift_engine::{Conduct, State, Strategy};
+use nightshift_tests::model::{Answer, FakeModel, Said, Script, Seen};
+use serde_json::json;
+
+use super::desk::{ANTHROPIC, BEDROCK, Wire};
+use super::example::{Question, step};
+use super::taken::alerts;
+use crate::hostile::world::{Setup, triage_in};
+
+const ADDRESS: &str = "203.0.113.42";
+
+/// Both ways to a Claude whose thinking is bound.
+const BINDING: [Wire; 2] = [
+    Wire {
+        model: "claude-sonnet-5-5",
+        ..ANTHROPIC
+    },
+    Wire {
+        model: "eu.anthropic.claude-sonnet-5-5",
+        ..BEDROCK
+    },
+];
+
+/// A step that looks into the log so many times, and thinks each time.
+fn answer(seen: &Seen, turns: usize) -> Answer {
+    let answer = match Question::of(seen) {
+        Question::Plan => Answer::value(json!({
+            "reasoning": "The log knows.", "mode": "planned", "objective": "Who was it?",
+            "steps": [step("s1", "Look into the log", "logs")],
+        })),
+        Question::Turn if seen.results().len() < turns => Answer::call(
+            "logs",
+            json!({"ip": ADDRESS, "limit": 20 + seen.results().len()}),
+        ),
+        Question::Turn => Answer::value(json!({
+            "outcome": "met", "summary": "It was looked at.", "findings": [],
+        })),
+        Question::Reflect => Answer::value(json!({
+            "achieved": true, "insights": [], "plan_updates": [],
+        })),
+        Question::Decide | Question::Conclude => Answer::value(json!({
+            "findings": [], "reasoning": "Nothing is sure.", "verdict": "inconclusive",
+            "leaning": "none", "reason": "insufficient_evidence", "severity": "high", "gaps": [],
+            "would_decide": [], "techniques": [], "meaning": "Somebody signed in.", "actions": [],
+        })),
+    };
+    answer.thinking(format!("Thought {}.", seen.number))
+}
+
+/// Thoughts that came back in each turn.
+async fn thoughts(
+    wire: Wire,
+    window: Option<u64>,
+    answers: impl Fn(&Seen) -> Answer + Send + Sync + 'static,
+) -> (Vec<usize>, Vec<Arc<Seen>>, State) {
+    let fake = FakeModel::start(Script::by(answers)).await.unwrap();
+    let mut config = wire.config(&fake);
+    config.window_tokens = window;
+    config.reasoning_effort = Some("medium".to_owned());
+    let models = PerQuestion::all(wire.connect_as(&config));
+    let analyst = ModelAnalyst::new(models, Settings::default(), None);
+    let line = |n: usize| {
+        json!({"time": "2026-03-02T02:41:12Z", "n": n, "source_ip": ADDRESS,
+            "what": "a line of a log that is not short ".repeat(4)})
+        .to_string()
+    };
+    let setup = Setup {
+        log: (0..60).map(line).collect::<Vec<_>>().join("\n"),
+        conduct: Conduct {
+            strategy: Strategy::Planned,
+            ..Conduct::default()
+        },
+        ..Setup::default()
+    };
+    let alert = alerts("plain").remove(0);
+    let (state, _) = triage_in(setup, alert, Arc::new(analyst)).await;
+    assert_eq!(fake.refusals(), [], "{wire:?}");
+    let requests = fake.requests();
+    let turns: Vec<Arc<Seen>> = requests
+        .into_iter()
+        .filter(|seen| Question::of(seen) == Question::Turn)
+        .collect();
+    let came = |seen: &Arc<Seen>| {
+        let parts = seen.turns.iter().flat_map(|turn| &turn.parts);
+        parts.filter(|part| **part == Said::Thought).count()
+    };
+    (turns.iter().map(came).collect(), turns, state)
+}
+
+#[tokio::test]
+async fn a_step_of_several_turns_gets_all_of_its_thinking_back() {
+    for wire in BINDING {
+        let (came, turns, state) = thoughts(wire, None, |seen| answer(seen, 3)).await;
+        assert_eq!(came, [0, 1, 2, 3], "{wire:?}");
+        assert!(turns[3].text().contains("a line of a log"), "{state:?}");
+    }
+}
+
+#[tokio::test]
+async fn thinking_after_what_was_left_out_stays_away() {
+    for wire in BINDING {
+        let (came, turns, _) = thoughts(wire, Some(32_000), |seen| answer(seen, 7)).await;
+        let last = turns.last().unwrap();
+        assert!(
+            last.text().contains("[left out here to save room"),
+            "{wire:?}"
+        );
+        assert_eq!(came.len(), 8, "{wire:?}");
+        assert!(came.windows(2).any(|two| two[1] <= two[0]), "{came:?}");
+        assert!(*came.last().unwrap() > 0, "{came:?}");
+    }
+}
+
+#[tokio::test]
+async fn thinking_about_a_mended_answer_stays_away() {
+    for wire in BINDING {
+        let unreadable =
+            |seen: &Seen| seen.results().len() == 1 && !seen.last_text().contains("cannot be used");
+        let (came, _, _) = thoughts(wire, None, move |seen| match Question::of(seen) {
+            Question::Turn if unreadable(seen) => Answer::text("Hm.").thinking("What now?"),
+            _ => answer(seen, 3),
+        })
+        .await;
+        // The third request mends the second, with both thoughts; what it came to was thought after the answer that is
+        // not told again.
+        assert_eq!(came, [0, 1, 2, 1, 2], "{wire:?}");
+    }
+}

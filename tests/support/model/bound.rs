@@ -1,0 +1,76 @@
+//! Thinking of Claude, which is taken back as it was given; that of newer models only after what it was given after.
+//!
+//! Sources: "Preserved thinking" of Anthropic's documentation, and "claude-messages-thinking-block-binding" of Bedrock's:
+//! system, tools and all earlier messages count, marks of the cache do not.
+
+use serde_json::{Value, json};
+
+use super::check::Wrong;
+use super::wire::signature;
+use super::{Kind, models};
+
+/// The signature of a thought that comes after so many messages of this request.
+pub(super) fn sign(model: &str, body: &Value, after: usize, thought: &str) -> String {
+    if !models::anthropic(model).binds {
+        return signature(thought);
+    }
+    let messages = body.get("messages").and_then(Value::as_array);
+    let messages: Vec<&Value> = messages.into_iter().flatten().take(after).collect();
+    let tools = body
+        .get("tools")
+        .or_else(|| body.pointer("/toolConfig/tools"));
+    let mut before = json!([body.get("system"), tools, messages]);
+    unmark(&mut before);
+    signature(&format!("{thought} after {before}"))
+}
+
+/// How many messages there are.
+pub(super) fn length(body: &Value) -> usize {
+    let messages = body.get("messages").and_then(Value::as_array);
+    messages.map_or(0, Vec::len)
+}
+
+/// Whether every thought that comes back is the model's own, and stands where it stood.
+pub(super) fn check(model: &str, body: &Value) -> Result<(), Wrong> {
+    let messages = body.get("messages").and_then(Value::as_array);
+    for (index, message) in messages.into_iter().flatten().enumerate() {
+        let blocks = message.get("content").and_then(Value::as_array);
+        for (at, block) in blocks.into_iter().flatten().enumerate() {
+            let of = |place: &str| block.pointer(place).and_then(Value::as_str);
+            let thought = of("/thinking").or_else(|| of("/reasoningContent/reasoningText/text"));
+            let signed =
+                of("/signature").or_else(|| of("/reasoningContent/reasoningText/signature"));
+            let (Some(thought), Some(signed)) = (thought, signed) else {
+                continue;
+            };
+            if signed == sign(model, body, index, thought) {
+                continue;
+            }
+            let why = if models::anthropic(model).binds {
+                " The block is bound to a different conversation. Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to \"drop_block\"."
+            } else {
+                ""
+            };
+            let words = format!(
+                "messages.{index}.content.{at}: Invalid `signature` in `thinking` block.{why}"
+            );
+            return Err(Wrong::request(Kind::BadRequest, words));
+        }
+    }
+    Ok(())
+}
+
+/// Takes the marks of what to keep out.
+fn unmark(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.remove("cache_control");
+            map.values_mut().for_each(unmark);
+        }
+        Value::Array(list) => {
+            list.retain(|item| item.get("cachePoint").is_none());
+            list.iter_mut().for_each(unmark);
+        }
+        _ => {}
+    }
+}
