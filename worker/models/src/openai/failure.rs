@@ -86,6 +86,9 @@ fn of_code(code: &str) -> Option<Failure> {
         "content_filter"
         | "content_policy_violation"
         | "ResponsibleAIPolicyViolation"
+        | "cyber_policy"
+        | "bio_policy"
+        | "misalignment_policy_violation"
         | "invalid_prompt" => Failure::Filtered,
         "invalid_api_key" | "invalid_organization" | "account_deactivated" => Failure::Auth,
         "model_not_found" | "DeploymentNotFound" => Failure::BadRequest,

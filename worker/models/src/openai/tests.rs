@@ -117,6 +117,21 @@ async fn a_conversation_with_tools() {
 }
 
 #[tokio::test]
+async fn a_policy_that_ends_a_stream_is_a_filter() {
+    for code in [
+        "cyber_policy",
+        "bio_policy",
+        "misalignment_policy_violation",
+    ] {
+        let text = format!(
+            "data: {{\"choices\":[{{\"delta\":{{\"content\":\"I\"}}}}]}}\n\ndata: {{\"error\":{{\"code\":\"{code}\",\"message\":\"x\"}}}}\n\n"
+        );
+        let error = answered("gpt-5.4", &question(), Say::events(&text)).await;
+        assert_eq!(error.unwrap_err().failure, Failure::Filtered, "{code}");
+    }
+}
+
+#[tokio::test]
 async fn addresses_and_keys() {
     for (base, version, path, header) in [
         (
@@ -362,6 +377,9 @@ const ERRORS: &str = r#"
 400 | - | {"error":{"code":400,"message":"x","type":"exceed_context_size_error"}} | ContextTooLong
 400 | - | {"error":{"message":"x","code":"content_filter"}} | Filtered
 400 | - | {"error":{"message":"x","innererror":{"code":"ResponsibleAIPolicyViolation"}}} | Filtered
+400 | - | {"error":{"message":"flagged for possible cybersecurity risk","type":"invalid_request_error","code":"cyber_policy"}} | Filtered
+400 | - | {"error":{"message":"x","type":"invalid_request_error","code":"bio_policy"}} | Filtered
+200 | - | {"error":{"message":"x","code":"misalignment_policy_violation"}} | Filtered
 401 | - | {"error":{"message":"x","code":"invalid_api_key"}} | Auth
 403 | - | {"error":{"message":"x","code":null}} | Auth
 404 | - | {"detail":"Not Found"} | BadRequest
