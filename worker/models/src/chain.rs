@@ -1,7 +1,8 @@
 //! A fallback chain: the next model is asked when one cannot answer.
 //!
-//! A refusal is an answer and ends the chain. What failed before is paid for and told of; the answer's `model` names who
-//! gave it. What only one provider can read in a conversation is left out by the adapters of the others.
+//! A refusal too is put to the next: another model usually answers, and what is asked about alerts is what trips filters.
+//! What failed before is paid for and told of; the answer's `model` names who gave it. What only one provider can read in a
+//! conversation is left out by the adapters of the others.
 
 use std::sync::Arc;
 
@@ -85,12 +86,13 @@ impl ChatModel for Chain {
 }
 
 /// Makes of several failures the one to go by, and names the others: a prompt that was too long for one, since a shorter
-/// one helps at once; an outage, since then waiting helps ([`Circuits::health`](crate::Circuits::health) must agree); else
-/// the last.
+/// one helps at once; a refusal, since a model that refuses works, and to wait for the others would be to ask it again and
+/// again; an outage, since then waiting helps ([`Circuits::health`](crate::Circuits::health) must agree); else the last.
 fn tell_of_all(last: &mut ChatError, mut failed: Vec<ChatError>) {
     failed.push(last.clone());
     let first = |is: fn(Failure) -> bool| failed.iter().position(|error| is(error.failure));
     let told = first(|failure| failure == Failure::ContextTooLong)
+        .or_else(|| first(Failure::is_refusal))
         .or_else(|| first(Failure::is_outage))
         .unwrap_or(failed.len() - 1);
     let told = failed.remove(told);

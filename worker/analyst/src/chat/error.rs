@@ -113,10 +113,16 @@ impl Failure {
         )
     }
 
-    /// Whether another model of the chain may answer what this one does not. A refusal is an answer, and is reported.
+    /// Whether model or provider would not answer this prompt: to ask the same one again would change nothing.
+    #[must_use]
+    pub const fn is_refusal(self) -> bool {
+        matches!(self, Self::Refused | Self::Filtered)
+    }
+
+    /// Whether another model of the chain may answer what this one does not.
     #[must_use]
     pub const fn may_fall_back(self) -> bool {
-        !matches!(self, Self::Truncated | Self::Refused | Self::Filtered)
+        !matches!(self, Self::Truncated)
     }
 
     /// How long the provider wants to be left alone.

@@ -209,7 +209,7 @@ fn brief(text: &str) -> String {
 fn ask_error(error: &ChatError) -> AskError {
     let what = brief(&error.to_string());
     match error.failure {
-        Failure::Refused | Failure::Filtered => AskError::Refused { what },
+        failure if failure.is_refusal() => AskError::Refused { what },
         Failure::Truncated => AskError::Truncated { what },
         Failure::Timeout => AskError::Timeout { what },
         Failure::Malformed => AskError::Malformed { what },

@@ -36,13 +36,33 @@ async fn the_next_model_answers_what_one_cannot_and_both_are_paid() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_or_a_refusal_of_the_first_ends_the_chain() {
-    for failure in [None, Some(Failure::Refused), Some(Failure::Filtered)] {
+async fn an_answer_of_the_first_ends_the_chain_be_it_cut_off() {
+    for failure in [None, Some(Failure::Truncated)] {
         let spare = model("anthropic/spare", None);
         let chain = Chain::new(model("openai/main", failure), vec![spare.clone()]);
         let result = chain.chat(&request(secs(60))).await;
         assert_eq!(result.err().map(|error| error.failure), failure);
         assert_eq!(spare.count(), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_one_refuses_the_next_is_asked_and_all_must_refuse() {
+    for refuses in [Failure::Refused, Failure::Filtered] {
+        let spare = model("anthropic/spare", None);
+        let chain = Chain::new(model("openai/main", Some(refuses)), vec![spare]);
+        let answer = chain.chat(&request(secs(60))).await.unwrap();
+        assert_eq!(answer.model, "anthropic/spare");
+        assert_eq!((answer.requests, answer.usage), (2, usage(110, 20)));
+
+        let (main, spare) = (
+            model("openai/main", Some(refuses)),
+            model("anthropic/spare", Some(Failure::Refused)),
+        );
+        let chain = Chain::new(main.clone(), vec![spare.clone()]);
+        let error = chain.chat(&request(secs(60))).await.unwrap_err();
+        assert_eq!((error.failure, error.requests), (refuses, 2));
+        assert_eq!((main.count(), spare.count()), (1, 1));
     }
 }
 
@@ -64,6 +84,8 @@ async fn when_all_fail_an_outage_is_told_since_waiting_helps() {
         (Failure::Auth, Failure::CircuitOpen, Failure::CircuitOpen),
         (Failure::Auth, Failure::Quota, Failure::Quota),
         (Failure::CircuitOpen, Failure::Refused, Failure::Refused),
+        (Failure::Filtered, Failure::CircuitOpen, Failure::Filtered),
+        (Failure::Refused, Failure::Timeout, Failure::Refused),
         // Here a shorter prompt helps, and at once.
         (
             Failure::CircuitOpen,

@@ -248,6 +248,24 @@ async fn f21_what_a_chain_tells_is_what_its_circuits_say_where_the_spare_model_r
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_all_refuse_each_is_asked_once_and_no_circuit_opens() {
+    let model = Scripted::new(|_, _| (NOW, Err(failed(Failure::Filtered))));
+    let models = models(
+        &[config("main"), config("spare")],
+        &model,
+        Arc::new(NoMeter),
+    );
+    let names = ["main", "spare"];
+    let chain = models.chain(&names).unwrap();
+    for asked in 1..=10 {
+        let error = chain.chat(&request(secs(60))).await.unwrap_err();
+        assert_eq!((error.failure, error.requests), (Failure::Filtered, 2));
+        assert_eq!(model.count(), 2 * asked);
+    }
+    assert_eq!(models.circuits().health(&names), Health::Up);
+}
+
+#[tokio::test(start_paused = true)]
 async fn f20_the_whole_stack_keeps_to_what_was_told_and_to_the_deadline() {
     let deadline = secs(90);
     for (told, again) in [
