@@ -10,7 +10,7 @@ use nightshift_analyst::chat::{ChatRequest, ChatTraits, OutputSchema, TokenPrice
 use serde::Deserialize;
 use url::Url;
 
-use crate::{ModelConfig, Provider, SchemaMode};
+use crate::{ModelConfig, Provider, Sampling, SchemaMode};
 
 static TABLE: LazyLock<Vec<Row>> = LazyLock::new(|| {
     toml::from_str::<Table>(include_str!("quirks.toml")).map_or_else(
@@ -65,6 +65,7 @@ struct Says {
     system_role: Option<SystemRole>,
     sampling: Option<bool>,
     reasoning: Option<Reasoning>,
+    least_reasoning: Option<Least>,
     reasoning_back: Option<bool>,
     reasoning_with_tools: Option<bool>,
     schema: Option<SchemaMode>,
@@ -108,6 +109,18 @@ pub(crate) enum Reasoning {
     Level,
 }
 
+/// What the word `none` comes to where a word says how much a Claude thinks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Least {
+    /// Its thinking is switched off.
+    Disabled,
+    /// It thinks between tools alone.
+    BetweenTools,
+    /// It always thinks: with the least effort.
+    Effort,
+}
+
 /// What one model takes and refuses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Quirks {
@@ -123,6 +136,8 @@ pub(crate) struct Quirks {
     pub(crate) sampling: bool,
     /// How it is told how much to reason.
     pub(crate) reasoning: Reasoning,
+    /// The least that it thinks.
+    pub(crate) least_reasoning: Least,
     /// Whether its reasoning goes back to it.
     pub(crate) reasoning_back: bool,
     /// Whether it reasons where a request has tools; one that does not must be told to reason not at all.
@@ -208,6 +223,17 @@ impl Quirks {
         ))
     }
 
+    /// The effort of a Claude in its own words, of which it has fewer than others (SDK, `output_config_param.py`).
+    pub(crate) fn claude_effort(&self, sampling: &Sampling) -> Option<String> {
+        let word = sampling.reasoning_effort.as_deref();
+        let word = word.filter(|_| self.reasoning == Reasoning::Effort)?;
+        match word {
+            "none" if self.least_reasoning != Least::Effort => None,
+            "none" | "minimal" => Some("low".to_owned()),
+            word => Some(word.to_owned()),
+        }
+    }
+
     /// The least: what a model has of which the table says nothing.
     fn plain() -> Self {
         Self {
@@ -217,6 +243,7 @@ impl Quirks {
             system_role: SystemRole::System,
             sampling: true,
             reasoning: Reasoning::None,
+            least_reasoning: Least::Effort,
             reasoning_back: false,
             reasoning_with_tools: true,
             schema: SchemaMode::Prompt,
@@ -245,6 +272,7 @@ impl Quirks {
         set(&mut self.system_role, says.system_role.as_ref());
         set(&mut self.sampling, says.sampling.as_ref());
         set(&mut self.reasoning, says.reasoning.as_ref());
+        set(&mut self.least_reasoning, says.least_reasoning.as_ref());
         set(&mut self.reasoning_back, says.reasoning_back.as_ref());
         set(
             &mut self.reasoning_with_tools,

@@ -277,7 +277,11 @@ impl Ways {
             SchemaMode::Tool => &["tool_choice", "tool choice", "toolchoice", "forced"],
             SchemaMode::Prompt => return false,
         };
+        // Effort is told of in the same object, and has nothing to do with how a schema is asked for.
         let words = error.what.to_lowercase();
+        let words = words
+            .replace("output_config.effort", "")
+            .replace("outputconfig.effort", "");
         if error.failure != Failure::BadRequest || !named.iter().any(|name| words.contains(name)) {
             return false;
         }

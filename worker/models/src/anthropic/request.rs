@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::answer::arguments_back;
-use crate::quirks::{Quirks, Reasoning};
+use crate::quirks::{Least, Quirks, Reasoning};
 use crate::schema::{self, Fitted, Fitting};
 use crate::{ModelConfig, Sampling, SchemaMode};
 
@@ -118,6 +118,7 @@ enum Format {
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Thinking {
     Adaptive,
+    BetweenTools,
     Disabled,
     Enabled { budget_tokens: u32 },
 }
@@ -171,14 +172,8 @@ fn output_config(
         }),
         _ => None,
     };
-    let effort = sampling
-        .reasoning_effort
-        .as_ref()
-        .filter(|word| quirks.reasoning == Reasoning::Effort && *word != "none");
-    (format.is_some() || effort.is_some()).then(|| OutputConfig {
-        effort: effort.cloned(),
-        format,
-    })
+    let effort = quirks.claude_effort(sampling);
+    (format.is_some() || effort.is_some()).then_some(OutputConfig { effort, format })
 }
 
 fn thinking(
@@ -189,7 +184,11 @@ fn thinking(
 ) -> Option<Thinking> {
     let word = sampling.reasoning_effort.as_deref()?;
     match quirks.reasoning {
-        Reasoning::Effort if word == "none" => Some(Thinking::Disabled),
+        Reasoning::Effort if word == "none" => match quirks.least_reasoning {
+            Least::Disabled => Some(Thinking::Disabled),
+            Least::BetweenTools => Some(Thinking::BetweenTools),
+            Least::Effort => None,
+        },
         Reasoning::Effort => Some(Thinking::Adaptive),
         Reasoning::Budget => {
             let budget = crate::quirks::budget(word)?.min(most / 2);

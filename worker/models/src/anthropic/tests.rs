@@ -101,6 +101,45 @@ async fn a_conversation_with_tools() {
 }
 
 #[tokio::test]
+async fn each_word_for_reasoning_is_one_that_the_model_knows() {
+    let mut lines = Vec::new();
+    for model in [
+        "claude-opus-5-5",
+        "claude-fable-5-2",
+        "claude-sonnet-5-5",
+        "claude-haiku-5-5",
+        "claude-opus-4-7",
+    ] {
+        for word in ["none", "minimal", "max"] {
+            let mut config = config(model);
+            config.reasoning_effort = Some(word.to_owned());
+            let mut request = question();
+            request.output = None;
+            let body = sent(&config, &request).await;
+            let (thinking, effort) = (&body["thinking"]["type"], &body["output_config"]);
+            lines.push(format!("{model} {word}: {thinking} {effort}"));
+        }
+    }
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    claude-opus-5-5 none: null {"effort":"low"}
+    claude-opus-5-5 minimal: "adaptive" {"effort":"low"}
+    claude-opus-5-5 max: "adaptive" {"effort":"max"}
+    claude-fable-5-2 none: null {"effort":"low"}
+    claude-fable-5-2 minimal: "adaptive" {"effort":"low"}
+    claude-fable-5-2 max: "adaptive" {"effort":"max"}
+    claude-sonnet-5-5 none: "between_tools" null
+    claude-sonnet-5-5 minimal: "adaptive" {"effort":"low"}
+    claude-sonnet-5-5 max: "adaptive" {"effort":"max"}
+    claude-haiku-5-5 none: "disabled" null
+    claude-haiku-5-5 minimal: "adaptive" {"effort":"low"}
+    claude-haiku-5-5 max: "adaptive" {"effort":"max"}
+    claude-opus-4-7 none: "disabled" null
+    claude-opus-4-7 minimal: "adaptive" {"effort":"low"}
+    claude-opus-4-7 max: "adaptive" {"effort":"max"}
+    "#);
+}
+
+#[tokio::test]
 async fn a_version_is_named_and_the_key_goes_where_it_looks() {
     for (config, headers) in [
         (

@@ -105,10 +105,7 @@ fn output_config(
         }
         _ => None,
     };
-    let effort = sampling
-        .reasoning_effort
-        .clone()
-        .filter(|word| quirks.reasoning == Reasoning::Effort && word != "none");
+    let effort = quirks.claude_effort(sampling);
     if format.is_none() && effort.is_none() {
         return Ok(None);
     }

@@ -101,6 +101,16 @@ async fn a_conversation_with_tools() {
 }
 
 #[tokio::test]
+async fn each_word_for_reasoning_is_one_that_the_model_knows() {
+    for (word, effort) in [("none", "low"), ("minimal", "low"), ("max", "max")] {
+        let mut config = config(CLAUDE);
+        config.reasoning_effort = Some(word.to_owned());
+        let body = sent(&config, &question()).await;
+        assert_eq!(body["outputConfig"]["effort"], effort, "{word}");
+    }
+}
+
+#[tokio::test]
 async fn a_key_is_a_bearer_token_and_the_model_stands_in_the_path() {
     let stub = Stub::start(vec![Say::json(
         200,

@@ -129,7 +129,12 @@ impl<'a> Body<'a> {
 fn thinking(quirks: &Quirks, sampling: &Sampling) -> Option<Value> {
     let word = sampling.reasoning_effort.as_deref()?;
     match quirks.reasoning {
-        Reasoning::Level => Some(json!({ "thinkingLevel": word.to_uppercase() })),
+        // Its levels are MINIMAL to XHIGH (SDK, `ThinkingLevel`); none is without.
+        Reasoning::Level => Some(json!({ "thinkingLevel": match word {
+            "none" => "MINIMAL".to_owned(),
+            "max" => "XHIGH".to_owned(),
+            word => word.to_uppercase(),
+        } })),
         Reasoning::Budget => Some(json!({ "thinkingBudget": crate::quirks::budget(word)? })),
         Reasoning::None | Reasoning::Effort => None,
     }

@@ -67,6 +67,13 @@ async fn a_question_to_a_schema() {
         older["generationConfig"]["thinkingConfig"],
         json!({"thinkingBudget": 2048})
     );
+    for (word, level) in [("none", "MINIMAL"), ("max", "XHIGH")] {
+        let mut config = config(MODEL);
+        config.reasoning_effort = Some(word.to_owned());
+        let body = sent(&config, &question()).await;
+        let told = &body["generationConfig"]["thinkingConfig"];
+        assert_eq!(*told, json!({"thinkingLevel": level}));
+    }
     let forced = ModelConfig {
         schema: Some(SchemaMode::Tool),
         ..config(MODEL)

@@ -17,6 +17,7 @@ fn the_table_is_whole_and_begins_with_a_full_row_for_each_provider() {
         "system_role",
         "sampling",
         "reasoning",
+        "least_reasoning",
         "reasoning_back",
         "reasoning_with_tools",
         "schema",

@@ -48,6 +48,8 @@ fn a_refused_way_is_not_tried_again() {
     let ways = Ways::new(&ModelConfig::new(Provider::Openai, "m"), SchemaMode::Strict);
     let refused = |what: &str| ChatError::new("openai/m", Failure::BadRequest, what);
     assert!(!ways.weaken(SchemaMode::Strict, &refused("unknown model")));
+    let effort = "\"thinking.type.disabled\" is not supported for this model. Use \"thinking.type.adaptive\" and \"output_config.effort\" to control thinking behavior.";
+    assert!(!ways.weaken(SchemaMode::Strict, &refused(effort)));
     assert!(!ways.weaken(
         SchemaMode::Strict,
         &ChatError::new(
