@@ -13,7 +13,7 @@ use crate::answer::arguments_back;
 use crate::plain::{self, result_text};
 use crate::quirks::{Quirks, Reasoning, SystemRole, TokenField};
 use crate::schema::{self, Fitted, Fitting};
-use crate::{ModelConfig, SchemaMode};
+use crate::{ModelConfig, Sampling, SchemaMode};
 
 #[derive(Serialize)]
 pub(super) struct Body<'a> {
@@ -141,7 +141,7 @@ impl<'a> Body<'a> {
     ) -> Self {
         let sampling = config.sampling(request.asked);
         let most = request.max_output_tokens.min(quirks.max_output_tokens);
-        let (tools, tool_choice) = tools(quirks, fitting, request, wanted);
+        let (tools, tool_choice) = tools(quirks, fitting, request, wanted, &sampling);
         Self {
             reasoning_effort: effort(quirks, sampling.reasoning_effort, !tools.is_empty()),
             model: &config.model,
@@ -173,6 +173,22 @@ fn effort(quirks: &Quirks, configured: Option<String>, has_tools: bool) -> Optio
     }
 }
 
+/// Whether tools are left out so that the model reasons: it does not beside them, and may call none in this answer. A
+/// conversation of calls keeps them, and so does one that is not asked to reason, for the prefix that they share.
+fn reasons_instead(quirks: &Quirks, request: &ChatRequest, sampling: &Sampling) -> bool {
+    let is_asked = sampling
+        .reasoning_effort
+        .as_deref()
+        .is_some_and(|word| word != "none");
+    let used = |part: &Part| matches!(part, Part::Call(_) | Part::Result { .. });
+    let mut parts = request.messages.iter().flat_map(|one| &one.parts);
+    is_asked
+        && quirks.reasoning == Reasoning::Effort
+        && !quirks.reasoning_with_tools
+        && !request.may_call
+        && !parts.any(used)
+}
+
 fn response_format<'a>(fitting: &Fitting, output: &'a OutputSchema) -> ResponseFormat<'a> {
     let schema = fitting.of(&output.schema);
     ResponseFormat {
@@ -191,8 +207,11 @@ fn tools<'a>(
     fitting: &Fitting,
     request: &'a ChatRequest,
     wanted: Option<(SchemaMode, &'a OutputSchema)>,
+    sampling: &Sampling,
 ) -> (Vec<Tool<'a>>, Option<ToolChoice<'a>>) {
-    let own: &[ChatTool] = if quirks.tools { &request.tools } else { &[] };
+    let by_tool = matches!(wanted, Some((SchemaMode::Tool, _)));
+    let left_out = !quirks.tools || !by_tool && reasons_instead(quirks, request, sampling);
+    let own: &[ChatTool] = if left_out { &[] } else { &request.tools };
     let mut tools: Vec<Tool<'a>> = own
         .iter()
         .map(|tool| {

@@ -59,12 +59,10 @@ async fn a_question_to_a_schema() {
     messages[0] {"content":"You triage alerts.","role":"developer"}
     messages[1] {"content":"The alert.\n\nMake a plan.","role":"user"}
     model "gpt-6-astra"
-    reasoning_effort "none"
+    reasoning_effort "low"
     response_format {"json_schema":{"name":"plan","schema":{"additionalProperties":false,"properties":{"mode":{"enum":["direct","planned"],"type":"string"}},"required":["mode"],"type":"object"},"strict":true},"type":"json_schema"}
     stream true
     stream_options {"include_usage":true}
-    tool_choice "none"
-    tools[0] {"function":{"description":"Looks an asset up.","name":"asset_lookup","parameters":{"additionalProperties":false,"properties":{"indicator":{"type":"string"}},"required":["indicator"],"type":"object"},"strict":true},"type":"function"}
     "#);
     insta::assert_snapshot!(told(&sent(&config("deepseek-chat"), &question_with_tools()).await), @r#"
     max_tokens 2000
@@ -114,6 +112,27 @@ async fn a_conversation_with_tools() {
     [2] {"content":"I look.\n\nCalled asset_lookup with {\"indicator\":\"i-1\"}\n\nCalled asset_lookup with {indicator","role":"assistant"}
     [3] {"content":"Result of asset_lookup:\n{\"found\":0}\n\nResult of asset_lookup:\nERROR: arguments are no object\n\nGo on.","role":"user"}
     "#);
+}
+
+#[tokio::test]
+async fn tools_stay_where_they_are_needed_or_nobody_asked_to_reason() {
+    let model = "gpt-5.4";
+    let sent = async |effort: Option<&str>, request: &ChatRequest| {
+        let mut config = config(model);
+        config.reasoning_effort = effort.map(str::to_owned);
+        let body = sent(&config, request).await;
+        let effort = body["reasoning_effort"].as_str().unwrap().to_owned();
+        (effort, body["tools"].is_array())
+    };
+    let reasons = ("high".to_owned(), false);
+    let not = ("none".to_owned(), true);
+    assert_eq!(sent(Some("high"), &question_with_tools()).await, reasons);
+    assert_eq!(sent(Some("none"), &question_with_tools()).await, not);
+    assert_eq!(sent(None, &question_with_tools()).await, not);
+    let mut called = turn("x", json!({}), None);
+    assert_eq!(sent(Some("high"), &called).await, not);
+    called.may_call = false;
+    assert_eq!(sent(Some("high"), &called).await, not);
 }
 
 #[tokio::test]
