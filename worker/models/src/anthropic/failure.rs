@@ -94,6 +94,9 @@ fn of_words(words: &str) -> Option<Failure> {
         "context window",
     ]) {
         Some(Failure::ContextTooLong)
+    } else if says(&["api usage limits"]) {
+        // A limit that the organisation or a workspace set itself: "You have reached your specified API usage limits."
+        Some(Failure::Quota)
     } else if says(&["content filtering policy"]) {
         Some(Failure::Filtered)
     } else {

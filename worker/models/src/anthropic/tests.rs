@@ -443,6 +443,8 @@ const ERRORS: &str = r#"
 429 | retry-after: 7 | {"error":{"type":"rate_limit_error","message":"x","details":{"error_code":"ramp_limit_exceeded"}}} | RateLimited { after: Some(7s) }
 429 | retry-after: 7 | {"error":{"type":"rate_limit_error","message":"x","details":{"error_code":"enforced_spend_limit_reached"}}} | Quota
 402 | - | {"error":{"type":"billing_error","message":"x"}} | Quota
+400 | - | {"error":{"type":"invalid_request_error","message":"You have reached your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC."}} | Quota
+400 | - | {"error":{"type":"invalid_request_error","message":"You have reached your specified workspace API usage limits. You will regain access on 2026-12-01 at 00:00 UTC."}} | Quota
 529 | retry-after: 7 | {"error":{"type":"overloaded_error","message":"x"}} | Overloaded { after: Some(7s) }
 500 | - | {"error":{"type":"api_error","message":"x"}} | Overloaded { after: None }
 504 | - | {"error":{"type":"timeout_error","message":"x"}} | Timeout
