@@ -12,7 +12,6 @@ mod anthropic;
 #[cfg(feature = "bedrock")]
 mod bedrock;
 mod bound;
-mod cassette;
 mod chain;
 mod circuit;
 mod concurrency;
@@ -33,7 +32,6 @@ mod retry;
 mod schema;
 mod spent;
 
-pub use cassette::{CassetteError, Player, Recorder};
 pub use chain::Chain;
 pub use circuit::{Circuits, Health};
 pub use config::{ModelConfig, Price, Provider, Questions, Sampling, SchemaMode};
