@@ -11,7 +11,7 @@ use nightshift_tests::model::{self, Answer, FakeModel, Fault, Provider, Script, 
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::desk::{OPENAI, WIRES, Wire};
+use super::desk::{ANTHROPIC, OPENAI, WIRES, Wire};
 
 /// A question with a tool at hand and an answer in JSON.
 fn request() -> ChatRequest {
@@ -105,6 +105,31 @@ async fn calls_go_to_and_fro_with_their_results_and_what_the_provider_wants_back
         let seen = fake.requests();
         assert_eq!(seen[1].results().len(), 2, "{wire:?}");
         assert!(seen[1].text().contains("listed: 1"), "{wire:?}");
+    }
+}
+
+#[tokio::test]
+async fn each_word_for_reasoning_is_one_that_the_model_takes() {
+    for model in [
+        "claude-opus-5-5",
+        "claude-fable-5-2",
+        "claude-sonnet-5-5",
+        "claude-haiku-5-5",
+        "claude-opus-4-7",
+        "claude-sonnet-4-5",
+    ] {
+        let wire = Wire { model, ..ANTHROPIC };
+        for word in ["none", "minimal", "low", "max"] {
+            let value = json!({"verdict": "benign", "why": "on no list"});
+            let fake = FakeModel::start(Script::queue([Answer::value(value)]))
+                .await
+                .unwrap();
+            let mut config = wire.config(&fake);
+            config.reasoning_effort = Some(word.to_owned());
+            let answer = wire.connect_as(&config).chat(&request()).await;
+            assert_eq!(fake.refusals(), [], "{model} {word}");
+            assert_eq!(answer.unwrap().requests, 1, "{model} {word}");
+        }
     }
 }
 

@@ -104,6 +104,8 @@ pub(super) struct Anthropic {
     pub(super) system_turns: bool,
     /// Whether its thinking is bound to what stood before it.
     pub(super) binds: bool,
+    /// The kind of thinking that is less than adaptive: some can do without, some between tools alone, some always think.
+    pub(super) least: &'static str,
 }
 
 const NEWEST: Anthropic = Anthropic {
@@ -112,10 +114,19 @@ const NEWEST: Anthropic = Anthropic {
     structured: Some(Limits::TODAY),
     system_turns: true,
     binds: false,
+    least: "disabled",
 };
 const BINDING: Anthropic = Anthropic {
     binds: true,
     ..NEWEST
+};
+const ALWAYS: Anthropic = Anthropic {
+    least: "adaptive",
+    ..BINDING
+};
+const SONNET: Anthropic = Anthropic {
+    least: "between_tools",
+    ..BINDING
 };
 const FOUR_SIX: Anthropic = Anthropic {
     sampling: true,
@@ -123,6 +134,7 @@ const FOUR_SIX: Anthropic = Anthropic {
     structured: Some(Limits::TODAY),
     system_turns: false,
     binds: false,
+    least: "disabled",
 };
 const FOUR_FIVE: Anthropic = Anthropic {
     prefill: true,
@@ -134,6 +146,7 @@ const OLD: Anthropic = Anthropic {
     structured: None,
     system_turns: false,
     binds: false,
+    least: "disabled",
 };
 
 const ANTHROPIC: [(&str, Anthropic); 14] = [
@@ -146,11 +159,11 @@ const ANTHROPIC: [(&str, Anthropic); 14] = [
     ("claude-opus-4-1", FOUR_FIVE),
     ("claude-opus-4-2", OLD),
     ("claude-sonnet-4-2", OLD),
-    ("claude-opus-5-5", BINDING),
-    ("claude-sonnet-5-5", BINDING),
+    ("claude-opus-5-5", ALWAYS),
+    ("claude-sonnet-5-5", SONNET),
     ("claude-haiku-5-5", BINDING),
-    ("claude-fable-5", BINDING),
-    ("claude-mythos-5", BINDING),
+    ("claude-fable-5", ALWAYS),
+    ("claude-mythos-5", ALWAYS),
 ];
 
 /// What a Claude model refuses. A name of none of the older families is of the newest.

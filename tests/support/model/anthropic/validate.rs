@@ -159,6 +159,9 @@ fn thinking(
         ("enabled", _) if !rules.sampling => {
             return Err(at.wrong("\"thinking.type.enabled\" is not supported for this model. Use \"thinking.type.adaptive\" and \"output_config.effort\" to control thinking behavior."));
         }
+        (kind @ ("disabled" | "between_tools"), _) if kind != rules.least => {
+            return Err(at.wrong(format!("\"thinking.type.{kind}\" is not supported for this model. Use \"thinking.type.adaptive\" and \"output_config.effort\" to control thinking behavior.")));
+        }
         ("enabled", None) => return Err(thinking.wrong("budget_tokens: Field required")),
         ("enabled", Some(budget)) if budget.whole(1024)? >= max_tokens => {
             return Err(at.wrong("`max_tokens` must be greater than `thinking.budget_tokens`."));
