@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::decode::{Decoded, decode, push_segment};
 use crate::error::MAX_ENVELOPES;
+use crate::feed::GenericFeed;
 use crate::{Flag, ReadError, TraceContext};
 
 /// Lists within lists are as much a disguise as envelopes are.
@@ -63,9 +64,14 @@ enum Content<'a> {
 struct Envelope<'a> {
     name: &'static str,
     content: Content<'a>,
+    /// The fields that such a message has itself: where they stand, a feed is not told by one of them.
+    fields: &'static [&'static str],
 }
 
 /// Takes off all envelopes and opens all lists; `depth` envelopes were already taken off.
+///
+/// A finding of one of `feeds` is opened no further: whoever writes its fields could name one like an envelope or a list,
+/// and the finding were gone.
 ///
 /// # Errors
 /// Only those of the whole message; a part's error stands in its place among the items.
@@ -73,6 +79,7 @@ pub(crate) fn unwrap(
     document: Decoded,
     path: String,
     depth: usize,
+    feeds: &[GenericFeed],
 ) -> Result<Unwrapped, ReadError> {
     let mut unwrapped = Unwrapped::default();
     let item = Item {
@@ -81,12 +88,19 @@ pub(crate) fn unwrap(
         flags: document.flags,
         trace: None,
     };
-    open(item, depth, 0, &mut unwrapped)?;
+    open(item, (depth, 0), feeds, &mut unwrapped)?;
     Ok(unwrapped)
 }
 
-fn open(item: Item, depth: usize, lists: usize, out: &mut Unwrapped) -> Result<(), ReadError> {
-    if let Some(found) = list::elements(&item.value) {
+/// Opens what lies under so many envelopes and lists.
+fn open(
+    item: Item,
+    (depth, lists): (usize, usize),
+    feeds: &[GenericFeed],
+    out: &mut Unwrapped,
+) -> Result<(), ReadError> {
+    let claimed = |beside: &[&str]| feeds.iter().any(|feed| feed.claims(&item.value, beside));
+    if let Some(found) = list::elements(&item.value).filter(|_| !claimed(&[])) {
         out.listed = true;
         if lists >= MAX_LISTS {
             return Err(ReadError::TooNested {
@@ -94,9 +108,10 @@ fn open(item: Item, depth: usize, lists: usize, out: &mut Unwrapped) -> Result<(
                 limit: MAX_LISTS,
             });
         }
-        return split(item, found, depth, lists + 1, out);
+        return split(item, found, (depth, lists + 1), feeds, out);
     }
-    let Some(envelope) = recognise(&item.value).map_err(|error| error.under(&item.path))? else {
+    let envelope = recognise(&item.value).map_err(|error| error.under(&item.path))?;
+    let Some(envelope) = envelope.filter(|envelope| !claimed(envelope.fields)) else {
         out.items.push(Ok(item));
         return Ok(());
     };
@@ -110,15 +125,15 @@ fn open(item: Item, depth: usize, lists: usize, out: &mut Unwrapped) -> Result<(
         out.envelopes.push(envelope.name);
     }
     let inner = inner(&item, &envelope)?;
-    open(inner, depth + 1, lists, out)
+    open(inner, (depth + 1, lists), feeds, out)
 }
 
 /// Opens each element; what fails is kept beside the others.
 fn split(
     item: Item,
     key: list::Key,
-    depth: usize,
-    lists: usize,
+    under: (usize, usize),
+    feeds: &[GenericFeed],
     out: &mut Unwrapped,
 ) -> Result<(), ReadError> {
     let Item {
@@ -149,7 +164,7 @@ fn split(
             trace: trace.clone(),
         };
         let (at, copy) = (element.path.clone(), element.value.clone());
-        if let Err(error) = open(element, depth, lists, out) {
+        if let Err(error) = open(element, under, feeds, out) {
             out.items.push(Err(Box::new(Failed {
                 path: at,
                 value: copy,

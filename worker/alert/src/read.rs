@@ -96,7 +96,12 @@ impl Reading<'_> {
         if is_binary_event {
             self.envelope("cloudevents");
         }
-        let unwrapped = unwrap(document, path, usize::from(is_binary_event))?;
+        let unwrapped = unwrap(
+            document,
+            path,
+            usize::from(is_binary_event),
+            &self.options.generic,
+        )?;
         for name in unwrapped.envelopes {
             self.envelope(name);
         }

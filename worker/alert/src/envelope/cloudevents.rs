@@ -9,6 +9,19 @@ use crate::{ReadError, TraceContext};
 
 const NAME: &str = "cloudevents";
 
+const FIELDS: [&str; 10] = [
+    "specversion",
+    "id",
+    "source",
+    "type",
+    "subject",
+    "time",
+    "datacontenttype",
+    "dataschema",
+    "data",
+    "data_base64",
+];
+
 pub(super) fn recognise(value: &Value) -> Result<Option<Envelope<'_>>, ReadError> {
     let is_event = value.get("specversion").is_some_and(Value::is_string)
         && (value.get("type").is_some() || value.get("source").is_some());
@@ -31,6 +44,7 @@ pub(super) fn recognise(value: &Value) -> Result<Option<Envelope<'_>>, ReadError
     Ok(Some(Envelope {
         name: NAME,
         content,
+        fields: &FIELDS,
     }))
 }
 

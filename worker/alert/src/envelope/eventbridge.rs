@@ -6,6 +6,18 @@ use serde_json::Value;
 
 use super::{Content, Envelope};
 
+const FIELDS: [&str; 9] = [
+    "version",
+    "id",
+    "detail-type",
+    "source",
+    "account",
+    "time",
+    "region",
+    "resources",
+    "detail",
+];
+
 pub(super) fn recognise(value: &Value) -> Option<Envelope<'_>> {
     value.get("detail-type")?.as_str()?;
     let content = match value.get("detail")? {
@@ -15,5 +27,6 @@ pub(super) fn recognise(value: &Value) -> Option<Envelope<'_>> {
     Some(Envelope {
         name: "eventbridge",
         content,
+        fields: &FIELDS,
     })
 }

@@ -22,6 +22,7 @@ pub(super) fn recognise(value: &Value) -> Result<Option<Envelope<'_>>, ReadError
         Some(Value::String(data)) => Ok(Some(Envelope {
             name: "pubsub",
             content: Content::Base64("/message/data", data),
+            fields: &["message", "subscription", "deliveryAttempt"],
         })),
         other => Err(ReadError::Envelope {
             envelope: "pubsub",

@@ -9,6 +9,21 @@ use super::{Content, Envelope, describe};
 use crate::ReadError;
 use crate::text::{cut, strip_hidden};
 
+const FIELDS: [&str; 12] = [
+    "Type",
+    "MessageId",
+    "TopicArn",
+    "Subject",
+    "Message",
+    "MessageAttributes",
+    "Timestamp",
+    "SequenceNumber",
+    "Signature",
+    "SignatureVersion",
+    "SigningCertURL",
+    "UnsubscribeURL",
+];
+
 pub(super) fn recognise(value: &Value) -> Result<Option<Envelope<'_>>, ReadError> {
     let kind = value.get("Type").and_then(Value::as_str);
     let topic = value.get("TopicArn").and_then(Value::as_str);
@@ -29,10 +44,12 @@ pub(super) fn recognise(value: &Value) -> Result<Option<Envelope<'_>>, ReadError
         Some(Value::String(text)) => Ok(Some(Envelope {
             name: "sns",
             content: Content::Text("/Message", text),
+            fields: &FIELDS,
         })),
         Some(Value::Object(_)) => Ok(Some(Envelope {
             name: "sns",
             content: Content::Inline("Message"),
+            fields: &FIELDS,
         })),
         other => Err(ReadError::Envelope {
             envelope: "sns",

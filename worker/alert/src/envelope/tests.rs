@@ -57,7 +57,7 @@ fn a_finding_with_fields_like_an_envelope_is_none() {
             flags: Vec::new(),
         };
         assert!(
-            unwrap(document, String::new(), 0)
+            unwrap(document, String::new(), 0, &[])
                 .unwrap()
                 .envelopes
                 .is_empty()
@@ -72,7 +72,7 @@ fn lists_in_lists_have_an_end() {
         value: nested,
         flags: Vec::new(),
     };
-    let unwrapped = unwrap(document, String::new(), 0).unwrap();
+    let unwrapped = unwrap(document, String::new(), 0, &[]).unwrap();
     assert!(
         matches!(&unwrapped.items[..], [Err(failed)] if matches!(failed.error, ReadError::TooNested { .. }))
     );

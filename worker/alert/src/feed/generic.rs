@@ -84,6 +84,14 @@ impl GenericFeed {
             .is_some_and(|found| !found.is_null())
     }
 
+    /// Whether a message is a finding of this feed, told by a field that does not stand in what is around findings too
+    /// (`beside`), rather than something that holds findings.
+    pub(crate) fn claims(&self, value: &Value, beside: &[&str]) -> bool {
+        let first = self.matches.split('/').nth(1).unwrap_or_default();
+        let has = |field: &str| self.node(value, field).text().is_some();
+        !beside.contains(&first) && self.recognises(value) && has("id") && has("type")
+    }
+
     /// Fields that this feed names and we do not know, or whose pointer is none (it must begin with `/`).
     #[must_use]
     pub fn faults(&self) -> Vec<String> {

@@ -142,6 +142,7 @@ fn no_findings_is_nothing_to_do() {
         r#"{"findings": []}"#,
         r#"{"Findings": []}"#,
         r#"{"findings": null}"#,
+        r#"{"Findings": [], "NextToken": "t", "ResponseMetadata": {}}"#,
         "[]",
     ] {
         assert_eq!(read_all(text), Batch::default(), "{text}");

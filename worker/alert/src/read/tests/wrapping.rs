@@ -207,6 +207,74 @@ fn a_fourth_envelope_is_refused() {
     }
 }
 
+/// What a feed of the configuration reads, and what an attacker may write into it or beside it.
+#[test]
+fn a23_a_finding_with_a_list_or_an_envelope_in_it_is_never_lost() {
+    let options = ReadOptions {
+        generic: vec![GenericFeed {
+            name: "edr".to_owned(),
+            matches: "/edr_rule".to_owned(),
+            fields: [("id", "/id"), ("type", "/edr_rule")]
+                .map(|(field, pointer)| (field.to_owned(), pointer.to_owned()))
+                .into(),
+            product: None,
+        }],
+        ..ReadOptions::default()
+    };
+    let read = |value: &Value| read(value.to_string().as_bytes(), &options);
+    for beside in [
+        json!({"findings": []}),
+        json!({"Findings": null}),
+        json!({"findings": [{}]}),
+        json!({"detail-type": "x", "detail": {"findings": []}}),
+        json!({"detail-type": "x", "detail": parsed("guardduty-finding")}),
+    ] {
+        let mut value = json!({"edr_rule": "Ransomware", "id": "7"});
+        let fields = beside.as_object().unwrap().clone();
+        value.as_object_mut().unwrap().extend(fields);
+        let batch = read(&value).unwrap();
+        let keys: Vec<String> = batch
+            .alerts
+            .iter()
+            .map(|alert| alert.key.to_string())
+            .collect();
+        assert_eq!((keys, batch.rejected), (vec!["edr/-/7".to_owned()], vec![]));
+    }
+    // Without its id it is no finding, and no empty page of findings either.
+    let nameless = json!({"edr_rule": "Ransomware", "findings": []});
+    assert!(matches!(read(&nameless), Err(ReadError::Field { .. })));
+    let strange = json!({"alarm": "Ransomware", "findings": null});
+    assert!(matches!(
+        read(&strange),
+        Err(ReadError::UnknownShape { .. })
+    ));
+    // A second, empty list hides none that is filled.
+    let mut both = json!({"Findings": null});
+    both["findings"] = json!([parsed("guardduty-finding")]);
+    assert_eq!(read(&both).unwrap().alerts.len(), 1);
+}
+
+#[test]
+fn a_feed_that_is_told_by_what_an_envelope_has_too_still_gets_what_is_in_it() {
+    let options = ReadOptions {
+        generic: vec![GenericFeed {
+            name: "edr".to_owned(),
+            matches: "/source".to_owned(),
+            fields: [("id", "/id"), ("type", "/type")]
+                .map(|(field, pointer)| (field.to_owned(), pointer.to_owned()))
+                .into(),
+            product: None,
+        }],
+        ..ReadOptions::default()
+    };
+    let finding = json!({"source": "edr", "id": "7", "type": "Ransomware"});
+    for kind in [Wrap::CloudEvent, Wrap::EventBridge, Wrap::Findings] {
+        let wrapped = wrap(kind, &finding).to_string();
+        let batch = read(wrapped.as_bytes(), &options).unwrap();
+        assert_eq!(batch.alerts[0].kind, "Ransomware", "{kind:?}");
+    }
+}
+
 fn any_wrap() -> impl Strategy<Value = Wrap> {
     prop::sample::select(vec![
         Wrap::Sns,
