@@ -3,7 +3,7 @@
 //! The same finding comes with `camelCase` keys from EventBridge and `PascalCase` keys from the API, with `null` for
 //! objects, numbers in strings, and times in four forms. A [`Node`] reads all of them and is never surprised.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Datelike, Utc};
 use serde_json::Value;
 
 /// A place in a finding; it may be empty.
@@ -121,7 +121,15 @@ impl<'a> Node<'a> {
     }
 
     /// A time: RFC 3339, or a number of seconds, milli-, micro- or nanoseconds since 1970, with or without fraction.
+    ///
+    /// Nothing that is watched happened before 1970, and RFC 3339 has no year after 9999: what was stored with one could
+    /// not be read again.
     pub(crate) fn time(self) -> Option<DateTime<Utc>> {
+        self.any_time()
+            .filter(|time| (1970..=9999).contains(&time.year()))
+    }
+
+    fn any_time(self) -> Option<DateTime<Utc>> {
         if let Some(text) = self.str()
             && let Some(time) = written_time(text)
         {
@@ -189,6 +197,15 @@ mod tests {
         assert_eq!(at(json!({"seconds": "1772419272", "nanos": 0})), second);
         assert_eq!(at(json!("1e400")), None);
         assert_eq!(at(json!("yesterday")), None);
+        for out_of_range in [
+            json!("+99999-01-01T00:00:00"),
+            json!("0001-01-01T00:00:00Z"),
+            json!("9999-12-31T23:59:59-01:00"),
+            json!(1e21),
+            json!(-1),
+        ] {
+            assert_eq!(at(out_of_range.clone()), None, "{out_of_range}");
+        }
         assert_eq!(at(json!(null)), None);
     }
 }

@@ -11,6 +11,7 @@ on_both_stores! {
     what_runs_is_run_again_when_it_ends_and_only_the_latest_waits
     three_revisions_a_day_and_every_rise_in_severity
     what_is_older_never_wins
+    a25_a_year_that_cannot_be_written_holds_up_nothing
     a_state_at_the_feed_is_noted_on_its_case_and_else_set_aside
     a_storm_is_one_case_with_members
     run_always_triages
@@ -186,6 +187,17 @@ async fn what_is_older_never_wins(fixture: Fixture) {
         Admission::Sighting(case_of(&first), Seen::Older)
     );
     assert_eq!(fixture.claim().await.alert.severity, Severity::Medium);
+}
+
+async fn a25_a_year_that_cannot_be_written_holds_up_nothing(fixture: Fixture) {
+    let far = |alert: &mut Alert| {
+        alert.times.updated = chrono::DateTime::from_timestamp(1_000_000_000_000, 0);
+    };
+    let id = case_of(&fixture.take(arrival(0, far)).await);
+    let again = fixture.take(arrival(1, actor(7))).await;
+    assert_eq!(case_of(&again), id);
+    let other = fixture.take(arrival(2, |alert| alert.key.id = "other".to_owned()));
+    assert_ne!(case_of(&other.await), id);
 }
 
 async fn a_state_at_the_feed_is_noted_on_its_case_and_else_set_aside(fixture: Fixture) {

@@ -95,7 +95,8 @@ fn known(connection: &Connection, key: &str, arrival: &Arrival) -> Result<Option
                 touched_at: get_time(row, 3)?,
                 verdict: row.get(4)?,
                 state: row.get(5)?,
-                updated: get_time_or_none(row, 6)?,
+                // A feed wrote it: what cannot be read again holds up no alert that comes after it.
+                updated: get_time_or_none(row, 6).unwrap_or_default(),
             })
         })
         .optional()?;
