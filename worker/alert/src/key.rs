@@ -7,6 +7,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+/// The product of our own alerts: that a message cannot be read, that alerts get through.
+pub(crate) const OUR_PRODUCT: &str = "nightshift";
+
 /// Identity of an alert: the product that made it, its id there, and the account.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Key {

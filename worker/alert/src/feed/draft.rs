@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Node;
+use crate::key::OUR_PRODUCT;
 use crate::text::redact_known;
 use crate::{
     FeedState, Indicator, IndicatorKind, Provider, Resource, Role, Severity, Technique, Times,
@@ -46,12 +47,21 @@ pub(crate) struct Draft {
     overflow: bool,
 }
 
+/// The products whose findings have a reader of their own: nobody else's take their place.
+const READ_HERE: [&str; 2] = ["guardduty", "scc"];
+
 impl Draft {
     /// An empty draft: `feed` read it, `product` made it under `id`, and its type is `kind`.
     pub(crate) fn new(feed: &str, product: &str, id: &str, kind: &str) -> Self {
+        let product = product_word(product);
         Self {
             feed: feed.to_owned(),
-            product: product_word(product),
+            // Only we make ours.
+            product: if product == OUR_PRODUCT {
+                format!("{feed}_{product}")
+            } else {
+                product
+            },
             id: id.to_owned(),
             key_account: String::new(),
             kind: kind.to_owned(),
@@ -73,6 +83,15 @@ impl Draft {
             indicators: BTreeSet::new(),
             overflow: false,
         }
+    }
+
+    /// The same, where whoever sent the finding says what its product is called.
+    pub(crate) fn of_others(feed: &str, product: &str, id: &str, kind: &str) -> Self {
+        let mut draft = Self::new(feed, product, id, kind);
+        if READ_HERE.contains(&draft.product.as_str()) {
+            draft.product = format!("{feed}_{}", draft.product);
+        }
+        draft
     }
 
     /// Adds a typed value, if the node holds one.

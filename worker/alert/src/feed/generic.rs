@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::{Draft, Node};
 use crate::envelope::describe;
+use crate::key::OUR_PRODUCT;
 use crate::{CANARY_FEED, IndicatorKind, Provider, ReadError, Role, Severity};
 
 /// The fields that a generic feed can name, with what each is.
@@ -114,8 +115,10 @@ impl GenericFeed {
             .into_iter()
             .filter(|field| !self.fields.contains_key(*field))
             .map(|field| format!("{field} is needed"));
-        let reserved = (self.name == CANARY_FEED)
-            .then(|| format!("name = {CANARY_FEED:?} is that of our own canaries: choose another"));
+        let reserved = [(CANARY_FEED, "canaries"), (OUR_PRODUCT, "alerts")]
+            .into_iter()
+            .filter(|(name, _)| self.name == *name)
+            .map(|(name, of)| format!("name = {name:?} is that of our own {of}: choose another"));
         let faults = unknown.chain(pointers).chain(missing);
         faults.chain(reserved).collect()
     }

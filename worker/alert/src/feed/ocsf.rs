@@ -38,8 +38,11 @@ pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
             found: describe(info.at("uid").value()),
         })?;
     let kind = kind(node, info);
-    let product = product(node);
-    let mut draft = Draft::new("ocsf", &product, finding_of_arn(&id).unwrap_or(&id), &kind);
+    let number = finding_of_arn(&id).unwrap_or(&id);
+    let mut draft = match product(node) {
+        Product::GuardDuty => Draft::new("ocsf", "guardduty", number, &kind),
+        Product::Other(name) => Draft::of_others("ocsf", &name, number, &kind),
+    };
     heading(&mut draft, node, info);
     state(&mut draft, node);
     place(&mut draft, node);
@@ -59,7 +62,13 @@ fn kind(node: Node<'_>, info: Node<'_>) -> String {
         .unwrap_or_else(|| "Detection Finding".to_owned())
 }
 
-fn product(node: Node<'_>) -> String {
+/// Who made a finding.
+enum Product {
+    GuardDuty,
+    Other(String),
+}
+
+fn product(node: Node<'_>) -> Product {
     let product = node.path("metadata/product");
     let name = ["name", "uid"]
         .iter()
@@ -69,11 +78,11 @@ fn product(node: Node<'_>) -> String {
     let by_amazon = product
         .at("vendor_name")
         .str()
-        .is_none_or(|vendor| matches!(vendor, "AWS" | "Amazon"));
+        .is_some_and(|vendor| matches!(vendor, "AWS" | "Amazon"));
     if by_amazon && name.to_ascii_lowercase().ends_with("guardduty") {
-        "guardduty".to_owned()
+        Product::GuardDuty
     } else {
-        name
+        Product::Other(name)
     }
 }
 

@@ -29,11 +29,9 @@ pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
             found: describe(node.at("Id").value()),
         });
     };
-    let product = product(node);
-    let mut draft = if product == "guardduty" {
-        guardduty::read(node, &id)?
-    } else {
-        asff::read(node, &id, &product)?
+    let mut draft = match product(node) {
+        Product::GuardDuty => guardduty::read(node, &id)?,
+        Product::Other(name) => asff::read(node, &id, &name)?,
     };
     let state = state(node);
     draft.state = FeedState {
@@ -44,26 +42,32 @@ pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
     Ok(draft)
 }
 
+/// Who made a finding.
+enum Product {
+    GuardDuty,
+    Other(String),
+}
+
 /// `arn:aws:securityhub:eu-west-1::product/aws/guardduty` is `guardduty`; others by name.
 ///
-/// Only Amazon's own products are under `product/aws/`: nobody else can claim one.
-fn product(node: Node<'_>) -> String {
+/// Only Amazon's own products are under `product/aws/`: nobody else can claim one. Whoever may import findings in an
+/// account chooses the name of its default product, which therefore stands behind the account.
+fn product(node: Node<'_>) -> Product {
     let arn = node.at("ProductArn").str();
     let path = arn
         .and_then(|arn| arn.split_once("product/"))
         .map(|(_, path)| path);
-    match path.and_then(|path| path.split_once('/')) {
+    let name = || node.at("ProductName").text();
+    Product::Other(match path.and_then(|path| path.split_once('/')) {
+        Some(("aws", "guardduty")) => return Product::GuardDuty,
         Some(("aws", product)) => product.to_owned(),
-        Some((account, "default")) => node
-            .at("ProductName")
-            .text()
-            .unwrap_or_else(|| account.to_owned()),
+        Some((account, "default")) => match name() {
+            Some(name) => format!("{account}_{name}"),
+            None => account.to_owned(),
+        },
         Some((company, product)) => format!("{company}_{product}"),
-        None => node
-            .at("ProductName")
-            .text()
-            .unwrap_or_else(|| "security_hub".to_owned()),
-    }
+        None => name().unwrap_or_else(|| "security_hub".to_owned()),
+    })
 }
 
 fn state(node: Node<'_>) -> FeedState {

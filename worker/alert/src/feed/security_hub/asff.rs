@@ -21,7 +21,7 @@ pub(super) fn read(node: Node<'_>, id: &str, product: &str) -> Result<Draft, Rea
             expected: "a list of types".to_owned(),
             found: describe(node.at("Types").value()),
         })?;
-    let mut draft = Draft::new(
+    let mut draft = Draft::of_others(
         "security_hub",
         product,
         finding_of_arn(id).unwrap_or(id),
