@@ -113,6 +113,13 @@ impl Draft {
         }
     }
 
+    /// Whether anything of this kind plays this part.
+    pub(crate) fn names_any(&self, kind: IndicatorKind, role: Role) -> bool {
+        self.indicators
+            .iter()
+            .any(|(its, known, _)| (*its, *known) == (role, kind))
+    }
+
     /// Adds an address or a domain, whichever the text is; a port after it is ignored.
     pub(crate) fn add_host(&mut self, role: Role, text: &str) {
         let host = match text.rsplit_once(':') {

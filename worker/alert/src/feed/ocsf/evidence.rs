@@ -6,18 +6,10 @@ use super::super::{Draft, Node};
 use crate::{IndicatorKind, Role};
 
 pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
-    for observable in node.at("observables").items() {
-        let (Some(value), kind) = (observable.at("value").str(), kind(observable)) else {
-            continue;
-        };
-        if let Some(kind) = kind {
-            let role = role(observable.at("name").str().unwrap_or_default());
-            draft.add_text(kind, role, value);
-        }
-    }
     for evidence in std::iter::once(node).chain(node.at("evidences").items()) {
         read_evidence(draft, evidence);
     }
+    observables(draft, node);
     for vulnerability in node.at("vulnerabilities").items() {
         draft.add(
             IndicatorKind::Cve,
@@ -31,6 +23,29 @@ pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
             file_of(draft, file);
         }
     }
+}
+
+/// What stands elsewhere in the finding too, with where it stands for its name; addresses first.
+fn observables(draft: &mut Draft, node: Node<'_>) {
+    let told = node.at("observables").items().filter_map(|observable| {
+        let name = observable.at("name").str().unwrap_or_default();
+        Some((kind(observable)?, name, observable.at("value").str()?))
+    });
+    let mut told: Vec<_> = told.collect();
+    told.sort_by_key(|(kind, ..)| *kind != IndicatorKind::Ip);
+    for (kind, name, value) in told {
+        let is_host = kind == IndicatorKind::Domain && name.contains("endpoint");
+        let role = match role(name) {
+            role if is_host => host_role(role, draft.names_any(IndicatorKind::Ip, role)),
+            role => role,
+        };
+        draft.add_text(kind, role, value);
+    }
+}
+
+/// The part of a host's name. The host chooses it: beside its address it says nothing of who that is.
+fn host_role(role: Role, has_address: bool) -> Role {
+    if has_address { Role::Related } else { role }
 }
 
 /// The kind by type id, else by the type's name.
@@ -86,7 +101,9 @@ fn read_evidence(draft: &mut Draft, evidence: Node<'_>) {
         ("dst_endpoint", Role::Remote),
     ] {
         let endpoint = evidence.at(key);
-        draft.add(IndicatorKind::Ip, role, endpoint.at("ip"));
+        let address = endpoint.at("ip");
+        draft.add(IndicatorKind::Ip, role, address);
+        let role = host_role(role, address.str().is_some());
         draft.add(IndicatorKind::Domain, role, endpoint.at("domain"));
         draft.add(IndicatorKind::Domain, role, endpoint.at("hostname"));
     }

@@ -72,3 +72,36 @@ fn a23_nobody_else_takes_the_key_of_our_own_alerts() {
     let batch = read(br#"{"id": "unreadable:drop:2026-11-20T03"}"#, &options).unwrap();
     assert_eq!(batch.alerts[0].key.product, "edr_nightshift");
 }
+
+#[test]
+fn a1_a_name_that_a_host_chose_takes_no_part_beside_its_address() {
+    let mut value = parsed("ocsf-impossible-travel");
+    value["observables"] = json!([
+        {"name": "evidences[0].src_endpoint.hostname", "type_id": 1, "value": "nessus.corp.example"},
+        {"name": "evidences[0].src_endpoint.ip", "type_id": 2, "value": "203.0.113.66"},
+    ]);
+    let names = |alert: &Alert, role: Role| -> Vec<String> {
+        alert
+            .with_role(role)
+            .filter(|found| found.kind == IndicatorKind::Domain)
+            .map(|found| found.value.clone())
+            .collect()
+    };
+    value["evidences"] = json!([{
+        "src_endpoint": {"ip": "203.0.113.66", "hostname": "scanner01.corp.example", "domain": "corp.example"},
+        "dst_endpoint": {"ip": "10.0.0.5", "hostname": "updates.corp.example"},
+        "query": {"hostname": "c2.evil.example"},
+    }]);
+    let alert = one_of(&value);
+    assert_eq!(names(&alert, Role::Actor), [""; 0]);
+    assert_eq!(names(&alert, Role::Remote), ["c2.evil.example"]);
+    assert!(has(&alert, IndicatorKind::Ip, Role::Actor, "203.0.113.66"));
+    for name in ["nessus", "scanner01", "updates"] {
+        let name = format!("{name}.corp.example");
+        assert!(has(&alert, IndicatorKind::Domain, Role::Related, &name));
+    }
+    // Without an address there is nothing else to know it by.
+    value["observables"] = json!([]);
+    value["evidences"] = json!([{"src_endpoint": {"hostname": "web-1.corp.example"}}]);
+    assert_eq!(names(&one_of(&value), Role::Actor), ["web-1.corp.example"]);
+}
