@@ -47,14 +47,16 @@ impl Draft {
             keep: &keep,
             flags: &mut flags,
         });
-        // What was cleaned in a field was cleaned in the raw finding too, whose flags have its place.
-        flags.retain(|flag| {
-            matches!(
-                flag,
-                Flag::Truncated { .. } | Flag::Replaced { .. } | Flag::DuplicateKey { .. }
-            )
+        let in_raw = clean_json_keeping(&mut raw, &Bounds::default(), &keep);
+        // What was cleaned in a field was cleaned in the raw finding too, whose flags have its place; unless that was
+        // pruned before it came to the field: what talks to the analyst is told all the same.
+        let is_told = in_raw.iter().any(is_instructions);
+        flags.retain(|flag| match flag {
+            Flag::Truncated { .. } | Flag::Replaced { .. } | Flag::DuplicateKey { .. } => true,
+            Flag::Instructions { .. } => !is_told,
+            Flag::Redacted { .. } | Flag::HiddenText { .. } => false,
         });
-        flags.extend(clean_json_keeping(&mut raw, &Bounds::default(), &keep));
+        flags.extend(in_raw);
         alert.indicators = indicators;
         alert.raw = raw.into();
         alert.flags = flags.into_iter().collect();
@@ -139,6 +141,10 @@ impl Draft {
         indicators.sort();
         indicators
     }
+}
+
+fn is_instructions(flag: &Flag) -> bool {
+    matches!(flag, Flag::Instructions { .. })
 }
 
 struct Cleaner<'a> {
