@@ -34,9 +34,13 @@ impl Indicator {
         if text.len() > 4 * MAX_VALUE_BYTES {
             return None;
         }
-        let (visible, _) = strip_hidden(text);
+        let (visible, hidden) = strip_hidden(text);
         let line = single_line(&visible);
-        let text = line.as_ref();
+        let (sent, text) = (text, line.as_ref());
+        let name = || match hidden {
+            0 => text.to_owned(),
+            _ => disguised(text, sent),
+        };
         let value = match kind {
             IndicatorKind::Ip => ip(&refang(text)),
             IndicatorKind::Domain => domain(&refang(text)),
@@ -44,7 +48,7 @@ impl Indicator {
             IndicatorKind::Email => matching(&EMAIL, refang(text).to_lowercase()),
             IndicatorKind::Hash => hash(text),
             IndicatorKind::AccessKey => matching(&ACCESS_KEY, text.to_owned()),
-            IndicatorKind::Arn => matching(&ARN, text.to_owned()),
+            IndicatorKind::Arn => matching(&ARN, name()),
             IndicatorKind::Cve => matching(&CVE, text.to_ascii_uppercase()),
             IndicatorKind::Wallet => is_wallet(text).then(|| text.to_owned()),
             IndicatorKind::Principal
@@ -56,7 +60,7 @@ impl Indicator {
             | IndicatorKind::Function
             | IndicatorKind::Database
             | IndicatorKind::Process
-            | IndicatorKind::File => Some(text.to_owned()),
+            | IndicatorKind::File => (!text.is_empty()).then(name),
         }?;
         // A secret of a known kind does not become a typed value, for those are exempt from redaction.
         let (value, _) = redact_known(&value);
@@ -66,6 +70,13 @@ impl Indicator {
             role,
         })
     }
+}
+
+/// A name with hidden characters: what people see of it, and what tells it from the name that it looks like.
+fn disguised(visible: &str, sent: &str) -> String {
+    let mut digest = crate::key::sha256(sent.trim());
+    digest.truncate(16);
+    format!("{visible}#hidden-{digest}")
 }
 
 fn matching(pattern: &LazyLock<Option<Regex>>, text: String) -> Option<String> {

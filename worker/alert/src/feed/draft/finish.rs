@@ -5,9 +5,9 @@
 use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use super::{Draft, MAX_DESCRIPTION_BYTES};
+use crate::key::sha256;
 use crate::text::{Bounds, clean_json_keeping, clean_text, single_line};
 use crate::{Alert, Content, Flag, Indicator, IndicatorKind, Key, Resource, Role, Technique};
 
@@ -208,7 +208,7 @@ fn identity(id: &str) -> String {
     if clean == id && id.len() <= MAX_FIELD_BYTES && !id.contains(['\n', '\t']) {
         return id.to_owned();
     }
-    format!("sha256:{}", hex(&Sha256::digest(id.as_bytes())))
+    format!("sha256:{}", sha256(id))
 }
 
 /// The hash of what all wrappings of a finding share: no counters, no times, no text for people.
@@ -236,13 +236,5 @@ fn content(alert: &Alert) -> Content {
     );
     // Texts and flags can always be written as JSON.
     let written = serde_json::to_vec(&fields).unwrap_or_default();
-    Content(hex(&Sha256::digest(written)))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .flat_map(|byte| [byte >> 4, byte & 0xf])
-        .filter_map(|digit| char::from_digit(digit.into(), 16))
-        .collect()
+    Content(sha256(written))
 }

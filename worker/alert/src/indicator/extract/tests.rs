@@ -145,7 +145,7 @@ fn indicators_are_canonical_or_none() {
         (
             IndicatorKind::Principal,
             " ci\u{200b}-deployer\n",
-            Some("ci-deployer"),
+            Some("ci-deployer#hidden-5bbc4008086454ef"),
         ),
         (IndicatorKind::Principal, "", None),
     ] {

@@ -123,3 +123,27 @@ fn a17_padding_hides_no_instructions() {
     value["aaa"] = json!(vec![0; 20_000]);
     assert_eq!(of(&value), [told("")]);
 }
+
+#[test]
+fn a14_a_name_with_hidden_characters_is_not_the_name_that_it_looks_like() {
+    let principals = |name: &str| {
+        let mut value = parsed("guardduty-eventbridge-credential-exfiltration");
+        value["detail"]["resource"]["accessKeyDetails"]["userName"] = json!(name);
+        let alert = one_of(&value);
+        let actors = alert.with_role(Role::Actor);
+        let principals = actors.filter(|found| found.kind == IndicatorKind::Principal);
+        principals
+            .map(|found| found.value.clone())
+            .collect::<Vec<_>>()
+    };
+    let plain = principals("ci-inventory");
+    assert_eq!(plain, ["ci-inventory"]);
+    let hidden = principals("ci-inventory\u{200b}");
+    insta::assert_snapshot!(hidden.join(", "), @"ci-inventory#hidden-01738833bba837bd");
+    // Each is one of its own, and the same wherever it is named.
+    assert_ne!(principals("ci-\u{200b}inventory"), hidden);
+    assert_eq!(principals(&hidden[0]), hidden);
+    let arn = "arn:aws:iam::1:role/ci\u{2060}";
+    let parsed = Indicator::parse(IndicatorKind::Arn, arn, Role::Related).unwrap();
+    assert!(parsed.value.starts_with("arn:aws:iam::1:role/ci#hidden-"));
+}
