@@ -11,6 +11,8 @@ mod sequence;
 
 use serde_json::Value;
 
+pub(super) use sequence::{technique, trait_of};
+
 use super::{Draft, Node};
 use crate::envelope::describe;
 use crate::{Provider, ReadError, Severity};

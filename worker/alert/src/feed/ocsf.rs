@@ -7,7 +7,7 @@ mod evidence;
 
 use std::collections::BTreeMap;
 
-use super::guardduty::finding_of_arn;
+use super::guardduty::{finding_of_arn, technique, trait_of};
 use super::{Draft, Node};
 use crate::envelope::describe;
 use crate::{IndicatorKind, Provider, ReadError, Role, Severity, Technique};
@@ -37,9 +37,10 @@ pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
             expected: "the finding's id (a string)".to_owned(),
             found: describe(info.at("uid").value()),
         })?;
-    let kind = kind(node, info);
+    let product = product(node);
+    let kind = kind(node, info, &product);
     let number = finding_of_arn(&id).unwrap_or(&id);
-    let mut draft = match product(node) {
+    let mut draft = match product {
         Product::GuardDuty => Draft::new("ocsf", "guardduty", number, &kind),
         Product::Other(name) => Draft::of_others("ocsf", &name, number, &kind),
     };
@@ -51,15 +52,38 @@ pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
     Ok(draft)
 }
 
-/// The rule's name; else the first of the finding's types; else the class.
-fn kind(node: Node<'_>, info: Node<'_>) -> String {
-    [info.path("analytic/name"), info.path("analytic/type")]
-        .into_iter()
-        .take(1)
-        .chain(info.at("types").items())
-        .chain([node.at("class_name")])
-        .find_map(Node::text)
+/// What Security Hub writes among the types of a finding: which kind of finding it is.
+const CATEGORIES: [&str; 5] = [
+    "Threats",
+    "Vulnerabilities",
+    "Posture Management",
+    "Sensitive Data",
+    "Exposure",
+];
+
+/// GuardDuty's own type; else the rule's name; else the first of the finding's types that says more than a category; else
+/// the class.
+fn kind(node: Node<'_>, info: Node<'_>, product: &Product) -> String {
+    let types = || info.at("types").items().filter_map(Node::text);
+    let is_guardduty = matches!(product, Product::GuardDuty);
+    let says_more = |text: &String| !CATEGORIES.iter().any(|one| text.eq_ignore_ascii_case(one));
+    types()
+        .find(|text| is_guardduty && text.contains(':'))
+        .or_else(|| info.path("analytic/name").text())
+        .or_else(|| types().find(says_more))
+        .or_else(|| types().next())
+        .or_else(|| node.at("class_name").text())
         .unwrap_or_else(|| "Detection Finding".to_owned())
+}
+
+/// The time of this name, or of the name that the profile "datetime" gives it.
+fn when<'a>(node: Node<'a>, key: &str) -> Node<'a> {
+    let number = node.at(key);
+    if number.time().is_some() {
+        number
+    } else {
+        node.at(&format!("{key}_dt"))
+    }
 }
 
 /// Who made a finding.
@@ -104,14 +128,12 @@ fn heading(draft: &mut Draft, node: Node<'_>, info: Node<'_>) {
         .unwrap_or_default();
     draft.severity = severity(node);
     draft.count = node.at("count").count().unwrap_or(1);
-    draft.times.created = info
-        .at("created_time")
+    draft.times.created = when(info, "created_time")
         .time()
-        .or_else(|| node.at("time").time());
-    draft.times.updated = info.at("modified_time").time();
-    draft.seen(node.at("start_time"), node.at("end_time"));
-    draft.seen(info.at("first_seen_time"), info.at("last_seen_time"));
-    draft.action = node.path("api/operation").text();
+        .or_else(|| when(node, "time").time());
+    draft.times.updated = when(info, "modified_time").time();
+    draft.seen(when(node, "start_time"), when(node, "end_time"));
+    draft.seen(when(info, "first_seen_time"), when(info, "last_seen_time"));
 }
 
 /// `severity_id`, else the word: 1 informational to 5 critical, 6 fatal; unknown counts as medium.
@@ -160,7 +182,11 @@ fn place(draft: &mut Draft, node: Node<'_>) {
     draft.account = cloud
         .path("account/uid")
         .text()
-        .or_else(|| cloud.at("project_uid").text());
+        .or_else(|| cloud.at("project_uid").text())
+        .or_else(|| {
+            let owner = |resource: Node<'_>| resource.path("owner/account/uid").text();
+            node.at("resources").items().find_map(owner)
+        });
     draft.account_name = cloud.path("account/name").text();
     draft.key_account = draft.account.clone().unwrap_or_default();
     draft.region = cloud.at("region").text();
@@ -181,7 +207,7 @@ fn place(draft: &mut Draft, node: Node<'_>) {
             .text()
             .unwrap_or_else(|| "Resource".to_owned());
         let name = resource.at("name").str();
-        evidence::resource(draft, &kind, &id, name);
+        evidence::resource(draft, resource, &kind, &id);
         draft.add_resource(&kind, &id, name, tags(resource));
         if draft.region.is_none() {
             draft.region = resource.at("region").text();
@@ -217,13 +243,18 @@ fn tags(resource: Node<'_>) -> BTreeMap<String, String> {
 
 fn techniques(draft: &mut Draft, node: Node<'_>, info: Node<'_>) {
     for attack in info.at("attacks").items().chain(node.at("attacks").items()) {
-        for technique in ["technique", "sub_technique"].map(|key| attack.at(key)) {
-            if let Some(id) = technique.at("uid").text() {
-                draft.techniques.insert(Technique {
-                    id,
-                    name: technique.at("name").text(),
-                });
-            }
+        for one in ["technique", "sub_technique"].map(|key| attack.at(key)) {
+            let name = one.at("name").text();
+            draft.techniques.extend(match one.at("uid").text() {
+                Some(id) => Some(Technique { id, name }),
+                None => name.as_deref().and_then(technique),
+            });
+        }
+    }
+    if draft.product == "guardduty" {
+        for one in info.at("traits").items() {
+            let name = one.at("name").str().unwrap_or_default();
+            trait_of(draft, name, one.at("values"));
         }
     }
 }

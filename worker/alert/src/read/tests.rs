@@ -4,6 +4,7 @@ mod attacks;
 mod faults;
 mod feeds;
 mod kinds;
+mod newer;
 mod properties;
 mod traces;
 mod wrapping;

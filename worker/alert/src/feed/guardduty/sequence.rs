@@ -120,28 +120,29 @@ fn read_resource(draft: &mut Draft, resource: Node<'_>) {
 fn indicators(draft: &mut Draft, list: Node<'_>) {
     for indicator in list.items() {
         let key = indicator.at("key").str().unwrap_or_default();
-        for value in indicator.at("values").items().filter_map(Node::str) {
-            match key {
-                "ATTACK_TECHNIQUE" => {
-                    if let Some(technique) = technique(value) {
-                        draft.techniques.insert(technique);
-                    }
-                }
-                "MALICIOUS_IP" | "TOR_IP" | "UNUSUAL_IP" => {
-                    draft.add_text(IndicatorKind::Ip, Role::Actor, value)
-                }
-                "MALICIOUS_DOMAIN" => draft.add_text(IndicatorKind::Domain, Role::Remote, value),
-                "MALICIOUS_PROCESS" | "SUSPICIOUS_PROCESS" => {
-                    draft.add_text(IndicatorKind::Process, Role::Related, value)
-                }
-                _ => {}
+        trait_of(draft, key, indicator.at("values"));
+    }
+}
+
+/// One of those, by its `IndicatorType`.
+pub(in crate::feed) fn trait_of(draft: &mut Draft, key: &str, values: Node<'_>) {
+    for value in values.items().filter_map(Node::str) {
+        match key {
+            "ATTACK_TECHNIQUE" => draft.techniques.extend(technique(value)),
+            "MALICIOUS_IP" | "TOR_IP" | "UNUSUAL_IP" => {
+                draft.add_text(IndicatorKind::Ip, Role::Actor, value)
             }
+            "MALICIOUS_DOMAIN" => draft.add_text(IndicatorKind::Domain, Role::Remote, value),
+            "MALICIOUS_PROCESS" | "SUSPICIOUS_PROCESS" => {
+                draft.add_text(IndicatorKind::Process, Role::Related, value)
+            }
+            _ => {}
         }
     }
 }
 
 /// `T1078.004`, or `T1078.004 - Valid Accounts: Cloud Accounts`.
-fn technique(text: &str) -> Option<Technique> {
+pub(in crate::feed) fn technique(text: &str) -> Option<Technique> {
     let (id, name) = match text.split_once([' ', '/']) {
         Some((id, name)) => (
             id,

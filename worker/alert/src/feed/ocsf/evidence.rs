@@ -96,10 +96,14 @@ fn role(name: &str) -> Role {
 }
 
 fn read_evidence(draft: &mut Draft, evidence: Node<'_>) {
-    for (key, role) in [
-        ("src_endpoint", Role::Actor),
-        ("dst_endpoint", Role::Remote),
-    ] {
+    let direction = evidence.path("connection_info/direction");
+    // GuardDuty says which end is the resource's own.
+    let (source, destination) = match draft.product == "guardduty" {
+        true if direction.is("Inbound") => (Role::Actor, Role::Related),
+        true if direction.is("Outbound") => (Role::Related, Role::Remote),
+        _ => (Role::Actor, Role::Remote),
+    };
+    for (key, role) in [("src_endpoint", source), ("dst_endpoint", destination)] {
         let endpoint = evidence.at(key);
         let address = endpoint.at("ip");
         draft.add(IndicatorKind::Ip, role, address);
@@ -134,8 +138,34 @@ fn read_evidence(draft: &mut Draft, evidence: Node<'_>) {
     }
     file_of(draft, evidence.at("file"));
     if draft.action.is_none() {
-        draft.action = evidence.path("api/operation").text();
+        draft.action = match draft.product.as_str() {
+            "guardduty" => guardduty_action(&draft.kind, evidence),
+            _ => evidence.path("api/operation").text(),
+        };
     }
+}
+
+/// What was done, in the words of GuardDuty's own findings.
+fn guardduty_action(kind: &str, evidence: Node<'_>) -> Option<String> {
+    if kind.starts_with("AttackSequence:") {
+        return Some("ATTACK_SEQUENCE".to_owned());
+    }
+    let said = |word: &str, about: Node<'_>| Some(format!("{word} {}", about.str()?));
+    let call = if kind.contains(":Kubernetes/") {
+        "KUBERNETES_API_CALL"
+    } else {
+        "AWS_API_CALL"
+    };
+    let direction = evidence.path("connection_info/direction");
+    said(call, evidence.path("api/operation"))
+        .or_else(|| {
+            evidence
+                .path("query/hostname")
+                .str()
+                .map(|_| "DNS_REQUEST".to_owned())
+        })
+        .or_else(|| said("NETWORK_CONNECTION", direction).map(|text| text.to_uppercase()))
+        .or_else(|| said("RUNTIME", evidence.path("process/name")))
 }
 
 fn file_of(draft: &mut Draft, file: Node<'_>) {
@@ -151,13 +181,18 @@ fn file_of(draft: &mut Draft, file: Node<'_>) {
 }
 
 /// A resource as the target, by what its type says it is.
-pub(super) fn resource(draft: &mut Draft, kind: &str, id: &str, name: Option<&str>) {
+pub(super) fn resource(draft: &mut Draft, resource: Node<'_>, kind: &str, id: &str) {
     let word = kind.to_ascii_lowercase();
+    let name = resource.at("name").str();
+    let short = id.rsplit(['/', ':']).next().unwrap_or(id);
+    draft.add_text(IndicatorKind::Arn, Role::Related, id);
+    if word.contains("accesskey") {
+        return access_key(draft, resource, short);
+    }
     let indicator = [
         ("user", IndicatorKind::Principal),
         ("role", IndicatorKind::Principal),
         ("account", IndicatorKind::Principal),
-        ("accesskey", IndicatorKind::AccessKey),
         ("instance", IndicatorKind::Instance),
         ("bucket", IndicatorKind::Bucket),
         ("cluster", IndicatorKind::Cluster),
@@ -168,9 +203,29 @@ pub(super) fn resource(draft: &mut Draft, kind: &str, id: &str, name: Option<&st
     .into_iter()
     .find(|(part, _)| word.contains(part))
     .map(|(_, indicator)| indicator);
-    draft.add_text(IndicatorKind::Arn, Role::Related, id);
     if let Some(indicator) = indicator {
-        let short = id.rsplit(['/', ':']).next().unwrap_or(id);
+        // An instance's name is a tag of it.
+        let name = name.filter(|_| !short.starts_with("i-"));
         draft.add_text(indicator, Role::Target, name.unwrap_or(short));
     }
+}
+
+/// Whose credentials were used is who acted.
+fn access_key(draft: &mut Draft, resource: Node<'_>, id: &str) {
+    let data = resource.at("data");
+    let key = data.at("access_key_id").str().unwrap_or(id);
+    draft.add_text(IndicatorKind::AccessKey, Role::Actor, key);
+    let names = [
+        data.at("user_name"),
+        resource.path("user/name"),
+        resource.at("name"),
+    ];
+    if let Some(name) = names.into_iter().find_map(Node::str) {
+        draft.add_text(IndicatorKind::Principal, Role::Actor, name);
+    }
+    draft.add(
+        IndicatorKind::Principal,
+        Role::Related,
+        data.at("principal_id"),
+    );
 }

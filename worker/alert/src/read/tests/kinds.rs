@@ -234,7 +234,7 @@ fn ocsf_guardduty_takes_guardduty_s_key_and_evidence_has_roles() {
     assert_eq!(alert.key.to_string(), "guardduty/444455556666/b7d1");
     assert_eq!(
         (alert.severity, alert.action.as_deref()),
-        (Severity::Critical, Some("ListUsers"))
+        (Severity::Critical, Some("AWS_API_CALL ListUsers"))
     );
     assert_eq!(alert.resources[0].tags["env"], "prod");
     for (kind, role, value) in [
