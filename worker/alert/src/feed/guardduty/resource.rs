@@ -15,7 +15,7 @@ type Reader = fn(&mut Draft, Node<'_>);
 pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
     // The main resource is the one that the type names; the others stand after it.
     let kind = resource.at("resourceType").str().unwrap_or_default();
-    let mut parts: [(&str, Reader); 10] = [
+    let mut parts: [(&str, Reader); 15] = [
         ("accessKeyDetails", access_key),
         ("instanceDetails", instance),
         ("s3BucketDetails", buckets),
@@ -26,6 +26,11 @@ pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
         ("rdsDbInstanceDetails", database),
         ("rdsLimitlessDbDetails", limitless_database),
         ("lambdaDetails", function),
+        ("ebsSnapshotDetails", snapshot),
+        ("ec2ImageDetails", image),
+        ("recoveryPointDetails", recovery_point),
+        ("bedrockGuardrailDetails", guardrails),
+        ("modelDetails", models),
     ];
     parts.sort_by_key(|(key, _)| !is_main(kind, key));
     for (key, read) in parts {
@@ -50,6 +55,7 @@ pub(super) fn read(draft: &mut Draft, resource: Node<'_>) {
         .items()
     {
         draft.add(IndicatorKind::Arn, Role::Related, volume.at("volumeArn"));
+        draft.add(IndicatorKind::Arn, Role::Related, volume.at("snapshotArn"));
     }
 }
 
@@ -241,6 +247,49 @@ fn function(draft: &mut Draft, node: Node<'_>) {
     let name = node.at("functionName").str();
     if let Some(id) = node.at("functionArn").str().or(name) {
         draft.add_resource("Lambda", id, name, tags(node.at("tags")));
+    }
+}
+
+/// What has no name but its ARN.
+fn named_by_arn(draft: &mut Draft, kind: &str, arn: Node<'_>, name: Option<&str>) {
+    draft.add(IndicatorKind::Arn, Role::Target, arn);
+    if let Some(id) = arn.str() {
+        draft.add_resource(kind, id, name, BTreeMap::new());
+    }
+}
+
+fn snapshot(draft: &mut Draft, node: Node<'_>) {
+    named_by_arn(draft, "EBSSnapshot", node.at("snapshotArn"), None);
+}
+
+fn image(draft: &mut Draft, node: Node<'_>) {
+    let arn = node.at("imageArn");
+    let name = arn.str().and_then(|arn| arn.rsplit('/').next());
+    if let Some(name) = name {
+        draft.add_text(IndicatorKind::Image, Role::Target, name);
+    }
+    named_by_arn(draft, "EC2Image", arn, name);
+}
+
+fn recovery_point(draft: &mut Draft, node: Node<'_>) {
+    let vault = node.at("backupVaultName").str();
+    named_by_arn(draft, "RecoveryPoint", node.at("recoveryPointArn"), vault);
+}
+
+fn guardrails(draft: &mut Draft, node: Node<'_>) {
+    let listed = node.at("guardrails").items().map(|one| one.at("arn"));
+    for arn in listed.chain([node.at("guardrailArn")]) {
+        named_by_arn(draft, "BedrockGuardrail", arn, None);
+    }
+}
+
+fn models(draft: &mut Draft, node: Node<'_>) {
+    for model in node.items() {
+        let id = model.at("modelId");
+        draft.add(IndicatorKind::Arn, Role::Related, id);
+        if let Some(id) = id.str() {
+            draft.add_resource("BedrockModel", id, None, BTreeMap::new());
+        }
     }
 }
 

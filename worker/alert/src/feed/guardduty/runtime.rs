@@ -31,8 +31,12 @@ pub(super) fn read(draft: &mut Draft, service: Node<'_>) {
         "moduleFilePath",
         "threatFilePath",
         "ldPreloadValue",
+        "filePath",
     ] {
         draft.add(IndicatorKind::File, Role::Related, context.at(key));
+    }
+    for path in context.at("relatedFilePaths").items().take(32) {
+        draft.add(IndicatorKind::File, Role::Related, path);
     }
     draft.add(
         IndicatorKind::Hash,

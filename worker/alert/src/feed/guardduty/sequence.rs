@@ -70,6 +70,7 @@ fn read_resource(draft: &mut Draft, resource: Node<'_>) {
         "EC2_INSTANCE" => Some(IndicatorKind::Instance),
         "EKS_CLUSTER" | "ECS_CLUSTER" => Some(IndicatorKind::Cluster),
         "CONTAINER" | "KUBERNETES_WORKLOAD" | "ECS_TASK" => Some(IndicatorKind::Container),
+        "EC2_IMAGE" => Some(IndicatorKind::Image),
         _ => None,
     };
     if kind == "ACCESS_KEY" {
@@ -102,18 +103,21 @@ fn read_resource(draft: &mut Draft, resource: Node<'_>) {
             read(draft, data.at(key));
         }
     }
-    for address in data.path("ec2NetworkInterface/privateIpAddresses").items() {
-        draft.add(
-            IndicatorKind::Ip,
-            Role::Related,
-            address.at("privateIpAddress"),
-        );
+    let interface = data.at("ec2NetworkInterface");
+    let own = interface.at("privateIpAddresses").items();
+    let addresses = own
+        .map(|address| address.at("privateIpAddress"))
+        .chain(interface.at("ipv6Addresses").items())
+        .chain([interface.at("publicIp")]);
+    for address in addresses {
+        draft.add(IndicatorKind::Ip, Role::Related, address);
     }
-    draft.add(
-        IndicatorKind::Ip,
-        Role::Related,
-        data.path("ec2NetworkInterface/publicIp"),
-    );
+    for (kind, path) in [
+        (IndicatorKind::File, "s3Object/key"),
+        (IndicatorKind::Arn, "ecsTask/taskDefinitionArn"),
+    ] {
+        draft.add(kind, Role::Related, data.path(path));
+    }
 }
 
 /// `[{key, values, title}]`: techniques and addresses that the signals had in common.
@@ -129,13 +133,16 @@ pub(in crate::feed) fn trait_of(draft: &mut Draft, key: &str, values: Node<'_>) 
     for value in values.items().filter_map(Node::str) {
         match key {
             "ATTACK_TECHNIQUE" => draft.techniques.extend(technique(value)),
-            "MALICIOUS_IP" | "TOR_IP" | "UNUSUAL_IP" => {
-                draft.add_text(IndicatorKind::Ip, Role::Actor, value)
+            "MALICIOUS_IP" | "TOR_IP" => draft.add_text(IndicatorKind::Ip, Role::Actor, value),
+            "CRYPTOMINING_IP" => draft.add_text(IndicatorKind::Ip, Role::Remote, value),
+            "MALICIOUS_DOMAIN" | "CRYPTOMINING_DOMAIN" => {
+                draft.add_text(IndicatorKind::Domain, Role::Remote, value)
             }
-            "MALICIOUS_DOMAIN" => draft.add_text(IndicatorKind::Domain, Role::Remote, value),
-            "MALICIOUS_PROCESS" | "SUSPICIOUS_PROCESS" => {
+            "MALICIOUS_PROCESS" | "SUSPICIOUS_PROCESS" | "CRYPTOMINING_PROCESS" => {
                 draft.add_text(IndicatorKind::Process, Role::Related, value)
             }
+            "MALICIOUS_FILE" => draft.add_text(IndicatorKind::File, Role::Related, value),
+            "VULNERABILITY" => draft.add_text(IndicatorKind::Cve, Role::Related, value),
             _ => {}
         }
     }

@@ -119,3 +119,57 @@ fn actions_and_ends_of_guardduty_s_findings_are_told_as_natively() {
         "c2.example.com"
     ));
 }
+
+#[test]
+fn a_recovery_point_and_what_was_found_in_it_are_named() {
+    let text = include_str!("../../../../../tests/fixtures/findings/guardduty-recovery-point.json");
+    assert_snapshot!(told(&one(text)), @r"
+    RecoveryPoint arn:aws:backup:us-east-1:111122223333:recovery-point:8f6d2b7e prod
+    related hash 275a021bbfb6489e54d471899f7db9d1663fc695ec2fe2a2c4538aabf651fd0f
+    target arn arn:aws:backup:us-east-1:111122223333:recovery-point:8f6d2b7e
+    related file s3://data/eicar.txt
+    ");
+}
+
+#[test]
+fn an_attack_sequence_names_pools_miners_and_files() {
+    let text =
+        include_str!("../../../../../tests/fixtures/findings/guardduty-attack-sequence.json");
+    assert_snapshot!(told(&one(text)), @r"
+    EC2_INSTANCE arn:aws:ec2:us-east-1:111122223333:instance/i-0abc12345678def01 i-0abc12345678def01
+    remote ip 198.51.100.77
+    remote domain pool.minexmr.com
+    related arn arn:aws:ec2:us-east-1:111122223333:instance/i-0abc12345678def01
+    target instance i-0abc12345678def01
+    related process xmrig
+    related file /tmp/xmrig
+    ");
+}
+
+#[test]
+fn newer_resources_of_guardduty_are_read() {
+    let mut value: Value = serde_json::from_str(NATIVE).unwrap();
+    value["detail"]["resource"] = json!({
+        "resourceType": "EC2Image",
+        "ebsSnapshotDetails": {"snapshotArn": "arn:aws:ec2:eu-west-1:1:snapshot/snap-1"},
+        "ec2ImageDetails": {"imageArn": "arn:aws:ec2:eu-west-1:1:image/ami-1"},
+        "bedrockGuardrailDetails": {"guardrails": [{"arn": "arn:aws:bedrock:eu-west-1:1:guardrail/g1", "version": "1"}]},
+        "modelDetails": [{"modelId": "anthropic.some-model-v1"}],
+    });
+    value["detail"]["service"]["runtimeDetails"] = json!({"process": {"name": "dd"},
+        "context": {"filePath": "/etc/shadow", "relatedFilePaths": ["/etc/passwd"]}});
+    assert_snapshot!(told(&one_of(&value)), @r"
+    EC2Image arn:aws:ec2:eu-west-1:1:image/ami-1 ami-1
+    EBSSnapshot arn:aws:ec2:eu-west-1:1:snapshot/snap-1 -
+    BedrockGuardrail arn:aws:bedrock:eu-west-1:1:guardrail/g1 -
+    BedrockModel anthropic.some-model-v1 -
+    actor ip 198.51.100.9
+    target arn arn:aws:bedrock:eu-west-1:1:guardrail/g1
+    target arn arn:aws:ec2:eu-west-1:1:image/ami-1
+    target arn arn:aws:ec2:eu-west-1:1:snapshot/snap-1
+    target image ami-1
+    related process dd
+    related file /etc/passwd
+    related file /etc/shadow
+    ");
+}
