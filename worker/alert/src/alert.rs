@@ -192,7 +192,7 @@ pub struct Resource {
 /// An ATT&CK technique.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Technique {
-    /// Its id, e.g. `T1496`.
+    /// Its id, e.g. `T1496`; `T?` where the product names one that is not known here.
     pub id: String,
     /// Its name, where the product told it.
     pub name: Option<String>,
