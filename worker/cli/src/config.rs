@@ -242,10 +242,10 @@ impl CaseLimits {
 pub(crate) struct Feed {
     /// Its name.
     name: String,
-    /// JSON pointer that a message of this feed has.
+    /// JSON pointer to what only findings of this feed have.
     #[serde(rename = "match")]
     matches: String,
-    /// JSON pointers of the fields: `id`, `type`, `title`, `severity`, `at`, `actor_ip`, …
+    /// JSON pointers of the fields: `id`, `type`, `title`, `severity`, `time`, `actor_ip`, … (docs/sources.md)
     fields: std::collections::BTreeMap<String, String>,
     /// The product that makes the findings, where it is not the feed itself.
     #[serde(default)]

@@ -93,14 +93,15 @@ impl GenericFeed {
         !beside.contains(&first) && self.recognises(value) && has("id") && has("type")
     }
 
-    /// Fields that this feed names and we do not know, or whose pointer is none (it must begin with `/`).
+    /// What it names that is none of [`FIELDS`].
+    pub fn unknown_fields(&self) -> impl Iterator<Item = &str> {
+        let named = self.fields.keys().map(String::as_str);
+        named.filter(|field| !FIELDS.iter().any(|(known, _)| known == field))
+    }
+
+    /// Pointers that are none (they must begin with `/`), what is missing, and a name that is ours.
     #[must_use]
     pub fn faults(&self) -> Vec<String> {
-        let unknown = self
-            .fields
-            .iter()
-            .filter(|(field, _)| !FIELDS.iter().any(|(known, _)| known == field))
-            .map(|(field, _)| format!("{field:?} is no field of a feed"));
         let pointers = std::iter::once(("match", &self.matches))
             .chain(
                 self.fields
@@ -119,8 +120,7 @@ impl GenericFeed {
             .into_iter()
             .filter(|(name, _)| self.name == *name)
             .map(|(name, of)| format!("name = {name:?} is that of our own {of}: choose another"));
-        let faults = unknown.chain(pointers).chain(missing);
-        faults.chain(reserved).collect()
+        pointers.chain(missing).chain(reserved).collect()
     }
 
     pub(crate) fn read(&self, value: &Value) -> Result<Draft, ReadError> {
@@ -244,5 +244,22 @@ fn severity(sent: &str) -> Severity {
         Ok(number) if number > 10.0 => super::guardduty::severity(number / 10.0),
         Ok(number) => super::guardduty::severity(number),
         Err(_) => Severity::Medium,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_of_fields_in_the_documents_is_that_of_the_program() {
+        let page = include_str!("../../../../docs/sources.md");
+        let (_, rest) = page.split_once("## Feeds of your own\n").unwrap();
+        let section = rest.split("\n## ").next().unwrap();
+        let rows = section.lines().filter(|line| line.starts_with("| `"));
+        let known = FIELDS
+            .iter()
+            .map(|(name, what)| format!("| `{name}` | {what} |"));
+        assert_eq!(rows.collect::<Vec<_>>(), known.collect::<Vec<_>>());
     }
 }

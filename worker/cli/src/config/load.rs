@@ -183,11 +183,7 @@ fn check(config: &Config) -> anyhow::Result<()> {
         refuse(is_zero, format!("[limits] {name} = 0: use 1 or more"))?;
     }
     for feed in &config.feeds {
-        let faults = feed.to_generic().faults();
-        refuse(
-            !faults.is_empty(),
-            format!("[[feed]] {}", faults.join("; ")),
-        )?;
+        feeds::check_one(feed).map_err(|problem| anyhow!(problem))?;
     }
     for source in &config.sources {
         source.check().map_err(|problem| anyhow!(problem))?;
