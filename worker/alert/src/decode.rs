@@ -25,17 +25,18 @@ pub(crate) const PRUNED: &str = "[pruned]";
 
 /// A JSON document and what was noticed while reading it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Decoded {
-    pub(crate) value: Value,
-    /// Paths are relative to `value`.
-    pub(crate) flags: Vec<Flag>,
+pub struct Decoded {
+    /// The document, without what had to be pruned.
+    pub value: Value,
+    /// What was replaced or pruned; paths are relative to `value`.
+    pub flags: Vec<Flag>,
 }
 
 /// Reads one JSON document.
 ///
 /// # Errors
 /// [`ReadError::Empty`] and [`ReadError::NotJson`].
-pub(crate) fn decode(bytes: &[u8]) -> Result<Decoded, ReadError> {
+pub fn decode(bytes: &[u8]) -> Result<Decoded, ReadError> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes
         .iter()

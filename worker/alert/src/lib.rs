@@ -18,6 +18,7 @@ pub mod text;
 pub mod trace;
 
 pub use alert::{Alert, CANARY_FEED, FeedState, Flag, Provider, Resource, Technique, Times};
+pub use decode::{Decoded, decode};
 pub use error::{MAX_ENVELOPES, MAX_MESSAGE_BYTES, ReadError};
 pub use indicator::{Indicator, IndicatorKind, Role};
 pub use json_text::JsonText;

@@ -13,6 +13,7 @@ mod gcp_audit;
 mod json_lines;
 mod records;
 mod scan;
+mod stream;
 mod vpc_flow;
 
 use std::collections::BTreeMap;

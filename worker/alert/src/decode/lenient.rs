@@ -1,7 +1,8 @@
 //! The slow path: a small JSON reader that replaces and prunes where `serde_json` refuses.
 //!
 //! It is lenient about contents only, never about structure: a missing comma or a truncated document stays an error,
-//! for nobody can know what was meant. Depth costs no stack, for deep subtrees are skipped by counting brackets.
+//! for nobody can know what was meant. An escape that JSON has not (`\x22`, which nginx writes for the quotes of its
+//! callers) stays as it stands. Depth costs no stack, for deep subtrees are skipped by counting brackets.
 
 use serde_json::{Map, Number, Value};
 
@@ -242,7 +243,7 @@ impl<'a> Reader<'a> {
                     self.at += 1;
                     return Ok(text);
                 }
-                Some(b'\\') => self.escape(&mut text)?,
+                Some(b'\\') => self.escape(&mut text),
                 _ => {
                     self.at += 1;
                     self.replaced();
@@ -251,7 +252,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn escape(&mut self, text: &mut String) -> Result<(), ReadError> {
+    fn escape(&mut self, text: &mut String) {
         self.at += 1;
         let character = match self.peek() {
             Some(b'n') => '\n',
@@ -261,25 +262,34 @@ impl<'a> Reader<'a> {
             Some(b'f') => '\u{c}',
             Some(byte @ (b'"' | b'\\' | b'/')) => char::from(byte),
             Some(b'u') => return self.unicode(text),
-            _ => return Err(self.error("an escape such as \\n or \\u0041")),
+            _ => return self.unknown(text),
         };
         self.at += 1;
         text.push(character);
-        Ok(())
     }
 
-    fn unicode(&mut self, text: &mut String) -> Result<(), ReadError> {
-        let high = self.hex()?;
+    /// Keeps the backslash of what is no escape; what follows it is text.
+    fn unknown(&mut self, text: &mut String) {
+        self.replaced();
+        text.push('\\');
+    }
+
+    fn unicode(&mut self, text: &mut String) {
+        let Some(high) = self.hex() else {
+            return self.unknown(text);
+        };
         let character = match high {
             0xd800..=0xdbff if self.rest().starts_with("\\u") => {
                 let back = self.at;
                 self.at += 1;
-                let low = self.hex()?;
-                if (0xdc00..=0xdfff).contains(&low) {
-                    char::from_u32(0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00))
-                } else {
-                    self.at = back;
-                    None
+                match self.hex() {
+                    Some(low @ 0xdc00..=0xdfff) => {
+                        char::from_u32(0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00))
+                    }
+                    _ => {
+                        self.at = back;
+                        None
+                    }
                 }
             }
             other => char::from_u32(other),
@@ -292,18 +302,16 @@ impl<'a> Reader<'a> {
                 text.push('\u{fffd}');
             }
         }
-        Ok(())
     }
 
-    /// The four hex digits after `u`, which is next.
-    fn hex(&mut self) -> Result<u32, ReadError> {
-        let digits = self.text.get(self.at + 1..self.at + 5).unwrap_or_default();
+    /// The four hex digits after `u`, which is next; nothing, and nothing passed, where there are none.
+    fn hex(&mut self) -> Option<u32> {
+        let digits = self.text.get(self.at + 1..self.at + 5)?;
         if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err(self.error("four hex digits after \\u"));
+            return None;
         }
-        let code =
-            u32::from_str_radix(digits, 16).map_err(|_| self.error("four hex digits after \\u"))?;
+        let code = u32::from_str_radix(digits, 16).ok()?;
         self.at += 5;
-        Ok(code)
+        Some(code)
     }
 }

@@ -32,6 +32,16 @@ fn a25_lone_surrogates_nul_bom_and_invalid_utf8_are_replaced_and_flagged() {
 }
 
 #[test]
+fn a25_escapes_that_json_has_not_stay_as_they_stand() {
+    let decoded = read(br#"{"a": "curl\x22 \'q\' \u12 \ud83d\uzz", "b": 1}"#);
+    assert_eq!(
+        decoded.value,
+        json!({"a": "curl\\x22 \\'q\\' \\u12 \u{fffd}\\uzz", "b": 1})
+    );
+    assert_eq!(decoded.flags, [Flag::Replaced { path: "/a".into() }]);
+}
+
+#[test]
 fn a25_numbers_out_of_range_stay_as_text() {
     let decoded = read(br#"{"severity": 1e400, "n": -1E999, "x": NaN, "ok": 5.3}"#);
     assert_eq!(

@@ -29,7 +29,7 @@ pub(super) fn of(config: &Config, search: &Search, mut seen: Seen) -> ToolOutput
         .collect();
     let indicators = entries.iter().flat_map(indicators).collect();
     let rows = rows(entries);
-    let partial = seen.stopped_after.is_some() || !seen.problems.is_empty();
+    let partial = seen.stopped_after.is_some() || !seen.problems.is_empty() || seen.lost() > 0;
     let truncated = partial || (rows.len() as u64) < seen.matched;
     let note = note(search, &seen, rows.len());
     let mut output = ToolOutput::of(json!({
@@ -96,6 +96,12 @@ fn note(search: &Search, seen: &Seen, shown: usize) -> Option<String> {
     if let Some(bytes) = seen.stopped_after {
         parts.push(format!(
             "scan stopped after {bytes} bytes: there may be more"
+        ));
+    }
+    if seen.lost() > 0 {
+        let lost = seen.lost();
+        parts.push(format!(
+            "unreadable in the log: {lost}, which may be of this"
         ));
     }
     if !seen.problems.is_empty() {

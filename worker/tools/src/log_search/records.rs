@@ -1,16 +1,18 @@
 //! From the bytes of a log file to its records, one at a time.
 //!
 //! Files of one object per line are read by the line, so that a broken line costs only itself. A file that is one array or
-//! one object with a list (`{"Records": […]}`) is read as a stream: no more than one record is held at once.
+//! one object with a list (`{"Records": […]}`) is read as a `stream`. Records are decoded as leniently as alerts are, for
+//! callers write parts of them, and what a strict parser refuses would hide the whole record.
 
-use std::fmt;
 use std::io::{self, BufRead, Read};
 
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Value};
+use nightshift_alert::{ReadError, decode};
+use serde_json::Value;
 
-/// Longest line that is read; what is longer is no record.
-const MAX_LINE_BYTES: u64 = 1024 * 1024;
+use super::stream;
+
+/// Longest record that is read, and longest line.
+pub(super) const MAX_RECORD_BYTES: usize = 1024 * 1024;
 
 /// What takes the records; it answers whether to go on.
 pub(super) type Take<'a> = &'a mut dyn FnMut(Value) -> bool;
@@ -39,12 +41,12 @@ pub(super) fn lines(
         line.clear();
         let read = reader
             .by_ref()
-            .take(MAX_LINE_BYTES)
+            .take(MAX_RECORD_BYTES as u64)
             .read_until(b'\n', &mut line)?;
         if read == 0 {
             return Ok(ended);
         }
-        if line.len() as u64 == MAX_LINE_BYTES && !line.ends_with(b"\n") {
+        if line.len() == MAX_RECORD_BYTES && !line.ends_with(b"\n") {
             ended.broken += 1;
             reader.skip_until(b'\n')?;
             continue;
@@ -71,16 +73,16 @@ pub(super) fn json(
     if is_by_line(reader.fill_buf()?, lists) {
         let mut broken = 0;
         let mut ended = lines(reader, &mut |line| {
-            let Ok(value) = serde_json::from_str::<Value>(line) else {
+            let Ok(decoded) = decode(line.as_bytes()) else {
                 broken += 1;
                 return true;
             };
-            unpack(value, lists, take)
+            unpack(decoded.value, lists, take)
         })?;
         ended.broken += broken;
         return Ok(ended);
     }
-    Ok(stream(reader, lists, take))
+    stream::read(reader, lists, take)
 }
 
 /// Whether the first line is a whole record, or no JSON at all.
@@ -92,12 +94,18 @@ fn is_by_line(head: &[u8], lists: &[&str]) -> bool {
     if !matches!(head.first(), Some(b'{' | b'[')) {
         return true;
     }
-    let first = head.split(|byte| *byte == b'\n').next().unwrap_or(head);
-    match serde_json::from_slice::<Value>(first) {
-        Ok(Value::Object(map)) => !lists.iter().any(|list| map.contains_key(*list)),
-        Ok(_) => false,
-        // A broken first line that closes its brace is a line; one that does not goes on below.
-        Err(error) => !error.is_eof(),
+    let Some(end) = head.iter().position(|byte| *byte == b'\n') else {
+        return false;
+    };
+    let first = String::from_utf8_lossy(head.get(..end).unwrap_or(head));
+    match decode(first.as_bytes()) {
+        Ok(decoded) => decoded
+            .value
+            .as_object()
+            .is_some_and(|map| !lists.iter().any(|list| map.contains_key(*list))),
+        // A line that is broken before its end is a line; one that lacks its end goes on below.
+        Err(ReadError::NotJson { column, .. }) => column <= first.trim_end().chars().count(),
+        Err(_) => true,
     }
 }
 
@@ -115,150 +123,6 @@ fn unpack(value: Value, lists: &[&str], take: Take<'_>) -> bool {
         }
         other => take(other),
     }
-}
-
-fn stream(reader: impl BufRead, lists: &'static [&'static str], take: Take<'_>) -> Ended {
-    let mut ended = Ended::default();
-    let mut deserializer = serde_json::Deserializer::from_reader(WithoutMark::new(reader));
-    loop {
-        let root = Root {
-            lists,
-            take: &mut *take,
-            stopped: &mut ended.stopped,
-        };
-        match root.deserialize(&mut deserializer) {
-            Ok(()) => {}
-            Err(_) if ended.stopped => return ended,
-            Err(error) => {
-                // The end of the file where a value would begin is no fault.
-                let at_end =
-                    error.is_eof() && error.to_string().starts_with("EOF while parsing a value");
-                ended.broken += u64::from(!at_end);
-                return ended;
-            }
-        }
-    }
-}
-
-/// A reader without the byte-order mark that some exports begin with.
-struct WithoutMark<R> {
-    inner: R,
-    begun: bool,
-}
-
-impl<R> WithoutMark<R> {
-    const fn new(inner: R) -> Self {
-        Self {
-            inner,
-            begun: false,
-        }
-    }
-}
-
-impl<R: BufRead> Read for WithoutMark<R> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if !self.begun {
-            self.begun = true;
-            if self.inner.fill_buf()?.starts_with(b"\xef\xbb\xbf") {
-                self.inner.consume(3);
-            }
-        }
-        self.inner.read(into)
-    }
-}
-
-/// One top-level value.
-struct Root<'a> {
-    lists: &'static [&'static str],
-    take: Take<'a>,
-    stopped: &'a mut bool,
-}
-
-impl<'de> DeserializeSeed<'de> for Root<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Root<'_> {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an object or an array of log records")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, access: A) -> Result<(), A::Error> {
-        items(access, self.take, self.stopped)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<(), A::Error> {
-        let mut rest = Map::new();
-        let mut listed = false;
-        while let Some(key) = access.next_key::<String>()? {
-            if self.lists.contains(&key.as_str()) {
-                listed = true;
-                access.next_value_seed(Items {
-                    take: &mut *self.take,
-                    stopped: &mut *self.stopped,
-                })?;
-            } else if listed {
-                access.next_value::<serde::de::IgnoredAny>()?;
-            } else {
-                rest.insert(key, access.next_value()?);
-            }
-        }
-        if !listed && !(self.take)(Value::Object(rest)) {
-            *self.stopped = true;
-            return Err(serde::de::Error::custom("stopped"));
-        }
-        Ok(())
-    }
-}
-
-/// The items of a list.
-struct Items<'a> {
-    take: Take<'a>,
-    stopped: &'a mut bool,
-}
-
-impl<'de> DeserializeSeed<'de> for Items<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Items<'_> {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a list of log records")
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, access: A) -> Result<(), A::Error> {
-        items(access, self.take, self.stopped)
-    }
-}
-
-fn items<'de, A: SeqAccess<'de>>(
-    mut access: A,
-    take: Take<'_>,
-    stopped: &mut bool,
-) -> Result<(), A::Error> {
-    while let Some(item) = access.next_element::<Value>()? {
-        if !take(item) {
-            *stopped = true;
-            return Err(serde::de::Error::custom("stopped"));
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -313,6 +177,60 @@ mod tests {
         let (seen, ended) = read(long.as_bytes());
         assert_eq!((seen, ended.broken), (vec![1, 2], 1));
         assert_eq!(read(b""), (vec![], Ended::default()));
+    }
+
+    #[test]
+    fn a25_a_broken_record_costs_only_itself_in_every_shape() {
+        let long = "x".repeat(MAX_RECORD_BYTES);
+        for bad in [
+            r#"{"n":, "a":1}"#,
+            r#"{"n" 5}"#,
+            r#"{"n": [7}}"#,
+            "nonsense",
+            &format!(r#"{{"n":5,"long":"{long}"}}"#),
+        ] {
+            for text in [
+                format!("{{\"n\":1}}\n{bad}\n{{\"n\":2}}\n"),
+                format!("[{{\"n\":1}},{bad},{{\"n\":2}}]"),
+                format!("{{\"Records\":[{{\"n\":1}},{bad},{{\"n\":2}}]}}"),
+                format!("{{\n\"more\":{bad},\"Records\":[{{\"n\":1}},{{\"n\":2}}, {bad}]}}"),
+            ] {
+                let (seen, ended) = read(text.as_bytes());
+                let told: String = text.chars().take(80).collect();
+                assert_eq!((seen, ended.broken), (vec![1, 2], 1), "{told}");
+            }
+        }
+    }
+
+    #[test]
+    fn a25_what_a_strict_parser_refuses_is_still_read() {
+        let deep = format!("{}{}", "[".repeat(1_000), "]".repeat(1_000));
+        for odd in [
+            r#""Mozilla\ud800""#,
+            r#""\udc80""#,
+            r#""a\x22b \' \u12""#,
+            "1e400",
+            "\"raw\ttab\"",
+            deep.as_str(),
+        ] {
+            let record = format!("{{\"n\":1,\"agent\":{odd}}}");
+            let large = format!(
+                "{{\"Records\":[{record},{}{{\"n\":2}}]}}\n",
+                " ".repeat(MAX_RECORD_BYTES)
+            );
+            for text in [
+                format!("{record}\n{{\"n\":2}}\n"),
+                format!("[{record},{{\"n\":2}}]"),
+                format!("{{\n\"Records\": [\n{record},{{\"n\":2}}]}}"),
+                large,
+            ] {
+                assert_eq!(
+                    read(text.as_bytes()),
+                    (vec![1, 2], Ended::default()),
+                    "{odd}"
+                );
+            }
+        }
     }
 
     #[test]

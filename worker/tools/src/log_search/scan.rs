@@ -31,6 +31,8 @@ pub(super) struct Seen {
     pub(super) scanned: u64,
     /// Lines that are no record of this format.
     pub(super) unreadable: u64,
+    /// Those of them that were read, and are something else: digests, other entries of the same sink.
+    pub(super) foreign: u64,
     pub(super) matched: u64,
     /// Records within the searched time.
     pub(super) in_time: u64,
@@ -58,6 +60,13 @@ pub(super) struct Summary {
     pub(super) bytes: u64,
     pub(super) first: Option<DateTime<Utc>>,
     pub(super) last: Option<DateTime<Utc>>,
+}
+
+impl Seen {
+    /// How many lines or records nobody knows the contents of.
+    pub(super) const fn lost(&self) -> u64 {
+        self.unreadable.saturating_sub(self.foreign)
+    }
 }
 
 impl Summary {
@@ -246,6 +255,7 @@ fn one(
     };
     let ended = records::json(reader, lists, &mut |record| {
         let entry = parse(config, &record);
+        seen.foreign += u64::from(entry.is_none() && record.is_object());
         note(seen, entry, each)
     })?;
     seen.unreadable += ended.broken;

@@ -235,6 +235,55 @@ async fn a_compressed_file_beside_others_is_told() {
 }
 
 #[tokio::test]
+async fn a25_a_caller_hides_no_record_behind_what_a_strict_parser_refuses() {
+    let quiet = call("2026-03-02T02:09:00Z", "ListBuckets").to_string();
+    let deed = call("2026-03-02T02:10:00Z", "DeleteTrail").to_string();
+    let deed = deed.replace("aws-cli/2.15", "Mozilla\\ud800 \\x22");
+    for log in [
+        format!("{quiet}\n{deed}\n"),
+        format!("[{quiet},{deed}]"),
+        format!("{{\"Records\":[{deed},{quiet}]}}"),
+    ] {
+        let arguments = json!({"ip": "203.0.113.42", "action": "DeleteTrail"});
+        let output = ask(&tool(LogFormat::Cloudtrail, log), arguments).await;
+        assert_eq!(output.body["rows"][0]["action"], "DeleteTrail");
+        assert_eq!(
+            output.body["rows"][0]["user_agent"],
+            "Mozilla\u{fffd} \\x22"
+        );
+        assert!(!output.truncated);
+    }
+}
+
+#[tokio::test]
+async fn a25_an_answer_over_records_that_cannot_be_read_is_not_whole() {
+    let quiet = call("2026-03-02T02:09:00Z", "ListBuckets").to_string();
+    let large = format!("{{\"eventName\": \"{}\"}}", "x".repeat(1024 * 1024));
+    for log in [
+        format!("[{quiet},{{\"eventName\" \"DeleteTrail\"}},{quiet}]"),
+        format!("{quiet}\n{large}\n{quiet}"),
+    ] {
+        let tool = tool(LogFormat::Cloudtrail, log);
+        let output = ask(&tool, json!({"ip": "203.0.113.42", "action": "Delete*"})).await;
+        assert!(output.truncated);
+        assert_eq!(output.body["truncated"], true);
+        assert_eq!(output.body["rows_scanned"], 2);
+        assert_eq!(
+            output.body["note"],
+            "0 rows: 2 of 2 records lie between 2026-03-01 02:00:00 UTC and 2026-03-02 06:00:00 UTC, none matches \
+             (they run from 2026-03-02 02:09:00 UTC to 2026-03-02 02:09:00 UTC); \
+             unreadable in the log: 1, which may be of this"
+        );
+    }
+    // What was read and is no record of this format hides nothing.
+    let digest = json!({"digestStartTime": "2026-03-02T01:00:00Z"});
+    let tool = tool(LogFormat::Cloudtrail, format!("{quiet}\n{digest}\n"));
+    let output = ask(&tool, json!({"ip": "203.0.113.42"})).await;
+    assert_eq!(output.body["searched"]["unreadable_lines"], 1);
+    assert!(!output.truncated);
+}
+
+#[tokio::test]
 async fn a_search_for_nothing_is_refused() {
     let tool = tool(LogFormat::VpcFlow, "");
     let error = testing::call(&tool, json!({"action": "REJECT"}))
