@@ -26,20 +26,25 @@ pub(crate) struct Subject {
     pub(crate) value: String,
     /// The address, where it is one.
     pub(crate) ip: Option<IpAddr>,
-    /// In small letters, without dots at its end.
+    /// In small letters of ASCII, for other letters that are folded make two names one. A domain has no dots at its end;
+    /// of a name of IAM they are part.
     pub(crate) name: String,
 }
 
 impl Subject {
     pub(crate) fn new(kind: IndicatorKind, value: impl Into<String>) -> Self {
         let value = value.into();
+        let name = match kind {
+            IndicatorKind::Domain => value.trim_end_matches('.'),
+            _ => value.as_str(),
+        };
         Self {
             kind,
             ip: match kind {
                 IndicatorKind::Ip => value.parse().ok(),
                 _ => None,
             },
-            name: value.trim_end_matches('.').to_lowercase(),
+            name: name.to_ascii_lowercase(),
             value,
         }
     }

@@ -55,7 +55,7 @@ impl Pattern {
         if text.contains('*') {
             return wild(text).map(|matcher| Self::Wild(Box::new(matcher)));
         }
-        Ok(Self::Exact(text.to_lowercase()))
+        Ok(Self::Exact(text.to_ascii_lowercase()))
     }
 
     /// Whether the entry stands for this value.
@@ -154,6 +154,23 @@ mod tests {
     fn entries_that_stand_for_everything_are_refused() {
         for text in ["", "*", "**", "*@*", "0.0.0.0/0", "::/0", "10.0.0.0/4"] {
             assert!(Pattern::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_domains_have_dots_that_do_not_count_and_only_ascii_has_case() {
+        use IndicatorKind::{Bucket, Domain, Email, Principal};
+        assert!(hits("scan.example.com", Domain, "scan.example.com."));
+        assert!(hits("CI-Inventory", Principal, "ci-inventory"));
+        for kind in [Principal, Bucket, Email] {
+            for other in [
+                "ci-\u{212a}inventory",
+                "ci-kinventory.",
+                "c\u{130}-kinventory",
+            ] {
+                assert!(!hits("ci-kinventory", kind, other), "{other}");
+            }
+            assert!(!hits("ci-k*", kind, "ci-\u{212a}inventory"));
         }
     }
 

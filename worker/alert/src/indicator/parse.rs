@@ -45,7 +45,8 @@ impl Indicator {
             IndicatorKind::Ip => ip(&refang(text)),
             IndicatorKind::Domain => domain(&refang(text)),
             IndicatorKind::Url => url(&refang(text)),
-            IndicatorKind::Email => matching(&EMAIL, refang(text).to_lowercase()),
+            // In ASCII: other letters that are folded would make two mailboxes one.
+            IndicatorKind::Email => matching(&EMAIL, refang(text).to_ascii_lowercase()),
             IndicatorKind::Hash => hash(text),
             IndicatorKind::AccessKey => matching(&ACCESS_KEY, text.to_owned()),
             IndicatorKind::Arn => matching(&ARN, name()),

@@ -45,6 +45,19 @@ async fn an_identity_is_found_by_name_session_and_key() {
 }
 
 #[tokio::test]
+async fn a_name_that_only_looks_like_an_approved_one_is_not_found() {
+    for name in [
+        "prod-payments-worker.",
+        "prod-payments-wor\u{212a}er",
+        "prod-payments-wor\u{212a}er.",
+    ] {
+        let output = ask(ROW, name).await;
+        assert_eq!(output.body["found"], 0, "{name}");
+        assert_eq!(output.exonerations, [], "{name}");
+    }
+}
+
+#[tokio::test]
 async fn an_identity_clears_only_from_its_usual_networks_while_it_is_active() {
     let output = ask(ROW, "prod-payments-worker").await;
     assert_eq!(output.exonerations[0].kind, "identity");

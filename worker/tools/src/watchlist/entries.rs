@@ -72,12 +72,15 @@ impl Entries {
     }
 
     fn find_name(&self, name: &str) -> Vec<&Entry> {
-        self.names.get(&name.to_lowercase()).into_iter().collect()
+        self.names
+            .get(&name.to_ascii_lowercase())
+            .into_iter()
+            .collect()
     }
 
     /// The name itself and each name above it.
     fn find_domain(&self, name: &str) -> Vec<&Entry> {
-        let name = name.trim_end_matches('.').to_lowercase();
+        let name = name.trim_end_matches('.').to_ascii_lowercase();
         let above = name
             .match_indices('.')
             .filter_map(|(dot, _)| name.get(dot + 1..));
@@ -136,7 +139,7 @@ impl Entries {
             return;
         }
         let name = text.strip_prefix("*.").unwrap_or(text);
-        let name = name.trim_end_matches('.').to_lowercase();
+        let name = name.trim_end_matches('.').to_ascii_lowercase();
         if name.is_empty() || name.contains('*') {
             return self.problem(
                 line,

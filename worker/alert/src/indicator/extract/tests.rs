@@ -153,6 +153,16 @@ fn indicators_are_canonical_or_none() {
     }
 }
 
+#[test]
+fn only_letters_of_ascii_have_case_in_a_mail_address() {
+    let parse = |text| Indicator::parse(IndicatorKind::Email, text, Role::Actor);
+    assert_eq!(
+        parse("Mike@Shop.example").unwrap().value,
+        "mike@shop.example"
+    );
+    assert_eq!(parse("mi\u{212a}e@shop.example"), None);
+}
+
 proptest! {
     #[test]
     fn any_text_never_panics_and_what_is_found_parses_to_itself(text in "[a-zA-Z0-9.:/@\\[\\]() é_-]{0,80}") {
