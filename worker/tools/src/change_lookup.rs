@@ -52,6 +52,13 @@ const WENT_AHEAD: [&str; 9] = [
     "closed",
 ];
 
+/// What actors are told by. A name and a mail address are of one kind, for both name somebody.
+const ACTORS: [&[IndicatorKind]; 3] = [
+    &[IndicatorKind::Principal, IndicatorKind::Email],
+    &[IndicatorKind::AccessKey],
+    &[IndicatorKind::Ip],
+];
+
 const KIND: &str = "change_lookup";
 
 /// Configuration of `change_lookup`.
@@ -146,22 +153,10 @@ impl Change {
                 .is_none_or(|until| range.from <= until)
     }
 
-    /// Whether its actor acts in the alert; nothing where it names none.
+    /// Whether its actor, and no other of its kind, acts in the alert; nothing where it names none.
     fn actor_in(&self, alert: &Alert) -> Option<bool> {
         let actor = Pattern::parse(self.actor.as_deref()?).ok();
-        Some(actor.is_some_and(|actor| {
-            alert.indicators.iter().any(|indicator| {
-                indicator.role != Role::Related
-                    && matches!(
-                        indicator.kind,
-                        IndicatorKind::Principal
-                            | IndicatorKind::AccessKey
-                            | IndicatorKind::Ip
-                            | IndicatorKind::Email
-                    )
-                    && actor.matches(&Subject::new(indicator.kind, &indicator.value))
-            })
-        }))
+        Some(actor.is_some_and(|actor| ACTORS.iter().any(|kinds| acts_alone(&actor, kinds, alert))))
     }
 
     fn exoneration(&self, subject: &Subject, alert: &Alert) -> Option<Exoneration> {
@@ -197,6 +192,14 @@ impl Change {
             more: &self.more,
         }
     }
+}
+
+fn acts_alone(actor: &Pattern, kinds: &[IndicatorKind], alert: &Alert) -> bool {
+    let mut acting = alert
+        .with_role(Role::Actor)
+        .filter(|indicator| kinds.contains(&indicator.kind))
+        .peekable();
+    acting.peek().is_some() && acting.all(|one| actor.matches(&Subject::new(one.kind, &one.value)))
 }
 
 /// The tool.

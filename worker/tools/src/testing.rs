@@ -72,16 +72,29 @@ pub(crate) fn alert() -> Alert {
 }
 
 pub(crate) fn context() -> CallContext {
+    about(alert())
+}
+
+fn about(alert: Alert) -> CallContext {
     CallContext {
         case_id: "case-1".to_owned(),
-        alert: Arc::new(alert()),
+        alert: Arc::new(alert),
         now: at("2026-03-02T06:00:00Z"),
     }
 }
 
 /// A call as the toolbox makes it.
 pub(crate) async fn call(tool: &dyn Tool, arguments: Value) -> Result<ToolOutput, ToolError> {
-    let context = context();
+    call_about(alert(), tool, arguments).await
+}
+
+/// A call in the case of another alert.
+pub(crate) async fn call_about(
+    alert: Alert,
+    tool: &dyn Tool,
+    arguments: Value,
+) -> Result<ToolOutput, ToolError> {
+    let context = about(alert);
     let map = arguments.as_object().cloned().unwrap_or_default();
     let arguments = Arguments {
         map: &map,

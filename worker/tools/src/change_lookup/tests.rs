@@ -7,8 +7,8 @@ use crate::testing;
 const ROW: &str = "CHG-41,i-0a1b2c3d4e5f60718,prod-payments-worker,2026-03-02T01:00:00Z,2026-03-02T04:00:00Z,Approved,linus,inventory of buckets,Discovery:IAMUser/*\n";
 const SUBJECT: &str = "i-0a1b2c3d4e5f60718";
 
-async fn ask_with(rows: &str, arguments: serde_json::Value) -> Result<ToolOutput, ToolError> {
-    let tool = ChangeLookup::new(Config {
+fn tool(rows: &str) -> ChangeLookup {
+    ChangeLookup::new(Config {
         name: "changes".to_owned(),
         path: Content::Text {
             name: "changes.csv".into(),
@@ -17,8 +17,11 @@ async fn ask_with(rows: &str, arguments: serde_json::Value) -> Result<ToolOutput
             )
             .into(),
         },
-    });
-    testing::call(&tool, arguments).await
+    })
+}
+
+async fn ask_with(rows: &str, arguments: serde_json::Value) -> Result<ToolOutput, ToolError> {
+    testing::call(&tool(rows), arguments).await
 }
 
 async fn ask(rows: &str) -> ToolOutput {
@@ -66,6 +69,54 @@ async fn another_actor_another_state_or_no_approval_clears_nothing() {
             (Some(1), 0),
             "{from} → {to}"
         );
+    }
+}
+
+#[tokio::test]
+async fn a_change_of_one_clears_no_deed_of_another() {
+    use IndicatorKind::{AccessKey, Email, Principal};
+    let of = |kind, value: &str, role| Indicator::new(kind, value, role);
+    let ours = of(Principal, "prod-payments-worker", Role::Actor);
+    let key = |id: &str| of(AccessKey, id, Role::Actor);
+    for (who, actors, clears) in [
+        ("its actor alone", vec![ours.clone()], 1),
+        (
+            "its actor with a key",
+            vec![ours.clone(), key("AKIAEXAMPLE0000001")],
+            1,
+        ),
+        ("another", vec![of(Principal, "mallory", Role::Actor)], 0),
+        (
+            "another beside it",
+            vec![ours.clone(), of(Principal, "mallory", Role::Actor)],
+            0,
+        ),
+        (
+            "another by mail",
+            vec![ours.clone(), of(Email, "m@shop.example", Role::Actor)],
+            0,
+        ),
+        (
+            "another, on the actor as a thing",
+            vec![
+                of(Principal, "prod-payments-worker", Role::Target),
+                of(Principal, "mallory", Role::Actor),
+            ],
+            0,
+        ),
+        ("nobody", vec![], 0),
+    ] {
+        let mut alert = testing::alert();
+        alert.indicators.retain(|one| one.role != Role::Actor);
+        alert.indicators.extend(actors);
+        let asked = json!({ "indicator": SUBJECT });
+        let output = testing::call_about(alert, &tool(ROW), asked).await.unwrap();
+        assert_eq!(
+            output.body["changes"][0]["actor_in_alert"],
+            clears == 1,
+            "{who}"
+        );
+        assert_eq!(output.exonerations.len(), clears, "{who}");
     }
 }
 
