@@ -188,7 +188,7 @@ fn first(arrival: &Arrival, ground: &Ground<'_>, policy: &AdmissionPolicy) -> Ad
 /// What is new in an arrival of a known key that ought to be triaged; else why it is but a sighting.
 fn news(arrival: &Arrival, known: &Known, policy: &AdmissionPolicy) -> Result<Change, Seen> {
     let alert = &arrival.alert;
-    if material::is_older(alert, known) {
+    if material::is_older(alert, known, arrival.at) {
         return Err(Seen::Older);
     }
     if let Some(why) = set_aside::why(alert, policy) {

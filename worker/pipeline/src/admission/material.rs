@@ -3,15 +3,20 @@
 //! An id that is used again hides nothing (A23): what makes the alert another one is compared, not its name. The far
 //! end counts as an actor does: a new command-and-control address is news.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Duration, Utc};
 use nightshift_alert::{Alert, Role};
 use nightshift_engine::Verdict;
 
 use super::{AdmissionPolicy, Change, Known, Stage};
 
-/// Whether it tells of an earlier state than the one that counts. What has no time is never older.
-pub(super) fn is_older(alert: &Alert, known: &Known) -> bool {
-    match (alert.times.updated, known.updated) {
+/// How far a feed's clock may be ahead of ours.
+const AHEAD: Duration = Duration::minutes(15);
+
+/// Whether it tells of an earlier state than the one that counts. What has no time is never older, and nothing is older
+/// than a time that has not come: whoever writes one shall not silence what really happens until then.
+pub(super) fn is_older(alert: &Alert, known: &Known, at: DateTime<Utc>) -> bool {
+    let last = known.updated.filter(|last| *last <= at + AHEAD);
+    match (alert.times.updated, last) {
         (Some(its), Some(last)) => its < last,
         _ => false,
     }

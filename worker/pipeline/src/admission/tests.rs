@@ -163,6 +163,20 @@ fn what_is_older_never_wins() {
 }
 
 #[test]
+fn a23_a_forged_time_that_has_not_come_silences_nothing_that_comes_later() {
+    let mut known = concluded(&alert());
+    let rises = |alert: &mut Alert| alert.severity = Severity::Critical;
+    for (ahead, becomes) in [
+        (Duration::minutes(15), sighting(Seen::Older)),
+        (Duration::minutes(16), revision(Change::Severity)),
+        (Duration::days(25_000), revision(Change::Severity)),
+    ] {
+        known.updated = Some(now() + ahead);
+        assert_eq!(again(&known, rises), becomes, "{ahead}");
+    }
+}
+
+#[test]
 fn a_state_at_the_feed_is_noted_and_its_end_is_news() {
     let archived = |alert: &mut Alert| {
         alert.state.archived = true;
