@@ -87,6 +87,8 @@ pub struct Known {
     pub state: FeedState,
     /// The latest `updatedAt` that counted.
     pub updated: Option<DateTime<Utc>>,
+    /// Until when all that cleared it in its last triage holds; none where nothing did, or nothing of it ends.
+    pub cleared_until: Option<DateTime<Utc>>,
     /// When it was last opened or concluded.
     pub touched_at: DateTime<Utc>,
     /// How often it was triaged again in the last 24 hours, or will be.
@@ -194,7 +196,7 @@ fn news(arrival: &Arrival, known: &Known, policy: &AdmissionPolicy) -> Result<Ch
     if let Some(why) = set_aside::why(alert, policy) {
         return Err(Seen::AtFeed(why));
     }
-    if material::is_same(alert, known) {
+    if material::is_same(alert, known) && !material::outlasts(alert, known) {
         return Err(Seen::Same);
     }
     material::change(alert, known, arrival.at, policy).ok_or(Seen::Unchanged)

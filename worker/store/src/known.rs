@@ -4,7 +4,9 @@
 //! is then all that can be read; in the rest of it nothing counts as new. So the alert that comes again is a sighting or a
 //! revision of its case, and neither a dead letter nor what holds up its batch.
 
+use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, Content, JsonText};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 /// What admission has no use for.
@@ -20,6 +22,18 @@ pub(crate) fn alert(case_id: &str, text: &str, coming: &Alert) -> Alert {
         );
         readable(text, coming)
     })
+}
+
+/// What is read of an exoneration: whatever else a version writes there, it ends.
+#[derive(Deserialize)]
+struct Exoneration {
+    until: Option<DateTime<Utc>>,
+}
+
+/// Until when all of these exonerations hold, as a report has them.
+pub(crate) fn cleared_until(exonerations: Option<&str>) -> Option<DateTime<Utc>> {
+    let all: Vec<Exoneration> = serde_json::from_str(exonerations?).ok()?;
+    all.into_iter().filter_map(|one| one.until).min()
 }
 
 /// What can be read, field by field; in the place of the rest stands that of `coming`.

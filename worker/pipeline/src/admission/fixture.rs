@@ -82,6 +82,7 @@ pub(super) fn concluded(alert: &Alert) -> Known {
         alert: Arc::new(alert.clone()),
         state: alert.state,
         updated: alert.times.updated,
+        cleared_until: None,
         touched_at: now() - Duration::hours(1),
         revisions_today: 0,
     }

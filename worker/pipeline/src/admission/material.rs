@@ -27,6 +27,14 @@ pub(super) fn is_same(alert: &Alert, known: &Known) -> bool {
     alert.content == known.alert.content && alert.state == known.state
 }
 
+/// Whether its events go on after what cleared it in its last triage has ended. The content does not tell: times are no
+/// part of it.
+pub(super) fn outlasts(alert: &Alert, known: &Known) -> bool {
+    let until = known.cleared_until.filter(|_| known.stage == Stage::Over);
+    let window = alert.times.window();
+    until.is_some_and(|until| window.is_some_and(|(_, last)| until < last))
+}
+
 /// The first thing that is new and matters. A sample changes nothing in the case of a real alert.
 pub(super) fn change(
     alert: &Alert,
@@ -52,6 +60,7 @@ pub(super) fn change(
             alert.action.is_some() && alert.action != last.action,
             Change::Action,
         ),
+        (outlasts(alert, known), Change::NoLongerCleared),
         (is_over && is_open_question, Change::Inconclusive),
         (is_over && known.disputed, Change::Disputed),
         (is_over && has_cooled_down, Change::CooledDown),

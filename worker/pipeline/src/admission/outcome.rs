@@ -100,6 +100,8 @@ pub enum Change {
     Remote,
     /// Something else is done.
     Action,
+    /// It goes on after what cleared it has ended.
+    NoLongerCleared,
     /// Something changed, and the last triage could not tell.
     Inconclusive,
     /// Something changed, and a person had decided otherwise than the last triage.
@@ -121,6 +123,7 @@ impl Change {
             Self::Target => "target",
             Self::Remote => "remote",
             Self::Action => "action",
+            Self::NoLongerCleared => "no_longer_cleared",
             Self::Inconclusive => "inconclusive",
             Self::Disputed => "disputed",
             Self::CooledDown => "cooled_down",

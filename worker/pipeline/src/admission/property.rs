@@ -100,6 +100,7 @@ impl Case {
             alert: Arc::new(self.alerts.last().unwrap().clone()),
             state: self.state,
             updated: self.updated,
+            cleared_until: None,
             touched_at: self.touched_at,
             revisions_today: u32::try_from(today.count()).unwrap(),
         }

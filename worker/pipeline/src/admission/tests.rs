@@ -177,6 +177,32 @@ fn a23_a_forged_time_that_has_not_come_silences_nothing_that_comes_later() {
 }
 
 #[test]
+fn what_goes_on_after_what_cleared_it_has_ended_is_triaged_again() {
+    let mut known = concluded(&alert());
+    let (_, last) = known.alert.times.window().unwrap();
+    let later = |alert: &mut Alert| alert.times.last_seen = Some(last + Duration::hours(1));
+    known.verdict = Some(Verdict::BenignTruePositive);
+    assert_eq!(again(&known, later), sighting(Seen::Same), "it never ends");
+    known.cleared_until = Some(last + Duration::hours(1));
+    assert_eq!(again(&known, later), sighting(Seen::Same), "it still holds");
+    known.cleared_until = Some(last);
+    assert_eq!(again(&known, |_| {}), sighting(Seen::Same));
+    assert_eq!(again(&known, later), revision(Change::NoLongerCleared));
+    let found = again(&known, |alert| {
+        later(alert);
+        alert.severity = Severity::High;
+    });
+    assert_eq!(found, revision(Change::Severity));
+    let found = again(&known, |alert| {
+        later(alert);
+        alert.state.sample = true;
+    });
+    assert_eq!(found, sighting(Seen::Unchanged), "a sample is no news");
+    known.stage = Stage::Begun;
+    assert_eq!(again(&known, later), sighting(Seen::Same));
+}
+
+#[test]
 fn a_state_at_the_feed_is_noted_and_its_end_is_news() {
     let archived = |alert: &mut Alert| {
         alert.state.archived = true;

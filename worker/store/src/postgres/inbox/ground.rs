@@ -31,7 +31,9 @@ const KNOWN: &str = "SELECT wanted.key, c.id, c.status, coalesce(c.concluded_at,
          (SELECT count(*) FROM alerts r WHERE r.case_id = c.id AND r.revision > 1 \
              AND r.received_at > wanted.day_ago AND coalesce(r.why, '') NOT IN ('asked', 'models_back')) \
          + (SELECT count(*) FROM pending_revisions p WHERE p.case_id = c.id), \
-         (SELECT v.verdict FROM person_verdicts v WHERE v.case_id = c.id ORDER BY v.id DESC LIMIT 1) \
+         (SELECT v.verdict FROM person_verdicts v WHERE v.case_id = c.id ORDER BY v.id DESC LIMIT 1), \
+         (SELECT (e.report -> 'exonerations')::text FROM conclusions e \
+             WHERE e.case_id = c.id AND e.revision = c.revision AND c.verdict IN ('benign_true_positive', 'false_positive')) \
      FROM unnest($1::text[], $2::timestamptz[]) AS wanted (key, day_ago) \
      CROSS JOIN LATERAL ( \
          SELECT * FROM cases WHERE cases.key = wanted.key ORDER BY opened_at DESC, number DESC LIMIT 1) AS c \
@@ -39,7 +41,9 @@ const KNOWN: &str = "SELECT wanted.key, c.id, c.status, coalesce(c.concluded_at,
      LEFT JOIN LATERAL ( \
          SELECT p.alert FROM pending_revisions p WHERE p.case_id = c.id ORDER BY p.seq DESC LIMIT 1) AS waiting ON true";
 const MEMBERS: &str = "SELECT DISTINCT ON (a.key) a.key, a.case_id, a.alert::text, a.received_at, c.verdict, \
-         (SELECT v.verdict FROM person_verdicts v WHERE v.case_id = c.id ORDER BY v.id DESC LIMIT 1) \
+         (SELECT v.verdict FROM person_verdicts v WHERE v.case_id = c.id ORDER BY v.id DESC LIMIT 1), \
+         (SELECT (e.report -> 'exonerations')::text FROM conclusions e \
+             WHERE e.case_id = c.id AND e.revision = c.revision AND c.verdict IN ('benign_true_positive', 'false_positive')) \
      FROM arrivals a JOIN cases c ON c.id = a.case_id \
      WHERE a.key = ANY($1) AND a.outcome = 'member' ORDER BY a.key, a.id DESC";
 /// Counts no further than to the size of a storm.
@@ -217,6 +221,7 @@ impl Facts {
                 alert: Arc::clone(&arrival.alert),
                 state: alert.state,
                 updated: alert.times.updated,
+                cleared_until: None,
                 touched_at: arrival.at,
                 revisions_today: 0,
             },
@@ -259,6 +264,7 @@ fn to_known(row: &Row, wanted: &Wanted) -> Result<(String, Known), Failure> {
         verdict,
         state: noted.unwrap_or(alert.state),
         updated: updated.or(alert.times.updated),
+        cleared_until: known::cleared_until(row.try_get(12)?),
         alert: Arc::new(alert),
         touched_at: row.try_get(3)?,
         revisions_today: u32::try_from(count(row, 10)?).unwrap_or(u32::MAX),
@@ -284,6 +290,7 @@ fn to_member(row: &Row, wanted: &Wanted) -> Result<(String, Known), Failure> {
         verdict,
         state: alert.state,
         updated: alert.times.updated,
+        cleared_until: known::cleared_until(row.try_get(6)?),
         alert: Arc::new(alert),
         touched_at: row.try_get(3)?,
         revisions_today: 0,

@@ -24,6 +24,9 @@ const PENDING: &str =
 const REVISIONS: &str = "SELECT \
      (SELECT count(*) FROM alerts WHERE case_id = ?1 AND revision > 1 AND received_at > ?2 AND coalesce(why, '') NOT IN ('asked', 'models_back')) + \
      (SELECT count(*) FROM pending_revisions WHERE case_id = ?1)";
+const EXONERATIONS: &str = "SELECT e.report -> '$.exonerations' FROM cases c \
+     JOIN conclusions e ON e.case_id = c.id AND e.revision = c.revision \
+     WHERE c.id = ?1 AND c.verdict IN ('benign_true_positive', 'false_positive')";
 const MEMBER: &str = "SELECT a.case_id, a.alert, a.received_at, c.verdict FROM arrivals a JOIN cases c ON c.id = a.case_id \
      WHERE a.key = ?1 AND a.outcome = 'member' ORDER BY a.id DESC LIMIT 1";
 const WINDOW: &str = "SELECT count(*), (SELECT id FROM cases \
@@ -138,6 +141,7 @@ fn to_known(connection: &Connection, row: Row, arrival: &Arrival) -> Result<Know
         verdict,
         state: noted.unwrap_or(alert.state),
         updated: row.updated.or(alert.times.updated),
+        cleared_until: cleared_until(connection, &row.id)?,
         alert: Arc::new(alert),
         touched_at: row.touched_at,
         revisions_today,
@@ -149,6 +153,15 @@ fn to_known(connection: &Connection, row: Row, arrival: &Arrival) -> Result<Know
 fn is_disputed(connection: &Connection, id: &str, ours: Option<Verdict>) -> Result<bool, Failure> {
     let theirs = feedback::newest(connection, id)?;
     Ok(theirs.is_some() && theirs != ours)
+}
+
+/// Until when all that cleared the case holds.
+fn cleared_until(connection: &Connection, id: &str) -> Result<Option<DateTime<Utc>>, Failure> {
+    let exonerations: Option<Option<String>> = connection
+        .prepare_cached(EXONERATIONS)?
+        .query_row([id], |row| row.get(0))
+        .optional()?;
+    Ok(known::cleared_until(exonerations.flatten().as_deref()))
 }
 
 /// The storm that the key is a member of.
@@ -168,6 +181,7 @@ fn member(connection: &Connection, key: &str, coming: &Alert) -> Result<Option<K
     let verdict = to_verdict(verdict.as_deref());
     Ok(Some(Known {
         disputed: is_disputed(connection, &id, verdict)?,
+        cleared_until: cleared_until(connection, &id)?,
         id: CaseId(id),
         stage: Stage::Over,
         verdict,
