@@ -32,7 +32,7 @@ const MAX_INDICATORS: usize = 64;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PastCases")]
 pub struct Config {
-    /// The tool's name.
+    /// The tool's name: `past_cases`, for every case begins with a call of it by this name.
     pub name: String,
     /// How far back, in days.
     #[serde(default = "ninety")]
@@ -65,6 +65,12 @@ impl Config {
             key,
             problem: problem.to_owned(),
         };
+        if self.name != KIND {
+            return Err(bad(
+                "name",
+                "use \"past_cases\": every case begins with a call by that name",
+            ));
+        }
         if !(1..=3650).contains(&self.days) {
             return Err(bad("days", "use 1 to 3650"));
         }

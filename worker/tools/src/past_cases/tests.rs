@@ -44,7 +44,7 @@ fn tool(cases: Result<Vec<PastCase>, String>) -> (PastCasesTool, Arc<Fake>) {
         asked: Mutex::default(),
     });
     let past: Arc<dyn PastCases> = Arc::clone(&fake) as _;
-    (PastCasesTool::new(&Config::named("past"), past), fake)
+    (PastCasesTool::new(&Config::named("past_cases"), past), fake)
 }
 
 #[tokio::test]
@@ -87,11 +87,11 @@ async fn none_is_an_answer_and_a_broken_store_is_not() {
 fn values_out_of_range_are_refused() {
     let config = Config {
         days: 0,
-        ..Config::named("past")
+        ..Config::named("past_cases")
     };
     let error = config.check().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "[[tool]] \"past\": `days`: use 1 to 3650"
+        "[[tool]] \"past_cases\": `days`: use 1 to 3650"
     );
 }

@@ -59,7 +59,7 @@ kind = "log_search"
 format = "cloudtrail"
 path = "trail/**/*.json"
 [[tool]]
-name = "past"
+name = "past_cases"
 kind = "past_cases"
 days = 30
 "#;
@@ -145,8 +145,12 @@ fn unknown_keys_kinds_and_bad_values_are_refused_by_name() {
             "use 1 to 64 of the characters",
         ),
         (
-            "[[tool]]\nname='a'\nkind='past_cases'\n[[tool]]\nname='a'\nkind='watchlist'",
+            "[[tool]]\nname='a'\nkind='indicator_facts'\n[[tool]]\nname='a'\nkind='watchlist'",
             "two [[tool]] tables are named \"a\"",
+        ),
+        (
+            "[[tool]]\nname='past'\nkind='past_cases'",
+            "[[tool]] \"past\": `name`: use \"past_cases\"",
         ),
         (
             "[[tool]]\nname='a'\nkind='watchlist'\nmining_pools=false",
