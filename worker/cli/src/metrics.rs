@@ -13,6 +13,7 @@ use std::sync::atomic::AtomicBool;
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::CANARY_FEED;
+use nightshift_alert::feed::BUILT_IN;
 use nightshift_analyst::chat::Asked;
 use nightshift_engine::{Measure, Meter, ModelTokens};
 use nightshift_models::OUTCOMES;
@@ -35,14 +36,11 @@ const STEPS: &[f64] = &[1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 20.0];
 const CALLS: &[f64] = &[0.0, 2.0, 4.0, 6.0, 8.0, 12.0, 20.0, 40.0, 60.0];
 
 /// Feeds that need no configuration, and our own: of unreadable messages, and of canaries.
-const FEEDS: [&str; 6] = [
-    "guardduty",
-    "scc",
-    "security_hub",
-    "ocsf",
-    "nightshift",
-    CANARY_FEED,
-];
+fn feeds<'a>() -> impl Iterator<Item = &'a str> {
+    let built_in: &[&'a str] = &BUILT_IN;
+    let own = ["nightshift", CANARY_FEED];
+    built_in.iter().copied().chain(own)
+}
 
 /// The metrics of this process.
 #[derive(Debug)]
@@ -70,7 +68,7 @@ impl Metrics {
             waits: Waits::new(&declare)?,
             registry,
         };
-        for feed in FEEDS {
+        for feed in feeds() {
             metrics.begin_feed(feed);
         }
         Ok(metrics)

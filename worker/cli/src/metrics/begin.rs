@@ -5,7 +5,7 @@ use nightshift_alert::{CANARY_FEED, Severity};
 use nightshift_engine::{AnalystKind, Verdict};
 use nightshift_pipeline::{Admission, CaseStatus};
 
-use super::{FEEDS, Metrics};
+use super::Metrics;
 
 /// What a tool call can come to.
 const TOOL_OUTCOMES: [&str; 5] = ["ok", "empty", "error", "refused", "timeout"];
@@ -55,7 +55,7 @@ impl Metrics {
         analysts: &[AnalystKind],
     ) {
         // No canary is counted among cases.
-        let known = FEEDS.into_iter().filter(|feed| *feed != CANARY_FEED);
+        let known = super::feeds().filter(|feed| *feed != CANARY_FEED);
         for feed in known.chain(feeds) {
             for analyst in analysts {
                 for severity in Severity::ALL {
