@@ -42,6 +42,7 @@ pub(crate) fn opened(alert: Alert) -> Opened {
         conduct: Conduct::default(),
         delimiter: String::new(),
         prompts: String::new(),
+        again: None,
     }
 }
 

@@ -199,6 +199,7 @@ pub(crate) async fn triage_in(
             setup.key
         },
         prompts: String::new(),
+        again: None,
     };
     let ports = Ports {
         analyst,

@@ -8,8 +8,9 @@ use nightshift_alert::Alert;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ActionTemplate, AskError, Conclusion, ConclusionDraft, Conduct, Cost, Decision, Exoneration,
-    Limits, PlanAnswer, Reflection, StepId, ToolError, ToolOutput, ToolSpec, TurnAnswer,
+    ActionTemplate, Again, AskError, Conclusion, ConclusionDraft, Conduct, Cost, Decision,
+    Exoneration, Limits, PlanAnswer, Reflection, StepId, ToolError, ToolOutput, ToolSpec,
+    TurnAnswer,
 };
 
 /// Version of the journal that this engine writes; it folds this one and older ones.
@@ -142,6 +143,9 @@ pub struct Opened {
     /// Hash of the prompts in use, so that a replay can tell whether they changed; empty where no model is asked.
     #[serde(default)]
     pub prompts: String,
+    /// What was said of it before; none where this is its first triage that ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<Box<Again>>,
 }
 
 /// What became of a command.

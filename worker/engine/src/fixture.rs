@@ -114,6 +114,7 @@ pub(crate) fn opened(limits: Limits) -> Opened {
         conduct: Conduct::default(),
         delimiter: String::new(),
         prompts: String::new(),
+        again: None,
     }
 }
 

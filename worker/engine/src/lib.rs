@@ -3,6 +3,7 @@
 //! A file per rule. `driver` is the only one that waits for anything; the rest is pure, so that the same journal
 //! always gives the same state. The engine knows neither models nor clouds nor stores: see `port`.
 
+mod again;
 mod allowance;
 mod arguments;
 mod blank;
@@ -38,6 +39,7 @@ mod view;
 #[cfg(test)]
 mod fixture;
 
+pub use again::Again;
 pub use allowance::{Allowance, Leave};
 pub use catalogue::{Action, ActionChoice, ActionTemplate, fill};
 pub use causes::{and_causes, with_causes};

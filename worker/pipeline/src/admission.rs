@@ -25,6 +25,7 @@ use nightshift_engine::Verdict;
 
 use crate::{Arrival, CaseId, Match};
 
+pub use material::compared;
 pub use mute::Mute;
 pub use outcome::{Admission, Change, Seen, SetAside};
 pub use storm::Window;

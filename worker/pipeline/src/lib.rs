@@ -29,6 +29,7 @@ mod upkeep;
 
 pub use admission::{
     Admission, AdmissionPolicy, Change, Ground, Known, Mute, Seen, SetAside, Stage, Window, admit,
+    compared as compared_alerts,
 };
 pub use budget::{Charge, DayBudget, DaySpent, Purse, is_urgent};
 pub use canary::{CANARY_CLOSER, Canary, CanaryEnding, CanaryKeys, CanarySending};
@@ -60,8 +61,9 @@ pub use probe::writable;
 pub use profile::{Profile, Profiles};
 pub use replay::{Difference, ReplayError, Replayed, Side, StepLine, compare, replay};
 pub use report::{
-    AlertFacts, Call, Early, EvidenceEntry, FindingEntry, REPORT_SCHEMA, Reach, Report, Sender,
-    Signal, StepEntry, TimelineEntry, build as build_report, early_report, sample_report,
+    AlertFacts, Because, Call, Changed, Early, EvidenceEntry, FindingEntry, REPORT_SCHEMA, Reach,
+    Report, Said, Sender, Signal, StepEntry, TimelineEntry, because, build as build_report,
+    early_report, sample_report,
 };
 pub use route::{CanaryRoute, Match, Route, Routes, Samples};
 pub use showing::{Showing, Shown};

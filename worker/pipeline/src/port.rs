@@ -12,7 +12,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use chrono::{DateTime, NaiveDate, Utc};
 use nightshift_alert::{Alert, Severity};
-use nightshift_engine::{Conclusion, Event};
+use nightshift_engine::{Again, Conclusion, Event};
 
 use crate::{
     Act, Admission, Arrival, Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView,
@@ -113,6 +113,8 @@ pub struct Claimed {
     pub events: Vec<Event>,
     /// How often a worker died with it.
     pub crashes: u32,
+    /// Of a case that nobody has opened: what the report of its last triage said, if there is one.
+    pub again: Option<Box<Again>>,
 }
 
 /// Everything that is written when a case ends.

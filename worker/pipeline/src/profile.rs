@@ -69,6 +69,7 @@ impl Profile {
             conduct: self.conduct.clone(),
             delimiter: delimiter(),
             prompts: self.prompts.clone(),
+            again: None,
         }
     }
 }

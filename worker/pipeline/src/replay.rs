@@ -71,7 +71,8 @@ pub async fn replay(
         watcher,
     });
     let now = clock.now();
-    let opening = profile.open(&case_id, opened.revision, alert);
+    let mut opening = profile.open(&case_id, opened.revision, alert);
+    opening.again.clone_from(&opened.again);
     let news = [
         Event::new(now, EventBody::Opened(Box::new(opening))),
         Event::new(now, EventBody::Claimed { epoch: 1 }),

@@ -2,6 +2,7 @@
 //! `--format json` is this as it stands. Text in it comes from alerts, tools and analysts, and is data to a renderer.
 
 mod build;
+mod changed;
 mod early;
 mod items;
 mod reach;
@@ -11,7 +12,7 @@ mod timeline;
 use chrono::{DateTime, Utc};
 use nightshift_alert::{CANARY_FEED, Flag, Indicator, Provider, Severity, Technique, TraceContext};
 use nightshift_engine::{
-    Action, AnalystKind, Cap, Confidence, Cost, Coverage, EvidenceId, Exoneration, JsonText,
+    Action, Again, AnalystKind, Cap, Confidence, Cost, Coverage, EvidenceId, Exoneration, JsonText,
     Leaning, Override, Quote, Reason, Stance, StepId, StepOutcome, StepStatus, ToolError,
     UpdateRecord, Urgency, Verdict,
 };
@@ -21,6 +22,7 @@ use serde_json::{Map, Value};
 use crate::CaseStatus;
 
 pub use build::build;
+pub use changed::{Because, Changed, Said, because};
 pub use early::{Early, early_report};
 pub use sample::sample_report;
 
@@ -209,6 +211,9 @@ pub struct Report {
     pub revision: u32,
     /// How it ended.
     pub status: CaseStatus,
+    /// What was said before; none of the first report of a case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<Box<Again>>,
     /// Which alert.
     pub alert: AlertFacts,
     /// The verdict.

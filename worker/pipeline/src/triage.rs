@@ -226,7 +226,8 @@ impl Triage {
             None => {
                 let profile = self.profiles.named(self.routes.profile(&alert));
                 let lease = &claimed.lease;
-                let opened = profile.open(&lease.case_id, lease.revision, Arc::clone(&alert));
+                let mut opened = profile.open(&lease.case_id, lease.revision, Arc::clone(&alert));
+                opened.again = claimed.again;
                 news.push(Event::new(now, EventBody::Opened(Box::new(opened))));
                 profile
             }

@@ -5,6 +5,7 @@
 mod about;
 mod actions;
 mod assessment;
+mod changed;
 mod facts;
 mod head;
 mod plan;
@@ -18,7 +19,8 @@ use nightshift_pipeline::Report;
 use crate::Language;
 use crate::line::Line;
 
-pub(crate) use head::early as early_header;
+pub(crate) use changed::{differences, reasons};
+pub(crate) use head::{early as early_header, summary};
 
 /// When and where the reader is.
 #[derive(Debug, Clone, Copy)]

@@ -191,6 +191,22 @@ fn record(unread: &Value) -> Value {
     })
 }
 
+/// The miner, which was undecided an hour before.
+pub(crate) fn again() -> Report {
+    let changes = json!({
+        "revision": 2,
+        "again": {
+            "revision": 1, "failed": false, "verdict": "inconclusive", "leaning": "none", "severity": "high",
+            "urgency": "this_shift", "why": "severity",
+            "new": [{ "type": "ip", "value": "203.0.113.99", "role": "actor" }],
+        },
+    });
+    read(with(
+        serde_json::to_value(true_positive()).unwrap(),
+        changes,
+    ))
+}
+
 /// A scanner that the organisation lets scan.
 pub(crate) fn benign() -> Report {
     let changes = json!({

@@ -2,6 +2,7 @@
 //! of the pipeline that it calls inside its transaction.
 
 mod acts;
+mod again;
 mod bell;
 mod blobs;
 mod examine;

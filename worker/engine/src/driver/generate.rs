@@ -67,6 +67,7 @@ impl World {
             conduct: self.conduct.clone(),
             delimiter: String::new(),
             prompts: String::new(),
+            again: None,
             ..opened(self.limits)
         };
         vec![

@@ -4,13 +4,15 @@
 //! end counts as an actor does: a new command-and-control address is news.
 
 use chrono::{DateTime, Duration, Utc};
-use nightshift_alert::{Alert, Role};
-use nightshift_engine::Verdict;
+use nightshift_alert::{Alert, Indicator, Role};
+use nightshift_engine::{Again, Verdict};
 
 use super::{AdmissionPolicy, Change, Known, Stage};
 
 /// How far a feed's clock may be ahead of ours.
 const AHEAD: Duration = Duration::minutes(15);
+/// Most new actors, targets and far ends that are told.
+const MOST_NEW: usize = 8;
 
 /// Whether it tells of an earlier state than the one that counts. What has no time is never older, and nothing is older
 /// than a time that has not come: whoever writes one shall not silence what really happens until then.
@@ -71,7 +73,28 @@ pub(super) fn change(
 
 /// Whether it names somebody or something in this role that the last one did not.
 fn is_new(alert: &Alert, last: &Alert, role: Role) -> bool {
+    new(alert, last, role).next().is_some()
+}
+
+fn new<'a>(alert: &'a Alert, last: &'a Alert, role: Role) -> impl Iterator<Item = &'a Indicator> {
     alert
         .with_role(role)
-        .any(|one| !last.with_role(role).any(|known| known == one))
+        .filter(move |one| !last.with_role(role).any(|known| known == *one))
+}
+
+/// The same with what the alert that is triaged now has and the one before had not. An alert that took the place of one
+/// that waited may be more severe than that was.
+#[must_use]
+pub fn compared(mut again: Again, alert: &Alert, last: &Alert) -> Again {
+    again.new = [Role::Actor, Role::Target, Role::Remote]
+        .into_iter()
+        .flat_map(|role| new(alert, last, role))
+        .take(MOST_NEW)
+        .cloned()
+        .collect();
+    let is_asked_for = again.why.as_deref() == Some(Change::Asked.as_str());
+    if alert.severity > last.severity && !is_asked_for {
+        again.why = Some(Change::Severity.as_str().to_owned());
+    }
+    again
 }

@@ -35,6 +35,7 @@ pub fn build(state: &State, sender: &Sender) -> Option<Report> {
         case_id: opened.case_id.clone(),
         revision: opened.revision,
         status: status(&conclusion),
+        again: opened.again.clone(),
         title: title(alert),
         reach: reach::of(state),
         timeline: timeline::of(state, concluded_at),

@@ -47,6 +47,7 @@ pub fn early_report(alert: &Alert, early: Early) -> Report {
         case_id: early.case_id.0,
         revision: early.revision,
         status: early.status,
+        again: None,
         alert: build::facts(alert),
         verdict: Verdict::Inconclusive,
         leaning: Leaning::None,

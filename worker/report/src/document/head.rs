@@ -5,7 +5,7 @@ use nightshift_alert::text::plain;
 use nightshift_engine::EvidenceId;
 use nightshift_pipeline::{CaseStatus, Report};
 
-use super::{Block, Part, Reader, Section};
+use super::{Block, Part, Reader, Section, changed};
 use crate::Language;
 use crate::line::{Line, SENTENCE, joined};
 use crate::words;
@@ -89,10 +89,15 @@ fn without_marks(title: &str) -> String {
     title
 }
 
+/// The conclusion.
+pub(crate) fn summary(report: &Report) -> Line {
+    Line::default().foreign(&report.summary, 2 * SENTENCE)
+}
+
 pub(super) fn section(report: &Report, reader: Reader) -> Section {
-    let mut blocks = vec![Block::Text(
-        Line::default().foreign(&report.summary, 2 * SENTENCE),
-    )];
+    let changed = changed::line(report, reader.language).map(Block::Text);
+    let mut blocks: Vec<Block> = changed.into_iter().collect();
+    blocks.push(Block::Text(summary(report)));
     if !report.meaning.trim().is_empty() {
         blocks.push(Block::Text(Line::from_sentence(&report.meaning)));
     }

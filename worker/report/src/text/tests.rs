@@ -364,6 +364,38 @@ fn colour_says_nothing_that_the_words_do_not() {
 }
 
 #[test]
+fn another_revision_says_first_what_changed_and_why_there_is_one() {
+    let mut report = fixture::again();
+    let head = |report: &_| {
+        let shown = text(report, &fixture::options(100));
+        let lines = shown.lines().skip_while(|line| !line.is_empty());
+        let said: Vec<&str> = lines
+            .take_while(|line| !line.starts_with("  Web-server-prod-01 runs"))
+            .map(str::trim)
+            .collect();
+        said.join(" ")
+    };
+    assert_snapshot!(head(&report), @" Changed since revision 1: verdict Inconclusive → True positive; severity High → Critical; urgency This shift → Act now; triaged again because: severity rose as sent, new actor 203.0.113[.]99");
+    let again = report.again.as_mut().unwrap();
+    again.failed = true;
+    (again.severity, again.urgency) = (report.assessed_severity, report.urgency);
+    again.why = Some("actor".into());
+    assert_snapshot!(head(&report), @" Changed since revision 1: verdict not triaged → True positive; triaged again because: new actor 203.0.113[.]99");
+    let again = report.again.as_mut().unwrap();
+    (again.failed, again.verdict) = (false, report.verdict);
+    again.new.clear();
+    again.why = Some("asked".into());
+    assert_snapshot!(head(&report), @" Since revision 1 verdict, severity and urgency stay as they were; triaged again because: somebody asked for it");
+    again_of_a_newer_version(&mut report);
+    assert_snapshot!(head(&report), @" Since revision 1 verdict, severity and urgency stay as they were");
+}
+
+/// A word for why that this version does not know is not shown as it stands.
+fn again_of_a_newer_version(report: &mut nightshift_pipeline::Report) {
+    report.again.as_mut().unwrap().why = Some("moon_phase".into());
+}
+
+#[test]
 fn the_readers_own_time_stands_beside_utc() {
     let options = crate::TextOptions {
         local: chrono::FixedOffset::east_opt(3600),

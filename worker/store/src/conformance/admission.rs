@@ -1,7 +1,7 @@
 //! Alerts that come again: sightings, revisions now and later, what takes another's place, states at the feed, storms.
 
 use nightshift_alert::{Content, Indicator, IndicatorKind, Role, Severity};
-use nightshift_engine::Exoneration;
+use nightshift_engine::{Exoneration, Urgency, Verdict};
 use nightshift_pipeline::{Change, SetAside};
 
 use super::*;
@@ -134,6 +134,16 @@ async fn what_runs_is_run_again_when_it_ends_and_only_the_latest_waits(fixture: 
         (2, Severity::High)
     );
     assert!(second.alert.knows(IndicatorKind::Ip, "198.51.100.8"));
+    // It is told what was said before, and why that is not the last word: the alert that took another's place is worse.
+    let said = second.again.clone().unwrap();
+    assert_eq!(
+        (said.revision, said.failed, said.verdict, said.urgency),
+        (1, false, Verdict::Inconclusive, Urgency::ThisShift)
+    );
+    assert_eq!(said.why.as_deref(), Some("severity"));
+    let new: Vec<&str> = said.new.iter().map(|one| one.value.as_str()).collect();
+    assert_eq!(new, ["198.51.100.8"]);
+    assert!(claimed.again.is_none());
     conclude(&fixture.store, &second).await;
     let third = fixture.claim().await;
     assert!(third.alert.knows(IndicatorKind::Ip, "198.51.100.9"));

@@ -52,6 +52,7 @@ pub(crate) fn opened(alert: &Alert, case_id: &str) -> Event {
             conduct: nightshift_engine::Conduct::default(),
             delimiter: String::new(),
             prompts: String::new(),
+            again: None,
         })),
     )
 }

@@ -51,6 +51,9 @@ async fn a_case_that_is_over_is_run_again_with_the_alert_that_it_has(fixture: Fi
     let again = fixture.claim().await;
     assert_eq!(again.alert, first.alert);
     assert_eq!((again.lease.revision, again.events.len()), (2, 0));
+    let said = again.again.as_ref().unwrap();
+    assert_eq!((said.revision, said.why.as_deref()), (1, Some("asked")));
+    assert!(said.new.is_empty());
     conclude(&fixture.store, &again).await;
     let due = fixture.store.due("soc", 9).await.unwrap();
     assert_eq!((due.len(), due[0].showing.version), (1, 2));

@@ -14,6 +14,7 @@ use super::PostgresStore;
 use super::database::Session;
 use super::failure::{Failure, Remedy};
 use super::row::{get_revision, limit, number, parse, revision};
+use crate::again::again;
 
 /// Whether this transaction may take a suspect: of one worker's claims one at a time looks for them, and the next
 /// statement sees what the one before it took.
@@ -77,6 +78,16 @@ const ALERTS: &str = "SELECT case_id, alert::text FROM alerts \
 const JOURNALS: &str = "SELECT case_id, seq, event::text FROM journal \
      JOIN unnest($1::text[], $2::integer[]) AS taken (id, taken_revision) ON case_id = taken.id AND revision = taken_revision \
      ORDER BY case_id, seq";
+/// What the reports before said, and the alerts that they were about.
+const AGAIN: &str = "SELECT DISTINCT ON (now.case_id) now.case_id, jsonb_build_object('revision', before.revision, \
+         'failed', before.status = 'failed', 'verdict', before.verdict, 'leaning', before.leaning, \
+         'severity', before.assessed_severity, 'urgency', before.report -> 'urgency', 'why', now.why)::text, last.alert::text \
+     FROM alerts AS now \
+         JOIN unnest($1::text[], $2::integer[]) AS taken (id, taken_revision) \
+             ON now.case_id = taken.id AND now.revision = taken_revision \
+         JOIN conclusions AS before ON before.case_id = now.case_id AND before.revision < now.revision \
+         LEFT JOIN alerts AS last ON last.case_id = before.case_id AND last.revision = before.revision \
+     ORDER BY now.case_id, before.revision DESC";
 /// A look that came to nothing is no claim.
 const PUT_BACK: &str = "UPDATE cases SET status = 'queued', epoch = epoch - 1, lease_holder = NULL, lease_until = NULL \
      WHERE id = $1";
@@ -354,6 +365,7 @@ async fn read(session: &Session, taken: Vec<Taken>) -> Result<Vec<Read>, Failure
             add(journal, id, seq, text);
         }
     }
+    let mut before = said_before(session, &taken).await?;
     let claimed = taken.into_iter().map(|one| {
         let id = &one.lease.case_id.0;
         let none = || Err(Failure::NoSuchCase(id.clone()));
@@ -361,6 +373,9 @@ async fn read(session: &Session, taken: Vec<Taken>) -> Result<Vec<Read>, Failure
         let events = journals.remove(id).unwrap_or_else(|| Ok(Vec::new()));
         match (alert, events) {
             (Ok(alert), Ok(events)) => Ok(Claimed {
+                again: before
+                    .remove(id)
+                    .and_then(|(said, last)| again(id, &said, last.as_deref(), &alert)),
                 lease: one.lease,
                 alert: Arc::new(alert),
                 events,
@@ -370,6 +385,27 @@ async fn read(session: &Session, taken: Vec<Taken>) -> Result<Vec<Read>, Failure
         }
     });
     Ok(claimed.collect())
+}
+
+/// What was said of those that are begun another time, and the alert that it was said of.
+async fn said_before(
+    session: &Session,
+    taken: &[Taken],
+) -> Result<BTreeMap<String, (String, Option<String>)>, Failure> {
+    let again = taken
+        .iter()
+        .filter(|one| one.lease.revision > 1 && !one.is_begun);
+    let (ids, revisions): (Vec<_>, Vec<_>) = again
+        .map(|one| (one.lease.case_id.0.as_str(), revision(one.lease.revision)))
+        .unzip();
+    if ids.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let rows = session.rows(AGAIN, [&ids, &revisions]).await?;
+    let said = rows
+        .iter()
+        .map(|row| Ok((row.try_get(0)?, (row.try_get(1)?, row.try_get(2)?))));
+    said.collect()
 }
 
 /// Up to the first event that this version cannot read.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use nightshift_alert::Severity;
-use nightshift_engine::JOURNAL_VERSION;
+use nightshift_alert::{Alert, Severity};
+use nightshift_engine::{Again, JOURNAL_VERSION};
 use nightshift_pipeline::{CaseId, Claimed, Lane, Lease, StoreError, Waited};
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -11,6 +11,7 @@ use super::host::{Holder, uptime_secs};
 use super::row::severity;
 use super::thread::{Failure, store_error};
 use super::{SqliteStore, read};
+use crate::again::again;
 
 const HOLDERS: &str = "SELECT DISTINCT lease_holder FROM cases WHERE status = 'running'";
 /// A running case whose worker is gone, or whose lease has ended, waits again.
@@ -43,6 +44,15 @@ const QUEUED: &str = "SELECT revision FROM cases WHERE id = ?1 AND status = 'que
 const NOTE_UNREAD: &str = "INSERT INTO unread_journals (case_id, revision, version, error, noted_at) \
      VALUES (?1, ?2, ?3, ?4, strftime('%Y-%m-%dT%H:%M:%fZ', 'now')) ON CONFLICT (case_id, revision) DO UPDATE \
      SET version = max(version, excluded.version), error = excluded.error, noted_at = excluded.noted_at";
+/// What the report before said, and the alert that it was about.
+const AGAIN: &str = "SELECT json_object('revision', before.revision, \
+         'failed', json(CASE json_extract(before.report, '$.status') WHEN 'failed' THEN 'true' ELSE 'false' END), \
+         'verdict', before.verdict, 'leaning', before.leaning, \
+         'severity', json_extract(before.report, '$.assessed_severity'), \
+         'urgency', json_extract(before.report, '$.urgency'), 'why', now.why), last.alert \
+     FROM alerts AS now JOIN conclusions AS before ON before.case_id = now.case_id AND before.revision < now.revision \
+         LEFT JOIN alerts AS last ON last.case_id = before.case_id AND last.revision = before.revision \
+     WHERE now.case_id = ?1 AND now.revision = ?2 ORDER BY before.revision DESC LIMIT 1";
 const TAKE: &str = "UPDATE cases SET status = 'running', epoch = epoch + 1, lease_holder = ?2, lease_until = ?3 \
      WHERE id = ?1 AND status = 'queued' RETURNING epoch, crashes";
 const RENEW: &str = "UPDATE cases SET lease_until = ?4 \
@@ -227,6 +237,10 @@ fn take(
         }
         Err(other) => return Err(other),
     };
+    let again = match events.is_empty() && revision > 1 {
+        true => said_before(connection, id, revision, &alert)?,
+        false => None,
+    };
     let until = uptime_secs() + lease_secs;
     let taken: Option<(i64, u32)> = connection
         .prepare_cached(TAKE)?
@@ -243,7 +257,23 @@ fn take(
             epoch: u64::try_from(epoch).unwrap_or_default(),
         },
         crashes,
+        again,
     })))
+}
+
+fn said_before(
+    connection: &Connection,
+    id: &CaseId,
+    revision: u32,
+    alert: &Alert,
+) -> Result<Option<Box<Again>>, Failure> {
+    let said: Option<(String, Option<String>)> = connection
+        .prepare_cached(AGAIN)?
+        .query_row(params![id.0, revision], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .optional()?;
+    Ok(said.and_then(|(said, last)| again(&id.0, &said, last.as_deref(), alert)))
 }
 
 fn note_unread(

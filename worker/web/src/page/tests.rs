@@ -199,6 +199,20 @@ async fn a_case_that_is_not_decided_or_not_triaged_says_so() {
 }
 
 #[tokio::test]
+async fn a_case_that_was_triaged_again_says_what_changed_and_why() {
+    let mut report = report();
+    let words = "Changed since revision 1: severity High → Critical; triaged again because: severity rose as sent, new actor 203.0.113[.]99";
+    report.again = serde_json::from_value(serde_json::json!({
+        "revision": 1, "failed": false, "verdict": report.verdict, "leaning": "none", "severity": "high",
+        "urgency": report.urgency, "why": "severity",
+        "new": [{ "type": "ip", "value": "203.0.113.99", "role": "actor" }],
+    }))
+    .unwrap();
+    let page = get(Arc::new(Store::of(vec![view(Some(report))])), "/cases/k3f9").await;
+    has(&page, &[words]);
+}
+
+#[tokio::test]
 async fn a_case_without_a_report_shows_where_it_stands() {
     let mut queued = view(None);
     let page = get(Arc::new(Store::of(vec![queued.clone()])), "/cases/k3f9").await;

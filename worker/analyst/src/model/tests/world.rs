@@ -166,6 +166,7 @@ pub(in crate::model) fn opened(alert: Alert) -> Opened {
         conduct: Conduct::default(),
         delimiter: KEY.into(),
         prompts: String::new(),
+        again: None,
     }
 }
 

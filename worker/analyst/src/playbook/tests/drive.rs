@@ -309,6 +309,7 @@ impl World {
             conduct: nightshift_engine::Conduct::default(),
             delimiter: String::new(),
             prompts: String::new(),
+            again: None,
             actions: self.playbooks.catalogue().into(),
         };
         let events = vec![

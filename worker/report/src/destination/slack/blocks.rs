@@ -8,7 +8,7 @@ use super::limits::{FALLBACK, FIELD, FIELDS, HEADER, SENTENCE, room};
 use super::rich::{Piece, Shape, Sheet, escape, fit, pieces, plain_text, units};
 use super::{buttons, change};
 use crate::Language;
-use crate::document::{Block, Document, Part, Reader, Section, document, early_header};
+use crate::document::{Block, Document, Part, Reader, Section, document, early_header, summary};
 use crate::line::Line;
 use crate::links::Links;
 use crate::words;
@@ -151,7 +151,8 @@ pub(super) fn reply(showing: &Showing, style: &Style, reader: Reader) -> Option<
     let line = format!("{word}{}", changes.as_str());
     let mut sheet = Sheet::default();
     sheet.put(Piece::new(Shape::Line, word, changes.as_str(), room::CHANGED).0);
-    for text in [document.header.as_str(), showing_summary(&document)] {
+    let summary = summary(&showing.report);
+    for text in [document.header.as_str(), summary.as_str()] {
         sheet.put(Piece::new(Shape::Line, "", text, 2 * SENTENCE).0);
     }
     Some(Message {
@@ -159,14 +160,6 @@ pub(super) fn reply(showing: &Showing, style: &Style, reader: Reader) -> Option<
         blocks: sheet.finish(),
         is_cut: false,
     })
-}
-
-fn showing_summary(document: &Document) -> &str {
-    let head = section(document, Part::Head).and_then(|section| section.blocks.first());
-    match head {
-        Some(Block::Text(line)) => line.as_str(),
-        _ => "",
-    }
 }
 
 pub(super) fn section(document: &Document, part: Part) -> Option<&Section> {
@@ -180,7 +173,12 @@ fn fallback(header: &str, summary: &str) -> String {
     escape(fit(text.trim_end(), FALLBACK).as_ref())
 }
 
+/// What is other than what stands here; the report itself tells what is other than in the one before.
 fn changed(sheet: &mut Sheet, showing: &Showing, language: Language) {
+    let before = showing.report.again.as_ref().map(|again| again.revision);
+    if before.is_some() && before == showing.earlier().map(|shown| shown.revision) {
+        return;
+    }
     if let Some(line) = change::changes(showing, language) {
         let label = language.of("Changed since it was last shown: ", "前回表示からの変更: ");
         sheet.put(Piece::new(Shape::Line, label, line.as_str(), room::CHANGED).0);

@@ -4,49 +4,26 @@ use chrono::{DateTime, Utc};
 use nightshift_pipeline::{Act, ActKind, Desk, Showing};
 
 use crate::Language;
+use crate::document::{differences, reasons};
 use crate::line::{Line, joined};
 
 /// Most acts that are named; the latest are.
 const MOST_ACTS: usize = 4;
 
-/// `verdict Inconclusive → True positive; severity High → Critical; revision 1 → 2`; none where nothing changed that a
+/// `verdict Inconclusive → True positive; severity High → Critical; revision 1 → 2`, and why; none where nothing changed that a
 /// report says.
 pub(super) fn changes(showing: &Showing, language: Language) -> Option<Line> {
     let shown = showing.earlier().filter(|_| showing.is_changed())?;
     let report = &showing.report;
-    let failed = language.of("not triaged", "未トリアージ");
-    let word = |status, verdict: &'static str| match status {
-        nightshift_pipeline::CaseStatus::Failed => failed,
-        _ => verdict,
-    };
-    let pairs = [
-        (
-            language.of("verdict ", "判定 "),
-            word(shown.status, language.leaning(shown.verdict, shown.leaning)),
-            word(report.status, language.verdict_of(report)),
-        ),
-        (
-            language.of("severity ", "重要度 "),
-            language.severity(shown.assessed_severity),
-            language.severity(report.assessed_severity),
-        ),
-        (
-            language.of("urgency ", "緊急性 "),
-            language.urgency(shown.urgency),
-            language.urgency(report.urgency),
-        ),
-    ];
-    let said = pairs
-        .into_iter()
-        .filter(|(_, from, to)| from != to)
-        .map(|(what, from, to)| Line::of(what).say(from).say(" → ").say(to));
-    let revision = (shown.revision != report.revision).then(|| {
-        Line::of(language.of("revision ", "改訂 "))
+    let revision = match shown.revision == report.revision {
+        true => Line::default(),
+        false => Line::of(language.of("revision ", "改訂 "))
             .number(shown.revision.into())
             .say(" → ")
-            .number(report.revision.into())
-    });
-    Some(joined(said.chain(revision), "; "))
+            .number(report.revision.into()),
+    };
+    let said = differences(report, shown.into(), language);
+    Some(joined([said, revision, reasons(report, language)], "; "))
 }
 
 /// What people did with it, the latest last.

@@ -1,5 +1,6 @@
 //! The report of a case as the page shows it: the order and the words are those of the message.
 
+mod changed;
 mod facts;
 mod head;
 mod record;

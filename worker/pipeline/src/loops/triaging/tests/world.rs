@@ -66,6 +66,7 @@ impl World {
             alert: Arc::new(alert),
             events: Vec::new(),
             crashes: 0,
+            again: None,
         };
         Self {
             are_down: AtomicBool::new(true),

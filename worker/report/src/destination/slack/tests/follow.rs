@@ -98,6 +98,7 @@ async fn a_verdict_that_got_worse_is_heard_and_one_that_got_better_is_not() {
     let mut worse = fixture::true_positive();
     worse.case_id = "case-0000".into();
     worse.revision = 2;
+    worse.again = fixture::again().again;
     let second = later(&first, sent.remote_id.clone(), worse);
     // Its process dies after the edit: the next one tells the thread.
     to.deliver(&second).await.unwrap();
@@ -111,7 +112,17 @@ async fn a_verdict_that_got_worse_is_heard_and_one_that_got_better_is_not() {
     assert_eq!(rung.len(), 1);
     assert_eq!(rung[0].key("part"), "r2.changed.true_positive.critical");
     let text = rung[0].text();
-    assert!(text.starts_with("It got worse: verdict Inconclusive, leans benign → True positive; severity High → Critical; urgency This shift → Act now; revision 1 → 2"), "{text}");
+    assert!(text.starts_with("It got worse: verdict Inconclusive, leans benign → True positive; severity High → Critical; urgency This shift → Act now; revision 1 → 2; triaged again because: severity rose as sent, new actor 203.0.113[.]99"), "{text}");
+    // The message itself says it once, and in the same words as any other.
+    let shown = slack.channel()[0].body["blocks"].to_string();
+    assert!(
+        shown.contains("Changed since revision 1: verdict Inconclusive → True positive"),
+        "{shown}"
+    );
+    assert!(
+        !shown.contains("Changed since it was last shown"),
+        "{shown}"
+    );
     assert_eq!(slack.channel().len(), 1);
     // The details of the second run stand in the thread beside those of the first.
     for part in ["r1.0", "r2.0"] {

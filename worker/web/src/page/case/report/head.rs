@@ -5,6 +5,7 @@ use nightshift_engine::EvidenceId;
 use nightshift_pipeline::{CaseStatus, Report, TimelineEntry};
 use serde::Serialize;
 
+use super::changed::changed;
 use super::facts::{Fact, fact};
 use crate::page::case::{Cite, cites};
 use crate::shown::{Moment, Shown};
@@ -22,6 +23,7 @@ pub(super) struct Head {
     confidence: &'static str,
     marks: Vec<&'static str>,
     title: Shown,
+    changed: Option<Shown>,
     summary: Shown,
     meaning: Shown,
     warnings: Vec<Warning>,
@@ -64,6 +66,7 @@ impl Head {
             confidence: report.confidence.as_str(),
             marks: report.marks(),
             title: Shown::foreign(&report.title, 160),
+            changed: changed(report),
             summary: Shown::foreign(&report.summary, 1_000),
             meaning: Shown::sentence(&report.meaning),
             warnings: warnings(report, here),

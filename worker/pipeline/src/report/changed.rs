@@ -1,0 +1,155 @@
+//! A case that is triaged again: what its report says otherwise than the one before, and why there is another one.
+
+use nightshift_alert::{Indicator, Role, Severity};
+use nightshift_engine::{Again, Leaning, Urgency, Verdict};
+
+use super::Report;
+use crate::{CaseStatus, Language, Shown};
+
+/// What a report said that its reader acted upon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Said {
+    failed: bool,
+    verdict: Verdict,
+    leaning: Leaning,
+    severity: Severity,
+    urgency: Urgency,
+}
+
+impl From<&Again> for Said {
+    fn from(again: &Again) -> Self {
+        Self {
+            failed: again.failed,
+            verdict: again.verdict,
+            leaning: again.leaning,
+            severity: again.severity,
+            urgency: again.urgency,
+        }
+    }
+}
+
+impl From<&Shown> for Said {
+    fn from(shown: &Shown) -> Self {
+        Self {
+            failed: shown.status == CaseStatus::Failed,
+            verdict: shown.verdict,
+            leaning: shown.leaning,
+            severity: shown.assessed_severity,
+            urgency: shown.urgency,
+        }
+    }
+}
+
+/// One thing that a report says otherwise: what, what it was, and what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Changed {
+    /// Verdict, severity, or urgency.
+    pub what: &'static str,
+    /// What it was.
+    pub from: &'static str,
+    /// What it is.
+    pub to: &'static str,
+}
+
+/// One reason why a case is triaged again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Because<'a> {
+    /// In our own words.
+    pub words: &'static str,
+    /// Whom or what that names.
+    pub who: Option<&'a Indicator>,
+}
+
+impl Report {
+    /// What it says otherwise than that; nothing where all of it is the same.
+    #[must_use]
+    pub fn changes_since(&self, before: Said, language: Language) -> Vec<Changed> {
+        let now = Said::from(&Shown::of(self));
+        let verdict = |said: Said| match said.failed {
+            true => language.of("not triaged", "未トリアージ"),
+            false => language.leaning(said.verdict, said.leaning),
+        };
+        let of = |what, word: &dyn Fn(Said) -> &'static str| Changed {
+            what,
+            from: word(before),
+            to: word(now),
+        };
+        [
+            of(language.of("verdict", "判定"), &verdict),
+            of(language.of("severity", "重要度"), &|said| {
+                language.severity(said.severity)
+            }),
+            of(language.of("urgency", "緊急性"), &|said| {
+                language.urgency(said.urgency)
+            }),
+        ]
+        .into_iter()
+        .filter(|changed| changed.from != changed.to)
+        .collect()
+    }
+}
+
+/// Why a case is triaged again: what its admission said, then who and what is new in its alert.
+#[must_use]
+pub fn because(again: &Again, language: Language) -> Vec<Because<'_>> {
+    let role = |role| match role {
+        Role::Actor => Some(language.of("new actor", "新しい実行主体")),
+        Role::Target => Some(language.of("new target", "新しい対象")),
+        Role::Remote => Some(language.of("new far end", "新しい通信相手")),
+        Role::Related => None,
+    };
+    let named: Vec<Because<'_>> = again
+        .new
+        .iter()
+        .filter_map(|who| {
+            Some(Because {
+                words: role(who.role)?,
+                who: Some(who),
+            })
+        })
+        .collect();
+    let is_named = |role| {
+        named
+            .iter()
+            .any(|one| one.who.is_some_and(|who| who.role == role))
+    };
+    let words = match again.why.as_deref().unwrap_or_default() {
+        "actor" if is_named(Role::Actor) => None,
+        "target" if is_named(Role::Target) => None,
+        "remote" if is_named(Role::Remote) => None,
+        why => admission(why, language),
+    };
+    words
+        .map(|words| Because { words, who: None })
+        .into_iter()
+        .chain(named)
+        .collect()
+}
+
+/// What made an admission triage a case again, in words; none of a word that this version does not know.
+fn admission(why: &str, language: Language) -> Option<&'static str> {
+    Some(match why {
+        "asked" => language.of("somebody asked for it", "再実行の依頼"),
+        "models_back" => language.of("the models answer again", "モデルの復旧"),
+        "severity" => language.of("severity rose as sent", "送信時の重要度が上昇"),
+        "type" => language.of("another finding type", "検出種別の変化"),
+        "state" => language.of("its state at the feed changed", "フィードでの状態の変化"),
+        "actor" => language.of("new actor", "新しい実行主体"),
+        "target" => language.of("new target", "新しい対象"),
+        "remote" => language.of("new far end", "新しい通信相手"),
+        "action" => language.of("another action", "操作の変化"),
+        "inconclusive" => language.of(
+            "it came again changed, and was not decided",
+            "未決のまま内容が変わって再着信",
+        ),
+        "disputed" => language.of(
+            "it came again changed, and a person had disagreed",
+            "異議のあるまま内容が変わって再着信",
+        ),
+        "cooled_down" => language.of(
+            "it came again changed, after a long time",
+            "長時間の後に内容が変わって再着信",
+        ),
+        _ => return None,
+    })
+}

@@ -1,0 +1,70 @@
+//! What a report says otherwise than the one before, and why there is another one.
+
+use nightshift_pipeline::{Because, Report, Said, because};
+
+use crate::Language;
+use crate::line::{Line, joined};
+
+/// Most reasons that are told.
+const MOST_REASONS: usize = 5;
+
+/// `Changed since revision 1: severity High → Critical; triaged again because: severity rose as sent, new actor
+/// 203.0.113[.]99`; none of the first report of a case.
+pub(super) fn line(report: &Report, language: Language) -> Option<Line> {
+    let again = report.again.as_deref()?;
+    let changes = differences(report, again.into(), language);
+    let line = match (changes.is_empty(), language) {
+        (false, Language::En) => Line::of("Changed since revision ").number(again.revision.into()),
+        (false, Language::Ja) => Line::of("改訂 ")
+            .number(again.revision.into())
+            .say(" からの変更"),
+        (true, Language::En) => Line::of("Since revision ")
+            .number(again.revision.into())
+            .say(" verdict, severity and urgency stay as they were"),
+        (true, Language::Ja) => Line::of("改訂 ")
+            .number(again.revision.into())
+            .say(" から判定・重要度・緊急性の変更なし"),
+    };
+    let line = match changes.is_empty() {
+        false => line.say(language.of(": ", "：")).then(&changes),
+        true => line,
+    };
+    Some(joined([line, reasons(report, language)], "; "))
+}
+
+/// `verdict Inconclusive → True positive; severity High → Critical`; empty where all of it is the same.
+pub(crate) fn differences(report: &Report, before: Said, language: Language) -> Line {
+    let changes = report.changes_since(before, language);
+    joined(
+        changes.into_iter().map(|one| {
+            Line::of(one.what)
+                .say(" ")
+                .say(one.from)
+                .say(" → ")
+                .say(one.to)
+        }),
+        "; ",
+    )
+}
+
+/// `triaged again because: severity rose as sent, new actor 203.0.113[.]99`; empty where nothing is known of that.
+pub(crate) fn reasons(report: &Report, language: Language) -> Line {
+    let all = report
+        .again
+        .as_deref()
+        .map_or_else(Vec::new, |again| because(again, language));
+    let said = all.iter().take(MOST_REASONS).map(|Because { words, who }| {
+        let words = Line::of(words);
+        match who {
+            Some(who) => words.say(" ").value(who),
+            None => words,
+        }
+    });
+    let said = joined(said, language.of(", ", "、")).and_more(language, MOST_REASONS, all.len());
+    match said.is_empty() {
+        false => {
+            Line::of(language.of("triaged again because: ", "再トリアージの理由: ")).then(&said)
+        }
+        true => said,
+    }
+}

@@ -1,0 +1,38 @@
+//! What a report says otherwise than the one before, and why there is another one.
+
+use nightshift_pipeline::{Because, Language, Report, because};
+
+use crate::shown::Shown;
+
+/// Most reasons that are told.
+const MOST_REASONS: usize = 5;
+
+/// `Changed since revision 1: severity High → Critical; triaged again because: severity rose as sent, new actor
+/// 203.0.113[.]99`; none of the first report of a case.
+pub(super) fn changed(report: &Report) -> Option<Shown> {
+    let again = report.again.as_deref()?;
+    let revision = again.revision;
+    let changes: Vec<String> = report
+        .changes_since(again.into(), Language::En)
+        .into_iter()
+        .map(|one| format!("{} {} → {}", one.what, one.from, one.to))
+        .collect();
+    let mut said = match changes.is_empty() {
+        false => format!("Changed since revision {revision}: {}", changes.join("; ")),
+        true => {
+            format!("Since revision {revision} verdict, severity and urgency stay as they were")
+        }
+    };
+    let reasons: Vec<String> = because(again, Language::En)
+        .iter()
+        .take(MOST_REASONS)
+        .map(|Because { words, who }| match who {
+            Some(who) => format!("{words} {}", Shown::value(who)),
+            None => (*words).to_owned(),
+        })
+        .collect();
+    if !reasons.is_empty() {
+        said = format!("{said}; triaged again because: {}", reasons.join(", "));
+    }
+    Some(Shown::made(format_args!("{said}")))
+}
