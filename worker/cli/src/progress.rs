@@ -131,8 +131,21 @@ fn lines(before: &State, state: &State, body: &EventBody) -> Vec<String> {
             )]
         }
         EventBody::Started { id, .. } => step_started(before, state, id),
-        EventBody::Finished { id, outcome, .. } => {
-            let mut all = finished(state, id, outcome);
+        EventBody::Finished {
+            id,
+            outcome,
+            degraded,
+            ..
+        } => {
+            let taken_over = degraded
+                .as_ref()
+                .filter(|_| before.degraded.is_empty())
+                .map(|why| {
+                    let why = plain(&why.to_string(), MOST_CHARS);
+                    format!("{id}: {why}; the playbook takes over from the model")
+                });
+            let mut all: Vec<String> = taken_over.into_iter().collect();
+            all.extend(finished(state, id, outcome));
             all.extend(steps_ended(before, state));
             all
         }
@@ -347,4 +360,36 @@ fn steps_ended(before: &State, state: &State) -> Vec<String> {
             )
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+    use nightshift_engine::{AskError, Cost};
+
+    use super::*;
+
+    #[test]
+    fn that_a_model_does_not_answer_is_said_at_once_and_once() {
+        let body = |id: &str| EventBody::Finished {
+            id: CommandId(id.to_owned()),
+            outcome: Box::new(Outcome::Exonerated(Vec::new())),
+            cost: Cost::default(),
+            degraded: Some(AskError::Unavailable {
+                what: "HTTP 401: the key is wrong".to_owned(),
+            }),
+            model: None,
+        };
+        let mut state = State::default();
+        let mut said = |body: EventBody| {
+            let before = state.clone();
+            apply(&mut state, &Event::new(DateTime::UNIX_EPOCH, body.clone()));
+            lines(&before, &state, &body)
+        };
+        assert_eq!(
+            said(body("plan")),
+            ["plan: no answer: HTTP 401: the key is wrong; the playbook takes over from the model"]
+        );
+        assert_eq!(said(body("turn:s1:1")), [""; 0]);
+    }
 }

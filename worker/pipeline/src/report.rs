@@ -7,6 +7,7 @@ mod early;
 mod items;
 mod reach;
 mod sample;
+mod takeover;
 mod timeline;
 
 use chrono::{DateTime, Utc};
@@ -25,6 +26,7 @@ pub use build::build;
 pub use changed::{Because, Changed, Said, because};
 pub use early::{Early, early_report};
 pub use sample::sample_report;
+pub use takeover::Takeover;
 
 /// Name of this shape of report; it changes when a field changes its meaning or goes.
 pub const REPORT_SCHEMA: &str = "nightshift.report/1";
@@ -268,6 +270,9 @@ pub struct Report {
     pub source: String,
     /// Whether a lesser analyst had to step in, or the report is plain.
     pub degraded: bool,
+    /// Where rules took over from a model, if they did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub takeover: Option<Takeover>,
     /// The cap that ended the work.
     pub stopped_by: Option<Cap>,
     /// Why the run failed.
@@ -329,6 +334,12 @@ impl Report {
         self.analyst == AnalystKind::Playbook || self.no_model_answered()
     }
 
+    /// Whether the conclusion is that of rules, whoever made the plan.
+    #[must_use]
+    pub fn is_concluded_by_rules(&self) -> bool {
+        self.is_by_rules_alone() || self.takeover.as_ref().is_some_and(|one| one.concluded)
+    }
+
     /// `[CANARY]`, `[SAMPLE]`, `[PLAYBOOK]`, `[PARTIAL]` where true.
     #[must_use]
     pub fn marks(&self) -> Vec<&'static str> {
@@ -336,7 +347,7 @@ impl Report {
         [
             (self.is_canary(), "[CANARY]"),
             (self.alert.sample && !self.is_canary(), "[SAMPLE]"),
-            (self.is_by_rules_alone(), "[PLAYBOOK]"),
+            (self.is_concluded_by_rules(), "[PLAYBOOK]"),
             (partial, "[PARTIAL]"),
         ]
         .into_iter()

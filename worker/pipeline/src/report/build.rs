@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{
     AlertFacts, Call, EvidenceEntry, FindingEntry, REPORT_SCHEMA, Report, Sender, Signal,
-    StepEntry, reach, timeline,
+    StepEntry, Takeover, reach, timeline,
 };
 use crate::CaseStatus;
 
@@ -70,6 +70,7 @@ pub fn build(state: &State, sender: &Sender) -> Option<Report> {
         models: state.models.clone(),
         source: plan.map_or_else(String::new, |plan| plan.source.clone()),
         degraded: conclusion.degraded,
+        takeover: Takeover::of(state),
         stopped_by: conclusion.stopped_by,
         failed: conclusion.failed,
         overridden: conclusion.overridden,

@@ -80,6 +80,7 @@ pub fn early_report(alert: &Alert, early: Early) -> Report {
         models: Vec::new(),
         source: String::new(),
         degraded: false,
+        takeover: None,
         stopped_by: None,
         failed: cancelled_by.map(|who| format!("{CALLED_OFF}{who}")),
         overridden: Vec::new(),

@@ -68,11 +68,19 @@ fn analyst(report: &Report, language: Language) -> Line {
         "model" => Line::default(),
         source => Line::from_name(source),
     };
-    joined(
-        [
-            Line::of(language.of("model ", "モデル ")).then(&named),
-            plan,
-        ],
-        language.of(", plan from ", "、計画 "),
-    )
+    let model = Line::of(language.of("model ", "モデル ")).then(&named);
+    let model = match &report.takeover {
+        Some(one) => {
+            let place = one.place(language);
+            match language {
+                Language::En => model.say(" until ").name(&place).say(", then the playbook"),
+                Language::Ja => model
+                    .say("（")
+                    .name(&place)
+                    .say(" まで）、以後プレイブック"),
+            }
+        }
+        None => model,
+    };
+    joined([model, plan], language.of(", plan from ", "、計画 "))
 }

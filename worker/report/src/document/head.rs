@@ -158,17 +158,7 @@ fn warnings(report: &Report, language: Language) -> Vec<Block> {
         );
     }
     if report.degraded && report.failed.is_none() {
-        lines.push(Line::of(if report.no_model_answered() {
-            language.of(
-                "No model answered: rules made this report.",
-                "モデルの応答がなく、ルールがこのレポートを作成しました。",
-            )
-        } else {
-            language.of(
-                "A lesser analyst had to step in for part of this report.",
-                "このレポートの一部は代替の分析者が作成しました。",
-            )
-        }));
+        lines.push(degraded(report, language));
     }
     if report.alert.sample && !report.is_canary() {
         lines.push(Line::of(language.of(
@@ -177,6 +167,51 @@ fn warnings(report: &Report, language: Language) -> Vec<Block> {
         )));
     }
     lines.into_iter().map(Block::Warning).collect()
+}
+
+/// Who stepped in, from where on, and why.
+fn degraded(report: &Report, language: Language) -> Line {
+    let why = match &report.takeover {
+        Some(one) => Line::of(language.of(" (", "（"))
+            .sentence(&one.why)
+            .say(language.of(")", "）")),
+        None => Line::default(),
+    };
+    match &report.takeover {
+        _ if report.no_model_answered() => {
+            Line::of(language.of("No model answered", "モデルの応答なし"))
+                .then(&why)
+                .say(language.of(
+                    ": rules made this report.",
+                    ": ルールがこのレポートを作成しました。",
+                ))
+        }
+        Some(one) => {
+            let place = one.place(language);
+            match language {
+                Language::En => Line::of("The model stopped answering at ")
+                    .name(&place)
+                    .then(&why),
+                Language::Ja => Line::from_name(&place)
+                    .say("でモデルの応答が途絶えました")
+                    .then(&why),
+            }
+            .say(match one.concluded {
+                true => language.of(
+                    "; the playbook did the rest, verdict included.",
+                    "。以後は判定を含めプレイブックによるものです。",
+                ),
+                false => language.of(
+                    "; the playbook did the rest.",
+                    "。以後はプレイブックによるものです。",
+                ),
+            })
+        }
+        None => Line::of(language.of(
+            "A lesser analyst had to step in for part of this report.",
+            "このレポートの一部は代替の分析者が作成しました。",
+        )),
+    }
 }
 
 /// Last seen, relative and absolute, and what logs saw since.

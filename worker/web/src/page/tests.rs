@@ -213,6 +213,26 @@ async fn a_case_that_was_triaged_again_says_what_changed_and_why() {
 }
 
 #[tokio::test]
+async fn a_case_that_rules_took_over_says_from_where_on_and_why() {
+    let mut report = inconclusive();
+    report.degraded = true;
+    report.models = vec!["openai/gpt-x".into()];
+    report.takeover = serde_json::from_value(serde_json::json!({
+        "at": "turn:s1:1", "why": "no answer: HTTP 500", "concluded": true,
+    }))
+    .unwrap();
+    let page = get(Arc::new(Store::of(vec![view(Some(report))])), "/cases/k3f9").await;
+    has(
+        &page,
+        &[
+            "[PLAYBOOK]",
+            "The model stopped answering at step s1 (no answer: HTTP 500); the playbook did the rest, verdict included.",
+            "model openai&#x2f;gpt-x until step s1, then the playbook",
+        ],
+    );
+}
+
+#[tokio::test]
 async fn a_case_without_a_report_shows_where_it_stands() {
     let mut queued = view(None);
     let page = get(Arc::new(Store::of(vec![queued.clone()])), "/cases/k3f9").await;

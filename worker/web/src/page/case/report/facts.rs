@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use nightshift_alert::Severity;
 use nightshift_engine::AnalystKind;
-use nightshift_pipeline::Report;
+use nightshift_pipeline::{Language, Report};
 use serde::Serialize;
 
 use crate::shown::{Shown, took};
@@ -86,10 +86,9 @@ fn severity(report: &Report) -> Shown {
     }
 }
 
-/// Who thought, how long, at what cost.
-pub(super) fn about(report: &Report) -> Vec<Fact> {
-    let cost = &report.cost;
-    let analyst = if report.is_by_rules_alone() {
+/// Who thought, and until when.
+fn analyst(report: &Report) -> Shown {
+    if report.is_by_rules_alone() {
         let rules = match report.source.as_str() {
             "" => Shown::made(format_args!("playbook analyst")),
             source => Shown::name(source),
@@ -106,8 +105,20 @@ pub(super) fn about(report: &Report) -> Vec<Fact> {
             .take(4)
             .map(|one| Shown::name(one).to_string())
             .collect();
-        Shown::made(format_args!("model {}", models.join(", ")))
-    };
+        let models = models.join(", ");
+        match &report.takeover {
+            Some(one) => Shown::made(format_args!(
+                "model {models} until {}, then the playbook",
+                Shown::name(&one.place(Language::En))
+            )),
+            None => Shown::made(format_args!("model {models}")),
+        }
+    }
+}
+
+/// Who thought, how long, at what cost.
+pub(super) fn about(report: &Report) -> Vec<Fact> {
+    let cost = &report.cost;
     let spent = if cost.model_calls == 0 {
         Shown::made(format_args!("0 USD, no model calls"))
     } else {
@@ -121,7 +132,7 @@ pub(super) fn about(report: &Report) -> Vec<Fact> {
             "Confidence",
             Some(Shown::made(format_args!("{}", report.confidence.as_str()))),
         ),
-        fact("Analyst", Some(analyst)),
+        fact("Analyst", Some(analyst(report))),
         fact("Cost", Some(spent)),
         fact("Took", Some(took(report.took_ms))),
         fact(

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::EvidenceId;
-use nightshift_pipeline::{CaseStatus, Report, TimelineEntry};
+use nightshift_pipeline::{CaseStatus, Language, Report, TimelineEntry};
 use serde::Serialize;
 
 use super::changed::changed;
@@ -108,16 +108,34 @@ fn warnings(report: &Report, here: &[EvidenceId]) -> Vec<Warning> {
         });
     }
     if report.degraded && report.failed.is_none() {
-        warnings.push(own(if report.no_model_answered() {
-            "No model answered: rules made this report."
-        } else {
-            "A lesser analyst had to step in for part of this report."
-        }));
+        warnings.push(own(&degraded(report)));
     }
     if report.alert.sample && !report.is_canary() {
         warnings.push(own("A generated sample of the feed, no real event."));
     }
     warnings
+}
+
+/// Who stepped in, from where on, and why.
+fn degraded(report: &Report) -> String {
+    let why = report.takeover.as_ref();
+    let why = why.map_or_else(String::new, |one| {
+        format!(" ({})", Shown::sentence(&one.why))
+    });
+    match &report.takeover {
+        _ if report.no_model_answered() => {
+            format!("No model answered{why}: rules made this report.")
+        }
+        Some(one) => format!(
+            "The model stopped answering at {}{why}; the playbook did the rest{}.",
+            Shown::name(&one.place(Language::En)),
+            match one.concluded {
+                true => ", verdict included",
+                false => "",
+            }
+        ),
+        None => "A lesser analyst had to step in for part of this report.".to_owned(),
+    }
 }
 
 /// Last seen, and what logs saw since.

@@ -1,0 +1,81 @@
+//! Where rules took over from a model: what stands in the report is then theirs, whoever made the plan.
+
+use nightshift_engine::{CommandId, State};
+use serde::{Deserialize, Serialize};
+
+use crate::Language;
+
+/// The first question that a model did not answer and a lesser analyst did. From there on that one had the case.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Takeover {
+    /// The question, by the name of its command.
+    pub at: String,
+    /// Why the model did not answer it.
+    pub why: String,
+    /// Whether the conclusion is the lesser analyst's.
+    pub concluded: bool,
+}
+
+impl Takeover {
+    /// Of a case; none where nobody took over.
+    pub(super) fn of(state: &State) -> Option<Self> {
+        let (at, why) = state.degraded.first()?.split_once(": ")?;
+        Some(Self {
+            // With the actor's fields blanked a conclusion is only asked for again.
+            concluded: state.draft.is_some() && at != CommandId::blanked().0,
+            at: at.to_owned(),
+            why: why.to_owned(),
+        })
+    }
+
+    /// Where that was: `step s1`, `the plan`.
+    #[must_use]
+    pub fn place(&self, language: Language) -> String {
+        let mut parts = self.at.split(':');
+        let (question, which) = (parts.next(), parts.next());
+        match (question, which) {
+            (Some("turn"), Some(step)) => format!("{} {step}", language.of("step", "手順")),
+            (Some("decide"), Some(which)) => format!("{} {which}", language.of("decision", "判断")),
+            (Some("reflect"), Some(which)) => {
+                format!("{} {which}", language.of("reflection", "見直し"))
+            }
+            (Some("plan"), _) => language.of("the plan", "計画").to_owned(),
+            _ => language.of("the conclusion", "結論").to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_concluded_is_who_answered_last() {
+        let at = |command: &str, has_draft: bool| {
+            let draft = serde_json::json!({
+                "verdict": "inconclusive", "reason": "missing_data", "assessed_severity": "high",
+            });
+            let mut state = State {
+                degraded: vec![
+                    format!("{command}: no answer: HTTP 500: overloaded"),
+                    "conclude: no answer".to_owned(),
+                ],
+                ..State::default()
+            };
+            if has_draft {
+                state.draft = serde_json::from_value(draft).unwrap();
+            }
+            let found = Takeover::of(&state).unwrap();
+            assert_eq!(found.why, "no answer: HTTP 500: overloaded");
+            (found.place(Language::En), found.concluded)
+        };
+        assert_eq!(at("plan", true), ("the plan".to_owned(), true));
+        assert_eq!(at("turn:s2:3", true), ("step s2".to_owned(), true));
+        assert_eq!(at("turn:s2:3", false), ("step s2".to_owned(), false));
+        assert_eq!(at("reflect:1", true), ("reflection 1".to_owned(), true));
+        let conclusion = "the conclusion".to_owned();
+        assert_eq!(at("conclude", true), (conclusion.clone(), true));
+        assert_eq!(at("conclude:blanked", true), (conclusion, false));
+        assert_eq!(Takeover::of(&State::default()), None);
+    }
+}
