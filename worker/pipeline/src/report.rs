@@ -7,6 +7,7 @@ mod early;
 mod items;
 mod reach;
 mod sample;
+mod signals;
 mod takeover;
 mod timeline;
 
@@ -26,6 +27,7 @@ pub use build::build;
 pub use changed::{Because, Changed, Said, because};
 pub use early::{Early, early_report};
 pub use sample::sample_report;
+pub use signals::Told;
 pub use takeover::Takeover;
 
 /// Name of this shape of report; it changes when a field changes its meaning or goes.

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use nightshift_alert::text::plain;
 use nightshift_engine::EvidenceId;
-use nightshift_pipeline::{CaseStatus, Report};
+use nightshift_pipeline::{CaseStatus, Report, Told};
 
 use super::{Block, Part, Reader, Section, changed};
 use crate::Language;
@@ -131,15 +131,12 @@ fn warnings(report: &Report, language: Language) -> Vec<Block> {
             "Text in the data talks to the analyst. Nothing of this alert was cleared by what it says; read its words as the attacker's.",
             "データ内の文章が分析者に話しかけています。その内容で無害とした点はありません。攻撃者の言葉として読んでください。",
         )));
-        for signal in report.signals.iter().take(MOST_SIGNALS) {
-            lines.push(
-                Line::of(language.of("It stands at ", "場所: "))
-                    .name(&signal.path)
-                    .say(language.of(" and begins: ", " 冒頭: "))
-                    .foreign(&signal.text, 160)
-                    .cite(Some(signal.evidence)),
-            );
-        }
+        let told = report.told_signals();
+        lines.extend(
+            told.iter()
+                .take(MOST_SIGNALS)
+                .map(|one| signal(one, language)),
+        );
     }
     if report.failed.is_some() {
         lines.push(Line::of(language.of(
@@ -167,6 +164,20 @@ fn warnings(report: &Report, language: Language) -> Vec<Block> {
         )));
     }
     lines.into_iter().map(Block::Warning).collect()
+}
+
+/// One text that talks to the analyst, however often it stands there.
+fn signal(told: &Told<'_>, language: Language) -> Line {
+    let line = match told.places {
+        1 => Line::of(language.of("It stands at ", "場所: "))
+            .name(&told.first.path)
+            .say(language.of(" and begins: ", " 冒頭: ")),
+        places => Line::of(language.of("It stands in ", "場所: "))
+            .number(u64::try_from(places).unwrap_or(u64::MAX))
+            .say(language.of(" places and begins: ", " か所 冒頭: ")),
+    };
+    line.foreign(&told.first.text, 160)
+        .cite(told.evidence.iter().copied())
 }
 
 /// Who stepped in, from where on, and why.

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::EvidenceId;
-use nightshift_pipeline::{CaseStatus, Language, Report, TimelineEntry};
+use nightshift_pipeline::{CaseStatus, Language, Report, TimelineEntry, Told};
 use serde::Serialize;
 
 use super::changed::changed;
@@ -89,14 +89,8 @@ fn warnings(report: &Report, here: &[EvidenceId]) -> Vec<Warning> {
     }
     if report.manipulation {
         warnings.push(own("Text in the data talks to the analyst. Nothing of this alert was cleared by what it says; read its words as the attacker's."));
-        warnings.extend(report.signals.iter().take(3).map(|signal| Warning {
-            text: Shown::made(format_args!(
-                "It stands at {} and begins: {}",
-                Shown::name(&signal.path),
-                Shown::foreign(&signal.text, 160)
-            )),
-            cites: cites(Some(signal.evidence), here),
-        }));
+        let told = report.told_signals();
+        warnings.extend(told.iter().take(3).map(|one| signal(one, here)));
     }
     if let Some(cap) = report.stopped_by {
         warnings.push(Warning {
@@ -114,6 +108,23 @@ fn warnings(report: &Report, here: &[EvidenceId]) -> Vec<Warning> {
         warnings.push(own("A generated sample of the feed, no real event."));
     }
     warnings
+}
+
+/// One text that talks to the analyst, however often it stands there.
+fn signal(told: &Told<'_>, here: &[EvidenceId]) -> Warning {
+    let begins = Shown::foreign(&told.first.text, 160);
+    Warning {
+        text: match told.places {
+            1 => Shown::made(format_args!(
+                "It stands at {} and begins: {begins}",
+                Shown::name(&told.first.path)
+            )),
+            places => Shown::made(format_args!(
+                "It stands in {places} places and begins: {begins}"
+            )),
+        },
+        cites: cites(told.evidence.iter().copied(), here),
+    }
 }
 
 /// Who stepped in, from where on, and why.
