@@ -61,9 +61,9 @@ pub use probe::writable;
 pub use profile::{Profile, Profiles};
 pub use replay::{Difference, ReplayError, Replayed, Side, StepLine, compare, replay};
 pub use report::{
-    AlertFacts, Because, Call, Changed, Early, EvidenceEntry, FindingEntry, REPORT_SCHEMA, Reach,
-    Report, Said, Sender, Signal, StepEntry, Takeover, TimelineEntry, Told, because,
-    build as build_report, early_report, sample_report,
+    AlertFacts, Because, Call, Changed, Early, EvidenceEntry, FindingEntry, OtherCase,
+    REPORT_SCHEMA, Reach, Report, Said, Sender, Signal, StepEntry, Takeover, TimelineEntry, Told,
+    because, build as build_report, early_report, sample_report,
 };
 pub use route::{CanaryRoute, Match, Route, Routes, Samples};
 pub use showing::{Showing, Shown};

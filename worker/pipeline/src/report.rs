@@ -11,8 +11,12 @@ mod signals;
 mod takeover;
 mod timeline;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use chrono::{DateTime, Utc};
-use nightshift_alert::{CANARY_FEED, Flag, Indicator, Provider, Severity, Technique, TraceContext};
+use nightshift_alert::{
+    CANARY_FEED, Flag, Indicator, IndicatorKind, Provider, Role, Severity, Technique, TraceContext,
+};
 use nightshift_engine::{
     Action, Again, AnalystKind, Cap, Confidence, Cost, Coverage, EvidenceId, Exoneration, JsonText,
     Leaning, Override, Quote, Reason, Stance, StepId, StepOutcome, StepStatus, ToolError,
@@ -103,8 +107,48 @@ pub struct Reach {
     pub data: Option<String>,
     /// Where that stands.
     pub evidence: Option<EvidenceId>,
-    /// Other cases that share an actor, target or far end with this one.
+    /// Other cases that share an actor, target or far end with this one, or are of the same finding.
     pub other_cases: Vec<String>,
+    /// What is known of them, in the same order; nothing in a report of an older version.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<OtherCase>,
+}
+
+/// Another case, as far as it was known when this one was looked into.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherCase {
+    /// Its id.
+    pub case_id: String,
+    /// Whether it is of the same finding.
+    pub same_key: bool,
+    /// Finding type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// When it was opened.
+    pub opened_at: DateTime<Utc>,
+    /// Its verdict, once it has one.
+    #[serde(default)]
+    pub verdict: Option<Verdict>,
+    /// What a person decided, if one did.
+    #[serde(default)]
+    pub person_verdict: Option<Verdict>,
+    /// The values that both cases have, by their type.
+    #[serde(default)]
+    pub shared: BTreeMap<IndicatorKind, BTreeSet<String>>,
+}
+
+impl OtherCase {
+    /// The first value that both cases have, and how many more there are.
+    #[must_use]
+    pub fn first_shared(&self) -> Option<(Indicator, usize)> {
+        let all = self.shared.values().map(BTreeSet::len).sum::<usize>();
+        let (kind, value) = self
+            .shared
+            .iter()
+            .find_map(|(kind, values)| Some((*kind, values.first()?)))?;
+        let first = Indicator::new(kind, value, Role::Related);
+        Some((first, all.saturating_sub(1)))
+    }
 }
 
 /// A finding that was checked.

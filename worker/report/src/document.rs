@@ -8,6 +8,7 @@ mod assessment;
 mod changed;
 mod facts;
 mod head;
+mod others;
 mod plan;
 mod reasons;
 mod record;

@@ -40,21 +40,30 @@ pub(crate) fn local(at: DateTime<Utc>, offset: FixedOffset) -> Made {
 
 /// `12 min ago`, or that it lies ahead of the clock that was asked.
 pub(crate) fn ago(language: Language, at: DateTime<Utc>, now: DateTime<Utc>) -> Made {
-    let secs = (now - at).num_seconds();
-    let span = |secs: i64| match secs {
-        0..60 => format!("{secs} {}", language.of("s", "秒")),
-        60..7_200 => format!("{} {}", secs / 60, language.of("min", "分")),
-        7_200..172_800 => format!("{} {}", secs / 3_600, language.of("h", "時間")),
-        _ => format!("{} {}", secs / 86_400, language.of("days", "日")),
+    let after = match at <= now {
+        true => language.of(" ago", "前"),
+        false => language.of(" ahead of the clock here", "先（当システムの時計基準）"),
     };
-    Made(match secs {
-        0.. => format!("{}{}", span(secs), language.of(" ago", "前")),
-        _ => format!(
-            "{}{}",
-            span(secs.saturating_neg()),
-            language.of(" ahead of the clock here", "先（当システムの時計基準）")
-        ),
-    })
+    Made(format!("{}{after}", span(language, at, now)))
+}
+
+/// `20 min before`, or after it.
+pub(crate) fn apart(language: Language, at: DateTime<Utc>, other: DateTime<Utc>) -> Made {
+    let after = match at <= other {
+        true => language.of(" before", "前"),
+        false => language.of(" after", "後"),
+    };
+    Made(format!("{}{after}", span(language, at, other)))
+}
+
+/// How far apart they are, in the largest unit that tells it.
+fn span(language: Language, one: DateTime<Utc>, other: DateTime<Utc>) -> String {
+    match (other - one).num_seconds().saturating_abs() {
+        secs @ 0..60 => format!("{secs} {}", language.of("s", "秒")),
+        secs @ 60..7_200 => format!("{} {}", secs / 60, language.of("min", "分")),
+        secs @ 7_200..172_800 => format!("{} {}", secs / 3_600, language.of("h", "時間")),
+        secs => format!("{} {}", secs / 86_400, language.of("days", "日")),
+    }
 }
 
 /// What ended the work on a case before its plan was done.

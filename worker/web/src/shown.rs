@@ -104,17 +104,23 @@ impl Moment {
 
 /// `12 min ago`, or that it lies ahead of the clock here.
 fn ago(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
-    let secs = (now - at).num_seconds();
-    let span = match secs.unsigned_abs() {
+    let after = if at > now { "ahead" } else { "ago" };
+    format!("{} {after}", span(at, now))
+}
+
+/// `20 min before`, or after it.
+pub(crate) fn apart(at: DateTime<Utc>, other: DateTime<Utc>) -> String {
+    let after = if at > other { "after" } else { "before" };
+    format!("{} {after}", span(at, other))
+}
+
+/// How far apart they are, in the largest unit that tells it.
+fn span(one: DateTime<Utc>, other: DateTime<Utc>) -> String {
+    match (other - one).num_seconds().unsigned_abs() {
         secs @ 0..60 => format!("{secs} s"),
         secs @ 60..7_200 => format!("{} min", secs / 60),
         secs @ 7_200..172_800 => format!("{} h", secs / 3_600),
         secs => format!("{} days", secs / 86_400),
-    };
-    if secs < 0 {
-        format!("{span} ahead")
-    } else {
-        format!("{span} ago")
     }
 }
 

@@ -1,7 +1,6 @@
 //! Reach: what registers and tags say of the thing that was hit, and which other cases it is part of.
 
 use nightshift_engine::{Evidence, State};
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::Reach;
@@ -67,17 +66,53 @@ fn asset(reach: &mut Reach, evidence: &Evidence, state: &State) {
         .or(reach.internet_facing);
 }
 
-/// What is read of an earlier case.
-#[derive(Deserialize)]
-struct Other {
-    case_id: String,
-}
-
 fn others(reach: &mut Reach, evidence: &Evidence) {
-    reach.other_cases = items(evidence, "cases")
+    reach.others = items(evidence, "cases")
         .into_iter()
         .filter_map(|case| serde_json::from_str(case.get()).ok())
         .take(10)
-        .map(|case: Other| case.case_id)
         .collect();
+    let ids = reach.others.iter().map(|other| other.case_id.clone());
+    reach.other_cases = ids.collect();
+}
+
+#[cfg(test)]
+mod tests {
+    use nightshift_engine::EvidenceId;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn of_other_cases_what_was_found_is_kept_and_what_cannot_be_read_is_left_out() {
+        let found = json!({ "cases": [
+            { "case_id": "1qsk-2kbc-pwjb", "key": "k", "same_key": false, "type": "Recon:EC2/Portscan",
+              "opened_at": "2026-11-20T02:53:00Z", "severity": "low", "status": "concluded",
+              "verdict": "true_positive", "shared": { "ip": ["203.0.113.9"] } },
+            { "case_id": 7 },
+        ] });
+        let evidence = Evidence {
+            id: EvidenceId(1),
+            step: None,
+            tool: "past_cases".to_owned(),
+            kind: "past_cases".to_owned(),
+            arguments: serde_json::Map::new(),
+            at: chrono::DateTime::UNIX_EPOCH,
+            body: found.into(),
+            rows: Some(1),
+            truncated: false,
+            error: None,
+            flags: Vec::new(),
+        };
+        let mut reach = Reach::default();
+        others(&mut reach, &evidence);
+        assert_eq!(reach.other_cases, ["1qsk-2kbc-pwjb"]);
+        let (first, more) = reach.others[0].first_shared().unwrap();
+        assert_eq!((first.value.as_str(), more), ("203.0.113.9", 0));
+        // As a report of an older version holds it, and as an older version reads this one.
+        let older = json!({ "environment": null, "internet_facing": null, "owner": null, "role": null, "data": null,
+            "evidence": null, "other_cases": ["1qsk-2kbc-pwjb"] });
+        let older: Reach = serde_json::from_value(older).unwrap();
+        assert!(older.others.is_empty() && older.other_cases == reach.other_cases);
+    }
 }

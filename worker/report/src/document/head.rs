@@ -5,7 +5,7 @@ use nightshift_alert::text::plain;
 use nightshift_engine::EvidenceId;
 use nightshift_pipeline::{CaseStatus, Report, Told};
 
-use super::{Block, Part, Reader, Section, changed};
+use super::{Block, Part, Reader, Section, changed, others};
 use crate::Language;
 use crate::line::{Line, SENTENCE, joined};
 use crate::words;
@@ -14,8 +14,6 @@ use crate::words;
 const HEADER: usize = 140;
 /// Most texts that talk to the analyst.
 const MOST_SIGNALS: usize = 3;
-/// Most other cases that are named.
-const MOST_CASES: usize = 5;
 
 /// `▲ Act now · True positive · Critical [SAMPLE] — Crypto miner on web-01 (production)`. The marks stand before the
 /// title, where nothing from outside can put one.
@@ -113,7 +111,7 @@ pub(super) fn section(report: &Report, reader: Reader) -> Section {
     ));
     blocks.push(Block::Labelled(
         language.of("Other cases", "関連ケース"),
-        others(report, language),
+        others::line(report, language),
     ));
     blocks.retain(|block| !matches!(block, Block::Text(line) if line.is_empty()));
     Section {
@@ -329,19 +327,4 @@ fn reach(report: &Report, language: Language) -> Line {
             .then(&unknown)
             .say(language.of(")", "）")),
     }
-}
-
-fn others(report: &Report, language: Language) -> Line {
-    let cases = &report.reach.other_cases;
-    if cases.is_empty() {
-        return Line::of(language.of(
-            "none known that share an actor, target or far end",
-            "実行主体・対象・通信相手を共有するケースはありません",
-        ));
-    }
-    let named = cases
-        .iter()
-        .take(MOST_CASES)
-        .map(|id| Line::default().foreign(id, 40));
-    joined(named, ", ").and_more(language, MOST_CASES, cases.len())
 }

@@ -233,6 +233,23 @@ async fn a_case_that_rules_took_over_says_from_where_on_and_why() {
 }
 
 #[tokio::test]
+async fn other_cases_say_what_they_are_and_what_they_share() {
+    let mut report = report();
+    let others = serde_json::json!([{
+        "case_id": "aaaa-bbbb-cccc", "same_key": false, "type": "Recon:EC2/Portscan", "opened_at": report.opened_at,
+        "verdict": "true_positive", "shared": { "ip": ["203.0.113.9", "203.0.113.10"] },
+    }]);
+    report.reach.others = serde_json::from_value(others).unwrap();
+    let page = get(Arc::new(Store::of(vec![view(Some(report))])), "/cases/k3f9").await;
+    has(
+        &page,
+        &[
+            "href=\"/cases/aaaa-bbbb-cccc\">aaaa-bbbb-cccc</a> (True positive, Recon:EC2&#x2f;Portscan, 0 s before, shares 203.0.113[.]10 and 1 more)",
+        ],
+    );
+}
+
+#[tokio::test]
 async fn a_case_without_a_report_shows_where_it_stands() {
     let mut queued = view(None);
     let page = get(Arc::new(Store::of(vec![queued.clone()])), "/cases/k3f9").await;

@@ -126,3 +126,54 @@ fn what_an_attacker_repeats_is_shown_once() {
         ]
     );
 }
+
+#[test]
+fn other_cases_say_what_they_are_and_what_they_share() {
+    let mut report = fixture::true_positive();
+    let said = |report: &_| {
+        let shown = text(report, &fixture::options(160));
+        let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (_, after) = words.split_once("Other cases: ").unwrap();
+        after.split_once(" Do this first").unwrap().0.to_owned()
+    };
+    // A report of an older version knows their ids alone.
+    assert!(report.reach.others.is_empty());
+    assert_eq!(said(&report), "a1b2-c3d4-e5f6");
+    let other = |id: &str, at: &str, more: serde_json::Value| {
+        let mut other = serde_json::json!({
+            "case_id": id, "same_key": false, "type": "Recon:EC2/Portscan", "opened_at": at, "key": "k",
+            "severity": "low", "status": "concluded", "failed_tools": ["cloudtrail"],
+        });
+        for (key, value) in more.as_object().unwrap() {
+            other[key] = value.clone();
+        }
+        other
+    };
+    let others = [
+        other(
+            "1qsk-2kbc-pwjb",
+            "2026-11-20T02:53:00Z",
+            serde_json::json!({
+            "verdict": "true_positive", "shared": { "instance": ["web-server-prod-01"] } }),
+        ),
+        other(
+            "2qsk-2kbc-pwjb",
+            "2026-11-20T03:14:00Z",
+            serde_json::json!({
+            "verdict": "true_positive", "person_verdict": "false_positive",
+            "shared": { "ip": ["203.0.113.9", "203.0.113.10"] } }),
+        ),
+        other(
+            "3qsk-2kbc-pwjb",
+            "2026-11-10T03:13:00Z",
+            serde_json::json!({ "same_key": true }),
+        ),
+    ];
+    report.reach.other_cases = ["1qsk-2kbc-pwjb", "2qsk-2kbc-pwjb", "3qsk-2kbc-pwjb"]
+        .map(str::to_owned)
+        .into();
+    report.reach.others = others
+        .map(|other| serde_json::from_value(other).unwrap())
+        .into();
+    assert_snapshot!(said(&report), @"2 within 12 h: True positive, Recon:EC2/Portscan, 20 min before, shares web-server-prod-01 (1qsk-2kbc-pwjb); False positive by a person's verdict, Recon:EC2/Portscan, 1 min after, shares 203.0.113[.]10 and 1 more (2qsk-2kbc-pwjb); no verdict yet, Recon:EC2/Portscan, 10 days before, the same finding (3qsk-2kbc-pwjb)");
+}

@@ -2,13 +2,13 @@
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::EvidenceId;
-use nightshift_pipeline::{CaseStatus, Language, Report, TimelineEntry, Told};
+use nightshift_pipeline::{CaseStatus, Language, OtherCase, Report, TimelineEntry, Told};
 use serde::Serialize;
 
 use super::changed::changed;
 use super::facts::{Fact, fact};
 use crate::page::case::{Cite, cites};
-use crate::shown::{Moment, Shown};
+use crate::shown::{Moment, Shown, apart};
 
 #[derive(Debug, Serialize)]
 pub(super) struct Head {
@@ -30,7 +30,7 @@ pub(super) struct Head {
     still: Still,
     reach: Vec<Fact>,
     reach_cite: Vec<Cite>,
-    others: Vec<String>,
+    others: Vec<Other>,
 }
 
 /// What must not be missed.
@@ -38,6 +38,13 @@ pub(super) struct Head {
 struct Warning {
     text: Shown,
     cites: Vec<Cite>,
+}
+
+/// Another case, to be linked, and what is known of it.
+#[derive(Debug, Serialize)]
+struct Other {
+    id: String,
+    words: Option<Shown>,
 }
 
 /// Whether it goes on.
@@ -53,7 +60,6 @@ struct Still {
 
 impl Head {
     pub(super) fn new(report: &Report, here: &[EvidenceId], now: DateTime<Utc>) -> Self {
-        let others = report.reach.other_cases.iter();
         Self {
             revision: report.revision,
             urgency: report.urgency.as_str(),
@@ -73,7 +79,7 @@ impl Head {
             still: still(report, here, now),
             reach: reach(report),
             reach_cite: cites(report.reach.evidence, here),
-            others: others.filter_map(|id| case_id(id)).take(10).collect(),
+            others: others(report),
         }
     }
 }
@@ -191,6 +197,38 @@ fn reach(report: &Report) -> Vec<Fact> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+fn others(report: &Report) -> Vec<Other> {
+    let reach = &report.reach;
+    let known = |id: &str| reach.others.iter().find(|other| other.case_id == id);
+    let ids = reach.other_cases.iter().filter_map(|id| case_id(id));
+    ids.take(10)
+        .map(|id| Other {
+            words: known(&id).map(|other| told(other, report.opened_at)),
+            id,
+        })
+        .collect()
+}
+
+/// `True positive, Cryptocurrency Mining, 20 min before, shares shop-web-03`.
+fn told(other: &OtherCase, opened_at: DateTime<Utc>) -> Shown {
+    let verdict = match (other.person_verdict, other.verdict) {
+        (Some(verdict), _) => format!("{} by a person's verdict", verdict.title()),
+        (None, Some(verdict)) => verdict.title().to_owned(),
+        (None, None) => "no verdict yet".to_owned(),
+    };
+    let shares = match other.first_shared() {
+        _ if other.same_key => ", the same finding".to_owned(),
+        Some((first, 0)) => format!(", shares {}", Shown::value(&first)),
+        Some((first, more)) => format!(", shares {} and {more} more", Shown::value(&first)),
+        None => String::new(),
+    };
+    Shown::made(format_args!(
+        "{verdict}, {}, {}{shares}",
+        Shown::foreign(&other.kind, 80),
+        apart(other.opened_at, opened_at)
+    ))
 }
 
 /// An id that can be one of a case, to be linked; other text names none.

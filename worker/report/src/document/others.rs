@@ -1,0 +1,68 @@
+//! Other cases of the same night and the same things: alone a scan, together an attack.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use nightshift_pipeline::{OtherCase, Report};
+
+use crate::Language;
+use crate::line::{Line, joined};
+use crate::words;
+
+/// Most other cases that are named.
+const MOST_CASES: usize = 5;
+/// Of what was opened within so many hours of a case is said how many they are.
+const NEAR_HOURS: i64 = 12;
+
+/// `2 within 12 h: True positive, Cryptocurrency Mining, 20 min before, shares shop-web-03 (1qsk-2kbc-pwjb); …`
+pub(super) fn line(report: &Report, language: Language) -> Line {
+    let reach = &report.reach;
+    if reach.other_cases.is_empty() {
+        return Line::of(language.of(
+            "none known that share an actor, target or far end",
+            "実行主体・対象・通信相手を共有するケースはありません",
+        ));
+    }
+    let all = reach.other_cases.len();
+    if reach.others.is_empty() {
+        let ids = reach.other_cases.iter().take(MOST_CASES);
+        let named = ids.map(|id| Line::default().foreign(id, 40));
+        return joined(named, ", ").and_more(language, MOST_CASES, all);
+    }
+    let near = reach
+        .others
+        .iter()
+        .filter(|other| (report.opened_at - other.opened_at).abs() <= TimeDelta::hours(NEAR_HOURS))
+        .count();
+    let told = reach.others.iter().take(MOST_CASES);
+    let told = joined(told.map(|one| other(one, report.opened_at, language)), "; ");
+    let told = told.and_more(language, MOST_CASES, all);
+    match u64::try_from(near).unwrap_or(u64::MAX) {
+        0 => told,
+        near => match language {
+            Language::En => Line::default().number(near).say(" within 12 h: "),
+            Language::Ja => Line::of("前後12時間に ").number(near).say(" 件: "),
+        }
+        .then(&told),
+    }
+}
+
+fn other(other: &OtherCase, opened_at: DateTime<Utc>, language: Language) -> Line {
+    let verdict = match (other.person_verdict, other.verdict) {
+        (Some(verdict), _) => Line::of(language.verdict(verdict))
+            .say(language.of(" by a person's verdict", "（人の判定）")),
+        (None, Some(verdict)) => Line::of(language.verdict(verdict)),
+        (None, None) => Line::of(language.of("no verdict yet", "判定なし")),
+    };
+    let shares = match other.first_shared() {
+        _ if other.same_key => Line::of(language.of("the same finding", "同一の検出")),
+        Some((first, more)) => Line::of(language.of("shares ", "共有: "))
+            .value(&first)
+            .and_more(language, 0, more),
+        None => Line::default(),
+    };
+    let kind = Line::default().foreign(&other.kind, 80);
+    let when = Line::default().made(words::apart(language, other.opened_at, opened_at));
+    joined([verdict, kind, when, shares], language.of(", ", "、"))
+        .say(" (")
+        .foreign(&other.case_id, 40)
+        .say(")")
+}
