@@ -5,6 +5,7 @@ mod build;
 mod changed;
 mod early;
 mod items;
+mod nothing;
 mod reach;
 mod sample;
 mod signals;

@@ -20,20 +20,7 @@ pub(super) fn sections(report: &Report, language: Language) -> (Section, Option<
     let all = &report.actions;
     let mut blocks = Vec::new();
     if all.is_empty() {
-        let no_action = if report.verdict.is_benign() {
-            language.of("Nothing: no action is needed.", "なし。対応は不要です。")
-        } else if report.failed.is_some() {
-            language.of(
-                "The run failed before an action was chosen. Open the alert in its own console.",
-                "対応を選ぶ前に実行が失敗しました。アラートを元のコンソールで確認してください。",
-            )
-        } else {
-            language.of(
-                "No action of the catalogue was chosen. Look at why, and at what would decide it.",
-                "カタログの対応は選ばれませんでした。根拠と、判断を決める材料を確認してください。",
-            )
-        };
-        blocks.push(Block::Text(Line::of(no_action)));
+        blocks.push(Block::Text(Line::of(report.no_action(language))));
     } else {
         blocks.push(Block::Text(Line::of(
             language.of("Suggested, not executed.", "提案のみで、実行していません。"),

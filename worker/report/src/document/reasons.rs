@@ -159,28 +159,23 @@ fn coverage(report: &Report, language: Language) -> Line {
 }
 
 pub(super) fn would_decide(report: &Report, language: Language) -> Option<Section> {
-    (report.verdict == Verdict::Inconclusive).then(|| {
-        let wanted = report.would_decide.iter().take(MOST_REASONS);
-        let mut blocks: Vec<Block> = wanted
-            .map(|line| Block::Item(Line::from_sentence(line)))
-            .collect();
-        blocks.extend(more(language, MOST_REASONS, report.would_decide.len()));
-        if blocks.is_empty() {
-            blocks.push(Block::Item(Line::of(if report.failed.is_some() {
-                language.of("A run that comes to its end.", "最後まで終わる実行。")
-            } else {
-                language.of(
-                    "Not known; the sources that were not read come first.",
-                    "不明。まず読めなかった情報源を確認してください。",
-                )
-            })));
-        }
-        Section {
-            part: Part::WouldDecide,
-            title: language.of("What would decide it", "判断を決める材料"),
-            heading: language.of("What would decide it", "判断を決める材料"),
-            blocks,
-        }
+    if report.verdict != Verdict::Inconclusive {
+        return None;
+    }
+    let wanted = report.would_decide.iter().take(MOST_REASONS);
+    let mut blocks: Vec<Block> = wanted
+        .map(|line| Block::Item(Line::from_sentence(line)))
+        .collect();
+    blocks.extend(more(language, MOST_REASONS, report.would_decide.len()));
+    if blocks.is_empty() {
+        let not_known = report.not_known_what_decides(language)?;
+        blocks.push(Block::Item(Line::of(not_known)));
+    }
+    Some(Section {
+        part: Part::WouldDecide,
+        title: language.of("What would decide it", "判断を決める材料"),
+        heading: language.of("What would decide it", "判断を決める材料"),
+        blocks,
     })
 }
 

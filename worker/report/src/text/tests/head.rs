@@ -177,3 +177,28 @@ fn other_cases_say_what_they_are_and_what_they_share() {
         .into();
     assert_snapshot!(said(&report), @"2 within 12 h: True positive, Recon:EC2/Portscan, 20 min before, shares web-server-prod-01 (1qsk-2kbc-pwjb); False positive by a person's verdict, Recon:EC2/Portscan, 1 min after, shares 203.0.113[.]10 and 1 more (2qsk-2kbc-pwjb); no verdict yet, Recon:EC2/Portscan, 10 days before, the same finding (3qsk-2kbc-pwjb)");
 }
+
+#[test]
+fn where_there_is_nothing_to_say_it_says_which_nothing() {
+    let mut report = fixture::overridden();
+    report.would_decide.clear();
+    let shown = text(&report, &fixture::options(160));
+    assert!(
+        shown.contains("Not known; the sources that were not read come first."),
+        "{shown}"
+    );
+    report.coverage.missing.clear();
+    let shown = text(&report, &fixture::options(160));
+    assert!(
+        shown.contains("Not known: every source that was wanted was read."),
+        "{shown}"
+    );
+    assert!(!shown.contains("come first"), "{shown}");
+    report.alert.sample = true;
+    let shown = text(&report, &fixture::options(160));
+    assert!(
+        shown.contains("Nothing: it is a generated sample."),
+        "{shown}"
+    );
+    assert!(!shown.contains("What would decide it"), "{shown}");
+}

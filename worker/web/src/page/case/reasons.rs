@@ -1,7 +1,7 @@
 //! Why, what speaks against it or was not checked, what would decide it: findings with their quotes.
 
 use nightshift_engine::{EvidenceId, Stance, Verdict};
-use nightshift_pipeline::{FindingEntry, Report};
+use nightshift_pipeline::{FindingEntry, Language, Report};
 use serde::Serialize;
 
 use super::{Cite, cites};
@@ -22,7 +22,9 @@ pub(super) struct Reasons {
     against: Vec<FindingView>,
     unverified: Vec<FindingView>,
     gaps: Vec<Shown>,
-    would_decide: Option<Vec<Shown>>,
+    would_decide: Vec<Shown>,
+    /// What stands in its place where nobody said what would decide it.
+    not_known: Option<&'static str>,
     read: usize,
     wanted: usize,
     missing: Vec<Shown>,
@@ -56,6 +58,7 @@ impl Reasons {
                 .collect()
         };
         let mut why = of(|finding, bearing| finding.supported && finding.stance == bearing);
+        let is_open = report.verdict == Verdict::Inconclusive;
         let further = why.split_off(FIRST.min(why.len()));
         Self {
             why,
@@ -63,8 +66,13 @@ impl Reasons {
             against: of(|finding, bearing| finding.supported && finding.stance != bearing),
             unverified: of(|finding, _| !finding.supported),
             gaps: Shown::sentences(&report.gaps, MOST_GAPS),
-            would_decide: (report.verdict == Verdict::Inconclusive)
-                .then(|| Shown::sentences(&report.would_decide, MOST_GAPS)),
+            would_decide: match is_open {
+                true => Shown::sentences(&report.would_decide, MOST_GAPS),
+                false => Vec::new(),
+            },
+            not_known: report
+                .not_known_what_decides(Language::En)
+                .filter(|_| is_open),
             read: report.coverage.read,
             wanted: report.coverage.wanted,
             missing: Shown::sentences(&report.coverage.missing, MOST_GAPS),

@@ -8,7 +8,7 @@ mod record;
 use chrono::{DateTime, Utc};
 use nightshift_alert::text::command;
 use nightshift_engine::{Action, EvidenceId};
-use nightshift_pipeline::Report;
+use nightshift_pipeline::{Language, Report};
 use serde::Serialize;
 
 use super::plan::PlanView;
@@ -30,6 +30,7 @@ pub(super) struct ReportView {
     head: Head,
     actions: Vec<ActionView>,
     actions_later: Vec<ActionView>,
+    no_action: &'static str,
     facts: Vec<Fact>,
     reasons: Reasons,
     reason: &'static str,
@@ -61,6 +62,7 @@ impl ReportView {
             head: Head::new(report, &here, now),
             actions: actions.by_ref().take(FIRST).collect(),
             actions_later: actions.collect(),
+            no_action: report.no_action(Language::En),
             facts: facts(report),
             reasons: Reasons::new(report, &here),
             reason: report.reason.words(),

@@ -1,0 +1,54 @@
+//! What a report says where it has nothing to say: which nothing that is.
+
+use super::Report;
+use crate::Language;
+
+impl Report {
+    /// Why no action is advised.
+    #[must_use]
+    pub fn no_action(&self, language: Language) -> &'static str {
+        if self.verdict.is_benign() {
+            language.of("Nothing: no action is needed.", "なし。対応は不要です。")
+        } else if self.is_canary() {
+            language.of(
+                "Nothing: it is a canary of Nightshift's own.",
+                "なし。Nightshift 自身のカナリアです。",
+            )
+        } else if self.alert.sample {
+            language.of(
+                "Nothing: it is a generated sample.",
+                "なし。生成されたサンプルです。",
+            )
+        } else if self.failed.is_some() {
+            language.of(
+                "The run failed before an action was chosen. Open the alert in its own console.",
+                "対応を選ぶ前に実行が失敗しました。アラートを元のコンソールで確認してください。",
+            )
+        } else {
+            language.of(
+                "No action of the catalogue was chosen. Look at why, and at what would decide it.",
+                "カタログの対応は選ばれませんでした。根拠と、判断を決める材料を確認してください。",
+            )
+        }
+    }
+
+    /// What would decide it, where nobody said so; none of what there is nothing to decide about.
+    #[must_use]
+    pub fn not_known_what_decides(&self, language: Language) -> Option<&'static str> {
+        if self.failed.is_some() {
+            Some(language.of("A run that comes to its end.", "最後まで終わる実行。"))
+        } else if self.alert.sample {
+            None
+        } else if self.coverage.missing.is_empty() {
+            Some(language.of(
+                "Not known: every source that was wanted was read. Ask who owns it.",
+                "不明。必要な情報源はすべて読めました。所有者に確認してください。",
+            ))
+        } else {
+            Some(language.of(
+                "Not known; the sources that were not read come first.",
+                "不明。まず読めなかった情報源を確認してください。",
+            ))
+        }
+    }
+}
