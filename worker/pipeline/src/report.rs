@@ -206,6 +206,14 @@ pub struct StepEntry {
     pub calls: Vec<Call>,
 }
 
+impl StepEntry {
+    /// The calls that were made or refused; others were only planned.
+    pub fn calls_made(&self) -> impl Iterator<Item = &Call> {
+        let made = |call: &&Call| call.evidence.is_some() || call.error.is_some();
+        self.calls.iter().filter(made)
+    }
+}
+
 /// One line of the timeline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimelineEntry {
@@ -385,6 +393,13 @@ impl Report {
     #[must_use]
     pub fn is_concluded_by_rules(&self) -> bool {
         self.is_by_rules_alone() || self.takeover.as_ref().is_some_and(|one| one.concluded)
+    }
+
+    /// How many of its steps were worked on.
+    #[must_use]
+    pub fn steps_ran(&self) -> usize {
+        let ran = |step: &&StepEntry| matches!(step.status, StepStatus::Done | StepStatus::Failed);
+        self.steps.iter().filter(ran).count()
     }
 
     /// `[CANARY]`, `[SAMPLE]`, `[PLAYBOOK]`, `[PARTIAL]` where true.

@@ -12,7 +12,6 @@ use crate::words;
 const MOST_MODELS: usize = 4;
 
 pub(super) fn section(report: &Report, language: Language) -> Section {
-    let steps = u64::try_from(report.steps.len()).unwrap_or(u64::MAX);
     let line = joined(
         [
             Line::of(language.of("case ", "ケース "))
@@ -20,7 +19,7 @@ pub(super) fn section(report: &Report, language: Language) -> Section {
                 .say(language.of(" revision ", " 改訂 "))
                 .number(report.revision.into()),
             Line::of(language.confidence(report.confidence)),
-            Line::default().count(language, steps, ["step", "steps", "ステップ"]),
+            steps(report, language),
             Line::default().made(words::took(language, report.took_ms)),
             analyst(report, language),
             Line::default().made(words::cost(language, &report.cost)),
@@ -48,6 +47,18 @@ pub(super) fn section(report: &Report, language: Language) -> Section {
             ))),
         ],
     }
+}
+
+/// `4 steps`, or `2 of 35 steps` where not all of them ran.
+fn steps(report: &Report, language: Language) -> Line {
+    let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    let (ran, all) = (number(report.steps_ran()), number(report.steps.len()));
+    let line = match (ran == all, language) {
+        (true, _) => Line::default(),
+        (false, Language::En) => Line::default().number(ran).say(" of "),
+        (false, Language::Ja) => Line::default().number(ran).say(" / "),
+    };
+    line.count(language, all, ["step", "steps", "ステップ"])
 }
 
 fn analyst(report: &Report, language: Language) -> Line {

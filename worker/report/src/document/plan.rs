@@ -72,12 +72,12 @@ fn one(step: &StepEntry, language: Language) -> Vec<Block> {
             Line::of(language.of("changed by reflection: ", "見直しで変更: ")).sentence(reason),
         ));
     }
-    if !step.calls.is_empty() {
-        let named = joined(step.calls.iter().take(MOST_CALLS).map(call), ", ");
+    let named = joined(step.calls_made().take(MOST_CALLS).map(call), ", ");
+    if !named.is_empty() {
         blocks.push(Block::Below(
             Line::of(language.of("asked: ", "問い合わせ: "))
                 .then(&named)
-                .and_more(language, MOST_CALLS, step.calls.len()),
+                .and_more(language, MOST_CALLS, step.calls_made().count()),
         ));
     }
     blocks

@@ -118,9 +118,9 @@ fn a_true_positive_at_80_columns() {
       - remote ip: 185.220.101[.]42
 
     About this report
-      case k3f9-x2mq-7d1w revision 1 · high confidence · 4 steps · 12 s · playbook
-      crypto-mining 1, no model was used · no model calls, 0 USD · concluded
-      2026-11-20 03:14 UTC · nightshift 0.1.0
+      case k3f9-x2mq-7d1w revision 1 · high confidence · 3 of 4 steps · 12 s ·
+      playbook crypto-mining 1, no model was used · no model calls, 0 USD ·
+      concluded 2026-11-20 03:14 UTC · nightshift 0.1.0
       Alert scc b9c8d7e6f5a4b3c2d1e0 production-project-12345 of scc.
       Written by a machine; alert text is untrusted.
     "#);

@@ -179,6 +179,24 @@ fn other_cases_say_what_they_are_and_what_they_share() {
 }
 
 #[test]
+fn a_source_that_was_only_to_be_asked_was_not_asked() {
+    let mut report = fixture::true_positive();
+    let step = &mut report.steps[0];
+    step.calls[0].evidence = None;
+    let shown = text(&report, &fixture::options(160));
+    assert!(!shown.contains("asked: watchlist"), "{shown}");
+    assert!(
+        shown.contains("asked: asset_lookup [E2], change_lookup [E5]"),
+        "{shown}"
+    );
+    // One that failed was.
+    assert!(
+        shown.contains("asked: vpc_flow [E7] (access denied: vpc flow)"),
+        "{shown}"
+    );
+}
+
+#[test]
 fn where_there_is_nothing_to_say_it_says_which_nothing() {
     let mut report = fixture::overridden();
     report.would_decide.clear();

@@ -64,8 +64,7 @@ impl PlanView {
             summary: Shown::sentence(&step.summary),
             reason: step.reason.as_deref().map(Shown::sentence),
             calls: step
-                .calls
-                .iter()
+                .calls_made()
                 .take(MOST_CALLS)
                 .map(|call| CallRow {
                     tool: Shown::foreign(&call.tool, 60),

@@ -113,6 +113,17 @@ fn what_an_incident_says_after_what_to_do() {
     - Reflection 1 cancelled s4 (the asset register already named the owner)
     - Reflection 1 wanted to change s1 to “Look again” (to be sure): REFUSED, s1 is finished
 
+    Evidence
+    - E0 alert: as it was read
+    - E3 watchlist (indicator=pool.minexmr[.]com): 1 row
+      - /matches/0/label: mining pool
+    - E4 log_search (from=2026-11-20T01:00:00Z, ip=185.220.101[.]42): 12 rows
+      - /rows/0/destination_ip: 185.220.101[.]42
+      - /rows/0/destination_port: 4444
+    - E5 change_lookup (indicator=web-server-prod-01): 0 rows
+      - /found: 0
+    - E7 vpc_flow (ip=185.220.101[.]42): NO ANSWER, access denied: vpc flow
+
     Shortened. The whole report: nightshift cases show k3f9-x2mq-7d1w
     ");
 }

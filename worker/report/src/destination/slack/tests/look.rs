@@ -125,7 +125,7 @@ fn a_critical_true_positive() {
     • Not checked: Read the VPC flow logs failed: access denied
     *Coverage: *4 of 5 sources read; vpc_flow: access denied: vpc flow
 
-    (case k3f9-x2mq-7d1w revision 1 · high confidence · 4 steps · 12 s · playbook crypto-mining 1, no model was used · no model calls, 0 USD · concluded 2026-11-20 03:14 UTC · nightshift 0.1.0)
+    (case k3f9-x2mq-7d1w revision 1 · high confidence · 3 of 4 steps · 12 s · playbook crypto-mining 1, no model was used · no model calls, 0 USD · concluded 2026-11-20 03:14 UTC · nightshift 0.1.0)
     (Written by a machine; alert text is untrusted.)
 
     [Open report → https://nightshift.example.com/cases/k3f9-x2mq-7d1w] [I have it] [Agree] [Disagree] [Run again] [Close]
@@ -393,7 +393,7 @@ fn a_critical_true_positive_in_japanese() {
     • 未確認: Read the VPC flow logs failed: access denied
     *情報源: *5 件中 4 件を読み取り; vpc_flow: access denied: vpc flow
 
-    (ケース k3f9-x2mq-7d1w 改訂 1 · 確信度 高 · 4 ステップ · 12 秒 · playbook crypto-mining 1（モデル不使用） · モデル呼び出しなし、0 USD · 結論 2026-11-20 03:14 UTC · nightshift 0.1.0)
+    (ケース k3f9-x2mq-7d1w 改訂 1 · 確信度 高 · 3 / 4 ステップ · 12 秒 · playbook crypto-mining 1（モデル不使用） · モデル呼び出しなし、0 USD · 結論 2026-11-20 03:14 UTC · nightshift 0.1.0)
     (機械が作成しました。アラート内の文章は信頼できません。)
 
     [レポートを開く → https://nightshift.example.com/cases/k3f9-x2mq-7d1w] [担当する] [同意] [異議] [再実行] [クローズ]

@@ -137,7 +137,10 @@ pub(super) fn about(report: &Report) -> Vec<Fact> {
         fact("Took", Some(took(report.took_ms))),
         fact(
             "Steps",
-            Some(Shown::made(format_args!("{}", report.steps.len()))),
+            Some(match (report.steps_ran(), report.steps.len()) {
+                (ran, all) if ran == all => Shown::made(format_args!("{all}")),
+                (ran, all) => Shown::made(format_args!("{ran} of {all} ran")),
+            }),
         ),
         fact(
             "Concluded",
