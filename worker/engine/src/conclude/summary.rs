@@ -49,7 +49,7 @@ pub(super) fn of(conclusion: &Conclusion, state: &State) -> String {
 /// With a full stop.
 fn ended(text: &str) -> String {
     let text = text.trim();
-    if text.ends_with(['.', '!', '?']) {
+    if text.ends_with(['.', '!', '?', '…', '。', '．', '！', '？']) {
         text.to_owned()
     } else {
         format!("{text}.")
@@ -84,5 +84,6 @@ mod tests {
             "pool.example.com is listed."
         );
         assert_eq!(sentence("i-0a1b talks"), "i-0a1b talks.");
+        assert_eq!(sentence("これは攻撃である。"), "これは攻撃である。");
     }
 }
