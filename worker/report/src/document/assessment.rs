@@ -1,8 +1,7 @@
 //! The assessment: verdict, why it is that, what cleared it, and which rules overrode the analyst.
 
 use nightshift_alert::Flag;
-use nightshift_engine::Exoneration;
-use nightshift_pipeline::Report;
+use nightshift_pipeline::{Report, ToldRecord};
 
 use super::{Block, Part, Section};
 use crate::Language;
@@ -29,7 +28,7 @@ pub(super) fn section(report: &Report, language: Language) -> Section {
     }
     // Those that cleared it stand under Why.
     if !report.verdict.is_benign() {
-        for record in report.exonerations.iter().take(MOST) {
+        for record in report.told_records().iter().take(MOST) {
             let begin = Line::of(language.of(
                 "On record, but not enough to clear it: ",
                 "記録はあるが、無害とするには不足: ",
@@ -72,7 +71,8 @@ fn verdict(report: &Report, language: Language) -> Line {
 }
 
 /// `… is an authorised scanner (SCAN-7); approved by …; holds from … until … [E4]`.
-pub(super) fn record(record: &Exoneration, language: Language) -> Line {
+pub(super) fn record(told: &ToldRecord<'_>, language: Language) -> Line {
+    let record = told.record;
     let mut line = Line::from_sentence(record.statement.trim_end_matches('.'));
     if !record.statement.contains(&record.reference) {
         line = line
@@ -82,6 +82,15 @@ pub(super) fn record(record: &Exoneration, language: Language) -> Line {
             .name(&record.reference)
             .say(")");
     }
+    let about = told.about.iter().take(MOST);
+    let about = joined(about.map(|one| Line::default().value(one)), ", ");
+    let line = match about.is_empty() {
+        false => line
+            .say(language.of("; about ", "; 対象 "))
+            .then(&about)
+            .and_more(language, MOST, told.about.len()),
+        true => line,
+    };
     let line = line
         .say(language.of("; approved by ", "; 承認 "))
         .name(&record.approved_by);

@@ -32,7 +32,7 @@ fn bullet(finding: &FindingEntry) -> Block {
 pub(super) fn why(report: &Report, language: Language) -> Section {
     let mut blocks: Vec<Block> = Vec::new();
     if report.verdict.is_benign() {
-        blocks.extend(report.exonerations.iter().take(MOST_RECORDS).map(|one| {
+        blocks.extend(report.told_records().iter().take(MOST_RECORDS).map(|one| {
             Block::Item(
                 Line::of(language.of("Cleared: ", "無害の根拠: "))
                     .then(&assessment::record(one, language)),

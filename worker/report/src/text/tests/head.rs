@@ -1,6 +1,7 @@
 //! What stands before everything else: what changed, who thought, what must not be missed.
 
 use insta::assert_snapshot;
+use nightshift_alert::IndicatorKind;
 use nightshift_engine::AnalystKind;
 
 use crate::fixture;
@@ -219,4 +220,22 @@ fn where_there_is_nothing_to_say_it_says_which_nothing() {
         "{shown}"
     );
     assert!(!shown.contains("What would decide it"), "{shown}");
+}
+
+#[test]
+fn a_record_of_two_actors_is_told_once_and_says_of_whom() {
+    let mut report = fixture::benign();
+    let record = &mut report.exonerations[0];
+    record.statement = "on 2026-11-23 ana decided that the like of it is benign".to_owned();
+    let mut other = record.clone();
+    other.subject_type = IndicatorKind::Principal;
+    other.subject = "ci-deploy".to_owned();
+    report.exonerations.push(other);
+    let shown = text(&report, &fixture::options(160));
+    let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(words.matches("ana decided").count(), 1, "{shown}");
+    assert!(
+        words.contains("; about 203.0.113[.]50, ci-deploy; approved by"),
+        "{shown}"
+    );
 }

@@ -1,8 +1,8 @@
 //! The record: what happened when, the values that play a part, what cleared it, the evidence.
 
 use chrono::{DateTime, Utc};
-use nightshift_engine::{EvidenceId, Exoneration};
-use nightshift_pipeline::Report;
+use nightshift_engine::EvidenceId;
+use nightshift_pipeline::{Report, ToldRecord};
 use serde::Serialize;
 
 use crate::page::case::evidence::{EvidenceView, entries};
@@ -27,6 +27,8 @@ struct RecordView {
     statement: Shown,
     reference: Shown,
     approved_by: Shown,
+    /// Whom it is about, where its statement does not say so.
+    about: Vec<Shown>,
     from: Option<Moment>,
     until: Option<Moment>,
     cites: Vec<Cite>,
@@ -48,7 +50,8 @@ struct IndicatorView {
 
 impl Record {
     pub(super) fn new(report: &Report, here: &[EvidenceId], now: DateTime<Utc>) -> Self {
-        let exonerations = report.exonerations.iter().take(8);
+        let told = report.told_records();
+        let exonerations = told.iter().take(8);
         let timeline = report.timeline.iter().take(MOST).map(|entry| Line {
             at: Moment::new(entry.at, now),
             what: Shown::foreign(&entry.what, 200),
@@ -81,8 +84,10 @@ impl Record {
     }
 }
 
-fn record(record: &Exoneration, here: &[EvidenceId], now: DateTime<Utc>) -> RecordView {
+fn record(told: &ToldRecord<'_>, here: &[EvidenceId], now: DateTime<Utc>) -> RecordView {
+    let record = told.record;
     RecordView {
+        about: told.about.iter().take(8).map(Shown::value).collect(),
         statement: Shown::sentence(&record.statement),
         reference: Shown::name(&record.reference),
         approved_by: Shown::name(&record.approved_by),
