@@ -32,6 +32,8 @@ pub(crate) struct Reader {
     pub(crate) local: Option<FixedOffset>,
     /// What they read.
     pub(crate) language: Language,
+    /// Whether it is read at any time after it was written: what is so many minutes ago then is not any more.
+    pub(crate) is_kept: bool,
 }
 
 /// A report, ready to be written.

@@ -26,6 +26,7 @@ pub fn markdown_in(language: Language, report: &Report, now: DateTime<Utc>) -> S
         now,
         local: None,
         language,
+        is_kept: false,
     };
     let document = document(report, reader);
     let mut out = format!("# {}\n", escape(document.header.as_str()));

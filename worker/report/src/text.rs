@@ -31,6 +31,7 @@ pub fn text(report: &Report, options: &TextOptions) -> String {
         now: options.now,
         local: options.local,
         language: Language::En,
+        is_kept: false,
     };
     let mut page = Page::new(options.width.clamp(40, 160), options.colour);
     write(&document(report, reader), &mut page);

@@ -164,6 +164,7 @@ impl SlackDestination {
             now: self.clock.now(),
             local: None,
             language: self.style.language,
+            is_kept: true,
         }
     }
 

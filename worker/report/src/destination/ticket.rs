@@ -20,6 +20,7 @@ pub(super) fn read(report: &Report, language: Language) -> Document {
         now: report.concluded_at,
         local: None,
         language,
+        is_kept: true,
     };
     document(report, reader)
 }

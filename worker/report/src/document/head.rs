@@ -232,10 +232,14 @@ fn still(report: &Report, reader: Reader) -> Line {
             "不明（アラートに事象の時刻がありません）",
         ));
     };
-    let mut line = Line::of(language.of("last seen ", "最終観測 "))
-        .made(words::ago(language, last, reader.now))
-        .say(language.of(", ", "、"))
-        .at(last);
+    let ago = match reader.is_kept {
+        false => Line::default().made(words::ago(language, last, reader.now)),
+        true => Line::default(),
+    };
+    let mut line = Line::of(language.of("last seen ", "最終観測 ")).then(&joined(
+        [ago, Line::default().at(last)],
+        language.of(", ", "、"),
+    ));
     if let Some(offset) = reader.local {
         line = line
             .say(" (")

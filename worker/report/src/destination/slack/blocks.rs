@@ -246,7 +246,7 @@ fn known(section: &Section) -> usize {
     }
 }
 
-/// When it was last seen by the reader's own clock, which Slack knows.
+/// When it was last seen by the reader's own clock, which Slack knows, and how long ago that is whenever they look.
 fn local_time(sheet: &mut Sheet, showing: &Showing, language: Language) {
     let alert = &showing.report.alert;
     let Some(last) = alert.last_seen.or(alert.first_seen) else {
@@ -256,7 +256,7 @@ fn local_time(sheet: &mut Sheet, showing: &Showing, language: Language) {
     let at = words::moment(last);
     let chars = units(label) + 2 * units(&at);
     let date = json!({
-        "type": "date", "timestamp": last.timestamp(), "format": "{date_short_pretty} {time}", "fallback": at,
+        "type": "date", "timestamp": last.timestamp(), "format": "{date_short_pretty} {time} ({ago})", "fallback": at,
     });
     let (mut piece, _) = Piece::new(Shape::Line, label, "", SENTENCE);
     piece.spans.push(date);

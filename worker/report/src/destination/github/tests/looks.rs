@@ -39,7 +39,7 @@ fn an_issue_on_a_critical_true_positive() {
 
     A program that is known to mine cryptocurrency was started on a virtual machine.
 
-    **Still happening?** last seen 12 min ago, 2026-11-20 03:02 UTC, 3 times; the logs show 1 event since, the last at 2026-11-20 03:05 UTC [E4]
+    **Still happening?** last seen 2026-11-20 03:02 UTC, 3 times; the logs show 1 event since, the last at 2026-11-20 03:05 UTC [E4]
 
     **Reach:** environment production · internet-facing · owner team-web · role web server [E2] (not known: data)
 
@@ -97,7 +97,7 @@ fn an_issue_on_what_could_not_be_decided() {
 
     > **警告:** データ内の文章が分析者に話しかけています。その内容で無害とした点はありません。攻撃者の言葉として読んでください。
 
-    **継続中か？** 最終観測 12 分前、2026-11-20 03:02 UTC、3 回; 読めたログに以後の活動なし
+    **継続中か？** 最終観測 2026-11-20 03:02 UTC、3 回; 読めたログに以後の活動なし
 
     **影響範囲:** 環境 production · インターネット公開 · 所有者 team-web · 役割 web server [E2]（不明: データ）
 
@@ -192,7 +192,7 @@ fn an_issue_on_a_failed_run() {
 
     > **Warning:** The run failed: nothing here is a verdict. Look at the alert yourself, or run it again.
 
-    **Still happening?** last seen 12 min ago, 2026-11-20 03:02 UTC, 3 times; since then: not known
+    **Still happening?** last seen 2026-11-20 03:02 UTC, 3 times; since then: not known
 
     **Reach:** not known: no register or tag tells of environment, exposure, owner, role or data
 
@@ -276,7 +276,7 @@ fn a_comment_on_a_changed_verdict() {
 
     A host was probed on many ports.
 
-    **Still happening?** last seen 12 min ago, 2026-11-20 03:02 UTC, 3 times; the logs show 1 event since, the last at 2026-11-20 03:05 UTC [E4]
+    **Still happening?** last seen 2026-11-20 03:02 UTC, 3 times; the logs show 1 event since, the last at 2026-11-20 03:05 UTC [E4]
 
     **Reach:** not known: no register or tag tells of environment, exposure, owner, role or data
 

@@ -87,7 +87,7 @@ fn a_critical_true_positive() {
 
     Web-server-prod-01 runs xmrig and talks to pool.minexmr[.]com (185.220.101[.]42).
     A program that is known to mine cryptocurrency was started on a virtual machine.
-    *Still happening? *last seen 12 min ago, 2026-11-20 03:02 UTC, 3 times; the logs show 1 event since, the last at 2026-11-20 03:05 UTC [E4]
+    *Still happening? *last seen 2026-11-20 03:02 UTC, 3 times; the logs show 1 event since, the last at 2026-11-20 03:05 UTC [E4]
     *Reach: *environment production · internet-facing · owner team-web · role web server [E2] (not known: data)
     *Other cases: *a1b2-c3d4-e5f6
     *Last event, your time: *2026-11-20 03:02 UTC
@@ -204,7 +204,7 @@ fn one_that_is_inconclusive_and_was_worked_on() {
     The user agent is the one that ci-deploy always sends. Not decided: the analyst said benign true positive; text in the data talks to the analyst, so nothing in it may clear the alert.
     Somebody listed what an account holds, in a way that this account does not do.
     *⚠ Warning: *Text in the data talks to the analyst. Nothing of this alert was cleared by what it says; read its words as the attacker's.
-    *Still happening? *last seen 12 min ago, 2026-11-20 03:02 UTC, 3 times; nothing since in the logs that were read
+    *Still happening? *last seen 2026-11-20 03:02 UTC, 3 times; nothing since in the logs that were read
     *Reach: *environment production · internet-facing · owner team-web · role web server [E2] (not known: data)
     *Other cases: *a1b2-c3d4-e5f6
     *Last event, your time: *2026-11-20 03:02 UTC
@@ -244,7 +244,7 @@ fn a_benign_one() {
 
     203.0.113[.]50 is the scanner of the security team, allowed until December.
     A host was probed on many ports.
-    *Still happening? *last seen 12 min ago, 2026-11-20 03:02 UTC, 3 times; the logs show 1 event since, the last at 2026-11-20 03:05 UTC [E4]
+    *Still happening? *last seen 2026-11-20 03:02 UTC, 3 times; the logs show 1 event since, the last at 2026-11-20 03:05 UTC [E4]
     *Reach: *not known: no register or tag tells of environment, exposure, owner, role or data
     *Other cases: *none known that share an actor, target or far end
     *Last event, your time: *2026-11-20 03:02 UTC
@@ -280,7 +280,7 @@ fn one_that_failed() {
 
     Not triaged: No plan could be made: the model gave no answer within 60 s.
     *⚠ Warning: *The run failed: nothing here is a verdict. Look at the alert yourself, or run it again.
-    *Still happening? *last seen 12 min ago, 2026-11-20 03:02 UTC, 3 times; since then: not known
+    *Still happening? *last seen 2026-11-20 03:02 UTC, 3 times; since then: not known
     *Reach: *not known: no register or tag tells of environment, exposure, owner, role or data
     *Other cases: *none known that share an actor, target or far end
     *Last event, your time: *2026-11-20 03:02 UTC
@@ -355,7 +355,7 @@ fn a_critical_true_positive_in_japanese() {
 
     Web-server-prod-01 runs xmrig and talks to pool.minexmr[.]com (185.220.101[.]42).
     A program that is known to mine cryptocurrency was started on a virtual machine.
-    *継続中か？ *最終観測 12 分前、2026-11-20 03:02 UTC、3 回; 以後のログに 1 件、最新 2026-11-20 03:05 UTC [E4]
+    *継続中か？ *最終観測 2026-11-20 03:02 UTC、3 回; 以後のログに 1 件、最新 2026-11-20 03:05 UTC [E4]
     *影響範囲: *環境 production · インターネット公開 · 所有者 team-web · 役割 web server [E2]（不明: データ）
     *関連ケース: *a1b2-c3d4-e5f6
     *最終イベント（あなたの時刻）: *2026-11-20 03:02 UTC
