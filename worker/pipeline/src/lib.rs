@@ -63,7 +63,7 @@ pub use replay::{Difference, ReplayError, Replayed, Side, StepLine, compare, rep
 pub use report::{
     AlertFacts, Because, Call, Changed, Early, EvidenceEntry, FindingEntry, OtherCase,
     REPORT_SCHEMA, Reach, Report, Said, Sender, Signal, StepEntry, Takeover, TimelineEntry, Told,
-    ToldRecord, because, build as build_report, early_report, sample_report,
+    ToldRecord, because, build as build_report, early_report, sample_report, with_plain_times,
 };
 pub use route::{CanaryRoute, Match, Route, Routes, Samples};
 pub use showing::{Showing, Shown};

@@ -12,6 +12,7 @@ mod sample;
 mod signals;
 mod takeover;
 mod timeline;
+mod times;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,6 +37,7 @@ pub use records::ToldRecord;
 pub use sample::sample_report;
 pub use signals::Told;
 pub use takeover::Takeover;
+pub use times::with_plain_times;
 
 /// Name of this shape of report; it changes when a field changes its meaning or goes.
 pub const REPORT_SCHEMA: &str = "nightshift.report/1";

@@ -5,6 +5,7 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::Indicator;
 use nightshift_alert::text::{plain, plain_value};
 use nightshift_engine::EvidenceId;
+use nightshift_pipeline::with_plain_times;
 
 use crate::Language;
 use crate::words;
@@ -48,7 +49,7 @@ impl Line {
 
     /// A sentence from outside.
     pub(crate) fn sentence(self, foreign: &str) -> Self {
-        self.foreign(foreign, SENTENCE)
+        self.foreign(&with_plain_times(foreign), SENTENCE)
     }
 
     /// A name from outside.

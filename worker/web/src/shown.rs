@@ -5,6 +5,7 @@ use std::fmt;
 use chrono::{DateTime, SecondsFormat, Utc};
 use nightshift_alert::Indicator;
 use nightshift_alert::text::{plain, plain_value};
+use nightshift_pipeline::with_plain_times;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -26,7 +27,7 @@ impl Shown {
 
     /// A sentence from outside.
     pub(crate) fn sentence(text: &str) -> Self {
-        Self::foreign(text, SENTENCE)
+        Self::foreign(&with_plain_times(text), SENTENCE)
     }
 
     /// A name from outside.

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use nightshift_alert::text::plain;
 use nightshift_engine::EvidenceId;
-use nightshift_pipeline::{CaseStatus, Report, Told};
+use nightshift_pipeline::{CaseStatus, Report, Told, with_plain_times};
 
 use super::{Block, Part, Reader, Section, changed, others};
 use crate::Language;
@@ -89,7 +89,7 @@ fn without_marks(title: &str) -> String {
 
 /// The conclusion.
 pub(crate) fn summary(report: &Report) -> Line {
-    Line::default().foreign(&report.summary, 2 * SENTENCE)
+    Line::default().foreign(&with_plain_times(&report.summary), 2 * SENTENCE)
 }
 
 pub(super) fn section(report: &Report, reader: Reader) -> Section {

@@ -239,3 +239,14 @@ fn a_record_of_two_actors_is_told_once_and_says_of_whom() {
         "{shown}"
     );
 }
+
+#[test]
+fn a_time_in_a_finding_reads_as_any_other_time() {
+    let mut report = fixture::true_positive();
+    report.findings[0].claim = "The key was used at 2026-03-02T02:35:22Z.".to_owned();
+    let shown = text(&report, &fixture::options(160));
+    assert!(
+        shown.contains("The key was used at 2026-03-02 02:35:22 UTC. [E3]"),
+        "{shown}"
+    );
+}

@@ -2,7 +2,9 @@
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::EvidenceId;
-use nightshift_pipeline::{CaseStatus, Language, OtherCase, Report, TimelineEntry, Told};
+use nightshift_pipeline::{
+    CaseStatus, Language, OtherCase, Report, TimelineEntry, Told, with_plain_times,
+};
 use serde::Serialize;
 
 use super::changed::changed;
@@ -73,7 +75,7 @@ impl Head {
             marks: report.marks(),
             title: Shown::foreign(&report.title, 160),
             changed: changed(report),
-            summary: Shown::foreign(&report.summary, 1_000),
+            summary: Shown::foreign(&with_plain_times(&report.summary), 1_000),
             meaning: Shown::sentence(&report.meaning),
             warnings: warnings(report, here),
             still: still(report, here, now),
