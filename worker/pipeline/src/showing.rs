@@ -23,6 +23,8 @@ pub struct Showing {
     /// Only counts or people's acts changed since then, nothing that a report says: an edit that can wait, and that is no
     /// news to who is told once.
     pub minor: bool,
+    /// An earlier try began and nobody knows how it ended: where it cannot be looked up, it may be there already.
+    pub in_doubt: bool,
 }
 
 /// What a destination shows of a case: enough to say what changed since.
@@ -77,6 +79,7 @@ impl Showing {
             shown: None,
             desk: Desk::default(),
             minor: false,
+            in_doubt: false,
         }
     }
 

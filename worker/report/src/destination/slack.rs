@@ -255,7 +255,8 @@ impl Destination for SlackDestination {
         let bot = match &self.way {
             Way::Bot(bot) => bot,
             Way::Webhook(hook) => {
-                hook.post(&message).await?;
+                let repeated = showing.in_doubt.then_some(self.style.language);
+                hook.post(&message, repeated).await?;
                 return Ok(Sent::default());
             }
         };
@@ -279,7 +280,10 @@ impl Destination for SlackDestination {
         let message = digest::message(digest, &self.style);
         match &self.way {
             Way::Bot(bot) => bot.post_digest(digest, &message, in_doubt).await,
-            Way::Webhook(hook) => hook.post(&message).await,
+            Way::Webhook(hook) => {
+                let repeated = in_doubt.then_some(self.style.language);
+                hook.post(&message, repeated).await
+            }
         }
     }
 }

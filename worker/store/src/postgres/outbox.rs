@@ -290,6 +290,7 @@ fn one(row: &Row) -> Result<Due, Failure> {
             shown: shown.and_then(|text| serde_json::from_str(text).ok()),
             desk: Desk::default(),
             minor: row.try_get(6)?,
+            in_doubt: begun.is_some(),
         },
         case_id: CaseId(id),
         attempts: u32::try_from(attempts).unwrap_or_default(),

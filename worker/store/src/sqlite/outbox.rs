@@ -293,6 +293,7 @@ fn to_due(row: &Row<'_>) -> Result<Due, Failure> {
             shown: shown.and_then(|text| serde_json::from_str(&text).ok()),
             desk: Desk::default(),
             minor: row.get(6)?,
+            in_doubt: begun.is_some(),
         },
         case_id: CaseId(id),
     })

@@ -2,17 +2,19 @@
 //! <https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks>
 //!
 //! It says "ok" and nothing more: what was posted can neither be edited nor found, so a report whose answer was lost is
-//! posted again.
+//! posted again, and says that it may be there twice.
 
 use std::sync::Arc;
 
 use nightshift_engine::Clock;
 use nightshift_pipeline::DeliveryError;
 use secrecy::ExposeSecret as _;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::http::{Access, Caller, DestinationError, Repeat, SecretSource};
 use super::blocks::Message;
+use super::rich::plain_text;
+use crate::Language;
 
 /// Posts to an incoming webhook.
 pub(super) struct Hook {
@@ -23,19 +25,28 @@ pub(super) struct Hook {
 }
 
 impl Hook {
-    /// Posts it; a post whose answer was lost is sent again. The address is a secret: people mend it while reports
-    /// wait.
-    pub(super) async fn post(&self, message: &Message) -> Result<(), DeliveryError> {
+    /// Posts it; a post whose answer was lost is sent again, and `repeated` then says so in its reader's language. The
+    /// address is a secret: people mend it while reports wait.
+    pub(super) async fn post(
+        &self,
+        message: &Message,
+        repeated: Option<Language>,
+    ) -> Result<(), DeliveryError> {
         let (caller, url) = self.caller().map_err(|error| DeliveryError::Later {
             what: error.to_string(),
             after_secs: None,
         })?;
+        let mut blocks = message.blocks.clone();
+        if let Some(language) = repeated {
+            // Below the header, which is read first.
+            blocks.insert(blocks.len().min(1), may_be_here_twice(language));
+        }
         let body = json!({
-            "text": message.text, "blocks": message.blocks, "parse": "none",
+            "text": message.text, "blocks": blocks, "parse": "none",
             "unfurl_links": false, "unfurl_media": false,
         });
         let request = caller.client().post(url).json(&body);
-        let answer = caller.send(request, Repeat::Harmless).await?;
+        let answer = caller.send(request, Repeat::Doubles).await?;
         if answer.status().is_success() {
             return Ok(());
         }
@@ -53,4 +64,12 @@ impl Hook {
         let caller = Caller::new(&self.name, &url, &self.access, Arc::clone(&self.clock))?;
         Ok((caller, url))
     }
+}
+
+fn may_be_here_twice(language: Language) -> Value {
+    let words = language.of(
+        "This may be here twice: nobody knows whether it arrived when it was sent before.",
+        "重複の可能性があります。前回の送信が届いたか不明です。",
+    );
+    json!({ "type": "context", "elements": [plain_text(words)] })
 }

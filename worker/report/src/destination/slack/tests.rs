@@ -67,6 +67,7 @@ fn later(showing: &Showing, remote_id: Option<String>, report: Report) -> Showin
         report,
         desk: showing.desk.clone(),
         minor: false,
+        in_doubt: false,
     }
 }
 

@@ -1,5 +1,6 @@
 //! What Slack refuses: for now, for ever, and what people are told to do.
 
+use super::super::place::SETTLE;
 use super::*;
 
 #[tokio::test]
@@ -236,16 +237,29 @@ async fn an_incoming_webhook_has_the_report_and_no_more() {
     assert_eq!(to.deliver(&showing).await.unwrap(), Sent::default());
     let lost = to.deliver(&showing).await.unwrap_err();
     assert!(
-        matches!(lost, DeliveryError::Later { .. }),
+        matches!(lost, DeliveryError::Unclear { .. }),
         "at least once: {lost:?}"
     );
-    let gone = to.deliver(&showing).await.unwrap_err();
+    let again = Showing {
+        in_doubt: true,
+        ..showing.clone()
+    };
+    assert_eq!(to.find(&again, SETTLE).await.unwrap(), None);
+    let gone = to.deliver(&again).await.unwrap_err();
     assert!(matches!(gone, DeliveryError::Never { .. }), "{gone:?}");
     assert_eq!(
         gone.to_string(),
         "127.0.0.1 answered 404 Not Found (incoming webhook): no_service"
     );
     let body: Value = serde_json::from_str(&stub.posts()[0].body).unwrap();
+    assert_eq!(body["blocks"], to.preview(&showing)["blocks"]);
+    // What may be there twice says so, below its header.
+    let mut body: Value = serde_json::from_str(&stub.posts()[2].body).unwrap();
+    let said = body["blocks"].as_array_mut().unwrap().remove(1);
+    assert!(
+        said.to_string().contains("This may be here twice"),
+        "{said}"
+    );
     assert_eq!(body["blocks"], to.preview(&showing)["blocks"]);
     assert!(!to.wants(&case(0, early())));
     let minor = Showing {
