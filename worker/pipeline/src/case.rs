@@ -192,6 +192,21 @@ pub struct CaseRow {
     pub owner: Option<String>,
 }
 
+impl CaseRow {
+    /// The severity that lists show and are filtered by: as assessed, once the triage of the latest alert came to its
+    /// end; till then what was sent counts where it is greater.
+    #[must_use]
+    pub fn shown_severity(&self) -> Severity {
+        let assessed = self.assessed_severity.unwrap_or(self.severity);
+        match self.status {
+            CaseStatus::Concluded | CaseStatus::Failed => assessed,
+            CaseStatus::Queued | CaseStatus::Running | CaseStatus::Cancelled => {
+                assessed.max(self.severity)
+            }
+        }
+    }
+}
+
 /// Which cases to list.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CaseFilter {
@@ -203,7 +218,9 @@ pub struct CaseFilter {
     pub desk: Option<DeskStatus>,
     /// Only those whose verdict a person disputes: the last one who judged it has another.
     pub disagreed: bool,
-    /// Only this severity or above, as sent.
+    /// Only what happened: generated samples are left out.
+    pub without_samples: bool,
+    /// Only this severity or above, as the list shows it: see [`CaseRow::shown_severity`].
     pub severity_at_least: Option<Severity>,
     /// Only this feed.
     pub feed: Option<String>,
@@ -215,6 +232,21 @@ pub struct CaseFilter {
     pub after: Option<CaseId>,
     /// How many at the most, the newest first.
     pub limit: usize,
+}
+
+impl CaseFilter {
+    /// Whether all that fits is grave: open, high or critical, and cleared by nobody. There is an index of these, for a
+    /// list of them is asked for with every look at the newest cases.
+    #[must_use]
+    pub fn is_grave(&self) -> bool {
+        let waits = matches!(
+            self.status,
+            Some(CaseStatus::Queued | CaseStatus::Running | CaseStatus::Failed)
+        );
+        self.desk == Some(DeskStatus::Open)
+            && self.severity_at_least >= Some(Severity::High)
+            && (waits || self.verdict.is_some_and(|verdict| !verdict.is_benign()))
+    }
 }
 
 /// A triage that was called off.

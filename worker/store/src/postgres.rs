@@ -20,6 +20,7 @@ mod failure;
 mod feedback;
 mod inbox;
 mod journal;
+mod list;
 mod listener;
 mod migrate;
 mod mutes;

@@ -16,6 +16,7 @@ mod feedback;
 mod held;
 mod host;
 mod inbox;
+mod list;
 mod mutes;
 mod open;
 mod outbox;

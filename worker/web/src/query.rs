@@ -13,8 +13,9 @@ use url::form_urlencoded::Serializer;
 const LONGEST: usize = 200;
 /// Rows of a page.
 pub(crate) const PAGE: usize = 50;
-/// The only value of a filter that is there or not.
+/// The only value of a filter that is there or not, and of one that leaves something out or does not.
 const YES: &str = "yes";
+const NO: &str = "no";
 /// Most rows of one answer in JSON.
 const MOST: usize = 500;
 
@@ -28,6 +29,7 @@ pub(crate) struct ListQuery {
     pub(crate) feed: String,
     pub(crate) desk: String,
     pub(crate) disagreed: String,
+    pub(crate) samples: String,
     pub(crate) account: String,
     pub(crate) q: String,
     pub(crate) after: String,
@@ -66,13 +68,8 @@ impl ListQuery {
             desk: word("desk", &self.desk, DeskStatus::parse, || {
                 DeskStatus::ALL.map(DeskStatus::as_str).join(", ")
             })?,
-            disagreed: word(
-                "disagreed",
-                &self.disagreed,
-                |word| (word == YES).then_some(()),
-                || YES.to_owned(),
-            )?
-            .is_some(),
+            disagreed: flag("disagreed", &self.disagreed, YES)?,
+            without_samples: flag("samples", &self.samples, NO)?,
             account: text(&self.account),
             text: text(&self.q),
             after: text(&self.after).map(CaseId),
@@ -80,11 +77,13 @@ impl ListQuery {
         })
     }
 
-    /// What is high or critical as sent, nobody took yet, and is not cleared; each part with its words.
-    pub(crate) fn grave() -> [(Self, &'static str); 3] {
+    /// What is high or critical, nobody took yet, and is not cleared; each part with its words. Nothing happened where a
+    /// sample was made.
+    pub(crate) fn grave() -> [(Self, &'static str); 5] {
         let open = |verdict: &str, status: &str| Self {
             severity: Severity::High.as_str().to_owned(),
             desk: DeskStatus::Open.as_str().to_owned(),
+            samples: NO.to_owned(),
             verdict: verdict.to_owned(),
             status: status.to_owned(),
             ..Self::default()
@@ -100,6 +99,8 @@ impl ListQuery {
                 "inconclusive",
             ),
             (open("", CaseStatus::Failed.as_str()), "not triaged"),
+            (open("", CaseStatus::Running.as_str()), "running"),
+            (open("", CaseStatus::Queued.as_str()), "waiting"),
         ]
     }
 
@@ -140,7 +141,7 @@ impl ListQuery {
         query
     }
 
-    fn named(&self) -> [(&'static str, &str); 9] {
+    fn named(&self) -> [(&'static str, &str); 10] {
         [
             ("status", &self.status),
             ("verdict", &self.verdict),
@@ -149,6 +150,7 @@ impl ListQuery {
             ("account", &self.account),
             ("desk", &self.desk),
             ("disagreed", &self.disagreed),
+            ("samples", &self.samples),
             ("q", &self.q),
             ("after", &self.after),
         ]
@@ -158,6 +160,12 @@ impl ListQuery {
 fn text(value: &str) -> Option<String> {
     let value = value.trim();
     (!value.is_empty()).then(|| value.to_owned())
+}
+
+/// Whether the one word stands there that there is.
+fn flag(name: &str, value: &str, one: &str) -> Result<bool, String> {
+    let is_one = |word: &str| (word == one).then_some(());
+    Ok(word(name, value, is_one, || one.to_owned())?.is_some())
 }
 
 fn word<T>(

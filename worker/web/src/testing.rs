@@ -214,9 +214,13 @@ impl Cases for Store {
     async fn list(&self, filter: &CaseFilter) -> Result<Vec<CaseRow>, StoreError> {
         self.here()?;
         *self.asked.lock().unwrap() = filter.clone();
-        let rows = self.views.iter().map(|view| view.row.clone());
+        let is_meant = |view: &&CaseView| !(filter.without_samples && view.alert.is_sample());
+        let rows = self.views.iter().filter(is_meant);
+        let rows = rows.map(|view| view.row.clone());
         let rows = rows.filter(|row| {
-            let is_grave = filter.severity_at_least.is_none_or(|it| row.severity >= it);
+            let is_grave = filter
+                .severity_at_least
+                .is_none_or(|it| row.shown_severity() >= it);
             is_grave
                 && filter.desk.is_none_or(|it| row.desk == it)
                 && filter.status.is_none_or(|it| row.status == it)

@@ -91,7 +91,7 @@ pub(crate) struct CasesList {
     /// Only those whose verdict a person disputes
     #[arg(long)]
     pub(crate) disagreed: bool,
-    /// Only this severity and above, as sent
+    /// Only this severity and above, as the list shows it
     #[arg(long, value_name = "SEVERITY")]
     pub(crate) severity: Option<Severity>,
     /// Only this feed

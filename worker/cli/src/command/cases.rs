@@ -113,7 +113,7 @@ fn cells(row: &CaseRow) -> [String; 6] {
     [
         row.id.to_string(),
         row.opened_at.format("%m-%d %H:%M").to_string(),
-        short(row.assessed_severity.unwrap_or(row.severity)).to_owned(),
+        short(row.shown_severity()).to_owned(),
         outcome(row).to_owned(),
         seen(row),
         plain(&row.title, 80) + &account,

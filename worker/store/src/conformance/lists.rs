@@ -1,11 +1,16 @@
 //! Lists of cases: by account, by text, page by page.
 
+use nightshift_alert::Severity;
+use nightshift_pipeline::DeskStatus;
+
 use super::*;
 
 on_both_stores! {
     pages_follow_one_another_without_a_gap_or_a_repetition
     a_list_is_searched_by_account_and_by_letters
     letters_are_searched_as_they_are
+    a_severity_is_the_one_that_the_row_shows
+    samples_are_left_out_of_what_is_grave
 }
 
 async fn list(fixture: &Fixture, filter: CaseFilter) -> Vec<CaseId> {
@@ -109,4 +114,75 @@ async fn letters_are_searched_as_they_are(fixture: Fixture) {
     ] {
         assert!(list(&fixture, strange).await.is_empty());
     }
+}
+
+/// What is open and nobody's, of this severity or above.
+fn grave(status: Option<CaseStatus>, verdict: Option<Verdict>) -> CaseFilter {
+    CaseFilter {
+        status,
+        verdict,
+        severity_at_least: Some(Severity::High),
+        desk: Some(DeskStatus::Open),
+        without_samples: true,
+        ..most(10)
+    }
+}
+
+async fn a_severity_is_the_one_that_the_row_shows(fixture: Fixture) {
+    let at_least = |severity| CaseFilter {
+        severity_at_least: Some(severity),
+        ..most(10)
+    };
+    let shown = async |severity| {
+        let rows = fixture.store.list(&at_least(severity)).await.unwrap();
+        assert!(rows.iter().all(|row| row.shown_severity() >= severity));
+        rows.into_iter().map(|row| row.id).collect::<Vec<_>>()
+    };
+    let mut mild = arrivals(MINER).remove(0);
+    Arc::make_mut(&mut mild.alert).severity = Severity::Medium;
+    let raised = case_of(&fixture.take(mild).await);
+    assert!(shown(Severity::High).await.is_empty());
+    let claimed = fixture.claim().await;
+    conclude_at(&fixture, &claimed, Severity::High).await;
+    assert_eq!(shown(Severity::High).await, std::slice::from_ref(&raised));
+    let found = grave(Some(CaseStatus::Concluded), Some(Verdict::TruePositive));
+    assert!(found.is_grave());
+    assert_eq!(list(&fixture, found).await, std::slice::from_ref(&raised));
+    // As sent it is critical; that counts again as soon as it waits for another triage.
+    let lowered = case_of(&fixture.accept(THEFT).await);
+    assert_eq!(shown(Severity::High).await.len(), 2);
+    let claimed = fixture.claim().await;
+    let sent = claimed.alert.severity;
+    conclude_at(&fixture, &claimed, Severity::Low).await;
+    assert_eq!(shown(Severity::High).await, std::slice::from_ref(&raised));
+    fixture.store.retry(&lowered.0).await.unwrap();
+    assert!(shown(sent).await.contains(&lowered), "{sent}");
+    let waits = grave(Some(CaseStatus::Queued), None);
+    assert_eq!(list(&fixture, waits).await, [lowered]);
+}
+
+async fn conclude_at(fixture: &Fixture, claimed: &Claimed, severity: Severity) {
+    let (events, mut closing) = whole_journal(claimed);
+    closing.conclusion.verdict = Verdict::TruePositive;
+    closing.conclusion.assessed_severity = severity;
+    let lease = &claimed.lease;
+    let store = &fixture.store;
+    let nothing = Charge::default();
+    store.append(lease, &events, nothing).await.unwrap();
+    store.conclude(lease, &closing).await.unwrap();
+}
+
+async fn samples_are_left_out_of_what_is_grave(fixture: Fixture) {
+    let mut sample = arrivals(MINER).remove(0);
+    Arc::make_mut(&mut sample.alert).state.sample = true;
+    let sample = case_of(&fixture.take(sample).await);
+    let theft = case_of(&fixture.accept(THEFT).await);
+    let waits = grave(Some(CaseStatus::Queued), None);
+    assert!(waits.is_grave());
+    assert_eq!(list(&fixture, waits.clone()).await, [theft]);
+    let all = CaseFilter {
+        without_samples: false,
+        ..waits
+    };
+    assert!(list(&fixture, all).await.contains(&sample));
 }

@@ -12,7 +12,7 @@ use nightshift_pipeline::{
 };
 
 use super::PostgresStore;
-use super::{backlog, read};
+use super::{backlog, list, read};
 
 #[async_trait]
 impl Cases for PostgresStore {
@@ -73,7 +73,7 @@ impl Cases for PostgresStore {
 
     async fn list(&self, filter: &CaseFilter) -> Result<Vec<CaseRow>, StoreError> {
         self.look("list cases", |session| async move {
-            read::list(&session, filter).await
+            list::list(&session, filter).await
         })
         .await
     }

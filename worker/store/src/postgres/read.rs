@@ -1,15 +1,15 @@
-//! Reading cases: lists, one whole case, its journal.
+//! Reading one case: all that is known of it, and its journal.
 
-use nightshift_alert::{Alert, CANARY_FEED, Severity};
+use nightshift_alert::Alert;
 use nightshift_engine::{Event, read_event};
 use nightshift_pipeline::{
-    CaseFilter, CaseId, CaseRow, CaseView, DeliveryRow, JournalLine, Member, Report, Sighting,
+    CaseId, CaseRow, CaseView, DeliveryRow, JournalLine, Member, Report, Sighting,
 };
 use tokio_postgres::Row;
 
 use super::database::Session;
 use super::failure::Failure;
-use super::row::{self, CASE_COLUMNS, count, get_revision, get_severity, limit, parse, text};
+use super::row::{self, CASE_COLUMNS, count, get_revision, get_severity, parse};
 use super::{desk, feedback};
 
 /// Most sightings of a case that are read.
@@ -32,45 +32,6 @@ const MEMBERS: &str = "SELECT received_at, source, key, severity::text, title FR
      WHERE case_id = $1 AND outcome = 'member' ORDER BY id DESC LIMIT $2";
 const DELIVERIES: &str = "SELECT destination, wanted, sent, attempts, error, given_up, begun_at IS NOT NULL, remote_id FROM deliveries \
      WHERE case_id = $1 ORDER BY destination";
-
-/// The last verdict that a person gave, where it is another than the case's.
-const DISPUTED: &str = "SELECT FROM acts AS theirs WHERE theirs.case_id = cases.id AND theirs.act = 'disagreed' \
-     AND theirs.about IS DISTINCT FROM cases.verdict AND NOT EXISTS (SELECT FROM acts AS later \
-         WHERE later.case_id = theirs.case_id AND later.id > theirs.id AND later.act IN ('agreed', 'disagreed'))";
-
-/// Cases that fit the filter, the newest first; canaries only where they are asked for. Letters are folded as those of SQLite are, those of ASCII alone.
-pub(super) async fn list(session: &Session, filter: &CaseFilter) -> Result<Vec<CaseRow>, Failure> {
-    let sql = format!(
-        "SELECT {CASE_COLUMNS} FROM cases \
-         WHERE ($1::text IS NULL OR status = $1) AND ($2::text IS NULL OR verdict = $2) \
-         AND ($3::text IS NULL OR severity >= $3::text::severity) AND (CASE WHEN $4::text IS NULL THEN feed <> '{CANARY_FEED}' ELSE feed = $4 END) \
-         AND ($6::text IS NULL OR account = $6) AND ($9::text IS NULL OR desk = $9) \
-         AND (NOT $10::boolean OR EXISTS ({DISPUTED})) \
-         AND ($7::text IS NULL OR strpos(lower(concat_ws(E'\\n', title, type, key, id) COLLATE \"C\"), lower($7 COLLATE \"C\")) > 0) \
-         AND ($8::text IS NULL OR opened_at <= (SELECT opened_at FROM cases WHERE id = $8)) \
-         AND ($8::text IS NULL OR opened_at < (SELECT opened_at FROM cases WHERE id = $8) OR id > $8) \
-         ORDER BY opened_at DESC, id LIMIT $5"
-    );
-    let letters = |filter: &Option<String>| filter.as_deref().map(|it| text(it).into_owned());
-    let rows = session
-        .rows(
-            &sql,
-            [
-                &filter.status.map(|status| status.as_str()),
-                &filter.verdict.map(|verdict| verdict.as_str()),
-                &filter.severity_at_least.map(Severity::as_str),
-                &letters(&filter.feed),
-                &limit(filter.limit),
-                &letters(&filter.account),
-                &letters(&filter.text),
-                &filter.after.as_ref().map(|id| text(&id.0).into_owned()),
-                &filter.desk.map(|desk| desk.as_str()),
-                &filter.disagreed,
-            ],
-        )
-        .await?;
-    rows.iter().map(row::case).collect()
-}
 
 /// Everything about one case, by its id or a beginning of it.
 pub(super) async fn view(session: &Session, id: &str) -> Result<CaseView, Failure> {

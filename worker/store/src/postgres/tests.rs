@@ -2,6 +2,7 @@
 
 mod busy;
 mod cluster;
+mod listed;
 mod looked_at;
 mod proxy;
 mod sweeping;

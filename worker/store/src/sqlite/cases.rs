@@ -18,7 +18,7 @@ use super::claim::epoch;
 use super::host::{Holder, uptime_secs};
 use super::row::{severity, time};
 use super::thread::Failure;
-use super::{SqliteStore, backlog, people, read, revisions, spending};
+use super::{SqliteStore, backlog, list, people, read, revisions, spending};
 
 const HOLDS: &str = "SELECT 1 FROM cases \
      WHERE id = ?1 AND epoch = ?2 AND revision = ?3 AND lease_holder = ?4 AND status = 'running' AND lease_until >= ?5";
@@ -147,7 +147,7 @@ impl Cases for SqliteStore {
         let filter = filter.clone();
         self.thread
             .run("list cases", move |connection| {
-                read::list(connection, &filter)
+                list::list(connection, &filter)
             })
             .await
     }

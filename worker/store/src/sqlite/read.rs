@@ -1,13 +1,13 @@
-//! Reading cases: lists, one whole case, its journal.
+//! Reading one case: all that is known of it, and its journal.
 
-use nightshift_alert::{Alert, CANARY_FEED};
+use nightshift_alert::Alert;
 use nightshift_engine::{Event, read_event};
 use nightshift_pipeline::{
-    CaseFilter, CaseId, CaseRow, CaseView, DeliveryRow, Desk, JournalLine, Member, Report, Sighting,
+    CaseId, CaseRow, CaseView, DeliveryRow, Desk, JournalLine, Member, Report, Sighting,
 };
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::row::{CASE_COLUMNS, case, get_severity, get_time, severity};
+use super::row::{CASE_COLUMNS, case, get_severity, get_time};
 use super::thread::Failure;
 use super::{desk, feedback};
 
@@ -31,42 +31,6 @@ const MEMBERS: &str = "SELECT received_at, source, key, severity, title FROM arr
      WHERE case_id = ?1 AND outcome = 'member' ORDER BY id DESC LIMIT ?2";
 const DELIVERIES: &str = "SELECT destination, wanted, sent, attempts, error, given_up, begun_at IS NOT NULL, remote_id FROM deliveries \
      WHERE case_id = ?1 ORDER BY destination";
-
-/// The last verdict that a person gave, where it is another than the case's.
-const DISPUTED: &str = "SELECT 1 FROM acts AS theirs WHERE theirs.case_id = cases.id AND theirs.act = 'disagreed' \
-     AND theirs.about IS NOT cases.verdict AND NOT EXISTS (SELECT 1 FROM acts AS later \
-         WHERE later.case_id = theirs.case_id AND later.id > theirs.id AND later.act IN ('agreed', 'disagreed'))";
-
-/// Cases that fit the filter, the newest first; canaries only where they are asked for.
-pub(super) fn list(connection: &Connection, filter: &CaseFilter) -> Result<Vec<CaseRow>, Failure> {
-    let sql = format!(
-        "SELECT {CASE_COLUMNS} FROM cases \
-         WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR verdict = ?2) \
-         AND (?3 IS NULL OR severity >= ?3) AND (CASE WHEN ?4 IS NULL THEN feed <> '{CANARY_FEED}' ELSE feed = ?4 END) AND (?6 IS NULL OR account = ?6) \
-         AND (?9 IS NULL OR desk = ?9) AND (NOT ?10 OR EXISTS ({DISPUTED})) \
-         AND (?7 IS NULL OR instr(lower(title || char(10) || type || char(10) || key || char(10) || id), lower(?7))) \
-         AND (?8 IS NULL OR opened_at < (SELECT opened_at FROM cases WHERE id = ?8) \
-             OR (opened_at = (SELECT opened_at FROM cases WHERE id = ?8) AND id > ?8)) \
-         ORDER BY opened_at DESC, id LIMIT ?5"
-    );
-    let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map(
-        params![
-            filter.status.map(|status| status.as_str()),
-            filter.verdict.map(|verdict| verdict.as_str()),
-            filter.severity_at_least.map(severity),
-            filter.feed,
-            i64::try_from(filter.limit).unwrap_or(i64::MAX),
-            filter.account,
-            filter.text,
-            filter.after.as_ref().map(|id| id.0.as_str()),
-            filter.desk.map(|desk| desk.as_str()),
-            filter.disagreed,
-        ],
-        case,
-    )?;
-    Ok(rows.collect::<Result<_, _>>()?)
-}
 
 /// Everything about one case, by its id or a beginning of it.
 pub(super) fn view(connection: &Connection, id: &str) -> Result<CaseView, Failure> {

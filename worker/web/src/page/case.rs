@@ -53,7 +53,7 @@ impl CasePage {
             title: Shown::foreign(&row.title, 160),
             kind: Shown::name(&row.kind),
             place: (!place.is_empty()).then(|| Shown::made(format_args!("{}", place.join(" · ")))),
-            severity_word: row.assessed_severity.unwrap_or(row.severity).title(),
+            severity_word: row.shown_severity().title(),
             outcome: outcome(row),
             status: status_word(row.status),
             revision: row.revision,

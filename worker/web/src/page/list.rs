@@ -28,6 +28,8 @@ pub(super) struct ListPage {
     desks: Vec<Choice>,
     /// Only what people dispute.
     disagreed: bool,
+    /// Without generated samples.
+    without_samples: bool,
     feed: String,
     account: String,
     q: String,
@@ -143,6 +145,7 @@ impl ListPage {
                 .map(|one| choice(one.as_str(), desk_word(one), &query.desk))
                 .into(),
             disagreed: !query.disagreed.trim().is_empty(),
+            without_samples: !query.samples.trim().is_empty(),
             feed: query.feed.trim().to_owned(),
             account: query.account.trim().to_owned(),
             q: query.q.trim().to_owned(),
@@ -151,7 +154,7 @@ impl ListPage {
 }
 
 fn row(case: &CaseRow, now: DateTime<Utc>) -> Row {
-    let severity = case.assessed_severity.unwrap_or(case.severity);
+    let severity = case.shown_severity();
     Row {
         id: case.id.0.clone(),
         title: Shown::foreign(&case.title, 160),

@@ -85,8 +85,8 @@ async fn a_critical_case_that_nobody_took_is_seen_behind_a_flood_of_lesser_ones(
     let mut cleared = flood(1, Severity::High).remove(0);
     cleared.row.verdict = Some(Verdict::BenignTruePositive);
     views.extend([failed, cleared]);
-    let words = "Open, high or critical: <a href=\"/?status=concluded&amp;verdict=true_positive&amp;severity=high&amp;desk=open\">\
-        1 true positive</a> · <a href=\"/?status=failed&amp;severity=high&amp;desk=open\">1 not triaged</a></p>";
+    let words = "Open, high or critical: <a href=\"/?status=concluded&amp;verdict=true_positive&amp;severity=high&amp;desk=open&amp;samples=no\">\
+        1 true positive</a> · <a href=\"/?status=failed&amp;severity=high&amp;desk=open&amp;samples=no\">1 not triaged</a></p>";
     let page = get(Arc::new(Store::of(views.clone())), "/").await;
     assert!(!page.text.contains("critical-0000"));
     has(&page, &[words]);
@@ -111,6 +111,38 @@ async fn a_critical_case_that_nobody_took_is_seen_behind_a_flood_of_lesser_ones(
     has(&many, &[">50 or more true positive<"]);
     let page = get(Arc::new(Store::of(flood(50, Severity::High))), "/").await;
     has(&page, &[">50 true positive<"]);
+}
+
+#[tokio::test]
+async fn what_is_grave_is_what_the_rows_show_and_what_waits() {
+    let mut raised = flood(1, Severity::Medium);
+    raised[0].row.assessed_severity = Some(Severity::High);
+    let mut sample = flood(1, Severity::High).remove(0);
+    sample.row.id = CaseId("a sample".into());
+    sample.alert.state.sample = true;
+    let mut queued = flood(12, Severity::Critical);
+    for one in &mut queued {
+        (one.row.status, one.row.verdict) = (CaseStatus::Queued, None);
+    }
+    queued[0].row.status = CaseStatus::Running;
+    // Triaged again because it got worse: what the triage of the milder one assessed counts for nothing.
+    queued[1].row.assessed_severity = Some(Severity::Low);
+    let mut views = raised;
+    views.push(sample);
+    views.extend(queued);
+    let page = get(Arc::new(Store::of(views.clone())), "/").await;
+    has(
+        &page,
+        &[
+            "samples=no\">1 true positive</a> · ",
+            "\"/?status=running&amp;severity=high&amp;desk=open&amp;samples=no\">1 running</a> · ",
+            "\"/?status=queued&amp;severity=high&amp;desk=open&amp;samples=no\">11 waiting</a></p>",
+        ],
+    );
+    let store = Arc::new(Store::of(views));
+    let page = get(store, "/?severity=high&samples=no").await;
+    has(&page, &["medium-0000", "value=\"no\" selected"]);
+    assert!(!page.text.contains("a sample"));
 }
 
 #[tokio::test]

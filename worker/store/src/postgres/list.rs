@@ -1,0 +1,66 @@
+//! Lists of cases.
+
+use nightshift_alert::{CANARY_FEED, Severity};
+use nightshift_pipeline::{CaseFilter, CaseRow};
+
+use super::database::Session;
+use super::failure::Failure;
+use super::row::{self, CASE_COLUMNS, limit, text};
+
+/// The severity that is shown, as `CaseRow::shown_severity` has it. The index of what is grave is over the same words.
+const SEVERITY: &str = "CASE WHEN status IN ('concluded', 'failed') THEN coalesce(assessed_severity, severity) \
+     ELSE greatest(severity, assessed_severity) END";
+/// What the index of grave cases holds: said once more where all that is asked for is among it, so that it is used.
+const GRAVE: &str = "AND desk = 'open' \
+     AND (status IN ('queued', 'running', 'failed') OR verdict IN ('true_positive', 'inconclusive'))";
+
+/// The last verdict that a person gave, where it is another than the case's.
+const DISPUTED: &str = "SELECT FROM acts AS theirs WHERE theirs.case_id = cases.id AND theirs.act = 'disagreed' \
+     AND theirs.about IS DISTINCT FROM cases.verdict AND NOT EXISTS (SELECT FROM acts AS later \
+         WHERE later.case_id = theirs.case_id AND later.id > theirs.id AND later.act IN ('agreed', 'disagreed'))";
+/// The alert of the latest revision, where it is a generated sample.
+const SAMPLE: &str = "SELECT FROM alerts WHERE alerts.case_id = cases.id AND alerts.revision = cases.revision \
+     AND alerts.alert @> '{\"state\": {\"sample\": true}}'";
+
+/// Cases that fit the filter, the newest first; canaries only where they are asked for. Letters are folded as those of SQLite are, those of ASCII alone.
+pub(super) async fn list(session: &Session, filter: &CaseFilter) -> Result<Vec<CaseRow>, Failure> {
+    let letters = |filter: &Option<String>| filter.as_deref().map(|it| text(it).into_owned());
+    let rows = session
+        .rows(
+            &sql(filter.is_grave()),
+            [
+                &filter.status.map(|status| status.as_str()),
+                &filter.verdict.map(|verdict| verdict.as_str()),
+                &filter.severity_at_least.map(Severity::as_str),
+                &letters(&filter.feed),
+                &limit(filter.limit),
+                &letters(&filter.account),
+                &letters(&filter.text),
+                &filter.after.as_ref().map(|id| text(&id.0).into_owned()),
+                &filter.desk.map(|desk| desk.as_str()),
+                &filter.disagreed,
+                &filter.without_samples,
+            ],
+        )
+        .await?;
+    rows.iter().map(row::case).collect()
+}
+
+/// The statement, with its eleven values.
+pub(super) fn sql(is_grave: bool) -> String {
+    let grave = match is_grave {
+        true => format!("{GRAVE} AND {SEVERITY} >= 'high'"),
+        false => String::new(),
+    };
+    format!(
+        "SELECT {CASE_COLUMNS} FROM cases \
+         WHERE ($1::text IS NULL OR status = $1) AND ($2::text IS NULL OR verdict = $2) \
+         AND ($3::text IS NULL OR {SEVERITY} >= $3::text::severity) AND (CASE WHEN $4::text IS NULL THEN feed <> '{CANARY_FEED}' ELSE feed = $4 END) \
+         AND ($6::text IS NULL OR account = $6) AND ($9::text IS NULL OR desk = $9) \
+         AND (NOT $10::boolean OR EXISTS ({DISPUTED})) AND (NOT $11::boolean OR NOT EXISTS ({SAMPLE})) \
+         AND ($7::text IS NULL OR strpos(lower(concat_ws(E'\\n', title, type, key, id) COLLATE \"C\"), lower($7 COLLATE \"C\")) > 0) \
+         AND ($8::text IS NULL OR opened_at <= (SELECT opened_at FROM cases WHERE id = $8)) \
+         AND ($8::text IS NULL OR opened_at < (SELECT opened_at FROM cases WHERE id = $8) OR id > $8) {grave} \
+         ORDER BY opened_at DESC, id LIMIT $5"
+    )
+}

@@ -1,0 +1,35 @@
+//! Lists of cases are read off an index, whatever history there is: also by the plan that a statement has once it was asked
+//! for often.
+
+use crate::conformance::server::{TestDatabase, texts};
+use crate::postgres::list;
+
+/// A month of cases, of which every hundredth is grave.
+const HISTORY: &str = "INSERT INTO cases (id, key, feed, type, title, severity, content, status, opened_at, touched_at, \
+         verdict, assessed_severity) \
+     SELECT 'case-' || n, 'key ' || n, 'scc', 'type', 'title ' || n, 'medium', '', 'concluded', now() - n * interval '1 minute', \
+         now(), CASE n % 100 WHEN 0 THEN 'true_positive' ELSE 'benign_true_positive' END, 'high' \
+     FROM generate_series(1, 5000) AS n; \
+     ANALYZE cases";
+const VALUES: &str =
+    "'concluded', 'true_positive', 'high', NULL, 51, NULL, NULL, NULL, 'open', false, true";
+
+#[tokio::test]
+async fn what_is_grave_is_read_without_the_rest() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let client = database.client().await;
+    client.batch_execute(HISTORY).await.unwrap();
+    for mode in ["force_generic_plan", "force_custom_plan"] {
+        let sql = format!(
+            "SET plan_cache_mode = {mode}; PREPARE listed AS {}; EXPLAIN EXECUTE listed ({VALUES})",
+            list::sql(true)
+        );
+        let plan = texts(&client, &sql).await.concat().join("\n");
+        assert!(plan.contains("Index Scan using cases_grave"), "{plan}");
+        let found = texts(&client, &format!("EXECUTE listed ({VALUES})")).await;
+        assert_eq!(found.len(), 50);
+        client.batch_execute("DEALLOCATE listed").await.unwrap();
+    }
+}

@@ -1,0 +1,62 @@
+//! Lists of cases.
+
+use nightshift_alert::CANARY_FEED;
+use nightshift_pipeline::{CaseFilter, CaseRow};
+use rusqlite::{Connection, params};
+
+use super::row::{CASE_COLUMNS, case, severity};
+use super::thread::Failure;
+
+/// The severity that is shown, as `CaseRow::shown_severity` has it. The index of what is grave is over the same words.
+const SEVERITY: &str = "CASE WHEN status IN ('concluded', 'failed') THEN coalesce(assessed_severity, severity) \
+     ELSE max(severity, coalesce(assessed_severity, severity)) END";
+/// What the index of grave cases holds: said once more where all that is asked for is among it, so that it is used.
+const GRAVE: &str = "AND desk = 'open' \
+     AND (status IN ('queued', 'running', 'failed') OR verdict IN ('true_positive', 'inconclusive'))";
+
+/// The last verdict that a person gave, where it is another than the case's.
+const DISPUTED: &str = "SELECT 1 FROM acts AS theirs WHERE theirs.case_id = cases.id AND theirs.act = 'disagreed' \
+     AND theirs.about IS NOT cases.verdict AND NOT EXISTS (SELECT 1 FROM acts AS later \
+         WHERE later.case_id = theirs.case_id AND later.id > theirs.id AND later.act IN ('agreed', 'disagreed'))";
+/// The alert of the latest revision, where it is a generated sample.
+const SAMPLE: &str = "SELECT 1 FROM alerts WHERE alerts.case_id = cases.id AND alerts.revision = cases.revision \
+     AND json_extract(alerts.alert, '$.state.sample')";
+
+/// Cases that fit the filter, the newest first; canaries only where they are asked for.
+pub(super) fn list(connection: &Connection, filter: &CaseFilter) -> Result<Vec<CaseRow>, Failure> {
+    let mut statement = connection.prepare_cached(&sql(filter.is_grave()))?;
+    let rows = statement.query_map(
+        params![
+            filter.status.map(|status| status.as_str()),
+            filter.verdict.map(|verdict| verdict.as_str()),
+            filter.severity_at_least.map(severity),
+            filter.feed,
+            i64::try_from(filter.limit).unwrap_or(i64::MAX),
+            filter.account,
+            filter.text,
+            filter.after.as_ref().map(|id| id.0.as_str()),
+            filter.desk.map(|desk| desk.as_str()),
+            filter.disagreed,
+            filter.without_samples,
+        ],
+        case,
+    )?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn sql(is_grave: bool) -> String {
+    let grave = match is_grave {
+        true => format!("{GRAVE} AND {SEVERITY} >= 3"),
+        false => String::new(),
+    };
+    format!(
+        "SELECT {CASE_COLUMNS} FROM cases \
+         WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR verdict = ?2) \
+         AND (?3 IS NULL OR {SEVERITY} >= ?3) AND (CASE WHEN ?4 IS NULL THEN feed <> '{CANARY_FEED}' ELSE feed = ?4 END) AND (?6 IS NULL OR account = ?6) \
+         AND (?9 IS NULL OR desk = ?9) AND (NOT ?10 OR EXISTS ({DISPUTED})) AND (NOT ?11 OR NOT EXISTS ({SAMPLE})) \
+         AND (?7 IS NULL OR instr(lower(title || char(10) || type || char(10) || key || char(10) || id), lower(?7))) \
+         AND (?8 IS NULL OR opened_at < (SELECT opened_at FROM cases WHERE id = ?8) \
+             OR (opened_at = (SELECT opened_at FROM cases WHERE id = ?8) AND id > ?8)) {grave} \
+         ORDER BY opened_at DESC, id LIMIT ?5"
+    )
+}
