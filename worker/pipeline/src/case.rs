@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, Severity};
-use nightshift_engine::{Leaning, Verdict};
+use nightshift_engine::{EvidenceId, Leaning, Verdict};
 use serde::{Deserialize, Serialize};
 
-use crate::{Desk, DeskStatus, PersonVerdict, Report};
+use crate::{Desk, DeskStatus, Early, EvidenceEntry, PersonVerdict, Report, early_report};
 
 /// Name of a case, short enough to be read out over a telephone: `k3f9-x2mq-7d1w`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -312,6 +312,38 @@ pub struct CaseView {
     pub desk: Desk,
     /// Where reports went, or are to go.
     pub deliveries: Vec<DeliveryRow>,
+}
+
+impl CaseView {
+    /// What can be told of its alert as long as there is no report: facts, values, and the alert as evidence E0 shows it.
+    #[must_use]
+    pub fn early_report(&self) -> Report {
+        let row = &self.row;
+        let early = Early {
+            case_id: row.id.clone(),
+            revision: row.revision,
+            status: row.status,
+            opened_at: row.opened_at,
+            cancelled_by: self.cancelled_by.clone(),
+        };
+        let mut told = self.alert.told_in_short();
+        if let Some(fields) = told.as_object_mut() {
+            fields.remove("raw");
+        }
+        Report {
+            evidence: vec![EvidenceEntry {
+                id: EvidenceId::ALERT,
+                tool: "alert".to_owned(),
+                arguments: serde_json::Map::new(),
+                at: row.opened_at,
+                rows: None,
+                truncated: false,
+                error: None,
+                body: told.into(),
+            }],
+            ..early_report(&self.alert, early)
+        }
+    }
 }
 
 /// A wish that a case be shown at a destination, and how far it is fulfilled.

@@ -79,6 +79,9 @@ fn poisoned(report: &Report, strings: &[String]) -> CaseView {
     (view.row.title, view.row.feed, view.row.kind) = (next(), next(), next());
     view.row.account = Some(next());
     view.alert.region = Some(next());
+    (view.alert.title, view.alert.description) = (next(), next());
+    view.alert.resources[0].name = Some(next());
+    view.alert.indicators[0].value = next();
     (view.sightings[0].source, view.sightings[0].note) = (next(), Some(next()));
     (view.members[0].key, view.members[0].title) = (next(), next());
     (view.deliveries[0].destination, view.deliveries[0].error) = (next(), Some(next()));
@@ -158,6 +161,20 @@ fn a04_no_page_has_an_element_attribute_or_link_from_data() {
             );
         }
     }
+}
+
+#[test]
+fn a04_a_case_without_a_report_has_nothing_from_its_alert_but_text() {
+    let page = |text: &str| {
+        let mut view = poisoned(&report(), &[text.to_owned()]);
+        view.report = None;
+        let store = Arc::new(Store::of(vec![view]));
+        check(&block_on(get(store, "/cases/k3f9")).text)
+    };
+    let (harmless, hostile) = (page("x"), page(POISON));
+    assert_eq!(harmless.elements, hostile.elements);
+    assert_eq!(harmless.links, hostile.links);
+    assert!(!hostile.text.contains("evil.com"), "{}", hostile.text);
 }
 
 #[test]

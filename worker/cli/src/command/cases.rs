@@ -7,6 +7,7 @@ mod events;
 mod export;
 mod feedback;
 mod purge;
+mod unfinished;
 pub(super) mod verify;
 
 use nightshift_alert::Severity;
@@ -20,7 +21,6 @@ use super::table::lines;
 use crate::args::{Cases, CasesList, CasesShow};
 use crate::exit::Exit;
 use crate::output::{plain, print, print_json, say};
-use crate::progress::plan_lines;
 use crate::wiring::{App, link};
 
 pub(super) async fn run(app: &App, command: &Cases) -> Result<(), Exit> {
@@ -170,35 +170,10 @@ async fn show(app: &App, options: &CasesShow) -> Result<(), Exit> {
     }
     let mut text = match &view.report {
         Some(report) => nightshift_report::text(report, &text_options(app)),
-        None => unfinished(&view),
+        None => unfinished::text(&view),
     };
     text.push_str(&trace(app, &view));
     print(&text)
-}
-
-/// A case that has no report yet: what it is about, and how far it is.
-fn unfinished(view: &CaseView) -> String {
-    let row = &view.row;
-    let mut lines = vec![format!(
-        "{} {}: {} ({})",
-        row.id,
-        row.status.as_str(),
-        plain(&row.title, 200),
-        row.severity
-    )];
-    let state = nightshift_engine::fold(&view.events);
-    if let Some(plan) = &state.plan {
-        lines.extend(plan_lines(plan));
-        for step in &plan.steps {
-            lines.push(format!(
-                "  {} {} {}",
-                step.id,
-                step.status.as_str(),
-                plain(&step.summary, 200)
-            ));
-        }
-    }
-    lines.join("\n") + "\n"
 }
 
 /// What came again, and where the report went.

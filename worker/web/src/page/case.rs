@@ -17,7 +17,7 @@ use crate::page::list::{Outcome, outcome, status_word};
 use crate::shown::{Moment, Shown};
 use people::People;
 use plan::Progress;
-use report::ReportView;
+use report::{EarlyView, ReportView};
 use trace::Trace;
 
 /// The page.
@@ -34,7 +34,11 @@ pub(super) struct CasePage {
     opened: Moment,
     /// How far the triage is, where it has not come to its end.
     progress: Option<Progress>,
+    /// Whether a browser asks for the page again by itself: nobody reads a report in it yet.
+    reloads: bool,
     report: Option<ReportView>,
+    /// What is known without one.
+    early: Option<EarlyView>,
     people: People,
     trace: Trace,
 }
@@ -42,6 +46,7 @@ pub(super) struct CasePage {
 impl CasePage {
     pub(super) fn new(view: &CaseView, links: &DeliveryLinks, now: DateTime<Utc>) -> Self {
         let row = &view.row;
+        let early = view.report.is_none().then(|| EarlyView::new(view, now));
         let is_open = !row.status.is_over() || view.report.is_none();
         let place = [row.account.as_ref(), view.alert.region.as_ref()];
         let place: Vec<String> = place
@@ -50,7 +55,10 @@ impl CasePage {
             .collect();
         Self {
             id: row.id.0.clone(),
-            title: Shown::foreign(&row.title, 160),
+            title: early.as_ref().map_or_else(
+                || Shown::foreign(&row.title, 160),
+                |early| early.title.clone(),
+            ),
             kind: Shown::name(&row.kind),
             place: (!place.is_empty()).then(|| Shown::made(format_args!("{}", place.join(" · ")))),
             severity_word: row.shown_severity().title(),
@@ -59,6 +67,8 @@ impl CasePage {
             revision: row.revision,
             opened: Moment::new(row.opened_at, now),
             progress: is_open.then(|| Progress::new(&fold(&view.events), row)),
+            reloads: early.is_some() && !row.status.is_over(),
+            early,
             report: view
                 .report
                 .as_ref()

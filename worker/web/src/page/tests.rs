@@ -285,10 +285,24 @@ async fn other_cases_say_what_they_are_and_what_they_share() {
 async fn a_case_without_a_report_shows_where_it_stands() {
     let mut queued = view(None);
     let page = get(Arc::new(Store::of(vec![queued.clone()])), "/cases/k3f9").await;
-    has(&page, &["Queued", "It waits for a worker.", "Crypto miner"]);
+    has(
+        &page,
+        &["Queued", "It waits for a worker.", "on web-server-prod-01"],
+    );
     queued.row.status = CaseStatus::Running;
+    let page = get(Arc::new(Store::of(vec![queued.clone()])), "/cases/k3f9").await;
+    let reload = "<meta http-equiv=\"refresh\" content=\"10\">";
+    has(
+        &page,
+        &["Running", "makes a plan", "again every 10 seconds", reload],
+    );
+    queued.row.status = CaseStatus::Cancelled;
+    queued.cancelled_by = Some("ana".into());
     let page = get(Arc::new(Store::of(vec![queued])), "/cases/k3f9").await;
-    has(&page, &["Running", "makes a plan"]);
+    has(&page, &["called off", "ana called the latest triage off"]);
+    for wrong in [reload, "Look again", "Nobody has done anything"] {
+        assert!(!page.text.contains(wrong), "{wrong}");
+    }
     let mut again = view(Some(report()));
     again.row.status = CaseStatus::Running;
     again.row.revision = 2;
@@ -301,6 +315,31 @@ async fn a_case_without_a_report_shows_where_it_stands() {
             "href=\"/cases/k3f9-x2mq-7d1w?revision=2\"",
         ],
     );
+}
+
+#[tokio::test]
+async fn a_case_without_a_report_says_what_its_alert_says() {
+    for status in [
+        CaseStatus::Queued,
+        CaseStatus::Running,
+        CaseStatus::Cancelled,
+    ] {
+        let mut early = view(None);
+        early.row.status = status;
+        let page = get(Arc::new(Store::of(vec![early])), "/cases/k3f9").await;
+        has(
+            &page,
+            &[
+                "<dt>Resource</dt><dd>web-server-prod-01",
+                "<dt>Account</dt><dd>production-project-12345",
+                "<dt>Type</dt><dd>Execution: Cryptocurrency Mining Hash Match",
+                "<dt>Last seen</dt>",
+                "remote domain</span> <code>pool.minexmr[.]com</code>",
+                "id=\"E0\"",
+                "The alert, as it was read",
+            ],
+        );
+    }
 }
 
 #[tokio::test]

@@ -46,6 +46,7 @@ struct CallRow {
 #[derive(Debug, Serialize)]
 pub(super) struct Progress {
     words: &'static str,
+    is_over: bool,
     objective: Shown,
     steps: Vec<StepRow>,
     spent: Option<Shown>,
@@ -126,6 +127,7 @@ impl Progress {
                 CaseStatus::Cancelled => "It was called off before it came to a conclusion.",
                 CaseStatus::Concluded | CaseStatus::Failed => "Its report cannot be shown.",
             },
+            is_over: row.status.is_over(),
             objective: Shown::sentence(plan.map_or("", |plan| plan.objective.as_str())),
             steps: steps.iter().take(MOST_STEPS).map(row_of).collect(),
             spent: (state.spent.model_calls > 0).then(|| {

@@ -1,6 +1,7 @@
 //! The report of a case as the page shows it: the order and the words are those of the message.
 
 mod changed;
+mod early;
 mod facts;
 mod head;
 mod record;
@@ -14,6 +15,7 @@ use serde::Serialize;
 use super::plan::PlanView;
 use super::reasons::Reasons;
 use crate::shown::Shown;
+pub(super) use early::EarlyView;
 use facts::{Fact, about, facts};
 use head::Head;
 use record::Record;

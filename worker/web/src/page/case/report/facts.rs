@@ -20,8 +20,15 @@ pub(super) fn fact(name: &'static str, value: Option<Shown>) -> Option<Fact> {
     Some(Fact { name, value })
 }
 
-/// What the alert is about.
+/// What the alert is about, and how severe it is.
 pub(super) fn facts(report: &Report) -> Vec<Fact> {
+    let mut facts = of_alert(report);
+    facts.extend(fact("Severity", Some(severity(report))));
+    facts
+}
+
+/// What the alert is about.
+pub(super) fn of_alert(report: &Report) -> Vec<Fact> {
     let alert = &report.alert;
     let account = alert.account.as_ref().map(|id| match &alert.account_name {
         Some(name) if name != id => {
@@ -56,7 +63,6 @@ pub(super) fn facts(report: &Report) -> Vec<Fact> {
             "Times seen",
             Some(Shown::made(format_args!("{}", alert.count))),
         ),
-        fact("Severity", Some(severity(report))),
     ]
     .into_iter()
     .flatten()
