@@ -1,11 +1,13 @@
 //! What a store says of cases: rows, leases, sightings, dead letters.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use nightshift_alert::text::refang;
 use nightshift_alert::{Alert, Severity};
-use nightshift_engine::{EvidenceId, Leaning, Verdict};
+use nightshift_engine::{EvidenceId, Leaning, Urgency, Verdict};
 use serde::{Deserialize, Serialize};
 
 use crate::{Desk, DeskStatus, Early, EvidenceEntry, PersonVerdict, Report, early_report};
@@ -190,6 +192,15 @@ pub struct CaseRow {
     pub desk: DeskStatus,
     /// Who has it.
     pub owner: Option<String>,
+    /// What its alert is about: the main resource, by name where it has one.
+    #[serde(default)]
+    pub subject: Option<String>,
+    /// When somebody should act, as its latest report says.
+    #[serde(default)]
+    pub urgency: Option<Urgency>,
+    /// What the last person who judged it says, where that is another verdict.
+    #[serde(default)]
+    pub person_verdict: Option<Verdict>,
 }
 
 impl CaseRow {
@@ -226,7 +237,8 @@ pub struct CaseFilter {
     pub feed: Option<String>,
     /// Only this account or project.
     pub account: Option<String>,
-    /// Only with these letters in its title, type, key or id, great or small (of ASCII) alike.
+    /// Only with these letters in its title, type, key or id, great or small (of ASCII) alike; or whose alert names just
+    /// this as what acted, what it was done to, or the far end.
     pub text: Option<String>,
     /// Only what stands after this case in the list: the next page.
     pub after: Option<CaseId>,
@@ -246,6 +258,14 @@ impl CaseFilter {
         self.desk == Some(DeskStatus::Open)
             && self.severity_at_least >= Some(Severity::High)
             && (waits || self.verdict.is_some_and(|verdict| !verdict.is_benign()))
+    }
+
+    /// The text as values of indicators are kept: whole where it was defanged, as it stands and in small letters.
+    #[must_use]
+    pub fn text_as_values(&self) -> [Option<String>; 2] {
+        let value = self.text.as_deref().map(|text| refang(text.trim()));
+        let small = value.as_deref().map(str::to_lowercase);
+        [value.map(Cow::into_owned), small]
     }
 }
 

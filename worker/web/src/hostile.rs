@@ -77,7 +77,7 @@ fn poisoned(report: &Report, strings: &[String]) -> CaseView {
     let mut next = || strings.next().unwrap();
     let mut view = view(Some(serde_json::from_value(value).unwrap()));
     (view.row.title, view.row.feed, view.row.kind) = (next(), next(), next());
-    view.row.account = Some(next());
+    (view.row.account, view.row.subject) = (Some(next()), Some(format!("host {}", next())));
     view.alert.region = Some(next());
     (view.alert.title, view.alert.description) = (next(), next());
     view.alert.resources[0].name = Some(next());

@@ -109,6 +109,9 @@ fn row(report: Option<&Report>) -> CaseRow {
         usd: 0.03,
         desk: DeskStatus::Open,
         owner: None,
+        subject: Some("web-server-prod-01".into()),
+        urgency: report.map(|report| report.urgency),
+        person_verdict: None,
     }
 }
 

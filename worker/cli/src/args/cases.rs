@@ -14,6 +14,7 @@ pub(crate) enum Cases {
     /// The newest cases
     #[command(after_help = "Examples:\n  \
         nightshift cases list --verdict true_positive\n  \
+        nightshift cases list --text 203.0.113.42      alerts that name it\n  \
         nightshift cases list --disagreed\n  \
         nightshift cases list --status queued --json")]
     List(CasesList),
@@ -97,6 +98,12 @@ pub(crate) struct CasesList {
     /// Only this feed
     #[arg(long)]
     pub(crate) feed: Option<String>,
+    /// Only this account or project
+    #[arg(long, value_name = "ID")]
+    pub(crate) account: Option<String>,
+    /// Only with these letters in title, type, key or id, or with just this address, host or name in the alert
+    #[arg(long)]
+    pub(crate) text: Option<String>,
     /// How many at the most
     #[arg(long, default_value_t = 50)]
     pub(crate) limit: usize,

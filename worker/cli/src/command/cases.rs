@@ -48,6 +48,8 @@ async fn list(app: &App, options: &CasesList) -> Result<(), Exit> {
         disagreed: options.disagreed,
         severity_at_least: options.severity,
         feed: options.feed.clone(),
+        account: options.account.clone(),
+        text: options.text.clone(),
         limit: options.limit,
         ..CaseFilter::default()
     };
@@ -116,8 +118,19 @@ fn cells(row: &CaseRow) -> [String; 6] {
         short(row.shown_severity()).to_owned(),
         outcome(row).to_owned(),
         seen(row),
-        plain(&row.title, 80) + &account,
+        what(row) + &account,
     ]
+}
+
+/// What happened to what, and that a person has another verdict.
+fn what(row: &CaseRow) -> String {
+    let said = row.person_verdict.map_or_else(String::new, |verdict| {
+        format!("people say {}: ", verdict.title())
+    });
+    let subject = row.subject.as_ref();
+    let subject = subject.filter(|subject| !row.title.contains(subject.as_str()));
+    let on = subject.map_or_else(String::new, |subject| format!(" on {}", plain(subject, 60)));
+    format!("{said}{}{on}", plain(&row.title, 80))
 }
 
 /// The verdict, or where the case stands as long as there is none.

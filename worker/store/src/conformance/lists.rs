@@ -1,7 +1,7 @@
 //! Lists of cases: by account, by text, page by page.
 
 use nightshift_alert::Severity;
-use nightshift_pipeline::DeskStatus;
+use nightshift_pipeline::{CaseRow, DeskStatus, NewPersonVerdict};
 
 use super::*;
 
@@ -11,6 +11,8 @@ on_both_stores! {
     letters_are_searched_as_they_are
     a_severity_is_the_one_that_the_row_shows
     samples_are_left_out_of_what_is_grave
+    a_list_is_searched_by_what_an_alert_names
+    a_row_says_what_it_is_about_and_what_people_say
 }
 
 async fn list(fixture: &Fixture, filter: CaseFilter) -> Vec<CaseId> {
@@ -185,4 +187,54 @@ async fn samples_are_left_out_of_what_is_grave(fixture: Fixture) {
         ..waits
     };
     assert!(list(&fixture, all).await.contains(&sample));
+}
+
+async fn a_list_is_searched_by_what_an_alert_names(fixture: Fixture) {
+    let miner = case_of(&fixture.accept(MINER).await);
+    fixture.accept(DNS).await;
+    let with = |text: &str| CaseFilter {
+        text: Some(text.to_owned()),
+        ..most(10)
+    };
+    for value in [
+        "web-server-prod-01",
+        "pool.minexmr.com",
+        " pool[.]minexmr[.]com ",
+        "POOL.MINEXMR.COM",
+    ] {
+        let found = list(&fixture, with(value)).await;
+        assert_eq!(found, std::slice::from_ref(&miner), "{value}");
+    }
+    for nothing in ["minexmr", "pool.minexmr.co", "pool%", "\0"] {
+        assert!(list(&fixture, with(nothing)).await.is_empty(), "{nothing}");
+    }
+    let elsewhere = CaseFilter {
+        account: Some("another".into()),
+        ..with("pool.minexmr.com")
+    };
+    assert!(list(&fixture, elsewhere).await.is_empty());
+}
+
+async fn a_row_says_what_it_is_about_and_what_people_say(fixture: Fixture) {
+    let id = case_of(&fixture.accept(MINER).await);
+    let row = async || fixture.store.list(&most(1)).await.unwrap().remove(0);
+    let said = |row: CaseRow| (row.subject, row.urgency, row.person_verdict);
+    let subject = || Some("web-server-prod-01".to_owned());
+    assert_eq!(said(row().await), (subject(), None, None));
+    let claimed = fixture.claim().await;
+    conclude_at(&fixture, &claimed, Severity::High).await;
+    let urgency = row().await.urgency;
+    assert!(urgency.is_some(), "as its report says");
+    let theirs = |verdict| NewPersonVerdict {
+        at: at(9),
+        by: "ana".into(),
+        verdict: Some(verdict),
+        note: String::new(),
+    };
+    let benign = Verdict::FalsePositive;
+    let judged = fixture.store.add_verdict(&id.0, theirs(benign)).await;
+    judged.unwrap();
+    assert_eq!(said(row().await), (subject(), urgency, Some(benign)));
+    let view = fixture.store.view(&id.0).await.unwrap();
+    assert_eq!(view.row.person_verdict, Some(benign));
 }

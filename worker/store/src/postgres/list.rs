@@ -21,10 +21,14 @@ const DISPUTED: &str = "SELECT FROM acts AS theirs WHERE theirs.case_id = cases.
 /// The alert of the latest revision, where it is a generated sample.
 const SAMPLE: &str = "SELECT FROM alerts WHERE alerts.case_id = cases.id AND alerts.revision = cases.revision \
      AND alerts.alert @> '{\"state\": {\"sample\": true}}'";
+/// Cases whose alert names just this value, and not merely beside others: looked up once, by the index of values.
+const NAMED: &str = "SELECT case_id FROM indicators WHERE value IN ($12::text, $13::text) AND role <> 'related' \
+     AND hashtextextended(value, 0) IN (hashtextextended($12, 0), hashtextextended($13, 0))";
 
 /// Cases that fit the filter, the newest first; canaries only where they are asked for. Letters are folded as those of SQLite are, those of ASCII alone.
 pub(super) async fn list(session: &Session, filter: &CaseFilter) -> Result<Vec<CaseRow>, Failure> {
     let letters = |filter: &Option<String>| filter.as_deref().map(|it| text(it).into_owned());
+    let [value, small] = filter.text_as_values();
     let rows = session
         .rows(
             &sql(filter.is_grave()),
@@ -40,13 +44,15 @@ pub(super) async fn list(session: &Session, filter: &CaseFilter) -> Result<Vec<C
                 &filter.desk.map(|desk| desk.as_str()),
                 &filter.disagreed,
                 &filter.without_samples,
+                &letters(&value),
+                &letters(&small),
             ],
         )
         .await?;
     rows.iter().map(row::case).collect()
 }
 
-/// The statement, with its eleven values.
+/// The statement, with its thirteen values.
 pub(super) fn sql(is_grave: bool) -> String {
     let grave = match is_grave {
         true => format!("{GRAVE} AND {SEVERITY} >= 'high'"),
@@ -58,7 +64,7 @@ pub(super) fn sql(is_grave: bool) -> String {
          AND ($3::text IS NULL OR {SEVERITY} >= $3::text::severity) AND (CASE WHEN $4::text IS NULL THEN feed <> '{CANARY_FEED}' ELSE feed = $4 END) \
          AND ($6::text IS NULL OR account = $6) AND ($9::text IS NULL OR desk = $9) \
          AND (NOT $10::boolean OR EXISTS ({DISPUTED})) AND (NOT $11::boolean OR NOT EXISTS ({SAMPLE})) \
-         AND ($7::text IS NULL OR strpos(lower(concat_ws(E'\\n', title, type, key, id) COLLATE \"C\"), lower($7 COLLATE \"C\")) > 0) \
+         AND ($7::text IS NULL OR strpos(lower(concat_ws(E'\\n', title, type, key, id) COLLATE \"C\"), lower($7 COLLATE \"C\")) > 0 OR id IN ({NAMED})) \
          AND ($8::text IS NULL OR opened_at <= (SELECT opened_at FROM cases WHERE id = $8)) \
          AND ($8::text IS NULL OR opened_at < (SELECT opened_at FROM cases WHERE id = $8) OR id > $8) {grave} \
          ORDER BY opened_at DESC, id LIMIT $5"

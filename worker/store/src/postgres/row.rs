@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use nightshift_alert::Severity;
-use nightshift_engine::{Leaning, Verdict};
+use nightshift_engine::{Leaning, Urgency, Verdict};
 use nightshift_pipeline::{CaseId, CaseRow, CaseStatus, DeskStatus};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -13,7 +13,14 @@ use super::failure::Failure;
 
 /// Columns of a case in a list, in the order in which [`case`] reads them.
 pub(super) const CASE_COLUMNS: &str = "id, revision, status, feed, key, type, title, account, severity::text, \
-     assessed_severity::text, verdict, leaning, opened_at, concluded_at, sightings, usd, members, desk, owner";
+     assessed_severity::text, verdict, leaning, opened_at, concluded_at, sightings, usd, members, desk, owner, \
+     (SELECT coalesce(alerts.alert #>> '{resources,0,name}', alerts.alert #>> '{resources,0,id}') FROM alerts \
+         WHERE alerts.case_id = cases.id AND alerts.revision = cases.revision) AS subject, \
+     (SELECT report ->> 'urgency' FROM conclusions WHERE conclusions.case_id = cases.id ORDER BY conclusions.revision DESC LIMIT 1) AS urgency, \
+     (SELECT theirs.about FROM acts AS theirs WHERE theirs.case_id = cases.id AND theirs.act = 'disagreed' \
+         AND theirs.about IS DISTINCT FROM cases.verdict AND NOT EXISTS (SELECT FROM acts AS later \
+             WHERE later.case_id = theirs.case_id AND later.id > theirs.id AND later.act IN ('agreed', 'disagreed')) \
+         ORDER BY theirs.id DESC LIMIT 1) AS person_verdict";
 
 /// A text as PostgreSQL takes it: without NUL.
 pub(super) fn text(text: &str) -> Cow<'_, str> {
@@ -130,6 +137,17 @@ fn to_leaning(word: Option<&str>) -> Option<Leaning> {
         .find(|leaning| Some(leaning.as_str()) == word)
 }
 
+fn to_urgency(word: Option<&str>) -> Option<Urgency> {
+    let all = [
+        Urgency::None,
+        Urgency::NextDay,
+        Urgency::ThisShift,
+        Urgency::Now,
+    ];
+    all.into_iter()
+        .find(|urgency| Some(urgency.as_str()) == word)
+}
+
 /// A case in a list.
 pub(super) fn case(row: &Row) -> Result<CaseRow, Failure> {
     let assessed: Option<&str> = row.try_get(9)?;
@@ -153,6 +171,9 @@ pub(super) fn case(row: &Row) -> Result<CaseRow, Failure> {
         members: count(row, 16)?,
         desk: DeskStatus::parse(row.try_get(17)?).unwrap_or_default(),
         owner: row.try_get(18)?,
+        subject: row.try_get(19)?,
+        urgency: to_urgency(row.try_get(20)?),
+        person_verdict: to_verdict(row.try_get(21)?),
     })
 }
 

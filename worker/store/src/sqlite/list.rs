@@ -1,6 +1,6 @@
 //! Lists of cases.
 
-use nightshift_alert::CANARY_FEED;
+use nightshift_alert::{CANARY_FEED, IndicatorKind};
 use nightshift_pipeline::{CaseFilter, CaseRow};
 use rusqlite::{Connection, params};
 
@@ -21,9 +21,13 @@ const DISPUTED: &str = "SELECT 1 FROM acts AS theirs WHERE theirs.case_id = case
 /// The alert of the latest revision, where it is a generated sample.
 const SAMPLE: &str = "SELECT 1 FROM alerts WHERE alerts.case_id = cases.id AND alerts.revision = cases.revision \
      AND json_extract(alerts.alert, '$.state.sample')";
+/// Cases whose alert names just this value, and not merely beside others; by the index, whose first column is the type.
+const NAMED: &str =
+    "SELECT case_id FROM indicators WHERE value IN (?12, ?13) AND role <> 'related'";
 
 /// Cases that fit the filter, the newest first; canaries only where they are asked for.
 pub(super) fn list(connection: &Connection, filter: &CaseFilter) -> Result<Vec<CaseRow>, Failure> {
+    let [value, small] = filter.text_as_values();
     let mut statement = connection.prepare_cached(&sql(filter.is_grave()))?;
     let rows = statement.query_map(
         params![
@@ -38,6 +42,8 @@ pub(super) fn list(connection: &Connection, filter: &CaseFilter) -> Result<Vec<C
             filter.desk.map(|desk| desk.as_str()),
             filter.disagreed,
             filter.without_samples,
+            value,
+            small,
         ],
         case,
     )?;
@@ -49,12 +55,14 @@ fn sql(is_grave: bool) -> String {
         true => format!("{GRAVE} AND {SEVERITY} >= 3"),
         false => String::new(),
     };
+    let kinds = IndicatorKind::ALL.map(|kind| format!("'{}'", kind.as_str()));
+    let named = format!("{NAMED} AND type IN ({})", kinds.join(", "));
     format!(
         "SELECT {CASE_COLUMNS} FROM cases \
          WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR verdict = ?2) \
          AND (?3 IS NULL OR {SEVERITY} >= ?3) AND (CASE WHEN ?4 IS NULL THEN feed <> '{CANARY_FEED}' ELSE feed = ?4 END) AND (?6 IS NULL OR account = ?6) \
          AND (?9 IS NULL OR desk = ?9) AND (NOT ?10 OR EXISTS ({DISPUTED})) AND (NOT ?11 OR NOT EXISTS ({SAMPLE})) \
-         AND (?7 IS NULL OR instr(lower(title || char(10) || type || char(10) || key || char(10) || id), lower(?7))) \
+         AND (?7 IS NULL OR instr(lower(title || char(10) || type || char(10) || key || char(10) || id), lower(?7)) OR id IN ({named})) \
          AND (?8 IS NULL OR opened_at < (SELECT opened_at FROM cases WHERE id = ?8) \
              OR (opened_at = (SELECT opened_at FROM cases WHERE id = ?8) AND id > ?8)) {grave} \
          ORDER BY opened_at DESC, id LIMIT ?5"

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use nightshift_alert::Severity;
-use nightshift_engine::{Leaning, Verdict};
+use nightshift_engine::{Leaning, Urgency, Verdict};
 use nightshift_pipeline::{CaseId, CaseRow, CaseStatus, DeskStatus};
 use rusqlite::types::Type;
 use rusqlite::{Error, Row};
@@ -83,15 +83,34 @@ fn to_leaning(word: Option<&str>) -> Option<Leaning> {
         .find(|leaning| Some(leaning.as_str()) == word)
 }
 
+fn to_urgency(word: Option<&str>) -> Option<Urgency> {
+    let all = [
+        Urgency::None,
+        Urgency::NextDay,
+        Urgency::ThisShift,
+        Urgency::Now,
+    ];
+    all.into_iter()
+        .find(|urgency| Some(urgency.as_str()) == word)
+}
+
 /// Columns of a case in a list, in the order in which [`case`] reads them.
 pub(super) const CASE_COLUMNS: &str = "id, revision, status, feed, key, type, title, account, severity, \
-     assessed_severity, verdict, leaning, opened_at, concluded_at, sightings, usd, members, desk, owner";
+     assessed_severity, verdict, leaning, opened_at, concluded_at, sightings, usd, members, desk, owner, \
+     (SELECT coalesce(json_extract(alerts.alert, '$.resources[0].name'), json_extract(alerts.alert, '$.resources[0].id')) FROM alerts \
+         WHERE alerts.case_id = cases.id AND alerts.revision = cases.revision) AS subject, \
+     (SELECT json_extract(report, '$.urgency') FROM conclusions WHERE conclusions.case_id = cases.id ORDER BY conclusions.revision DESC LIMIT 1) AS urgency, \
+     (SELECT theirs.about FROM acts AS theirs WHERE theirs.case_id = cases.id AND theirs.act = 'disagreed' \
+         AND theirs.about IS NOT cases.verdict AND NOT EXISTS (SELECT 1 FROM acts AS later \
+             WHERE later.case_id = theirs.case_id AND later.id > theirs.id AND later.act IN ('agreed', 'disagreed')) \
+         ORDER BY theirs.id DESC LIMIT 1) AS person_verdict";
 
 /// A case in a list.
 pub(super) fn case(row: &Row<'_>) -> Result<CaseRow, Error> {
     let assessed: Option<i64> = row.get(9)?;
     let verdict: Option<String> = row.get(10)?;
     let leaning: Option<String> = row.get(11)?;
+    let (urgency, person_verdict): (Option<String>, Option<String>) = (row.get(20)?, row.get(21)?);
     let (sightings, members): (i64, i64) = (row.get(14)?, row.get(16)?);
     Ok(CaseRow {
         id: CaseId(row.get(0)?),
@@ -113,5 +132,8 @@ pub(super) fn case(row: &Row<'_>) -> Result<CaseRow, Error> {
         usd: row.get(15)?,
         desk: DeskStatus::parse(&row.get::<_, String>(17)?).unwrap_or_default(),
         owner: row.get(18)?,
+        subject: row.get(19)?,
+        urgency: to_urgency(urgency.as_deref()),
+        person_verdict: to_verdict(person_verdict.as_deref()),
     })
 }

@@ -40,6 +40,8 @@ struct Row {
     id: String,
     title: Shown,
     outcome: Outcome,
+    /// When somebody should act, once it is triaged.
+    urgency: Option<Outcome>,
     severity: &'static str,
     severity_word: &'static str,
     /// As sent, where triage changed it.
@@ -47,6 +49,8 @@ struct Row {
     feed: Shown,
     kind: Shown,
     account: Option<Shown>,
+    /// What it is about, where the title does not say so.
+    subject: Option<Shown>,
     opened: Moment,
     seen: u64,
     members: u64,
@@ -54,6 +58,8 @@ struct Row {
     usd: Option<Shown>,
     /// Where it stands with people, if they did anything.
     stands: Option<Shown>,
+    /// Another verdict than that of the case, which a person gave.
+    people_say: Option<&'static str>,
 }
 
 /// What became of a case: a word for people, one for the style sheet.
@@ -155,22 +161,33 @@ impl ListPage {
 
 fn row(case: &CaseRow, now: DateTime<Utc>) -> Row {
     let severity = case.shown_severity();
+    let is_told = |subject: &&String| case.title.contains(subject.as_str());
+    let subject = case.subject.as_ref().filter(|subject| !is_told(subject));
     Row {
         id: case.id.0.clone(),
         title: Shown::foreign(&case.title, 160),
         outcome: outcome(case),
+        urgency: case
+            .urgency
+            .filter(|_| case.status.is_over())
+            .map(|urgency| Outcome {
+                words: urgency.title(),
+                class: urgency.as_str(),
+            }),
         severity: severity.as_str(),
         severity_word: severity.title(),
         severity_was: (severity != case.severity).then(|| case.severity.title()),
         feed: Shown::name(&case.feed),
         kind: Shown::name(&case.kind),
         account: Shown::option(case.account.as_ref()),
+        subject: Shown::option(subject),
         opened: Moment::new(case.opened_at, now),
         seen: case.sightings.saturating_add(1),
         members: case.members,
         revision: case.revision,
         usd: (case.usd > 0.0).then(|| Shown::made(format_args!("{:.2} USD", case.usd))),
         stands: stands(case),
+        people_say: case.person_verdict.map(Verdict::title),
     }
 }
 

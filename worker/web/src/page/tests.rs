@@ -62,6 +62,27 @@ async fn the_list_shows_what_came_and_keeps_its_filter_in_the_address() {
     assert!(!next.text.contains("Older cases"));
 }
 
+#[tokio::test]
+async fn a_row_tells_what_it_is_about_how_urgent_it_is_and_that_it_is_disputed() {
+    let mut case = view(Some(report()));
+    case.row.title = "Crypto miner".into();
+    case.row.person_verdict = Some(Verdict::FalsePositive);
+    let page = get(Arc::new(Store::of(vec![case.clone()])), "/").await;
+    has(
+        &page,
+        &[
+            "<span class=\"chip urgency now\">Act now</span>",
+            "<strong>people say False positive</strong> · web-server-prod-01 · scc",
+        ],
+    );
+    // A title that names it says it once; while it is triaged again, its last report tells nobody when to act.
+    case.row.title = "Crypto miner on web-server-prod-01".into();
+    case.row.status = CaseStatus::Running;
+    let page = get(Arc::new(Store::of(vec![case])), "/").await;
+    assert_eq!(page.text.matches("web-server-prod-01").count(), 1);
+    assert!(!page.text.contains("Act now"));
+}
+
 /// True positives with ids of their own, of this severity.
 fn flood(many: usize, severity: Severity) -> Vec<nightshift_pipeline::CaseView> {
     let one = |number: usize| {

@@ -11,8 +11,7 @@ const HISTORY: &str = "INSERT INTO cases (id, key, feed, type, title, severity, 
          now(), CASE n % 100 WHEN 0 THEN 'true_positive' ELSE 'benign_true_positive' END, 'high' \
      FROM generate_series(1, 5000) AS n; \
      ANALYZE cases";
-const VALUES: &str =
-    "'concluded', 'true_positive', 'high', NULL, 51, NULL, NULL, NULL, 'open', false, true";
+const VALUES: &str = "'concluded', 'true_positive', 'high', NULL, 51, NULL, NULL, NULL, 'open', false, true, NULL, NULL";
 
 #[tokio::test]
 async fn what_is_grave_is_read_without_the_rest() {
@@ -32,4 +31,26 @@ async fn what_is_grave_is_read_without_the_rest() {
         assert_eq!(found.len(), 50);
         client.batch_execute("DEALLOCATE listed").await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn a_value_of_an_alert_is_looked_up_once() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let client = database.client().await;
+    client.batch_execute(HISTORY).await.unwrap();
+    let indicators = "INSERT INTO indicators (type, value, case_id, role) \
+         SELECT 'ip', '203.0.113.' || n, 'case-' || n, 'actor' FROM generate_series(1, 5000) AS n; ANALYZE indicators";
+    client.batch_execute(indicators).await.unwrap();
+    let asked = "NULL, NULL, NULL, NULL, 51, NULL, '203.0.113.42', NULL, NULL, false, false, '203.0.113.42', '203.0.113.42'";
+    let sql = format!(
+        "SET plan_cache_mode = force_generic_plan; PREPARE listed AS {}; EXPLAIN EXECUTE listed ({asked})",
+        list::sql(false)
+    );
+    let plan = texts(&client, &sql).await.concat().join("\n");
+    assert!(plan.contains("indicators_newest"), "{plan}");
+    assert!(plan.contains("hashed SubPlan"), "once: {plan}");
+    let found = texts(&client, &format!("EXECUTE listed ({asked})")).await;
+    assert_eq!((found.len(), found[0][0].as_str()), (1, "case-42"));
 }
