@@ -459,7 +459,22 @@ async fn a_case_that_nobody_touched_says_that() {
     let page = get(store(), "/cases/k3f9").await;
     has(
         &page,
-        &["<a href=\"#people\">Open</a>", "Nobody has done anything"],
+        &[
+            "<a href=\"#people\">Open</a>",
+            "Nobody has done anything",
+            "<code>nightshift cases ack k3f9-x2mq-7d1w</code>",
+            "<code>nightshift cases disagree k3f9-x2mq-7d1w --verdict false_positive --note &#x27;why&#x27;</code>",
+            "<code>nightshift cases close k3f9-x2mq-7d1w --note &#x27;what was done&#x27;</code>",
+        ],
+    );
+    let page = get(Arc::new(Store::of(vec![view(None)])), "/cases/k3f9").await;
+    has(
+        &page,
+        &["<code>nightshift cases cancel k3f9-x2mq-7d1w</code>"],
+    );
+    assert!(
+        !page.text.contains("cases disagree"),
+        "with no verdict there is"
     );
 }
 

@@ -1,7 +1,8 @@
 //! What people did with a case, the latest on top, and where it stands with them.
 
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::{Act, ActKind, CaseView, DeskStatus};
+use nightshift_engine::Verdict;
+use nightshift_pipeline::{Act, ActKind, CaseRow, CaseView, DeskStatus};
 use serde::Serialize;
 
 use crate::page::list::desk_word;
@@ -26,6 +27,8 @@ pub(super) struct People {
     acts: Vec<Done>,
     /// Earlier ones that are not shown.
     left: usize,
+    /// What somebody types who has the case, doubts it, or is done with it.
+    commands: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -46,7 +49,7 @@ impl People {
             class: desk.status.as_str(),
             owner: Shown::option(owner),
             owner_name: owner.map(|owner| Shown::person(owner)),
-            verdict: desk.verdict.map(nightshift_engine::Verdict::title),
+            verdict: desk.verdict.map(Verdict::title),
             cancelled_by: Shown::option(view.cancelled_by.as_ref()),
             acts: desk
                 .acts
@@ -56,8 +59,34 @@ impl People {
                 .map(|act| done(act, view, now))
                 .collect(),
             left: desk.acts.len().saturating_sub(MOST),
+            commands: commands(&view.row),
         }
     }
+}
+
+/// Commands for this case as it stands, of our own words and its id alone.
+fn commands(row: &CaseRow) -> Vec<String> {
+    let id = &row.id;
+    let of = |act: &str| format!("nightshift cases {act} {id}");
+    let mut commands = vec![of("ack")];
+    if let Some(verdict) = row.verdict.filter(|_| row.status.is_over()) {
+        let another = match verdict {
+            Verdict::TruePositive | Verdict::Inconclusive => Verdict::FalsePositive,
+            Verdict::BenignTruePositive | Verdict::FalsePositive => Verdict::TruePositive,
+        };
+        commands.push(of("agree"));
+        commands.push(format!(
+            "nightshift cases disagree {id} --verdict {} --note 'why'",
+            another.as_str()
+        ));
+    }
+    commands.push(of(if row.status.is_over() {
+        "retry"
+    } else {
+        "cancel"
+    }));
+    commands.push(format!("{} --note 'what was done'", of("close")));
+    commands
 }
 
 fn done(act: &Act, view: &CaseView, now: DateTime<Utc>) -> Done {
