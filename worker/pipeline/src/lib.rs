@@ -7,6 +7,7 @@ mod admission;
 mod budget;
 mod canary;
 mod case;
+mod console;
 mod delivery;
 mod desk;
 mod digest;
@@ -37,6 +38,7 @@ pub use case::{
     Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseStatus, CaseView, DeadLetter, DeliveryRow,
     Lane, Lease, Member, Sighting, Waited,
 };
+pub use console::console_link;
 pub use delivery::{Delivery, deliver_due};
 pub use desk::{ACT_NAME_CHARS, ACT_NOTE_CHARS, Act, ActKind, Desk, DeskStatus};
 pub use digest::{DIGEST_ROWS, Digest, DigestMute, FeedDay, OpenCase};

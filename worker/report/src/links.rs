@@ -3,10 +3,8 @@
 //! They are made from the configuration, the case id and these templates, with typed facts of the alert put in as
 //! percent-encoded values that have their vendor's form. No address that an alert, a tool or an analyst wrote becomes a link.
 
-use nightshift_alert::Provider;
 use nightshift_pipeline::Report;
 use url::Url;
-use url::form_urlencoded::byte_serialize;
 
 /// Longest link; what is longer is left out. Slack takes 3,000 characters in a button.
 const LONGEST: usize = 2_000;
@@ -63,75 +61,14 @@ fn base(text: &str) -> Result<Url, String> {
 }
 
 /// The finding in its vendor's own console; none where its facts do not say which that is.
-///
-/// Sources: GuardDuty user guide, "Processing GuardDuty findings with Amazon EventBridge" (the link of its template);
-/// the links that Security Hub's own console makes of a filter; Security Command Center's page of a project.
 #[must_use]
 pub fn console(report: &Report) -> Option<String> {
-    let alert = &report.alert;
-    let (product, rest) = alert.key.split_once('/')?;
-    let (_, id) = rest.split_once('/')?;
-    match (alert.feed.as_str(), product, alert.provider) {
-        ("guardduty" | "security_hub", "guardduty", Provider::Aws) => {
-            let (host, region) = aws(alert.region.as_deref()?)?;
-            let id = Some(id).filter(|id| has_only(id, "-_") && id.len() <= 300)?;
-            fits(format!(
-                "https://{host}/guardduty/home?region={region}#/findings?search=id%3D{id}"
-            ))
-        }
-        ("security_hub", _, Provider::Aws) => {
-            let (host, region) = aws(alert.region.as_deref()?)?;
-            // The console reads its own filter from a fragment, where it is encoded twice.
-            let id = encoded(&encoded(id));
-            fits(format!(
-                "https://{host}/securityhub/home?region={region}#/findings?search=Id%3D%255Coperator%255C%253AEQUALS%255C%253A{id}"
-            ))
-        }
-        ("scc", ..) => {
-            let project = Some(alert.account.as_deref()?).filter(|id| is_project(id))?;
-            fits(format!(
-                "https://console.cloud.google.com/security/command-center/findingsv2?project={}",
-                encoded(project)
-            ))
-        }
-        _ => None,
-    }
-}
-
-/// The console's host of a region's partition, and the region.
-fn aws(region: &str) -> Option<(&'static str, &str)> {
-    let is_region = region.len() <= 30
-        && region.split('-').count() >= 3
-        && region
-            .bytes()
-            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
-    let host = if region.starts_with("cn-") {
-        "console.amazonaws.cn"
-    } else if region.starts_with("us-gov-") {
-        "console.amazonaws-us-gov.com"
-    } else {
-        "console.aws.amazon.com"
-    };
-    is_region.then_some((host, region))
-}
-
-/// Whether this has the form of a Google project's id, with or without its domain, and is no number of an organisation.
-fn is_project(id: &str) -> bool {
-    (6..=63).contains(&id.len())
-        && id.starts_with(|c: char| c.is_ascii_lowercase())
-        && has_only(id, "-.:")
+    nightshift_pipeline::console_link(&report.alert)
 }
 
 fn has_only(text: &str, more: &str) -> bool {
     text.chars()
         .all(|c| c.is_ascii_alphanumeric() || more.contains(c))
-}
-
-/// Percent-encoded, spaces too.
-fn encoded(text: &str) -> String {
-    byte_serialize(text.as_bytes())
-        .collect::<String>()
-        .replace('+', "%20")
 }
 
 fn fits(link: String) -> Option<String> {
@@ -140,6 +77,7 @@ fn fits(link: String) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use nightshift_alert::Provider;
     use proptest::prelude::*;
 
     use super::*;

@@ -78,6 +78,10 @@ fn parse(html: &str) -> Found {
     found
 }
 
+/// Where the alert of the tests stands in its vendor's own console, without its project.
+const CONSOLE: &str =
+    "https://console.cloud.google.com/security/command-center/findingsv2?project=";
+
 /// Whether a link is one that a template writes.
 fn is_ours(link: &str) -> bool {
     let rest_is = |prefix: &str, fits: fn(char) -> bool| {
@@ -86,6 +90,7 @@ fn is_ours(link: &str) -> bool {
     };
     let id = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     ["/", "/style.css", "#main", "#people"].contains(&link)
+        || rest_is(CONSOLE, id)
         || rest_is("#E", |c| c.is_ascii_digit())
         || rest_is("#F", |c| c.is_ascii_digit())
         || rest_is("/cases/", id)

@@ -1,12 +1,11 @@
 //! What the pages and their JSON say.
 
+mod list;
+
 use std::sync::Arc;
 
-use nightshift_alert::Severity;
 use nightshift_engine::Verdict;
-use nightshift_pipeline::{
-    Act, ActKind, CaseId, CaseStatus, Desk, DeskStatus, PersonVerdict, PlaceCount,
-};
+use nightshift_pipeline::{Act, ActKind, CaseId, CaseStatus, Desk, DeskStatus, PersonVerdict};
 
 use crate::testing::{Answer, ID, Store, failed, get, inconclusive, now, report, view};
 
@@ -22,162 +21,6 @@ fn has(answer: &Answer, words: &[&str]) {
             answer.text
         );
     }
-}
-
-#[tokio::test]
-async fn the_list_shows_what_came_and_keeps_its_filter_in_the_address() {
-    let mut store = Store::of(vec![view(Some(report())), view(Some(failed()))]);
-    store.views[1].row.id = CaseId("aaaa-bbbb-cccc".into());
-    store.places = vec![PlaceCount {
-        place: "muted".into(),
-        why: "probes".into(),
-        alerts: 7,
-    }];
-    let store = Arc::new(store);
-    let page = get(
-        Arc::clone(&store),
-        "/?q=miner&severity=high&account=p-1&limit=1",
-    )
-    .await;
-    has(
-        &page,
-        &[
-            "href=\"/cases/k3f9-x2mq-7d1w\"",
-            "True positive",
-            "Critical",
-            "sent as High",
-            "seen 2 times",
-            "2 more of its storm",
-            "value=\"miner\"",
-            "value=\"high\" selected",
-            "href=\"/?severity=high&amp;account=p-1&amp;q=miner&amp;after=k3f9-x2mq-7d1w&amp;limit=1\"",
-            "7 alerts muted: probes",
-        ],
-    );
-    let asked = store.asked.lock().unwrap().clone();
-    assert_eq!(asked.text.as_deref(), Some("miner"));
-    assert_eq!((asked.account.as_deref(), asked.limit), (Some("p-1"), 2));
-    let next = get(store, "/?limit=1&after=k3f9-x2mq-7d1w").await;
-    has(&next, &["Not triaged", "aaaa-bbbb-cccc", "Newest"]);
-    assert!(!next.text.contains("Older cases"));
-}
-
-#[tokio::test]
-async fn a_row_tells_what_it_is_about_how_urgent_it_is_and_that_it_is_disputed() {
-    let mut case = view(Some(report()));
-    case.row.title = "Crypto miner".into();
-    case.row.person_verdict = Some(Verdict::FalsePositive);
-    let page = get(Arc::new(Store::of(vec![case.clone()])), "/").await;
-    has(
-        &page,
-        &[
-            "<span class=\"chip urgency now\">Act now</span>",
-            "<strong>people say False positive</strong> · web-server-prod-01 · scc",
-        ],
-    );
-    // A title that names it says it once; while it is triaged again, its last report tells nobody when to act.
-    case.row.title = "Crypto miner on web-server-prod-01".into();
-    case.row.status = CaseStatus::Running;
-    let page = get(Arc::new(Store::of(vec![case])), "/").await;
-    assert_eq!(page.text.matches("web-server-prod-01").count(), 1);
-    assert!(!page.text.contains("Act now"));
-}
-
-/// True positives with ids of their own, of this severity.
-fn flood(many: usize, severity: Severity) -> Vec<nightshift_pipeline::CaseView> {
-    let one = |number: usize| {
-        let mut one = view(None);
-        one.row.id = CaseId(format!("{severity}-{number:04}"));
-        one.row.severity = severity;
-        one.row.status = CaseStatus::Concluded;
-        one.row.verdict = Some(Verdict::TruePositive);
-        one
-    };
-    (0..many).map(one).collect()
-}
-
-#[tokio::test]
-async fn a_critical_case_that_nobody_took_is_seen_behind_a_flood_of_lesser_ones() {
-    let mut views = flood(60, Severity::Low);
-    views.extend(flood(1, Severity::Critical));
-    let mut failed = flood(1, Severity::High).remove(0);
-    failed.row.status = CaseStatus::Failed;
-    failed.row.verdict = None;
-    let mut cleared = flood(1, Severity::High).remove(0);
-    cleared.row.verdict = Some(Verdict::BenignTruePositive);
-    views.extend([failed, cleared]);
-    let words = "Open, high or critical: <a href=\"/?status=concluded&amp;verdict=true_positive&amp;severity=high&amp;desk=open&amp;samples=no\">\
-        1 true positive</a> · <a href=\"/?status=failed&amp;severity=high&amp;desk=open&amp;samples=no\">1 not triaged</a></p>";
-    let page = get(Arc::new(Store::of(views.clone())), "/").await;
-    assert!(!page.text.contains("critical-0000"));
-    has(&page, &[words]);
-    let behind = format!("/?after={}", views[49].row.id.0);
-    has(
-        &get(Arc::new(Store::of(views.clone())), &behind).await,
-        &[words],
-    );
-    let there = get(
-        Arc::new(Store::of(views.clone())),
-        "/?severity=high&desk=open",
-    )
-    .await;
-    has(&there, &["critical-0000"]);
-    assert!(!there.text.contains("low-0001") && !there.text.contains("Open, high"));
-    // Somebody has it.
-    views[60].row.desk = DeskStatus::Acknowledged;
-    views.truncate(61);
-    let page = get(Arc::new(Store::of(views)), "/").await;
-    assert!(!page.text.contains("Open, high"));
-    let many = get(Arc::new(Store::of(flood(51, Severity::High))), "/").await;
-    has(&many, &[">50 or more true positive<"]);
-    let page = get(Arc::new(Store::of(flood(50, Severity::High))), "/").await;
-    has(&page, &[">50 true positive<"]);
-}
-
-#[tokio::test]
-async fn what_is_grave_is_what_the_rows_show_and_what_waits() {
-    let mut raised = flood(1, Severity::Medium);
-    raised[0].row.assessed_severity = Some(Severity::High);
-    let mut sample = flood(1, Severity::High).remove(0);
-    sample.row.id = CaseId("a sample".into());
-    sample.alert.state.sample = true;
-    let mut queued = flood(12, Severity::Critical);
-    for one in &mut queued {
-        (one.row.status, one.row.verdict) = (CaseStatus::Queued, None);
-    }
-    queued[0].row.status = CaseStatus::Running;
-    // Triaged again because it got worse: what the triage of the milder one assessed counts for nothing.
-    queued[1].row.assessed_severity = Some(Severity::Low);
-    let mut views = raised;
-    views.push(sample);
-    views.extend(queued);
-    let page = get(Arc::new(Store::of(views.clone())), "/").await;
-    has(
-        &page,
-        &[
-            "samples=no\">1 true positive</a> · ",
-            "\"/?status=running&amp;severity=high&amp;desk=open&amp;samples=no\">1 running</a> · ",
-            "\"/?status=queued&amp;severity=high&amp;desk=open&amp;samples=no\">11 waiting</a></p>",
-        ],
-    );
-    let store = Arc::new(Store::of(views));
-    let page = get(store, "/?severity=high&samples=no").await;
-    has(&page, &["medium-0000", "value=\"no\" selected"]);
-    assert!(!page.text.contains("a sample"));
-}
-
-#[tokio::test]
-async fn an_empty_list_says_what_to_do() {
-    let none = || Arc::new(Store::default());
-    has(
-        &get(none(), "/").await,
-        &["No cases yet", "nightshift demo --once"],
-    );
-    has(&get(none(), "/?q=x").await, &["No case fits this filter"]);
-    has(
-        &get(none(), "/?after=k3f9-x2mq-7d1w").await,
-        &["no older cases"],
-    );
 }
 
 #[tokio::test]
@@ -202,6 +45,8 @@ async fn a_case_page_says_all_that_the_report_says() {
             "href=\"#F1\"",
             "id=\"F1\"",
             "4 of 5 sources read; VPC flow: access denied",
+            "<dt>Owner</dt><dd>team-web</dd>",
+            "<dt>Far end</dt><dd>pool.minexmr[.]com</dd>",
             "Unverified, counts for nothing",
             "On record, but not enough to clear it: A load test was approved.",
             "185.220.101[.]42",
@@ -356,6 +201,9 @@ async fn a_case_without_a_report_says_what_its_alert_says() {
                 "<dt>Type</dt><dd>Execution: Cryptocurrency Mining Hash Match",
                 "<dt>Last seen</dt>",
                 "remote domain</span> <code>pool.minexmr[.]com</code>",
+                "<dt>Source IP</dt><dd>185.220.101[.]42",
+                "<dt>Principal</dt><dd>attacker@external-domain[.]com",
+                "findingsv2?project=production-project-12345\" rel=\"noreferrer\">Open the alert in its own console</a>",
                 "id=\"E0\"",
                 "The alert, as it was read",
             ],

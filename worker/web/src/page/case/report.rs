@@ -9,7 +9,7 @@ mod record;
 use chrono::{DateTime, Utc};
 use nightshift_alert::text::command;
 use nightshift_engine::{Action, EvidenceId};
-use nightshift_pipeline::{Language, Report};
+use nightshift_pipeline::{Language, Report, console_link};
 use serde::Serialize;
 
 use super::plan::PlanView;
@@ -42,6 +42,8 @@ pub(super) struct ReportView {
     record: Record,
     about: Vec<Fact>,
     key: Shown,
+    /// The finding in its vendor's own console.
+    console: Option<String>,
     version: Shown,
 }
 
@@ -73,6 +75,7 @@ impl ReportView {
             record: Record::new(report, &here, now),
             about: about(report),
             key: Shown::name(&report.alert.key),
+            console: console_link(&report.alert),
             version: Shown::foreign(&report.sender.version, 30),
         }
     }

@@ -1,7 +1,7 @@
 //! A case that has no report: what its alert says, so that somebody who came for it can begin.
 
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::CaseView;
+use nightshift_pipeline::{CaseView, console_link};
 use serde::Serialize;
 
 use super::facts::{Fact, of_alert};
@@ -14,6 +14,7 @@ pub(in crate::page::case) struct EarlyView {
     description: Shown,
     facts: Vec<Fact>,
     key: Shown,
+    console: Option<String>,
     #[serde(flatten)]
     record: Record,
 }
@@ -26,6 +27,7 @@ impl EarlyView {
             description: Shown::sentence(&report.alert.description),
             facts: of_alert(&report),
             key: Shown::name(&report.alert.key),
+            console: console_link(&report.alert),
             record: Record::new(&report, &[], now),
         }
     }

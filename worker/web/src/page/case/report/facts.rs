@@ -1,12 +1,15 @@
 //! Short facts: of the alert, and of the report itself.
 
 use chrono::{DateTime, Utc};
-use nightshift_alert::Severity;
+use nightshift_alert::{Indicator, IndicatorKind, Role, Severity};
 use nightshift_engine::AnalystKind;
 use nightshift_pipeline::{Language, Report};
 use serde::Serialize;
 
 use crate::shown::{Shown, took};
+
+/// Kinds of what a target talks to.
+const FAR_END: [IndicatorKind; 2] = [IndicatorKind::Domain, IndicatorKind::Ip];
 
 #[derive(Debug, Serialize)]
 pub(super) struct Fact {
@@ -47,6 +50,15 @@ pub(super) fn of_alert(report: &Report) -> Vec<Fact> {
             )),
             None => Shown::name(subject),
         });
+    let principal = value(
+        report,
+        &[Role::Actor, Role::Target, Role::Related],
+        &[IndicatorKind::Principal],
+    );
+    let source = match value(report, &[Role::Actor], &[IndicatorKind::Ip]) {
+        Some(from) => fact("Source IP", Some(from)),
+        None => fact("Far end", value(report, &[Role::Remote], &FAR_END)),
+    };
     let time = |at: Option<DateTime<Utc>>| {
         at.map(|at| Shown::made(format_args!("{}", at.format("%Y-%m-%d %H:%M UTC"))))
     };
@@ -54,8 +66,11 @@ pub(super) fn of_alert(report: &Report) -> Vec<Fact> {
         fact("Feed", Some(Shown::name(&alert.feed))),
         fact("Type", Some(Shown::name(&alert.kind))),
         fact("Account", account),
+        fact("Owner", Shown::option(report.reach.owner.as_ref())),
         fact("Region", Shown::option(alert.region.as_ref())),
         fact("Resource", resource),
+        fact("Principal", principal),
+        source,
         fact("Action", Shown::option(alert.action.as_ref())),
         fact("First seen", time(alert.first_seen)),
         fact("Last seen", time(alert.last_seen)),
@@ -67,6 +82,21 @@ pub(super) fn of_alert(report: &Report) -> Vec<Fact> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// The first value of these roles and kinds, and how many more there are.
+fn value(report: &Report, roles: &[Role], kinds: &[IndicatorKind]) -> Option<Shown> {
+    let of_role = |role: &Role| -> Vec<&Indicator> {
+        let all = report.indicators.iter();
+        all.filter(|one| one.role == *role && kinds.contains(&one.kind))
+            .collect()
+    };
+    let found = roles.iter().map(of_role).find(|found| !found.is_empty())?;
+    let first = Shown::value(found.first()?);
+    Some(match found.len() {
+        1 => first,
+        all => Shown::made(format_args!("{first} and {} more", all - 1)),
+    })
 }
 
 /// `High → Critical, sent as 8.5`, as far as they differ.
