@@ -86,10 +86,10 @@ impl Analyst for PlaybookAnalyst {
 impl Exonerator for PlaybookAnalyst {
     fn exonerate(&self, question: &ConcludeQuestion) -> Vec<Exoneration> {
         let playbook = self.playbook(&question.source, &question.alert);
-        if playbook.benign.is_empty() {
+        if exonerate::rules(playbook, &question.alert).is_empty() {
             return Vec::new();
         }
         let (scope, _) = conclude::look(playbook, question);
-        exonerate::exonerate(playbook, &scope).0
+        exonerate::exonerate(playbook, &question.alert, &scope).0
     }
 }

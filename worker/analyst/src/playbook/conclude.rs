@@ -39,7 +39,7 @@ pub(super) fn conclude(
     question: &ConcludeQuestion,
 ) -> Result<ConclusionDraft, Broken> {
     let (mut scope, made) = look(playbook, question);
-    let (own, mut problems) = exonerate(playbook, &scope);
+    let (own, mut problems) = exonerate(playbook, &question.alert, &scope);
     problems.extend(made.problems);
     let all = counting(&question.exonerations, own, &question.alert);
     let cleared = question.cleared || clears(&all, &question.alert);

@@ -1,15 +1,29 @@
 //! `benign_when`: rules over typed fields that may clear an alert. The engine checks each that holds.
 
+use nightshift_alert::Alert;
 use nightshift_engine::Exoneration;
 
 use super::expression::{Broken, Scope};
-use super::form::{BenignForm, Playbook, Text};
+use super::form::{BenignForm, MatchedBy, Playbook, Text};
+
+/// The rules that may clear this alert. Of a playbook that only a title led to there are none: a title holds what others
+/// write, the name of a file or the subject of a mail.
+pub(super) fn rules<'a>(playbook: &'a Playbook, alert: &Alert) -> &'a [BenignForm] {
+    match playbook.matches.fits(alert) {
+        Some(fit) if fit.by == MatchedBy::Title => &[],
+        _ => &playbook.benign,
+    }
+}
 
 /// The facts that the rules of a playbook give; a rule that cannot be evaluated clears nothing.
-pub(super) fn exonerate(playbook: &Playbook, scope: &Scope) -> (Vec<Exoneration>, Vec<String>) {
+pub(super) fn exonerate(
+    playbook: &Playbook,
+    alert: &Alert,
+    scope: &Scope,
+) -> (Vec<Exoneration>, Vec<String>) {
     let mut exonerations: Vec<Exoneration> = Vec::new();
     let mut problems = Vec::new();
-    for form in &playbook.benign {
+    for form in rules(playbook, alert) {
         match one(playbook, form, scope) {
             Ok(more) => {
                 for exoneration in more {

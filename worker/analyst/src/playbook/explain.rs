@@ -16,7 +16,7 @@ use super::expression::Scope;
 use super::facts::{Facts, Seen};
 use super::form::{Fit, MatchedBy, Playbook, StepForm, Text, VerdictForm, action_parts};
 use super::plan::draft;
-use super::{Playbooks, kinds};
+use super::{Playbooks, exonerate, kinds};
 
 /// Kinds of tools whose records may clear an alert.
 const REGISTERS: [&str; 4] = [
@@ -177,7 +177,7 @@ pub fn explain(playbooks: &Playbooks, alert: &Alert, tools: &[ToolSpec]) -> Expl
         rules: rules(playbook),
         clears: Clearing {
             registers: Vec::new(),
-            benign_when: benign(playbook),
+            benign_when: benign(playbook, alert),
         },
         problems,
     };
@@ -272,7 +272,7 @@ fn rule(form: &VerdictForm) -> Rule {
     }
 }
 
-fn benign(playbook: &Playbook) -> Vec<BenignRule> {
+fn benign(playbook: &Playbook, alert: &Alert) -> Vec<BenignRule> {
     let rule = |form: &super::form::BenignForm| BenignRule {
         when: as_written(form.when.get_ref()),
         for_each: form
@@ -283,7 +283,7 @@ fn benign(playbook: &Playbook) -> Vec<BenignRule> {
         covers: form.covers.iter().map(Text::get_ref).cloned().collect(),
         detection_wrong: form.detection_wrong,
     };
-    playbook.benign.iter().map(rule).collect()
+    exonerate::rules(playbook, alert).iter().map(rule).collect()
 }
 
 /// The registers that the playbook asks, and the values that its first calls give them.

@@ -27,7 +27,14 @@ pub(super) fn shape(playbook: &Playbook, report: &mut Report<'_>) {
         }
         techniques(&finding.techniques, report);
     }
+    let by_title = playbook.matches.types.is_empty() && !playbook.matches.titles.is_empty();
     for rule in &playbook.benign {
+        if by_title {
+            report.error(
+                rule.when.span().start,
+                "a title clears nothing, for others may have written it: give [match] `types`",
+            );
+        }
         for glob in &rule.covers {
             is_glob(glob, report);
         }

@@ -111,4 +111,10 @@ fn rules_that_never_hold_or_are_missing() {
     p.toml:10:8: error: nobody approves this rule: give `approved_by`, or the playbook an `owner`
     p.toml:15:11: error: not a glob: unclosed character class; missing ']'
     "#);
+    let benign = "[[benign_when]]\nwhen = \"true\"\nsubject = \"x\"\nsubject_type = \"ip\"\nref = \"r\"\nstatement = \"s\"\ncovers = [\"A:*\"]\napproved_by = \"me\"\n";
+    let titled = format!(
+        "name = \"p\"\nversion = 1\ntitle = \"t\"\nmeaning = \"m\"\nobjective = \"o\"\n[match]\ntitles = [\"*travel*\"]\n{benign}{END}"
+    );
+    let problems = check("p.toml", &titled, &[]);
+    insta::assert_snapshot!(problems[0], @"p.toml:9:8: error: a title clears nothing, for others may have written it: give [match] `types`");
 }

@@ -1,10 +1,18 @@
+use nightshift_alert::{Alert, IndicatorKind, Severity};
 use nightshift_engine::{Leaning, Reason, ToolError, Verdict};
 use serde_json::{Value, json};
 
 use super::alerts::sample;
-use super::drive::{ALL, Answers, DEFAULT, World, nothing};
+use super::drive::{ALL, Answers, DEFAULT, World, known_identity, nothing, record};
 
 const ALERT: &str = "ocsf-impossible-travel";
+
+/// As an identity provider names it that says what it found; the sample says `Identity`.
+fn travel() -> Alert {
+    let mut alert = sample(ALERT);
+    "Impossible Travel".clone_into(&mut alert.kind);
+    alert
+}
 
 fn quiet(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
     Ok(nothing(kind, arguments))
@@ -22,7 +30,7 @@ fn vpn(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
 
 #[test]
 fn our_vpn_makes_the_detection_wrong() {
-    let ran = World::with(&ALL, vpn).run(sample(ALERT));
+    let ran = World::with(&ALL, vpn).run(travel());
     assert_eq!(
         (ran.conclusion.verdict, ran.conclusion.reason),
         (Verdict::FalsePositive, Reason::WrongDetectionLogic)
@@ -33,6 +41,46 @@ fn our_vpn_makes_the_detection_wrong() {
     Against [E3 E0] 198.51.100.77 is on watch list vpn as vpn (entry 198.51.100.64/27): it says nothing about where the person is
     Against [E10 E0] The logs that were searched (log_search_json_lines) hold nothing from 198.51.100.77
     ");
+}
+
+#[test]
+fn a01_a_title_that_others_write_leads_to_no_rule_that_clears() {
+    let mut alert = sample(ALERT);
+    "DLP.MassDownload".clone_into(&mut alert.kind);
+    "14,201 files, among them 'Q3 impossible travel claims.xlsx'".clone_into(&mut alert.title);
+    alert.severity = Severity::Critical;
+    let world = World::with(&ALL, vpn);
+    assert_eq!(world.playbooks.find(&alert).name, "impossible-travel");
+    let end = world.run(alert).conclusion;
+    assert_eq!(
+        (end.verdict, end.assessed_severity),
+        (Verdict::Inconclusive, Severity::Critical)
+    );
+    assert!(end.exonerations.is_empty());
+}
+
+#[test]
+fn a_usual_network_clears_only_with_a_record_that_clears_the_account_itself() {
+    let usual: Answers = |kind, arguments| match kind {
+        "identity_lookup" => {
+            let mut known = known_identity("person", &["198.51.100.0/24"], arguments);
+            known["identities"][0]["mfa"] = json!(true);
+            Ok(known)
+        }
+        _ => quiet(kind, arguments),
+    };
+    // Of another account, expired, or for other findings: the register shows the row, and clears nobody.
+    let end = World::with(&ALL, usual).run(travel()).conclusion;
+    assert_eq!(
+        (end.verdict, end.leaning),
+        (Verdict::Inconclusive, Leaning::Benign)
+    );
+    let account = record("identity", IndicatorKind::Principal, "maria.lopez");
+    let world = World::with(&ALL, usual).clearing(account);
+    assert_eq!(
+        world.run(travel()).conclusion.verdict,
+        Verdict::FalsePositive
+    );
 }
 
 #[test]

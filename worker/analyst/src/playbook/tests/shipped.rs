@@ -19,6 +19,21 @@ fn every_shipped_playbook_is_without_problems() {
 }
 
 #[test]
+fn no_shipped_rule_clears_every_type_of_finding() {
+    for playbook in Playbooks::shipped().iter() {
+        for glob in playbook.benign.iter().flat_map(|rule| &rule.covers) {
+            let spelled = glob.get_ref().chars().filter(|c| c.is_alphabetic());
+            assert!(
+                spelled.count() >= 3,
+                "{}: {}",
+                playbook.name,
+                glob.get_ref()
+            );
+        }
+    }
+}
+
+#[test]
 fn every_action_is_readable_and_its_placeholders_are_known() {
     let mut read = 0;
     for (file, text) in FILES {
