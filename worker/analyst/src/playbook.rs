@@ -25,6 +25,7 @@ mod reflect;
 mod set;
 mod turn;
 mod vocabulary;
+mod whole;
 
 #[cfg(test)]
 mod tests;

@@ -15,6 +15,7 @@ use super::exonerate::exonerate;
 use super::expression::{Broken, Scope};
 use super::facts::{Facts, Seen};
 use super::findings::{self, Made, add_techniques};
+use super::whole;
 use super::form::{Playbook, Text, VerdictForm, action_parts};
 use super::turn::failure;
 
@@ -26,7 +27,9 @@ pub(super) fn look(playbook: &Playbook, question: &ConcludeQuestion) -> (Scope, 
         source: &question.source,
         exonerations: &question.exonerations,
         cleared: question.cleared,
-        ..Seen::default()
+        tools: &question.tools,
+    let whole = whole::steps(playbook, question, &facts, &scope);
+    scope.set(whole::WHOLE, Value::from(whole));
     };
     let (facts, mut scope) = Facts::of(playbook, &question.alert, &seen);
     let made = findings::make(playbook, &facts, &mut scope);

@@ -11,15 +11,17 @@ use minijinja::{Environment, Error, ErrorKind, State, Value};
 use serde_json::{Value as Json, json};
 
 use super::facts::{FACTS, Facts};
+use super::whole::WHOLE;
 
 /// Most entries that one function gives.
 const MAX_ENTRIES: usize = 256;
 
 /// The functions, with which argument names a step or a finding (for the check).
-pub(super) const FUNCTIONS: [&str; 10] = [
+pub(super) const FUNCTIONS: [&str; 11] = [
     "indicators",
     "each",
     "answered",
+    "whole",
     "rows",
     "finding",
     "fields",
@@ -30,13 +32,15 @@ pub(super) const FUNCTIONS: [&str; 10] = [
 ];
 
 /// Functions that need results of earlier steps.
-pub(super) const NEEDS_RESULTS: [&str; 5] = ["results", "each", "answered", "rows", "finding"];
+pub(super) const NEEDS_RESULTS: [&str; 6] =
+    ["results", "each", "answered", "whole", "rows", "finding"];
 
 /// Adds the functions and filters.
 pub(super) fn add(environment: &mut Environment<'static>) {
     environment.add_function("indicators", indicators);
     environment.add_function("each", each);
     environment.add_function("answered", answered);
+    environment.add_function("whole", whole);
     environment.add_function("rows", rows);
     environment.add_function("finding", finding);
     environment.add_function("fields", fields);
@@ -174,6 +178,15 @@ fn answered(state: &State<'_, '_>, step: &str) -> Result<bool, Error> {
     with_facts(state, |facts| {
         facts.results.get(step).is_some_and(|all| !all.is_empty())
     })
+}
+
+/// `whole(step)`: whether every call that the step makes was answered, and nothing was left out. Known once the work has
+/// ended; before that, no.
+fn whole(state: &State<'_, '_>, step: &str) -> Result<bool, Error> {
+    let steps = state.lookup(WHOLE).unwrap_or_default();
+    Ok(steps
+        .try_iter()
+        .is_ok_and(|mut all| all.any(|one| one.as_str() == Some(step))))
 }
 
 /// `rows(step)`: how many rows the calls of the step found together.

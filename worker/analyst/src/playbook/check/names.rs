@@ -203,7 +203,9 @@ impl Check<'_, '_> {
     /// Named expressions are evaluated before findings and what clears the alert.
     fn too_early(&mut self, text: &Text) {
         for (offset, token) in scan::expression(text.get_ref()) {
-            if let Token::Word(word @ ("finding" | "findings" | "cleared" | "exonerations")) = token
+            if let Token::Word(
+                word @ ("finding" | "findings" | "cleared" | "exonerations" | "whole"),
+            ) = token
             {
                 let message =
                     format!("`{word}` is not known yet in [let]; use it in the rule itself");
@@ -239,7 +241,7 @@ impl Check<'_, '_> {
                 continue;
             };
             let (name, is_step) = match (*word, *sign, third) {
-                ("each" | "answered" | "rows", '(', Token::Text(name)) => (*name, true),
+                ("each" | "answered" | "whole" | "rows", '(', Token::Text(name)) => (*name, true),
                 ("results", '.', Token::Word(name)) | ("results", '[', Token::Text(name)) => {
                     (*name, true)
                 }

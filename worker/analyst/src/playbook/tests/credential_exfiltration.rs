@@ -1,9 +1,9 @@
 use nightshift_alert::IndicatorKind;
-use nightshift_engine::{Leaning, Reason, StepOutcome, ToolError, Verdict};
+use nightshift_engine::{Conclusion, Leaning, Reason, StepOutcome, ToolError, Verdict};
 use serde_json::{Value, json};
 
 use super::alerts::sample;
-use super::drive::{ALL, DEFAULT, World, nothing, record};
+use super::drive::{ALL, Answers, DEFAULT, World, logged, nothing, record};
 
 const ALERT: &str = "guardduty-eventbridge-credential-exfiltration";
 
@@ -114,4 +114,54 @@ fn without_logs_it_stays_open_and_says_what_would_decide() {
     CloudTrail not searched: no [[tool]] of kind log_search.cloudtrail is configured
     VPC flow logs not searched: no [[tool]] of kind log_search.vpc_flow is configured
     "#);
+}
+
+/// Our own egress, and a log that answers so.
+fn behind_our_egress(log: Answers) -> Conclusion {
+    LOG.set(Some(log));
+    let both: Answers = |kind, arguments| match (kind, LOG.get()) {
+        ("watchlist", _) => own_egress(kind, arguments),
+        ("log_search.cloudtrail", Some(log)) => log(kind, arguments),
+        _ => quiet(kind, arguments),
+    };
+    World::with(&ALL, both).run(sample(ALERT)).conclusion
+}
+
+thread_local! {
+    static LOG: std::cell::Cell<Option<Answers>> = const { std::cell::Cell::new(None) };
+}
+
+fn call(action: &str, source: &str) -> Value {
+    json!({"at": "2026-03-02T02:29:51Z", "action": action, "principal": "prod-payments-worker", "outcome": "success",
+        "access_key": "ASIAEXAMPLEKEY000001", "source_ip": source, "region": "eu-west-1", "error": null, "resource": null})
+}
+
+#[test]
+fn g06_f24_a_log_that_failed_or_was_cut_holds_no_deed_and_clears_nothing() {
+    let failed: Answers = |_, _| Err(ToolError::Timeout { secs: 30 });
+    // Many harmless calls nearer to the alert push the deed out of what is shown.
+    let cut: Answers = |kind, _| {
+        let mut answer = logged(
+            kind,
+            json!(vec![call("GetCallerIdentity", "203.0.113.42"); 200]),
+        );
+        answer["rows_matched"] = json!(251);
+        answer["truncated"] = json!(true);
+        Ok(answer)
+    };
+    let ends_before: Answers = |kind, arguments| {
+        let mut answer = quiet(kind, arguments)?;
+        answer["searched"] = json!({"records_in_time": 4, "records_until": "2026-03-01T00:00:00Z"});
+        Ok(answer)
+    };
+    for log in [failed, cut, ends_before] {
+        let end = behind_our_egress(log);
+        assert_eq!(end.verdict, Verdict::Inconclusive, "{:?}", end.exonerations);
+    }
+    let whole: Answers = |kind, _| {
+        let mut answer = logged(kind, json!([call("GetCallerIdentity", "203.0.113.42")]));
+        answer["searched"] = json!({"records_in_time": 4, "records_until": "2026-03-02T03:00:00Z"});
+        Ok(answer)
+    };
+    assert_eq!(behind_our_egress(whole).verdict, Verdict::FalsePositive);
 }

@@ -84,6 +84,42 @@ fn a_usual_network_clears_only_with_a_record_that_clears_the_account_itself() {
 }
 
 #[test]
+fn g06_f24_a_vpn_clears_only_where_the_logs_were_read_whole() {
+    let failed: Answers = |kind, arguments| match kind {
+        "log_search.json_lines" => Err(ToolError::Timeout { secs: 30 }),
+        _ => vpn(kind, arguments),
+    };
+    let cut: Answers = |kind, arguments| {
+        let mut answer = vpn(kind, arguments)?;
+        if kind == "log_search.json_lines" {
+            answer["truncated"] = json!(true);
+        }
+        Ok(answer)
+    };
+    let empty: Answers = |kind, arguments| {
+        let mut answer = vpn(kind, arguments)?;
+        if kind == "log_search.json_lines" {
+            answer["searched"] = json!({"records_in_time": 0});
+        }
+        Ok(answer)
+    };
+    for answers in [failed, cut, empty] {
+        let end = World::with(&ALL, answers).run(travel()).conclusion;
+        assert_eq!(end.verdict, Verdict::Inconclusive);
+    }
+    let without: Vec<_> = ALL
+        .into_iter()
+        .filter(|kind| !kind.contains("log"))
+        .collect();
+    let end = World::with(&without, vpn).run(travel()).conclusion;
+    assert_eq!(
+        end.verdict,
+        Verdict::Inconclusive,
+        "no log was there to read"
+    );
+}
+
+#[test]
 fn a_mail_rule_from_the_address_is_a_true_positive() {
     let answers: Answers = |kind, arguments| match kind {
         "log_search.json_lines" => Ok(
