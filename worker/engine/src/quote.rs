@@ -1,7 +1,8 @@
 //! Quotes: whether what an analyst quotes stands in the evidence it names.
 //!
 //! A quote counts when it is a whole scalar, or a whole `key: value`. Inside free text it must stand at word
-//! boundaries and be long enough, so that `authorised` is no quote of `unauthorised`.
+//! boundaries and be long enough, so that `authorised` is no quote of `unauthorised`. What says nothing without its key,
+//! a number, `true`, `null` or a very short text, needs it: `0` stands in every result and would prove everything.
 
 use std::borrow::Cow;
 
@@ -9,6 +10,9 @@ use serde_json::Value;
 
 /// Shortest quote, in characters, that may be taken out of a longer text.
 const SHORTEST_EXCERPT: usize = 12;
+
+/// Shortest text, in characters, that is a quote without its key.
+const SHORTEST_BARE: usize = 4;
 
 /// JSON pointer of the value that `quote` is, or is taken from; none where the evidence does not hold it.
 #[must_use]
@@ -38,7 +42,7 @@ impl Leaf<'_> {
             scalar => scalar.to_string().into(),
         };
         if quote == text {
-            return true;
+            return self.says_enough();
         }
         let Some((key, value)) = quote.split_once(':') else {
             return false;
@@ -46,6 +50,15 @@ impl Leaf<'_> {
         !self.key.is_empty()
             && bare(key) == self.key
             && (value.trim() == text || bare(value) == text)
+    }
+
+    /// Whether the value is a statement by itself.
+    fn says_enough(&self) -> bool {
+        let Value::String(text) = self.value else {
+            return false;
+        };
+        // `true` out of a register's file is no better than that of JSON.
+        text.chars().count() >= SHORTEST_BARE && !matches!(text.as_str(), "true" | "false" | "null")
     }
 
     fn has_excerpt(&self, quote: &str) -> bool {
@@ -116,6 +129,24 @@ mod tests {
     }
 
     #[test]
+    fn a19_a_bare_number_proves_nothing() {
+        let body = json!({"found": 0, "listed": true, "error": null, "port": 22, "list": "tor", "mfa": "true", "hosts": [7]});
+        for bare in ["0", "true", "null", "22", "tor", "7"] {
+            assert_eq!(resolve(&body, bare), None, "{bare}");
+        }
+        for (pair, path) in [
+            ("found: 0", "/found"),
+            ("listed: true", "/listed"),
+            ("error: null", "/error"),
+            ("list: tor", "/list"),
+            ("mfa: true", "/mfa"),
+            ("hosts: 7", "/hosts/0"),
+        ] {
+            assert_eq!(resolve(&body, pair).as_deref(), Some(path), "{pair}");
+        }
+    }
+
+    #[test]
     fn a19_a_quote_cut_so_that_it_turns_counts_for_nothing() {
         let body = json!({"note": "this was an unauthorised login by nobody we know", "tag": "not_malicious_traffic"});
         assert_eq!(resolve(&body, "authorised login by nobody"), None);
@@ -129,7 +160,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_scalar_of_a_tree_resolves_to_itself(words in prop::collection::vec("[a-z]{1,12}( [a-z]{1,9}){0,3}", 1..20)) {
+        fn every_scalar_of_a_tree_resolves_to_itself(words in prop::collection::vec("[a-z]{6,12}( [a-z]{1,9}){0,3}", 1..20)) {
             let body = json!({"rows": words});
             for word in &words {
                 let path = resolve(&body, word);

@@ -78,7 +78,8 @@ fn system() {
     Findings
     - One claim is one sentence that names the values it is about.
     - A quote copies a whole value (`185.0.2.7`), or a whole pair (`listed: true`), from the evidence it names (`E3`; `E0` is the
-      alert). Never put two values into one quote, never shorten, never translate.
+      alert). A number, `true`, `false`, `null` and what is shorter than 4 characters needs its key: `found: 0`, never `0`.
+      Never put two values into one quote, never shorten, never translate.
     - `stance`: `for` points to malice, `against` points away from it.
 
     Verdicts, of which the case ends with one
