@@ -6,13 +6,16 @@
 mod claims;
 mod confidence;
 mod coverage;
+mod elsewhere;
 mod floor;
+mod missing;
 mod plain;
 mod prose;
 mod summary;
 mod urgency;
 
 pub use floor::OVERRIDES;
+pub(crate) use floor::cleared;
 pub use prose::Prose;
 
 use std::sync::Arc;
@@ -93,16 +96,25 @@ pub(crate) fn drawn(state: &State, checked: Option<Vec<Finding>>) -> Option<Conc
         conclusion.would_decide.clear();
     }
     conclusion.summary = if opened.alert.is_canary() {
-        conclusion.actions.clear();
+        conclusion.says_nothing();
         "A canary of Nightshift's own: alerts get through to here, and there is nothing to do."
             .to_owned()
     } else if opened.alert.is_sample() {
-        conclusion.actions.clear();
+        conclusion.says_nothing();
         "A generated sample: nothing happened, and there is nothing to do.".to_owned()
     } else {
         summary::of(&conclusion, state)
     };
     Some(conclusion)
+}
+
+impl Conclusion {
+    /// Of what did not happen there is nothing to do, nothing to decide, and it means nothing.
+    fn says_nothing(&mut self) {
+        self.actions.clear();
+        self.would_decide.clear();
+        self.meaning.clear();
+    }
 }
 
 /// What is wrong with the claims of the analyst's conclusion, each with its claim.

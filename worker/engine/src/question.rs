@@ -172,7 +172,7 @@ pub struct ConcludeQuestion {
     pub insights: Vec<String>,
     /// The facts that clear subjects of this alert.
     pub exonerations: Vec<Exoneration>,
-    /// Whether these facts clear the alert, as far as registers go.
+    /// Whether these facts clear the alert, and its key or identity was used nowhere else.
     pub cleared: bool,
     /// The actions that may be advised.
     pub actions: Arc<[Arc<ActionTemplate>]>,

@@ -15,6 +15,23 @@ pub fn is_loopback(host: &str) -> bool {
             .is_ok_and(|address| address.is_loopback())
 }
 
+/// Whether an address can be met on the internet. Ranges that documents use count as such, for examples are about them.
+#[must_use]
+pub fn is_public(ip: IpAddr) -> bool {
+    let inside = match ip {
+        IpAddr::V4(ip) => {
+            let [first, second, ..] = ip.octets();
+            let is_shared = first == 100 && (64..128).contains(&second);
+            ip.is_private() || ip.is_link_local() || is_shared || first == 0 || first >= 240
+        }
+        IpAddr::V6(ip) => match ip.to_ipv4_mapped() {
+            Some(ip) => return is_public(ip.into()),
+            None => ip.is_unique_local() || ip.is_unicast_link_local(),
+        },
+    };
+    !(inside || ip.is_loopback() || ip.is_multicast() || ip.is_unspecified())
+}
+
 /// Whether a value is one of ours: the text itself, a name below a name of ours, or an address in a range of ours.
 pub(crate) fn is_own(value: &str, never_send: &[String]) -> bool {
     let value = value.to_lowercase();

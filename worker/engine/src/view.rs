@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::{
     Allowance, AnalystKind, CallState, CallView, ConcludeQuestion, DecideQuestion, Evidence,
     EvidenceId, History, Left, Opened, Plan, PlanQuestion, ReflectQuestion, Setting, State, Step,
-    StepId, StepView, TurnQuestion, clears,
+    StepId, StepView, TurnQuestion, conclude::cleared,
 };
 
 /// Number of the evidence that the look at earlier cases gets.
@@ -112,7 +112,7 @@ impl State {
             steps: self.step_views(),
             insights: self.insights.clone(),
             exonerations: self.exonerations.clone(),
-            cleared: clears(&self.exonerations, &opened.alert),
+            cleared: cleared(self, &opened.alert),
             actions: Arc::clone(&opened.actions),
             tools: Arc::clone(&opened.tools),
             stopped_by: self.stopped_by(),

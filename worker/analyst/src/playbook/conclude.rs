@@ -4,20 +4,18 @@
 //! engine checks the same again.
 
 use minijinja::Value;
-use minijinja::value::Serde;
 use nightshift_alert::{Alert, Indicator, Severity};
 use nightshift_engine::{
-    ActionChoice, ConcludeQuestion, ConclusionDraft, Exoneration, Leaning, Reason, StepStatus,
-    Verdict, check, clears,
+    ActionChoice, ConcludeQuestion, ConclusionDraft, Leaning, Reason, StepStatus, Verdict,
 };
 
 use super::exonerate::exonerate;
 use super::expression::{Broken, Scope};
 use super::facts::{Facts, Seen};
 use super::findings::{self, Made, add_techniques};
-use super::whole;
 use super::form::{Playbook, Text, VerdictForm, action_parts};
 use super::turn::failure;
+use super::whole;
 
 /// Facts, scope and findings of a case whose work has ended.
 pub(super) fn look(playbook: &Playbook, question: &ConcludeQuestion) -> (Scope, Made) {
@@ -28,10 +26,10 @@ pub(super) fn look(playbook: &Playbook, question: &ConcludeQuestion) -> (Scope, 
         exonerations: &question.exonerations,
         cleared: question.cleared,
         tools: &question.tools,
-    let whole = whole::steps(playbook, question, &facts, &scope);
-    scope.set(whole::WHOLE, Value::from(whole));
     };
     let (facts, mut scope) = Facts::of(playbook, &question.alert, &seen);
+    let whole = whole::steps(playbook, question, &facts, &scope);
+    scope.set(whole::WHOLE, Value::from(whole));
     let made = findings::make(playbook, &facts, &mut scope);
     (scope, made)
 }
@@ -41,13 +39,11 @@ pub(super) fn conclude(
     playbook: &Playbook,
     question: &ConcludeQuestion,
 ) -> Result<ConclusionDraft, Broken> {
-    let (mut scope, made) = look(playbook, question);
-    let (own, mut problems) = exonerate(playbook, &question.alert, &scope);
+    let (scope, made) = look(playbook, question);
+    // What its own rules clear is among the facts of the question by now; here they only say what could not be evaluated.
+    let (_, mut problems) = exonerate(playbook, &question.alert, &scope);
     problems.extend(made.problems);
-    let all = counting(&question.exonerations, own, &question.alert);
-    let cleared = question.cleared || clears(&all, &question.alert);
-    scope.set("cleared", Value::from(cleared));
-    scope.set("exonerations", Value::from(Serde(&all)));
+    let cleared = question.cleared;
 
     let chosen = first_that_holds(playbook, &scope, &mut problems);
     let proposed = chosen
@@ -84,21 +80,6 @@ pub(super) fn conclude(
         meaning: playbook.meaning.clone(),
         techniques,
     })
-}
-
-/// The exonerations that count for this alert.
-fn counting(known: &[Exoneration], own: Vec<Exoneration>, alert: &Alert) -> Vec<Exoneration> {
-    let mut all = known.to_vec();
-    for exoneration in own {
-        let again = all.iter().any(|one| {
-            one.reference == exoneration.reference && one.subject == exoneration.subject
-        });
-        if !again {
-            all.push(exoneration);
-        }
-    }
-    all.retain(|exoneration| check(exoneration, alert).is_ok());
-    all
 }
 
 fn first_that_holds<'a>(

@@ -1,11 +1,13 @@
 //! The verdict floor: only code exonerates.
 //!
 //! A benign verdict or a lowered severity needs an approved record that clears this alert, no failed key step, nothing
-//! that cut the work short, and no text that talks to the analyst. Towards worse, an analyst may go freely, as long as
-//! its claims are borne by evidence.
+//! that cut the work short, no text that talks to the analyst, and no use of the alert's key from elsewhere. Towards worse,
+//! an analyst may go freely, as long as its claims are borne by evidence.
 
 use nightshift_alert::{Alert, Severity};
 
+use super::elsewhere::{self, Elsewhere};
+use super::missing;
 use crate::fold::leans_benign;
 use crate::{
     ConclusionDraft, Finding, Leaning, Override, Reason, Stance, State, StepStatus, Verdict, clears,
@@ -53,15 +55,14 @@ pub(super) fn rule(
         cleared: obstacle.is_none(),
     };
     if let Some(obstacle) = &obstacle {
+        // An analyst that took the case for decided named nothing, and of one that was talked to nothing is shown.
+        if draft.verdict.is_benign() || manipulation {
+            ruling.would_decide.clone_from(&obstacle.would_decide);
+        }
         if draft.verdict.is_benign() {
             ruling.verdict = Verdict::Inconclusive;
-            ruling.leaning = if manipulation {
-                Leaning::None
-            } else {
-                Leaning::Benign
-            };
+            ruling.leaning = obstacle.leaning;
             ruling.reason = obstacle.reason;
-            ruling.would_decide.clone_from(&obstacle.would_decide);
             ruling.note(
                 obstacle.rule,
                 &obstacle.text,
@@ -157,24 +158,31 @@ pub(super) struct Obstacle {
     rule: &'static str,
     reason: Reason,
     pub(super) text: String,
+    /// Where the case leans that an analyst took for benign.
+    leaning: Leaning,
     would_decide: Vec<String>,
 }
 
 /// Why nothing may clear this alert, if something stands in the way.
 pub(super) fn obstacle(state: &State, alert: &Alert, manipulation: bool) -> Option<Obstacle> {
-    let of = |rule, reason, text: String| Obstacle {
+    let of = |rule, reason, text: String, would_decide| Obstacle {
         rule,
         reason,
         text,
-        would_decide: Vec::new(),
+        leaning: Leaning::Benign,
+        would_decide,
     };
     if manipulation {
-        return Some(of(
-            "suspected_manipulation",
-            Reason::SuspectedManipulation,
-            "text in the data talks to the analyst, so nothing in it may clear the alert"
-                .to_owned(),
-        ));
+        let text = "text in the data talks to the analyst, so nothing in it may clear the alert";
+        return Some(Obstacle {
+            leaning: Leaning::None,
+            ..of(
+                "suspected_manipulation",
+                Reason::SuspectedManipulation,
+                text.to_owned(),
+                missing::manipulated(state, alert),
+            )
+        });
     }
     let key_step = state
         .steps()
@@ -185,6 +193,8 @@ pub(super) fn obstacle(state: &State, alert: &Alert, manipulation: bool) -> Opti
             "key_step_failed",
             Reason::ToolFailure,
             format!("the key step {} came to no result", step.id),
+            // The report's gaps name the step and why it failed.
+            Vec::new(),
         ));
     }
     if state.stopped_by().is_some() || state.plan_error.is_some() {
@@ -192,35 +202,30 @@ pub(super) fn obstacle(state: &State, alert: &Alert, manipulation: bool) -> Opti
             "cut_short",
             Reason::BudgetExhausted,
             "the work was cut short".to_owned(),
+            vec![missing::cut_short(state)],
         ));
     }
-    if clears(&state.exonerations, alert) {
-        return None;
+    if !clears(&state.exonerations, alert) {
+        return Some(of(
+            "not_exonerated",
+            Reason::NotExonerated,
+            "no approved record clears it".to_owned(),
+            missing::records(state, alert),
+        ));
     }
-    Some(Obstacle {
-        rule: "not_exonerated",
-        reason: Reason::NotExonerated,
-        text: "no approved record clears it".to_owned(),
-        would_decide: records_that_would_decide(state, alert),
+    elsewhere::of(state, alert).map(|call: Elsewhere| Obstacle {
+        // That a record clears the rest says nothing about who this was.
+        leaning: Leaning::None,
+        ..of(
+            "not_exonerated",
+            Reason::NotExonerated,
+            call.text(),
+            vec![call.would_decide()],
+        )
     })
 }
 
-/// What record would have cleared the alert: those that were found and did not fit, else what to look for.
-fn records_that_would_decide(state: &State, alert: &Alert) -> Vec<String> {
-    let near: Vec<String> = state
-        .not_cleared
-        .iter()
-        .map(|(fact, why)| format!("{} {}: {why}", fact.kind.replace('_', " "), fact.reference))
-        .collect();
-    if !near.is_empty() {
-        return near;
-    }
-    let subject = alert
-        .with_role(nightshift_alert::Role::Actor)
-        .next()
-        .map_or("this alert's actor", |indicator| indicator.value.as_str());
-    vec![format!(
-        "An approved record (authorised scanner, change, asset or identity) for {subject} that covers {} at that time",
-        alert.kind
-    )]
+/// Whether registers clear the alert, and its key was used nowhere else.
+pub(crate) fn cleared(state: &State, alert: &Alert) -> bool {
+    clears(&state.exonerations, alert) && elsewhere::of(state, alert).is_none()
 }

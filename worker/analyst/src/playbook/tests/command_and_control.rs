@@ -97,7 +97,9 @@ fn the_drop_point_sample_stays_open_for_want_of_data() {
         ),
         _ => Ok(nothing(kind, arguments)),
     };
-    let ran = World::with(&DEFAULT, facts).run(sample("guardduty-eventbridge-dns"));
+    let mut alert = sample("guardduty-eventbridge-dns");
+    alert.state.sample = false;
+    let ran = World::with(&DEFAULT, facts).run(alert);
     assert_eq!(
         (ran.conclusion.verdict, ran.conclusion.leaning),
         (Verdict::Inconclusive, Leaning::None)

@@ -104,3 +104,20 @@ fn without_registers_and_logs_it_stays_open() {
     The owner: whether a new tool, an audit or a person did this
     "#);
 }
+
+#[test]
+fn a_record_for_looking_clears_nobody_who_then_made_a_key() {
+    let answers: Answers = |kind, arguments| match kind {
+        "identity_lookup" => Ok(register(&["198.51.100.0/24"], arguments)),
+        "log_search.cloudtrail" => Ok(trail(&["ListUsers", "CreateAccessKey"])),
+        _ => quiet(kind, arguments),
+    };
+    let end = World::with(&ALL, answers)
+        .clearing(record("identity", IndicatorKind::Principal, "ci-deployer"))
+        .run(sample(ALERT))
+        .conclusion;
+    assert_eq!(
+        (end.verdict, end.leaning),
+        (Verdict::Inconclusive, Leaning::Malicious)
+    );
+}

@@ -9,6 +9,7 @@ fn scan(source: &str) -> Alert {
     let mut alert = sample("guardduty-eventbridge-dns");
     "Recon:EC2/Portscan".clone_into(&mut alert.kind);
     alert.action = Some("NETWORK_CONNECTION".to_owned());
+    alert.state.sample = false;
     alert
         .indicators
         .retain(|one| one.kind != IndicatorKind::Domain);

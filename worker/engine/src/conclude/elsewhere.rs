@@ -1,0 +1,181 @@
+//! Use elsewhere: calls by the alert's own key or identity from an address that nobody accounts for.
+//!
+//! A record clears what the alert is about. It says nothing about the same key at an address that the alert does not name:
+//! where a log of this case has such calls, and they succeeded, the alert is not cleared, whatever an analyst makes of
+//! them. What counts are columns that the platform wrote (`source_ip`, `access_key`, `principal`, `outcome`), so no text of
+//! a caller has a say; an address is accounted for by the alert itself, by what clears it, or by a register.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use nightshift_alert::{Alert, IndicatorKind, Role};
+use serde_json::Value;
+
+use crate::{Evidence, EvidenceId, State, Trust, is_public};
+
+/// Kinds of tools whose rows say whose an address is.
+pub(super) const REGISTERS: [&str; 4] = [
+    "asset_lookup",
+    "identity_lookup",
+    "authorised_scanners",
+    "watchlist",
+];
+/// What a watch list must say of an address that is accounted for.
+const OURS: [&str; 3] = ["own", "vpn", "allowed"];
+/// Widest networks that account for anything, in bits of IPv4 and IPv6.
+const WIDEST: (u8, u8) = (8, 19);
+
+/// A call from elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Elsewhere {
+    evidence: EvidenceId,
+    who: String,
+    source: String,
+    action: String,
+    at: String,
+}
+
+impl Elsewhere {
+    /// What stands in the way.
+    pub(super) fn text(&self) -> String {
+        format!(
+            "{} was also used from {}, which no record covers",
+            self.who, self.source
+        )
+    }
+
+    /// What would decide it.
+    pub(super) fn would_decide(&self) -> String {
+        format!(
+            "Whose {} is, and whether {} from there at {} was allowed [{}]: a record that covers the address",
+            self.source, self.action, self.at, self.evidence
+        )
+    }
+}
+
+/// The first call from elsewhere, of those that change something where there is one.
+pub(crate) fn of(state: &State, alert: &Alert) -> Option<Elsewhere> {
+    let who = Identities::of(alert);
+    let mut found: Vec<(bool, Elsewhere)> = Vec::new();
+    for evidence in state.evidence.values() {
+        if evidence.error.is_none() && trust(state, evidence, "/rows/0/source_ip") > Trust::External
+        {
+            let body = evidence.body.value();
+            let rows = body.get("rows").and_then(Value::as_array);
+            let calls = rows.into_iter().flatten();
+            found.extend(calls.filter_map(|row| who.call(row, evidence.id)));
+        }
+    }
+    if found.is_empty() {
+        return None;
+    }
+    let known = accounted_for(state, alert);
+    found.retain(|(_, call)| {
+        let source = call.source.parse::<IpAddr>();
+        source.is_ok_and(|ip| !known.iter().any(|network| network.contains(&ip)))
+    });
+    found.sort_by_key(|(reads, _)| *reads);
+    found.into_iter().next().map(|(_, call)| call)
+}
+
+/// Keys and identities of the alert, as logs name them.
+struct Identities<'a>(BTreeSet<&'a str>);
+
+impl<'a> Identities<'a> {
+    fn of(alert: &'a Alert) -> Self {
+        let acts = |kind, role| {
+            kind == IndicatorKind::AccessKey && role != Role::Related
+                || matches!(kind, IndicatorKind::Principal | IndicatorKind::Email)
+                    && role == Role::Actor
+        };
+        let named = alert.indicators.iter();
+        Self(
+            named
+                .filter(|one| acts(one.kind, one.role))
+                .map(|one| one.value.as_str())
+                .collect(),
+        )
+    }
+
+    /// The call of this row, if one of them made it, it succeeded, and it came from a public address; and whether it only
+    /// read.
+    fn call(&self, row: &Value, evidence: EvidenceId) -> Option<(bool, Elsewhere)> {
+        let text = |column: &str| row.get(column).and_then(Value::as_str);
+        let who = ["access_key", "principal"]
+            .into_iter()
+            .filter_map(text)
+            .find(|who| self.0.contains(who))?;
+        let failed = row.get("error").is_some_and(|error| !error.is_null())
+            || text("outcome").is_some_and(|outcome| outcome != "success");
+        let source = text("source_ip").filter(|ip| ip.parse().is_ok_and(is_public))?;
+        let call = || Elsewhere {
+            evidence,
+            who: who.to_owned(),
+            source: source.to_owned(),
+            action: text("action").unwrap_or("a call").to_owned(),
+            at: text("at").unwrap_or("an unknown time").to_owned(),
+        };
+        let reads = row.get("read_only").and_then(Value::as_bool);
+        (!failed).then(|| (reads.unwrap_or_default(), call()))
+    }
+}
+
+fn trust(state: &State, evidence: &Evidence, path: &str) -> Trust {
+    let opened = state.opened.as_ref();
+    let mut tools = opened.iter().flat_map(|opened| opened.tools.iter());
+    tools
+        .find(|spec| spec.name == evidence.tool)
+        .map_or(Trust::External, |spec| spec.trust_of(path))
+}
+
+/// The addresses of the alert itself, of what clears it, and those that registers gave in this case.
+fn accounted_for(state: &State, alert: &Alert) -> Vec<IpNet> {
+    let of_alert = alert
+        .indicators
+        .iter()
+        .filter(|one| one.kind == IndicatorKind::Ip && one.role != Role::Related)
+        .map(|one| one.value.as_str());
+    let cleared = state.exonerations.iter().map(|fact| fact.subject.as_str());
+    let mut networks: Vec<IpNet> = of_alert.chain(cleared).filter_map(network).collect();
+    for evidence in state.evidence.values() {
+        if evidence.error.is_none() && REGISTERS.contains(&evidence.kind.as_str()) {
+            told(&evidence.body.value(), &mut networks);
+        }
+    }
+    networks
+}
+
+/// The addresses and networks of a register's rows; the question, which the answer repeats, stands above them.
+fn told(body: &Value, networks: &mut Vec<IpNet>) {
+    let lists = body.as_object().into_iter().flat_map(|map| map.values());
+    for row in lists.filter_map(Value::as_array).flatten() {
+        let meaning = row.get("meaning").and_then(Value::as_str);
+        if meaning.is_none_or(|meaning| OURS.contains(&meaning)) {
+            collect(row, networks);
+        }
+    }
+}
+
+fn collect(value: &Value, networks: &mut Vec<IpNet>) {
+    match value {
+        Value::String(text) => networks.extend(network(text)),
+        Value::Array(list) => list.iter().for_each(|inner| collect(inner, networks)),
+        Value::Object(map) => map.values().for_each(|inner| collect(inner, networks)),
+        _ => {}
+    }
+}
+
+fn network(text: &str) -> Option<IpNet> {
+    let text = text.trim();
+    let alone = || text.parse::<IpAddr>().ok().map(IpNet::from);
+    let wide = |net: &IpNet| match net {
+        IpNet::V4(net) => net.prefix_len() < WIDEST.0,
+        IpNet::V6(net) => net.prefix_len() < WIDEST.1,
+    };
+    let found = text.parse::<IpNet>().ok().or_else(alone);
+    found.filter(|net| !wide(net))
+}
+
+#[cfg(test)]
+mod tests;
