@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use minijinja::value::{Rest, Serde, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, State, Value};
+use nightshift_engine::is_public;
 use serde_json::{Value as Json, json};
 
 use super::facts::{FACTS, Facts};
@@ -48,6 +49,7 @@ pub(super) fn add(environment: &mut Environment<'static>) {
     environment.add_function("mentions", mentions);
     environment.add_function("at", at);
     environment.add_function("earlier", earlier);
+    environment.add_filter("outside", outside);
     environment.add_filter("named", named);
     environment.add_filter("mentioning", mentioning);
     environment.add_filter("short", short);
@@ -342,6 +344,20 @@ fn in_any(ip: &Value, networks: &Value) -> Result<bool, Error> {
             network.parse::<IpNet>().is_ok_and(|net| net.contains(&ip))
                 || network.parse::<IpAddr>().is_ok_and(|one| one == ip)
         }))
+}
+
+/// `rows | outside(networks)`: the entries whose `row.source_ip` is a public address in none of these networks. What a
+/// service of the cloud does in somebody's name has no address, and is not outside.
+fn outside(list: Value, networks: &Value) -> Result<Vec<Value>, Error> {
+    let mut found = Vec::new();
+    for entry in list.try_iter()? {
+        let source = entry.get_attr("row")?.get_attr("source_ip")?;
+        let ip = source.as_str().and_then(|text| text.parse::<IpAddr>().ok());
+        if ip.is_some_and(is_public) && !in_any(&source, networks)? {
+            found.push(entry);
+        }
+    }
+    Ok(found)
 }
 
 /// `mentions(text, words)`: whether the text holds one of the words, whole, in any case.

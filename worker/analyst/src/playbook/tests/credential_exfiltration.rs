@@ -165,3 +165,50 @@ fn g06_f24_a_log_that_failed_or_was_cut_holds_no_deed_and_clears_nothing() {
     };
     assert_eq!(behind_our_egress(whole).verdict, Verdict::FalsePositive);
 }
+
+#[test]
+fn a_thief_at_another_address_is_no_use_of_our_own_egress() {
+    let elsewhere: Answers = |kind, _| {
+        let rows = [
+            call("ListBuckets", "203.0.113.42"),
+            call("ListBuckets", "203.0.113.43"),
+            call("CreateUser", "198.51.100.99"),
+        ];
+        Ok(logged(kind, json!(rows)))
+    };
+    let end = behind_our_egress(elsewhere);
+    assert_eq!(end.verdict, Verdict::TruePositive);
+    insta::assert_snapshot!(end.findings[0].claim, @"From 198.51.100.99 the credentials were used to change or read: CreateUser at 2026-03-02T02:29:51Z");
+    let inside: Answers = |kind, _| {
+        let rows = [
+            call("GetObject", "10.0.0.9"),
+            call("GetObject", "203.0.113.43"),
+        ];
+        Ok(logged(kind, json!(rows)))
+    };
+    assert_eq!(
+        behind_our_egress(inside).verdict,
+        Verdict::FalsePositive,
+        "from within the instance's network and our own range nothing left"
+    );
+}
+
+#[test]
+fn what_a_second_address_took_is_not_lost_when_the_alert_moves_on_to_a_third() {
+    let mut alert = sample(ALERT);
+    for one in &mut alert.indicators {
+        if one.value == "203.0.113.42" {
+            "203.0.113.99".clone_into(&mut one.value);
+        }
+    }
+    let ran = World::with(&ALL, trail).run(alert);
+    assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
+    let claims = ran.claims();
+    assert!(
+        claims.contains(
+            "From 203.0.113.42 the credentials were used to change or read: GetSecretValue"
+        ),
+        "{claims}"
+    );
+    assert!(!claims.contains("Against [E13] CloudTrail"), "{claims}");
+}
