@@ -47,9 +47,10 @@ fn the_scc_sample_is_a_true_positive_with_the_default_tools() {
     insta::assert_snapshot!(commands.join("\n"), @r#"
     snapshot-disk: gcloud compute disks snapshot web-server-prod-01 --project production-project-12345 --zone us-central1-a --snapshot-names nightshift-web-server-prod-01
     isolate-instance: gcloud compute instances add-tags web-server-prod-01 --project production-project-12345 --zone us-central1-a --tags nightshift-isolated
+    deny-principal: for ROLE in $(gcloud projects get-iam-policy production-project-12345 --flatten 'bindings[].members' --filter 'bindings.members="user:attacker@external-domain.com"' --format 'value(bindings.role)'); do gcloud projects remove-iam-policy-binding production-project-12345 --member user:attacker@external-domain.com --role "$ROLE" --all; done
+    review-principal-activity: gcloud logging read 'protoPayload.authenticationInfo.principalEmail="attacker@external-domain.com"' --project production-project-12345 --freshness 2d --limit 50 --format json
     block-domain: gcloud dns response-policies rules create nightshift-block --project production-project-12345 --response-policy "$RESPONSE_POLICY" --dns-name pool.minexmr.com. --local-data name=pool.minexmr.com.,type=A,ttl=300,rrdatas=0.0.0.0
     rotate-secrets: gcloud secrets versions add "$SECRET" --project production-project-12345 --data-file "$NEW_VALUE"
-    contact-owner: -
     "#);
 }
 
@@ -151,4 +152,34 @@ fn traffic_to_a_listed_pool_asks_who_else_talks_to_it() {
     For [E20] No change record covers it
     ");
     insta::assert_snapshot!(ran.conclusion.gaps.join("\n"), @"Look web-server-prod-01 up in the asset register: owner, environment, purpose, findings that are expected of it failed: No answer: access denied: the register.");
+}
+
+#[test]
+fn who_prepared_the_machine_stands_ahead_of_what_else_says_that_it_mines() {
+    let answers: super::drive::Answers = |kind, arguments| match kind {
+        "log_search.gcp_audit" => {
+            let row = |at: &str, action: &str| json!({"at": at, "action": action, "principal": "d.keller@contractor.example", "source_ip": "203.0.113.66"});
+            Ok(super::drive::logged(
+                kind,
+                json!([
+                    row("2025-11-08T05:03:18Z", "v1.compute.instances.stop"),
+                    row("2025-11-08T05:04:55Z", "v1.compute.instances.setMetadata"),
+                    row("2025-11-08T05:05:31Z", "v1.compute.instances.start"),
+                ]),
+            ))
+        }
+        _ => pools(kind, arguments),
+    };
+    let mut alert = scc_miner();
+    let contractor = nightshift_alert::Indicator::new(
+        IndicatorKind::Principal,
+        "d.keller@contractor.example",
+        nightshift_alert::Role::Actor,
+    );
+    alert.indicators.push(contractor);
+    let ran = World::with(&ALL, answers).run(alert);
+    let first: Vec<_> = ran.conclusion.findings.iter().take(3).collect();
+    assert!(first.iter().all(|finding| finding.supported), "{first:?}");
+    insta::assert_snapshot!(first[2].claim, @"The audit log holds v1.compute.instances.stop, v1.compute.instances.setMetadata, v1.compute.instances.start by d.keller@contractor.example from 203.0.113.66, first at 2025-11-08T05:03:18Z");
+    insta::assert_snapshot!(ran.actions().join(" "), @"snapshot-disk isolate-instance deny-principal review-principal-activity block-domain rotate-secrets");
 }
