@@ -9,7 +9,7 @@ use nightshift_alert::{Alert, Indicator, IndicatorKind, Provider, Role};
 use serde::{Deserialize, Serialize};
 
 /// An action as the catalogue holds it. `{name}` in text and command stands for a value: `account`, `region`,
-/// `resource`, or an indicator type such as `ip` or `instance`.
+/// `resource`, or an indicator type such as `ip` or `instance`. A brace as such is doubled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ActionTemplate {
@@ -112,13 +112,24 @@ impl Values<'_> {
     fn render(&self, template: &str, shell: bool) -> Option<String> {
         let mut out = String::with_capacity(template.len());
         let mut rest = template;
-        while let Some((before, after)) = rest.split_once('{') {
-            let (name, tail) = after.split_once('}')?;
+        while let Some(at) = rest.find(['{', '}']) {
+            let (before, from) = rest.split_at_checked(at)?;
+            out.push_str(before);
+            if let Some(tail) = from.strip_prefix("{{") {
+                out.push('{');
+                rest = tail;
+                continue;
+            }
+            if let Some(tail) = from.strip_prefix("}}") {
+                out.push('}');
+                rest = tail;
+                continue;
+            }
+            let (name, tail) = from.strip_prefix('{')?.split_once('}')?;
             let value = self.value(name)?;
             if shell && !is_shell_safe(&value) {
                 return None;
             }
-            out.push_str(before);
             out.push_str(&value);
             rest = tail;
         }
@@ -228,6 +239,16 @@ mod tests {
         assert_eq!(
             action.and_then(|action| action.command).as_deref(),
             Some("aws ec2 stop-instances --instance-ids i-1 --region eu-west-1")
+        );
+    }
+
+    #[test]
+    fn a_brace_as_such_is_doubled() {
+        let braces = "put {{\"of\":{{\"id\":\"{instance}\"}}}}";
+        let action = fill(&template(braces), &choice(None), &fixture::alert(), &[]);
+        assert_eq!(
+            action.and_then(|action| action.command).as_deref(),
+            Some("put {\"of\":{\"id\":\"i-1\"}}")
         );
     }
 

@@ -68,7 +68,7 @@ fn every_action_is_readable_and_its_placeholders_are_known() {
             action.undo.as_ref(),
         ];
         for text in texts.into_iter().flatten() {
-            for part in text.split('{').skip(1) {
+            for part in text.replace("{{", "").replace("}}", "").split('{').skip(1) {
                 let name = part.split_once('}').map(|(name, _)| name);
                 assert!(
                     name.is_some_and(|name| values.contains(&name)),
@@ -76,6 +76,10 @@ fn every_action_is_readable_and_its_placeholders_are_known() {
                     action.id
                 );
             }
+        }
+        for name in variables(action.command.as_deref().unwrap_or_default()) {
+            let told = action.precondition.as_deref().unwrap_or_default();
+            assert!(told.contains(&name), "{}: what is {name}?", action.id);
         }
         let again = catalogue()
             .iter()
@@ -88,6 +92,18 @@ fn every_action_is_readable_and_its_placeholders_are_known() {
             action.id
         );
     }
+}
+
+/// What of a command the reader has to fill in.
+fn variables(command: &str) -> Vec<String> {
+    let parts = command.split('$').skip(1);
+    parts
+        .map(|part| {
+            let is_name = |c: &char| c.is_ascii_uppercase() || *c == '_';
+            format!("${}", part.chars().take_while(is_name).collect::<String>())
+        })
+        .filter(|name| name.len() > 1)
+        .collect()
 }
 
 #[test]
@@ -104,6 +120,7 @@ fn commands_are_filled_in_from_the_alert() {
     };
     insta::assert_snapshot!(filled("snapshot-disk"), @"aws ec2 create-snapshots --region eu-west-1 --instance-specification InstanceId=i-0a1b2c3d4e5f60718 --description nightshift-i-0a1b2c3d4e5f60718");
     insta::assert_snapshot!(filled("deny-role"), @"aws iam attach-role-policy --role-name prod-payments-worker --policy-arn arn:aws:iam::aws:policy/AWSDenyAll");
+    insta::assert_snapshot!(filled("revoke-role-sessions"), @r#"aws iam put-role-policy --role-name prod-payments-worker --policy-name AWSRevokeOlderSessions --policy-document '{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Action":"*","Resource":"*","Condition":{"DateLessThan":{"aws:TokenIssueTime":"'"$(date -u +%FT%TZ)"'"}}}]}'"#);
     insta::assert_snapshot!(filled("review-key-activity"), @"aws cloudtrail lookup-events --region eu-west-1 --lookup-attributes AttributeKey=AccessKeyId,AttributeValue=ASIAEXAMPLEKEY000001 --max-results 50");
 }
 
