@@ -62,7 +62,7 @@ fn system() {
 
     Plans
     - One step is one concrete investigation: one question that one or a few look-ups answer. "Investigate the alert" is none.
-    - A vague request ("what is this?") takes 2-4 steps, a specific question 1-2. Never more than 10.
+    - A vague request ("what is this?") takes 2-4 steps, a specific question 1-2.
     - All angles belong into the first plan: there may be no second chance.
     - Steps that do not need each other's results have no `depends_on`; they run side by side.
     - No step that repeats one which is done, pending or cancelled.
@@ -296,7 +296,7 @@ fn conclude() {
 
     - `reason`: the word that fits.
     - `gaps`: what could not be seen, and what failed. `meaning`: one sentence on what this type of finding means.
-    - `actions`: at most 5, by `id`, most urgent first, with values of the kind under which `actions` lists them.
+    - `actions`: the few that matter, by `id`, most urgent first, with values of the kind under which `actions` lists them.
     - `techniques`: ATT&CK ids that the evidence shows.
 
     Answer with one JSON object and nothing else:
