@@ -335,7 +335,7 @@ proptest! {
     #![proptest_config(cases(15_000))]
 
     #[test]
-    fn a_case_that_is_killed_ends_like_one_that_is_not(world in free_worlds(), kills in prop::collection::btree_set(0..60_u8, 1..6)) {
+    fn g04_a_case_that_is_killed_ends_like_one_that_is_not(world in free_worlds(), kills in prop::collection::btree_set(0..60_u8, 1..6)) {
         let straight = Machine::new(&world).run(&[]);
         let killed = Machine::new(&world).killed(&kills);
         prop_assert_eq!(without_epochs(straight.state), without_epochs(killed.state));

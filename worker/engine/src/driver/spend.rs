@@ -364,7 +364,7 @@ proptest! {
     #![proptest_config(cases(25_000))]
 
     #[test]
-    fn a_case_is_charged_with_one_call_beyond_its_caps_at_the_most(world in worlds(), fates in fates(), lesser in any::<bool>()) {
+    fn g07_a_case_is_charged_with_one_call_beyond_its_caps_at_the_most(world in worlds(), fates in fates(), lesser in any::<bool>()) {
         holds(world, fates, lesser);
     }
 
@@ -374,7 +374,7 @@ proptest! {
     }
 
     #[test]
-    fn so_it_is_where_workers_are_killed_and_thawed(world in dear_worlds(60..61_u64), fates in fates(), lesser in any::<bool>()) {
+    fn g07_so_it_is_where_workers_are_killed_and_thawed(world in dear_worlds(60..61_u64), fates in fates(), lesser in any::<bool>()) {
         holds(world, fates, lesser);
     }
 

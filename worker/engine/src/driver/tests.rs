@@ -278,7 +278,7 @@ async fn reflection_adds_cancels_and_stops_early() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_case_goes_on_at_its_turn_after_a_kill_at_any_event() {
+async fn g04_a_case_goes_on_at_its_turn_after_a_kill_at_any_event() {
     let whole = Run::new(one_step(Verdict::TruePositive));
     let expected = whole.conclusion().await;
     let journal = whole.journal.0.lock().unwrap().clone();
