@@ -1,10 +1,10 @@
 //! Whatever a model does wrong, and at whichever question: `nightshift run` ends with a report, and softens nothing.
 
-use nightshift_tests::model::{Answer, Arguments, FakeModel, Fault, Provider, Script};
+use nightshift_tests::model::{Answer, Arguments, FakeModel, Fault, Provider, Reply, Script};
 use nightshift_tests::root;
 use serde_json::{Value, json};
 
-use super::desk::{BEDROCK, WIRES, Wire};
+use super::desk::{ANTHROPIC, BEDROCK, WIRES, Wire};
 use super::example::{self, Question};
 
 /// Seconds that a question has: what hangs and what is tried again ends then.
@@ -179,4 +179,33 @@ async fn f22_f23_what_goes_wrong_once_is_mended_and_changes_nothing() {
             assert_eq!(report["models"], json!([WIRES[n % WIRES.len()].name()]));
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn f22_a_model_that_hangs_is_held_by_the_days_budget() {
+    let fake = FakeModel::start(Script::by(|_| Reply::Fault(Fault::Hang)))
+        .await
+        .unwrap();
+    let more = ANTHROPIC.table(&fake, "price = { input = 3.0, output = 15.0 }");
+    // The reserve of a question is three cents: one fits, and none beside what that one is charged with.
+    let limits = "[limits]\nquestion_secs = 1\nday_usd = 0.045\n";
+    let place = example::place(&format!("{limits}{more}"));
+    let alert = root().join("tests/fixtures/alerts/scc-crypto-miner.json");
+    let alert = alert.display().to_string();
+    let run = || place.run(&["run", &alert, "--format", "json"]).unwrap();
+    let report: Value = serde_json::from_str(&run().stdout).unwrap();
+    let cost = report["cost"]["usd"].as_f64().unwrap();
+    assert!((0.015..0.045).contains(&cost), "{report}");
+    assert_eq!(report["degraded"], true, "{report}");
+
+    let second = run();
+    assert_eq!(fake.requests().len(), 1, "{second:?}");
+    let report: Value = serde_json::from_str(&second.stdout).unwrap();
+    assert_eq!(report["cost"]["model_calls"], 0, "{report}");
+    assert!(
+        second
+            .stdout
+            .contains("the day's budget of 0.045 USD is spent"),
+        "{report}"
+    );
 }

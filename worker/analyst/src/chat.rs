@@ -23,7 +23,7 @@ pub trait ChatModel: Send + Sync {
     /// What it can do.
     fn traits(&self) -> &ChatTraits;
 
-    /// One answer to one conversation.
+    /// One answer to one conversation, at the latest at the request's deadline.
     ///
     /// # Errors
     ///

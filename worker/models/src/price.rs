@@ -33,6 +33,16 @@ impl Price {
         per_million / MILLION
     }
 
+    /// A price of which no more is known than the most that a token costs.
+    pub(crate) const fn at_most(dearest: TokenPrice) -> Self {
+        Self {
+            input: dearest.input,
+            cached_input: None,
+            cache_write: None,
+            output: dearest.output,
+        }
+    }
+
     /// The most that a token costs.
     #[must_use]
     pub fn dearest(&self) -> TokenPrice {

@@ -13,14 +13,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use nightshift_analyst::chat::{
-    ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Failure,
+    ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Failure, Usage,
 };
 use tokio::time::{Instant, sleep_until};
 
 use crate::circuit::{Breaker, not_asked};
 use bucket::Bucket;
-use estimate::estimate;
-pub(crate) use estimate::output_tokens;
+pub(crate) use estimate::{estimate, output_tokens};
 
 /// Requests are spread: of a minute's worth no more than a sixth at once, as providers enforce the limit over seconds, too.
 const REQUESTS_AT_ONCE: u32 = 6;
@@ -116,7 +115,7 @@ impl Rate {
             Ok(answer) => (answer.usage, None),
             Err(error) => (error.usage, Some(error.failure)),
         };
-        let used = usage.input_tokens + usage.output_tokens;
+        let used = tokens(usage);
         // An answer that did not come in time was perhaps made all the same.
         if used > 0 || failure != Some(Failure::Timeout) {
             self.owe(signed(used) - signed(estimated));
@@ -146,7 +145,10 @@ impl ChatModel for Rate {
     }
 
     async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
-        let estimated = self.tokens.as_ref().map_or(0, |_| estimate(request));
+        let estimated = self
+            .tokens
+            .as_ref()
+            .map_or(0, |_| tokens(estimate(request)));
         let turn = self
             .breaker
             .wait(request.deadline, self.turn(request, estimated))
@@ -163,6 +165,10 @@ impl ChatModel for Rate {
 
 fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn tokens(usage: Usage) -> u64 {
+    usage.input_tokens + usage.output_tokens
 }
 
 fn signed(tokens: u64) -> i64 {

@@ -2,7 +2,7 @@
 //!
 //! This is the only retry of the whole stack. A provider is never asked earlier than it told, and nothing is waited for
 //! that cannot come before the request's deadline: then the last error is returned at once. What cannot pass in seconds,
-//! such as a spend limit or a wrong key, is not tried again.
+//! such as a spend limit or a wrong key, is not tried again. A try that had no answer in time is charged all the same.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +10,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use backon::{Backoff, BackoffBuilder, ExponentialBuilder, Retryable};
 use nightshift_analyst::chat::{
-    ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Failure, time_left,
+    ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Failure, Usage, time_left,
 };
 use tokio::time::timeout_at;
 
+use crate::Price;
+use crate::rate::estimate;
 use crate::spent::Spent;
 
 /// Upper bounds of the waits: half a second, then twice as much each time, up to 16 seconds.
@@ -25,6 +27,9 @@ const WAITS: ExponentialBuilder = ExponentialBuilder::new()
 
 /// Tokio's timers round up to this.
 const TICK: Duration = Duration::from_millis(1);
+
+/// Adapters end at the deadline; so long they have to say what was used until then.
+const LAST_WORDS: Duration = Duration::from_millis(250);
 
 /// A model that is asked again.
 pub struct Retry {
@@ -50,10 +55,33 @@ impl Retry {
 
     /// One try, ended by the deadline.
     async fn once(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
-        match timeout_at(request.deadline, self.inner.chat(request)).await {
-            Ok(result) => result,
-            Err(_) => Err(self.late("no answer came before the question's time was over")),
-        }
+        let asked = timeout_at(request.deadline + LAST_WORDS, self.inner.chat(request));
+        let result = asked.await.unwrap_or_else(|_| {
+            Err(self.late("no answer came before the question's time was over"))
+        });
+        result.map_err(|error| match error.failure {
+            Failure::Timeout => self.charged(request, error),
+            _ => error,
+        })
+    }
+
+    /// An answer that did not come in time was perhaps made all the same, and stands on the bill. What the provider did
+    /// not tell of it is charged as it is as a rule: for free, a model that hangs would pass every budget.
+    fn charged(&self, request: &ChatRequest, mut error: ChatError) -> ChatError {
+        let usual = estimate(request);
+        let told = error.usage;
+        let untold = Usage {
+            input_tokens: match told.input_tokens {
+                0 => usual.input_tokens,
+                _ => 0,
+            },
+            output_tokens: usual.output_tokens.saturating_sub(told.output_tokens),
+            ..Usage::default()
+        };
+        let price = self.inner.traits().price;
+        error.usd += Price::at_most(price).usd(untold);
+        error.usage += untold;
+        error
     }
 
     fn late(&self, what: &str) -> ChatError {

@@ -5,6 +5,7 @@
 //! prompt was too long, once where it could not be read.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use nightshift_engine::{Allowance, Answer, AskError, Cost, Leave, NoAnswer};
 use tokio::time::Instant;
@@ -17,6 +18,10 @@ use crate::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest, Failure, Usage}
 
 /// Longest text of an error that goes into a journal, in characters.
 const WHAT: usize = 300;
+
+/// Models end at a request's deadline, and say what was used. One that does not even do that is left, and charged with the
+/// most that the request may cost.
+const LATE: Duration = Duration::from_secs(1);
 
 /// One question on its way.
 pub(super) struct Asking<'a> {
@@ -162,22 +167,21 @@ impl Asking<'_> {
     async fn once(&self, request: &ChatRequest) -> (Result<ChatAnswer, ChatError>, Cost) {
         let masked = self.mask.map(|mask| mask.request(request));
         let request = masked.as_ref().unwrap_or(request);
-        let asked = tokio::time::timeout_at(request.deadline, self.model.chat(request));
-        let result = asked.await.unwrap_or_else(|_| {
-            Err(ChatError::new(
-                self.model.traits().name.clone(),
-                Failure::Timeout,
-                "the time for the question is over",
-            ))
-        });
-        match result {
-            Ok(answer) => {
+        let asked = tokio::time::timeout_at(request.deadline + LATE, self.model.chat(request));
+        match asked.await {
+            Ok(Ok(answer)) => {
                 let cost = cost(answer.usage, answer.usd, answer.requests);
                 (Ok(answer), cost)
             }
-            Err(error) => {
+            Ok(Err(error)) => {
                 let cost = cost(error.usage, error.usd, error.requests);
                 (Err(error), cost)
+            }
+            Err(_) => {
+                let name = self.model.traits().name.clone();
+                let what = "the time for the question is over";
+                let error = ChatError::new(name, Failure::Timeout, what);
+                (Err(error), self.most(request))
             }
         }
     }

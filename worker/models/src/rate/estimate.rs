@@ -2,12 +2,16 @@
 
 use std::io::{self, Write};
 
-use nightshift_analyst::chat::{Arguments, ChatRequest, Part};
+use nightshift_analyst::chat::{Arguments, ChatRequest, Part, Usage};
 use serde::Serialize;
 
 /// Tokens of the request, and of an answer of usual length.
-pub(super) fn estimate(request: &ChatRequest) -> u64 {
-    prompt_tokens(bytes(request)) + output_tokens(request.max_output_tokens)
+pub(crate) fn estimate(request: &ChatRequest) -> Usage {
+    Usage {
+        input_tokens: prompt_tokens(bytes(request)),
+        output_tokens: output_tokens(request.max_output_tokens),
+        ..Usage::default()
+    }
 }
 
 /// Tokens of a prompt of so many bytes: English and JSON have three to four bytes per token.
@@ -79,7 +83,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::testing::{NOW, request};
+    use crate::testing::{NOW, request, usage};
 
     #[test]
     fn everything_that_is_sent_counts() {
@@ -94,8 +98,8 @@ mod tests {
         }]
         .into();
         assert_eq!(bytes(&request), plain + 5 + 3 + 17);
-        assert_eq!(estimate(&request), 16);
+        assert_eq!(estimate(&request), usage(16, 0));
         request.max_output_tokens = 4_000;
-        assert_eq!(estimate(&request), 1_016);
+        assert_eq!(estimate(&request), usage(16, 1_000));
     }
 }

@@ -1,8 +1,9 @@
+use nightshift_analyst::chat::TokenPrice;
 use proptest::prelude::*;
 use tokio::time::Instant;
 
 use super::*;
-use crate::testing::{NOW, Scripted, answer, failed, request, secs, usage};
+use crate::testing::{NOW, Reply, Scripted, answer, failed, request, secs, usage};
 
 const LIMITED: Failure = Failure::RateLimited { after: None };
 
@@ -97,6 +98,40 @@ async fn what_failed_tries_cost_is_not_lost() {
     assert_eq!((error.requests, error.usage), (7, usage(70, 0)));
 }
 
+/// A model with a price that replies to all requests as told.
+fn priced(reply: impl Fn() -> Reply + Send + Sync + 'static) -> Retry {
+    let mut model = Scripted::new(move |_, _| reply());
+    Arc::get_mut(&mut model).unwrap().set_traits(|traits| {
+        traits.price = TokenPrice {
+            input: 1_000.0,
+            output: 10_000.0,
+        };
+    });
+    Retry::new(model)
+}
+
+#[tokio::test(start_paused = true)]
+async fn f22_an_answer_that_does_not_come_in_time_is_charged_as_one_that_does_as_a_rule() {
+    // A prompt of nine tokens, and a quarter of the thousand that its answer may have.
+    let hangs = priced(|| (secs(3_600), Ok(answer())));
+    let error = hangs.chat(&request(secs(30))).await.unwrap_err();
+    assert_eq!(error.usage, usage(9, 250));
+    assert!((error.usd - (0.009 + 2.5)).abs() < 1e-9, "{}", error.usd);
+
+    // What the provider told counts, though it says it only when the time is over.
+    let tells = priced(|| {
+        let told = ChatError {
+            usage: usage(40, 1),
+            usd: 0.02,
+            ..failed(Failure::Timeout)
+        };
+        (secs(30), Err(told))
+    });
+    let error = tells.chat(&request(secs(30))).await.unwrap_err();
+    assert_eq!(error.usage, usage(40, 250));
+    assert!((error.usd - (0.02 + 2.49)).abs() < 1e-9, "{}", error.usd);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_model_that_hangs_is_left_at_the_deadline_and_none_is_asked_after_it() {
     let model = Scripted::new(|_, _| (secs(3_600), Ok(answer())));
@@ -104,7 +139,7 @@ async fn a_model_that_hangs_is_left_at_the_deadline_and_none_is_asked_after_it()
     let retry = Retry::new(model.clone());
     let error = retry.chat(&request(secs(30))).await.unwrap_err();
     assert_eq!(error.failure, Failure::Timeout);
-    assert_eq!(start.elapsed(), secs(30));
+    assert_eq!(start.elapsed(), secs(30) + LAST_WORDS);
 
     let error = retry.chat(&request(NOW)).await.unwrap_err();
     assert_eq!((error.failure, error.requests), (Failure::Timeout, 0));
@@ -166,7 +201,7 @@ proptest! {
             });
             let request = request(Duration::from_millis(left));
             let result = Retry::new(model.clone()).with_seed(seed).chat(&request).await;
-            prop_assert!(Instant::now() <= request.deadline);
+            prop_assert!(Instant::now() <= request.deadline + LAST_WORDS);
             let asked = model.asked();
             for (pair, (failure, took)) in asked.windows(2).zip(&script) {
                 let replied = pair[0] + Duration::from_millis(*took);

@@ -161,13 +161,16 @@ impl crate::chat::ChatModel for Hangs {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_hangs_is_left_at_the_deadline() {
+async fn a_model_that_does_not_even_end_at_the_deadline_is_left_and_charged_with_the_most() {
     let model: Arc<dyn crate::chat::ChatModel> = Arc::new(Hangs(crate::chat::ChatTraits {
         name: "m".into(),
         window_tokens: 100_000,
         max_output_tokens: 1_000,
         tools: true,
-        price: crate::chat::TokenPrice::default(),
+        price: crate::chat::TokenPrice {
+            input: 0.0,
+            output: 10.0,
+        },
     }));
     let analyst = crate::model::ModelAnalyst::new(
         crate::model::PerQuestion::all(model),
@@ -178,8 +181,9 @@ async fn a_model_that_hangs_is_left_at_the_deadline() {
     let start = tokio::time::Instant::now();
     let none = analyst.plan(&question).await.unwrap_err();
     assert!(matches!(none.error, AskError::Timeout { .. }));
-    assert_eq!(start.elapsed().as_secs(), 120);
-    assert_eq!(none.cost.model_calls, 1);
+    assert_eq!(start.elapsed().as_secs(), 121);
+    assert_eq!((none.cost.model_calls, none.cost.usd), (1, 0.01));
+    assert!(none.cost.input_tokens > 1_000, "{:?}", none.cost);
 }
 
 #[tokio::test]
