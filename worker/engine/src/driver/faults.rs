@@ -261,3 +261,65 @@ async fn r2_a_result_that_closes_a_tag_stays_one_value() {
     );
     assert_eq!(state.conclusion.unwrap().verdict, Verdict::Inconclusive);
 }
+
+#[tokio::test(start_paused = true)]
+async fn f24_a_tool_that_hangs_fails_its_step_at_its_time_and_clears_nothing() {
+    /// A register that is never done with a look-up; earlier cases are told.
+    struct Hangs(std::sync::Mutex<Vec<&'static str>>);
+    #[async_trait]
+    impl Toolbox for Hangs {
+        fn specs(&self) -> Vec<ToolSpec> {
+            tools()
+        }
+        async fn call(&self, call: &ToolCall, _: &CallContext) -> Result<ToolOutput, ToolError> {
+            if call.tool == "lookup" {
+                std::future::pending::<()>().await;
+            }
+            Ok(ToolOutput::of(json!({"rows": []})))
+        }
+    }
+    impl Meter for Hangs {
+        fn count(&self, measure: &Measure) {
+            if let Measure::ToolCall { outcome, .. } = measure {
+                self.0.lock().unwrap().push(outcome);
+            }
+        }
+    }
+    let run = Run::new(Script {
+        plan: plan(vec![StepDraft {
+            key: true,
+            ..step("a", &[])
+        }]),
+        turns: list([asks(vec![address()]), result(StepOutcome::Failed)]),
+        drafts: list([draft(Verdict::FalsePositive)]),
+        ..Script::default()
+    });
+    let hangs = Arc::new(Hangs(std::sync::Mutex::default()));
+    let ports = Ports {
+        toolbox: hangs.clone(),
+        meter: hangs.clone(),
+        ..run.ports()
+    };
+    let begun = tokio::time::Instant::now();
+    let state = state(&run, ports).await;
+    assert_eq!(
+        begun.elapsed().as_secs(),
+        30,
+        "as long as one call may take"
+    );
+    assert_eq!(*hangs.0.lock().unwrap(), ["ok", "timeout"]);
+    let journal = run.journal.0.lock().unwrap();
+    let timeouts = journal.iter().filter(|event| {
+        matches!(&event.body, EventBody::Finished { outcome, .. }
+            if **outcome == Outcome::CallFailed(ToolError::Timeout { secs: 30 }))
+    });
+    assert_eq!(timeouts.count(), 1);
+    assert_eq!(state.steps()[0].status, StepStatus::Failed);
+    let conclusion = state.conclusion.unwrap();
+    assert_eq!(conclusion.stopped_by, None);
+    assert_eq!(conclusion.verdict, Verdict::Inconclusive);
+    assert_eq!(
+        conclusion.assessed_severity,
+        nightshift_alert::Severity::High
+    );
+}
