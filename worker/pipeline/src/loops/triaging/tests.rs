@@ -1,11 +1,12 @@
-//! When the loop asks for cases that were concluded without models, against a store that counts that.
+//! When the loop asks for cases that were concluded without models, against a store that counts that; and who has its slots.
 
 mod world;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout};
+use nightshift_alert::Severity;
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use world::World;
@@ -44,4 +45,27 @@ async fn a_case_that_ends_without_models_after_they_are_back_is_not_left_so() {
 #[tokio::test(start_paused = true)]
 async fn where_no_model_is_asked_no_case_waits_for_one() {
     assert_eq!(asked(World::without_models(), 1).await, [0_u64; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a24_where_lows_have_all_slots_that_they_may_have_a_critical_one_is_claimed_at_once() {
+    for (max_cases, lows) in [(4, 3), (10, 8), (64, 52)] {
+        let world = Arc::new(World::crowded(10_000));
+        let mut triaging = world.triaging();
+        triaging.max_cases = max_cases;
+        let stop = CancellationToken::new();
+        let comes = async {
+            sleep(Duration::from_secs(61)).await;
+            assert_eq!(*world.running.lock().unwrap(), vec![Severity::Low; lows]);
+            world.comes(Severity::Critical);
+            sleep(Duration::from_secs(2)).await;
+            assert_eq!(
+                world.running.lock().unwrap()[lows..],
+                [Severity::Critical],
+                "of {max_cases}"
+            );
+            stop.cancel();
+        };
+        tokio::join!(triaging.run(&stop), comes);
+    }
 }

@@ -35,6 +35,24 @@ pub(super) struct World {
     /// What the store says when it is asked for cases that want models; then none.
     wanting: Mutex<VecDeque<u64>>,
     asked: watch::Sender<Vec<Instant>>,
+    /// Cases that wait for a slot, and those that have one: they keep it.
+    queued: Mutex<VecDeque<Claimed>>,
+    pub(super) running: Mutex<Vec<Severity>>,
+}
+
+fn case(id: &str, severity: Severity) -> Claimed {
+    let mut alert = unreadable_alert("feed", b"a", "a sample", DateTime::UNIX_EPOCH);
+    alert.severity = severity;
+    Claimed {
+        lease: Lease {
+            case_id: CaseId(id.to_owned()),
+            revision: 1,
+            epoch: 1,
+        },
+        alert: Arc::new(alert),
+        events: Vec::new(),
+        crashes: 0,
+    }
 }
 
 impl World {
@@ -45,7 +63,24 @@ impl World {
             overdue: Mutex::default(),
             wanting: Mutex::new(wanting.iter().copied().collect()),
             asked: watch::Sender::default(),
+            queued: Mutex::default(),
+            running: Mutex::default(),
         }
+    }
+
+    /// So many cases of low severity wait.
+    pub(super) fn crowded(lows: usize) -> Self {
+        let queued = (0..lows).map(|n| case(&format!("low-{n}"), Severity::Low));
+        Self {
+            queued: Mutex::new(queued.collect()),
+            ..Self::without_models()
+        }
+    }
+
+    /// One of this severity comes: before all others, if it is the most severe one.
+    pub(super) fn comes(&self, severity: Severity) {
+        let came = case(severity.as_str(), severity);
+        self.queued.lock().unwrap().push_front(came);
     }
 
     pub(super) fn without_models() -> Self {
@@ -56,21 +91,9 @@ impl World {
     }
 
     pub(super) fn down_with_a_case() -> Self {
-        let alert = unreadable_alert("feed", b"a", "a sample", DateTime::UNIX_EPOCH);
-        let claimed = Claimed {
-            lease: Lease {
-                case_id: CaseId("a".to_owned()),
-                revision: 1,
-                epoch: 1,
-            },
-            alert: Arc::new(alert),
-            events: Vec::new(),
-            crashes: 0,
-            again: None,
-        };
         Self {
             are_down: AtomicBool::new(true),
-            overdue: Mutex::new(Some(claimed)),
+            overdue: Mutex::new(Some(case("a", Severity::High))),
             ..Self::up(&[])
         }
     }
@@ -156,8 +179,17 @@ impl Wake for World {
 
 #[async_trait]
 impl Cases for World {
-    async fn claim(&self, _: Lane, _: usize) -> Result<Vec<Claimed>, StoreError> {
-        Ok(Vec::new())
+    async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<Claimed>, StoreError> {
+        let mut queued = self.queued.lock().unwrap();
+        let mut claimed = Vec::new();
+        while let Some(next) = queued.front().filter(|_| claimed.len() < most) {
+            if lane == Lane::Urgent && next.alert.severity < Severity::High {
+                break;
+            }
+            self.running.lock().unwrap().push(next.alert.severity);
+            claimed.extend(queued.pop_front());
+        }
+        Ok(claimed)
     }
 
     async fn claim_waited(&self, _: Lane, _: usize, _: Waited) -> Result<Vec<Claimed>, StoreError> {
@@ -181,7 +213,8 @@ impl Cases for World {
         Ok(())
     }
 
-    /// The models come back while the case runs, and it ends, however it does, after the store was asked.
+    /// The models come back while the case runs, and it ends, however it does, after the store was asked. Where no model is
+    /// asked it does not end.
     async fn append(&self, _: &Lease, _: &[Event], _: Charge) -> Result<(), StoreError> {
         self.are_down.store(false, Ordering::Relaxed);
         self.until_asked(1).await;
