@@ -2,6 +2,7 @@
 
 pub(crate) mod blobs;
 mod canary;
+mod circuit;
 pub(crate) mod desk;
 mod gone;
 mod killed;

@@ -8,6 +8,7 @@ mod count;
 mod declare;
 mod follow;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -89,6 +90,16 @@ impl Metrics {
     pub(crate) fn canary(&self, last: Option<DateTime<Utc>>) {
         let at = last.map_or(0, |at| at.timestamp());
         self.waits.canary.with_label_values(NONE).set(at);
+    }
+
+    /// Shows of the models that new cases ask, by `provider/model`, whether they are down. Nobody else says that: what cases
+    /// find who go on with the models of an earlier configuration says nothing of these.
+    pub(crate) fn circuits(&self, open: &BTreeMap<&str, bool>) {
+        for (name, open) in open {
+            let (provider, model) = name.split_once('/').unwrap_or((name, ""));
+            let circuit = self.models.circuit.with_label_values(&[provider, model]);
+            circuit.set(i64::from(*open));
+        }
     }
 
     /// The metrics in the Prometheus text format.
@@ -333,7 +344,7 @@ impl Models {
         })
     }
 
-    /// A model says at the start that its circuit is closed: all its series begin there.
+    /// Begins all series of a model.
     fn begin(&self, provider: &str, model: &str) {
         for question in Asked::ALL.map(Asked::as_str) {
             for outcome in OUTCOMES {
@@ -347,6 +358,7 @@ impl Models {
             self.tokens.with_label_values(&[provider, model, kind]);
         }
         self.cost.with_label_values(&[provider, model]);
+        self.circuit.with_label_values(&[provider, model]);
     }
 }
 

@@ -14,7 +14,7 @@ mod web;
 mod worker;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
@@ -24,7 +24,7 @@ use nightshift_engine::{
     Analyst, AnalystKind, Clock, Cost, Meter, PastCase, PastCases, PastQuery, Strategy, ToolSpec,
     Toolbox,
 };
-use nightshift_models::{KeyPlace, KeyRef};
+use nightshift_models::{KeyPlace, KeyRef, Models};
 use nightshift_pipeline::{
     DayBudget, Destination, Profile, Profiles, Purse, Route, Routes, Sender, Triage, Watcher,
 };
@@ -61,6 +61,8 @@ pub(crate) struct App {
     pub(crate) playbooks: Arc<Playbooks>,
     pub(crate) routes: Routes,
     pub(crate) destinations: Vec<Arc<dyn Destination>>,
+    /// The models that the triage loop asks, once there is one.
+    asked: OnceLock<Models>,
 }
 
 /// What the command line overrules.
@@ -124,6 +126,7 @@ impl App {
             clock,
             tools: Arc::new(tools),
             playbooks: Arc::new(playbooks),
+            asked: OnceLock::new(),
         })
     }
 
@@ -217,7 +220,11 @@ impl App {
         } else {
             self.config.models.as_slice()
         };
-        Connected::new(configured, &self.base, overrides.model, &meter)
+        let connected = Connected::new(configured, &self.base, overrides.model, &meter)?;
+        for name in connected.models().open_circuits().keys() {
+            self.metrics.begin_model(name);
+        }
+        Ok(connected)
     }
 
     fn profiles_of(&self, overrides: &Overrides<'_>, models: &Connected) -> Result<Profiles, Exit> {

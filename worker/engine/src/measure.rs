@@ -128,15 +128,6 @@ pub enum Measure {
         /// What that cost, in US dollars; 0 where no price is known.
         usd: f64,
     },
-    /// The circuit of a model opened or closed; said once for every model at the start.
-    Circuit {
-        /// The model's provider.
-        provider: &'static str,
-        /// The model, as its provider names it; one of the configured ones.
-        model: String,
-        /// Whether it is open: the model is down, and is only probed.
-        open: bool,
-    },
 }
 
 /// Tokens of one request, in kinds that do not overlap.

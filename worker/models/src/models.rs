@@ -70,12 +70,7 @@ impl Models {
         let mut models = BTreeMap::new();
         let mut breakers = BTreeMap::new();
         for config in configs {
-            let breaker = Breaker::new(
-                config.provider.as_str(),
-                &config.model,
-                Patience::default(),
-                Arc::clone(meter),
-            );
+            let breaker = Breaker::new(Patience::default());
             let chat = layers(connect(config)?, config, &breaker, Arc::clone(meter));
             let price = config.price;
             let before = models.insert(config.name.clone(), Model { chat, price });
@@ -150,6 +145,17 @@ impl Models {
     #[must_use]
     pub fn circuits(&self) -> &Circuits {
         &self.circuits
+    }
+
+    /// Whether the circuit of each is open, by `provider/model`; of several that are the same there, whether any is.
+    #[must_use]
+    pub fn open_circuits(&self) -> BTreeMap<&str, bool> {
+        let mut open = BTreeMap::new();
+        for (name, model) in &self.models {
+            let of_name = open.entry(model.chat.traits().name.as_str()).or_default();
+            *of_name |= self.circuits.is_open(name);
+        }
+        open
     }
 
     /// The names of all, sorted.

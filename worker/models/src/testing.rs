@@ -181,10 +181,5 @@ pub(crate) const fn secs(secs: u64) -> Duration {
 
 /// A circuit that nobody watches.
 pub(crate) fn breaker() -> Breaker {
-    Breaker::new(
-        "openai",
-        "main",
-        Patience::default(),
-        Arc::new(Counted::default()),
-    )
+    Breaker::new(Patience::default())
 }

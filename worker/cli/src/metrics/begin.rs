@@ -47,6 +47,12 @@ impl Metrics {
         self.work.tool_duration.with_label_values(&[name]);
     }
 
+    /// Begins the series of a model, `provider/model`.
+    pub(crate) fn begin_model(&self, name: &str) {
+        let (provider, model) = name.split_once('/').unwrap_or((name, ""));
+        self.models.begin(provider, model);
+    }
+
     /// Begins the series of cases that end: those of the known feeds and of these, as the analysts in use end them. Thirty for
     /// each feed and analyst.
     pub(crate) fn begin_cases<'a>(

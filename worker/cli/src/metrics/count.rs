@@ -111,42 +111,30 @@ impl Work {
 
 impl Models {
     pub(super) fn count(&self, measure: &Measure) {
-        match measure {
-            Measure::ModelRequest {
-                provider,
-                model,
-                question,
-                outcome,
-                took,
-                tokens,
-                usd,
-            } => {
-                let labels = [*provider, model, *question, *outcome];
-                self.requests.with_label_values(&labels).inc();
-                self.duration
-                    .with_label_values(&[*provider, model, *question])
-                    .observe(took.as_secs_f64());
-                for (kind, number) in tokens.kinds() {
-                    self.tokens
-                        .with_label_values(&[*provider, model, kind])
-                        .inc_by(number);
-                }
-                // A counter takes no less than 0, and no NaN.
-                self.cost
-                    .with_label_values(&[*provider, model])
-                    .inc_by(usd.max(0.0));
+        if let Measure::ModelRequest {
+            provider,
+            model,
+            question,
+            outcome,
+            took,
+            tokens,
+            usd,
+        } = measure
+        {
+            let labels = [*provider, model, *question, *outcome];
+            self.requests.with_label_values(&labels).inc();
+            self.duration
+                .with_label_values(&[*provider, model, *question])
+                .observe(took.as_secs_f64());
+            for (kind, number) in tokens.kinds() {
+                self.tokens
+                    .with_label_values(&[*provider, model, kind])
+                    .inc_by(number);
             }
-            Measure::Circuit {
-                provider,
-                model,
-                open,
-            } => {
-                self.begin(provider, model);
-                self.circuit
-                    .with_label_values(&[*provider, model])
-                    .set(i64::from(*open));
-            }
-            _ => {}
+            // A counter takes no less than 0, and no NaN.
+            self.cost
+                .with_label_values(&[*provider, model])
+                .inc_by(usd.max(0.0));
         }
     }
 }

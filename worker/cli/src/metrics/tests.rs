@@ -5,13 +5,7 @@ use nightshift_engine::{AnalystKind, Verdict};
 
 use super::*;
 
-fn circuit(open: bool) -> Measure {
-    Measure::Circuit {
-        provider: "anthropic",
-        model: "sonnet".to_owned(),
-        open,
-    }
-}
+const SONNET: &str = "anthropic/sonnet";
 
 /// The series of models whose value is such a one, without the prefix of all metrics.
 fn series(metrics: &Metrics, wanted: impl Fn(&str) -> bool) -> Vec<String> {
@@ -25,22 +19,26 @@ fn series(metrics: &Metrics, wanted: impl Fn(&str) -> bool) -> Vec<String> {
 }
 
 #[test]
-fn the_series_of_a_model_begin_with_its_closed_circuit() {
+fn the_series_of_a_model_begin_at_0_with_a_closed_circuit_and_once() {
     let metrics = Metrics::new().unwrap();
     assert_eq!(series(&metrics, |_| true), Vec::<String>::new());
-    metrics.count(&circuit(false));
+    metrics.begin_model(SONNET);
     // Five questions with fourteen outcomes each, five sums and counts of time, five kinds, cost, circuit.
     assert_eq!(
         series(&metrics, |value| value == "0").len(),
         70 + 10 + 5 + 2
     );
     assert_eq!(series(&metrics, |value| value != "0"), Vec::<String>::new());
+    // A configuration that is read again and cannot be taken up says nothing of a model that is down.
+    metrics.circuits(&BTreeMap::from([(SONNET, true)]));
+    metrics.begin_model(SONNET);
+    assert_eq!(series(&metrics, |value| value == "1").len(), 1);
 }
 
 #[test]
 fn a_request_counts_in_time_tokens_and_money() {
     let metrics = Metrics::new().unwrap();
-    metrics.count(&circuit(false));
+    metrics.begin_model(SONNET);
     metrics.count(&Measure::ModelRequest {
         provider: "anthropic",
         model: "sonnet".to_owned(),
@@ -56,7 +54,7 @@ fn a_request_counts_in_time_tokens_and_money() {
         },
         usd: 0.25,
     });
-    metrics.count(&circuit(true));
+    metrics.circuits(&BTreeMap::from([(SONNET, true)]));
     insta::assert_snapshot!(series(&metrics, |value| value != "0").join("\n"), @r#"
     llm_circuit_open{model="sonnet",provider="anthropic"} 1
     llm_cost_usd_total{model="sonnet",provider="anthropic"} 0.25
@@ -180,11 +178,6 @@ fn what_waits_is_said_by_nobody_who_cannot_count_it() {
 #[test]
 fn what_a_configuration_does_not_name_any_more_is_shown_no_longer() {
     let metrics = Metrics::new().unwrap();
-    let circuit = |model: &str| Measure::Circuit {
-        provider: "openai",
-        model: model.to_owned(),
-        open: true,
-    };
     let spent = Measure::DayBudget {
         spent: 4.5,
         cap: 5.0,
@@ -193,9 +186,11 @@ fn what_a_configuration_does_not_name_any_more_is_shown_no_longer() {
     for name in ["siem", "drop"] {
         metrics.begin_source(name, false);
     }
-    for measure in [circuit("old"), circuit("new"), spent.clone()] {
-        metrics.count(&measure);
-    }
+    metrics.circuits(&BTreeMap::from([
+        ("openai/old", true),
+        ("openai/new", true),
+    ]));
+    metrics.count(&spent);
     metrics.canary(Some(chrono::DateTime::UNIX_EPOCH));
     let shown = || -> Vec<String> {
         ["last_alert", "llm_circuit", "canary", "budget_day"]

@@ -79,6 +79,11 @@ impl Connected {
         })
     }
 
+    /// All of them.
+    pub(super) const fn models(&self) -> &Models {
+        &self.models
+    }
+
     /// Whether this profile's cases are a model's.
     pub(super) fn serves(&self, profile: &Profile) -> bool {
         self.chosen.is_some()

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
 use nightshift_engine::{AnalystKind, Clock, Toolbox as _};
+use nightshift_models::Models;
 use nightshift_pipeline::{
     Backlog, Canaries, Cases, DayBudget, Delivering, Destination, DigestPlan, Heard, InboxRoom,
     Intake, Order, Outage, Source, StoreError, Taking, Triaging, Upkeep, Waited,
@@ -75,6 +76,7 @@ impl App {
             ..Overrides::default()
         };
         let models = self.connect(&patient)?;
+        self.asked.get_or_init(|| models.models().clone());
         let profiles = self.profiles_of(&patient, &models)?;
         let mut triage = self.triage_with(profiles, self.routes.clone(), None);
         triage.announcer = Some(self.store.clone());
@@ -193,11 +195,13 @@ impl App {
         })
     }
 
-    /// How much waits, read again and again: for metrics, and for the room of the inbox.
+    /// How much waits, read again and again: for metrics, and for the room of the inbox; and which models are down that the
+    /// triage loop asks, which is built before.
     pub(crate) fn gauges(&self, room: Arc<InboxRoom>) -> impl Loop + use<> {
         Gauges {
             cases: self.store.clone(),
             canaries: self.config.canary.is_on().then(|| self.store.clone() as _),
+            models: self.asked.get().cloned(),
             meter: self.metrics.clone(),
             room,
         }
@@ -252,6 +256,7 @@ impl Loop for Delivering {
 struct Gauges {
     cases: Arc<dyn Cases>,
     canaries: Option<Arc<dyn Canaries>>,
+    models: Option<Models>,
     meter: Arc<Metrics>,
     room: Arc<InboxRoom>,
 }
@@ -264,6 +269,9 @@ impl Loop for Gauges {
             tokio::select! {
                 () = stop.cancelled() => return,
                 _ = looks.tick() => {}
+            }
+            if let Some(models) = &self.models {
+                self.meter.circuits(&models.open_circuits());
             }
             let looked = self.look().await;
             if looked.is_ok() && !self.room.is_refused() {

@@ -13,7 +13,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nightshift_analyst::chat::Failure;
-use nightshift_engine::{Measure, Meter};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
@@ -49,10 +48,7 @@ impl Default for Patience {
 pub(crate) struct Breaker(Arc<Shared>);
 
 struct Shared {
-    provider: &'static str,
-    model: String,
     patience: Patience,
-    meter: Arc<dyn Meter>,
     state: watch::Sender<State>,
 }
 
@@ -84,22 +80,10 @@ impl State {
 }
 
 impl Breaker {
-    /// A closed circuit; it is counted at once, so that its metric is there before anything happens.
-    pub(crate) fn new(
-        provider: &'static str,
-        model: &str,
-        patience: Patience,
-        meter: Arc<dyn Meter>,
-    ) -> Self {
-        let breaker = Self(Arc::new(Shared {
-            provider,
-            model: model.to_owned(),
-            patience,
-            meter,
-            state: watch::Sender::new(State::default()),
-        }));
-        breaker.count(false);
-        breaker
+    /// A closed circuit.
+    pub(crate) fn new(patience: Patience) -> Self {
+        let state = watch::Sender::new(State::default());
+        Self(Arc::new(Shared { patience, state }))
     }
 
     /// Whether a request may be made now. While the circuit is open that is one probe each time.
@@ -125,7 +109,6 @@ impl Breaker {
     /// Takes in what came of a request, and how long that took.
     pub(super) fn record(&self, failure: Option<Failure>, took: Duration) {
         let patience = self.0.patience;
-        let mut turned = None;
         self.0.state.send_if_modified(|state| {
             let was_open = state.open.is_some();
             match said(failure, took >= patience.long) {
@@ -135,12 +118,8 @@ impl Breaker {
                 Said::Perhaps => state.failed(0, patience),
                 Said::Nothing => {}
             }
-            turned = (state.open.is_some() != was_open).then_some(!was_open);
-            turned.is_some()
+            state.open.is_some() != was_open
         });
-        if let Some(open) = turned {
-            self.count(open);
-        }
     }
 
     /// Waits for a turn, but no longer than to the deadline, nor for a model that is down or goes down meanwhile.
@@ -169,14 +148,6 @@ impl Breaker {
     /// What there is to know of it, and of its changes.
     pub(super) fn state(&self) -> watch::Receiver<State> {
         self.0.state.subscribe()
-    }
-
-    fn count(&self, open: bool) {
-        self.0.meter.count(&Measure::Circuit {
-            provider: self.0.provider,
-            model: self.0.model.clone(),
-            open,
-        });
     }
 }
 

@@ -1,8 +1,7 @@
-use nightshift_engine::Measure;
 use tokio::time::sleep;
 
 use super::*;
-use crate::testing::{Counted, NOW, Reply, Scripted, answer, breaker, failed, request, secs};
+use crate::testing::{NOW, Reply, Scripted, answer, breaker, failed, request, secs};
 
 const OUTAGE: Failure = Failure::Overloaded { after: None };
 
@@ -237,21 +236,4 @@ async fn models_that_refuse_are_not_down_since_waiting_does_not_help() {
     // One that is not configured here is taken for one that answers.
     go_down(&breakers[0]);
     assert_eq!(circuits.health(&["main", "nobody"]), Health::Up);
-}
-
-#[tokio::test(start_paused = true)]
-async fn its_state_is_metered_from_the_start() {
-    let meter = Arc::new(Counted::default());
-    let breaker = Breaker::new("gemini", "flash", Patience::default(), meter.clone());
-    go_down(&breaker);
-    breaker.record(None, NOW);
-    let open: Vec<bool> = meter
-        .all()
-        .iter()
-        .filter_map(|measure| match measure {
-            Measure::Circuit { open, .. } => Some(*open),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(open, [false, true, false]);
 }

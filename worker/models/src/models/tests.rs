@@ -291,3 +291,19 @@ async fn f20_the_whole_stack_keeps_to_what_was_told_and_to_the_deadline() {
         sleep_until(start + deadline).await;
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn of_several_that_are_the_same_model_all_are_told_for_down_while_one_is() {
+    let model = down_for(1);
+    let models = models(
+        &[config("main"), config("other")],
+        &model,
+        Arc::new(NoMeter),
+    );
+    // What the script is named.
+    let name = "openai/main";
+    assert_eq!(models.open_circuits(), BTreeMap::from([(name, false)]));
+    let main = models.chain(&["main"]).unwrap();
+    assert!(main.chat(&request(secs(120))).await.is_err());
+    assert_eq!(models.open_circuits(), BTreeMap::from([(name, true)]));
+}

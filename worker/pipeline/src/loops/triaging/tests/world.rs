@@ -52,6 +52,7 @@ fn case(id: &str, severity: Severity) -> Claimed {
         alert: Arc::new(alert),
         events: Vec::new(),
         crashes: 0,
+        again: None,
     }
 }
 

@@ -1,0 +1,94 @@
+//! What is told of a model's circuit while configurations are taken up: it is that of the models that new cases ask.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+use nightshift_tests::model::{FakeModel, Fault, Reply, Script, Seen};
+use nightshift_tests::{Place, Running};
+
+use super::desk::{place_with, put};
+use super::reload::{RENEWED, change};
+use super::resume::HANGS;
+use crate::models::desk::ANTHROPIC;
+use crate::models::example;
+
+/// A model that is down while it is told so; its first question hangs if that is to be told of.
+async fn model(is_down: &Arc<AtomicBool>, told: Option<Sender<()>>) -> FakeModel {
+    let (is_down, told) = (Arc::clone(is_down), std::sync::Mutex::new(told));
+    let script = Script::by(move |seen: &Seen| -> Reply {
+        if let Some(told) = told.lock().unwrap().take() {
+            told.send(()).unwrap();
+            return Reply::Fault(Fault::Hang);
+        }
+        if is_down.load(Ordering::Relaxed) {
+            return Reply::Fault(Fault::Unavailable);
+        }
+        Reply::from(example::answer(seen))
+    });
+    FakeModel::start(script).await.unwrap()
+}
+
+/// A worker with a case for this model, and the address of its metrics.
+fn worker(model: &FakeModel) -> (Place, Running, String) {
+    let place = place_with(|place| {
+        let tools = example::logs(place);
+        format!("{tools}\n{}", ANTHROPIC.table(model, ""))
+    });
+    change(&place, "warn,nightshift_pipeline=info", "info");
+    put(&place, "scc-crypto-miner", "s1");
+    let mut worker = place.start(&["worker"]).unwrap();
+    let told = worker.until("the cases are on http://127.0.0.1:");
+    let (_, address) = told.split_once("http://").unwrap();
+    let url = format!("http://{address}metrics");
+    (place, worker, url)
+}
+
+async fn is_open(url: &str) -> bool {
+    let text = reqwest::get(url).await.unwrap().text().await.unwrap();
+    let mut lines = text.lines();
+    let of_circuit = |line: &&str| line.starts_with("nightshift_llm_circuit_open{");
+    lines.find(of_circuit).unwrap().ends_with(" 1")
+}
+
+/// Waits until the model is told for down.
+async fn until_open(url: &str) {
+    let opens = async {
+        while !is_open(url).await {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::time::timeout(HANGS, opens).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f21_a_configuration_that_cannot_be_taken_up_leaves_a_model_that_is_down_told_for_down() {
+    let is_down = Arc::new(AtomicBool::new(true));
+    let fake = model(&is_down, None).await;
+    let (place, mut worker, url) = worker(&fake);
+    until_open(&url).await;
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    change(&place, "127.0.0.1:0", &address.to_string());
+    worker.until("cannot be taken up now");
+    assert!(is_open(&url).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f21_what_a_case_finds_that_began_before_a_reload_is_not_told_of_the_models_after_it() {
+    let is_down = Arc::new(AtomicBool::new(false));
+    let (told, hears) = channel();
+    let fake = model(&is_down, Some(told)).await;
+    let (_place, mut worker, url) = worker(&fake);
+    hears.recv_timeout(HANGS).unwrap();
+    worker.signal("HUP");
+    worker.until(RENEWED);
+    is_down.store(true, Ordering::Relaxed);
+    fake.release();
+    worker.until("case released");
+    is_down.store(false, Ordering::Relaxed);
+    let ended = worker.until("case concluded");
+    assert!(ended.contains("analyst=model"), "{ended}");
+    assert!(!is_open(&url).await);
+}
