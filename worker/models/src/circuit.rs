@@ -1,4 +1,4 @@
-//! A circuit breaker: a model that is down is not asked, but for one probe every ten seconds.
+//! A circuit breaker: a model that is down is not asked, but for one probe every ten seconds, and none earlier than told.
 //!
 //! Innermost of what waits, so that a request that stood in a queue when the circuit opened does not reach the model
 //! either. What opens it and what closes it stands in [`breaker`]; who wants to know of it asks [`Circuits`]. A spend
@@ -16,7 +16,7 @@ use nightshift_analyst::chat::{
 };
 use tokio::time::Instant;
 
-pub(crate) use breaker::{Breaker, Patience};
+pub(crate) use breaker::{Breaker, IN_LINE, Patience};
 pub use circuits::{Circuits, Health};
 
 /// A model that is left alone while it is down.
@@ -70,7 +70,7 @@ impl Drop for Pending<'_> {
 /// The error of a request that was not made, because of limits of ours.
 pub(crate) fn not_asked(model: &str, failure: Failure) -> ChatError {
     let what = match failure {
-        Failure::CircuitOpen => "it failed again and again, and is asked only now and then",
+        Failure::CircuitOpen => "it is down or to be left alone, and is asked only now and then",
         Failure::RateLimited { after: Some(_) } => {
             "its limits of requests or tokens per minute leave no turn before the question's time is over"
         }

@@ -1,5 +1,5 @@
 //! Keeps to a model's limits of requests and tokens per minute, by `governor` (GCRA), and leaves the model alone for as
-//! long as it told anybody.
+//! long as it told anybody; what it told for longer than one stands in line opens its circuit.
 //!
 //! A fifth of the rate is kept for urgent requests. Turns are given in the order of asking, in two lanes: urgent and
 //! ordinary. Nobody waits past the own deadline, nor for a model whose circuit is open. The limits are of this process:
@@ -17,14 +17,12 @@ use nightshift_analyst::chat::{
 };
 use tokio::time::{Instant, sleep_until};
 
-use crate::circuit::{Breaker, not_asked};
+use crate::circuit::{Breaker, IN_LINE, not_asked};
 use bucket::Bucket;
 pub(crate) use estimate::{estimate, output_tokens};
 
 /// Requests are spread: of a minute's worth no more than a sixth at once, as providers enforce the limit over seconds, too.
 const REQUESTS_AT_ONCE: u32 = 6;
-/// What the provider told to one request holds for all others so long at the most: an absurd value stops only that one.
-const QUIET_AT_MOST: Duration = Duration::from_secs(60);
 
 /// What a model may be asked in a minute; none: as much as one likes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -121,7 +119,7 @@ impl Rate {
             self.owe(signed(used) - signed(estimated));
         }
         if let Some(after) = failure.and_then(Failure::after)
-            && after <= QUIET_AT_MOST
+            && after <= IN_LINE
         {
             let mut quiet_until = locked(&self.quiet_until);
             *quiet_until = (*quiet_until).max(Instant::now() + after);

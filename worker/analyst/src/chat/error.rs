@@ -18,7 +18,8 @@ pub struct ChatError {
     pub usage: Usage,
     /// What that cost, in USD.
     pub usd: f64,
-    /// Requests that were made, those of retries and of other models of a chain included.
+    /// Requests that were made, those of retries and of other models of a chain included; but for those that were turned
+    /// away, since a case that waits for its model is not to spend its calls on that.
     pub requests: u64,
 }
 
@@ -32,7 +33,7 @@ impl ChatError {
             model: model.into(),
             usage: Usage::default(),
             usd: 0.0,
-            requests: 1,
+            requests: u64::from(!failure.is_turned_away()),
         }
     }
 }
@@ -117,6 +118,12 @@ impl Failure {
     #[must_use]
     pub const fn is_refusal(self) -> bool {
         matches!(self, Self::Refused | Self::Filtered)
+    }
+
+    /// Whether the provider did not take the request at all.
+    #[must_use]
+    pub const fn is_turned_away(self) -> bool {
+        matches!(self, Self::RateLimited { .. } | Self::Overloaded { .. })
     }
 
     /// Whether another model of the chain may answer what this one does not.

@@ -7,6 +7,7 @@
 //! | overloaded, not reachable | it is down: so many in a row open the circuit |
 //! | rate limited; no answer in a long time; not readable | perhaps: the circuit opens when nearly all of the last requests end so |
 //! | no answer in a short time | nothing: the question had no time left |
+//! | whatever tells to leave it alone for longer than anybody stands in line | the circuit is open until then |
 
 use std::future::Future;
 use std::sync::Arc;
@@ -15,6 +16,12 @@ use std::time::Duration;
 use nightshift_analyst::chat::Failure;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
+
+/// What the provider told to one request is waited for by all others in line, where it is not longer than this. A longer
+/// wait is an outage.
+pub(crate) const IN_LINE: Duration = Duration::from_secs(60);
+/// No model is left alone for longer, whatever its provider told.
+const LEFT_ALONE: Duration = Duration::from_secs(3_600);
 
 /// When a circuit opens, and how often a model that is down is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,12 +71,14 @@ pub(super) struct State {
     pub(super) open: Option<Open>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Open {
     /// Since when.
     pub(super) since: Instant,
     /// When the next request is let through.
     pub(super) probe_at: Instant,
+    /// Whether the provider told so: then no answer to an earlier request closes it before.
+    is_told: bool,
 }
 
 impl State {
@@ -99,6 +108,7 @@ impl Breaker {
                 }
                 Some(open) => {
                     open.probe_at = now + self.0.patience.probe;
+                    open.is_told = false;
                     true
                 }
             }
@@ -110,7 +120,7 @@ impl Breaker {
     pub(super) fn record(&self, failure: Option<Failure>, took: Duration) {
         let patience = self.0.patience;
         self.0.state.send_if_modified(|state| {
-            let was_open = state.open.is_some();
+            let before = state.open;
             match said(failure, took >= patience.long) {
                 Said::Up => *state = state.answered(false),
                 Said::Refuses => *state = state.answered(true),
@@ -118,7 +128,12 @@ impl Breaker {
                 Said::Perhaps => state.failed(0, patience),
                 Said::Nothing => {}
             }
-            state.open.is_some() != was_open
+            if let Some(after) = failure.and_then(Failure::after)
+                && after > IN_LINE
+            {
+                state.leave_alone(after.min(LEFT_ALONE));
+            }
+            state.open != before
         });
     }
 
@@ -157,8 +172,22 @@ impl State {
             outages: 0,
             unanswered: self.unanswered << 1,
             refuses,
-            open: None,
+            open: self
+                .open
+                .filter(|open| open.is_told && Instant::now() < open.probe_at),
         }
+    }
+
+    /// The provider told how long.
+    fn leave_alone(&mut self, after: Duration) {
+        let now = Instant::now();
+        let open = self.open.get_or_insert(Open {
+            since: now,
+            probe_at: now,
+            is_told: true,
+        });
+        open.is_told = true;
+        open.probe_at = open.probe_at.max(now + after);
     }
 
     fn failed(&mut self, outages: u32, patience: Patience) {
@@ -173,6 +202,7 @@ impl State {
             self.open = Some(Open {
                 since: now,
                 probe_at: now + patience.probe,
+                is_told: false,
             });
         }
     }

@@ -39,7 +39,7 @@ async fn five_outages_in_a_row_open_it_and_one_answer_closes_it() {
     assert!(is_open(&breaker));
     let error = circuit.chat(&request(secs(60))).await.unwrap_err();
     assert_eq!((error.failure, error.requests), (Failure::CircuitOpen, 0));
-    insta::assert_snapshot!(error, @"openai/main: circuit open: it failed again and again, and is asked only now and then");
+    insta::assert_snapshot!(error, @"openai/main: circuit open: it is down or to be left alone, and is asked only now and then");
 
     sleep(secs(10)).await;
     assert_eq!(ask(&circuit).await, Some(OUTAGE), "the first probe");
@@ -236,4 +236,36 @@ async fn models_that_refuse_are_not_down_since_waiting_does_not_help() {
     // One that is not configured here is taken for one that answers.
     go_down(&breakers[0]);
     assert_eq!(circuits.health(&["main", "nobody"]), Health::Up);
+}
+
+#[tokio::test(start_paused = true)]
+async fn f20_a_probe_that_is_told_to_wait_puts_off_the_next_one() {
+    let (circuit, breaker, model) = guarded(|number, _| match number {
+        0..5 => fails(OUTAGE),
+        5 => fails(Failure::Overloaded {
+            after: Some(secs(200)),
+        }),
+        _ => (NOW, Ok(answer())),
+    });
+    for _ in 0..5 {
+        ask(&circuit).await;
+    }
+    let waiting = async {
+        sleep(secs(10)).await;
+        // Who is in line when the probe is told so leaves.
+        let deadline = Instant::now() + secs(600);
+        breaker.wait(deadline, std::future::pending::<()>()).await
+    };
+    let probing = async {
+        sleep(secs(10)).await;
+        ask(&circuit).await
+    };
+    let (waited, _) = tokio::join!(waiting, probing);
+    assert_eq!(waited, Err(Failure::CircuitOpen));
+    sleep(secs(199)).await;
+    assert_eq!(ask(&circuit).await, Some(Failure::CircuitOpen));
+    sleep(secs(1)).await;
+    assert_eq!(ask(&circuit).await, None);
+    assert!(!is_open(&breaker));
+    assert_eq!(model.count(), 7);
 }

@@ -293,6 +293,51 @@ async fn f20_the_whole_stack_keeps_to_what_was_told_and_to_the_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn f20_a_model_that_wants_to_be_left_alone_for_long_is_down_until_then_but_no_longer_than_an_hour()
+ {
+    for (told, left_alone) in [
+        (secs(61), secs(61)),
+        (secs(300), secs(300)),
+        (secs(86_400), secs(3_600)),
+        (Duration::MAX, secs(3_600)),
+    ] {
+        // Beside the one that is told, one is under way that is answered a little later.
+        let model = Scripted::new(move |number, _| match number {
+            0 => (secs(5), Ok(answer())),
+            1 => {
+                let after = Some(told);
+                (NOW, Err(failed(Failure::RateLimited { after })))
+            }
+            _ => (NOW, Ok(answer())),
+        });
+        let models = models(&[config("main")], &model, Arc::new(NoMeter));
+        let (chain, circuits) = (models.chain(&["main"]).unwrap(), models.circuits());
+        let start = Instant::now();
+        let (first, second) = (request(secs(50)), request(secs(50)));
+        let (first, second) = tokio::join!(chain.chat(&first), chain.chat(&second));
+        assert!(first.is_ok(), "{first:?}");
+        let error = second.unwrap_err();
+        assert!(error.failure.is_outage());
+        assert_eq!(error.requests, 0, "it costs the case no call");
+        // Cases are held back by that, and would ask every three seconds if they were not.
+        let down = Health::Down {
+            since: start,
+            probe_at: start + left_alone,
+        };
+        while start.elapsed() < left_alone - secs(3) {
+            sleep(secs(3)).await;
+            assert_eq!(circuits.health(&["main"]), down);
+            let error = chain.chat(&urgent(secs(50))).await.unwrap_err();
+            assert_eq!((error.failure, error.requests), (Failure::CircuitOpen, 0));
+        }
+        assert_eq!(model.count(), 2, "{told:?}");
+        sleep_until(start + left_alone).await;
+        assert!(chain.chat(&urgent(secs(50))).await.is_ok());
+        assert_eq!(circuits.health(&["main"]), Health::Up);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn of_several_that_are_the_same_model_all_are_told_for_down_while_one_is() {
     let model = down_for(1);
     let models = models(
