@@ -9,6 +9,7 @@ mod world;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use nightshift_engine::EventBody;
@@ -20,6 +21,8 @@ use world::{LEASE, World};
 
 /// Pieces of journals that two cases of the playbooks have at the least.
 const APPENDS: usize = 8;
+/// How long leases hold where crashes are counted: one that ends since this machine is busy would be one, too.
+const CRASHED: Duration = Duration::from_secs(3);
 /// Worlds at the same time.
 const TOGETHER: usize = 4;
 
@@ -77,19 +80,27 @@ async fn story(store: Arc<dyn Store>, deed: Deed, side: Side) {
 
 /// A store on SQLite, and its folder.
 fn sqlite() -> (tempfile::TempDir, Arc<dyn Store>) {
+    sqlite_with(LEASE)
+}
+
+fn sqlite_with(lease: Duration) -> (tempfile::TempDir, Arc<dyn Store>) {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(&SqliteOptions {
         blobs: None,
         path: folder.path().join("cases.db"),
-        lease: LEASE,
+        lease,
         admission: AdmissionPolicy::default(),
     });
     (folder, Arc::new(store.unwrap()))
 }
 
 async fn postgresql() -> Arc<dyn Store> {
+    postgresql_with(LEASE).await
+}
+
+async fn postgresql_with(lease: Duration) -> Arc<dyn Store> {
     let url = super::production::database().await;
-    let options = Options::new(LEASE, AdmissionPolicy::default());
+    let options = Options::new(lease, AdmissionPolicy::default());
     Arc::new(PostgresStore::open(&url, options).await.unwrap())
 }
 
@@ -104,6 +115,58 @@ async fn outages(store: Arc<dyn Store>) {
             .all(|case| case.status == CaseStatus::Concluded),
         "{cases:#?}"
     );
+}
+
+/// A case crashes every worker that looks into it, while another one waits.
+async fn poisoned(store: Arc<dyn Store>) {
+    let world = World::new(store);
+    world.take_in().await;
+    let suspect = world.cases().await.remove(0).id;
+    let mut crashes = 0;
+    while world.work(Killer::of_case(&suspect)).await {
+        crashes += 1;
+        assert!(crashes <= 3, "nobody gives it up");
+    }
+    assert_eq!(crashes, 3);
+    let cases = world.cases().await;
+    assert_eq!(cases.len(), 2);
+    for case in &cases {
+        let status = match case.id == suspect {
+            true => CaseStatus::Failed,
+            false => CaseStatus::Concluded,
+        };
+        assert_eq!((case.status, case.revision), (status, 1), "{cases:#?}");
+    }
+    let view = world.store.view(&suspect.0).await.unwrap();
+    assert!(view.report.is_some());
+    let conclusion = nightshift_engine::fold(&view.events).conclusion.unwrap();
+    let failed = conclusion.failed.unwrap();
+    assert!(failed.contains("3 workers were lost"), "{failed}");
+    let posts = world.posts.lock().unwrap().clone();
+    assert_eq!(posts.get(&suspect.0), Some(&1), "{posts:?}");
+
+    // What was wrong with it is mended: its next revision has no crash behind it.
+    world.store.retry(&suspect.0).await.unwrap();
+    assert!(!world.work(Killer::default()).await);
+    let view = world.store.view(&suspect.0).await.unwrap();
+    assert_eq!(
+        (view.row.status, view.row.revision),
+        (CaseStatus::Concluded, 2)
+    );
+}
+
+#[tokio::test]
+async fn f05_a_case_that_crashes_three_workers_is_failed_with_a_report_and_no_other_one_on_sqlite()
+{
+    let (_folder, store) = sqlite_with(CRASHED);
+    poisoned(store).await;
+}
+
+#[cfg_attr(not(has_services), ignore = "needs PostgreSQL: run tests/services")]
+#[tokio::test]
+async fn f05_a_case_that_crashes_three_workers_is_failed_with_a_report_and_no_other_one_on_postgresql()
+ {
+    poisoned(postgresql_with(CRASHED).await).await;
 }
 
 #[tokio::test]

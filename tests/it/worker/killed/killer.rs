@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_alert::Severity;
-use nightshift_engine::Event;
+use nightshift_engine::{Event, EventBody};
 use nightshift_pipeline::{
     Accepted, Arrival, Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseView, Cases, Charge,
     Claimed, Closing, Inbox, JournalLine, Lane, Lease, StoreError, Waited,
@@ -53,6 +53,8 @@ pub(super) struct Killer {
     /// Whether the first renewal panics; the worker is killed at the next one then.
     spoils_renewal: bool,
     renewals: AtomicUsize,
+    /// The case that kills whoever looks into it.
+    of_case: Option<CaseId>,
     /// Cancelled when it did.
     pub(super) killed: CancellationToken,
 }
@@ -77,6 +79,14 @@ impl Killer {
     pub(super) fn spoils_renewal() -> Self {
         Self {
             spoils_renewal: true,
+            ..Self::default()
+        }
+    }
+
+    /// Kills a worker as soon as it begins anything for this case.
+    pub(super) fn of_case(id: &CaseId) -> Self {
+        Self {
+            of_case: Some(id.clone()),
             ..Self::default()
         }
     }
@@ -187,7 +197,13 @@ impl Cases for Mortal {
         }
         self.reach().await?;
         let appending = self.store.append(lease, events, charge);
-        self.killer.pass(Deed::Append(number), appending).await
+        let appended = self.killer.pass(Deed::Append(number), appending).await;
+        let begins = |event: &Event| matches!(event.body, EventBody::Started { .. });
+        if self.killer.of_case.as_ref() == Some(&lease.case_id) && events.iter().any(begins) {
+            self.killer.killed.cancel();
+            std::future::pending::<()>().await;
+        }
+        appended
     }
 
     async fn conclude(&self, lease: &Lease, closing: &Closing) -> Result<(), StoreError> {

@@ -193,6 +193,19 @@ impl World {
         killed
     }
 
+    /// Takes what waits at the broker, and does nothing with it.
+    pub(super) async fn take_in(&self) {
+        let (taking, stop) = (self.taking(&Arc::default()), CancellationToken::new());
+        let taken = async {
+            let mut heard = 0;
+            while !self.broker.is_empty() {
+                heard = self.store.wait_for_work(heard).await;
+            }
+            stop.cancel();
+        };
+        tokio::join!(taking.run(&stop), taken);
+    }
+
     async fn until_done(&self) {
         let mut heard = 0;
         while !self.is_done().await {
