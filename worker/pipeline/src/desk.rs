@@ -39,6 +39,8 @@ pub enum ActKind {
     },
     /// They closed it: nothing is left to do.
     Closed,
+    /// Nobody's doing: people were done with it, and then its source sent something new of it.
+    Reopened,
 }
 
 /// Something that a person did with a case.
@@ -46,7 +48,7 @@ pub enum ActKind {
 pub struct Act {
     /// When.
     pub at: DateTime<Utc>,
-    /// Who.
+    /// Who; the source of the alert, where that reopened the case.
     pub by: String,
     /// What.
     #[serde(flatten)]
@@ -115,6 +117,8 @@ impl Desk {
                 ActKind::Agreed => desk.verdict = None,
                 ActKind::Disagreed { verdict } => desk.verdict = Some(*verdict),
                 ActKind::Closed => desk.status = DeskStatus::Closed,
+                // What people said of it was said of another alert.
+                ActKind::Reopened => desk = Self::default(),
                 ActKind::AskedAgain | ActKind::Muted { .. } => {}
             }
         }
@@ -130,5 +134,35 @@ impl Desk {
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.status == DeskStatus::Closed || self.verdict == Some(Verdict::FalsePositive)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(kinds: impl IntoIterator<Item = ActKind>) -> Desk {
+        let act = |kind| Act {
+            at: DateTime::UNIX_EPOCH,
+            by: "ana".into(),
+            kind,
+            note: String::new(),
+        };
+        Desk::of(kinds.into_iter().map(act).collect())
+    }
+
+    #[test]
+    fn what_people_are_done_with_is_open_again_when_something_new_came_of_it() {
+        let verdict = Verdict::FalsePositive;
+        for done in [ActKind::Closed, ActKind::Disagreed { verdict }] {
+            let desk = of([ActKind::Acknowledged, done.clone()]);
+            assert!(desk.is_settled(), "{done:?}");
+            let desk = of([ActKind::Acknowledged, done.clone(), ActKind::Reopened]);
+            assert!(!desk.is_settled(), "{done:?}");
+            assert_eq!((desk.status, desk.owner), (DeskStatus::Open, None));
+            assert_eq!((desk.verdict, desk.acts.len()), (None, 3));
+            let desk = of([done.clone(), ActKind::Reopened, done]);
+            assert!(desk.is_settled(), "they are done with that too");
+        }
     }
 }

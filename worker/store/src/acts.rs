@@ -29,11 +29,13 @@ impl ActRow {
             ActKind::AskedAgain => ("asked_again", None),
             ActKind::Muted { name, .. } => ("muted", Some(name.clone())),
             ActKind::Closed => ("closed", None),
+            ActKind::Reopened => ("reopened", None),
         };
         let (desk, owner) = match &act.kind {
             ActKind::Acknowledged => (Some(DeskStatus::Acknowledged), Some(act.by.clone())),
             ActKind::Assigned { to } => (Some(DeskStatus::Acknowledged), Some(to.clone())),
             ActKind::Closed => (Some(DeskStatus::Closed), None),
+            ActKind::Reopened => (Some(DeskStatus::Open), None),
             _ => (None, None),
         };
         let until = match &act.kind {
@@ -69,6 +71,7 @@ pub(crate) fn kind(
             until: until?,
         },
         "closed" => ActKind::Closed,
+        "reopened" => ActKind::Reopened,
         _ => return None,
     })
 }

@@ -44,6 +44,7 @@ mod owed;
 mod people;
 mod reading;
 mod refused;
+mod reopened;
 pub(crate) mod server;
 mod spending;
 mod unread;

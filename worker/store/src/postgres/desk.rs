@@ -29,6 +29,22 @@ const ACT: &str = "WITH added AS ( \
          WHERE case_id = $1 AND NOT given_up AND EXISTS (SELECT FROM added) \
      ) \
      SELECT pg_notify('nightshift-work', '')::text";
+/// The alert that the case now waits to triage came from a source, and people are done with what was before: that is not
+/// about this one. `$2` is the write that brought it, where another may have come between.
+pub(super) const REOPEN: &str = "WITH reopened AS ( \
+         UPDATE cases SET desk = 'open', owner = NULL \
+         WHERE id = $1 AND status = 'queued' AND journal_seq = 0 AND ($2::uuid IS NULL OR last_write = $2) \
+             AND (desk = 'closed' OR (SELECT act = 'disagreed' AND about = 'false_positive' FROM acts \
+                 WHERE case_id = $1 AND act IN ('agreed', 'disagreed', 'reopened') ORDER BY id DESC LIMIT 1)) \
+         RETURNING id, revision \
+     ), noted AS ( \
+         INSERT INTO acts (case_id, at, by_whom, act) SELECT id, clock_timestamp(), source, 'reopened' \
+         FROM reopened JOIN alerts ON case_id = id AND alerts.revision = reopened.revision \
+     ) \
+     UPDATE deliveries SET wanted = wanted + 1, \
+         wished_at = CASE WHEN sent < wanted THEN wished_at ELSE clock_timestamp() END, \
+         retry_at = CASE WHEN attempts > 0 OR sent < major THEN retry_at END \
+     FROM reopened WHERE case_id = reopened.id AND NOT given_up";
 const ACTS: &str = "SELECT case_id, at, by_whom, act, about, until, note FROM acts WHERE case_id = ANY($1) ORDER BY id";
 const DECIDED: &str = "SELECT v.id, v.case_id, s.key, s.feed, s.type, s.account, s.severity::text, c.verdict, c.status, \
          v.decided_at, v.decided_by, v.revision, v.verdict, v.agreed, v.note \

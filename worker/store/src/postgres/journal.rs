@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::database::{Session, Tries, Value};
+use super::desk::REOPEN;
 use super::failure::Failure;
 use super::row::{json, number, revision, text};
 
@@ -204,9 +205,10 @@ impl PostgresStore {
         closing: &Closing,
         report: &str,
     ) -> Result<(), Failure> {
-        let statements = [APPEND, ADD_CONCLUSION, WISH, END, IS_CONCLUDED];
+        let statements = [APPEND, ADD_CONCLUSION, WISH, END, REOPEN, IS_CONCLUDED];
         let session = self.database.session(&statements).await?;
         let (id, revision, epoch, name) = (&write.id, &write.revision, &write.epoch, &write.name);
+        let ours = Some(write.name);
         let (at, status) = (&closing.report.concluded_at, &closing.status.as_str());
         let conclusion = &closing.conclusion;
         let (verdict, leaning) = (&conclusion.verdict.as_str(), &conclusion.leaning.as_str());
@@ -229,13 +231,14 @@ impl PostgresStore {
             id, revision, epoch, name, at, status, verdict, leaning, reason, confidence, assessed,
             &report,
         ];
-        let (_, _, _, _, _, is_concluded, _) = tokio::try_join!(
+        let (_, _, _, _, _, _, is_concluded, _) = tokio::try_join!(
             biased;
             session.say("BEGIN"),
             write.append(&session, news),
             session.change(ADD_CONCLUSION, concluded),
             session.change(WISH, [id, revision, epoch, name, at, &destinations]),
             session.change(END, ended),
+            session.change(REOPEN, [id, &ours]),
             session.row(IS_CONCLUDED, [id, revision, epoch]),
             session.say("COMMIT"),
         )?;

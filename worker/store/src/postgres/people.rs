@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::database::Session;
+use super::desk::REOPEN;
 use super::failure::Failure;
 use super::read;
 use super::row::{get_revision, get_status, json, text};
@@ -162,6 +163,8 @@ impl PostgresStore {
                 .row(CANCEL, [&held.id.0, &by, &at, &event, &name])
                 .await?;
             session.change(TELL, [&held.id.0]).await?;
+            let ours = Some(name);
+            session.change(REOPEN, [&held.id.0, &ours]).await?;
         }
         let now = Held::of(&session, held.id, name).await?;
         session.say("COMMIT").await?;

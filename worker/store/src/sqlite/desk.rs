@@ -23,6 +23,12 @@ const ACT: &str = "INSERT OR IGNORE INTO acts (case_id, at, by_whom, act, about,
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 const STANDS: &str =
     "UPDATE cases SET desk = coalesce(?2, desk), owner = coalesce(?3, owner) WHERE id = ?1";
+/// People are done with what was before the alert that the case now waits to triage: that is not about this one.
+const REOPEN: &str = "UPDATE cases SET desk = 'open', owner = NULL WHERE id = ?1 \
+     AND (desk = 'closed' OR (SELECT act = 'disagreed' AND about = 'false_positive' FROM acts \
+         WHERE case_id = ?1 AND act IN ('agreed', 'disagreed', 'reopened') ORDER BY id DESC LIMIT 1))";
+const REOPENED: &str = "INSERT INTO acts (case_id, at, by_whom, act) \
+     VALUES (?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'), ?2, 'reopened')";
 const ACTS: &str =
     "SELECT at, by_whom, act, about, until, note FROM acts WHERE case_id = ?1 ORDER BY id";
 const DECIDED: &str = "SELECT v.id, v.case_id, s.key, s.feed, s.type, s.account, s.severity, c.verdict, \
@@ -70,6 +76,15 @@ pub(super) fn note(connection: &Connection, id: &str, act: &Act) -> Result<(), F
         .prepare_cached(STANDS)?
         .execute(params![id, desk, row.owner])?;
     connection.prepare_cached(TOUCH_NOW)?.execute([id])?;
+    Ok(())
+}
+
+/// A source sent something new of a case, which is triaged now. What people are done with is open again.
+pub(super) fn reopen(connection: &Connection, id: &str, source: &str) -> Result<(), Failure> {
+    if connection.prepare_cached(REOPEN)?.execute([id])? > 0 {
+        connection.prepare_cached(REOPENED)?.execute([id, source])?;
+        connection.prepare_cached(TOUCH_NOW)?.execute([id])?;
+    }
     Ok(())
 }
 

@@ -3,9 +3,10 @@
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::Alert;
-use nightshift_pipeline::CaseId;
+use nightshift_pipeline::{CaseId, Change};
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::desk;
 use super::row::{get_status, get_time, severity, time};
 use super::thread::Failure;
 
@@ -122,6 +123,7 @@ pub(super) fn replace(
             alert.kind
         ])?;
         add_indicators(connection, id, coming)?;
+        desk::reopen(connection, &id.0, coming.source)?;
     }
     note(connection, id, coming.alert)
 }
@@ -182,7 +184,11 @@ fn revise(connection: &Connection, id: &CaseId, coming: &Coming<'_>) -> Result<(
         alert.kind,
         time(coming.at)
     ])?;
-    add_alert(connection, id, coming)
+    add_alert(connection, id, coming)?;
+    if coming.why == Some(Change::Asked.as_str()) {
+        return Ok(());
+    }
+    desk::reopen(connection, &id.0, coming.source)
 }
 
 /// A case that waits for something more severe than what it triages is as urgent as that.

@@ -67,6 +67,7 @@ pub(super) fn line(act: &Act) -> String {
             )
         }
         ActKind::Closed => "closed it".to_owned(),
+        ActKind::Reopened => "sent something new: open again".to_owned(),
     };
     let note = if act.note.is_empty() {
         String::new()

@@ -50,6 +50,10 @@ fn line(act: &Act, language: Language) -> Line {
         ActKind::AskedAgain => who.say(language.of(" had it run again", " が再実行を依頼")),
         ActKind::Muted { until, .. } => muted(who, *until, language),
         ActKind::Closed => who.say(language.of(" closed it", " がクローズ")),
+        ActKind::Reopened => who.say(language.of(
+            " sent something new: open again",
+            " から新しい内容: 再オープン",
+        )),
     };
     let line = line.say(" · ").at(act.at);
     if act.note.trim().is_empty() {

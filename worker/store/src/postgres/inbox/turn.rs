@@ -3,12 +3,14 @@
 
 use futures_util::future::{BoxFuture, FutureExt, try_join_all};
 use nightshift_alert::Alert;
-use nightshift_pipeline::{Arrival, CaseId};
+use nightshift_pipeline::{Arrival, CaseId, Change};
 
 use crate::postgres::database::Session;
+use crate::postgres::desk::REOPEN;
 use crate::postgres::failure::Failure;
 use crate::postgres::row::{json, text};
 use chrono::{DateTime, Utc};
+use uuid::Uuid;
 
 /// Triages the case again: at once if it is over, else when what is before has ended.
 const AGAIN: &str = "WITH revised AS ( \
@@ -48,7 +50,7 @@ const NOTE_STATE: &str = "UPDATE cases SET feed_state = $3::text::jsonb, updated
      WHERE id = $1 AND key = $2";
 
 /// All of them.
-pub(super) const STATEMENTS: [&str; 5] = [AGAIN, REPLACE, NOTE, NOTE_STATE, ADD_INDICATORS];
+pub(super) const STATEMENTS: [&str; 6] = [AGAIN, REPLACE, NOTE, NOTE_STATE, ADD_INDICATORS, REOPEN];
 
 /// An alert that a case is to triage.
 pub(super) struct Coming<'a> {
@@ -196,10 +198,17 @@ impl Next {
     }
 
     async fn send_note(&self, session: &Session) -> Result<(), Failure> {
+        let reopen = async {
+            if self.why == Change::Asked.as_str() {
+                return Ok(0);
+            }
+            session.change(REOPEN, [&self.id, &None::<Uuid>]).await
+        };
         tokio::try_join!(
             biased;
             session.change(NOTE, [&self.id, &self.updated, &self.severity]),
             session.change(ADD_INDICATORS, [&self.kinds, &self.values, &self.id, &self.roles]),
+            reopen,
         )?;
         Ok(())
     }

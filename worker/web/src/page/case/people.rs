@@ -117,6 +117,7 @@ fn words(act: &Act, view: &CaseView) -> Shown {
             Shown::name(name)
         )),
         ActKind::Closed => Shown::made(format_args!("closed it")),
+        ActKind::Reopened => Shown::made(format_args!("sent something new: open again")),
     }
 }
 

@@ -1,0 +1,120 @@
+//! Cases that people are done with, and of which something new comes.
+
+use nightshift_alert::Severity;
+use nightshift_pipeline::{ActKind, Desk, DeskStatus, NewPersonVerdict};
+
+use super::admission::arrival;
+use super::desk::does;
+use super::*;
+
+on_both_stores! {
+    what_is_closed_is_open_again_when_it_gets_worse
+    a_false_positive_covers_no_alert_that_came_after_it
+    what_got_worse_while_it_ran_is_open_when_its_turn_comes
+    what_is_called_off_leaves_open_what_waited_behind_it
+    whoever_runs_a_closed_case_again_does_not_open_it
+}
+
+fn severe(second: i64, severity: Severity) -> Arrival {
+    arrival(second, |alert| alert.severity = severity)
+}
+
+async fn desk_of(fixture: &Fixture, id: &CaseId) -> (Desk, DeskStatus, Option<String>) {
+    let view = fixture.store.view(&id.0).await.unwrap();
+    (view.desk, view.row.desk, view.row.owner)
+}
+
+async fn close(fixture: &Fixture, id: &CaseId) {
+    for (kind, second) in [(ActKind::Acknowledged, 5), (ActKind::Closed, 6)] {
+        let act = does(kind, second);
+        fixture.store.act(&id.0, act).await.unwrap();
+    }
+    let (desk, column, _) = desk_of(fixture, id).await;
+    assert!(desk.is_settled() && column == DeskStatus::Closed);
+}
+
+async fn is_reopened(fixture: &Fixture, id: &CaseId) {
+    let (desk, column, owner) = desk_of(fixture, id).await;
+    assert!(!desk.is_settled(), "{desk:?}");
+    assert_eq!(
+        (desk.status, desk.owner.as_deref()),
+        (DeskStatus::Open, None)
+    );
+    assert_eq!((column, owner), (DeskStatus::Open, None));
+    let reopened = desk.acts.iter().filter(|act| act.kind == ActKind::Reopened);
+    let by: Vec<&str> = reopened.map(|act| act.by.as_str()).collect();
+    assert_eq!(by, ["test"], "once");
+}
+
+async fn what_is_closed_is_open_again_when_it_gets_worse(fixture: Fixture) {
+    let store = &fixture.store;
+    let id = case_of(&fixture.take(severe(0, Severity::Medium)).await);
+    conclude_as(store, &fixture.claim().await, Verdict::TruePositive).await;
+    close(&fixture, &id).await;
+    let same = fixture.take(severe(1, Severity::Medium)).await;
+    assert_eq!(same.case_id.as_ref(), Some(&id));
+    assert!(desk_of(&fixture, &id).await.0.is_settled(), "nothing new");
+    fixture.take(severe(10, Severity::High)).await;
+    is_reopened(&fixture, &id).await;
+    conclude_as(store, &fixture.claim().await, Verdict::TruePositive).await;
+    is_reopened(&fixture, &id).await;
+    let due = store.due("soc", 10).await.unwrap().remove(0);
+    assert!(!due.showing.desk.is_settled() && !due.showing.minor);
+    let digest = store.brought(at(-1), at(86_400)).await.unwrap();
+    let open: Vec<_> = digest.open.into_iter().map(|case| case.case_id).collect();
+    assert_eq!(open, [id.0.as_str()]);
+    let closed = does(ActKind::Closed, 20);
+    let (_, desk) = store.act(&id.0, closed).await.unwrap();
+    assert!(desk.is_settled(), "they are done with that too");
+}
+
+async fn a_false_positive_covers_no_alert_that_came_after_it(fixture: Fixture) {
+    let store = &fixture.store;
+    let id = case_of(&fixture.take(severe(0, Severity::Medium)).await);
+    conclude_as(store, &fixture.claim().await, Verdict::TruePositive).await;
+    let says = NewPersonVerdict {
+        verdict: Some(Verdict::FalsePositive),
+        by: "ana".into(),
+        at: at(2),
+        note: "our scanner".into(),
+    };
+    store.add_verdict(&id.0, says).await.unwrap();
+    assert!(desk_of(&fixture, &id).await.0.is_settled());
+    fixture.take(severe(10, Severity::High)).await;
+    // It waits still, and is replaced by what is worse: open it is already.
+    fixture.take(severe(11, Severity::Critical)).await;
+    is_reopened(&fixture, &id).await;
+}
+
+async fn what_got_worse_while_it_ran_is_open_when_its_turn_comes(fixture: Fixture) {
+    let id = case_of(&fixture.take(severe(0, Severity::Medium)).await);
+    let claimed = fixture.claim().await;
+    close(&fixture, &id).await;
+    fixture.take(severe(10, Severity::High)).await;
+    assert!(desk_of(&fixture, &id).await.0.is_settled(), "of what runs");
+    conclude_as(&fixture.store, &claimed, Verdict::TruePositive).await;
+    is_reopened(&fixture, &id).await;
+}
+
+async fn what_is_called_off_leaves_open_what_waited_behind_it(fixture: Fixture) {
+    let id = case_of(&fixture.take(severe(0, Severity::Medium)).await);
+    fixture.claim().await;
+    fixture.take(severe(10, Severity::High)).await;
+    close(&fixture, &id).await;
+    let called_off = fixture.store.cancel(&id.0, "ana", at(20)).await.unwrap();
+    assert_eq!(called_off.next, Some(2));
+    is_reopened(&fixture, &id).await;
+}
+
+async fn whoever_runs_a_closed_case_again_does_not_open_it(fixture: Fixture) {
+    let store = &fixture.store;
+    let id = case_of(&fixture.take(severe(0, Severity::Medium)).await);
+    conclude_as(store, &fixture.claim().await, Verdict::TruePositive).await;
+    close(&fixture, &id).await;
+    store.retry(&id.0).await.unwrap();
+    conclude_as(store, &fixture.claim().await, Verdict::TruePositive).await;
+    let mut asked = severe(10, Severity::High);
+    asked.always = true;
+    fixture.take(asked).await;
+    assert!(desk_of(&fixture, &id).await.0.is_settled());
+}
