@@ -9,7 +9,9 @@ use super::database::Session;
 use super::failure::Failure;
 use super::row::{count, get_severity};
 
-const WAITING: &str = "SELECT severity::text, count(*) FROM cases WHERE status IN ('queued', 'running') GROUP BY severity";
+/// Each half by an index of its own: of `IN` the planner cannot see that they hold all of it, and it reads the whole table.
+pub(super) const WAITING: &str = "SELECT severity::text, count(*) FROM cases \
+     WHERE status = 'queued' OR status = 'running' GROUP BY severity";
 const BACKLOG: &str = "SELECT cases.urgent, cases.others, cases.oldest_secs, \
          (SELECT count(*) FROM cases WHERE status = 'running'), wished.open, wished.oldest_secs, \
          (SELECT count(*) FROM dead_letters WHERE retried_at IS NULL) \

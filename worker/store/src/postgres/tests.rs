@@ -4,6 +4,7 @@ mod busy;
 mod cluster;
 mod listed;
 mod looked_at;
+mod plans;
 mod proxy;
 mod sweeping;
 mod tls;

@@ -1,0 +1,21 @@
+//! What is read often, over a ledger of years: by its indexes.
+
+use super::*;
+
+/// How the server would read it, if it could do without the whole table.
+async fn plan(database: &TestDatabase, sql: &str) -> String {
+    let sql = format!("SET enable_seqscan = off; EXPLAIN {sql}");
+    format!("{:?}", database.texts(&sql).await)
+}
+
+#[tokio::test]
+async fn what_waits_and_runs_is_counted_without_what_is_over() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let plan = plan(&database, backlog::WAITING).await;
+    assert!(
+        plan.contains("BitmapOr") && plan.contains("cases_running"),
+        "{plan}"
+    );
+}
