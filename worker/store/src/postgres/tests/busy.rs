@@ -6,8 +6,8 @@ use super::*;
 const CODES: [&str; 4] = ["55P03", "57014", "53100", "58030"];
 
 /// Refuses the next rows of a table. A number that was drawn stays drawn, also where all else is rolled back.
-async fn refuse(database: &TestDatabase, table: &str) {
-    let cases = CODES.iter().zip(1..);
+async fn refuse(database: &TestDatabase, table: &str, codes: &[&str]) {
+    let cases = codes.iter().zip(1..);
     let cases: String = cases
         .map(|(code, number)| format!("WHEN {number} THEN RAISE 'busy' USING ERRCODE = '{code}'; "))
         .collect();
@@ -36,9 +36,9 @@ async fn f17_what_a_running_case_writes_waits_for_locks_and_resources() {
         urgent: true,
         usd: 0.5,
     };
-    refuse(&database, "journal").await;
+    refuse(&database, "journal", &CODES).await;
     store.append(&claimed.lease, &events, charge).await.unwrap();
-    refuse(&database, "conclusions").await;
+    refuse(&database, "conclusions", &CODES).await;
     store.conclude(&claimed.lease, &closing).await.unwrap();
     let view = store.view(&id.0).await.unwrap();
     assert_eq!(view.events.len(), 5, "each once");
@@ -75,4 +75,23 @@ async fn f17_a_busy_pool_loses_nothing_that_a_running_case_found() {
     };
     let (written, ()) = tokio::join!(writing, others);
     written.unwrap();
+}
+
+/// The connections lead to what was the primary: the next one finds the server that is it now.
+#[tokio::test]
+async fn f17_a_server_that_only_reads_after_a_fail_over_is_tried_again() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let store = store(&database).await;
+    refuse(&database, "arrivals", &["25006"]).await;
+    let accepted = accept(&store, arrivals(MINER)).await;
+    assert_eq!(accepted.admission, Admission::New);
+    let claimed = store.claim(Lane::Any, 1).await.unwrap().remove(0);
+    let (events, closing) = whole_journal(&claimed);
+    refuse(&database, "journal", &["25006"]).await;
+    let charge = Charge::default();
+    store.append(&claimed.lease, &events, charge).await.unwrap();
+    refuse(&database, "conclusions", &["25006"]).await;
+    store.conclude(&claimed.lease, &closing).await.unwrap();
 }
