@@ -94,10 +94,14 @@ const PUT_BACK: &str = "UPDATE cases SET status = 'queued', epoch = epoch - 1, l
 const NOTE_UNREAD: &str = "INSERT INTO unread_journals (case_id, revision, version, error) VALUES ($1, $2, $3, $4) \
      ON CONFLICT (case_id, revision) DO UPDATE SET version = greatest(unread_journals.version, excluded.version), \
      error = excluded.error, noted_at = excluded.noted_at";
-/// Waits for a claim whose answer was lost, if it still goes on.
-const CONFIRM: &str = "SELECT cases.id FROM cases JOIN unnest($1::text[], $2::bigint[]) AS taken (id, taken_epoch) \
-         ON cases.id = taken.id AND epoch = taken_epoch \
-     WHERE status = 'running' AND lease_holder = $3 ORDER BY cases.id FOR NO KEY UPDATE OF cases";
+/// Waits for a claim whose answer was lost, if it still goes on: the rows are locked before it looks at what such a claim
+/// changes.
+pub(super) const CONFIRM: &str = "WITH held AS MATERIALIZED ( \
+         SELECT id, epoch, status, lease_holder FROM cases WHERE id = ANY($1::text[]) ORDER BY id FOR NO KEY UPDATE \
+     ) \
+     SELECT held.id FROM held JOIN unnest($1::text[], $2::bigint[]) AS taken (id, taken_epoch) \
+         ON held.id = taken.id AND held.epoch = taken_epoch \
+     WHERE held.status = 'running' AND held.lease_holder = $3 ORDER BY held.id";
 /// All rows are locked in the same order by everybody who locks several.
 const RENEW: &str = "WITH ours AS ( \
          SELECT cases.id FROM cases JOIN unnest($1::text[], $2::bigint[]) AS lease (id, leased_epoch) \

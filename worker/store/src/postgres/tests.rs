@@ -3,6 +3,7 @@
 mod busy;
 mod cluster;
 mod listed;
+mod in_flight;
 mod looked_at;
 mod plans;
 mod proxy;

@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 use super::*;
 
 /// Statements of the store that wait for another's lock.
-const WAITING: &str = "SELECT count(*) FROM pg_stat_activity \
+pub(super) const WAITING: &str = "SELECT count(*) FROM pg_stat_activity \
      WHERE datname = current_database() AND wait_event_type = 'Lock'";
 
 #[tokio::test]
