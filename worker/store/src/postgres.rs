@@ -102,6 +102,17 @@ pub enum OpenError {
     /// Its schema cannot be brought up to date.
     #[error("cannot migrate the database")]
     Migrate(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A migration did not get the lock of a table.
+    #[error(
+        "cannot migrate the database: a table is in use for minutes; end what uses it, and start again (transactions that are open for long: {long})"
+    )]
+    Locked {
+        /// Who may use it.
+        long: String,
+        /// What the server said.
+        #[source]
+        cause: Box<dyn std::error::Error + Send + Sync>,
+    },
 }
 
 impl OpenError {
@@ -109,7 +120,11 @@ impl OpenError {
     pub(crate) const fn is_of_configuration(&self) -> bool {
         match self {
             Self::Url(_) | Self::SslMode(_) | Self::CaFile { .. } | Self::Password { .. } => true,
-            Self::Tls(_) | Self::Pool(_) | Self::Connect(_) | Self::Migrate(_) => false,
+            Self::Tls(_)
+            | Self::Pool(_)
+            | Self::Connect(_)
+            | Self::Migrate(_)
+            | Self::Locked { .. } => false,
         }
     }
 }

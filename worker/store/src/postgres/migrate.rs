@@ -1,7 +1,10 @@
 //! The schema, brought up to date by one process at a time.
 
+use std::time::Duration;
+
 use deadpool_postgres::{Object, Pool, PoolError};
 use nightshift_engine::with_causes;
+use tokio::time::Instant;
 use tokio_postgres::error::SqlState;
 
 use super::OpenError;
@@ -16,9 +19,20 @@ mod embedded {
 const APPLIED: &str =
     "SELECT 'V' || version || '__' || name FROM refinery_schema_history ORDER BY version";
 const LATEST: &str = "SELECT max(version)::bigint FROM refinery_schema_history";
-/// Held by the session: the connection is closed afterwards.
-const LOCK: &str =
-    "SET statement_timeout = 0; SET lock_timeout = 0; SELECT pg_advisory_lock(7226002)";
+/// Held by the session: the connection is closed afterwards. A migration that waits for a table holds up all who come to
+/// it later: it gives way soon, and tries again.
+const LOCK: &str = "SET statement_timeout = 0; SET lock_timeout = 0; SELECT pg_advisory_lock(7226002); \
+     SET lock_timeout = '2s'";
+/// Who may hold what a migration waits for.
+const LONG: &str = "SELECT coalesce(string_agg(format('%s of %s at %s since %s', pid, usename, \
+         coalesce(nullif(application_name, ''), 'an unnamed program'), date_trunc('second', xact_start)), '; ' \
+         ORDER BY xact_start), 'none') \
+     FROM pg_stat_activity \
+     WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start < clock_timestamp() - interval '2 seconds'";
+/// Between two tries, in which those who wait behind the migration get their turn.
+const PAUSE: Duration = Duration::from_secs(2);
+/// How long a migration tries to get its locks.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Runs what is missing. A database that is ahead of this program is left as it is: migrations first only add.
 pub(super) async fn run(pool: &Pool) -> Result<(), OpenError> {
@@ -38,12 +52,56 @@ pub(super) async fn run(pool: &Pool) -> Result<(), OpenError> {
         .batch_execute(LOCK)
         .await
         .map_err(|error| failed(error.into()))?;
-    let report = runner()
-        .run_async(&mut *client)
-        .await
-        .map_err(|error| failed(error.into()))?;
-    told::migrated(&report);
-    Ok(())
+    migrate(&mut client, &runner(), PATIENCE).await
+}
+
+/// Runs what is missing, each file in a transaction of its own, and gives way to whoever uses the tables.
+pub(super) async fn migrate(
+    client: &mut tokio_postgres::Client,
+    runner: &refinery::Runner,
+    patience: Duration,
+) -> Result<(), OpenError> {
+    let give_up_at = Instant::now() + patience;
+    let mut is_told = false;
+    loop {
+        let error = match runner.run_async(client).await {
+            Ok(report) => {
+                told::migrated(&report);
+                return Ok(());
+            }
+            Err(error) => error,
+        };
+        if !is_locked_out(&error) {
+            return Err(OpenError::Migrate(with_causes(&error).into()));
+        }
+        if Instant::now() >= give_up_at {
+            let long = long(client).await;
+            return Err(OpenError::Locked {
+                long,
+                cause: with_causes(&error).into(),
+            });
+        }
+        if !std::mem::replace(&mut is_told, true) {
+            let long = long(client).await;
+            tracing::warn!(open_transactions = %long, "a migration waits for a table that is in use; it tries again");
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Whether the lock of a table was not to be had in time.
+fn is_locked_out(error: &refinery::Error) -> bool {
+    let cause = std::error::Error::source(error);
+    let cause = cause.and_then(|cause| cause.downcast_ref::<tokio_postgres::Error>());
+    cause.and_then(tokio_postgres::Error::code) == Some(&SqlState::LOCK_NOT_AVAILABLE)
+}
+
+/// Transactions that are open for so long that they may be what the migration waits for.
+async fn long(client: &tokio_postgres::Client) -> String {
+    match client.query_one(LONG, &[]).await {
+        Ok(row) => row.try_get(0).unwrap_or_default(),
+        Err(error) => with_causes(&error),
+    }
 }
 
 /// Why there is no connection, each cause once.

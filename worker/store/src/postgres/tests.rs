@@ -5,6 +5,7 @@ mod cluster;
 mod listed;
 mod in_flight;
 mod looked_at;
+mod migrating;
 mod plans;
 mod proxy;
 mod sweeping;

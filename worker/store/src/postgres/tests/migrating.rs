@@ -1,0 +1,66 @@
+//! A migration beside workers that go on.
+
+use tokio::task::JoinSet;
+
+use super::sweeping::WAITING;
+use super::*;
+
+/// One that wants a table for itself.
+fn later() -> refinery::Runner {
+    let sql = "ALTER TABLE cases ADD COLUMN later text";
+    let migration = refinery::Migration::unapplied("V9999__later", sql).unwrap();
+    refinery::Runner::new(&[migration]).set_abort_missing(false)
+}
+
+#[tokio::test]
+async fn a_migration_that_waits_for_a_table_lets_the_workers_have_it() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let store = store(&database).await;
+    accept(&store, arrivals(MINER)).await;
+    let reading = database.client().await;
+    let dump = "BEGIN; SELECT count(*) FROM cases";
+    reading.batch_execute(dump).await.unwrap();
+    let mut client = database.client().await;
+    client
+        .batch_execute("SET lock_timeout = '500ms'")
+        .await
+        .unwrap();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
+        let patience = Duration::from_secs(600);
+        migrate::migrate(&mut client, &later(), patience).await
+    });
+    while number(&database, WAITING).await == 0 {
+        assert!(tasks.try_join_next().is_none());
+    }
+    // It would stand behind the migration for longer than it waits.
+    let claimed = store.claim(Lane::Any, 1).await.unwrap();
+    assert_eq!(claimed.len(), 1);
+    assert!(tasks.try_join_next().is_none(), "it goes on trying");
+    reading.batch_execute("COMMIT").await.unwrap();
+    tasks.join_next().await.unwrap().unwrap().unwrap();
+    let there = database.texts("SELECT later FROM cases").await;
+    assert_eq!(there.len(), 1);
+}
+
+#[tokio::test]
+async fn a_migration_that_gets_no_lock_at_all_says_what_is_open() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let reading = database.client().await;
+    let dump = "SET application_name = 'pg_dump'; BEGIN; SELECT count(*) FROM cases";
+    reading.batch_execute(dump).await.unwrap();
+    let mut client = database.client().await;
+    // Longer than what counts as long.
+    client
+        .batch_execute("SET lock_timeout = '2500ms'")
+        .await
+        .unwrap();
+    let error = migrate::migrate(&mut client, &later(), Duration::ZERO).await;
+    let error = error.unwrap_err();
+    assert!(matches!(error, OpenError::Locked { .. }), "{error:?}");
+    assert!(error.to_string().contains("at pg_dump since"), "{error}");
+}
