@@ -62,7 +62,7 @@ pub trait Upkeep: Send + Sync {
     /// When the store cannot be read.
     async fn migrations(&self) -> Result<Vec<String>, StoreError>;
 
-    /// Removes at most this many of what came, or ended, before; how many it removed. Fewer than asked for: no more are
+    /// Removes at most this many of what came, or ended, before; how many it removed; 0: no more are
     /// left. In small batches, so that nobody waits for it.
     ///
     /// # Errors

@@ -4,12 +4,15 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_pipeline::{Kept, Purge, StoreError, Upkeep};
 
-use super::row::{limit, text};
+use super::failure::Failure;
+use super::row::{count, limit, text};
 use super::{PostgresStore, migrate};
 use crate::blobs;
 
-const RAW: &str = "DELETE FROM raw_alerts WHERE id IN (SELECT id FROM raw_alerts AS raw WHERE received_at < $1 \
-     AND NOT EXISTS (SELECT FROM dead_letters WHERE raw_id = raw.id) ORDER BY received_at LIMIT $2)";
+const DOING: &str = "remove what grew old";
+const RAW: &str = "WITH gone AS (DELETE FROM raw_alerts WHERE id IN (SELECT id FROM raw_alerts AS raw WHERE received_at < $1 \
+     AND NOT EXISTS (SELECT FROM dead_letters WHERE raw_id = raw.id) ORDER BY received_at LIMIT $2) RETURNING id) \
+     SELECT count(*) FROM gone";
 /// Whole journals only: what is left of a journal could not be folded. Each case once, until it is triaged again.
 const JOURNALS: &str = "WITH old AS (UPDATE cases SET journal_gone = revision WHERE id = ANY(ARRAY( \
          SELECT id FROM cases \
@@ -27,8 +30,24 @@ const DEAD_LETTERS: &str = "WITH gone AS (DELETE FROM dead_letters WHERE id IN \
          (SELECT id FROM dead_letters WHERE received_at < $1 ORDER BY id LIMIT $2) RETURNING raw_id), \
      bytes AS (DELETE FROM raw_alerts WHERE id IN (SELECT raw_id FROM gone)) \
      SELECT count(*) FROM gone";
-const HIDDEN: &str = "DELETE FROM arrivals WHERE id IN \
-     (SELECT id FROM arrivals WHERE case_id IS NULL AND received_at < $1 ORDER BY received_at LIMIT $2)";
+const HIDDEN: &str = "WITH gone AS (DELETE FROM arrivals WHERE id IN \
+     (SELECT id FROM arrivals WHERE case_id IS NULL AND received_at < $1 ORDER BY received_at LIMIT $2) RETURNING id) \
+     SELECT count(*) FROM gone";
+/// Rows of a case that is too much for one statement, before the case itself: alerts came for it again and again.
+const ARRIVALS_OF_ONE: &str = "WITH oldest AS MATERIALIZED (SELECT id FROM cases \
+         WHERE status IN ('concluded', 'failed', 'cancelled') AND concluded_at < $1 \
+         ORDER BY concluded_at LIMIT 1 FOR UPDATE SKIP LOCKED), \
+     gone AS (DELETE FROM arrivals WHERE id = ANY(ARRAY(SELECT arrivals.id FROM arrivals \
+         WHERE case_id = (SELECT id FROM oldest) LIMIT $2)) RETURNING id) \
+     SELECT count(*) FROM gone";
+const SIGHTINGS_OF_ONE: &str = "WITH oldest AS MATERIALIZED (SELECT id FROM cases \
+         WHERE status IN ('concluded', 'failed', 'cancelled') AND concluded_at < $1 \
+         ORDER BY concluded_at LIMIT 1 FOR UPDATE SKIP LOCKED), \
+     gone AS (DELETE FROM sightings WHERE id = ANY(ARRAY(SELECT sightings.id FROM sightings \
+         WHERE case_id = (SELECT id FROM oldest) LIMIT $2)) RETURNING id) \
+     SELECT count(*) FROM gone";
+/// How many of them at a time.
+const SLICE: i64 = 5000;
 /// Batches older than this are asked for by nobody any more.
 const BATCHES: &str = "DELETE FROM batches WHERE id = ANY(ARRAY( \
      SELECT id FROM batches WHERE accepted_at < now() - interval '1 day' ORDER BY accepted_at LIMIT 10000))";
@@ -77,16 +96,33 @@ impl Upkeep for PostgresStore {
         before: DateTime<Utc>,
         most: usize,
     ) -> Result<u64, StoreError> {
-        let doing = "remove what grew old";
-        let most = limit(most);
         let sql = match kind {
             Kept::Raw => RAW,
             Kept::Hidden => HIDDEN,
-            Kept::Journals => return self.count(doing, JOURNALS, [&before, &most]).await,
-            Kept::Cases => return self.count(doing, CASES, [&before, &most]).await,
-            Kept::DeadLetters => return self.count(doing, DEAD_LETTERS, [&before, &most]).await,
+            Kept::Journals => JOURNALS,
+            Kept::Cases => CASES,
+            Kept::DeadLetters => DEAD_LETTERS,
         };
-        self.change(doing, sql, [&before, &most]).await
+        let asked = u64::try_from(most).unwrap_or(u64::MAX);
+        let (mut most, mut removed, mut is_thin) = (limit(most), 0, false);
+        loop {
+            match self.remove(sql, before, most).await? {
+                // Of what is this heavy the next ones are too: they go in the same small batches.
+                Ok(some) => {
+                    removed += some;
+                    if some == 0 || removed >= asked || u64::try_from(most) == Ok(asked) {
+                        return Ok(removed);
+                    }
+                    is_thin = false;
+                }
+                Err(_) if most > 1 => most /= 2,
+                Err(_) if kind == Kept::Cases && !is_thin => {
+                    self.thin(before).await?;
+                    is_thin = true;
+                }
+                Err(failure) => return Err(failure.told(DOING)),
+            }
+        }
     }
 
     async fn purge(&self, what: &Purge, most: usize) -> Result<u64, StoreError> {
@@ -103,7 +139,7 @@ impl Upkeep for PostgresStore {
     async fn sweep(&self) -> Result<u64, StoreError> {
         for sql in [BATCHES, OLD_SPENDING] {
             for _ in 0..MOST_TOGETHER {
-                if self.change("remove what grew old", sql, []).await? == 0 {
+                if self.change(DOING, sql, []).await? == 0 {
                     break;
                 }
             }
@@ -114,5 +150,39 @@ impl Upkeep for PostgresStore {
             |keys| self.forget(keys),
         )
         .await
+    }
+}
+
+impl PostgresStore {
+    /// How many a statement removed; or that they were too many for it.
+    async fn remove(
+        &self,
+        sql: &str,
+        before: DateTime<Utc>,
+        most: i64,
+    ) -> Result<Result<u64, Failure>, StoreError> {
+        let mut tries = self.database.tries(DOING);
+        loop {
+            let one = async {
+                let session = self.database.session(&[]).await?;
+                let row = session.row(sql, [&before, &most]).await?;
+                let removed = row.map_or(Ok(0), |row| count(&row, 0))?;
+                session.done();
+                Ok(removed)
+            };
+            match self.database.within(one).await {
+                Ok(removed) => return Ok(Ok(removed)),
+                Err(failure) if failure.is_too_slow() => return Ok(Err(failure)),
+                Err(failure) => tries.again(failure).await?,
+            }
+        }
+    }
+
+    /// Removes what is many of the oldest case.
+    async fn thin(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
+        for sql in [ARRIVALS_OF_ONE, SIGHTINGS_OF_ONE] {
+            while self.count(DOING, sql, [&before, &SLICE]).await? > 0 {}
+        }
+        Ok(())
     }
 }

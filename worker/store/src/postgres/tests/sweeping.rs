@@ -41,3 +41,69 @@ async fn a_case_that_is_just_queued_again_is_not_removed_for_its_age() {
     let kept = database.texts("SELECT status, revision FROM cases").await;
     assert_eq!(kept, [["queued", "2"]]);
 }
+
+/// A store whose statements may take so long.
+async fn hasty(database: &TestDatabase, statement: Duration) -> PostgresStore {
+    let mut hasty = options();
+    hasty.waits.statement = statement;
+    PostgresStore::open(database.url(), hasty).await.unwrap()
+}
+
+/// Cases that are over.
+async fn over(store: &PostgresStore, cases: usize) {
+    for case in 0..cases {
+        accept(store, numbered(case)).await;
+        let claimed = store.claim(Lane::Any, 1).await.unwrap().remove(0);
+        let (_, closing) = whole_journal(&claimed);
+        store.conclude(&claimed.lease, &closing).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_is_too_much_for_one_statement_is_removed_in_smaller_batches() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    over(&store(&database).await, 9).await;
+    // As if there were much of each.
+    let slow = "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+             PERFORM pg_sleep(0.5); RETURN OLD; END $$; \
+         CREATE TRIGGER slow BEFORE DELETE ON cases FOR EACH ROW EXECUTE FUNCTION slow()";
+    database.client().await.batch_execute(slow).await.unwrap();
+    let hasty = hasty(&database, Duration::from_secs(2)).await;
+    let removed = hasty.expire(Kept::Cases, at(86_400), 8).await.unwrap();
+    assert_eq!(removed, 8, "in fours or twos");
+    assert_eq!(number(&database, "SELECT count(*) FROM cases").await, 1);
+}
+
+#[tokio::test]
+async fn a_case_that_is_too_much_for_one_statement_is_removed_bit_by_bit() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    heavy(&database).await;
+    let hasty = hasty(&database, Duration::from_secs(2)).await;
+    let removed = hasty.expire(Kept::Cases, at(86_400), 2).await.unwrap();
+    assert_eq!(removed, 1);
+    assert_eq!(number(&database, LEFT).await, 0);
+}
+
+/// Cases and what came for them.
+const LEFT: &str = "SELECT (SELECT count(*) FROM cases) + (SELECT count(*) FROM arrivals) + (SELECT count(*) FROM sightings)";
+
+/// A case for which much came. No statement removes more than a slice of that, whatever the speed of this machine.
+async fn heavy(database: &TestDatabase) {
+    over(&store(database).await, 1).await;
+    let much = "INSERT INTO arrivals (source, received_at, key, feed, type, title, account, severity, outcome, case_id) \
+             SELECT source, received_at, key, feed, type, title, account, severity, 'sighting', case_id \
+             FROM arrivals CROSS JOIN generate_series(1, 6000); \
+         INSERT INTO sightings (case_id, source, received_at, count, content) \
+             SELECT id, 'test', opened_at, 1, '' FROM cases CROSS JOIN generate_series(1, 6000); \
+         CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+             IF (SELECT count(*) FROM gone) > 5000 THEN PERFORM pg_sleep(60); END IF; RETURN NULL; END $$; \
+         CREATE TRIGGER slow AFTER DELETE ON arrivals REFERENCING OLD TABLE AS gone \
+             FOR EACH STATEMENT EXECUTE FUNCTION slow(); \
+         CREATE TRIGGER slow AFTER DELETE ON sightings REFERENCING OLD TABLE AS gone \
+             FOR EACH STATEMENT EXECUTE FUNCTION slow()";
+    database.client().await.batch_execute(much).await.unwrap();
+}
