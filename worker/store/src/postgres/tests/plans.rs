@@ -19,3 +19,14 @@ async fn what_waits_and_runs_is_counted_without_what_is_over() {
         "{plan}"
     );
 }
+
+#[tokio::test]
+async fn tables_whose_rows_change_at_every_turn_are_cleaned_early() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let sql = "SELECT relname FROM pg_class WHERE reloptions @> \
+        '{autovacuum_vacuum_scale_factor=0.005,autovacuum_vacuum_threshold=50000,vacuum_index_cleanup=on}' ORDER BY 1";
+    let found = database.texts(sql).await;
+    assert_eq!(found, [["cases"], ["deliveries"]]);
+}
