@@ -58,28 +58,38 @@ const OLD_SPENDING: &str = "WITH gone AS (DELETE FROM spending WHERE case_id <> 
      ON CONFLICT (day, case_id, urgent) DO UPDATE SET usd = spending.usd + excluded.usd";
 /// Most statements of a kind in one sweep.
 const MOST_TOGETHER: usize = 100;
-/// Cases first, with all that refers to them; then what has no case. A message that holds alerts of several accounts goes
-/// with the first of them.
-const PURGE: &str = "WITH chosen AS ( \
-         SELECT id, raw_id, case_id, dead_letter_id FROM arrivals \
-         WHERE received_at < coalesce($1::timestamptz, 'infinity') AND ($2::text IS NULL OR account = $2) \
-             AND ($1::timestamptz IS NOT NULL OR $2::text IS NOT NULL) \
-         LIMIT $3 \
-     ), of_cases AS ( \
-         SELECT id, raw_id, dead_letter_id FROM arrivals WHERE case_id IN (SELECT case_id FROM chosen) \
+/// By an index each, however long the ledger is.
+pub(super) const OF_ACCOUNT: &str = "SELECT id, raw_id, case_id, dead_letter_id FROM arrivals \
+     WHERE account = $2::text AND received_at < coalesce($1::timestamptz, 'infinity') ORDER BY id LIMIT $3";
+const BEFORE: &str = "SELECT id, raw_id, case_id, dead_letter_id FROM arrivals \
+     WHERE received_at < $1::timestamptz AND $2::text IS NULL ORDER BY received_at, id LIMIT $3";
+/// Cases with all that refers to them, and what has no case. A message that holds alerts of several accounts goes with the
+/// first of them. Where more came for these cases than one statement should remove, that goes first, `$4` at a time; the
+/// cases, and the arrivals by which they were chosen, with the last of it.
+const PURGE: &str = "beside AS ( \
+         SELECT id, raw_id, dead_letter_id FROM arrivals \
+         WHERE case_id IN (SELECT case_id FROM chosen) AND id NOT IN (SELECT id FROM chosen) LIMIT $4 \
+     ), seen AS ( \
+         SELECT id FROM sightings WHERE case_id IN (SELECT case_id FROM chosen) LIMIT $4 \
+     ), all_of_it AS ( \
+         SELECT (SELECT count(*) FROM beside) < $4 AND (SELECT count(*) FROM seen) < $4 AS is_here \
+     ), last AS ( \
+         SELECT chosen.* FROM chosen CROSS JOIN all_of_it WHERE is_here \
      ), ledger AS ( \
-         DELETE FROM arrivals WHERE id IN (SELECT id FROM chosen UNION SELECT id FROM of_cases) RETURNING id \
+         DELETE FROM arrivals WHERE id IN (SELECT id FROM last UNION SELECT id FROM beside) RETURNING id \
+     ), sighted AS ( \
+         DELETE FROM sightings WHERE id IN (SELECT id FROM seen) \
      ), letters AS ( \
          DELETE FROM dead_letters \
-         WHERE id IN (SELECT dead_letter_id FROM chosen UNION SELECT dead_letter_id FROM of_cases) \
+         WHERE id IN (SELECT dead_letter_id FROM last UNION SELECT dead_letter_id FROM beside) \
      ), raw AS ( \
-         DELETE FROM raw_alerts WHERE id IN (SELECT raw_id FROM chosen UNION SELECT raw_id FROM of_cases) \
+         DELETE FROM raw_alerts WHERE id IN (SELECT raw_id FROM last UNION SELECT raw_id FROM beside) \
      ), gone AS ( \
-         DELETE FROM cases WHERE id IN (SELECT case_id FROM chosen) \
+         DELETE FROM cases WHERE id IN (SELECT case_id FROM last) \
      ), indicated AS ( \
-         DELETE FROM indicators WHERE case_id IN (SELECT case_id FROM chosen) \
+         DELETE FROM indicators WHERE case_id IN (SELECT case_id FROM last) \
      ) \
-     SELECT count(*) FROM ledger";
+     SELECT count(*), (SELECT is_here FROM all_of_it) FROM ledger";
 
 #[async_trait]
 impl Upkeep for PostgresStore {
@@ -127,12 +137,31 @@ impl Upkeep for PostgresStore {
 
     async fn purge(&self, what: &Purge, most: usize) -> Result<u64, StoreError> {
         let account = what.account.as_deref().map(text);
-        self.count(
-            "remove what somebody wants to have removed",
-            PURGE,
-            [&what.before, &account, &limit(most)],
-        )
-        .await
+        let chosen = match (&account, what.before) {
+            (Some(_), _) => OF_ACCOUNT,
+            (None, Some(_)) => BEFORE,
+            (None, None) => return Ok(0),
+        };
+        let sql = &format!("WITH chosen AS ({chosen}), {PURGE}");
+        let (account, most) = (&account, limit(most));
+        let mut removed = 0;
+        loop {
+            let (some, is_all) = self
+                .look(
+                    "remove what somebody wants to have removed",
+                    |session| async move {
+                        let row = session
+                            .row(sql, [&what.before, account, &most, &SLICE])
+                            .await?;
+                        row.map_or(Ok((0, true)), |row| Ok((count(&row, 0)?, row.try_get(1)?)))
+                    },
+                )
+                .await?;
+            removed += some;
+            if is_all {
+                return Ok(removed);
+            }
+        }
     }
 
     /// And what is kept for no time that anybody sets.

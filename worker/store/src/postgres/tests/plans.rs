@@ -21,6 +21,19 @@ async fn what_waits_and_runs_is_counted_without_what_is_over() {
 }
 
 #[tokio::test]
+async fn what_came_of_an_account_is_found_without_the_rest_of_the_ledger() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let sql = upkeep::OF_ACCOUNT
+        .replace("$1", "NULL")
+        .replace("$2", "'123456789012'")
+        .replace("$3", "200");
+    let plan = plan(&database, &sql).await;
+    assert!(plan.contains("arrivals_account"), "{plan}");
+}
+
+#[tokio::test]
 async fn tables_whose_rows_change_at_every_turn_are_cleaned_early() {
     let Some(database) = TestDatabase::new().await else {
         return;

@@ -1,6 +1,6 @@
 //! What is removed while somebody has a use for it.
 
-use nightshift_pipeline::{Kept, Upkeep};
+use nightshift_pipeline::{Kept, Purge, Upkeep};
 use tokio::task::JoinSet;
 
 use super::*;
@@ -86,6 +86,27 @@ async fn a_case_that_is_too_much_for_one_statement_is_removed_bit_by_bit() {
     let removed = hasty.expire(Kept::Cases, at(86_400), 2).await.unwrap();
     assert_eq!(removed, 1);
     assert_eq!(number(&database, LEFT).await, 0);
+}
+
+#[tokio::test]
+async fn whose_account_is_purged_waits_for_no_statement_that_removes_all_of_a_heavy_case() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    heavy(&database).await;
+    let account = database
+        .texts("SELECT DISTINCT account FROM arrivals")
+        .await
+        .remove(0)
+        .remove(0);
+    let what = Purge {
+        account: Some(account),
+        before: None,
+    };
+    let hasty = hasty(&database, Duration::from_secs(5)).await;
+    assert_eq!(hasty.purge(&what, 200).await.unwrap(), 6001);
+    assert_eq!(number(&database, LEFT).await, 0);
+    assert_eq!(hasty.purge(&what, 200).await.unwrap(), 0);
 }
 
 /// Cases and what came for them.
