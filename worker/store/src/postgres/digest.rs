@@ -29,10 +29,20 @@ const OPEN: &str = "SELECT id, title, verdict, status, coalesce(assessed_severit
      ORDER BY coalesce(assessed_severity, severity) DESC, opened_at LIMIT $1";
 const UNDELIVERED: &str = "SELECT destination, count(*) FROM deliveries \
      WHERE given_up AND wished_at >= $1 AND wished_at < $2 GROUP BY destination ORDER BY destination";
-/// Sources that brought something in the week before, and nothing since.
-const SILENT: &str = "SELECT source, max(received_at) FROM arrivals \
-     WHERE received_at >= $1::timestamptz - interval '7 days' AND received_at < $2 AND feed <> 'canary' \
-     GROUP BY source HAVING max(received_at) < $1::timestamptz ORDER BY source";
+/// Sources that brought something in the week before, and nothing since. From one source to the next, and of each its last
+/// alert: eight days of the ledger are too much to be read for a few names.
+pub(super) const SILENT: &str = "WITH RECURSIVE sources AS ( \
+         (SELECT source FROM arrivals ORDER BY source LIMIT 1) \
+         UNION ALL \
+         SELECT (SELECT arrivals.source FROM arrivals WHERE arrivals.source > sources.source ORDER BY arrivals.source LIMIT 1) \
+         FROM sources WHERE sources.source IS NOT NULL \
+     ) \
+     SELECT source, last FROM sources CROSS JOIN LATERAL ( \
+         SELECT received_at AS last FROM arrivals WHERE arrivals.source = sources.source AND feed <> 'canary' \
+             AND received_at >= $1::timestamptz - interval '7 days' AND received_at < $2 \
+         ORDER BY received_at DESC LIMIT 1 \
+     ) AS newest \
+     WHERE last < $1::timestamptz ORDER BY source";
 
 #[async_trait]
 impl Digests for PostgresStore {

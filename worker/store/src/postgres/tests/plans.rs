@@ -43,3 +43,18 @@ async fn tables_whose_rows_change_at_every_turn_are_cleaned_early() {
     let found = database.texts(sql).await;
     assert_eq!(found, [["cases"], ["deliveries"]]);
 }
+
+#[tokio::test]
+async fn silent_sources_are_found_without_the_days_that_they_brought() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let sql = digest::SILENT
+        .replace("$1", "'2026-03-02'")
+        .replace("$2", "'2026-03-03'::timestamptz");
+    let plan = plan(&database, &sql).await;
+    assert!(
+        plan.matches("arrivals_source").count() >= 2 && !plan.contains("Seq Scan"),
+        "{plan}"
+    );
+}
