@@ -402,10 +402,11 @@ pub trait Digests: Send + Sync {
 /// Where accepted alerts ended: each in exactly one place.
 #[async_trait]
 pub trait Places: Send + Sync {
-    /// How many alerts are where, and why.
+    /// How many of the alerts that came since are where, and why. The ledger of all of them is too long to be counted while
+    /// somebody waits.
     ///
     /// # Errors
     ///
     /// When the store cannot be read.
-    async fn places(&self) -> Result<Vec<PlaceCount>, StoreError>;
+    async fn places(&self, since: DateTime<Utc>) -> Result<Vec<PlaceCount>, StoreError>;
 }

@@ -8,20 +8,24 @@ mod list;
 mod templates;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{Html, IntoResponse, Response};
+use chrono::TimeDelta;
 use nightshift_engine::{fold, read_event};
-use nightshift_pipeline::{CaseView, Report, StoreError, build_report};
+use nightshift_pipeline::{CaseView, PlaceCount, Report, StoreError, build_report};
 use serde::{Deserialize, Serialize};
 
 use crate::query::ListQuery;
 use crate::site::Site;
 pub(crate) use templates::Templates;
 
+/// How long a page waits to tell what has no case.
+const COUNT_WAIT: Duration = Duration::from_secs(2);
 const STYLE: &str = include_str!("../templates/style.css");
 
 /// What is said instead of a page.
@@ -50,12 +54,13 @@ pub(crate) async fn list(
     let read = async {
         let cases = site.parts.cases.list(&filter).await?;
         let grave = site.grave(&query).await?;
-        Ok::<_, StoreError>((cases, grave, site.parts.places.places().await?))
+        Ok::<_, StoreError>((cases, grave))
     };
-    match read.await {
-        Ok((cases, grave, places)) => {
+    let (read, places) = tokio::join!(read, site.places());
+    match read {
+        Ok((cases, grave)) => {
             let now = site.parts.clock.now();
-            let page = list::ListPage::new(&query, cases, grave, &places, now);
+            let page = list::ListPage::new(&query, cases, grave, places.as_deref(), now);
             site.page(StatusCode::OK, "list.html", page)
         }
         Err(error) => site.failed(&error),
@@ -119,6 +124,21 @@ pub(crate) async fn nowhere(State(site): State<Arc<Site>>) -> Response {
 }
 
 impl Site {
+    /// Where the alerts of the last day are; none where that is not counted in time: the cases are shown without.
+    async fn places(&self) -> Option<Vec<PlaceCount>> {
+        let since = self.parts.clock.now() - TimeDelta::hours(24);
+        let counting = self.parts.places.places(since);
+        match tokio::time::timeout(COUNT_WAIT, counting).await {
+            Ok(Ok(places)) => Some(places),
+            Ok(Err(error)) => {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(error, "where alerts are is not counted for a page");
+                None
+            }
+            Err(_) => None,
+        }
+    }
+
     /// How many cases are grave and nobody's, of each kind up to one more than a page: a flood of lesser ones may have
     /// pushed them off the first page. None where a reader chose what to see.
     async fn grave(&self, query: &ListQuery) -> Result<Vec<list::Grave>, StoreError> {

@@ -23,6 +23,11 @@ use crate::exit::Exit;
 use crate::output::{plain, print, print_json, say};
 use crate::wiring::{App, link};
 
+/// Of how many hours it is told what has no case.
+const COUNTED_HOURS: i64 = 24;
+/// How long the list waits for that.
+const COUNT_WAIT: std::time::Duration = std::time::Duration::from_secs(3);
+
 pub(super) async fn run(app: &App, command: &Cases) -> Result<(), Exit> {
     match command {
         Cases::List(options) => list(app, options).await,
@@ -54,10 +59,10 @@ async fn list(app: &App, options: &CasesList) -> Result<(), Exit> {
         ..CaseFilter::default()
     };
     let rows = app.store.list(&filter).await?;
-    say_what_has_no_case(app).await?;
     if options.json.json {
         return rows.iter().try_for_each(print_json);
     }
+    say_what_has_no_case(app).await;
     if rows.is_empty() {
         say(nothing(app).await?);
         return Ok(());
@@ -81,9 +86,14 @@ async fn nothing(app: &App) -> Result<&'static str, Exit> {
     })
 }
 
-/// What was accepted and is in no list of cases: muted or set aside, and why.
-async fn say_what_has_no_case(app: &App) -> Result<(), Exit> {
-    let places = app.store.places().await?;
+/// What was accepted lately and is in no list of cases: muted or set aside, and why. The list does not wait for it.
+async fn say_what_has_no_case(app: &App) {
+    let since = app.clock.now() - chrono::TimeDelta::hours(COUNTED_HOURS);
+    let Ok(Ok(places)) = tokio::time::timeout(COUNT_WAIT, app.store.places(since)).await else {
+        return say(&format!(
+            "how many alerts of the last {COUNTED_HOURS} h have no case could not be counted in time"
+        ));
+    };
     let hidden = places
         .iter()
         .filter(|one| matches!(one.place.as_str(), "muted" | "set_aside"));
@@ -94,9 +104,11 @@ async fn say_what_has_no_case(app: &App) -> Result<(), Exit> {
         })
         .collect();
     if !words.is_empty() {
-        say(&format!("without a case: {}", words.join(", ")));
+        say(&format!(
+            "without a case in the last {COUNTED_HOURS} h: {}",
+            words.join(", ")
+        ));
     }
-    Ok(())
 }
 
 /// How often the alert of a case came; behind `+`, how many others of its storm.

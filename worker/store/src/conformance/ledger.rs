@@ -9,6 +9,7 @@ use super::admission::arrival;
 use super::*;
 
 on_both_stores! {
+    what_came_long_ago_is_not_counted_again_and_again
     g2_every_accepted_alert_is_in_exactly_one_place
 }
 
@@ -181,13 +182,20 @@ async fn play(
             }
         }
     }
-    let places = fixture.store.places().await.unwrap();
+    let places = fixture.store.places(at(-86_400)).await.unwrap();
     let sum: u64 = places.iter().map(|place| place.alerts).sum();
     assert_eq!(
         i64::try_from(sum),
         Ok(fixture.count("SELECT count(*) FROM arrivals").await)
     );
     total
+}
+
+async fn what_came_long_ago_is_not_counted_again_and_again(fixture: Fixture) {
+    fixture.accept(DNS).await;
+    let places = async |since| fixture.store.places(at(since)).await.unwrap();
+    assert_eq!(places(0).await.len(), 1);
+    assert!(places(1).await.is_empty(), "it came before");
 }
 
 /// Every story on the same store: they differ in their keys, and meet in their storms.

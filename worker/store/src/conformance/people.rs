@@ -22,7 +22,8 @@ async fn status(fixture: &Fixture, id: &CaseId) -> (u32, CaseStatus) {
 }
 
 async fn places(fixture: &Fixture) -> Vec<(String, String, u64)> {
-    let places = fixture.store.places().await.unwrap().into_iter();
+    let places = fixture.store.places(at(0)).await.unwrap();
+    let places = places.into_iter();
     places.map(|one| (one.place, one.why, one.alerts)).collect()
 }
 

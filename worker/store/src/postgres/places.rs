@@ -1,18 +1,20 @@
 //! Where accepted alerts are: counts over the ledger of arrivals.
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use nightshift_pipeline::{PlaceCount, Places, StoreError};
 
 use super::PostgresStore;
 use super::row::count;
 
-const PLACES: &str = "SELECT place, why, count(*) FROM places GROUP BY place, why ORDER BY place COLLATE \"C\", why COLLATE \"C\"";
+pub(super) const PLACES: &str = "SELECT place, why, count(*) FROM places WHERE received_at >= $1 \
+     GROUP BY place, why ORDER BY place COLLATE \"C\", why COLLATE \"C\"";
 
 #[async_trait]
 impl Places for PostgresStore {
-    async fn places(&self) -> Result<Vec<PlaceCount>, StoreError> {
+    async fn places(&self, since: DateTime<Utc>) -> Result<Vec<PlaceCount>, StoreError> {
         self.look("count where alerts are", |session| async move {
-            let rows = session.rows(PLACES, []).await?;
+            let rows = session.rows(PLACES, [&since]).await?;
             rows.iter()
                 .map(|row| {
                     Ok(PlaceCount {

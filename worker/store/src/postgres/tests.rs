@@ -339,7 +339,7 @@ async fn f32_a_migration_is_run_over_the_data_of_the_version_before_and_by_one_o
     client.batch_execute(sql).await.unwrap();
     let stores = (0..4).map(|_| PostgresStore::open(database.url(), options()));
     let stores = futures_util::future::try_join_all(stores).await.unwrap();
-    let places = stores[3].places().await.unwrap();
+    let places = stores[3].places(at(0)).await.unwrap();
     assert_eq!((places[0].place.as_str(), places[0].alerts), ("case", 1));
     let steps = database
         .texts("SELECT step, description, status FROM steps")

@@ -1,20 +1,22 @@
 //! Where accepted alerts are: counts over the ledger of arrivals.
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use nightshift_pipeline::{PlaceCount, Places, StoreError};
 
 use super::SqliteStore;
+use super::row::time;
 
-const PLACES: &str =
-    "SELECT place, why, count(*) FROM places GROUP BY place, why ORDER BY place, why";
+const PLACES: &str = "SELECT place, places.why, count(*) FROM arrivals JOIN places ON places.id = arrivals.id \
+     WHERE arrivals.received_at >= ?1 GROUP BY place, places.why ORDER BY place, places.why";
 
 #[async_trait]
 impl Places for SqliteStore {
-    async fn places(&self) -> Result<Vec<PlaceCount>, StoreError> {
+    async fn places(&self, since: DateTime<Utc>) -> Result<Vec<PlaceCount>, StoreError> {
         self.thread
-            .run("count where alerts are", |connection| {
+            .run("count where alerts are", move |connection| {
                 let mut statement = connection.prepare_cached(PLACES)?;
-                let rows = statement.query_map([], |row| {
+                let rows = statement.query_map([time(since)], |row| {
                     let alerts: i64 = row.get(2)?;
                     Ok(PlaceCount {
                         place: row.get(0)?,

@@ -5,7 +5,7 @@ use nightshift_pipeline::{
 };
 
 use super::*;
-use crate::conformance::{MINER, arrivals, opened};
+use crate::conformance::{MINER, arrivals, at, opened};
 
 fn options(folder: &Path) -> SqliteOptions {
     SqliteOptions {
@@ -214,7 +214,7 @@ async fn f32_what_an_earlier_version_stored_has_its_place_after_the_migration() 
         .unwrap();
     drop(connection);
     let store = SqliteStore::open(&options).unwrap();
-    let places = store.places().await.unwrap();
+    let places = store.places(at(-86_400)).await.unwrap();
     let counts: Vec<_> = places
         .iter()
         .map(|one| (one.place.as_str(), one.alerts))

@@ -18,6 +18,8 @@ pub(super) struct ListPage {
     counts: Vec<Count>,
     /// Alerts that have no case: muted, set aside.
     hidden: Vec<Hidden>,
+    /// Whether it is known what has no case.
+    is_counted: bool,
     is_narrow: bool,
     is_first: bool,
     /// What stands behind the `?` of the next page.
@@ -119,7 +121,7 @@ impl ListPage {
         query: &ListQuery,
         mut cases: Vec<CaseRow>,
         grave: Vec<Grave>,
-        places: &[PlaceCount],
+        places: Option<&[PlaceCount]>,
         now: DateTime<Utc>,
     ) -> Self {
         let has_more = cases.len() > query.rows();
@@ -135,7 +137,8 @@ impl ListPage {
             next: last.map(|row| query.behind(&row.id)),
             counts: counts(&cases),
             rows: cases.iter().map(|case| row(case, now)).collect(),
-            hidden: places.iter().filter_map(hidden).collect(),
+            is_counted: places.is_some(),
+            hidden: places.into_iter().flatten().filter_map(hidden).collect(),
             is_narrow: query.is_narrow(),
             is_first: query.after.trim().is_empty(),
             statuses: CaseStatus::ALL

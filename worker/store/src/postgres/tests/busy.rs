@@ -65,7 +65,7 @@ async fn f17_a_busy_pool_loses_nothing_that_a_running_case_found() {
     let others = async {
         // For longer than a try of the other one waits.
         for _ in 0..2 {
-            let refused = store.places().await;
+            let refused = store.places(at(0)).await;
             assert!(
                 matches!(refused, Err(StoreError::Database { .. })),
                 "{refused:?}"
