@@ -67,6 +67,9 @@ pub struct MutePreview {
     pub members: u64,
     /// Alerts that another mute hid.
     pub muted: u64,
+    /// How many alerts were looked at, the newest ones, where there are more; none: all of that time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only_newest: Option<u64>,
 }
 
 /// How many accepted alerts are in one place.

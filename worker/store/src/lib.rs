@@ -10,6 +10,7 @@ mod known;
 mod open;
 mod options;
 mod postgres;
+mod previews;
 mod split;
 mod sqlite;
 mod told;

@@ -42,6 +42,8 @@ const SHORTEST_SECRET: usize = 16;
 /// How long the store has. Slack waits three seconds for an answer, and as long for a modal after the click
 /// (<https://docs.slack.dev/interactivity/handling-user-interaction>); [`CALL`] comes on top.
 const STORE: Duration = Duration::from_millis(1_700);
+/// How much of that may go by for what a mute would have hidden.
+const PREVIEW: Duration = Duration::from_millis(1_200);
 /// How long a call to Slack may take before its click is answered.
 const CALL: Duration = Duration::from_millis(1_000);
 

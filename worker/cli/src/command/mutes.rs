@@ -1,7 +1,7 @@
 //! `nightshift mutes`: what people do not want to be told about, for a time, and what that hides.
 
 use chrono::{DateTime, Duration, Utc};
-use nightshift_pipeline::{Match, MutePreview, MuteRow, NewMute};
+use nightshift_pipeline::{Match, MutePreview, MuteRow, NewMute, StoreError};
 
 use super::table::table;
 use crate::args::{MuteRule, Mutes};
@@ -12,6 +12,8 @@ use crate::wiring::App;
 
 /// Days that are looked back when a mute is added.
 const PREVIEW_DAYS: u32 = 90;
+/// How long it may take then.
+const PREVIEW_WAIT: std::time::Duration = std::time::Duration::from_secs(5);
 /// Most true positives that are listed.
 const MOST_LISTED: usize = 20;
 /// Who asks, where nobody is asked.
@@ -79,9 +81,9 @@ async fn add(app: &App, mute: NewMute, json: bool) -> Result<(), Exit> {
             mute.until.format("%Y-%m-%d %H:%M UTC")
         )));
     }
-    let preview = preview(app, &mute, PREVIEW_DAYS).await?;
+    let foreseen = foreseen(preview(app, &mute, PREVIEW_DAYS)).await;
     let mute = app.store.add_mute(mute, now).await?;
-    say(preview_text(&preview, PREVIEW_DAYS).trim_end());
+    say(foreseen.trim_end());
     if json {
         return print_json(&mute);
     }
@@ -94,28 +96,43 @@ async fn add(app: &App, mute: NewMute, json: bool) -> Result<(), Exit> {
 }
 
 async fn remove(app: &App, name: &str) -> Result<(), Exit> {
-    let mutes = app.store.mutes().await?;
-    if mutes
-        .iter()
-        .any(|row| row.configured && row.mute.name == name)
-    {
+    let configured = app.config.admission().map_err(Exit::usage)?.mutes;
+    if configured.iter().any(|mute| mute.name == name) {
         return Err(Exit::usage(format!(
             "{name} stands in the configuration; take it out there"
         )));
     }
-    let is_there = |row: &MuteRow| row.mute.name == name && row.removed_at.is_none();
-    if !mutes.iter().any(is_there) {
-        return Err(Exit::usage(format!(
+    match app.store.remove_mute(name, app.clock.now()).await {
+        Err(StoreError::NoSuchMute(name)) => Err(Exit::usage(format!(
             "there is no mute {name:?} that holds; `nightshift mutes list` shows those there are"
-        )));
+        ))),
+        removed => {
+            removed?;
+            print(&format!("{name} is removed; what it hid stays counted"))
+        }
     }
-    app.store.remove_mute(name, app.clock.now()).await?;
-    print(&format!("{name} is removed; what it hid stays counted"))
 }
 
-async fn preview(app: &App, mute: &NewMute, days: u32) -> Result<MutePreview, Exit> {
+async fn preview(app: &App, mute: &NewMute, days: u32) -> Result<MutePreview, StoreError> {
     let since = app.clock.now() - Duration::days(i64::from(days));
-    Ok(app.store.preview_mute(mute, since).await?)
+    app.store.preview_mute(mute, since).await
+}
+
+/// What a mute that is added would have hidden, where that is found out in time. It is added all the same: who adds one
+/// may do so because there is too much of everything.
+async fn foreseen(preview: impl Future<Output = Result<MutePreview, StoreError>>) -> String {
+    match tokio::time::timeout(PREVIEW_WAIT, preview).await {
+        Ok(Ok(preview)) => preview_text(&preview, PREVIEW_DAYS),
+        Ok(Err(error)) => format!(
+            "what it would have hidden is not known: {:#}\n",
+            anyhow::Error::from(error)
+        ),
+        Err(_) => format!(
+            "what it would have hidden is not known: there is too much to look at for {} s; \
+             `nightshift mutes preview` takes longer\n",
+            PREVIEW_WAIT.as_secs()
+        ),
+    }
 }
 
 /// What would have been hidden, the true positives last, where they are seen.
@@ -138,6 +155,9 @@ fn preview_text(preview: &MutePreview, days: u32) -> String {
         if count > 0 {
             lines.push(format!("and {count} {what}"));
         }
+    }
+    if let Some(newest) = preview.only_newest {
+        lines.push(format!("only the newest {newest} alerts were looked at"));
     }
     let positives = &preview.true_positives;
     if !positives.is_empty() {
@@ -220,4 +240,33 @@ fn hides(row: &MuteRow) -> String {
         }
     }
     format!("{}, up to {}", parts.join(", "), row.mute.severity)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_mute_does_not_wait_for_what_it_would_have_hidden() {
+        let failed = async {
+            Err(StoreError::Database {
+                doing: "preview a mute",
+                cause: "canceling statement due to statement timeout".into(),
+            })
+        };
+        let told = foreseen(failed).await;
+        assert!(
+            told.starts_with("what it would have hidden is not known: ")
+                && told.contains("statement timeout"),
+            "{told}"
+        );
+        let told = foreseen(std::future::pending()).await;
+        assert!(told.contains("too much to look at for 5 s"), "{told}");
+        let cut = MutePreview {
+            only_newest: Some(50_000),
+            ..MutePreview::default()
+        };
+        let told = foreseen(std::future::ready(Ok(cut))).await;
+        assert!(told.contains("only the newest 50000 alerts"), "{told}");
+    }
 }

@@ -11,6 +11,7 @@ on_both_stores! {
     a_mute_of_the_configuration_holds_until_its_end
     a_preview_says_what_would_have_been_hidden_and_which_true_positives
     a_preview_counts_what_other_mutes_hid
+    a_preview_of_a_long_history_looks_at_the_newest_of_it_and_says_so
 }
 
 fn dns(severity: Severity) -> NewMute {
@@ -117,4 +118,22 @@ async fn a_preview_counts_what_other_mutes_hid(fixture: Fixture) {
     fixture.take(arrival(1, |_| {})).await;
     let found = fixture.store.preview_mute(&dns(mute.severity), at(0)).await;
     assert_eq!(found.unwrap().muted, 1);
+}
+
+async fn a_preview_of_a_long_history_looks_at_the_newest_of_it_and_says_so(fixture: Fixture) {
+    let dns = dns(Severity::Medium);
+    let mute = fixture.store.add_mute(dns.clone(), at(0)).await.unwrap();
+    fixture.take(arrival(1, |_| {})).await;
+    let twice = async |times| {
+        for _ in 0..times {
+            let columns =
+                "source, received_at, key, feed, type, title, severity, outcome, why, alert";
+            let sql = format!("INSERT INTO arrivals ({columns}) SELECT {columns} FROM arrivals");
+            fixture.execute(&sql).await;
+        }
+        let found = fixture.store.preview_mute(&dns, at(0)).await.unwrap();
+        (found.muted, found.only_newest)
+    };
+    assert_eq!(twice(11).await, (2_048, None), "{} hid them", mute.name);
+    assert_eq!(twice(1).await, (3_000, Some(3_000)), "of 4,096");
 }

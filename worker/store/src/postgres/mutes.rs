@@ -1,11 +1,10 @@
 //! Mutes that people added, what all mutes hid, and what one would have hidden.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_alert::Alert;
-use nightshift_engine::Verdict;
 use nightshift_pipeline::{
     AdmissionPolicy, CaseRow, Mute, MutePreview, MuteRow, Mutes, NewMute, StoreError,
 };
@@ -14,11 +13,9 @@ use tokio_postgres::Row;
 use super::PostgresStore;
 use super::database::Session;
 use super::failure::Failure;
-use super::row::{CASE_COLUMNS, case, count, get_severity, json, parse, text};
+use super::row::{CASE_COLUMNS, case, count, get_severity, json, limit, parse, text};
+use crate::previews::{PAGE, PAGES, Tally};
 use crate::told::Told;
-
-/// How many alerts a preview reads at a time.
-const PAGE: i64 = 1000;
 
 /// Those that were added.
 const LIST: &str = "SELECT id, conditions::text, severity::text, ends_at, why, made_by, added_at, removed_at \
@@ -31,11 +28,15 @@ const ADD: &str = "INSERT INTO mutes (conditions, severity, ends_at, why, made_b
 const REMOVE: &str = "UPDATE mutes SET removed_at = $2 WHERE id = $1 AND removed_at IS NULL";
 const HITS: &str =
     "SELECT why, count(*), max(received_at) FROM arrivals WHERE outcome = 'muted' GROUP BY why";
-/// By pages, in the order of a unique key, so that no preview holds all of history.
-const TRIAGED: &str = "SELECT case_id, alert::text, case_id, revision::bigint FROM alerts \
-     WHERE received_at >= $1 AND (case_id, revision) > ($2, $3::bigint) ORDER BY case_id, revision LIMIT $4";
-const NOT_TRIAGED: &str = "SELECT outcome, alert::text, ''::text, id FROM arrivals \
-     WHERE outcome IN ('member', 'muted') AND received_at >= $1 AND $2::text = '' AND id > $3::bigint ORDER BY id LIMIT $4";
+/// By pages, the newest first, so that no preview holds all of history. `$2` to `$4` are the last row of the page before.
+const TRIAGED: &str = "SELECT case_id, alert::text, received_at, case_id, revision::bigint FROM alerts \
+     WHERE received_at >= $1 AND (received_at, case_id, revision) < ($2, $3, $4::bigint) \
+     ORDER BY received_at DESC, case_id DESC, revision DESC LIMIT $5";
+/// Whatever became of them: a page is so many alerts, and not as many as have to be looked through to find so many.
+const NOT_TRIAGED: &str = "SELECT outcome, CASE WHEN outcome IN ('member', 'muted') THEN alert::text END, \
+         received_at, ''::text, id FROM arrivals \
+     WHERE received_at >= $1 AND $3::text IS NOT NULL AND (received_at, id) < ($2, $4::bigint) \
+     ORDER BY received_at DESC, id DESC LIMIT $5";
 
 #[async_trait]
 impl Mutes for PostgresStore {
@@ -98,11 +99,85 @@ impl Mutes for PostgresStore {
         since: DateTime<Utc>,
     ) -> Result<MutePreview, StoreError> {
         let mute = &mute.clone().named("preview");
+        let mut tally = Tally::default();
+        let triaged = |id| {
+            tally.cases.insert(id);
+        };
+        let mut is_all = self.each_covered(TRIAGED, mute, since, triaged).await?;
+        let other = |outcome: String| tally.other(&outcome);
+        is_all &= self.each_covered(NOT_TRIAGED, mute, since, other).await?;
+        let ids: Vec<String> = tally.cases.iter().cloned().collect();
+        for part in ids.chunks(PAGE) {
+            for row in self.cases_of(part).await? {
+                tally.case(row);
+            }
+        }
+        Ok(tally.end(is_all))
+    }
+}
+
+impl PostgresStore {
+    /// Calls `covered` with the first column of every row whose alert, in the second, the mute covers; whether all of them
+    /// were looked at. Each page is a request of its own, with a time of its own.
+    async fn each_covered(
+        &self,
+        sql: &str,
+        mute: &Mute,
+        since: DateTime<Utc>,
+        mut covered: impl FnMut(String),
+    ) -> Result<bool, StoreError> {
+        let mut last = (DateTime::<Utc>::MAX_UTC, String::new(), 0_i64);
+        let most = limit(PAGE);
+        for _ in 0..PAGES {
+            let (at, id, number) = &last;
+            let page = self
+                .look("preview a mute", |session| async move {
+                    let rows = session.rows(sql, [&since, at, id, number, &most]).await?;
+                    rows.iter().map(to_previewed).collect::<Result<Vec<_>, _>>()
+                })
+                .await?;
+            let is_last = page.len() < PAGE;
+            if let Some(end) = page.last() {
+                last = end.key.clone();
+            }
+            for one in page {
+                if one.alert.is_some_and(|alert| mute.covers(&alert)) {
+                    covered(one.name);
+                }
+            }
+            if is_last {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    async fn cases_of(&self, ids: &[String]) -> Result<Vec<CaseRow>, StoreError> {
+        let sql = format!("SELECT {CASE_COLUMNS} FROM cases WHERE id = ANY($1)");
+        let sql = &sql;
         self.look("preview a mute", |session| async move {
-            preview(&session, mute, since).await
+            let rows = session.rows(sql, [&ids]).await?;
+            rows.iter().map(case).collect()
         })
         .await
     }
+}
+
+/// An alert that a mute may cover.
+struct Previewed {
+    name: String,
+    alert: Option<Alert>,
+    /// Where the next page begins.
+    key: (DateTime<Utc>, String, i64),
+}
+
+fn to_previewed(row: &Row) -> Result<Previewed, Failure> {
+    let (name, alert): (String, Option<&str>) = (row.try_get(0)?, row.try_get(1)?);
+    Ok(Previewed {
+        alert: alert.map(|text| parse(&name, text)).transpose()?,
+        name,
+        key: (row.try_get(2)?, row.try_get(3)?, row.try_get(4)?),
+    })
 }
 
 /// All mutes that admission asks: those of the configuration, then those of [`HOLDING`].
@@ -158,65 +233,4 @@ async fn hits(session: &Session) -> Result<BTreeMap<String, (u64, DateTime<Utc>)
     rows.iter()
         .map(|row| Ok((row.try_get(0)?, (count(row, 1)?, row.try_get(2)?))))
         .collect()
-}
-
-/// A case counts if any alert that it triaged is covered: better a warning too many.
-async fn preview(
-    session: &Session,
-    mute: &Mute,
-    since: DateTime<Utc>,
-) -> Result<MutePreview, Failure> {
-    let mut ids = BTreeSet::new();
-    each_covered(session, TRIAGED, mute, since, |id| {
-        ids.insert(id);
-    })
-    .await?;
-    let mut preview = MutePreview::default();
-    each_covered(session, NOT_TRIAGED, mute, since, |outcome| {
-        if outcome == "member" {
-            preview.members += 1;
-        } else {
-            preview.muted += 1;
-        }
-    })
-    .await?;
-    let sql =
-        format!("SELECT {CASE_COLUMNS} FROM cases WHERE id = ANY($1) ORDER BY opened_at DESC, id");
-    let ids: Vec<String> = ids.into_iter().collect();
-    for row in session.rows(&sql, [&ids]).await? {
-        let row: CaseRow = case(&row)?;
-        let word = row.verdict.map_or(row.status.as_str(), Verdict::as_str);
-        *preview.cases.entry(word.to_owned()).or_default() += 1;
-        if row.verdict == Some(Verdict::TruePositive) {
-            preview.true_positives.push(row);
-        }
-    }
-    Ok(preview)
-}
-
-/// Calls `covered` with the first column of every row whose alert, in the second, the mute covers. The last two are where
-/// the next page begins.
-async fn each_covered(
-    session: &Session,
-    sql: &str,
-    mute: &Mute,
-    since: DateTime<Utc>,
-    mut covered: impl FnMut(String),
-) -> Result<(), Failure> {
-    let (mut after, mut number) = (String::new(), 0_i64);
-    loop {
-        let rows = session.rows(sql, [&since, &after, &number, &PAGE]).await?;
-        for row in &rows {
-            let name: String = row.try_get(0)?;
-            let alert: Alert = parse(&name, row.try_get(1)?)?;
-            if mute.covers(&alert) {
-                covered(name);
-            }
-            after = row.try_get(2)?;
-            number = row.try_get::<_, i64>(3)?;
-        }
-        if rows.is_empty() {
-            return Ok(());
-        }
-    }
 }

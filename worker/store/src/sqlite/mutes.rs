@@ -1,12 +1,11 @@
 //! Mutes that people added, what all mutes hid, and what one would have hidden.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_alert::Alert;
-use nightshift_engine::Verdict;
 use nightshift_pipeline::{
     AdmissionPolicy, Mute, MutePreview, MuteRow, Mutes, NewMute, StoreError,
 };
@@ -15,6 +14,7 @@ use rusqlite::{Connection, Error, Row, params};
 use super::SqliteStore;
 use super::row::{CASE_COLUMNS, case, get_severity, get_time, get_time_or_none, severity, time};
 use super::thread::Failure;
+use crate::previews::{PAGE, PAGES, Tally};
 use crate::told::Told;
 
 const LIST: &str = "SELECT id, conditions, severity, ends_at, why, made_by, added_at, removed_at FROM mutes ORDER BY id";
@@ -25,9 +25,10 @@ const ADD: &str = "INSERT INTO mutes (conditions, severity, ends_at, why, made_b
 const REMOVE: &str = "UPDATE mutes SET removed_at = ?2 WHERE id = ?1 AND removed_at IS NULL";
 const HITS: &str =
     "SELECT why, count(*), max(received_at) FROM arrivals WHERE outcome = 'muted' GROUP BY why";
-const TRIAGED: &str = "SELECT case_id, alert FROM alerts WHERE received_at >= ?1";
+const TRIAGED: &str = "SELECT case_id, alert FROM alerts WHERE received_at >= ?1 \
+     ORDER BY received_at DESC LIMIT ?2";
 const NOT_TRIAGED: &str = "SELECT outcome, alert FROM arrivals \
-     WHERE outcome IN ('member', 'muted') AND received_at >= ?1";
+     WHERE outcome IN ('member', 'muted') AND received_at >= ?1 ORDER BY received_at DESC LIMIT ?2";
 
 #[async_trait]
 impl Mutes for SqliteStore {
@@ -168,45 +169,34 @@ fn hits(connection: &Connection) -> Result<BTreeMap<String, (u64, DateTime<Utc>)
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// A case counts if any alert that it triaged is covered: better a warning too many.
 fn preview(connection: &Connection, mute: &Mute, since: &str) -> Result<MutePreview, Failure> {
-    let mut ids = BTreeSet::new();
-    each_covered(connection, TRIAGED, mute, since, |id| {
-        ids.insert(id);
+    let mut tally = Tally::default();
+    let mut is_all = each_covered(connection, TRIAGED, mute, since, |id| {
+        tally.cases.insert(id);
     })?;
-    let mut preview = MutePreview::default();
-    each_covered(connection, NOT_TRIAGED, mute, since, |outcome| {
-        if outcome == "member" {
-            preview.members += 1;
-        } else {
-            preview.muted += 1;
-        }
+    is_all &= each_covered(connection, NOT_TRIAGED, mute, since, |outcome| {
+        tally.other(&outcome);
     })?;
     let sql = format!("SELECT {CASE_COLUMNS} FROM cases WHERE id = ?1");
     let mut one = connection.prepare_cached(&sql)?;
-    for id in ids {
-        let row = one.query_row([id], case)?;
-        let word = row.verdict.map_or(row.status.as_str(), Verdict::as_str);
-        *preview.cases.entry(word.to_owned()).or_default() += 1;
-        if row.verdict == Some(Verdict::TruePositive) {
-            preview.true_positives.push(row);
-        }
+    for id in tally.cases.clone() {
+        tally.case(one.query_row([id], case)?);
     }
-    let newest_first = |row: &nightshift_pipeline::CaseRow| std::cmp::Reverse(row.opened_at);
-    preview.true_positives.sort_by_key(newest_first);
-    Ok(preview)
+    Ok(tally.end(is_all))
 }
 
-/// Calls `covered` with the first column of every row whose alert, in the second, the mute covers.
+/// Calls `covered` with the first column of every row whose alert, in the second, the mute covers; whether all of them were
+/// looked at.
 fn each_covered(
     connection: &Connection,
     sql: &str,
     mute: &Mute,
     since: &str,
     mut covered: impl FnMut(String),
-) -> Result<(), Failure> {
+) -> Result<bool, Failure> {
     let mut statement = connection.prepare_cached(sql)?;
-    let mut rows = statement.query([since])?;
+    let mut left = PAGE * PAGES;
+    let mut rows = statement.query(params![since, i64::try_from(left).unwrap_or(i64::MAX)])?;
     while let Some(row) = rows.next()? {
         let name: String = row.get(0)?;
         let text = row.get_ref(1)?.as_str().map_err(Error::from)?;
@@ -215,6 +205,7 @@ fn each_covered(
         if mute.covers(&alert) {
             covered(name);
         }
+        left -= 1;
     }
-    Ok(())
+    Ok(left > 0)
 }

@@ -7,7 +7,9 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::payload::{About, Button, Clicked, Target};
-use super::{Buttons, CALL, STORE, SlackDesk, Who, desk_of, modal, mute, person, said, words};
+use super::{
+    Buttons, CALL, PREVIEW, STORE, SlackDesk, Who, desk_of, modal, mute, person, said, words,
+};
 
 /// What the one who clicked gets to see.
 pub(super) enum Answer {
@@ -116,11 +118,19 @@ impl Buttons {
         }
         let now = self.clock.now();
         let rule = mute::rule(&view.alert, now + mute::USUAL, "preview", "preview");
-        let preview = self
-            .slack
-            .mutes
-            .preview_mute(&rule, now - mute::LOOK_BACK)
-            .await?;
+        let preview = self.slack.mutes.preview_mute(&rule, now - mute::LOOK_BACK);
+        let preview = match timeout(PREVIEW, preview).await {
+            Ok(Ok(preview)) => Some(preview),
+            Ok(Err(error)) => {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(
+                    error,
+                    "a mute is asked for without what it would have hidden"
+                );
+                None
+            }
+            Err(_) => None,
+        };
         // What is asked for now is what the case is like now, whatever the message shows.
         let target = Target {
             revision: view.row.revision,
@@ -131,7 +141,7 @@ impl Buttons {
             &about(&target, channel),
             [
                 &mute::hides(language, &rule),
-                &mute::preview(language, &preview),
+                &mute::preview(language, preview.as_ref()),
             ],
             (now + mute::USUAL).date_naive(),
         )))

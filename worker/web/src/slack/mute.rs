@@ -123,12 +123,25 @@ pub(super) fn hides(language: Language, rule: &NewMute) -> String {
     }
 }
 
-/// What the rule would have hidden, the true positives by name.
-pub(super) fn preview(language: Language, preview: &MutePreview) -> String {
+/// What the rule would have hidden, the true positives by name; none where that was not to be found out.
+pub(super) fn preview(language: Language, preview: Option<&MutePreview>) -> String {
+    let Some(preview) = preview else {
+        let text = language.of(
+            "What it would have hidden could not be counted in time.",
+            "隠されたはずの件数は時間内に集計できませんでした。",
+        );
+        return text.to_owned();
+    };
     let mut lines = match language {
         Language::En => told(preview),
         Language::Ja => told_ja(preview),
     };
+    if let Some(newest) = preview.only_newest {
+        lines.push(match language {
+            Language::En => format!("Only the newest {newest} alerts were looked at."),
+            Language::Ja => format!("最新のアラート {newest} 件のみを確認しました。"),
+        });
+    }
     let positives = &preview.true_positives;
     for row in positives.iter().take(LISTED) {
         lines.push(format!(
@@ -265,21 +278,23 @@ mod tests {
             true_positives: vec![row; 12],
             members: 3,
             muted: 0,
+            only_newest: Some(50_000),
         };
-        let text = preview(Language::En, &hidden);
+        let text = preview(Language::En, Some(&hidden));
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(
-            lines[..4],
+            lines[..5],
             [
                 "In the last 30 days it would have hidden 20 cases: 8 false positive, 12 true positive.",
                 "And 3 members of storms.",
                 "\u{26a0} TRUE POSITIVES among them: 12",
+                "Only the newest 50000 alerts were looked at.",
                 "\u{2022} 2026-11-20 High Miner <(!)channel> on hxxps://evil[.]com/ k3f9-x2mq-7d1w",
             ]
         );
         assert_eq!(*lines.last().unwrap(), "and 2 more");
         assert_eq!(
-            preview(Language::En, &MutePreview::default()),
+            preview(Language::En, Some(&MutePreview::default())),
             "In the last 30 days it would have hidden no case."
         );
     }

@@ -72,6 +72,9 @@ impl Mutes for Store {
         since: DateTime<Utc>,
     ) -> Result<MutePreview, StoreError> {
         self.answering().await?;
+        if self.is_uncounted {
+            std::future::pending::<()>().await;
+        }
         self.previewed.lock().unwrap().push((mute.clone(), since));
         Ok(self.preview.clone())
     }

@@ -142,6 +142,18 @@ async fn a_disagreement_that_is_none_stays_open_and_says_why() {
     assert_eq!(room.writes(), 0);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_mute_is_asked_for_also_where_history_is_too_long_to_be_looked_through() {
+    let mut store = Store::of(vec![mutable()]);
+    store.is_uncounted = true;
+    let room = Room::of(store);
+    room.click("nightshift:mute").await;
+    let view = room.last_view();
+    check(&view);
+    let said = "What it would have hidden could not be counted in time.";
+    assert_eq!(texts(&view)[1], said);
+}
+
 #[tokio::test]
 async fn a_mute_shows_first_what_it_would_have_hidden() {
     let mut store = Store::of(vec![mutable()]);
@@ -154,6 +166,7 @@ async fn a_mute_shows_first_what_it_would_have_hidden() {
         true_positives: vec![mutable().row],
         members: 0,
         muted: 0,
+        ..MutePreview::default()
     };
     let room = Room::of(store);
     room.click("nightshift:mute").await;

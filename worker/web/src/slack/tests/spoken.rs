@@ -46,6 +46,7 @@ async fn modals(language: Language) -> [Value; 2] {
         true_positives: vec![mutable().row; 11],
         members: 3,
         muted: 4,
+        ..MutePreview::default()
     };
     let mut desk = desk("soc", "C1", "U1", secret(SECRET));
     desk.language = language;
