@@ -2,8 +2,8 @@
 
 mod busy;
 mod cluster;
-mod listed;
 mod in_flight;
+mod listed;
 mod looked_at;
 mod migrating;
 mod plans;

@@ -32,6 +32,7 @@ async fn the_list_shows_what_came_and_keeps_its_filter_in_the_address() {
             "value=\"miner\"",
             "value=\"high\" selected",
             "href=\"/?severity=high&amp;account=p-1&amp;q=miner&amp;after=k3f9-x2mq-7d1w&amp;limit=1\"",
+            "Without a case, in the last 24 hours",
             "7 alerts muted: probes",
         ],
     );
@@ -62,6 +63,18 @@ async fn a_row_tells_what_it_is_about_how_urgent_it_is_and_that_it_is_disputed()
     let page = get(Arc::new(Store::of(vec![case])), "/").await;
     assert_eq!(page.text.matches("web-server-prod-01").count(), 1);
     assert!(!page.text.contains("Act now"));
+}
+
+#[tokio::test]
+async fn the_list_is_shown_also_where_what_has_no_case_cannot_be_counted() {
+    let mut store = Store::of(vec![view(Some(report()))]);
+    store.is_uncounted = true;
+    let page = get(Arc::new(store), "/").await;
+    assert_eq!(page.status, 200);
+    has(
+        &page,
+        &["k3f9-x2mq-7d1w", "The alerts could not be counted in time."],
+    );
 }
 
 /// True positives with ids of their own, of this severity.
