@@ -221,9 +221,10 @@ fn a_quiet_worker_says_a_few_lines_at_its_start_and_one_for_each_outcome() {
     let mut said: Vec<&str> = said.map(|(_, what)| what).collect();
     // What a line says, without its fields.
     for what in &mut said {
-        let field = what.match_indices('=').next();
-        let words = field.map_or(*what, |(at, _)| what[..at].rsplit_once(' ').unwrap().0);
-        *what = words.trim();
+        if let Some((before, _)) = what.split_once('=') {
+            *what = before.rsplit_once(' ').unwrap().0;
+        }
+        *what = what.trim();
     }
     assert_eq!(
         said,

@@ -42,7 +42,7 @@ pub(super) async fn run(app: &App, options: &Run) -> Result<(), Exit> {
     let result = if options.plan_only {
         plan_only(app, options, batch.alerts).await
     } else {
-        triage(app, options, batch.alerts, &bytes).await
+        Box::pin(triage(app, options, batch.alerts, &bytes)).await
     };
     app.write_metrics()?;
     result?;
