@@ -52,7 +52,7 @@ async fn another_collector_gets_what_comes_from_then_on_and_the_one_before_what_
     change(&place, &address(&first), &address(&second));
     change(
         &place,
-        "level = \"warn,nightshift_pipeline=info\", format = \"text\"",
+        "level = \"warn,nightshift_pipeline=info,nightshift_pipeline::canary=debug\", format = \"text\"",
         "level = \"info\", format = \"json\"",
     );
     let line = worker.until(RENEWED);

@@ -78,7 +78,8 @@ impl Loaded {
 fn authorities(table: &Table, found: &mut impl FnMut(&str)) {
     for (key, value) in table {
         match value {
-            Value::String(path) if key == "ca_file" => found(path),
+            // Empty: there is none. The folder of the configuration is not meant.
+            Value::String(path) if key == "ca_file" && !path.is_empty() => found(path),
             Value::Table(table) => authorities(table, found),
             Value::Array(all) => {
                 let tables = all.iter().filter_map(Value::as_table);
@@ -324,6 +325,11 @@ mod tests {
             let path = Path::new("/etc/nightshift").join(name);
             assert!(files.contains(&path), "{name}: {files:?}");
         }
+        let folder = Path::new("/etc/nightshift");
+        let is_folder = |path: &PathBuf| path.components().eq(folder.components());
+        let defaults = Loaded::defaults().unwrap().files();
+        assert!(!files.iter().any(is_folder), "{files:?}");
+        assert_eq!(defaults, Vec::<PathBuf>::new());
     }
 
     #[test]
