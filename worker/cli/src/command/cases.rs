@@ -89,10 +89,15 @@ async fn nothing(app: &App) -> Result<&'static str, Exit> {
 /// What was accepted lately and is in no list of cases: muted or set aside, and why. The list does not wait for it.
 async fn say_what_has_no_case(app: &App) {
     let since = app.clock.now() - chrono::TimeDelta::hours(COUNTED_HOURS);
-    let Ok(Ok(places)) = tokio::time::timeout(COUNT_WAIT, app.store.places(since)).await else {
-        return say(&format!(
-            "how many alerts of the last {COUNTED_HOURS} h have no case could not be counted in time"
+    let unknown = |why: &str| {
+        say(&format!(
+            "how many alerts of the last {COUNTED_HOURS} h have no case is not known: {why}"
         ));
+    };
+    let places = match tokio::time::timeout(COUNT_WAIT, app.store.places(since)).await {
+        Ok(Ok(places)) => places,
+        Ok(Err(error)) => return unknown(&format!("{:#}", anyhow::Error::from(error))),
+        Err(_) => return unknown("they could not be counted in time"),
     };
     let hidden = places
         .iter()
