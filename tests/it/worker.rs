@@ -2,6 +2,7 @@
 
 pub(crate) mod blobs;
 mod canary;
+mod chaos;
 mod circuit;
 pub(crate) mod desk;
 mod gone;

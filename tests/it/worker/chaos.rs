@@ -1,0 +1,34 @@
+//! Everything that can break, at random, on servers of its own (row F35 of the faults): `tests/chaos`, small.
+
+use std::path::Path;
+
+use tokio::process::Command;
+
+use nightshift_tests::program;
+
+/// Its seed: what is broken when follows from it. Another one is as good.
+const SEED: &str = "35";
+
+#[cfg_attr(
+    not(has_services),
+    ignore = "needs PostgreSQL and RabbitMQ: run tests/services"
+)]
+#[tokio::test]
+async fn f35_workers_servers_and_passwords_that_go_lose_repeat_and_double_nothing() {
+    // `target/<profile>/nightshift-chaos`, from `target/<profile>/deps/it-…`.
+    let this = std::env::current_exe().unwrap();
+    let profile = this.parent().and_then(Path::parent).unwrap();
+    let chaos = profile.join("nightshift-chaos");
+    let output = Command::new(&chaos)
+        .args(["--alerts", "100", "--kills", "2", "--database-kills", "1"])
+        .args(["--broker-kills", "1", "--rollouts", "1", "--rotations", "1"])
+        .args(["--every-ms", "1500", "--untimed", "--seed", SEED])
+        .env("NIGHTSHIFT_BIN", program().unwrap())
+        .output()
+        .await
+        .expect("`cargo build -p nightshift-chaos` has been run");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let why = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}\n{why}");
+    assert!(said.contains("a fresh alert            passed"), "{said}");
+}
