@@ -9,7 +9,8 @@ use nightshift_alert::{Alert, Indicator, IndicatorKind, Provider, Role};
 use serde::{Deserialize, Serialize};
 
 /// An action as the catalogue holds it. `{name}` in text and command stands for a value: `account`, `region`,
-/// `resource`, or an indicator type such as `ip` or `instance`. A brace as such is doubled.
+/// `resource`, an indicator type such as `ip` or `instance`, or a principal of AWS as its commands want it: `user_name`,
+/// `role_name`. A brace as such is doubled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ActionTemplate {
@@ -146,6 +147,11 @@ impl Values<'_> {
                 .resources
                 .first()
                 .map(|resource| resource.name.as_ref().unwrap_or(&resource.id).clone()),
+            "user_name" => name_in(self.indicator(IndicatorKind::Principal)?, &["user"]),
+            "role_name" => name_in(
+                self.indicator(IndicatorKind::Principal)?,
+                &["role", "assumed-role"],
+            ),
             _ => {
                 let kind = IndicatorKind::ALL
                     .into_iter()
@@ -186,6 +192,21 @@ impl Values<'_> {
         };
         chosen.or_else(own).map(|indicator| indicator.value.clone())
     }
+}
+
+/// A principal's name: the value itself, or the name in an ARN of one of these kinds. None for an ARN of another kind.
+fn name_in(principal: String, kinds: &[&str]) -> Option<String> {
+    if !principal.starts_with("arn:") {
+        return Some(principal);
+    }
+    let (_, resource) = principal.rsplit_once(':')?;
+    let (kind, path) = resource.split_once('/')?;
+    // A session is called `assumed-role/NAME/SESSION`; anything else may have a path before its name.
+    let name = match kind {
+        "assumed-role" => path.split('/').next()?,
+        _ => path.rsplit('/').next()?,
+    };
+    kinds.contains(&kind).then(|| name.to_owned())
 }
 
 /// Whether a value may stand in a shell command without quotes: no blank, no quote, nothing that a shell reads, and no
@@ -277,6 +298,40 @@ mod tests {
         )];
         let action = fill(&template("stop {instance}"), &choice(None), &alert, &[]);
         assert_eq!(action.map(|action| action.command), Some(None));
+    }
+
+    #[test]
+    fn an_arn_is_named_as_commands_want_it_and_not_where_it_is_of_another_kind() {
+        let command = |template: &str, principal: &str| {
+            let mut alert = fixture::alert();
+            alert.indicators = vec![
+                Indicator::new(IndicatorKind::Principal, principal, Role::Actor),
+                Indicator::new(IndicatorKind::Instance, "i-1", Role::Target),
+            ];
+            let action = fill(&self::template(template), &choice(None), &alert, &[]);
+            action
+                .and_then(|action| action.command)
+                .unwrap_or_else(|| "none".to_owned())
+        };
+        let shown = [
+            "alice",
+            "arn:aws:iam::123456789012:user/team/alice",
+            "arn:aws:iam::123456789012:role/service-role/deployer",
+            "arn:aws:sts::123456789012:assumed-role/deployer/i-0abc",
+            "arn:aws:iam::123456789012:root",
+        ]
+        .map(|principal| {
+            let user = command("--user-name {user_name}", principal);
+            let role = command("--role-name {role_name}", principal);
+            format!("{principal}: {user}; {role}")
+        });
+        insta::assert_snapshot!(shown.join("\n"), @r"
+        alice: --user-name alice; --role-name alice
+        arn:aws:iam::123456789012:user/team/alice: --user-name alice; none
+        arn:aws:iam::123456789012:role/service-role/deployer: none; --role-name deployer
+        arn:aws:sts::123456789012:assumed-role/deployer/i-0abc: none; --role-name deployer
+        arn:aws:iam::123456789012:root: none; none
+        ");
     }
 
     #[test]

@@ -52,6 +52,8 @@ fn every_action_is_readable_and_its_placeholders_are_known() {
         "ip",
         "access_key",
         "principal",
+        "user_name",
+        "role_name",
         "domain",
         "bucket",
         "cluster",
