@@ -1,8 +1,10 @@
-//! PagerDuty, Events API v2: a case pages once, is acknowledged when somebody has it, and resolved when people are done.
+//! PagerDuty, Events API v2: a case pages once, is acknowledged when somebody has it, and resolved when people are done. It
+//! pages again only where its source sent something new after that, and so opened it again.
 //!
 //! The `dedup_key` is the case, so that the same event twice is one alert. It holds only while the alert is open: an event
-//! that comes after a resolve opens a new incident and wakes somebody again, so nothing is sent once we resolved, and a case
-//! triggers once and never again, whatever its later triages say. Where a case stands there is kept in the remote id. Sources:
+//! that comes after a resolve opens a new incident and wakes somebody again, so nothing is sent once we resolved, whatever
+//! later triages say. A case that is open again is another alert, with a key of its own. Where a case stands there is kept
+//! in the remote id. Sources:
 //! <https://developer.pagerduty.com/docs/events-api-v2/overview/> and "Send an Alert Event" of the API reference.
 
 mod checkup;
@@ -14,13 +16,14 @@ mod tests;
 #[cfg(test)]
 mod world;
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use nightshift_engine::{Checkup, Clock};
-use nightshift_pipeline::{DeliveryError, DeskStatus, Destination, Sent, Showing};
+use nightshift_pipeline::{ActKind, DeliveryError, DeskStatus, Destination, Sent, Showing};
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 use url::Url;
@@ -63,21 +66,12 @@ impl Stage {
         }
     }
 
-    /// As a remote id keeps it. One that is not known may be over, and what may be over is left alone.
+    /// One that is not known may be over, and what may be over is left alone.
     fn parse(text: &str) -> Self {
         match text {
             "triggered" => Self::Triggered,
             "acknowledged" => Self::Acknowledged,
             _ => Self::Resolved,
-        }
-    }
-
-    /// Where people brought the case.
-    fn of(showing: &Showing) -> Self {
-        match showing.desk.status {
-            _ if showing.desk.is_settled() => Self::Resolved,
-            DeskStatus::Acknowledged => Self::Acknowledged,
-            _ => Self::Triggered,
         }
     }
 
@@ -87,6 +81,87 @@ impl Stage {
             Self::Acknowledged => "acknowledge",
             Self::Resolved => "resolve",
         }
+    }
+}
+
+/// A page about a case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Page {
+    /// Which one: the first, and one more for each time that its source opened the case again.
+    number: usize,
+    stage: Stage,
+}
+
+impl Page {
+    /// Where people brought the case.
+    fn of(showing: &Showing) -> Self {
+        let acts = showing.desk.acts.iter();
+        let stage = match showing.desk.status {
+            _ if showing.desk.is_settled() => Stage::Resolved,
+            DeskStatus::Acknowledged => Stage::Acknowledged,
+            _ => Stage::Triggered,
+        };
+        Self {
+            number: 1 + acts.filter(|act| act.kind == ActKind::Reopened).count(),
+            stage,
+        }
+    }
+
+    /// As a remote id keeps it.
+    fn parse(text: &str) -> Self {
+        let numbered = text
+            .strip_suffix(')')
+            .and_then(|text| text.split_once(" (page "));
+        let (stage, number) = numbered.unwrap_or((text, "1"));
+        Self {
+            number: number.parse().unwrap_or(1),
+            stage: Stage::parse(stage),
+        }
+    }
+
+    /// The same when it began.
+    const fn triggered(self) -> Self {
+        Self {
+            stage: Stage::Triggered,
+            ..self
+        }
+    }
+
+    /// The key of its events.
+    fn dedup_key(self, showing: &Showing) -> Result<String, DeliveryError> {
+        let case = case_id(&showing.report)?;
+        Ok(match self.number {
+            1 => case.to_string(),
+            number => format!("{case}/{number}"),
+        })
+    }
+
+    /// What is to be done next to bring it where the case stands, and where that brings it; nothing where it is there.
+    fn next(self, showing: &Showing, opens: bool) -> Option<Self> {
+        let wanted = Self::of(showing);
+        let resolved = |page| Self {
+            stage: Stage::Resolved,
+            ..page
+        };
+        match self.number.cmp(&wanted.number) {
+            // It is another alert now; of this one people were done.
+            Ordering::Less if self.stage < Stage::Resolved => Some(resolved(self)),
+            Ordering::Less if opens => Some(wanted.triggered()),
+            // Whether the answer to its trigger was lost is not known.
+            Ordering::Less => (wanted.stage == Stage::Resolved).then(|| resolved(wanted)),
+            Ordering::Equal => (self.stage < wanted.stage).then_some(wanted),
+            Ordering::Greater => None,
+        }
+    }
+}
+
+impl fmt::Display for Page {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.stage.as_str())?;
+        if self.number > 1 {
+            write!(out, " (page {})", self.number)?;
+        }
+        Ok(())
     }
 }
 
@@ -114,25 +189,32 @@ impl PagerDutyDestination {
     /// What would be sent; the routing key is left out.
     #[must_use]
     pub fn preview(&self, showing: &Showing) -> Value {
-        let stage = match showing.remote_id {
-            None => Stage::Triggered,
-            Some(_) => Stage::of(showing),
+        let wanted = Page::of(showing);
+        let next = match showing.remote_id.as_deref().map(Page::parse) {
+            None => wanted.triggered(),
+            Some(at) => at.next(showing, self.opens(showing)).unwrap_or(wanted),
         };
-        self.event(stage, showing)
+        self.event(next, showing)
             .unwrap_or_else(|error| json!({ "error": error.to_string() }))
     }
 
-    fn event(&self, stage: Stage, showing: &Showing) -> Result<Value, DeliveryError> {
-        match stage {
-            Stage::Triggered => event::trigger(&showing.report, &self.config),
+    /// Whether a case that has not paged, or is open again, pages.
+    fn opens(&self, showing: &Showing) -> bool {
+        self.config.policy.opens(showing) && !showing.report.is_canary()
+    }
+
+    fn event(&self, page: Page, showing: &Showing) -> Result<Value, DeliveryError> {
+        let key = page.dedup_key(showing)?;
+        match page.stage {
+            Stage::Triggered => event::trigger(&showing.report, &key, &self.config),
             Stage::Acknowledged | Stage::Resolved => Ok(json!({
-                "event_action": stage.action(), "dedup_key": case_id(&showing.report)?,
+                "event_action": page.stage.action(), "dedup_key": key,
             })),
         }
     }
 
-    async fn send(&self, stage: Stage, showing: &Showing) -> Result<(), DeliveryError> {
-        let mut event = self.event(stage, showing)?;
+    async fn send(&self, page: Page, showing: &Showing) -> Result<(), DeliveryError> {
+        let mut event = self.event(page, showing)?;
         let key = self.caller.secret("routing_key", &self.routing_key)?;
         if let Some(fields) = event.as_object_mut() {
             fields.insert("routing_key".to_owned(), json!(key.expose_secret()));
@@ -158,11 +240,13 @@ impl Destination for PagerDutyDestination {
         self.look_round().await
     }
 
-    /// A page for what the policy names, and never for a canary; of what has paged already, only that somebody has it, or that people are done.
+    /// A page for what the policy names, and never for a canary; of what has paged already, that somebody has it, or that
+    /// people are done, and a page again where it is open again.
     fn wants(&self, showing: &Showing) -> bool {
-        match showing.remote_id.as_deref().map(Stage::parse) {
-            None => self.config.policy.opens(showing) && !showing.report.is_canary(),
-            Some(stage) => Stage::of(showing) > stage,
+        let opens = self.opens(showing);
+        match showing.remote_id.as_deref().map(Page::parse) {
+            None => opens,
+            Some(at) => at.next(showing, opens).is_some(),
         }
     }
 
@@ -170,47 +254,48 @@ impl Destination for PagerDutyDestination {
         PACE
     }
 
-    /// The same trigger twice pages once, so what is in doubt is sent again; unless people are done with it by now: then
-    /// it counts as triggered, and is resolved.
     fn preview(&self, showing: &Showing) -> Option<Value> {
         Some(Self::preview(self, showing))
     }
 
+    /// The same trigger twice pages once, so what is in doubt is sent again; unless people are done with it by now: then
+    /// it counts as triggered, and is resolved.
     async fn find(&self, showing: &Showing, _: Duration) -> Result<Option<String>, DeliveryError> {
-        let triggered = Stage::Triggered.as_str().to_owned();
-        Ok((Stage::of(showing) == Stage::Resolved).then_some(triggered))
+        let wanted = Page::of(showing);
+        Ok((wanted.stage == Stage::Resolved).then(|| wanted.triggered().to_string()))
     }
 
     async fn deliver(&self, showing: &Showing) -> Result<Sent, DeliveryError> {
-        let wanted = Stage::of(showing);
-        let mut stage = match showing.remote_id.as_deref() {
-            Some(text) => Stage::parse(text),
+        let opens = self.opens(showing);
+        let mut at = match showing.remote_id.as_deref() {
+            Some(text) => Page::parse(text),
             None => {
-                self.send(Stage::Triggered, showing).await?;
-                Stage::Triggered
+                let triggered = Page::of(showing).triggered();
+                self.send(triggered, showing).await?;
+                triggered
             }
         };
-        if stage < wanted {
-            self.send(wanted, showing)
+        while let Some(next) = at.next(showing, opens) {
+            self.send(next, showing)
                 .await
                 .map_err(|error| match error {
                     // It paged: what is left is an edit of that.
                     DeliveryError::Later { what, after_secs } => DeliveryError::Partly {
                         what,
-                        remote_id: stage.as_str().to_owned(),
+                        remote_id: at.to_string(),
                         after_secs,
                     },
                     DeliveryError::Unclear { what } => DeliveryError::Partly {
                         what,
-                        remote_id: stage.as_str().to_owned(),
+                        remote_id: at.to_string(),
                         after_secs: Some(RETRY_SECS),
                     },
                     other => other,
                 })?;
-            stage = wanted;
+            at = next;
         }
         Ok(Sent {
-            remote_id: Some(stage.as_str().to_owned()),
+            remote_id: Some(at.to_string()),
         })
     }
 }

@@ -20,7 +20,11 @@ const _: () = assert!(DETAILS * 6 < EVENT_BYTES / 2);
 const NAME: usize = 120;
 
 /// The event that pages, without its routing key.
-pub(super) fn trigger(report: &Report, config: &PagerDutyConfig) -> Result<Value, DeliveryError> {
+pub(super) fn trigger(
+    report: &Report,
+    key: &str,
+    config: &PagerDutyConfig,
+) -> Result<Value, DeliveryError> {
     let document = ticket::read(report, config.language);
     let case = case_id(report)?;
     let alert = &report.alert;
@@ -50,7 +54,7 @@ pub(super) fn trigger(report: &Report, config: &PagerDutyConfig) -> Result<Value
         .map(|(text, href)| json!({ "href": href, "text": text }))
         .collect();
     let mut event = json!({
-        "event_action": "trigger", "dedup_key": case, "client": "Nightshift", "payload": payload,
+        "event_action": "trigger", "dedup_key": key, "client": "Nightshift", "payload": payload,
         "links": links,
     });
     if let (Some(page), Some(fields)) = (config.links.case(case), event.as_object_mut()) {

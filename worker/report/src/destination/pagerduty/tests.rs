@@ -1,4 +1,5 @@
-//! Pages to a service on this machine: once per case, followed as people go on, and never again after the end.
+//! Pages to a service on this machine: once per case, followed as people go on, and never again after the end unless its
+//! source opened the case again.
 
 use nightshift_alert::Severity;
 use nightshift_pipeline::{ActKind, DeliveryError, Report};
@@ -72,6 +73,82 @@ async fn a_case_pages_once_and_is_followed_to_its_end() {
         }
     );
     assert_eq!(trial.remote_id.as_deref(), Some("resolved"));
+}
+
+/// The same case, triaged again with the same verdict.
+fn triaged_again(showing: &Showing) -> Showing {
+    let mut next = again(showing);
+    next.report = Report {
+        revision: next.report.revision,
+        ..showing.report.clone()
+    };
+    next
+}
+
+#[tokio::test]
+async fn a_case_that_its_source_opened_again_pages_again() {
+    let (fake, to) = service().await;
+    let first = case("k3f9-x2mq-7d1w");
+    let closed = acted(&first, ActKind::Closed);
+    let open = acted(&closed, ActKind::Reopened);
+    let second = triaged_again(&open);
+    let taken = acted(&second, ActKind::Acknowledged);
+    let open_again = acted(&acted(&taken, ActKind::Closed), ActKind::Reopened);
+    let third = triaged_again(&open_again);
+    let mut trial = Trial::default();
+    // The second end was never shown: it had been opened again before.
+    for showing in [&first, &closed, &open, &second, &taken, &open_again, &third] {
+        assert!(trial.show(&fake, &to, showing, Kill::Never).await.unwrap());
+    }
+    let events = |case: &str| alert(&fake, case).events.join(" ");
+    assert_eq!(events("k3f9-x2mq-7d1w"), "trigger resolve");
+    assert_eq!(events("k3f9-x2mq-7d1w/2"), "trigger acknowledge resolve");
+    assert_eq!(events("k3f9-x2mq-7d1w/3"), "trigger");
+    assert_eq!(trial.remote_id.as_deref(), Some("triggered (page 3)"));
+
+    let harmless = Showing {
+        report: again(&first).report,
+        ..triaged_again(&acted(&acted(&third, ActKind::Closed), ActKind::Reopened))
+    };
+    trial
+        .show(&fake, &to, &harmless, Kill::Never)
+        .await
+        .unwrap();
+    assert_eq!(events("k3f9-x2mq-7d1w/3"), "trigger resolve");
+    assert_eq!(events("k3f9-x2mq-7d1w/4"), "");
+}
+
+#[tokio::test]
+async fn f26_a_page_again_whose_answer_is_lost_wakes_once_and_ends() {
+    use Fault::{Busy, Done, Down, Gateway, NotDone};
+    let (fake, to) = service().await;
+    let faults = [Done, NotDone, Gateway, Busy, Down, Done, Done];
+    for number in 0..49 {
+        let id = format!("c{number:03}-f26x-f26x");
+        let first = case(&id);
+        let open = acted(&acted(&first, ActKind::Closed), ActKind::Reopened);
+        let second = triaged_again(&open);
+        let over = acted(&second, ActKind::Closed);
+        let mut trial = Trial::default();
+        assert!(trial.show(&fake, &to, &first, Kill::Never).await.unwrap());
+        // People are done with it before the page is noted, in every other one.
+        let kill = [Kill::Never, Kill::BeforeMark][number % 2];
+        for (at, (showing, kill)) in [(&second, kill), (&over, Kill::Never)]
+            .into_iter()
+            .enumerate()
+        {
+            fake.breaks((0..4).map(|turn| faults[(number + at + turn) % faults.len()]));
+            trial.show(&fake, &to, showing, kill).await.unwrap();
+            fake.mends();
+        }
+        for key in [id.clone(), format!("{id}/2")] {
+            let alert = alert(&fake, &key);
+            let is_over = alert.incidents == 0 || (alert.incidents, alert.state) == (1, "resolved");
+            assert!(is_over, "{key}: {alert:?}");
+        }
+        let paged = alert(&fake, &format!("{id}/2")).incidents;
+        assert!(paged == 1 || kill == Kill::BeforeMark, "{id}");
+    }
 }
 
 #[tokio::test]
