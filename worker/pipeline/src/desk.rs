@@ -130,6 +130,20 @@ impl Desk {
         self.owner = Some(who.to_owned());
     }
 
+    /// How often its source sent something new of it after people were done.
+    #[must_use]
+    pub fn reopenings(&self) -> usize {
+        let acts = self.acts.iter();
+        acts.filter(|act| act.kind == ActKind::Reopened).count()
+    }
+
+    /// Whether nobody did anything since its source opened it again.
+    #[must_use]
+    pub fn is_open_again(&self) -> bool {
+        let last = self.acts.last();
+        last.is_some_and(|act| act.kind == ActKind::Reopened)
+    }
+
     /// Whether people are done with it: closed, or called a wrong detection. A page about it ends then.
     #[must_use]
     pub fn is_settled(&self) -> bool {

@@ -118,6 +118,10 @@ impl Tracker for GitHubDestination {
         self.issue(number)?.close(reason).await
     }
 
+    async fn reopen(&self, number: &str) -> Result<(), DeliveryError> {
+        self.issue(number)?.reopen().await
+    }
+
     fn address(&self, number: &str) -> Option<String> {
         let parts: Vec<&str> = self
             .config

@@ -123,7 +123,14 @@ impl Tracker for JiraDestination {
 
     async fn close(&self, key: &str, _: &Desk, _: &Line) -> Result<(), DeliveryError> {
         match &self.config.done_transition {
-            Some(wanted) => calls::transition(&self.rest, key, wanted).await,
+            Some(wanted) => calls::transition(&self.rest, key, ("done_transition", wanted)).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn reopen(&self, key: &str) -> Result<(), DeliveryError> {
+        match &self.config.reopen_transition {
+            Some(wanted) => calls::transition(&self.rest, key, ("reopen_transition", wanted)).await,
             None => Ok(()),
         }
     }

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use nightshift_engine::{Checkup, Clock};
-use nightshift_pipeline::{ActKind, DeliveryError, DeskStatus, Destination, Sent, Showing};
+use nightshift_pipeline::{DeliveryError, DeskStatus, Destination, Sent, Showing};
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 use url::Url;
@@ -95,14 +95,13 @@ struct Page {
 impl Page {
     /// Where people brought the case.
     fn of(showing: &Showing) -> Self {
-        let acts = showing.desk.acts.iter();
         let stage = match showing.desk.status {
             _ if showing.desk.is_settled() => Stage::Resolved,
             DeskStatus::Acknowledged => Stage::Acknowledged,
             _ => Stage::Triggered,
         };
         Self {
-            number: 1 + acts.filter(|act| act.kind == ActKind::Reopened).count(),
+            number: 1 + showing.desk.reopenings(),
             stage,
         }
     }

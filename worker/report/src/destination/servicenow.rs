@@ -125,6 +125,15 @@ impl Tracker for ServiceNowDestination {
         .await
     }
 
+    async fn reopen(&self, id: &str) -> Result<(), DeliveryError> {
+        let resolve = self.config.resolve.as_ref();
+        let Some(state) = resolve.and_then(|one| one.reopen_state.as_deref()) else {
+            return Ok(());
+        };
+        let (table, fields) = (&self.config.table, json!({ "state": state }));
+        calls::set(&self.rest, table, id, (&fields, Repeat::Harmless)).await
+    }
+
     fn address(&self, id: &str) -> Option<String> {
         let form = format!("{}.do", self.config.table);
         let mut url = below(&self.rest.base, &[&form])?;

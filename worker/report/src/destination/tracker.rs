@@ -69,6 +69,9 @@ pub(super) trait Tracker: Send + Sync {
     /// Closes a ticket that is not done, where that is wanted.
     async fn close(&self, id: &str, desk: &Desk, end: &Line) -> Result<(), DeliveryError>;
 
+    /// Opens a ticket again that is done, where that is wanted.
+    async fn reopen(&self, id: &str) -> Result<(), DeliveryError>;
+
     /// Where people see a ticket.
     fn address(&self, id: &str) -> Option<String>;
 }
@@ -95,15 +98,19 @@ pub(super) async fn find<T: Tracker>(
     Ok(found)
 }
 
-/// Makes the ticket of a case, or tells the one that is there.
-pub(super) async fn deliver<T: Tracker>(to: &T, showing: &Showing) -> Result<Sent, DeliveryError> {
+/// Makes the ticket of a case, or tells the one that is there. `opens`: it is one that a case would get a ticket for.
+pub(super) async fn deliver<T: Tracker>(
+    to: &T,
+    showing: &Showing,
+    opens: bool,
+) -> Result<Sent, DeliveryError> {
     let found = match &showing.remote_id {
         Some(id) => Some(id.clone()),
         None => to.look(&showing.report).await?,
     };
     let id = match found {
         Some(id) => {
-            tell(to, &id, showing).await?;
+            tell(to, &id, showing, opens).await?;
             id
         }
         None => to.open(&showing.report, &to.ticket(showing)?).await?,
@@ -114,18 +121,26 @@ pub(super) async fn deliver<T: Tracker>(to: &T, showing: &Showing) -> Result<Sen
 }
 
 /// Tells a ticket what is new, and each thing once.
-async fn tell<T: Tracker>(to: &T, id: &str, showing: &Showing) -> Result<(), DeliveryError> {
+async fn tell<T: Tracker>(
+    to: &T,
+    id: &str,
+    showing: &Showing,
+    opens: bool,
+) -> Result<(), DeliveryError> {
     let report = &showing.report;
     let told = to.told(id).await?;
     if !showing.minor {
         if !told.has(&mark::told(report)?) {
+            if opens && told.is_done && showing.desk.is_open_again() {
+                to.reopen(id).await?;
+            }
             to.add(id, &to.addition(showing)?).await?;
         }
         to.mark(id, report.verdict).await?;
     }
     if showing.desk.is_settled() {
         let end = ticket::settled(&showing.desk, to.language());
-        let key = mark::closed(report)?;
+        let key = mark::closed(report, &showing.desk)?;
         if !told.has(&key) {
             to.add(id, &to.ending(&end, &key)).await?;
         }
@@ -193,7 +208,8 @@ macro_rules! destination {
                 &self,
                 showing: &Showing,
             ) -> Result<nightshift_pipeline::Sent, DeliveryError> {
-                $crate::destination::tracker::deliver(self, showing).await
+                let opens = self.config.policy.opens(showing);
+                $crate::destination::tracker::deliver(self, showing, opens).await
             }
         }
 

@@ -162,6 +162,16 @@ pub(super) fn again(showing: &Showing) -> Showing {
     }
 }
 
+/// The same case, triaged again with the same verdict.
+pub(super) fn triaged_again(showing: &Showing) -> Showing {
+    let mut next = again(showing);
+    next.report = Report {
+        revision: next.report.revision,
+        ..showing.report.clone()
+    };
+    next
+}
+
 /// The same case after people did this.
 pub(super) fn acted(showing: &Showing, kind: ActKind) -> Showing {
     let mut acts = showing.desk.acts.clone();
@@ -264,6 +274,45 @@ pub(super) async fn kill_everywhere<W: Tickets>(fake: &Fake<W>, to: &dyn Destina
             assert!(trial.show(fake, to, &second, Kill::Never).await.unwrap());
         }
         check(fake, &id);
+    }
+}
+
+/// People were done with a case, its source sent something new of it, and people are done with that too; whatever is not
+/// answered.
+pub(super) async fn open_again<W: Tickets>(fake: &Fake<W>, to: &dyn Destination) {
+    use Fault::{Busy, Done, Gateway, None, NotDone};
+    let faults = [None, Done, NotDone, Gateway, Busy, Done, Done];
+    for number in 0..14 {
+        let id = format!("r{number:03}-open-agan");
+        let first = case(&id);
+        let closed = acted(&first, ActKind::Closed);
+        let reopened = acted(&closed, ActKind::Reopened);
+        let second = triaged_again(&reopened);
+        let over = acted(&second, ActKind::Closed);
+        let mut trial = Trial::default();
+        for (at, showing) in [&first, &closed, &reopened, &second]
+            .into_iter()
+            .enumerate()
+        {
+            fake.breaks((0..3).map(|turn| faults[(number + at + turn) % faults.len()]));
+            assert!(trial.show(fake, to, showing, Kill::Never).await.unwrap());
+            fake.mends();
+            let is_open = fake.with(|world| world.of(&id)[0].is_open);
+            let has_been_closed =
+                showing.version == closed.version || showing.version == reopened.version;
+            assert_eq!(is_open, !has_been_closed, "{id}: {}", showing.version);
+        }
+        assert!(trial.show(fake, to, &over, Kill::Never).await.unwrap());
+        let ticket = fake.with(|world| world.of(&id)[0].clone());
+        assert!(!ticket.is_open, "{id}");
+        for what in [
+            format!("{id}:closed"),
+            format!("{id}:reopened:1:closed"),
+            format!("{id}:2:concluded"),
+        ] {
+            let tells = ticket.comments.iter().filter(|one| one.contains(&what));
+            assert_eq!(tells.count(), 1, "{what}: {ticket:?}");
+        }
     }
 }
 

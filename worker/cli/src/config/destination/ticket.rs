@@ -97,6 +97,10 @@ ticket! {
         /// are left alone.
         #[serde(default)]
         done_transition: Option<String>,
+        /// The same for an issue that is done, when its source sent something new of the case after that. Without it issues
+        /// stay done, and are told.
+        #[serde(default)]
+        reopen_transition: Option<String>,
     }
 }
 
@@ -163,6 +167,10 @@ pub(crate) struct Resolve {
     state: String,
     /// The resolution code, in the instance's own words.
     close_code: String,
+    /// What an incident that is resolved is set to when its source sent something new of the case after that: 2 is In
+    /// Progress on a new instance. Without it incidents stay resolved, and are told.
+    #[serde(default)]
+    reopen_state: Option<String>,
 }
 
 fn task() -> String {
@@ -199,6 +207,7 @@ impl Jira {
             labels: self.labels.clone(),
             fields: self.fields.clone(),
             done_transition: self.done_transition.clone(),
+            reopen_transition: self.reopen_transition.clone(),
             policy: self.policy(),
             language: self.language(),
             links: links.clone(),
@@ -222,6 +231,7 @@ impl ServiceNow {
         let resolve = self.resolve.as_ref().map(|one| ServiceNowResolve {
             state: one.state.clone(),
             close_code: one.close_code.clone(),
+            reopen_state: one.reopen_state.clone(),
         });
         let mut config = ServiceNowConfig {
             name: self.name.clone(),

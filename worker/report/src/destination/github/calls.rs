@@ -200,8 +200,18 @@ impl<'a> Issue<'a> {
 
     /// Closes it, for this reason.
     pub(super) async fn close(&self, reason: &str) -> Result<(), DeliveryError> {
-        let body = json!({ "state": "closed", "state_reason": reason });
-        let call = Call::set(Method::PATCH, &self.path, &body);
+        self.set(&json!({ "state": "closed", "state_reason": reason }))
+            .await
+    }
+
+    /// Opens it again.
+    pub(super) async fn reopen(&self) -> Result<(), DeliveryError> {
+        self.set(&json!({ "state": "open", "state_reason": "reopened" }))
+            .await
+    }
+
+    async fn set(&self, fields: &Value) -> Result<(), DeliveryError> {
+        let call = Call::set(Method::PATCH, &self.path, fields);
         self.rest.call(call).await.map(|_| ())
     }
 }

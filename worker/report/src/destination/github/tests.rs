@@ -44,6 +44,12 @@ async fn f26_killed_at_every_boundary_there_is_one_issue() {
 }
 
 #[tokio::test]
+async fn a_case_that_its_source_opened_again_opens_its_issue_again() {
+    let (fake, to) = repo().await;
+    trial::open_again(&fake, &to).await;
+}
+
+#[tokio::test]
 async fn what_is_never_taken_says_what_to_mend_and_makes_no_issue() {
     let (fake, to) = repo().await;
     let mut said = Vec::new();

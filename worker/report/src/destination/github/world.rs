@@ -132,8 +132,12 @@ impl Issue {
         match (ask.method.as_str(), rest) {
             ("GET", []) => Say::of(200, self.read()),
             ("PATCH", []) => {
-                assert_eq!(ask.body["state"], "closed");
-                self.state = Some(ask.body["state_reason"].as_str().unwrap().to_owned());
+                let reason = ask.body["state_reason"].as_str().unwrap();
+                self.state = match ask.body["state"].as_str() {
+                    Some("closed") => Some(reason.to_owned()),
+                    Some("open") if reason == "reopened" => None,
+                    other => panic!("{other:?}"),
+                };
                 Say::of(200, self.read())
             }
             ("GET", ["comments"]) => {

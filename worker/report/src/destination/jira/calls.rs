@@ -171,7 +171,11 @@ pub(super) async fn set_verdict(
 }
 
 /// Moves an issue as this transition does, named by itself or by where it leads.
-pub(super) async fn transition(rest: &Rest, key: &str, wanted: &str) -> Result<(), DeliveryError> {
+pub(super) async fn transition(
+    rest: &Rest,
+    key: &str,
+    (setting, wanted): (&str, &str),
+) -> Result<(), DeliveryError> {
     let path = ["rest", "api", "3", "issue", key, "transitions"];
     let found = rest.call(Call::get(&path, &[])).await?;
     let transitions = list(&found, "/transitions");
@@ -192,7 +196,7 @@ pub(super) async fn transition(rest: &Rest, key: &str, wanted: &str) -> Result<(
             .collect();
         return Err(DeliveryError::Never {
             what: format!(
-                "the issue {key} has no transition {wanted:?} from where it stands: set `done_transition` to one of {names:?}, \
+                "the issue {key} has no transition {wanted:?} from where it stands: set `{setting}` to one of {names:?}, \
                  or give the user Transition issues"
             ),
         });

@@ -34,7 +34,8 @@ impl JiraDestination {
 
     async fn permissions(&self, checkup: &mut Checkup) {
         let mut needed = NEEDED.to_vec();
-        needed.extend(self.config.done_transition.is_some().then_some(MOVES));
+        let moves = [&self.config.done_transition, &self.config.reopen_transition];
+        needed.extend(moves.iter().any(|one| one.is_some()).then_some(MOVES));
         let names = needed.join(",");
         let query = [
             ("projectKey", self.config.project.as_str()),

@@ -36,6 +36,8 @@ pub struct JiraConfig {
     pub fields: Map<String, Value>,
     /// Name of the transition, or of the status that it leads to, when people are done with a case; none: it is left alone.
     pub done_transition: Option<String>,
+    /// The same for an issue that is done, when its source sent something new of the case after that; none: it is left alone.
+    pub reopen_transition: Option<String>,
     /// Which reports become issues.
     pub policy: TicketPolicy,
     /// Language of our own words.
@@ -68,6 +70,7 @@ impl Default for JiraConfig {
             labels: Vec::new(),
             fields: Map::new(),
             done_transition: None,
+            reopen_transition: None,
             policy: TicketPolicy::default(),
             language: Language::default(),
             links: Links::default(),

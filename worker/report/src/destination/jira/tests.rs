@@ -25,6 +25,7 @@ fn config(url: &str) -> JiraConfig {
         email: Some("maria@example.com".into()),
         project: "SEC".into(),
         done_transition: Some("done".into()),
+        reopen_transition: Some("to do".into()),
         links: links(),
         ..JiraConfig::default()
     }
@@ -55,6 +56,12 @@ async fn f26_f27_500_lost_replies_and_a_search_that_lags_make_no_issue_twice() {
 async fn f26_killed_at_every_boundary_there_is_one_issue() {
     let (fake, to) = site(LAG).await;
     trial::kill_everywhere(&fake, &to).await;
+}
+
+#[tokio::test]
+async fn a_case_that_its_source_opened_again_opens_its_issue_again() {
+    let (fake, to) = site(LAG).await;
+    trial::open_again(&fake, &to).await;
 }
 
 #[tokio::test]

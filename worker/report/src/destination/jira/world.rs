@@ -229,26 +229,31 @@ impl Issue {
                 }
                 Err(what) => refused(&what),
             },
-            ("GET", ["transitions"]) if !may_transition => {
-                Say::of(200, json!({ "transitions": [] }))
-            }
-            ("GET", ["transitions"]) => Say::of(
-                200,
-                json!({ "transitions": [
-                { "id": "11", "name": "Start", "to": { "name": "In Progress" } },
-                { "id": "31", "name": "Finish", "to": { "name": "Done" } },
-            ] }),
-            ),
-            ("POST", ["transitions"]) if self.is_done => refused(
-                "It seems that you have tried to perform a workflow operation that is not valid.",
-            ),
-            ("POST", ["transitions"]) => {
-                assert_eq!(ask.body, json!({ "transition": { "id": "31" } }));
-                self.is_done = true;
-                Say::of(204, Value::Null)
-            }
+            (_, ["transitions"]) => self.transitions(ask, may_transition),
             _ => Say::of(405, json!({})),
         }
+    }
+
+    fn transitions(&mut self, ask: &Ask, may_transition: bool) -> Say {
+        let offered = match self.is_done {
+            _ if !may_transition => json!([]),
+            true => json!([{ "id": "41", "name": "Back", "to": { "name": "To Do" } }]),
+            false => json!([
+                { "id": "11", "name": "Start", "to": { "name": "In Progress" } },
+                { "id": "31", "name": "Finish", "to": { "name": "Done" } },
+            ]),
+        };
+        if ask.method == "GET" {
+            return Say::of(200, json!({ "transitions": offered }));
+        }
+        let from_here = if self.is_done { "41" } else { "31" };
+        if ask.body != json!({ "transition": { "id": from_here } }) {
+            let what =
+                "It seems that you have tried to perform a workflow operation that is not valid.";
+            return refused(what);
+        }
+        self.is_done = !self.is_done;
+        Say::of(204, Value::Null)
     }
 }
 

@@ -7,7 +7,9 @@ use proptest::prelude::*;
 
 use super::super::fake::{Fake, Fault};
 use super::super::inert::{self, has_no_secret, links};
-use super::super::trial::{Kill, Standing, Trial, acted, again, case, refusal, secret};
+use super::super::trial::{
+    Kill, Standing, Trial, acted, again, case, refusal, secret, triaged_again,
+};
 use super::event::{EVENT_BYTES, SUMMARY};
 use super::world::{Alert, Service};
 use super::*;
@@ -73,16 +75,6 @@ async fn a_case_pages_once_and_is_followed_to_its_end() {
         }
     );
     assert_eq!(trial.remote_id.as_deref(), Some("resolved"));
-}
-
-/// The same case, triaged again with the same verdict.
-fn triaged_again(showing: &Showing) -> Showing {
-    let mut next = again(showing);
-    next.report = Report {
-        revision: next.report.revision,
-        ..showing.report.clone()
-    };
-    next
 }
 
 #[tokio::test]

@@ -19,6 +19,7 @@ fn config(url: &str) -> ServiceNowConfig {
         resolve: Some(ServiceNowResolve {
             state: "6".into(),
             close_code: "Solution provided".into(),
+            reopen_state: Some("2".into()),
         }),
         links: links(),
         ..ServiceNowConfig::default()
@@ -46,6 +47,12 @@ async fn f26_500_lost_replies_make_no_incident_twice() {
 async fn f26_killed_at_every_boundary_there_is_one_incident() {
     let (fake, to) = instance().await;
     trial::kill_everywhere(&fake, &to).await;
+}
+
+#[tokio::test]
+async fn a_case_that_its_source_opened_again_opens_its_incident_again() {
+    let (fake, to) = instance().await;
+    trial::open_again(&fake, &to).await;
 }
 
 #[tokio::test]
