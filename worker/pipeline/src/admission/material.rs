@@ -3,6 +3,8 @@
 //! An id that is used again hides nothing (A23): what makes the alert another one is compared, not its name. The far
 //! end counts as an actor does: a new command-and-control address is news.
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, Duration, Utc};
 use nightshift_alert::{Alert, Indicator, Role};
 use nightshift_engine::{Again, Verdict};
@@ -11,6 +13,9 @@ use super::{AdmissionPolicy, Change, Known, Stage};
 
 /// How far a feed's clock may be ahead of ours.
 const AHEAD: Duration = Duration::minutes(15);
+/// By how much events must go on to be news to an alert that waits: of a flood of one finding not each takes the place of
+/// the one before it.
+const MOMENT: Duration = Duration::minutes(1);
 /// Most new actors, targets and far ends that are told.
 const MOST_NEW: usize = 8;
 
@@ -35,6 +40,31 @@ pub(super) fn outlasts(alert: &Alert, known: &Known) -> bool {
     let until = known.cleared_until.filter(|_| known.stage == Stage::Over);
     let window = alert.times.window();
     until.is_some_and(|until| window.is_some_and(|(_, last)| until < last))
+}
+
+/// Whether what is the same goes on after the events of the alert that still waits: it is to be cleared, or not, with all of them.
+pub(super) fn goes_on(alert: &Alert, known: &Known) -> bool {
+    let last = |alert: &Alert| alert.times.window().map(|(_, last)| last);
+    known.stage == Stage::Waiting
+        && alert.severity >= known.alert.severity
+        && last(alert)
+            .zip(last(&known.alert))
+            .is_some_and(|(its, before)| its - before >= MOMENT)
+}
+
+/// An alert that takes the place of one that waited, as it is triaged: with the events of both.
+#[must_use]
+pub fn in_place_of<'a>(alert: &'a Alert, waited: &Alert) -> Cow<'a, Alert> {
+    let (Some(its), Some(other)) = (alert.times.window(), waited.times.window()) else {
+        return Cow::Borrowed(alert);
+    };
+    let both = (its.0.min(other.0), its.1.max(other.1));
+    if both == its {
+        return Cow::Borrowed(alert);
+    }
+    let mut alert = alert.clone();
+    (alert.times.first_seen, alert.times.last_seen) = (Some(both.0), Some(both.1));
+    Cow::Owned(alert)
 }
 
 /// The first thing that is new and matters. A sample changes nothing in the case of a real alert.

@@ -102,6 +102,8 @@ pub enum Change {
     Action,
     /// It goes on after what cleared it has ended.
     NoLongerCleared,
+    /// It goes on, and the triage that is to look at it has not begun.
+    GoesOn,
     /// Something changed, and the last triage could not tell.
     Inconclusive,
     /// Something changed, and a person had decided otherwise than the last triage.
@@ -124,6 +126,7 @@ impl Change {
             Self::Remote => "remote",
             Self::Action => "action",
             Self::NoLongerCleared => "no_longer_cleared",
+            Self::GoesOn => "goes_on",
             Self::Inconclusive => "inconclusive",
             Self::Disputed => "disputed",
             Self::CooledDown => "cooled_down",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chrono::Duration;
-use nightshift_alert::{Alert, FeedState, Role, Severity};
+use nightshift_alert::{Alert, FeedState, Role, Severity, Times};
 use nightshift_engine::Verdict;
 
 use super::fixture::{address, alert, arrival, concluded, now};
@@ -200,6 +200,42 @@ fn what_goes_on_after_what_cleared_it_has_ended_is_triaged_again() {
     assert_eq!(found, sighting(Seen::Unchanged), "a sample is no news");
     known.stage = Stage::Begun;
     assert_eq!(again(&known, later), sighting(Seen::Same));
+}
+
+#[test]
+fn what_goes_on_while_it_waits_is_triaged_with_all_its_events() {
+    let mut known = concluded(&alert());
+    known.stage = Stage::Waiting;
+    let (first, last) = known.alert.times.window().unwrap();
+    let later = |seconds: i64| {
+        move |alert: &mut Alert| {
+            alert.times.first_seen = Some(last + Duration::seconds(seconds));
+            alert.times.last_seen = alert.times.first_seen;
+        }
+    };
+    let goes_on = Admission::Replaced(id(), Change::GoesOn);
+    assert_eq!(again(&known, later(59)), sighting(Seen::Same), "a flood");
+    assert_eq!(again(&known, later(60)), goes_on);
+    let archived = |alert: &mut Alert| {
+        later(60)(alert);
+        alert.state.archived = true;
+    };
+    let at_feed = sighting(Seen::AtFeed(SetAside::Archived));
+    assert_eq!(again(&known, archived), at_feed);
+    known.stage = Stage::Begun;
+    assert_eq!(again(&known, later(60)), sighting(Seen::Same));
+
+    let mut next = alert();
+    later(60)(&mut next);
+    let placed = in_place_of(&next, &known.alert);
+    let until = last + Duration::seconds(60);
+    assert_eq!(placed.times.window(), Some((first, until)));
+    assert_eq!(
+        in_place_of(&known.alert, &next).times.window(),
+        placed.times.window()
+    );
+    next.times = Times::default();
+    assert_eq!(*in_place_of(&next, &known.alert), next);
 }
 
 #[test]

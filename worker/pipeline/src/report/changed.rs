@@ -146,6 +146,10 @@ fn admission(why: &str, language: Language) -> Option<&'static str> {
             "it came again changed, and a person had disagreed",
             "異議のあるまま内容が変わって再着信",
         ),
+        "no_longer_cleared" => language.of(
+            "it goes on after what cleared it has ended",
+            "問題なしの根拠の期限後も継続",
+        ),
         "cooled_down" => language.of(
             "it came again changed, after a long time",
             "長時間の後に内容が変わって再着信",

@@ -14,6 +14,7 @@ on_both_stores! {
     what_is_older_never_wins
     a25_a_year_that_cannot_be_written_holds_up_nothing
     what_goes_on_after_what_cleared_it_has_ended_is_triaged_again
+    what_goes_on_while_it_waits_is_triaged_with_all_its_events
     a_state_at_the_feed_is_noted_on_its_case_and_else_set_aside
     a_storm_is_one_case_with_members
     run_always_triages
@@ -42,6 +43,14 @@ fn actor(last: u8) -> impl FnOnce(&mut Alert) {
         let address = format!("198.51.100.{last}");
         let actor = Indicator::new(IndicatorKind::Ip, address, Role::Actor);
         alert.indicators.push(actor);
+    }
+}
+
+/// An event at this second, and at no other.
+pub(super) fn happens_at(second: i64) -> impl FnOnce(&mut Alert) {
+    move |alert| {
+        alert.times.first_seen = Some(at(second));
+        alert.times.last_seen = Some(at(second));
     }
 }
 
@@ -256,6 +265,23 @@ async fn what_goes_on_after_what_cleared_it_has_ended_is_triaged_again(fixture: 
         Admission::Sighting(id, Seen::Same),
         "it is no longer cleared"
     );
+}
+
+async fn what_goes_on_while_it_waits_is_triaged_with_all_its_events(fixture: Fixture) {
+    let lasts = |second| arrival(second, happens_at(second));
+    let id = case_of(&fixture.take(lasts(1_000)).await);
+    let found = fixture.take(lasts(2_000)).await.admission;
+    assert_eq!(found, Admission::Replaced(id.clone(), Change::GoesOn));
+    let found = fixture.take(lasts(1_500)).await.admission;
+    assert_eq!(found, Admission::Sighting(id.clone(), Seen::Same));
+    let claimed = fixture.claim().await;
+    assert_eq!(
+        claimed.alert.times.window(),
+        Some((at(1_000), at(2_000))),
+        "and nothing between is forgotten"
+    );
+    let found = fixture.take(lasts(3_000)).await.admission;
+    assert_eq!(found, Admission::Sighting(id, Seen::Same), "begun");
 }
 
 async fn a_state_at_the_feed_is_noted_on_its_case_and_else_set_aside(fixture: Fixture) {

@@ -1,9 +1,9 @@
 //! Cases that people are done with, and of which something new comes.
 
 use nightshift_alert::Severity;
-use nightshift_pipeline::{ActKind, Desk, DeskStatus, NewPersonVerdict};
+use nightshift_pipeline::{ActKind, Change, Desk, DeskStatus, NewPersonVerdict};
 
-use super::admission::arrival;
+use super::admission::{arrival, happens_at};
 use super::desk::does;
 use super::*;
 
@@ -12,6 +12,7 @@ on_both_stores! {
     a_false_positive_covers_no_alert_that_came_after_it
     what_got_worse_while_it_ran_is_open_when_its_turn_comes
     what_is_called_off_leaves_open_what_waited_behind_it
+    what_goes_on_while_it_waits_opens_nothing
     whoever_runs_a_closed_case_again_does_not_open_it
 }
 
@@ -44,6 +45,16 @@ async fn is_reopened(fixture: &Fixture, id: &CaseId) {
     let reopened = desk.acts.iter().filter(|act| act.kind == ActKind::Reopened);
     let by: Vec<&str> = reopened.map(|act| act.by.as_str()).collect();
     assert_eq!(by, ["test"], "once");
+}
+
+async fn what_goes_on_while_it_waits_opens_nothing(fixture: Fixture) {
+    let taken = fixture.take(arrival(0, happens_at(1_000))).await;
+    let id = case_of(&taken);
+    close(&fixture, &id).await;
+    let later = fixture.take(arrival(7, happens_at(2_000))).await;
+    let goes_on = Admission::Replaced(id.clone(), Change::GoesOn);
+    assert_eq!(later.admission, goes_on);
+    assert!(desk_of(&fixture, &id).await.0.is_settled());
 }
 
 async fn what_is_closed_is_open_again_when_it_gets_worse(fixture: Fixture) {

@@ -6,12 +6,14 @@
 mod ground;
 mod ledger;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use nightshift_alert::Alert;
 use nightshift_pipeline::{
     Accepted, Admission, AdmissionPolicy, Arrival, CaseId, Inbox, Mute, Seen, StoreError, admit,
+    in_place_of,
 };
 use rusqlite::{Connection, params};
 use sha2::{Digest, Sha256};
@@ -136,8 +138,10 @@ fn accept_one(
     let alert = &arrival.alert;
     let key = alert.key.to_string();
     let facts = Facts::read(connection, arrival, &key, policy)?;
-    let admission = admit(arrival, &facts.ground(mutes), policy);
-    let case_id = write(connection, arrival, raw_id, &key, &admission)?;
+    let ground = facts.ground(mutes);
+    let admission = admit(arrival, &ground, policy);
+    let waits = ground.known.map(|known| &*known.alert);
+    let case_id = write(connection, arrival, raw_id, (&key, waits), &admission)?;
     let dead_letter = add_dead_letter(connection, arrival, raw_id, case_id.as_ref())?;
     ledger::add(
         connection,
@@ -163,7 +167,7 @@ fn write(
     connection: &Connection,
     arrival: &Arrival,
     raw_id: i64,
-    key: &str,
+    (key, waits): (&str, Option<&Alert>),
     admission: &Admission,
 ) -> Result<Option<CaseId>, Failure> {
     let coming = |why| Coming {
@@ -183,7 +187,13 @@ fn write(
             revisions::again(connection, id, &coming(Some(change.as_str())))?;
         }
         Admission::Replaced(id, change) => {
-            revisions::replace(connection, id, &coming(Some(change.as_str())))?;
+            let alert = &arrival.alert;
+            let alert = waits.map_or(Cow::Borrowed(&**alert), |waits| in_place_of(alert, waits));
+            let coming = Coming {
+                alert: &alert,
+                ..coming(Some(change.as_str()))
+            };
+            revisions::replace(connection, id, &coming)?;
         }
         Admission::Sighting(id, seen) => {
             add_sighting(connection, id, arrival, raw_id, Some(seen))?;

@@ -123,7 +123,10 @@ pub(super) fn replace(
             alert.kind
         ])?;
         add_indicators(connection, id, coming)?;
-        desk::reopen(connection, &id.0, coming.source)?;
+        // That it goes on is nothing new of it.
+        if coming.why != Some(Change::GoesOn.as_str()) {
+            desk::reopen(connection, &id.0, coming.source)?;
+        }
     }
     note(connection, id, coming.alert)
 }

@@ -56,6 +56,8 @@ pub(super) const STATEMENTS: [&str; 6] = [AGAIN, REPLACE, NOTE, NOTE_STATE, ADD_
 pub(super) struct Coming<'a> {
     /// As it came.
     pub(super) arrival: &'a Arrival,
+    /// As it is triaged.
+    pub(super) alert: &'a Alert,
     /// Its bytes.
     pub(super) raw_id: i64,
     /// Why it is triaged.
@@ -130,7 +132,7 @@ impl Turn {
 
 impl Next {
     fn of(id: &CaseId, coming: Coming<'_>) -> Result<Self, Failure> {
-        let (arrival, alert): (_, &Alert) = (coming.arrival, &coming.arrival.alert);
+        let (arrival, alert) = (coming.arrival, coming.alert);
         let owned = |value: &str| text(value).into_owned();
         let indicators = &alert.indicators;
         Ok(Self {
@@ -199,7 +201,11 @@ impl Next {
 
     async fn send_note(&self, session: &Session) -> Result<(), Failure> {
         let reopen = async {
-            if self.why == Change::Asked.as_str() {
+            // Nobody's source sent something new of it.
+            if [Change::Asked, Change::GoesOn]
+                .map(Change::as_str)
+                .contains(&self.why)
+            {
                 return Ok(0);
             }
             session.change(REOPEN, [&self.id, &None::<Uuid>]).await

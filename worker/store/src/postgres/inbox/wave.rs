@@ -1,11 +1,13 @@
 //! As many arrivals as can be decided over what was read once. One that depends on what another of them changes waits
 //! for the next wave, but for the usual cases: the first of a key, and a sighting, change nothing that is not known.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use nightshift_alert::Alert;
 use nightshift_pipeline::{
-    Accepted, Admission, AdmissionPolicy, Arrival, CaseId, Change, Mute, Seen, admit,
+    Accepted, Admission, AdmissionPolicy, Arrival, CaseId, Change, Mute, Seen, admit, in_place_of,
 };
 use tokio_postgres::Row;
 
@@ -69,9 +71,14 @@ impl<'a> Wave<'a> {
             if wave.stale.contains(&key) || wave.writes.turns.len() >= MOST_TURNS {
                 break;
             }
-            let admission = admit(arrival, &facts.ground(arrival, &key, mutes, policy), policy);
+            let ground = facts.ground(arrival, &key, mutes, policy);
+            let admission = admit(arrival, &ground, policy);
+            let alert = match (&admission, ground.known) {
+                (Admission::Replaced(..), Some(waits)) => in_place_of(&arrival.alert, &waits.alert),
+                _ => Cow::Borrowed(&*arrival.alert),
+            };
             let raw_id = wave.raw(arrival, ids);
-            let case_id = wave.note(arrival, &key, raw_id, &admission, facts)?;
+            let case_id = wave.note((arrival, &alert), &key, raw_id, &admission, facts)?;
             let dead_letter = arrival.unreadable.as_ref().map(|why| {
                 let id = ids.letters.pop_front().unwrap_or_default();
                 wave.writes
@@ -114,7 +121,7 @@ impl<'a> Wave<'a> {
     /// Notes what is to be written; the case that the alert belongs to, where there is one.
     fn note(
         &mut self,
-        arrival: &'a Arrival,
+        (arrival, alert): (&'a Arrival, &Alert),
         key: &str,
         raw_id: i64,
         admission: &Admission,
@@ -122,6 +129,7 @@ impl<'a> Wave<'a> {
     ) -> Result<Option<CaseId>, Failure> {
         let coming = |change: &Change| Coming {
             arrival,
+            alert,
             raw_id,
             why: change.as_str(),
         };
