@@ -60,6 +60,10 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
                 per_case
             },
         ]);
+        if let Some(connections) = ran.connections {
+            let figure = Figure::new(name("connections"), connections, "connections");
+            figures.push(figure.at_most(10.0));
+        }
         if let Some(server) = server {
             let name = "12 calls, PostgreSQL, CPU of the wire alone";
             figures.push(Figure::new(name, wire::cpu_ms(&server)?, "ms/case"));
@@ -74,6 +78,8 @@ struct Ran {
     walls: Vec<f64>,
     /// Our own CPU per case, in milliseconds.
     cpu_ms: f64,
+    /// Connections to the database at the end; they are kept once they are made.
+    connections: Option<f64>,
 }
 
 impl Ran {
@@ -84,14 +90,13 @@ impl Ran {
         let ran = runtime.block_on(async {
             let modelled = Modelled::new(&fake.config(Provider::Anthropic))?;
             let registers = registers(folder.path())?;
-            let mut databases = Vec::new();
+            let mut database = None;
             let world = match server {
                 None => World::new(folder.path(), registers, Some(modelled))?,
                 Some(server) => {
-                    let database = Database::new(server).await?;
+                    let made = database.insert(Database::new(server).await?);
                     let options = Options::new(LEASE, no_storms());
-                    let store = nightshift_store::open(&database.url, options).await?;
-                    databases.push(database);
+                    let store = nightshift_store::open(&made.url, options).await?;
                     World::over(store, folder.path(), registers, Some(modelled))?
                 }
             };
@@ -100,9 +105,18 @@ impl Ran {
             let world = Arc::new(world);
             beside(arrive(Arc::clone(&world), messages)).await?;
             let before = cpu()?.own_secs;
-            let walls = beside(arrive(world, measured)).await?;
+            let walls = beside(arrive(Arc::clone(&world), measured)).await?;
             let cpu_ms = (cpu()?.own_secs - before) * 1e3 / f64::from(CASES);
-            anyhow::Ok(Self { walls, cpu_ms })
+            let connections = match &database {
+                Some(database) => Some(f64::from(u32::try_from(database.connections().await?)?)),
+                None => None,
+            };
+            drop(world);
+            anyhow::Ok(Self {
+                walls,
+                cpu_ms,
+                connections,
+            })
         })?;
         let asked = fake.counted()?.accepted;
         ensure!(

@@ -83,6 +83,12 @@ impl Database {
         })
     }
 
+    /// Connections to it beside this one.
+    pub(crate) async fn connections(&self) -> anyhow::Result<i64> {
+        let sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
+        Ok(self.client.query_one(sql, &[]).await?.try_get(0)?)
+    }
+
     /// Waits until this many rows are found; when that was.
     async fn until(&self, sql: &str, many: i64) -> anyhow::Result<Instant> {
         let mut looks = tokio::time::interval(LOOK);

@@ -16,6 +16,8 @@ const MOST: usize = 512;
 /// A schema in the dialect of a provider.
 #[derive(Debug)]
 pub(crate) struct Fitted {
+    /// As a tree, for an SDK that builds its requests itself.
+    #[cfg(feature = "bedrock")]
     pub(crate) schema: Value,
     /// The same as every request writes it.
     written: Box<RawValue>,
@@ -64,6 +66,7 @@ impl Fitting {
                     is_strict: is_strict(&fitted),
                     // A tree is always JSON.
                     written: to_raw_value(&fitted).unwrap_or_default(),
+                    #[cfg(feature = "bedrock")]
                     schema: fitted,
                 }),
             }
