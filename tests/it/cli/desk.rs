@@ -26,6 +26,24 @@ pub(super) fn triaged_in(place: &Place) -> String {
 }
 
 #[test]
+fn cases_are_listed_by_where_they_stand_with_people() {
+    let (place, id) = triaged();
+    let listed = |desk: &str| {
+        let list = ["cases", "list", "--desk", desk];
+        let ran = place.run(&list).unwrap();
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        ran.stdout.contains(&id)
+    };
+    assert!(listed("open") && !listed("acknowledged"));
+    place.run(&["cases", "ack", &id, "--by", "ana"]).unwrap();
+    assert!(!listed("open") && listed("acknowledged") && !listed("closed"));
+    let wrong = place.run(&["cases", "list", "--desk", "done"]).unwrap();
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+    let mend = "use open, acknowledged or closed";
+    assert!(wrong.stderr.contains(mend), "{wrong:?}");
+}
+
+#[test]
 fn a_case_is_taken_given_and_closed_and_that_is_shown() {
     let (place, id) = triaged();
     let ran = place.run(&["cases", "ack", &id, "--by", "ana"]).unwrap();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use nightshift_alert::Severity;
 use nightshift_engine::Verdict;
-use nightshift_pipeline::CaseStatus;
+use nightshift_pipeline::{CaseStatus, DeskStatus};
 
 use super::Json;
 
@@ -15,6 +15,7 @@ pub(crate) enum Cases {
     #[command(after_help = "Examples:\n  \
         nightshift cases list --verdict true_positive\n  \
         nightshift cases list --text 203.0.113.42      alerts that name it\n  \
+        nightshift cases list --desk open --severity high      what nobody has taken\n  \
         nightshift cases list --disagreed\n  \
         nightshift cases list --status queued --json")]
     List(CasesList),
@@ -89,6 +90,9 @@ pub(crate) struct CasesList {
     /// Only this verdict
     #[arg(long, value_parser = verdict, value_name = "VERDICT")]
     pub(crate) verdict: Option<Verdict>,
+    /// Only those that stand so with people: open, acknowledged or closed
+    #[arg(long, value_parser = desk, value_name = "STATUS")]
+    pub(crate) desk: Option<DeskStatus>,
     /// Only those whose verdict a person disputes
     #[arg(long)]
     pub(crate) disagreed: bool,
@@ -222,6 +226,10 @@ pub(crate) struct CasesVerify {
 fn status(word: &str) -> Result<CaseStatus, String> {
     CaseStatus::parse(word)
         .ok_or_else(|| "use queued, running, concluded, failed or cancelled".to_owned())
+}
+
+fn desk(word: &str) -> Result<DeskStatus, String> {
+    DeskStatus::parse(word).ok_or_else(|| "use open, acknowledged or closed".to_owned())
 }
 
 fn verdict(word: &str) -> Result<Verdict, String> {

@@ -50,6 +50,7 @@ async fn list(app: &App, options: &CasesList) -> Result<(), Exit> {
     let filter = CaseFilter {
         status: options.status,
         verdict: options.verdict,
+        desk: options.desk,
         disagreed: options.disagreed,
         severity_at_least: options.severity,
         feed: options.feed.clone(),
