@@ -216,7 +216,8 @@ impl Times {
     #[must_use]
     pub fn window(&self) -> Option<(DateTime<Utc>, DateTime<Utc>)> {
         let from = self.first_seen.or(self.created).or(self.last_seen)?;
-        let until = self.last_seen.or(self.created).unwrap_or(from);
+        let told = self.created.max(self.updated);
+        let until = self.last_seen.or(told).unwrap_or(from);
         Some((from.min(until), until.max(from)))
     }
 }

@@ -25,7 +25,7 @@ use nightshift_engine::Verdict;
 
 use crate::{Arrival, CaseId, Match};
 
-pub use material::{compared, in_place_of};
+pub use material::{compared, triaged};
 pub use mute::Mute;
 pub use outcome::{Admission, Change, Seen, SetAside};
 pub use storm::Window;
@@ -149,7 +149,9 @@ fn again(arrival: &Arrival, known: &Known, mutes: &[Mute], policy: &AdmissionPol
     let (alert, id) = (&arrival.alert, known.id.clone());
     let change = match news(arrival, known, policy) {
         Ok(change) => change,
-        Err(Seen::Same) if material::goes_on(alert, known) => Change::GoesOn,
+        Err(Seen::Same | Seen::Unchanged) if material::goes_on(alert, known) => {
+            return Admission::Sighting(id, Seen::GoesOn);
+        }
         Err(seen) => return Admission::Sighting(id, seen),
     };
     // What is more severe is never replaced before somebody looked at it: the milder news wait behind it.
@@ -161,7 +163,10 @@ fn again(arrival: &Arrival, known: &Known, mutes: &[Mute], policy: &AdmissionPol
     {
         return Admission::Muted(mute.name.clone());
     }
-    if change != Change::Severity && known.revisions_today >= policy.revisions_per_day {
+    // Nobody is to use up the day of what is cleared: the next triage cannot clear what is new.
+    let is_bounded = change != Change::Severity
+        && !(material::is_cleared(known) && change.is_somebody_or_something_new());
+    if is_bounded && known.revisions_today >= policy.revisions_per_day {
         return Admission::Sighting(id, Seen::TooOften(change));
     }
     Admission::Revision(id, change)

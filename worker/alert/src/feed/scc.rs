@@ -104,7 +104,12 @@ fn heading(draft: &mut Draft, finding: Node<'_>, category: &str) {
         .at("updateTime")
         .time()
         .or_else(|| finding.at("eventTime").time());
-    draft.seen(finding.at("eventTime"), finding.at("eventTime"));
+    // When a finding changes, its time becomes that of the change; what began did so by then.
+    let first = match (finding.at("eventTime").time(), draft.times.created) {
+        (Some(event), Some(created)) if created < event => "createTime",
+        _ => "eventTime",
+    };
+    draft.seen(finding.at(first), finding.at("eventTime"));
 }
 
 /// Severity by name; one that is not told counts as medium, so that it is looked at.

@@ -3,19 +3,19 @@
 //! An id that is used again hides nothing (A23): what makes the alert another one is compared, not its name. The far
 //! end counts as an actor does: a new command-and-control address is news.
 
-use std::borrow::Cow;
-
 use chrono::{DateTime, Duration, Utc};
 use nightshift_alert::{Alert, Indicator, Role};
 use nightshift_engine::{Again, Verdict};
 
-use super::{AdmissionPolicy, Change, Known, Stage};
+use super::{Admission, AdmissionPolicy, Change, Known, Seen, Stage};
 
 /// How far a feed's clock may be ahead of ours.
 const AHEAD: Duration = Duration::minutes(15);
 /// By how much events must go on to be news to an alert that waits: of a flood of one finding not each takes the place of
 /// the one before it.
 const MOMENT: Duration = Duration::minutes(1);
+/// Most values that one alert adds to those of another.
+const MOST_JOINED: usize = 256;
 /// Most new actors, targets and far ends that are told.
 const MOST_NEW: usize = 8;
 
@@ -42,29 +42,61 @@ pub(super) fn outlasts(alert: &Alert, known: &Known) -> bool {
     until.is_some_and(|until| window.is_some_and(|(_, last)| until < last))
 }
 
-/// Whether what is the same goes on after the events of the alert that still waits: it is to be cleared, or not, with all of them.
+/// Whether what brings nothing new goes on after the events of the alert that still waits: it is to be cleared, or not,
+/// with all of them.
 pub(super) fn goes_on(alert: &Alert, known: &Known) -> bool {
     let last = |alert: &Alert| alert.times.window().map(|(_, last)| last);
     known.stage == Stage::Waiting
-        && alert.severity >= known.alert.severity
+        && alert.is_sample() == known.alert.is_sample()
         && last(alert)
             .zip(last(&known.alert))
             .is_some_and(|(its, before)| its - before >= MOMENT)
 }
 
-/// An alert that takes the place of one that waited, as it is triaged: with the events of both.
+/// What is to be triaged of an alert that came to a case; none where that is the alert as it came. Where nobody has looked
+/// at what the case was to triage, or could not clear it, its events and who and what took part in them are to be cleared,
+/// or not, with those of this one.
 #[must_use]
-pub fn in_place_of<'a>(alert: &'a Alert, waited: &Alert) -> Cow<'a, Alert> {
-    let (Some(its), Some(other)) = (alert.times.window(), waited.times.window()) else {
-        return Cow::Borrowed(alert);
-    };
-    let both = (its.0.min(other.0), its.1.max(other.1));
-    if both == its {
-        return Cow::Borrowed(alert);
+pub fn triaged(alert: &Alert, admission: &Admission, known: Option<&Known>) -> Option<Alert> {
+    let known = known?;
+    match admission {
+        Admission::Sighting(_, Seen::GoesOn) => {
+            let mut both = joined(&known.alert, alert);
+            both.times.updated = alert.times.updated.or(both.times.updated);
+            Some(both)
+        }
+        Admission::Replaced(..) => Some(joined(alert, &known.alert)),
+        Admission::Revision(_, change) if *change != Change::Asked && !is_cleared(known) => {
+            Some(joined(alert, &known.alert))
+        }
+        _ => None,
     }
-    let mut alert = alert.clone();
-    (alert.times.first_seen, alert.times.last_seen) = (Some(both.0), Some(both.1));
-    Cow::Owned(alert)
+}
+
+/// Whether its last triage called it harmless, and nothing came since.
+pub(super) fn is_cleared(known: &Known) -> bool {
+    let harmless = [Verdict::BenignTruePositive, Verdict::FalsePositive];
+    known.stage == Stage::Over
+        && known
+            .verdict
+            .is_some_and(|verdict| harmless.contains(&verdict))
+}
+
+/// An alert with the events of another one too, and who and what took part in those.
+fn joined(alert: &Alert, other: &Alert) -> Alert {
+    let mut both = alert.clone();
+    if let (Some(its), Some(more)) = (alert.times.window(), other.times.window()) {
+        both.times.first_seen = Some(its.0.min(more.0));
+        both.times.last_seen = Some(its.1.max(more.1));
+    }
+    let took_part = other
+        .indicators
+        .iter()
+        .filter(|one| one.role < Role::Related);
+    let missing = took_part.filter(|one| !alert.with_role(one.role).any(|known| known == *one));
+    both.indicators.extend(missing.take(MOST_JOINED).cloned());
+    both.indicators.sort();
+    both
 }
 
 /// The first thing that is new and matters. A sample changes nothing in the case of a real alert.

@@ -102,8 +102,6 @@ pub enum Change {
     Action,
     /// It goes on after what cleared it has ended.
     NoLongerCleared,
-    /// It goes on, and the triage that is to look at it has not begun.
-    GoesOn,
     /// Something changed, and the last triage could not tell.
     Inconclusive,
     /// Something changed, and a person had decided otherwise than the last triage.
@@ -113,6 +111,14 @@ pub enum Change {
 }
 
 impl Change {
+    /// Whether it is about somebody or something that a record which cleared the alert said nothing of.
+    pub(super) const fn is_somebody_or_something_new(self) -> bool {
+        matches!(
+            self,
+            Self::Actor | Self::Target | Self::Remote | Self::NoLongerCleared
+        )
+    }
+
     /// The word used in the database.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -126,7 +132,6 @@ impl Change {
             Self::Remote => "remote",
             Self::Action => "action",
             Self::NoLongerCleared => "no_longer_cleared",
-            Self::GoesOn => "goes_on",
             Self::Inconclusive => "inconclusive",
             Self::Disputed => "disputed",
             Self::CooledDown => "cooled_down",
@@ -147,6 +152,8 @@ pub enum Seen {
     Same,
     /// Nothing that matters changed.
     Unchanged,
+    /// Nothing that matters changed but that it goes on, and the triage that is to look at all of it has not begun.
+    GoesOn,
     /// It tells of an earlier state than the one that is known.
     Older,
     /// The change would matter, but the case was triaged again too often today.
@@ -160,6 +167,7 @@ impl fmt::Display for Seen {
         match self {
             Self::Same => f.write_str("same"),
             Self::Unchanged => f.write_str("unchanged"),
+            Self::GoesOn => f.write_str("goes_on"),
             Self::Older => f.write_str("older"),
             Self::TooOften(change) => write!(f, "too_often:{change}"),
             Self::AtFeed(why) => write!(f, "at_feed:{why}"),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chrono::Duration;
-use nightshift_alert::{Alert, FeedState, Role, Severity, Times};
+use nightshift_alert::{Alert, FeedState, Role, Severity};
 use nightshift_engine::Verdict;
 
 use super::fixture::{address, alert, arrival, concluded, now};
@@ -213,7 +213,7 @@ fn what_goes_on_while_it_waits_is_triaged_with_all_its_events() {
             alert.times.last_seen = alert.times.first_seen;
         }
     };
-    let goes_on = Admission::Replaced(id(), Change::GoesOn);
+    let goes_on = sighting(Seen::GoesOn);
     assert_eq!(again(&known, later(59)), sighting(Seen::Same), "a flood");
     assert_eq!(again(&known, later(60)), goes_on);
     let archived = |alert: &mut Alert| {
@@ -225,17 +225,69 @@ fn what_goes_on_while_it_waits_is_triaged_with_all_its_events() {
     known.stage = Stage::Begun;
     assert_eq!(again(&known, later(60)), sighting(Seen::Same));
 
+    known.stage = Stage::Waiting;
+    let elsewhere = |alert: &mut Alert| {
+        later(60)(alert);
+        alert.indicators.clear();
+        alert.severity = Severity::Low;
+    };
+    assert_eq!(again(&known, elsewhere), goes_on, "nothing else is lost");
     let mut next = alert();
-    later(60)(&mut next);
-    let placed = in_place_of(&next, &known.alert);
+    elsewhere(&mut next);
+    let triaged = triaged(&next, &goes_on, Some(&known)).unwrap();
     let until = last + Duration::seconds(60);
-    assert_eq!(placed.times.window(), Some((first, until)));
+    assert_eq!(triaged.times.window(), Some((first, until)));
+    assert_eq!(triaged.indicators, known.alert.indicators);
+    assert_eq!(triaged.severity, known.alert.severity);
+}
+
+#[test]
+fn who_took_part_in_what_is_not_cleared_is_triaged_with_what_comes_after_it() {
+    let mut known = concluded(&alert());
+    let mut next = alert();
+    next.indicators = vec![address(Role::Actor, 7), address(Role::Related, 8)];
+    next.times.last_seen = next.times.last_seen.map(|last| last + Duration::hours(1));
+    let came = |admission: &Admission, known: &Known| {
+        let alert = triaged(&next, admission, Some(known));
+        let alert = alert.as_ref().unwrap_or(&next);
+        let before = known
+            .alert
+            .indicators
+            .iter()
+            .filter(|one| one.role < Role::Related);
+        (before.clone().count() > 0 && before.clone().all(|one| alert.indicators.contains(one)))
+            && next
+                .indicators
+                .iter()
+                .all(|one| alert.indicators.contains(one))
+    };
+    for change in [Change::Actor, Change::Severity, Change::NoLongerCleared] {
+        assert!(came(&Admission::Replaced(id(), change), &known), "{change}");
+        assert!(came(&revision(change), &known), "{change}");
+    }
+    assert!(!came(&revision(Change::Asked), &known), "as it was given");
+    known.verdict = Some(Verdict::BenignTruePositive);
+    assert!(!came(&revision(Change::Actor), &known), "it was cleared");
+    known.stage = Stage::Begun;
+    assert!(came(&revision(Change::Actor), &known), "before this one");
+}
+
+#[test]
+fn nothing_new_of_a_cleared_case_is_too_often() {
+    let mut known = concluded(&alert());
+    known.verdict = Some(Verdict::FalsePositive);
+    known.revisions_today = 3;
+    for role in [Role::Actor, Role::Target, Role::Remote] {
+        assert!(
+            matches!(again(&known, add(role)), Admission::Revision(..)),
+            "{role:?}"
+        );
+    }
+    let other = |alert: &mut Alert| alert.action = Some("DeleteTrail".into());
     assert_eq!(
-        in_place_of(&known.alert, &next).times.window(),
-        placed.times.window()
+        again(&known, other),
+        sighting(Seen::TooOften(Change::Action))
     );
-    next.times = Times::default();
-    assert_eq!(*in_place_of(&next, &known.alert), next);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::*;
 on_both_stores! {
     a23_a_concluded_case_is_triaged_again_when_somebody_else_acts
     what_waits_is_replaced_until_its_triage_has_begun
-    what_runs_is_run_again_when_it_ends_and_only_the_latest_waits
+    what_runs_is_run_again_when_it_ends_for_all_who_came_meanwhile
     three_revisions_a_day_and_every_rise_in_severity
     what_is_older_never_wins
     a25_a_year_that_cannot_be_written_holds_up_nothing
@@ -112,7 +112,7 @@ async fn what_waits_is_replaced_until_its_triage_has_begun(fixture: Fixture) {
     assert_eq!((view.row.revision, view.events.len()), (1, 1));
 }
 
-async fn what_runs_is_run_again_when_it_ends_and_only_the_latest_waits(fixture: Fixture) {
+async fn what_runs_is_run_again_when_it_ends_for_all_who_came_meanwhile(fixture: Fixture) {
     fixture.take(arrival(0, |_| {})).await;
     let claimed = fixture.claim().await;
     let id = claimed.lease.case_id.clone();
@@ -142,7 +142,9 @@ async fn what_runs_is_run_again_when_it_ends_and_only_the_latest_waits(fixture: 
         (second.lease.revision, second.alert.severity),
         (2, Severity::High)
     );
-    assert!(second.alert.knows(IndicatorKind::Ip, "198.51.100.8"));
+    for actor in ["198.51.100.7", "198.51.100.8"] {
+        assert!(second.alert.knows(IndicatorKind::Ip, actor), "{actor}");
+    }
     // It is told what was said before, and why that is not the last word: the alert that took another's place is worse.
     let said = second.again.clone().unwrap();
     assert_eq!(
@@ -151,7 +153,7 @@ async fn what_runs_is_run_again_when_it_ends_and_only_the_latest_waits(fixture: 
     );
     assert_eq!(said.why.as_deref(), Some("severity"));
     let new: Vec<&str> = said.new.iter().map(|one| one.value.as_str()).collect();
-    assert_eq!(new, ["198.51.100.8"]);
+    assert_eq!(new, ["198.51.100.7", "198.51.100.8"]);
     assert!(claimed.again.is_none());
     conclude(&fixture.store, &second).await;
     let third = fixture.claim().await;
@@ -271,9 +273,11 @@ async fn what_goes_on_while_it_waits_is_triaged_with_all_its_events(fixture: Fix
     let lasts = |second| arrival(second, happens_at(second));
     let id = case_of(&fixture.take(lasts(1_000)).await);
     let found = fixture.take(lasts(2_000)).await.admission;
-    assert_eq!(found, Admission::Replaced(id.clone(), Change::GoesOn));
+    assert_eq!(found, Admission::Sighting(id.clone(), Seen::GoesOn));
     let found = fixture.take(lasts(1_500)).await.admission;
     assert_eq!(found, Admission::Sighting(id.clone(), Seen::Same));
+    let view = fixture.store.view(&id.0).await.unwrap();
+    assert_eq!(view.row.sightings, 2, "each is counted");
     let claimed = fixture.claim().await;
     assert_eq!(
         claimed.alert.times.window(),

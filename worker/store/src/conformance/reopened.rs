@@ -1,7 +1,7 @@
 //! Cases that people are done with, and of which something new comes.
 
 use nightshift_alert::Severity;
-use nightshift_pipeline::{ActKind, Change, Desk, DeskStatus, NewPersonVerdict};
+use nightshift_pipeline::{ActKind, Desk, DeskStatus, NewPersonVerdict};
 
 use super::admission::{arrival, happens_at};
 use super::desk::does;
@@ -52,7 +52,7 @@ async fn what_goes_on_while_it_waits_opens_nothing(fixture: Fixture) {
     let id = case_of(&taken);
     close(&fixture, &id).await;
     let later = fixture.take(arrival(7, happens_at(2_000))).await;
-    let goes_on = Admission::Replaced(id.clone(), Change::GoesOn);
+    let goes_on = Admission::Sighting(id.clone(), Seen::GoesOn);
     assert_eq!(later.admission, goes_on);
     assert!(desk_of(&fixture, &id).await.0.is_settled());
 }

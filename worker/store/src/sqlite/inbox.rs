@@ -6,14 +6,13 @@
 mod ground;
 mod ledger;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use nightshift_alert::Alert;
 use nightshift_pipeline::{
     Accepted, Admission, AdmissionPolicy, Arrival, CaseId, Inbox, Mute, Seen, StoreError, admit,
-    in_place_of,
+    triaged,
 };
 use rusqlite::{Connection, params};
 use sha2::{Digest, Sha256};
@@ -140,8 +139,9 @@ fn accept_one(
     let facts = Facts::read(connection, arrival, &key, policy)?;
     let ground = facts.ground(mutes);
     let admission = admit(arrival, &ground, policy);
-    let waits = ground.known.map(|known| &*known.alert);
-    let case_id = write(connection, arrival, raw_id, (&key, waits), &admission)?;
+    let triaged = triaged(alert, &admission, ground.known);
+    let triaged = triaged.as_ref().unwrap_or(alert);
+    let case_id = write(connection, arrival, raw_id, (&key, triaged), &admission)?;
     let dead_letter = add_dead_letter(connection, arrival, raw_id, case_id.as_ref())?;
     ledger::add(
         connection,
@@ -167,14 +167,14 @@ fn write(
     connection: &Connection,
     arrival: &Arrival,
     raw_id: i64,
-    (key, waits): (&str, Option<&Alert>),
+    (key, triaged): (&str, &Alert),
     admission: &Admission,
 ) -> Result<Option<CaseId>, Failure> {
     let coming = |why| Coming {
         source: &arrival.source,
         at: arrival.at,
         raw_id: Some(raw_id),
-        alert: &arrival.alert,
+        alert: triaged,
         why,
     };
     match admission {
@@ -187,18 +187,14 @@ fn write(
             revisions::again(connection, id, &coming(Some(change.as_str())))?;
         }
         Admission::Replaced(id, change) => {
-            let alert = &arrival.alert;
-            let alert = waits.map_or(Cow::Borrowed(&**alert), |waits| in_place_of(alert, waits));
-            let coming = Coming {
-                alert: &alert,
-                ..coming(Some(change.as_str()))
-            };
-            revisions::replace(connection, id, &coming)?;
+            revisions::replace(connection, id, &coming(Some(change.as_str())))?;
         }
         Admission::Sighting(id, seen) => {
             add_sighting(connection, id, arrival, raw_id, Some(seen))?;
-            if matches!(seen, Seen::AtFeed(_)) {
-                note_state(connection, id, key, &arrival.alert)?;
+            match seen {
+                Seen::AtFeed(_) => note_state(connection, id, key, &arrival.alert)?,
+                Seen::GoesOn => revisions::replace(connection, id, &coming(None))?,
+                _ => {}
             }
         }
         Admission::GoOn(id) => add_sighting(connection, id, arrival, raw_id, None)?,

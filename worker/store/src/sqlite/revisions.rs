@@ -124,7 +124,7 @@ pub(super) fn replace(
         ])?;
         add_indicators(connection, id, coming)?;
         // That it goes on is nothing new of it.
-        if coming.why != Some(Change::GoesOn.as_str()) {
+        if coming.why.is_some() {
             desk::reopen(connection, &id.0, coming.source)?;
         }
     }

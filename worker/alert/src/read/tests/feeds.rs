@@ -134,6 +134,35 @@ fn scc_crypto_miner_names_pool_wallet_process_and_caller() {
 }
 
 #[test]
+fn a_finding_that_changed_since_began_when_it_was_made() {
+    let mut value = parsed("scc-crypto-miner");
+    let mut window = |finding: [(&str, Value); 2]| {
+        for (name, time) in finding {
+            value["finding"][name] = time;
+        }
+        let (from, until) = one_of(&value).times.window().unwrap();
+        format!("{} {}", from.format("%H:%M"), until.format("%H:%M"))
+    };
+    let at = |hour: u8| json!(format!("2026-10-02T{hour:02}:00:00Z"));
+    assert_eq!(
+        window([("createTime", at(2)), ("eventTime", at(1))]),
+        "01:00 01:00"
+    );
+    assert_eq!(
+        window([("createTime", at(2)), ("eventTime", at(5))]),
+        "02:00 05:00"
+    );
+
+    let mut value = parsed("securityhub-eventbridge-discovery");
+    let finding = value["detail"]["findings"][0].as_object_mut().unwrap();
+    finding.retain(|name, _| !name.ends_with("ObservedAt"));
+    finding.insert("CreatedAt".to_owned(), at(1));
+    finding.insert("UpdatedAt".to_owned(), at(6));
+    let (from, until) = one_of(&value).times.window().unwrap();
+    assert_eq!((until - from).num_hours(), 5, "when it ended is not told");
+}
+
+#[test]
 fn scc_v2_and_another_parent_keep_key_and_content() {
     let v1 = one(sample("scc-crypto-miner"));
     for name in [

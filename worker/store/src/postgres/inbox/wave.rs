@@ -1,13 +1,12 @@
 //! As many arrivals as can be decided over what was read once. One that depends on what another of them changes waits
 //! for the next wave, but for the usual cases: the first of a key, and a sighting, change nothing that is not known.
 
-use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use nightshift_alert::Alert;
 use nightshift_pipeline::{
-    Accepted, Admission, AdmissionPolicy, Arrival, CaseId, Change, Mute, Seen, admit, in_place_of,
+    Accepted, Admission, AdmissionPolicy, Arrival, CaseId, Mute, Seen, admit, triaged,
 };
 use tokio_postgres::Row;
 
@@ -16,6 +15,8 @@ use super::write::{Coming, Place, Turn, Writes};
 use crate::blobs::Placed;
 use crate::postgres::failure::Failure;
 
+/// Why an alert was widened: nothing new came.
+pub(super) const GOES_ON: &str = "goes_on";
 /// Most changes of a wave that are sent one by one.
 const MOST_TURNS: usize = 8;
 
@@ -73,12 +74,10 @@ impl<'a> Wave<'a> {
             }
             let ground = facts.ground(arrival, &key, mutes, policy);
             let admission = admit(arrival, &ground, policy);
-            let alert = match (&admission, ground.known) {
-                (Admission::Replaced(..), Some(waits)) => in_place_of(&arrival.alert, &waits.alert),
-                _ => Cow::Borrowed(&*arrival.alert),
-            };
+            let triaged = triaged(&arrival.alert, &admission, ground.known);
+            let alert = triaged.as_ref().unwrap_or(&arrival.alert);
             let raw_id = wave.raw(arrival, ids);
-            let case_id = wave.note((arrival, &alert), &key, raw_id, &admission, facts)?;
+            let case_id = wave.note((arrival, alert), &key, raw_id, &admission, facts)?;
             let dead_letter = arrival.unreadable.as_ref().map(|why| {
                 let id = ids.letters.pop_front().unwrap_or_default();
                 wave.writes
@@ -127,11 +126,11 @@ impl<'a> Wave<'a> {
         admission: &Admission,
         facts: &mut Facts,
     ) -> Result<Option<CaseId>, Failure> {
-        let coming = |change: &Change| Coming {
+        let coming = |why| Coming {
             arrival,
             alert,
             raw_id,
-            why: change.as_str(),
+            why,
         };
         match admission {
             Admission::New => {
@@ -141,19 +140,20 @@ impl<'a> Wave<'a> {
                 return Ok(Some(id));
             }
             Admission::Revision(id, change) => {
-                let turn = Turn::again(id, coming(change))?;
+                let turn = Turn::again(id, coming(change.as_str()))?;
                 self.turn(key, turn);
             }
             Admission::Replaced(id, change) => {
-                let turn = Turn::replace(id, coming(change))?;
+                let turn = Turn::replace(id, coming(change.as_str()))?;
                 self.turn(key, turn);
             }
             Admission::Sighting(id, seen) => {
                 self.writes
                     .sighting(id, arrival, raw_id, Some(seen.to_string()));
-                if matches!(seen, Seen::AtFeed(_)) {
-                    let turn = Turn::state(id, key, &arrival.alert)?;
-                    self.turn(key, turn);
+                match seen {
+                    Seen::AtFeed(_) => self.turn(key, Turn::state(id, key, &arrival.alert)?),
+                    Seen::GoesOn => self.turn(key, Turn::replace(id, coming(GOES_ON))?),
+                    _ => {}
                 }
             }
             Admission::GoOn(id) => self.writes.sighting(id, arrival, raw_id, None),
