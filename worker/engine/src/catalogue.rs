@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// An action as the catalogue holds it. `{name}` in text and command stands for a value: `account`, `region`,
 /// `resource`, an indicator type such as `ip` or `instance`, or a principal of AWS as its commands want it: `user_name`,
-/// `role_name`. A brace as such is doubled.
+/// `role_name`, and as its log names it: `caller_name`. A brace as such is doubled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ActionTemplate {
@@ -148,6 +148,7 @@ impl Values<'_> {
                 .first()
                 .map(|resource| resource.name.as_ref().unwrap_or(&resource.id).clone()),
             "user_name" => name_in(self.indicator(IndicatorKind::Principal)?, &["user"]),
+            "caller_name" => caller_in(self.indicator(IndicatorKind::Principal)?),
             "role_name" => name_in(
                 self.indicator(IndicatorKind::Principal)?,
                 &["role", "assumed-role"],
@@ -199,7 +200,8 @@ fn name_in(principal: String, kinds: &[&str]) -> Option<String> {
     if !principal.starts_with("arn:") {
         return Some(principal);
     }
-    let (_, resource) = principal.rsplit_once(':')?;
+    // A path may hold colons.
+    let resource = principal.splitn(6, ':').nth(5)?;
     let (kind, path) = resource.split_once('/')?;
     // A session is called `assumed-role/NAME/SESSION`; anything else may have a path before its name.
     let name = match kind {
@@ -207,6 +209,14 @@ fn name_in(principal: String, kinds: &[&str]) -> Option<String> {
         _ => path.rsplit('/').next()?,
     };
     kinds.contains(&kind).then(|| name.to_owned())
+}
+
+/// What CloudTrail calls a principal: a user by its name, a role by that of its session.
+fn caller_in(principal: String) -> Option<String> {
+    match principal.split_once(":assumed-role/") {
+        Some((_, path)) => Some(path.split_once('/')?.1.to_owned()),
+        None => name_in(principal, &["user"]),
+    }
 }
 
 /// Whether a value may stand in a shell command without quotes: no blank, no quote, nothing that a shell reads, and no
@@ -319,18 +329,21 @@ mod tests {
             "arn:aws:iam::123456789012:role/service-role/deployer",
             "arn:aws:sts::123456789012:assumed-role/deployer/i-0abc",
             "arn:aws:iam::123456789012:root",
+            "arn:aws:iam::123456789012:user/x:role/deployer",
         ]
         .map(|principal| {
             let user = command("--user-name {user_name}", principal);
             let role = command("--role-name {role_name}", principal);
-            format!("{principal}: {user}; {role}")
+            let caller = command("{caller_name}", principal);
+            format!("{principal}: {user}; {role}; {caller}")
         });
         insta::assert_snapshot!(shown.join("\n"), @r"
-        alice: --user-name alice; --role-name alice
-        arn:aws:iam::123456789012:user/team/alice: --user-name alice; none
-        arn:aws:iam::123456789012:role/service-role/deployer: none; --role-name deployer
-        arn:aws:sts::123456789012:assumed-role/deployer/i-0abc: none; --role-name deployer
-        arn:aws:iam::123456789012:root: none; none
+        alice: --user-name alice; --role-name alice; alice
+        arn:aws:iam::123456789012:user/team/alice: --user-name alice; none; alice
+        arn:aws:iam::123456789012:role/service-role/deployer: none; --role-name deployer; none
+        arn:aws:sts::123456789012:assumed-role/deployer/i-0abc: none; --role-name deployer; i-0abc
+        arn:aws:iam::123456789012:root: none; none; none
+        arn:aws:iam::123456789012:user/x:role/deployer: --user-name deployer; none; deployer
         ");
     }
 

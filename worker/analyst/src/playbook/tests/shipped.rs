@@ -54,6 +54,7 @@ fn every_action_is_readable_and_its_placeholders_are_known() {
         "principal",
         "user_name",
         "role_name",
+        "caller_name",
         "domain",
         "bucket",
         "cluster",
