@@ -108,6 +108,12 @@ async fn main() -> anyhow::Result<ExitCode> {
         println!("what the workers said is in {}", folder.path().display());
     }
     println!("{}", judged?);
+    let end = if holds {
+        "everything holds"
+    } else {
+        "NOT EVERYTHING HOLDS"
+    };
+    println!("{end}");
     Ok(if holds {
         ExitCode::SUCCESS
     } else {

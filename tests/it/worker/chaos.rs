@@ -20,9 +20,10 @@ async fn f35_workers_servers_and_passwords_that_go_lose_repeat_and_double_nothin
     let profile = this.parent().and_then(Path::parent).unwrap();
     let chaos = profile.join("nightshift-chaos");
     let output = Command::new(&chaos)
-        .args(["--alerts", "100", "--kills", "2", "--database-kills", "1"])
+        .args(["--alerts", "300", "--kills", "2", "--database-kills", "1"])
         .args(["--broker-kills", "1", "--rollouts", "1", "--rotations", "1"])
-        .args(["--every-ms", "1500", "--untimed", "--seed", SEED])
+        .args(["--seed", SEED])
+        .args(["--every-ms", "500", "--patience-secs", "300", "--untimed"])
         .env("NIGHTSHIFT_BIN", program().unwrap())
         .output()
         .await
