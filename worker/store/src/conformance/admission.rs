@@ -2,7 +2,7 @@
 
 use nightshift_alert::{Content, Indicator, IndicatorKind, Role, Severity};
 use nightshift_engine::{Exoneration, Urgency, Verdict};
-use nightshift_pipeline::{Change, SetAside};
+use nightshift_pipeline::{ActKind, Change, SetAside};
 
 use super::*;
 
@@ -253,6 +253,8 @@ async fn what_goes_on_after_what_cleared_it_has_ended_is_triaged_again(fixture: 
     store.conclude(lease, &closing).await.unwrap();
     let covered = fixture.take(lasts(2_000)).await.admission;
     assert_eq!(covered, Admission::Sighting(id.clone(), Seen::Same));
+    store.retry(&id.0).await.unwrap();
+    store.cancel(&id.0, "ana", at(2_000)).await.unwrap();
     let found = fixture.take(lasts(2_001)).await.admission;
     assert_eq!(
         found,
@@ -347,6 +349,12 @@ async fn a_storm_is_one_case_with_members(fixture: Fixture) {
         }))
         .await;
     assert_eq!(elsewhere.admission, Admission::New);
+    // Who is done with the first is not done with what comes now.
+    let closed = super::desk::does(ActKind::Closed, 33);
+    let first = case_of(&accepted[0]);
+    fixture.store.act(&first.0, closed).await.unwrap();
+    let next = Admission::Member(case_of(&accepted[1]));
+    assert_eq!(fixture.take(nth(34, 41)).await.admission, next);
     assert_eq!(fixture.take(nth(900, 50)).await.admission, Admission::New);
 }
 

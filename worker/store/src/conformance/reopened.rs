@@ -1,7 +1,7 @@
 //! Cases that people are done with, and of which something new comes.
 
 use nightshift_alert::Severity;
-use nightshift_pipeline::{ActKind, Desk, DeskStatus, NewPersonVerdict};
+use nightshift_pipeline::{ActKind, Change, Desk, DeskStatus, NewPersonVerdict};
 
 use super::admission::{arrival, happens_at};
 use super::desk::does;
@@ -11,6 +11,7 @@ on_both_stores! {
     what_is_closed_is_open_again_when_it_gets_worse
     a_false_positive_covers_no_alert_that_came_after_it
     what_got_worse_while_it_ran_is_open_when_its_turn_comes
+    what_waits_behind_a_closed_case_opens_it_when_its_turn_comes
     what_is_called_off_leaves_open_what_waited_behind_it
     what_goes_on_while_it_waits_opens_nothing
     whoever_runs_a_closed_case_again_does_not_open_it
@@ -103,6 +104,22 @@ async fn what_got_worse_while_it_ran_is_open_when_its_turn_comes(fixture: Fixtur
     close(&fixture, &id).await;
     fixture.take(severe(10, Severity::High)).await;
     assert!(desk_of(&fixture, &id).await.0.is_settled(), "of what runs");
+    conclude_as(&fixture.store, &claimed, Verdict::TruePositive).await;
+    is_reopened(&fixture, &id).await;
+}
+
+async fn what_waits_behind_a_closed_case_opens_it_when_its_turn_comes(fixture: Fixture) {
+    let id = case_of(&fixture.take(severe(0, Severity::High)).await);
+    close(&fixture, &id).await;
+    let milder = arrival(10, |alert| {
+        alert.severity = Severity::Low;
+        alert.kind = "Other:EC2/Type".into();
+    });
+    let behind = fixture.take(milder).await.admission;
+    assert_eq!(behind, Admission::Revision(id.clone(), Change::Type));
+    let claimed = fixture.claim().await;
+    let is_settled = desk_of(&fixture, &id).await.0.is_settled();
+    assert!(is_settled, "they are done with what runs");
     conclude_as(&fixture.store, &claimed, Verdict::TruePositive).await;
     is_reopened(&fixture, &id).await;
 }

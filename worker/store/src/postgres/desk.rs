@@ -30,10 +30,13 @@ const ACT: &str = "WITH added AS ( \
      ) \
      SELECT pg_notify('nightshift-work', '')::text";
 /// The alert that the case now waits to triage came from a source, and people are done with what was before: that is not
-/// about this one. `$2` is the write that brought it, where another may have come between.
+/// about this one. `$2` is the write that brought it, where another may have come between; where there is none, what waits
+/// behind it has its own turn.
 pub(super) const REOPEN: &str = "WITH reopened AS ( \
          UPDATE cases SET desk = 'open', owner = NULL \
-         WHERE id = $1 AND status = 'queued' AND journal_seq = 0 AND ($2::uuid IS NULL OR last_write = $2) \
+         WHERE id = $1 AND status = 'queued' AND journal_seq = 0 \
+             AND CASE WHEN $2::uuid IS NULL THEN NOT EXISTS (SELECT FROM pending_revisions WHERE case_id = $1) \
+                 ELSE last_write = $2 END \
              AND (desk = 'closed' OR (SELECT act = 'disagreed' AND about = 'false_positive' FROM acts \
                  WHERE case_id = $1 AND act IN ('agreed', 'disagreed', 'reopened') ORDER BY id DESC LIMIT 1)) \
          RETURNING id, revision \

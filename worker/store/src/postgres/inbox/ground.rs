@@ -33,7 +33,8 @@ const KNOWN: &str = "SELECT wanted.key, c.id, c.status, coalesce(c.concluded_at,
          + (SELECT count(*) FROM pending_revisions p WHERE p.case_id = c.id), \
          (SELECT v.verdict FROM person_verdicts v WHERE v.case_id = c.id ORDER BY v.id DESC LIMIT 1), \
          (SELECT (e.report -> 'exonerations')::text FROM conclusions e \
-             WHERE e.case_id = c.id AND e.revision = c.revision AND c.verdict IN ('benign_true_positive', 'false_positive')) \
+             WHERE e.case_id = c.id AND e.revision = (SELECT max(revision) FROM conclusions WHERE case_id = c.id) \
+                 AND c.verdict IN ('benign_true_positive', 'false_positive')) \
      FROM unnest($1::text[], $2::timestamptz[]) AS wanted (key, day_ago) \
      CROSS JOIN LATERAL ( \
          SELECT * FROM cases WHERE cases.key = wanted.key ORDER BY opened_at DESC, number DESC LIMIT 1) AS c \
@@ -43,16 +44,17 @@ const KNOWN: &str = "SELECT wanted.key, c.id, c.status, coalesce(c.concluded_at,
 const MEMBERS: &str = "SELECT DISTINCT ON (a.key) a.key, a.case_id, a.alert::text, a.received_at, c.verdict, \
          (SELECT v.verdict FROM person_verdicts v WHERE v.case_id = c.id ORDER BY v.id DESC LIMIT 1), \
          (SELECT (e.report -> 'exonerations')::text FROM conclusions e \
-             WHERE e.case_id = c.id AND e.revision = c.revision AND c.verdict IN ('benign_true_positive', 'false_positive')) \
+             WHERE e.case_id = c.id AND e.revision = (SELECT max(revision) FROM conclusions WHERE case_id = c.id) \
+                 AND c.verdict IN ('benign_true_positive', 'false_positive')) \
      FROM arrivals a JOIN cases c ON c.id = a.case_id \
      WHERE a.key = ANY($1) AND a.outcome = 'member' ORDER BY a.key, a.id DESC";
-/// Counts no further than to the size of a storm.
+/// Counts no further than to the size of a storm. A case that people are done with stands for nothing that comes now.
 const WINDOWS: &str = "SELECT (wanted.number - 1)::integer, \
          (SELECT count(*) FROM (SELECT FROM cases c WHERE c.feed = wanted.feed AND c.type = wanted.type \
              AND coalesce(c.account, '') = wanted.account AND c.opened_at > wanted.since LIMIT $5) AS few), \
          (SELECT c.id FROM cases c WHERE c.feed = wanted.feed AND c.type = wanted.type \
              AND coalesce(c.account, '') = wanted.account AND c.opened_at > wanted.since \
-             ORDER BY c.opened_at, c.number LIMIT 1) \
+             AND c.desk <> 'closed' AND c.status <> 'cancelled' ORDER BY c.opened_at, c.number LIMIT 1) \
      FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[]) \
          WITH ORDINALITY AS wanted (feed, type, account, since, number)";
 

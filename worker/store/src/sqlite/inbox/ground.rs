@@ -25,12 +25,14 @@ const REVISIONS: &str = "SELECT \
      (SELECT count(*) FROM alerts WHERE case_id = ?1 AND revision > 1 AND received_at > ?2 AND coalesce(why, '') NOT IN ('asked', 'models_back')) + \
      (SELECT count(*) FROM pending_revisions WHERE case_id = ?1)";
 const EXONERATIONS: &str = "SELECT e.report -> '$.exonerations' FROM cases c \
-     JOIN conclusions e ON e.case_id = c.id AND e.revision = c.revision \
+     JOIN conclusions e ON e.case_id = c.id AND e.revision = (SELECT max(revision) FROM conclusions WHERE case_id = c.id) \
      WHERE c.id = ?1 AND c.verdict IN ('benign_true_positive', 'false_positive')";
 const MEMBER: &str = "SELECT a.case_id, a.alert, a.received_at, c.verdict FROM arrivals a JOIN cases c ON c.id = a.case_id \
      WHERE a.key = ?1 AND a.outcome = 'member' ORDER BY a.id DESC LIMIT 1";
+/// A case that people are done with stands for nothing that comes now.
 const WINDOW: &str = "SELECT count(*), (SELECT id FROM cases \
-         WHERE feed = ?1 AND type = ?2 AND account IS ?3 AND opened_at > ?4 ORDER BY opened_at, rowid LIMIT 1) \
+         WHERE feed = ?1 AND type = ?2 AND account IS ?3 AND opened_at > ?4 AND desk <> 'closed' AND status <> 'cancelled' \
+         ORDER BY opened_at, rowid LIMIT 1) \
      FROM cases WHERE feed = ?1 AND type = ?2 AND account IS ?3 AND opened_at > ?4";
 
 /// What was read.
