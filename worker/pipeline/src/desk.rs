@@ -111,18 +111,22 @@ impl Desk {
     pub fn of(acts: Vec<Act>) -> Self {
         let mut desk = Self::default();
         for act in &acts {
-            match &act.kind {
-                ActKind::Acknowledged => desk.taken_by(&act.by),
-                ActKind::Assigned { to } => desk.taken_by(to),
-                ActKind::Agreed => desk.verdict = None,
-                ActKind::Disagreed { verdict } => desk.verdict = Some(*verdict),
-                ActKind::Closed => desk.status = DeskStatus::Closed,
-                // What people said of it was said of another alert.
-                ActKind::Reopened => desk = Self::default(),
-                ActKind::AskedAgain | ActKind::Muted { .. } => {}
-            }
+            desk.apply(act);
         }
         Self { acts, ..desk }
+    }
+
+    fn apply(&mut self, act: &Act) {
+        match &act.kind {
+            ActKind::Acknowledged => self.taken_by(&act.by),
+            ActKind::Assigned { to } => self.taken_by(to),
+            ActKind::Agreed => self.verdict = None,
+            ActKind::Disagreed { verdict } => self.verdict = Some(*verdict),
+            ActKind::Closed => self.status = DeskStatus::Closed,
+            // What people said of it was said of another alert.
+            ActKind::Reopened => *self = Self::default(),
+            ActKind::AskedAgain | ActKind::Muted { .. } => {}
+        }
     }
 
     fn taken_by(&mut self, who: &str) {
@@ -130,18 +134,16 @@ impl Desk {
         self.owner = Some(who.to_owned());
     }
 
-    /// How often its source sent something new of it after people were done.
+    /// How often it was open again after people were done: by their own hand, or since its source sent something new.
     #[must_use]
     pub fn reopenings(&self) -> usize {
-        let acts = self.acts.iter();
-        acts.filter(|act| act.kind == ActKind::Reopened).count()
-    }
-
-    /// Whether nobody did anything since its source opened it again.
-    #[must_use]
-    pub fn is_open_again(&self) -> bool {
-        let last = self.acts.last();
-        last.is_some_and(|act| act.kind == ActKind::Reopened)
+        let mut desk = Self::default();
+        let is_opened = |act: &&Act| {
+            let was_settled = desk.is_settled();
+            desk.apply(act);
+            was_settled && !desk.is_settled()
+        };
+        self.acts.iter().filter(is_opened).count()
     }
 
     /// Whether people are done with it: closed, or called a wrong detection. A page about it ends then.

@@ -27,13 +27,18 @@ pub(super) fn told(report: &Report) -> Result<String, DeliveryError> {
     ))
 }
 
-/// `nightshift:k3f9-x2mq-7d1w:closed`: that people are done with it; with `reopened:1:closed`, once more.
+/// `nightshift:k3f9-x2mq-7d1w:closed`: that people are done with it; with `again:1:closed`, once more.
 pub(super) fn closed(report: &Report, desk: &Desk) -> Result<String, DeliveryError> {
     let case = case_id(report)?;
     Ok(match desk.reopenings() {
         0 => format!("{OURS}:{case}:closed"),
-        times => format!("{OURS}:{case}:reopened:{times}:closed"),
+        times => format!("{OURS}:{case}:again:{times}:closed"),
     })
+}
+
+/// `nightshift:k3f9-x2mq-7d1w:again:1:open`: that it is open again after that.
+pub(super) fn reopened(report: &Report, times: usize) -> Result<String, DeliveryError> {
+    Ok(format!("{OURS}:{}:again:{times}:open", case_id(report)?))
 }
 
 #[cfg(test)]
@@ -47,19 +52,19 @@ mod tests {
     #[test]
     fn what_says_something_else_has_another_key_and_none_is_within_another() {
         let mut report = fixture::true_positive();
-        let reopened = |times| {
-            let mut desk = Desk::default();
-            let act = Act {
+        let closed = |times| {
+            let kinds = (0..times).flat_map(|_| [ActKind::Closed, ActKind::Reopened]);
+            let acts = kinds.map(|kind| Act {
                 at: fixture::now(),
                 by: "guardduty".into(),
-                kind: ActKind::Reopened,
+                kind,
                 note: String::new(),
-            };
-            desk.acts = vec![act; times];
-            closed(&fixture::true_positive(), &desk).unwrap()
+            });
+            closed(&fixture::true_positive(), &Desk::of(acts.collect())).unwrap()
         };
         let mut keys = vec![told(&report).unwrap()];
-        keys.extend([0, 1, 11].map(reopened));
+        keys.extend([0, 1, 11].map(closed));
+        keys.extend([1, 11].map(|times| reopened(&report, times).unwrap()));
         report.revision = 11;
         keys.push(told(&report).unwrap());
         report.verdict = Verdict::FalsePositive;
@@ -67,8 +72,10 @@ mod tests {
         insta::assert_snapshot!(keys.join("\n"), @"
         nightshift:k3f9-x2mq-7d1w:1:concluded:true_positive:none:critical
         nightshift:k3f9-x2mq-7d1w:closed
-        nightshift:k3f9-x2mq-7d1w:reopened:1:closed
-        nightshift:k3f9-x2mq-7d1w:reopened:11:closed
+        nightshift:k3f9-x2mq-7d1w:again:1:closed
+        nightshift:k3f9-x2mq-7d1w:again:11:closed
+        nightshift:k3f9-x2mq-7d1w:again:1:open
+        nightshift:k3f9-x2mq-7d1w:again:11:open
         nightshift:k3f9-x2mq-7d1w:11:concluded:true_positive:none:critical
         nightshift:k3f9-x2mq-7d1w:11:concluded:false_positive:none:critical
         ");

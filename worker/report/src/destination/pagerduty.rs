@@ -1,5 +1,5 @@
 //! PagerDuty, Events API v2: a case pages once, is acknowledged when somebody has it, and resolved when people are done. It
-//! pages again only where its source sent something new after that, and so opened it again.
+//! pages again only where it is open again after that, and is triaged again then.
 //!
 //! The `dedup_key` is the case, so that the same event twice is one alert. It holds only while the alert is open: an event
 //! that comes after a resolve opens a new incident and wakes somebody again, so nothing is sent once we resolved, whatever
@@ -87,7 +87,7 @@ impl Stage {
 /// A page about a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Page {
-    /// Which one: the first, and one more for each time that its source opened the case again.
+    /// Which one: the first, and one more for each time that the case was open again.
     number: usize,
     stage: Stage,
 }
@@ -257,11 +257,15 @@ impl Destination for PagerDutyDestination {
         Some(Self::preview(self, showing))
     }
 
-    /// The same trigger twice pages once, so what is in doubt is sent again; unless people are done with it by now: then
-    /// it counts as triggered, and is resolved.
+    /// The same trigger twice pages once, so what is in doubt is sent again; unless people are, or were, done with it by now:
+    /// then it counts as triggered, and is resolved.
     async fn find(&self, showing: &Showing, _: Duration) -> Result<Option<String>, DeliveryError> {
         let wanted = Page::of(showing);
-        Ok((wanted.stage == Stage::Resolved).then(|| wanted.triggered().to_string()))
+        let first = Page {
+            number: 1,
+            stage: Stage::Triggered,
+        };
+        Ok((wanted.stage == Stage::Resolved || wanted.number > 1).then(|| first.to_string()))
     }
 
     async fn deliver(&self, showing: &Showing) -> Result<Sent, DeliveryError> {

@@ -97,6 +97,14 @@ pub(super) fn settled(desk: &Desk, language: Language) -> Line {
     }
 }
 
+/// That it is open again.
+pub(super) fn reopened(language: Language) -> Line {
+    Line::of(language.of(
+        "People were done with it; it is open again.",
+        "対応完了後に、再び未対応になりました。",
+    ))
+}
+
 /// That the report was cut, and what shows all of it, for those who have no link to its page.
 pub(super) fn shortened(report: &Report, language: Language) -> Line {
     Line::of(language.of(

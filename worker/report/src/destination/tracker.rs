@@ -45,7 +45,7 @@ pub(super) trait Tracker: Send + Sync {
     /// What is added to a ticket for one more report.
     fn addition(&self, showing: &Showing) -> Result<Value, DeliveryError>;
 
-    /// What is added to a ticket when people are done, with the key of that.
+    /// What is added to a ticket when people are done, or it is open again after that, with the key of that.
     fn ending(&self, end: &Line, key: &str) -> Value;
 
     /// The ticket of a case, if there is one.
@@ -131,12 +131,18 @@ async fn tell<T: Tracker>(
     let told = to.told(id).await?;
     if !showing.minor {
         if !told.has(&mark::told(report)?) {
-            if opens && told.is_done && showing.desk.is_open_again() {
-                to.reopen(id).await?;
-            }
             to.add(id, &to.addition(showing)?).await?;
         }
         to.mark(id, report.verdict).await?;
+        let times = showing.desk.reopenings();
+        let key = mark::reopened(report, times)?;
+        if opens && times > 0 && !told.has(&key) {
+            if told.is_done {
+                to.reopen(id).await?;
+            }
+            let line = ticket::reopened(to.language());
+            to.add(id, &to.ending(&line, &key)).await?;
+        }
     }
     if showing.desk.is_settled() {
         let end = ticket::settled(&showing.desk, to.language());

@@ -286,7 +286,10 @@ pub(super) async fn open_again<W: Tickets>(fake: &Fake<W>, to: &dyn Destination)
         let id = format!("r{number:03}-open-agan");
         let first = case(&id);
         let closed = acted(&first, ActKind::Closed);
-        let reopened = acted(&closed, ActKind::Reopened);
+        let mut reopened = acted(&closed, ActKind::Reopened);
+        if number % 2 == 1 {
+            reopened = acted(&reopened, ActKind::Acknowledged);
+        }
         let second = triaged_again(&reopened);
         let over = acted(&second, ActKind::Closed);
         let mut trial = Trial::default();
@@ -307,7 +310,8 @@ pub(super) async fn open_again<W: Tickets>(fake: &Fake<W>, to: &dyn Destination)
         assert!(!ticket.is_open, "{id}");
         for what in [
             format!("{id}:closed"),
-            format!("{id}:reopened:1:closed"),
+            format!("{id}:again:1:closed"),
+            format!("{id}:again:1:open"),
             format!("{id}:2:concluded"),
         ] {
             let tells = ticket.comments.iter().filter(|one| one.contains(&what));

@@ -99,7 +99,7 @@ pub(super) async fn create(
     })
 }
 
-/// Reads a record and its notes, which come as one text. It is done in this state.
+/// Reads a record and its notes, which come as one text. It is done in this state, or when it is closed.
 pub(super) async fn told(
     rest: &Rest,
     table: &str,
@@ -108,7 +108,10 @@ pub(super) async fn told(
 ) -> Result<Told, DeliveryError> {
     let query = [
         ("sysparm_display_value", "all"),
-        ("sysparm_fields", "work_notes,correlation_display,state"),
+        (
+            "sysparm_fields",
+            "work_notes,correlation_display,state,active",
+        ),
     ];
     let path = ["api", "now", "table", table, id];
     let found = rest.call(Call::get(&path, &query)).await?;
@@ -120,7 +123,10 @@ pub(super) async fn told(
     Ok(Told {
         texts: texts.into(),
         keeps: |text, key| text.lines().any(|line| line.trim() == key),
-        is_done: resolved.is_some() && text(&found, "/result/state/value") == resolved,
+        // An instance closes what was resolved after some days.
+        is_done: resolved.is_some()
+            && (text(&found, "/result/state/value") == resolved
+                || text(&found, "/result/active/value") == Some("false")),
     })
 }
 

@@ -6,7 +6,9 @@ use nightshift_pipeline::{ActKind, DeliveryError, Destination as _};
 
 use super::super::fake::{Fake, Fault};
 use super::super::inert::{has_no_secret, links};
-use super::super::trial::{self, Kill, Standing, Trial, acted, again, case, refusal, secret};
+use super::super::trial::{
+    self, Kill, Standing, Trial, acted, again, case, refusal, secret, triaged_again,
+};
 use super::world::Instance;
 use super::*;
 
@@ -53,6 +55,25 @@ async fn f26_killed_at_every_boundary_there_is_one_incident() {
 async fn a_case_that_its_source_opened_again_opens_its_incident_again() {
     let (fake, to) = instance().await;
     trial::open_again(&fake, &to).await;
+}
+
+#[tokio::test]
+async fn an_incident_that_the_instance_closed_since_is_done_too() {
+    let (fake, to) = instance().await;
+    let first = case("k3f9-auto-done");
+    let closed = acted(&first, ActKind::Closed);
+    let mut trial = Trial::default();
+    for showing in [&first, &closed] {
+        assert!(trial.show(&fake, &to, showing, Kill::Never).await.unwrap());
+    }
+    let state = |fake: &Fake<Instance>| fake.with(|one| one.incidents[0].fields["state"].clone());
+    fake.with(|one| one.incidents[0].fields.insert("state".into(), json!("7")));
+    let again = acted(&closed, ActKind::Closed);
+    trial.show(&fake, &to, &again, Kill::Never).await.unwrap();
+    assert_eq!(state(&fake), "7", "it is not resolved once more");
+    let open = triaged_again(&acted(&again, ActKind::Reopened));
+    trial.show(&fake, &to, &open, Kill::Never).await.unwrap();
+    assert_eq!(state(&fake), "2");
 }
 
 #[tokio::test]

@@ -107,6 +107,7 @@ impl Incident {
             "work_notes": { "display_value": notes.concat(), "value": "" },
             "correlation_display": both(&self.fields["correlation_display"]),
             "state": { "display_value": "In words", "value": self.fields["state"] },
+            "active": both(&json!((self.fields["state"] != "7").to_string())),
         } })
     }
 
