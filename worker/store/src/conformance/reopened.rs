@@ -12,6 +12,7 @@ on_both_stores! {
     a_false_positive_covers_no_alert_that_came_after_it
     what_got_worse_while_it_ran_is_open_when_its_turn_comes
     what_waits_behind_a_closed_case_opens_it_when_its_turn_comes
+    what_is_closed_before_its_report_is_open_with_it
     what_is_called_off_leaves_open_what_waited_behind_it
     what_goes_on_while_it_waits_opens_nothing
     whoever_runs_a_closed_case_again_does_not_open_it
@@ -122,6 +123,38 @@ async fn what_waits_behind_a_closed_case_opens_it_when_its_turn_comes(fixture: F
     assert!(is_settled, "they are done with what runs");
     conclude_as(&fixture.store, &claimed, Verdict::TruePositive).await;
     is_reopened(&fixture, &id).await;
+}
+
+async fn what_is_closed_before_its_report_is_open_with_it(fixture: Fixture) {
+    let store = &fixture.store;
+    for (verdict, is_open) in [
+        (Verdict::TruePositive, true),
+        (Verdict::Inconclusive, true),
+        (Verdict::BenignTruePositive, false),
+    ] {
+        let of = |second: i64, severity: Severity| {
+            arrival(second, |alert| {
+                alert.key.id = format!("{verdict:?}");
+                alert.severity = severity;
+            })
+        };
+        let id = case_of(&fixture.take(of(0, Severity::Medium)).await);
+        conclude_as(store, &fixture.claim().await, Verdict::Inconclusive).await;
+        let worse = fixture.take(of(4, Severity::High)).await.admission;
+        assert_eq!(worse, Admission::Revision(id.clone(), Change::Severity));
+        let claimed = fixture.claim().await;
+        close(&fixture, &id).await;
+        conclude_as(store, &claimed, verdict).await;
+        if is_open {
+            is_reopened(&fixture, &id).await;
+            let due = store.due("soc", 100).await.unwrap();
+            let ours = due.iter().find(|due| due.showing.report.case_id == id.0);
+            let showing = &ours.unwrap().showing;
+            assert!(!showing.desk.is_settled() && !showing.minor);
+        } else {
+            assert!(desk_of(&fixture, &id).await.0.is_settled(), "{verdict:?}");
+        }
+    }
 }
 
 async fn what_is_called_off_leaves_open_what_waited_behind_it(fixture: Fixture) {

@@ -30,13 +30,17 @@ const ACT: &str = "WITH added AS ( \
      ) \
      SELECT pg_notify('nightshift-work', '')::text";
 /// The alert that the case now waits to triage came from a source, and people are done with what was before: that is not
-/// about this one. `$2` is the write that brought it, where another may have come between; where there is none, what waits
-/// behind it has its own turn.
+/// about this one. Nor is it where they were done before it was told what came of it, and that is not harmless. `$2` is the
+/// write that brought it, where another may have come between; where there is none, what waits behind it has its own turn.
 pub(super) const REOPEN: &str = "WITH reopened AS ( \
          UPDATE cases SET desk = 'open', owner = NULL \
-         WHERE id = $1 AND status = 'queued' AND journal_seq = 0 \
-             AND CASE WHEN $2::uuid IS NULL THEN NOT EXISTS (SELECT FROM pending_revisions WHERE case_id = $1) \
-                 ELSE last_write = $2 END \
+         WHERE id = $1 AND (status = 'queued' AND journal_seq = 0 \
+                 AND CASE WHEN $2::uuid IS NULL THEN NOT EXISTS (SELECT FROM pending_revisions WHERE case_id = $1) \
+                     ELSE last_write = $2 END \
+                 OR status IN ('concluded', 'failed') AND last_write = $2 \
+                 AND coalesce(verdict, '') NOT IN ('benign_true_positive', 'false_positive') \
+                 AND EXISTS (SELECT FROM alerts WHERE case_id = $1 AND alerts.revision = cases.revision \
+                     AND why NOT IN ('asked', 'models_back'))) \
              AND (desk = 'closed' OR (SELECT act = 'disagreed' AND about = 'false_positive' FROM acts \
                  WHERE case_id = $1 AND act IN ('agreed', 'disagreed', 'reopened') ORDER BY id DESC LIMIT 1)) \
          RETURNING id, revision \

@@ -18,7 +18,7 @@ use super::claim::epoch;
 use super::host::{Holder, uptime_secs};
 use super::row::{severity, time};
 use super::thread::Failure;
-use super::{SqliteStore, backlog, list, people, read, revisions, spending};
+use super::{SqliteStore, backlog, desk, list, people, read, revisions, spending};
 
 const HOLDS: &str = "SELECT 1 FROM cases \
      WHERE id = ?1 AND epoch = ?2 AND revision = ?3 AND lease_holder = ?4 AND status = 'running' AND lease_until >= ?5";
@@ -262,5 +262,6 @@ fn close(connection: &Connection, lease: &Lease, closing: &Closing) -> Result<()
         .map_err(|cause| Failure::Unwritable(lease.case_id.0.clone(), cause))?;
     let mut wish = connection.prepare_cached(WISH_SHOWN)?;
     wish.execute(params![lease.case_id.0, at, named])?;
-    revisions::go_on(connection, &lease.case_id)
+    revisions::go_on(connection, &lease.case_id)?;
+    desk::reopen_unseen(connection, &lease.case_id.0)
 }

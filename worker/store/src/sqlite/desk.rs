@@ -27,6 +27,10 @@ const STANDS: &str =
 const REOPEN: &str = "UPDATE cases SET desk = 'open', owner = NULL WHERE id = ?1 \
      AND (desk = 'closed' OR (SELECT act = 'disagreed' AND about = 'false_positive' FROM acts \
          WHERE case_id = ?1 AND act IN ('agreed', 'disagreed', 'reopened') ORDER BY id DESC LIMIT 1))";
+/// Where the alert of a case that has ended came from, if that was a source and the end is not harmless.
+const UNSEEN: &str = "SELECT source FROM cases JOIN alerts ON case_id = id AND alerts.revision = cases.revision \
+     WHERE id = ?1 AND status IN ('concluded', 'failed') AND why NOT IN ('asked', 'models_back') \
+         AND coalesce(verdict, '') NOT IN ('benign_true_positive', 'false_positive')";
 const REOPENED: &str = "INSERT INTO acts (case_id, at, by_whom, act) \
      VALUES (?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'), ?2, 'reopened')";
 const ACTS: &str =
@@ -86,6 +90,15 @@ pub(super) fn reopen(connection: &Connection, id: &str, source: &str) -> Result<
         connection.prepare_cached(TOUCH_NOW)?.execute([id])?;
     }
     Ok(())
+}
+
+/// The triage of what a source sent has ended, and not harmlessly: who was done with the case before knew nothing of that.
+pub(super) fn reopen_unseen(connection: &Connection, id: &str) -> Result<(), Failure> {
+    let source: Option<String> = connection
+        .prepare_cached(UNSEEN)?
+        .query_row([id], |row| row.get(0))
+        .optional()?;
+    source.map_or(Ok(()), |source| reopen(connection, id, &source))
 }
 
 /// The counts of a case have grown.
