@@ -48,13 +48,15 @@ const MEMBERS: &str = "SELECT DISTINCT ON (a.key) a.key, a.case_id, a.alert::tex
                  AND c.verdict IN ('benign_true_positive', 'false_positive')) \
      FROM arrivals a JOIN cases c ON c.id = a.case_id \
      WHERE a.key = ANY($1) AND a.outcome = 'member' ORDER BY a.key, a.id DESC";
-/// Counts no further than to the size of a storm. A case that people are done with stands for nothing that comes now.
+/// Counts no further than to the size of a storm. A case that people are done with stands for nothing that comes now,
+/// and a harmless one where there is no other.
 const WINDOWS: &str = "SELECT (wanted.number - 1)::integer, \
          (SELECT count(*) FROM (SELECT FROM cases c WHERE c.feed = wanted.feed AND c.type = wanted.type \
              AND coalesce(c.account, '') = wanted.account AND c.opened_at > wanted.since LIMIT $5) AS few), \
          (SELECT c.id FROM cases c WHERE c.feed = wanted.feed AND c.type = wanted.type \
              AND coalesce(c.account, '') = wanted.account AND c.opened_at > wanted.since \
-             AND c.desk <> 'closed' AND c.status <> 'cancelled' ORDER BY c.opened_at, c.number LIMIT 1) \
+             AND c.desk <> 'closed' AND c.status <> 'cancelled' \
+             ORDER BY coalesce(c.verdict, '') IN ('benign_true_positive', 'false_positive'), c.opened_at, c.number LIMIT 1) \
      FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[]) \
          WITH ORDINALITY AS wanted (feed, type, account, since, number)";
 

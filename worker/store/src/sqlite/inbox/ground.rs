@@ -29,10 +29,10 @@ const EXONERATIONS: &str = "SELECT e.report -> '$.exonerations' FROM cases c \
      WHERE c.id = ?1 AND c.verdict IN ('benign_true_positive', 'false_positive')";
 const MEMBER: &str = "SELECT a.case_id, a.alert, a.received_at, c.verdict FROM arrivals a JOIN cases c ON c.id = a.case_id \
      WHERE a.key = ?1 AND a.outcome = 'member' ORDER BY a.id DESC LIMIT 1";
-/// A case that people are done with stands for nothing that comes now.
+/// A case that people are done with stands for nothing that comes now, and a harmless one where there is no other.
 const WINDOW: &str = "SELECT count(*), (SELECT id FROM cases \
          WHERE feed = ?1 AND type = ?2 AND account IS ?3 AND opened_at > ?4 AND desk <> 'closed' AND status <> 'cancelled' \
-         ORDER BY opened_at, rowid LIMIT 1) \
+         ORDER BY coalesce(verdict, '') IN ('benign_true_positive', 'false_positive'), opened_at, rowid LIMIT 1) \
      FROM cases WHERE feed = ?1 AND type = ?2 AND account IS ?3 AND opened_at > ?4";
 
 /// What was read.
