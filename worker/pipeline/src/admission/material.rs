@@ -4,7 +4,7 @@
 //! end counts as an actor does: a new command-and-control address is news.
 
 use chrono::{DateTime, Duration, Utc};
-use nightshift_alert::{Alert, Indicator, Role};
+use nightshift_alert::{Alert, Flag, Indicator, Role};
 use nightshift_engine::{Again, Verdict};
 
 use super::{Admission, AdmissionPolicy, Change, Known, Seen, Stage};
@@ -14,8 +14,8 @@ const AHEAD: Duration = Duration::minutes(15);
 /// By how much events must go on to be news to an alert that waits: of a flood of one finding not each takes the place of
 /// the one before it.
 const MOMENT: Duration = Duration::minutes(1);
-/// Most values that one alert adds to those of another.
-const MOST_JOINED: usize = 256;
+/// Most values of an alert with those of others before it: twice what one may have. Actors come first.
+const MOST_INDICATORS: usize = 512;
 /// Most new actors, targets and far ends that are told.
 const MOST_NEW: usize = 8;
 
@@ -89,12 +89,20 @@ fn joined(alert: &Alert, other: &Alert) -> Alert {
         both.times.first_seen = Some(its.0.min(more.0));
         both.times.last_seen = Some(its.1.max(more.1));
     }
-    let took_part = other
-        .indicators
-        .iter()
-        .filter(|one| one.role < Role::Related);
-    let missing = took_part.filter(|one| !alert.with_role(one.role).any(|known| known == *one));
-    both.indicators.extend(missing.take(MOST_JOINED).cloned());
+    let took_part = |one: &&Indicator| one.role < Role::Related;
+    let is_missing = |one: &&Indicator| !alert.with_role(one.role).any(|known| known == *one);
+    let missing = other.indicators.iter().filter(took_part).filter(is_missing);
+    let mut missing: Vec<Indicator> = missing.cloned().collect();
+    missing.sort_by_key(|one| one.role);
+    let room = MOST_INDICATORS.saturating_sub(both.indicators.len());
+    if missing.len() > room {
+        missing.truncate(room);
+        let path = String::new();
+        both.flags.push(Flag::Truncated { path });
+        both.flags.sort();
+        both.flags.dedup();
+    }
+    both.indicators.append(&mut missing);
     both.indicators.sort();
     both
 }

@@ -1,9 +1,10 @@
 //! The table of admissions, rule by rule.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use chrono::Duration;
-use nightshift_alert::{Alert, FeedState, Role, Severity};
+use nightshift_alert::{Alert, FeedState, Flag, Indicator, IndicatorKind, Role, Severity};
 use nightshift_engine::Verdict;
 
 use super::fixture::{address, alert, arrival, concluded, now};
@@ -270,6 +271,38 @@ fn who_took_part_in_what_is_not_cleared_is_triaged_with_what_comes_after_it() {
     assert!(!came(&revision(Change::Actor), &known), "it was cleared");
     known.stage = Stage::Begun;
     assert!(came(&revision(Change::Actor), &known), "before this one");
+}
+
+#[test]
+fn a25_who_took_part_is_bounded_however_often_somebody_else_comes() {
+    let many = |role, from: u32| {
+        let value = move |number| Ipv4Addr::from(from + number).to_string();
+        (0..200).map(move |number| Indicator::new(IndicatorKind::Ip, value(number), role))
+    };
+    let mut known = concluded(&alert());
+    for turn in 1..8 {
+        let mut next = alert();
+        next.indicators = many(Role::Actor, turn << 8).collect();
+        next.indicators.extend(many(Role::Target, turn << 16));
+        let came = triaged(&next, &revision(Change::Actor), Some(&known)).unwrap();
+        let has = |one| came.indicators.contains(one);
+        assert!(next.indicators.iter().all(has), "{turn}: its own");
+        assert!(came.indicators.len() <= 512 && came.indicators.is_sorted());
+        let is_cut = |flag: &&Flag| matches!(flag, Flag::Truncated { .. });
+        assert_eq!(
+            came.flags.iter().filter(is_cut).count(),
+            usize::from(turn > 1)
+        );
+        if turn == 2 {
+            let before = known.alert.indicators.iter().filter(|one| has(one));
+            assert!(before.clone().count() > 100);
+            assert!(
+                before.clone().all(|one| one.role == Role::Actor),
+                "they come first"
+            );
+        }
+        known.alert = Arc::new(came);
+    }
 }
 
 #[test]
