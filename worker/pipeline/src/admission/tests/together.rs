@@ -1,0 +1,153 @@
+//! What is judged with what came before it, and for how long a record clears.
+
+use std::net::Ipv4Addr;
+
+use nightshift_alert::{Flag, Indicator, IndicatorKind};
+
+use super::*;
+
+#[test]
+fn what_goes_on_while_it_waits_is_triaged_with_all_its_events() {
+    let mut known = concluded(&alert());
+    known.stage = Stage::Waiting;
+    let (first, last) = known.alert.times.window().unwrap();
+    let later = |seconds: i64| {
+        move |alert: &mut Alert| {
+            alert.times.first_seen = Some(last + Duration::seconds(seconds));
+            alert.times.last_seen = alert.times.first_seen;
+        }
+    };
+    let goes_on = sighting(Seen::GoesOn);
+    assert_eq!(again(&known, later(59)), sighting(Seen::Same), "a flood");
+    assert_eq!(again(&known, later(60)), goes_on);
+    let archived = |alert: &mut Alert| {
+        later(60)(alert);
+        alert.state.archived = true;
+    };
+    let at_feed = sighting(Seen::AtFeed(SetAside::Archived));
+    assert_eq!(again(&known, archived), at_feed);
+    known.stage = Stage::Begun;
+    assert_eq!(again(&known, later(60)), sighting(Seen::Same));
+
+    known.stage = Stage::Waiting;
+    let elsewhere = |alert: &mut Alert| {
+        later(60)(alert);
+        alert.indicators.clear();
+        alert.severity = Severity::Low;
+    };
+    assert_eq!(again(&known, elsewhere), goes_on, "nothing else is lost");
+    let mut next = alert();
+    elsewhere(&mut next);
+    let triaged = triaged(&next, &goes_on, Some(&known)).unwrap();
+    let until = last + Duration::seconds(60);
+    assert_eq!(triaged.times.window(), Some((first, until)));
+    assert_eq!(triaged.indicators, known.alert.indicators);
+    assert_eq!(triaged.severity, known.alert.severity);
+}
+
+#[test]
+fn who_took_part_in_what_is_not_cleared_is_triaged_with_what_comes_after_it() {
+    let mut known = concluded(&alert());
+    let mut next = alert();
+    next.indicators = vec![address(Role::Actor, 7), address(Role::Related, 8)];
+    next.times.last_seen = next.times.last_seen.map(|last| last + Duration::hours(1));
+    let came = |admission: &Admission, known: &Known| {
+        let alert = triaged(&next, admission, Some(known));
+        let alert = alert.as_ref().unwrap_or(&next);
+        let before = known
+            .alert
+            .indicators
+            .iter()
+            .filter(|one| one.role < Role::Related);
+        (before.clone().count() > 0 && before.clone().all(|one| alert.indicators.contains(one)))
+            && next
+                .indicators
+                .iter()
+                .all(|one| alert.indicators.contains(one))
+    };
+    for change in [Change::Actor, Change::Severity, Change::NoLongerCleared] {
+        assert!(came(&Admission::Replaced(id(), change), &known), "{change}");
+        assert!(came(&revision(change), &known), "{change}");
+    }
+    assert!(!came(&revision(Change::Asked), &known), "as it was given");
+    known.verdict = Some(Verdict::BenignTruePositive);
+    assert!(!came(&revision(Change::Actor), &known), "it was cleared");
+    known.stage = Stage::Begun;
+    assert!(came(&revision(Change::Actor), &known), "before this one");
+}
+
+#[test]
+fn a25_who_took_part_is_bounded_however_often_somebody_else_comes() {
+    let many = |role, from: u32| {
+        let value = move |number| Ipv4Addr::from(from + number).to_string();
+        (0..200).map(move |number| Indicator::new(IndicatorKind::Ip, value(number), role))
+    };
+    let mut known = concluded(&alert());
+    for turn in 1..8 {
+        let mut next = alert();
+        next.indicators = many(Role::Actor, turn << 8).collect();
+        next.indicators.extend(many(Role::Target, turn << 16));
+        let came = triaged(&next, &revision(Change::Actor), Some(&known)).unwrap();
+        let has = |one| came.indicators.contains(one);
+        assert!(next.indicators.iter().all(has), "{turn}: its own");
+        assert!(came.indicators.len() <= 512 && came.indicators.is_sorted());
+        let is_cut = |flag: &&Flag| matches!(flag, Flag::Truncated { .. });
+        assert_eq!(
+            came.flags.iter().filter(is_cut).count(),
+            usize::from(turn > 1)
+        );
+        if turn == 2 {
+            let before = known.alert.indicators.iter().filter(|one| has(one));
+            assert!(before.clone().count() > 100);
+            assert!(
+                before.clone().all(|one| one.role == Role::Actor),
+                "they come first"
+            );
+        }
+        known.alert = Arc::new(came);
+    }
+}
+
+#[test]
+fn nothing_new_of_a_cleared_case_is_too_often() {
+    let mut known = concluded(&alert());
+    known.verdict = Some(Verdict::FalsePositive);
+    known.revisions_today = 3;
+    for role in [Role::Actor, Role::Target, Role::Remote] {
+        assert!(
+            matches!(again(&known, add(role)), Admission::Revision(..)),
+            "{role:?}"
+        );
+    }
+    let other = |alert: &mut Alert| alert.action = Some("DeleteTrail".into());
+    assert_eq!(
+        again(&known, other),
+        sighting(Seen::TooOften(Change::Action))
+    );
+}
+
+#[test]
+fn what_goes_on_after_what_cleared_it_has_ended_is_triaged_again() {
+    let mut known = concluded(&alert());
+    let (_, last) = known.alert.times.window().unwrap();
+    let later = |alert: &mut Alert| alert.times.last_seen = Some(last + Duration::hours(1));
+    known.verdict = Some(Verdict::BenignTruePositive);
+    assert_eq!(again(&known, later), sighting(Seen::Same), "it never ends");
+    known.cleared_until = Some(last + Duration::hours(1));
+    assert_eq!(again(&known, later), sighting(Seen::Same), "it still holds");
+    known.cleared_until = Some(last);
+    assert_eq!(again(&known, |_| {}), sighting(Seen::Same));
+    assert_eq!(again(&known, later), revision(Change::NoLongerCleared));
+    let found = again(&known, |alert| {
+        later(alert);
+        alert.severity = Severity::High;
+    });
+    assert_eq!(found, revision(Change::Severity));
+    let found = again(&known, |alert| {
+        later(alert);
+        alert.state.sample = true;
+    });
+    assert_eq!(found, sighting(Seen::Unchanged), "a sample is no news");
+    known.stage = Stage::Begun;
+    assert_eq!(again(&known, later), sighting(Seen::Same));
+}
