@@ -200,9 +200,7 @@ fn name_in(principal: String, kinds: &[&str]) -> Option<String> {
     if !principal.starts_with("arn:") {
         return Some(principal);
     }
-    // A path may hold colons.
-    let resource = principal.splitn(6, ':').nth(5)?;
-    let (kind, path) = resource.split_once('/')?;
+    let (kind, path) = resource(&principal)?;
     // A session is called `assumed-role/NAME/SESSION`; anything else may have a path before its name.
     let name = match kind {
         "assumed-role" => path.split('/').next()?,
@@ -213,10 +211,15 @@ fn name_in(principal: String, kinds: &[&str]) -> Option<String> {
 
 /// What CloudTrail calls a principal: a user by its name, a role by that of its session.
 fn caller_in(principal: String) -> Option<String> {
-    match principal.split_once(":assumed-role/") {
-        Some((_, path)) => Some(path.split_once('/')?.1.to_owned()),
-        None => name_in(principal, &["user"]),
+    match resource(&principal) {
+        Some(("assumed-role", path)) => Some(path.split_once('/')?.1.to_owned()),
+        _ => name_in(principal, &["user"]),
     }
+}
+
+/// Kind and path of what an ARN names. A path may hold colons.
+fn resource(arn: &str) -> Option<(&str, &str)> {
+    arn.splitn(6, ':').nth(5)?.split_once('/')
 }
 
 /// Whether a value may stand in a shell command without quotes: no blank, no quote, nothing that a shell reads, and no
@@ -330,6 +333,7 @@ mod tests {
             "arn:aws:sts::123456789012:assumed-role/deployer/i-0abc",
             "arn:aws:iam::123456789012:root",
             "arn:aws:iam::123456789012:user/x:role/deployer",
+            "arn:aws:iam::123456789012:user/x:assumed-role/a/b",
         ]
         .map(|principal| {
             let user = command("--user-name {user_name}", principal);
@@ -344,6 +348,7 @@ mod tests {
         arn:aws:sts::123456789012:assumed-role/deployer/i-0abc: none; --role-name deployer; i-0abc
         arn:aws:iam::123456789012:root: none; none; none
         arn:aws:iam::123456789012:user/x:role/deployer: --user-name deployer; none; deployer
+        arn:aws:iam::123456789012:user/x:assumed-role/a/b: --user-name b; none; b
         ");
     }
 

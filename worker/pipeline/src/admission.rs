@@ -30,6 +30,9 @@ pub use mute::Mute;
 pub use outcome::{Admission, Change, Seen, SetAside};
 pub use storm::Window;
 
+/// How many times as often what is new of a cleared case is triaged in a day.
+const CLEARED_TIMES: u32 = 8;
+
 /// What admission is set to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdmissionPolicy {
@@ -163,10 +166,12 @@ fn again(arrival: &Arrival, known: &Known, mutes: &[Mute], policy: &AdmissionPol
     {
         return Admission::Muted(mute.name.clone());
     }
-    // Nobody is to use up the day of what is cleared: the next triage cannot clear what is new.
-    let is_bounded = change != Change::Severity
-        && !(material::is_cleared(known) && change.is_somebody_or_something_new());
-    if is_bounded && known.revisions_today >= policy.revisions_per_day {
+    // What is new of a case that was cleared is hidden by that, where others are but not told again.
+    let most = match material::is_cleared(known) && change.is_somebody_or_something_new() {
+        true => policy.revisions_per_day.saturating_mul(CLEARED_TIMES),
+        false => policy.revisions_per_day,
+    };
+    if change != Change::Severity && known.revisions_today >= most {
         return Admission::Sighting(id, Seen::TooOften(change));
     }
     Admission::Revision(id, change)

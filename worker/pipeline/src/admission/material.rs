@@ -4,15 +4,15 @@
 //! end counts as an actor does: a new command-and-control address is news.
 
 use chrono::{DateTime, Duration, Utc};
-use nightshift_alert::{Alert, Flag, Indicator, Role};
+use nightshift_alert::{Alert, Flag, Indicator, JsonText, Role};
 use nightshift_engine::{Again, Verdict};
+use serde_json::Value;
 
 use super::{Admission, AdmissionPolicy, Change, Known, Seen, Stage};
 
 /// How far a feed's clock may be ahead of ours.
 const AHEAD: Duration = Duration::minutes(15);
-/// By how much events must go on to be news to an alert that waits: of a flood of one finding not each takes the place of
-/// the one before it.
+/// By how much events must go on to widen an alert that waits: of a flood of one finding not each rewrites it.
 const MOMENT: Duration = Duration::minutes(1);
 /// Most values of an alert with those of others before it: twice what one may have. Actors come first.
 const MOST_INDICATORS: usize = 512;
@@ -43,10 +43,12 @@ pub(super) fn outlasts(alert: &Alert, known: &Known) -> bool {
 }
 
 /// Whether what brings nothing new goes on after the events of the alert that still waits: it is to be cleared, or not,
-/// with all of them.
+/// with all of them. What only another version can read whole, and stands here without the finding as it was sent, is left
+/// to that.
 pub(super) fn goes_on(alert: &Alert, known: &Known) -> bool {
     let last = |alert: &Alert| alert.times.window().map(|(_, last)| last);
     known.stage == Stage::Waiting
+        && known.alert.raw != JsonText::from(Value::Null)
         && alert.is_sample() == known.alert.is_sample()
         && last(alert)
             .zip(last(&known.alert))

@@ -109,7 +109,19 @@ fn a25_who_took_part_is_bounded_however_often_somebody_else_comes() {
 }
 
 #[test]
-fn nothing_new_of_a_cleared_case_is_too_often() {
+fn f32_what_another_version_wrote_is_not_widened() {
+    let mut known = concluded(&alert());
+    known.stage = Stage::Waiting;
+    let later = |alert: &mut Alert| {
+        alert.times.last_seen = alert.times.last_seen.map(|last| last + Duration::hours(1));
+    };
+    assert_eq!(again(&known, later), sighting(Seen::GoesOn));
+    Arc::make_mut(&mut known.alert).raw = serde_json::Value::Null.into();
+    assert_eq!(again(&known, later), sighting(Seen::Same));
+}
+
+#[test]
+fn what_is_new_of_a_cleared_case_is_triaged_eight_times_as_often() {
     let mut known = concluded(&alert());
     known.verdict = Some(Verdict::FalsePositive);
     known.revisions_today = 3;
@@ -119,6 +131,10 @@ fn nothing_new_of_a_cleared_case_is_too_often() {
             "{role:?}"
         );
     }
+    known.revisions_today = 24;
+    let too_often = sighting(Seen::TooOften(Change::Actor));
+    assert_eq!(again(&known, add(Role::Actor)), too_often);
+    known.revisions_today = 3;
     let other = |alert: &mut Alert| alert.action = Some("DeleteTrail".into());
     assert_eq!(
         again(&known, other),
