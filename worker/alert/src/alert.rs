@@ -220,6 +220,17 @@ impl Times {
         let until = self.last_seen.or(told).unwrap_or(from);
         Some((from.min(until), until.max(from)))
     }
+
+    /// Has its events last until then at least; whether that is later than they did.
+    pub fn last_until(&mut self, until: DateTime<Utc>) -> bool {
+        let window = self.window();
+        let is_later = window.is_none_or(|(_, last)| last < until);
+        if is_later {
+            self.first_seen = Some(window.map_or(until, |(first, _)| first));
+            self.last_seen = Some(until);
+        }
+        is_later
+    }
 }
 
 /// State of the alert at its feed.

@@ -25,7 +25,7 @@ use nightshift_engine::Verdict;
 
 use crate::{Arrival, CaseId, Match};
 
-pub use material::{compared, triaged};
+pub use material::{compared, goes_on_until, triaged};
 pub use mute::Mute;
 pub use outcome::{Admission, Change, Seen, SetAside};
 pub use storm::Window;
@@ -152,9 +152,6 @@ fn again(arrival: &Arrival, known: &Known, mutes: &[Mute], policy: &AdmissionPol
     let (alert, id) = (&arrival.alert, known.id.clone());
     let change = match news(arrival, known, policy) {
         Ok(change) => change,
-        Err(Seen::Same | Seen::Unchanged) if material::goes_on(alert, known) => {
-            return Admission::Sighting(id, Seen::GoesOn);
-        }
         Err(seen) => return Admission::Sighting(id, seen),
     };
     // What is more severe is never replaced before somebody looked at it: the milder news wait behind it.

@@ -288,7 +288,7 @@ pub struct Sighting {
     pub source: String,
     /// How often the product had seen it by then.
     pub count: u64,
-    /// Why it is but a sighting: `same`, `unchanged`, `goes_on`, `older`, `too_often:…`, `at_feed:…`.
+    /// Why it is but a sighting: `same`, `unchanged`, `older`, `too_often:…`, `at_feed:…`.
     pub note: Option<String>,
 }
 

@@ -30,7 +30,7 @@ mod upkeep;
 
 pub use admission::{
     Admission, AdmissionPolicy, Change, Ground, Known, Mute, Seen, SetAside, Stage, Window, admit,
-    compared as compared_alerts, triaged,
+    compared as compared_alerts, goes_on_until, triaged,
 };
 pub use budget::{Charge, DayBudget, DaySpent, Purse, is_urgent};
 pub use canary::{CANARY_CLOSER, Canary, CanaryEnding, CanaryKeys, CanarySending};

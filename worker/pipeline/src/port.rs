@@ -136,6 +136,16 @@ pub struct Closing {
     pub wants_model: bool,
 }
 
+impl Closing {
+    /// Until when all that clears the case holds; none where nothing does, or nothing of it ends.
+    #[must_use]
+    pub fn cleared_until(&self) -> Option<DateTime<Utc>> {
+        let records = self.report.exonerations.iter();
+        let ends = records.filter_map(|record| record.until);
+        ends.min().filter(|_| self.conclusion.verdict.is_benign())
+    }
+}
+
 /// Cases, their journals and their leases.
 #[async_trait]
 pub trait Cases: Send + Sync {

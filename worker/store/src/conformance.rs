@@ -31,6 +31,7 @@ mod cases;
 mod channel;
 mod desk;
 mod feedback;
+mod goes_on;
 mod inbox;
 mod journals;
 mod leases;

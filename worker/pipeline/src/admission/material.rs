@@ -4,16 +4,14 @@
 //! end counts as an actor does: a new command-and-control address is news.
 
 use chrono::{DateTime, Duration, Utc};
-use nightshift_alert::{Alert, Flag, Indicator, JsonText, Role};
+use nightshift_alert::{Alert, Flag, Indicator, Role};
 use nightshift_engine::{Again, Verdict};
-use serde_json::Value;
 
 use super::{Admission, AdmissionPolicy, Change, Known, Seen, Stage};
+use crate::Arrival;
 
 /// How far a feed's clock may be ahead of ours.
 const AHEAD: Duration = Duration::minutes(15);
-/// By how much events must go on to widen an alert that waits: of a flood of one finding not each rewrites it.
-const MOMENT: Duration = Duration::minutes(1);
 /// Most values of an alert with those of others before it: twice what one may have. Actors come first.
 const MOST_INDICATORS: usize = 512;
 /// Most new actors, targets and far ends that are told.
@@ -42,17 +40,23 @@ pub(super) fn outlasts(alert: &Alert, known: &Known) -> bool {
     until.is_some_and(|until| window.is_some_and(|(_, last)| until < last))
 }
 
-/// Whether what brings nothing new goes on after the events of the alert that still waits: it is to be cleared, or not,
-/// with all of them. What only another version can read whole, and stands here without the finding as it was sent, is left
-/// to that.
-pub(super) fn goes_on(alert: &Alert, known: &Known) -> bool {
-    let last = |alert: &Alert| alert.times.window().map(|(_, last)| last);
-    known.stage == Stage::Waiting
-        && known.alert.raw != JsonText::from(Value::Null)
-        && alert.is_sample() == known.alert.is_sample()
-        && last(alert)
-            .zip(last(&known.alert))
-            .is_some_and(|(its, before)| its - before >= MOMENT)
+/// Until when a sighting goes on after the last alert of its case: whatever the case triages next is to be cleared, or not,
+/// with that, and what cleared it meanwhile has to hold until then. None where it does not go on, is of a time that has not
+/// come, or tells of something else (what its feed has done with, a sample, a member of a storm).
+#[must_use]
+pub fn goes_on_until(
+    arrival: &Arrival,
+    admission: &Admission,
+    known: Option<&Known>,
+) -> Option<DateTime<Utc>> {
+    let Admission::Sighting(_, Seen::Same | Seen::Unchanged | Seen::TooOften(_)) = admission else {
+        return None;
+    };
+    let (alert, known) = (&arrival.alert, &known?.alert);
+    let (_, last) = alert.times.window()?;
+    let is_of_it = alert.is_sample() == known.is_sample() && alert.is_canary() == known.is_canary();
+    let is_later = known.times.window().is_none_or(|(_, before)| before < last);
+    (is_of_it && is_later && last <= arrival.at + AHEAD).then_some(last)
 }
 
 /// What is to be triaged of an alert that came to a case; none where that is the alert as it came. Where nobody has looked
@@ -62,11 +66,6 @@ pub(super) fn goes_on(alert: &Alert, known: &Known) -> bool {
 pub fn triaged(alert: &Alert, admission: &Admission, known: Option<&Known>) -> Option<Alert> {
     let known = known?;
     match admission {
-        Admission::Sighting(_, Seen::GoesOn) => {
-            let mut both = joined(&known.alert, alert);
-            both.times.updated = alert.times.updated.or(both.times.updated);
-            Some(both)
-        }
         Admission::Replaced(..) => Some(joined(alert, &known.alert)),
         Admission::Revision(_, change) if *change != Change::Asked && !is_cleared(known) => {
             Some(joined(alert, &known.alert))
@@ -77,11 +76,7 @@ pub fn triaged(alert: &Alert, admission: &Admission, known: Option<&Known>) -> O
 
 /// Whether its last triage called it harmless, and nothing came since.
 pub(super) fn is_cleared(known: &Known) -> bool {
-    let harmless = [Verdict::BenignTruePositive, Verdict::FalsePositive];
-    known.stage == Stage::Over
-        && known
-            .verdict
-            .is_some_and(|verdict| harmless.contains(&verdict))
+    known.stage == Stage::Over && known.verdict.is_some_and(Verdict::is_benign)
 }
 
 /// An alert with the events of another one too, and who and what took part in those.

@@ -152,8 +152,6 @@ pub enum Seen {
     Same,
     /// Nothing that matters changed.
     Unchanged,
-    /// Nothing that matters changed but that it goes on, and the triage that is to look at all of it has not begun.
-    GoesOn,
     /// It tells of an earlier state than the one that is known.
     Older,
     /// The change would matter, but the case was triaged again too often today.
@@ -167,7 +165,6 @@ impl fmt::Display for Seen {
         match self {
             Self::Same => f.write_str("same"),
             Self::Unchanged => f.write_str("unchanged"),
-            Self::GoesOn => f.write_str("goes_on"),
             Self::Older => f.write_str("older"),
             Self::TooOften(change) => write!(f, "too_often:{change}"),
             Self::AtFeed(why) => write!(f, "at_feed:{why}"),

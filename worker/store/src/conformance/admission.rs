@@ -1,7 +1,7 @@
 //! Alerts that come again: sightings, revisions now and later, what takes another's place, states at the feed, storms.
 
 use nightshift_alert::{Content, Indicator, IndicatorKind, Role, Severity};
-use nightshift_engine::{Exoneration, Urgency, Verdict};
+use nightshift_engine::{Urgency, Verdict};
 use nightshift_pipeline::{ActKind, Change, SetAside};
 
 use super::*;
@@ -13,8 +13,6 @@ on_both_stores! {
     three_revisions_a_day_and_every_rise_in_severity
     what_is_older_never_wins
     a25_a_year_that_cannot_be_written_holds_up_nothing
-    what_goes_on_after_what_cleared_it_has_ended_is_triaged_again
-    what_goes_on_while_it_waits_is_triaged_with_all_its_events
     a_state_at_the_feed_is_noted_on_its_case_and_else_set_aside
     a_storm_is_one_case_with_members
     run_always_triages
@@ -221,73 +219,6 @@ async fn a25_a_year_that_cannot_be_written_holds_up_nothing(fixture: Fixture) {
     assert_eq!(case_of(&again), id);
     let other = fixture.take(arrival(2, |alert| alert.key.id = "other".to_owned()));
     assert_ne!(case_of(&other.await), id);
-}
-
-async fn what_goes_on_after_what_cleared_it_has_ended_is_triaged_again(fixture: Fixture) {
-    let lasts = |second: i64| {
-        arrival(second, move |alert| {
-            alert.times.last_seen = Some(at(second))
-        })
-    };
-    let id = case_of(&fixture.take(lasts(1_000)).await);
-    let claimed = fixture.claim().await;
-    let (events, mut closing) = whole_journal(&claimed);
-    closing.conclusion.verdict = Verdict::BenignTruePositive;
-    let change = |until: Option<i64>| Exoneration {
-        kind: "change".into(),
-        subject_type: IndicatorKind::Bucket,
-        subject: "payments-ledger".into(),
-        from: None,
-        until: until.map(at),
-        covers: vec!["*".into()],
-        approved_by: "linus".into(),
-        reference: "CHG-41".into(),
-        statement: "change CHG-41 on payments-ledger".into(),
-        detection_wrong: false,
-        evidence: None,
-    };
-    closing.report.exonerations = [Some(9_000), None, Some(2_000)].map(change).into();
-    let (store, lease) = (&fixture.store, &claimed.lease);
-    let charge = Charge::default();
-    store.append(lease, &events, charge).await.unwrap();
-    store.conclude(lease, &closing).await.unwrap();
-    let covered = fixture.take(lasts(2_000)).await.admission;
-    assert_eq!(covered, Admission::Sighting(id.clone(), Seen::Same));
-    store.retry(&id.0).await.unwrap();
-    store.cancel(&id.0, "ana", at(2_000)).await.unwrap();
-    let found = fixture.take(lasts(2_001)).await.admission;
-    assert_eq!(
-        found,
-        Admission::Revision(id.clone(), Change::NoLongerCleared)
-    );
-    let claimed = fixture.claim().await;
-    assert_eq!(claimed.alert.times.last_seen, Some(at(2_001)));
-    conclude(&fixture.store, &claimed).await;
-    let found = fixture.take(lasts(3_000)).await.admission;
-    assert_eq!(
-        found,
-        Admission::Sighting(id, Seen::Same),
-        "it is no longer cleared"
-    );
-}
-
-async fn what_goes_on_while_it_waits_is_triaged_with_all_its_events(fixture: Fixture) {
-    let lasts = |second| arrival(second, happens_at(second));
-    let id = case_of(&fixture.take(lasts(1_000)).await);
-    let found = fixture.take(lasts(2_000)).await.admission;
-    assert_eq!(found, Admission::Sighting(id.clone(), Seen::GoesOn));
-    let found = fixture.take(lasts(1_500)).await.admission;
-    assert_eq!(found, Admission::Sighting(id.clone(), Seen::Same));
-    let view = fixture.store.view(&id.0).await.unwrap();
-    assert_eq!(view.row.sightings, 2, "each is counted");
-    let claimed = fixture.claim().await;
-    assert_eq!(
-        claimed.alert.times.window(),
-        Some((at(1_000), at(2_000))),
-        "and nothing between is forgotten"
-    );
-    let found = fixture.take(lasts(3_000)).await.admission;
-    assert_eq!(found, Admission::Sighting(id, Seen::Same), "begun");
 }
 
 async fn a_state_at_the_feed_is_noted_on_its_case_and_else_set_aside(fixture: Fixture) {

@@ -3,7 +3,7 @@
 use nightshift_alert::Severity;
 use nightshift_pipeline::{ActKind, Change, Desk, DeskStatus, NewPersonVerdict};
 
-use super::admission::{arrival, happens_at};
+use super::admission::arrival;
 use super::desk::does;
 use super::*;
 
@@ -14,7 +14,6 @@ on_both_stores! {
     what_waits_behind_a_closed_case_opens_it_when_its_turn_comes
     what_is_closed_before_its_report_is_open_with_it
     what_is_called_off_leaves_open_what_waited_behind_it
-    what_goes_on_while_it_waits_opens_nothing
     whoever_runs_a_closed_case_again_does_not_open_it
 }
 
@@ -22,12 +21,12 @@ fn severe(second: i64, severity: Severity) -> Arrival {
     arrival(second, |alert| alert.severity = severity)
 }
 
-async fn desk_of(fixture: &Fixture, id: &CaseId) -> (Desk, DeskStatus, Option<String>) {
+pub(super) async fn desk_of(fixture: &Fixture, id: &CaseId) -> (Desk, DeskStatus, Option<String>) {
     let view = fixture.store.view(&id.0).await.unwrap();
     (view.desk, view.row.desk, view.row.owner)
 }
 
-async fn close(fixture: &Fixture, id: &CaseId) {
+pub(super) async fn close(fixture: &Fixture, id: &CaseId) {
     for (kind, second) in [(ActKind::Acknowledged, 5), (ActKind::Closed, 6)] {
         let act = does(kind, second);
         fixture.store.act(&id.0, act).await.unwrap();
@@ -36,7 +35,7 @@ async fn close(fixture: &Fixture, id: &CaseId) {
     assert!(desk.is_settled() && column == DeskStatus::Closed);
 }
 
-async fn is_reopened(fixture: &Fixture, id: &CaseId) {
+pub(super) async fn is_reopened(fixture: &Fixture, id: &CaseId) {
     let (desk, column, owner) = desk_of(fixture, id).await;
     assert!(!desk.is_settled(), "{desk:?}");
     assert_eq!(
@@ -47,16 +46,6 @@ async fn is_reopened(fixture: &Fixture, id: &CaseId) {
     let reopened = desk.acts.iter().filter(|act| act.kind == ActKind::Reopened);
     let by: Vec<&str> = reopened.map(|act| act.by.as_str()).collect();
     assert_eq!(by, ["test"], "once");
-}
-
-async fn what_goes_on_while_it_waits_opens_nothing(fixture: Fixture) {
-    let taken = fixture.take(arrival(0, happens_at(1_000))).await;
-    let id = case_of(&taken);
-    close(&fixture, &id).await;
-    let later = fixture.take(arrival(7, happens_at(2_000))).await;
-    let goes_on = Admission::Sighting(id.clone(), Seen::GoesOn);
-    assert_eq!(later.admission, goes_on);
-    assert!(desk_of(&fixture, &id).await.0.is_settled());
 }
 
 async fn what_is_closed_is_open_again_when_it_gets_worse(fixture: Fixture) {

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, Severity};
 use nightshift_engine::{Event, JOURNAL_VERSION, read_event};
 use nightshift_pipeline::{CaseId, Claimed, Lane, Lease, StoreError, Waited};
@@ -13,7 +14,7 @@ use tokio_postgres::Row;
 use super::PostgresStore;
 use super::database::Session;
 use super::failure::{Failure, Remedy};
-use super::row::{get_revision, limit, number, parse, revision};
+use super::row::{get_revision, json, limit, number, parse, revision};
 use crate::again::again;
 
 /// Whether this transaction may take a suspect: of one worker's claims one at a time looks for them, and the next
@@ -73,8 +74,10 @@ const TAKE: &str = "WITH best AS MATERIALIZED ( \
 const TAKE_ONE: &str = "UPDATE cases SET status = 'running', epoch = epoch + 1, lease_holder = $2, \
          leased_at = clock_timestamp(), lease_until = clock_timestamp() + make_interval(secs => $3) \
      WHERE id = $1 AND status = 'queued' RETURNING id, revision, epoch, crashes, journal_seq";
-const ALERTS: &str = "SELECT case_id, alert::text FROM alerts \
-     JOIN unnest($1::text[], $2::integer[]) AS taken (id, taken_revision) ON case_id = taken.id AND revision = taken_revision";
+const ALERTS: &str = "SELECT case_id, alert::text, last_event, alerts.revision FROM alerts JOIN cases ON cases.id = case_id \
+     JOIN unnest($1::text[], $2::integer[]) AS taken (id, taken_revision) ON case_id = taken.id AND alerts.revision = taken_revision";
+const WIDEN: &str = "UPDATE alerts SET alert = jsonb_set(jsonb_set(alert, '{times,first_seen}', $3::text::jsonb), \
+     '{times,last_seen}', $4::text::jsonb) WHERE case_id = $1 AND revision = $2";
 const JOURNALS: &str = "SELECT case_id, seq, event::text FROM journal \
      JOIN unnest($1::text[], $2::integer[]) AS taken (id, taken_revision) ON case_id = taken.id AND revision = taken_revision \
      ORDER BY case_id, seq";
@@ -358,7 +361,12 @@ async fn read(session: &Session, taken: Vec<Taken>) -> Result<Vec<Read>, Failure
     let mut alerts = BTreeMap::new();
     for row in session.rows(ALERTS, [&ids, &revisions]).await? {
         let (id, text): (String, &str) = (row.try_get(0)?, row.try_get(1)?);
-        alerts.insert(id.clone(), parse::<Alert>(&id, text));
+        let mut alert = parse::<Alert>(&id, text);
+        let last_event: Option<DateTime<Utc>> = row.try_get(2)?;
+        if let (Ok(alert), Some(until), false) = (&mut alert, last_event, begun.contains(&id)) {
+            widen(session, &id, row.try_get(3)?, (alert, until)).await?;
+        }
+        alerts.insert(id, alert);
     }
     let mut journals: BTreeMap<String, Result<Vec<Event>, Failure>> = BTreeMap::new();
     if !begun.is_empty() {
@@ -389,6 +397,23 @@ async fn read(session: &Session, taken: Vec<Taken>) -> Result<Vec<Read>, Failure
         }
     });
     Ok(claimed.collect())
+}
+
+/// What is triaged lasts as long as what came to it while it waited.
+async fn widen(
+    session: &Session,
+    id: &str,
+    revision: i32,
+    (alert, until): (&mut Alert, DateTime<Utc>),
+) -> Result<(), Failure> {
+    if alert.times.last_until(until) {
+        let first = json(id, &alert.times.first_seen)?;
+        let last = json(id, &alert.times.last_seen)?;
+        session
+            .change(WIDEN, [&id, &revision, &first, &last])
+            .await?;
+    }
+    Ok(())
 }
 
 /// What was said of those that are begun another time, and the alert that it was said of.

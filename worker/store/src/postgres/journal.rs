@@ -48,12 +48,19 @@ const WISH: &str = "INSERT INTO deliveries (case_id, destination, wanted, major,
      WHERE id = $1 AND revision = $2 AND epoch = $3 AND status = 'running' AND last_write = $4 \
      ON CONFLICT (case_id, destination) DO UPDATE \
      SET wanted = deliveries.wanted + 1, major = deliveries.wanted + 1, wished_at = $5, attempts = 0, retry_at = NULL, given_up = false, error = NULL";
-/// Ends the triage; where another alert of the case waits for that, the case waits for its triage.
-const END: &str = "WITH next AS ( \
+/// Ends the triage; where another alert of the case waits for that, the case waits for its triage. Else it is triaged once
+/// more with the same one, if what cleared it ended before the last event that came meanwhile.
+const END: &str = "WITH pending AS ( \
          DELETE FROM pending_revisions WHERE (case_id, seq) = \
              (SELECT id, min(seq) FROM cases JOIN pending_revisions ON case_id = id \
               WHERE id = $1 AND cases.revision = $2 AND epoch = $3 AND status = 'running' AND last_write = $4 GROUP BY id) \
          RETURNING * \
+     ), next AS ( \
+         SELECT case_id, raw_id, source, received_at, why, alert, severity, content, title, type, received_at AS since FROM pending \
+         UNION ALL SELECT cases.id, raw_id, source, received_at, 'no_longer_cleared', alert, NULL, NULL, NULL, NULL, $5 \
+         FROM cases JOIN alerts ON case_id = cases.id AND alerts.revision = cases.revision \
+         WHERE cases.id = $1 AND cases.revision = $2 AND epoch = $3 AND status = 'running' AND last_write = $4 \
+             AND last_event > $11 AND NOT EXISTS (SELECT FROM pending) \
      ), ended AS ( \
          UPDATE cases SET verdict = $7, leaning = $8, assessed_severity = $9::text::severity, concluded_at = $5, \
              lease_holder = NULL, lease_until = NULL, crashes = 0, wants_model = $10 AND next.case_id IS NULL, \
@@ -62,7 +69,7 @@ const END: &str = "WITH next AS ( \
              journal_seq = CASE WHEN next.case_id IS NULL THEN journal_seq ELSE 0 END, \
              severity = coalesce(next.severity, cases.severity), content = coalesce(next.content, cases.content), \
              title = coalesce(next.title, cases.title), type = coalesce(next.type, cases.type), \
-             touched_at = coalesce(next.received_at, touched_at), waiting_since = clock_timestamp() \
+             touched_at = coalesce(next.since, touched_at), waiting_since = clock_timestamp() \
          FROM (VALUES (1)) AS one LEFT JOIN next ON true \
          WHERE cases.id = $1 AND cases.revision = $2 AND epoch = $3 AND status = 'running' AND last_write = $4 \
          RETURNING cases.id, cases.revision \
@@ -215,7 +222,8 @@ impl PostgresStore {
         let (reason, confidence) = (&conclusion.reason.as_str(), &conclusion.confidence.as_str());
         let assessed = &conclusion.assessed_severity.as_str();
         let destinations: Vec<_> = closing.destinations.iter().map(|name| text(name)).collect();
-        let ended: [Value<'_>; 10] = [
+        let cleared_until = closing.cleared_until();
+        let ended: [Value<'_>; 11] = [
             id,
             revision,
             epoch,
@@ -226,6 +234,7 @@ impl PostgresStore {
             leaning,
             assessed,
             &closing.wants_model,
+            &cleared_until,
         ];
         let concluded: [Value<'_>; 12] = [
             id, revision, epoch, name, at, status, verdict, leaning, reason, confidence, assessed,

@@ -262,6 +262,9 @@ fn close(connection: &Connection, lease: &Lease, closing: &Closing) -> Result<()
         .map_err(|cause| Failure::Unwritable(lease.case_id.0.clone(), cause))?;
     let mut wish = connection.prepare_cached(WISH_SHOWN)?;
     wish.execute(params![lease.case_id.0, at, named])?;
-    revisions::go_on(connection, &lease.case_id)?;
+    let goes_on = revisions::go_on(connection, &lease.case_id)?;
+    if let Some(until) = closing.cleared_until().filter(|_| !goes_on) {
+        revisions::outlasts(connection, &lease.case_id, until)?;
+    }
     desk::reopen_unseen(connection, &lease.case_id.0)
 }

@@ -9,10 +9,11 @@ mod ledger;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use nightshift_alert::Alert;
 use nightshift_pipeline::{
     Accepted, Admission, AdmissionPolicy, Arrival, CaseId, Inbox, Mute, Seen, StoreError, admit,
-    triaged,
+    goes_on_until, triaged,
 };
 use rusqlite::{Connection, params};
 use sha2::{Digest, Sha256};
@@ -38,7 +39,8 @@ const ADD_CASE: &str = "INSERT INTO cases \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'queued', ?9, ?9, ?10, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))";
 const ADD_SIGHTING: &str = "INSERT INTO sightings (case_id, raw_id, source, received_at, count, content, note) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-const COUNT_SIGHTING: &str = "UPDATE cases SET sightings = sightings + 1 WHERE id = ?1";
+const COUNT_SIGHTING: &str = "UPDATE cases SET sightings = sightings + 1, \
+     last_event = coalesce(max(last_event, ?2), last_event, ?2) WHERE id = ?1";
 const COUNT_MEMBER: &str = "UPDATE cases SET members = members + 1 WHERE id = ?1";
 /// The key stands here because a sighting may be that of a member, whose state is not the state of its case.
 const NOTE_STATE: &str = "UPDATE cases SET feed_state = ?3, updated_at = coalesce(?4, updated_at) \
@@ -141,7 +143,9 @@ fn accept_one(
     let admission = admit(arrival, &ground, policy);
     let triaged = triaged(alert, &admission, ground.known);
     let triaged = triaged.as_ref().unwrap_or(alert);
-    let case_id = write(connection, arrival, raw_id, (&key, triaged), &admission)?;
+    let goes_on = goes_on_until(arrival, &admission, ground.known);
+    let coming = (key.as_str(), triaged, goes_on);
+    let case_id = write(connection, arrival, raw_id, coming, &admission)?;
     let dead_letter = add_dead_letter(connection, arrival, raw_id, case_id.as_ref())?;
     ledger::add(
         connection,
@@ -167,7 +171,7 @@ fn write(
     connection: &Connection,
     arrival: &Arrival,
     raw_id: i64,
-    (key, triaged): (&str, &Alert),
+    (key, triaged, goes_on): (&str, &Alert, Option<DateTime<Utc>>),
     admission: &Admission,
 ) -> Result<Option<CaseId>, Failure> {
     let coming = |why| Coming {
@@ -190,14 +194,12 @@ fn write(
             revisions::replace(connection, id, &coming(Some(change.as_str())))?;
         }
         Admission::Sighting(id, seen) => {
-            add_sighting(connection, id, arrival, raw_id, Some(seen))?;
-            match seen {
-                Seen::AtFeed(_) => note_state(connection, id, key, &arrival.alert)?,
-                Seen::GoesOn => revisions::replace(connection, id, &coming(None))?,
-                _ => {}
+            add_sighting(connection, id, arrival, raw_id, (Some(seen), goes_on))?;
+            if let Seen::AtFeed(_) = seen {
+                note_state(connection, id, key, &arrival.alert)?;
             }
         }
-        Admission::GoOn(id) => add_sighting(connection, id, arrival, raw_id, None)?,
+        Admission::GoOn(id) => add_sighting(connection, id, arrival, raw_id, (None, None))?,
         Admission::Member(id) => {
             connection.prepare_cached(COUNT_MEMBER)?.execute([&id.0])?;
             desk::touch(connection, &id.0)?;
@@ -283,7 +285,7 @@ fn add_sighting(
     id: &CaseId,
     arrival: &Arrival,
     raw_id: i64,
-    seen: Option<&Seen>,
+    (seen, goes_on): (Option<&Seen>, Option<DateTime<Utc>>),
 ) -> Result<(), Failure> {
     connection.prepare_cached(ADD_SIGHTING)?.execute(params![
         id.0,
@@ -296,7 +298,7 @@ fn add_sighting(
     ])?;
     connection
         .prepare_cached(COUNT_SIGHTING)?
-        .execute([&id.0])?;
+        .execute(params![id.0, goes_on.map(time)])?;
     desk::touch(connection, &id.0)
 }
 

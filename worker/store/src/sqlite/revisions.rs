@@ -39,6 +39,8 @@ const ADD_PENDING: &str = "INSERT INTO pending_revisions (case_id, seq, raw_id, 
      VALUES (?1, (SELECT coalesce(max(seq), 0) + 1 FROM pending_revisions WHERE case_id = ?1), ?2, ?3, ?4, ?5, ?6)";
 const NEXT_PENDING: &str = "SELECT seq, raw_id, source, received_at, why, alert FROM pending_revisions \
      WHERE case_id = ?1 ORDER BY seq LIMIT 1";
+const OUTLASTS: &str = "SELECT a.raw_id, a.source, a.received_at, a.alert \
+     FROM cases c JOIN alerts a ON a.case_id = c.id AND a.revision = c.revision WHERE c.id = ?1 AND c.last_event > ?2";
 const DROP_PENDING: &str = "DELETE FROM pending_revisions WHERE case_id = ?1 AND seq = ?2";
 
 /// An alert that a case is to triage.
@@ -123,16 +125,13 @@ pub(super) fn replace(
             alert.kind
         ])?;
         add_indicators(connection, id, coming)?;
-        // That it goes on is nothing new of it.
-        if coming.why.is_some() {
-            desk::reopen(connection, &id.0, coming.source)?;
-        }
+        desk::reopen(connection, &id.0, coming.source)?;
     }
     note(connection, id, coming.alert)
 }
 
-/// After the end of a triage: the next alert that waits for it, if there is one.
-pub(super) fn go_on(connection: &Connection, id: &CaseId) -> Result<(), Failure> {
+/// After the end of a triage: the next alert that waits for it; whether there was one.
+pub(super) fn go_on(connection: &Connection, id: &CaseId) -> Result<bool, Failure> {
     let next = connection
         .prepare_cached(NEXT_PENDING)?
         .query_row([&id.0], |row| {
@@ -143,7 +142,7 @@ pub(super) fn go_on(connection: &Connection, id: &CaseId) -> Result<(), Failure>
         })
         .optional()?;
     let Some((seq, raw_id, source, at, why, text)) = next else {
-        return Ok(());
+        return Ok(false);
     };
     connection
         .prepare_cached(DROP_PENDING)?
@@ -156,6 +155,36 @@ pub(super) fn go_on(connection: &Connection, id: &CaseId) -> Result<(), Failure>
         raw_id,
         alert: &alert,
         why: Some(&why),
+    };
+    revise(connection, id, &coming)?;
+    Ok(true)
+}
+
+/// After a triage that cleared the case until then: once more, if it went on for longer meanwhile.
+pub(super) fn outlasts(
+    connection: &Connection,
+    id: &CaseId,
+    cleared_until: DateTime<Utc>,
+) -> Result<(), Failure> {
+    let outlasts = connection
+        .prepare_cached(OUTLASTS)?
+        .query_row(params![id.0, time(cleared_until)], |row| {
+            let (raw_id, source): (Option<i64>, String) = (row.get(0)?, row.get(1)?);
+            let text: String = row.get(3)?;
+            Ok((raw_id, source, get_time(row, 2)?, text))
+        })
+        .optional()?;
+    let Some((raw_id, source, at, text)) = outlasts else {
+        return Ok(());
+    };
+    let alert: Alert =
+        serde_json::from_str(&text).map_err(|cause| Failure::Unreadable(id.0.clone(), cause))?;
+    let coming = Coming {
+        source: &source,
+        at,
+        raw_id,
+        alert: &alert,
+        why: Some(Change::NoLongerCleared.as_str()),
     };
     revise(connection, id, &coming)
 }

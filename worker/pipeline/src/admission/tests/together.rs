@@ -7,42 +7,45 @@ use nightshift_alert::{Flag, Indicator, IndicatorKind};
 use super::*;
 
 #[test]
-fn what_goes_on_while_it_waits_is_triaged_with_all_its_events() {
+fn what_goes_on_is_noted_until_when() {
     let mut known = concluded(&alert());
-    known.stage = Stage::Waiting;
-    let (first, last) = known.alert.times.window().unwrap();
-    let later = |seconds: i64| {
-        move |alert: &mut Alert| {
-            alert.times.first_seen = Some(last + Duration::seconds(seconds));
-            alert.times.last_seen = alert.times.first_seen;
+    let (_, last) = known.alert.times.window().unwrap();
+    let later = |change: &dyn Fn(&mut Alert)| {
+        let mut alert = alert();
+        alert.times.last_seen = Some(last + Duration::seconds(1));
+        change(&mut alert);
+        arrival(alert)
+    };
+    let until = |arrival: &Arrival, admission: Admission, known: Option<&Known>| {
+        goes_on_until(arrival, &admission, known)
+    };
+    let goes_on = Some(last + Duration::seconds(1));
+    for stage in [Stage::Waiting, Stage::Begun, Stage::Over] {
+        known.stage = stage;
+        for seen in [Seen::Same, Seen::Unchanged, Seen::TooOften(Change::Actor)] {
+            let found = until(&later(&|_| {}), sighting(seen), Some(&known));
+            assert_eq!(found, goes_on);
         }
-    };
-    let goes_on = sighting(Seen::GoesOn);
-    assert_eq!(again(&known, later(59)), sighting(Seen::Same), "a flood");
-    assert_eq!(again(&known, later(60)), goes_on);
-    let archived = |alert: &mut Alert| {
-        later(60)(alert);
-        alert.state.archived = true;
-    };
-    let at_feed = sighting(Seen::AtFeed(SetAside::Archived));
-    assert_eq!(again(&known, archived), at_feed);
-    known.stage = Stage::Begun;
-    assert_eq!(again(&known, later(60)), sighting(Seen::Same));
-
-    known.stage = Stage::Waiting;
-    let elsewhere = |alert: &mut Alert| {
-        later(60)(alert);
-        alert.indicators.clear();
-        alert.severity = Severity::Low;
-    };
-    assert_eq!(again(&known, elsewhere), goes_on, "nothing else is lost");
-    let mut next = alert();
-    elsewhere(&mut next);
-    let triaged = triaged(&next, &goes_on, Some(&known)).unwrap();
-    let until = last + Duration::seconds(60);
-    assert_eq!(triaged.times.window(), Some((first, until)));
-    assert_eq!(triaged.indicators, known.alert.indicators);
-    assert_eq!(triaged.severity, known.alert.severity);
+    }
+    let known = Some(&known);
+    let at_feed = Seen::AtFeed(SetAside::Archived);
+    for seen in [Seen::Older, at_feed] {
+        assert_eq!(until(&later(&|_| {}), sighting(seen), known), None);
+    }
+    let others = [revision(Change::Actor), Admission::GoOn(id())];
+    for other in others {
+        assert_eq!(until(&later(&|_| {}), other, known), None);
+    }
+    let same = || sighting(Seen::Same);
+    assert_eq!(until(&later(&|_| {}), same(), None), None, "of a storm");
+    let changes: [&dyn Fn(&mut Alert); 3] = [
+        &|alert| alert.times.last_seen = Some(last),
+        &|alert| alert.times.last_seen = Some(now() + Duration::seconds(901)),
+        &|alert| alert.state.sample = true,
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        assert_eq!(until(&later(change), same(), known), None, "{number}");
+    }
 }
 
 #[test]
@@ -106,18 +109,6 @@ fn a25_who_took_part_is_bounded_however_often_somebody_else_comes() {
         }
         known.alert = Arc::new(came);
     }
-}
-
-#[test]
-fn f32_what_another_version_wrote_is_not_widened() {
-    let mut known = concluded(&alert());
-    known.stage = Stage::Waiting;
-    let later = |alert: &mut Alert| {
-        alert.times.last_seen = alert.times.last_seen.map(|last| last + Duration::hours(1));
-    };
-    assert_eq!(again(&known, later), sighting(Seen::GoesOn));
-    Arc::make_mut(&mut known.alert).raw = serde_json::Value::Null.into();
-    assert_eq!(again(&known, later), sighting(Seen::Same));
 }
 
 #[test]

@@ -5,7 +5,6 @@ use futures_util::future::{BoxFuture, FutureExt, try_join_all};
 use nightshift_alert::Alert;
 use nightshift_pipeline::{Arrival, CaseId, Change};
 
-use super::wave::GOES_ON;
 use crate::postgres::database::Session;
 use crate::postgres::desk::REOPEN;
 use crate::postgres::failure::Failure;
@@ -203,7 +202,7 @@ impl Next {
     async fn send_note(&self, session: &Session) -> Result<(), Failure> {
         let reopen = async {
             // Nobody's source sent something new of it.
-            if [Change::Asked.as_str(), GOES_ON].contains(&self.why) {
+            if self.why == Change::Asked.as_str() {
                 return Ok(0);
             }
             session.change(REOPEN, [&self.id, &None::<Uuid>]).await

@@ -4,9 +4,11 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use nightshift_alert::Alert;
 use nightshift_pipeline::{
-    Accepted, Admission, AdmissionPolicy, Arrival, CaseId, Mute, Seen, admit, triaged,
+    Accepted, Admission, AdmissionPolicy, Arrival, CaseId, Mute, Seen, admit, goes_on_until,
+    triaged,
 };
 use tokio_postgres::Row;
 
@@ -15,8 +17,6 @@ use super::write::{Coming, Place, Turn, Writes};
 use crate::blobs::Placed;
 use crate::postgres::failure::Failure;
 
-/// Why an alert was widened: nothing new came.
-pub(super) const GOES_ON: &str = "goes_on";
 /// Most changes of a wave that are sent one by one.
 const MOST_TURNS: usize = 8;
 
@@ -77,7 +77,9 @@ impl<'a> Wave<'a> {
             let triaged = triaged(&arrival.alert, &admission, ground.known);
             let alert = triaged.as_ref().unwrap_or(&arrival.alert);
             let raw_id = wave.raw(arrival, ids);
-            let case_id = wave.note((arrival, alert), &key, raw_id, &admission, facts)?;
+            let goes_on = goes_on_until(arrival, &admission, ground.known);
+            let coming = (arrival, alert, goes_on);
+            let case_id = wave.note(coming, &key, raw_id, &admission, facts)?;
             let dead_letter = arrival.unreadable.as_ref().map(|why| {
                 let id = ids.letters.pop_front().unwrap_or_default();
                 wave.writes
@@ -120,7 +122,7 @@ impl<'a> Wave<'a> {
     /// Notes what is to be written; the case that the alert belongs to, where there is one.
     fn note(
         &mut self,
-        (arrival, alert): (&'a Arrival, &Alert),
+        (arrival, alert, goes_on): (&'a Arrival, &Alert, Option<DateTime<Utc>>),
         key: &str,
         raw_id: i64,
         admission: &Admission,
@@ -148,15 +150,13 @@ impl<'a> Wave<'a> {
                 self.turn(key, turn);
             }
             Admission::Sighting(id, seen) => {
-                self.writes
-                    .sighting(id, arrival, raw_id, Some(seen.to_string()));
-                match seen {
-                    Seen::AtFeed(_) => self.turn(key, Turn::state(id, key, &arrival.alert)?),
-                    Seen::GoesOn => self.turn(key, Turn::replace(id, coming(GOES_ON))?),
-                    _ => {}
+                let said = (Some(seen.to_string()), goes_on);
+                self.writes.sighting(id, arrival, raw_id, said);
+                if let Seen::AtFeed(_) = seen {
+                    self.turn(key, Turn::state(id, key, &arrival.alert)?);
                 }
             }
-            Admission::GoOn(id) => self.writes.sighting(id, arrival, raw_id, None),
+            Admission::GoOn(id) => self.writes.sighting(id, arrival, raw_id, (None, None)),
             Admission::Member(id) => {
                 self.writes.member(id);
                 self.stale.insert(key.to_owned());

@@ -1,5 +1,6 @@
 //! Writes what was decided: one statement for all rows of a table, all statements at once.
 
+use chrono::{DateTime, Utc};
 use nightshift_alert::Alert;
 use nightshift_pipeline::{Admission, Arrival, CaseId};
 use sha2::{Digest, Sha256};
@@ -35,8 +36,9 @@ const ADD_SIGHTINGS: &str = "INSERT INTO sightings (case_id, raw_id, source, rec
      SELECT id, raw_id, source, at, count, content, note \
      FROM unnest($1::text[], $2::bigint[], $3::text[], $4::timestamptz[], $5::bigint[], $6::text[], $7::text[]) \
          WITH ORDINALITY AS one (id, raw_id, source, at, count, content, note, number) ORDER BY number";
-const COUNT_SIGHTINGS: &str = "UPDATE cases SET sightings = sightings + seen.count \
-     FROM (SELECT id, count(*) FROM unnest($1::text[]) AS id GROUP BY id) AS seen WHERE cases.id = seen.id";
+const COUNT_SIGHTINGS: &str = "UPDATE cases SET sightings = sightings + seen.count, last_event = greatest(last_event, seen.until) \
+     FROM (SELECT id, count(*), max(until) AS until FROM unnest($1::text[], $2::timestamptz[]) AS one (id, until) GROUP BY id) AS seen \
+     WHERE cases.id = seen.id";
 const COUNT_MEMBERS: &str = "UPDATE cases SET members = members + joined.count \
      FROM (SELECT id, count(*) FROM unnest($1::text[]) AS id GROUP BY id) AS joined WHERE cases.id = joined.id";
 const ADD_LETTERS: &str = "INSERT INTO dead_letters (id, source, received_at, error, size_bytes, sha256, raw_id, case_id) \
@@ -151,7 +153,7 @@ impl<'a> Writes<'a> {
         id: &CaseId,
         arrival: &'a Arrival,
         raw_id: i64,
-        note: Option<String>,
+        (note, goes_on): (Option<String>, Option<DateTime<Utc>>),
     ) {
         let sightings = &mut self.sightings;
         sightings.ids.push(id.0.clone());
@@ -163,6 +165,7 @@ impl<'a> Writes<'a> {
         sightings
             .notes
             .push(note.map(|note| text(&note).into_owned()));
+        sightings.goes_on.push(goes_on);
     }
 
     /// One more of a storm.
@@ -332,7 +335,7 @@ impl<'a> Writes<'a> {
         tokio::try_join!(
             biased;
             sightings,
-            unless(s.ids.is_empty(), session, COUNT_SIGHTINGS, [&s.ids]),
+            unless(s.ids.is_empty(), session, COUNT_SIGHTINGS, [&s.ids, &s.goes_on]),
             unless(members.is_empty(), session, COUNT_MEMBERS, [members]),
             unless(s.ids.is_empty(), session, TOUCH, [&s.ids]),
             unless(members.is_empty(), session, TOUCH, [members]),

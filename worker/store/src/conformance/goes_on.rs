@@ -1,0 +1,242 @@
+//! Sightings that go on after what their case triages: a record clears all of it, or nothing.
+
+use nightshift_alert::{IndicatorKind, Severity};
+use nightshift_engine::Exoneration;
+use nightshift_pipeline::{Change, NewPersonVerdict};
+
+use super::admission::{arrival, happens_at};
+use super::reopened::{close, desk_of, is_reopened};
+use super::*;
+
+on_both_stores! {
+    what_goes_on_after_what_cleared_it_has_ended_is_triaged_again
+    what_goes_on_while_it_waits_is_triaged_with_all_its_events
+    what_goes_on_while_it_waits_opens_nothing
+    what_went_on_while_it_was_cleared_is_triaged_again
+    what_went_on_while_it_was_cleared_opens_what_was_closed
+    what_waits_behind_what_went_on_comes_once
+    what_went_on_since_is_triaged_when_somebody_runs_it_again
+    f01_what_has_begun_is_not_widened
+}
+
+fn lasts(second: i64) -> Arrival {
+    arrival(second, happens_at(second))
+}
+
+/// A change that was approved until then, or for ever.
+fn change(until: Option<i64>) -> Exoneration {
+    Exoneration {
+        kind: "change".into(),
+        subject_type: IndicatorKind::Bucket,
+        subject: "payments-ledger".into(),
+        from: None,
+        until: until.map(at),
+        covers: vec!["*".into()],
+        approved_by: "linus".into(),
+        reference: "CHG-41".into(),
+        statement: "change CHG-41 on payments-ledger".into(),
+        detection_wrong: false,
+        evidence: None,
+    }
+}
+
+impl Fixture {
+    /// Concludes it by these records.
+    async fn clear(&self, claimed: &Claimed, verdict: Verdict, until: &[Option<i64>]) {
+        let (events, mut closing) = whole_journal(claimed);
+        closing.conclusion.verdict = verdict;
+        closing.report.exonerations = until.iter().copied().map(change).collect();
+        let (store, lease) = (&self.store, &claimed.lease);
+        let charge = Charge::default();
+        store.append(lease, &events, charge).await.unwrap();
+        store.conclude(lease, &closing).await.unwrap();
+    }
+
+    /// It is nothing but a sighting.
+    async fn sights(&self, arrival: Arrival) {
+        let found = self.take(arrival).await.admission;
+        assert!(
+            matches!(found, Admission::Sighting(_, Seen::Same | Seen::Unchanged)),
+            "{found:?}"
+        );
+    }
+
+    async fn status(&self, id: &CaseId) -> (CaseStatus, u32) {
+        let row = self.store.view(&id.0).await.unwrap().row;
+        (row.status, row.revision)
+    }
+}
+
+async fn what_goes_on_after_what_cleared_it_has_ended_is_triaged_again(fixture: Fixture) {
+    let id = case_of(&fixture.take(lasts(1_000)).await);
+    let claimed = fixture.claim().await;
+    let ends = [Some(9_000), None, Some(2_000)];
+    fixture
+        .clear(&claimed, Verdict::BenignTruePositive, &ends)
+        .await;
+    fixture.sights(lasts(2_000)).await;
+    let store = &fixture.store;
+    store.retry(&id.0).await.unwrap();
+    store.cancel(&id.0, "ana", at(2_000)).await.unwrap();
+    let found = fixture.take(lasts(2_001)).await.admission;
+    assert_eq!(found, Admission::Revision(id, Change::NoLongerCleared));
+    let claimed = fixture.claim().await;
+    assert_eq!(claimed.alert.times.last_seen, Some(at(2_001)));
+    conclude(store, &claimed).await;
+    fixture.sights(lasts(3_000)).await;
+}
+
+async fn what_goes_on_while_it_waits_is_triaged_with_all_its_events(fixture: Fixture) {
+    let id = case_of(&fixture.take(lasts(1_000)).await);
+    fixture.sights(lasts(2_000)).await;
+    fixture.sights(lasts(1_500)).await;
+    let archived = |alert: &mut Alert| {
+        happens_at(2_500)(alert);
+        alert.state.archived = true;
+    };
+    fixture.take(arrival(2_500, archived)).await;
+    let active = fixture.take(arrival(2_500, happens_at(2_000))).await;
+    assert_eq!(
+        active.admission,
+        Admission::Replaced(id.clone(), Change::State)
+    );
+    let sample = |alert: &mut Alert| {
+        happens_at(2_600)(alert);
+        alert.state.sample = true;
+    };
+    fixture.sights(arrival(2_600, sample)).await;
+    let to_come = arrival(2_700, happens_at(2_700 + 901));
+    fixture.sights(to_come).await;
+    let claimed = fixture.claim().await;
+    let window = Some((at(1_000), at(2_000)));
+    assert_eq!(claimed.alert.times.window(), window, "and nothing else");
+    let view = fixture.store.view(&id.0).await.unwrap();
+    assert_eq!(view.alert, *claimed.alert, "as it was triaged");
+    assert_eq!(view.row.sightings, 5, "each is counted");
+}
+
+async fn what_goes_on_while_it_waits_opens_nothing(fixture: Fixture) {
+    let id = case_of(&fixture.take(lasts(1_000)).await);
+    close(&fixture, &id).await;
+    fixture.sights(lasts(2_000)).await;
+    assert!(desk_of(&fixture, &id).await.0.is_settled());
+}
+
+async fn what_went_on_while_it_was_cleared_is_triaged_again(fixture: Fixture) {
+    let id = case_of(&fixture.take(lasts(1_000)).await);
+    for (revision, went_on, until) in [(1, 3_000, 2_000), (2, 4_000, 3_999), (3, 5_000, 5_000)] {
+        let claimed = fixture.claim().await;
+        assert_eq!(claimed.lease.revision, revision);
+        let why = claimed.again.as_ref().and_then(|again| again.why.clone());
+        let because = (revision > 1).then(|| "no_longer_cleared".to_owned());
+        assert_eq!(why, because);
+        fixture.sights(lasts(went_on)).await;
+        let ends = [None, Some(until)];
+        fixture
+            .clear(&claimed, Verdict::BenignTruePositive, &ends)
+            .await;
+        let is_over = until >= went_on;
+        let expected = match is_over {
+            true => (CaseStatus::Concluded, revision),
+            false => (CaseStatus::Queued, revision + 1),
+        };
+        assert_eq!(fixture.status(&id).await, expected);
+    }
+    let store = &fixture.store;
+    store.retry(&id.0).await.unwrap();
+    let claimed = fixture.claim().await;
+    let window = Some((at(1_000), at(5_000)));
+    assert_eq!(claimed.alert.times.window(), window);
+    fixture.sights(lasts(6_000)).await;
+    fixture
+        .clear(&claimed, Verdict::FalsePositive, &[None])
+        .await;
+    assert_eq!(
+        fixture.status(&id).await,
+        (CaseStatus::Concluded, 4),
+        "it never ends"
+    );
+    store.retry(&id.0).await.unwrap();
+    let claimed = fixture.claim().await;
+    fixture.sights(lasts(7_000)).await;
+    let ends = [Some(6_500)];
+    fixture.clear(&claimed, Verdict::TruePositive, &ends).await;
+    assert_eq!(
+        fixture.status(&id).await,
+        (CaseStatus::Concluded, 5),
+        "it is not cleared"
+    );
+}
+
+async fn what_went_on_while_it_was_cleared_opens_what_was_closed(fixture: Fixture) {
+    let id = case_of(&fixture.take(lasts(1_000)).await);
+    let claimed = fixture.claim().await;
+    fixture.sights(lasts(3_000)).await;
+    close(&fixture, &id).await;
+    let ends = [Some(2_000)];
+    fixture
+        .clear(&claimed, Verdict::BenignTruePositive, &ends)
+        .await;
+    is_reopened(&fixture, &id).await;
+}
+
+async fn what_waits_behind_what_went_on_comes_once(fixture: Fixture) {
+    let id = case_of(&fixture.take(lasts(1_000)).await);
+    let claimed = fixture.claim().await;
+    fixture.sights(lasts(3_000)).await;
+    let severe = |alert: &mut Alert| {
+        happens_at(2_500)(alert);
+        alert.severity = Severity::High;
+    };
+    let waits = fixture.take(arrival(3_100, severe)).await.admission;
+    assert_eq!(waits, Admission::Revision(id.clone(), Change::Severity));
+    let ends = [Some(2_000)];
+    fixture
+        .clear(&claimed, Verdict::BenignTruePositive, &ends)
+        .await;
+    let claimed = fixture.claim().await;
+    assert_eq!(claimed.alert.severity, Severity::High);
+    let window = Some((at(1_000), at(3_000)));
+    assert_eq!(claimed.alert.times.window(), window, "with all of it");
+    fixture
+        .clear(&claimed, Verdict::BenignTruePositive, &[Some(3_000)])
+        .await;
+    assert_eq!(fixture.status(&id).await, (CaseStatus::Concluded, 2));
+}
+
+async fn what_went_on_since_is_triaged_when_somebody_runs_it_again(fixture: Fixture) {
+    let id = case_of(&fixture.take(lasts(1_000)).await);
+    let store = &fixture.store;
+    conclude_as(store, &fixture.claim().await, Verdict::TruePositive).await;
+    fixture.sights(lasts(2_000)).await;
+    let says = NewPersonVerdict {
+        verdict: Some(Verdict::TruePositive),
+        by: "ana".into(),
+        at: at(2_000),
+        note: String::new(),
+    };
+    store.add_verdict(&id.0, says).await.unwrap();
+    store.retry(&id.0).await.unwrap();
+    let claimed = fixture.claim().await;
+    let window = Some((at(1_000), at(2_000)));
+    assert_eq!(claimed.alert.times.window(), window);
+}
+
+async fn f01_what_has_begun_is_not_widened(fixture: Fixture) {
+    let id = case_of(&fixture.take(lasts(1_000)).await);
+    let other = fixture.another(options()).await;
+    let lost = other.claim(Lane::Any, 1).await.unwrap().remove(0);
+    let begun = [opened(&lost.alert, &id.0)];
+    let charge = Charge::default();
+    other.append(&lost.lease, &begun, charge).await.unwrap();
+    fixture.sights(lasts(2_000)).await;
+    fixture.expire(&lost.lease).await;
+    let claimed = fixture.claim().await;
+    assert_eq!(claimed.alert, lost.alert, "evidence speaks of it");
+    fixture
+        .clear(&claimed, Verdict::BenignTruePositive, &[Some(1_500)])
+        .await;
+    let claimed = fixture.claim().await;
+    let window = Some((at(1_000), at(2_000)));
+    assert_eq!(claimed.alert.times.window(), window);
+}
