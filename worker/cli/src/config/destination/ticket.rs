@@ -97,8 +97,8 @@ ticket! {
         /// are left alone.
         #[serde(default)]
         done_transition: Option<String>,
-        /// The same for an issue that is done, when its source sent something new of the case after that. Without it issues
-        /// stay done, and are told.
+        /// The same for an issue that is done, when its case is open again, by its source or by people, and a new report of
+        /// it is told. Without it issues stay done, and are told.
         #[serde(default)]
         reopen_transition: Option<String>,
     }
@@ -167,8 +167,8 @@ pub(crate) struct Resolve {
     state: String,
     /// The resolution code, in the instance's own words.
     close_code: String,
-    /// What an incident that is resolved is set to when its source sent something new of the case after that: 2 is In
-    /// Progress on a new instance. Without it incidents stay resolved, and are told.
+    /// What an incident that is resolved is set to when its case is open again, by its source or by people, and a new report
+    /// of it is told: 2 is In Progress on a new instance. Without it incidents stay resolved, and are told.
     #[serde(default)]
     reopen_state: Option<String>,
 }

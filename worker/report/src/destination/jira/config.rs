@@ -36,7 +36,7 @@ pub struct JiraConfig {
     pub fields: Map<String, Value>,
     /// Name of the transition, or of the status that it leads to, when people are done with a case; none: it is left alone.
     pub done_transition: Option<String>,
-    /// The same for an issue that is done, when its source sent something new of the case after that; none: it is left alone.
+    /// The same for an issue that is done, when its case is open again and a new report is told; none: it is left alone.
     pub reopen_transition: Option<String>,
     /// Which reports become issues.
     pub policy: TicketPolicy,

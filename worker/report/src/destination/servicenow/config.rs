@@ -16,8 +16,8 @@ pub struct ServiceNowResolve {
     pub state: String,
     /// The resolution code, in the instance's own words.
     pub close_code: String,
-    /// What an incident that is resolved is set to when its source sent something new of the case after that, 2 for In
-    /// Progress on a new instance; none: it is left alone.
+    /// What an incident that is resolved is set to when its case is open again and a new report is told, 2 for In Progress on
+    /// a new instance; none: it is left alone.
     pub reopen_state: Option<String>,
 }
 
