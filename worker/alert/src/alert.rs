@@ -221,15 +221,18 @@ impl Times {
         Some((from.min(until), until.max(from)))
     }
 
-    /// Has its events last until then at least; whether that is later than they did.
-    pub fn last_until(&mut self, until: DateTime<Utc>) -> bool {
-        let window = self.window();
-        let is_later = window.is_none_or(|(_, last)| last < until);
-        if is_later {
-            self.first_seen = Some(window.map_or(until, |(first, _)| first));
-            self.last_seen = Some(until);
+    /// Has its events begin and last so at least; whether that is wider than they were. Of an alert without any time nobody
+    /// knows when its events were, whatever is known of others.
+    pub fn cover(&mut self, from: DateTime<Utc>, until: DateTime<Utc>) -> bool {
+        let Some((first, last)) = self.window() else {
+            return false;
+        };
+        let is_wider = from < first || last < until;
+        if is_wider {
+            self.first_seen = Some(first.min(from));
+            self.last_seen = Some(last.max(until));
         }
-        is_later
+        is_wider
     }
 }
 

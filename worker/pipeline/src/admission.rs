@@ -25,7 +25,7 @@ use nightshift_engine::Verdict;
 
 use crate::{Arrival, CaseId, Match};
 
-pub use material::{compared, goes_on_until, triaged};
+pub use material::{compared, noted, triaged};
 pub use mute::Mute;
 pub use outcome::{Admission, Change, Seen, SetAside};
 pub use storm::Window;
@@ -93,6 +93,8 @@ pub struct Known {
     pub updated: Option<DateTime<Utc>>,
     /// Until when all that cleared it in its last triage holds; none where nothing did, or nothing of it ends.
     pub cleared_until: Option<DateTime<Utc>>,
+    /// The last event that was noted of sightings, and that its triages have not cleared.
+    pub last_event: Option<DateTime<Utc>>,
     /// When it was last opened or concluded.
     pub touched_at: DateTime<Utc>,
     /// How often it was triaged again in the last 24 hours, or will be.
@@ -164,7 +166,8 @@ fn again(arrival: &Arrival, known: &Known, mutes: &[Mute], policy: &AdmissionPol
         return Admission::Muted(mute.name.clone());
     }
     // What is new of a case that was cleared is hidden by that, where others are but not told again.
-    let most = match material::is_cleared(known) && change.is_somebody_or_something_new() {
+    let is_unseen = change.is_somebody_or_something_new() || material::outlasts(alert, known);
+    let most = match material::is_cleared(known) && is_unseen {
         true => policy.revisions_per_day.saturating_mul(CLEARED_TIMES),
         false => policy.revisions_per_day,
     };

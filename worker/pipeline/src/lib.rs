@@ -30,7 +30,7 @@ mod upkeep;
 
 pub use admission::{
     Admission, AdmissionPolicy, Change, Ground, Known, Mute, Seen, SetAside, Stage, Window, admit,
-    compared as compared_alerts, goes_on_until, triaged,
+    compared as compared_alerts, noted, triaged,
 };
 pub use budget::{Charge, DayBudget, DaySpent, Purse, is_urgent};
 pub use canary::{CANARY_CLOSER, Canary, CanaryEnding, CanaryKeys, CanarySending};
@@ -55,9 +55,10 @@ pub use loops::{
 };
 pub use muted::{MutePreview, MuteRow, NewMute, PlaceCount};
 pub use port::{
-    Accepted, Canaries, Cases, Claimed, Closing, DeadLetters, DeliveryError, Destination, Digests,
-    Due, Fate, Feedback, Inbox, Message, Mutes, Outbox, Outgoing, Owed, Owing, Places, Publish,
-    PublishError, Sent, Settled, Source, SourceError, Spending, StoreError, Unsettled, Wake,
+    Accepted, Canaries, Cases, Claimed, Cleared, Closing, DeadLetters, DeliveryError, Destination,
+    Digests, Due, Fate, Feedback, Inbox, Message, Mutes, Outbox, Outgoing, Owed, Owing, Places,
+    Publish, PublishError, Sent, Settled, Source, SourceError, Spending, StoreError, Unsettled,
+    Wake,
 };
 pub use probe::writable;
 pub use profile::{Profile, Profiles};

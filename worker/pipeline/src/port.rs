@@ -137,12 +137,39 @@ pub struct Closing {
 }
 
 impl Closing {
-    /// Until when all that clears the case holds; none where nothing does, or nothing of it ends.
+    /// From when and until when all that clears the case holds, where that has an end; none where it is not cleared.
     #[must_use]
-    pub fn cleared_until(&self) -> Option<DateTime<Utc>> {
-        let records = self.report.exonerations.iter();
-        let ends = records.filter_map(|record| record.until);
-        ends.min().filter(|_| self.conclusion.verdict.is_benign())
+    pub fn cleared(&self) -> Option<Cleared> {
+        let records = || self.report.exonerations.iter();
+        self.conclusion.verdict.is_benign().then(|| Cleared {
+            from: records().filter_map(|record| record.from).max(),
+            until: records().filter_map(|record| record.until).min(),
+        })
+    }
+}
+
+/// The time for which a case was cleared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cleared {
+    /// From when; open where none.
+    pub from: Option<DateTime<Utc>>,
+    /// Until when; open where none.
+    pub until: Option<DateTime<Utc>>,
+}
+
+impl Cleared {
+    /// Whether events from the first to the last were within it.
+    #[must_use]
+    pub fn covers(&self, first: Option<DateTime<Utc>>, last: Option<DateTime<Utc>>) -> bool {
+        let begins = self
+            .from
+            .zip(first)
+            .is_none_or(|(from, first)| from <= first);
+        begins
+            && self
+                .until
+                .zip(last)
+                .is_none_or(|(until, last)| last <= until)
     }
 }
 

@@ -83,6 +83,7 @@ pub(super) fn concluded(alert: &Alert) -> Known {
         state: alert.state,
         updated: alert.times.updated,
         cleared_until: None,
+        last_event: None,
         touched_at: now() - Duration::hours(1),
         revisions_today: 0,
     }

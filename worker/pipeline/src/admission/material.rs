@@ -32,31 +32,38 @@ pub(super) fn is_same(alert: &Alert, known: &Known) -> bool {
     alert.content == known.alert.content && alert.state == known.state
 }
 
-/// Whether its events go on after what cleared it in its last triage has ended. The content does not tell: times are no
-/// part of it.
+/// Whether its events, or those of sightings before it, go on after what cleared it in its last triage has ended. The content
+/// does not tell: times are no part of it.
 pub(super) fn outlasts(alert: &Alert, known: &Known) -> bool {
-    let until = known.cleared_until.filter(|_| known.stage == Stage::Over);
     let window = alert.times.window();
-    until.is_some_and(|until| window.is_some_and(|(_, last)| until < last))
+    let last = window.map(|(_, last)| last).max(known.last_event);
+    let until = known.cleared_until.filter(|_| known.stage == Stage::Over);
+    until.is_some_and(|until| last.is_some_and(|last| until < last))
 }
 
-/// Until when a sighting goes on after the last alert of its case: whatever the case triages next is to be cleared, or not,
-/// with that, and what cleared it meanwhile has to hold until then. None where it does not go on, is of a time that has not
-/// come, or tells of something else (what its feed has done with, a sample, a member of a storm).
+/// From when until when what is but a sighting went on, where that is wider than the last alert of its case: whatever the
+/// case triages next is to be cleared, or not, with that, and what clears it meanwhile has to hold all that time. None
+/// where it was cleared for that time, is of one that has not come, or tells of something else (what its feed has done with,
+/// a sample, a member of a storm).
 #[must_use]
-pub fn goes_on_until(
+pub fn noted(
     arrival: &Arrival,
     admission: &Admission,
     known: Option<&Known>,
-) -> Option<DateTime<Utc>> {
-    let Admission::Sighting(_, Seen::Same | Seen::Unchanged | Seen::TooOften(_)) = admission else {
+) -> Option<(DateTime<Utc>, DateTime<Utc>)> {
+    let (Admission::GoOn(_)
+    | Admission::Sighting(_, Seen::Same | Seen::Unchanged | Seen::TooOften(_))) = admission
+    else {
         return None;
     };
-    let (alert, known) = (&arrival.alert, &known?.alert);
-    let (_, last) = alert.times.window()?;
-    let is_of_it = alert.is_sample() == known.is_sample() && alert.is_canary() == known.is_canary();
-    let is_later = known.times.window().is_none_or(|(_, before)| before < last);
-    (is_of_it && is_later && last <= arrival.at + AHEAD).then_some(last)
+    let (alert, known) = (&arrival.alert, known?);
+    let window = alert.times.window()?;
+    let before = known.alert.times.window()?;
+    let is_wider = window.0 < before.0 || before.1 < window.1;
+    let is_of_it = alert.is_sample() == known.alert.is_sample()
+        && alert.is_canary() == known.alert.is_canary();
+    let is_cleared = is_cleared(known) && !outlasts(alert, known);
+    (is_of_it && is_wider && !is_cleared && window.1 <= arrival.at + AHEAD).then_some(window)
 }
 
 /// What is to be triaged of an alert that came to a case; none where that is the alert as it came. Where nobody has looked
@@ -82,9 +89,8 @@ pub(super) fn is_cleared(known: &Known) -> bool {
 /// An alert with the events of another one too, and who and what took part in those.
 fn joined(alert: &Alert, other: &Alert) -> Alert {
     let mut both = alert.clone();
-    if let (Some(its), Some(more)) = (alert.times.window(), other.times.window()) {
-        both.times.first_seen = Some(its.0.min(more.0));
-        both.times.last_seen = Some(its.1.max(more.1));
+    if let Some((first, last)) = other.times.window() {
+        both.times.cover(first, last);
     }
     let took_part = |one: &&Indicator| one.role < Role::Related;
     let is_missing = |one: &&Indicator| !alert.with_role(one.role).any(|known| known == *one);

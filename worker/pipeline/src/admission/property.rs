@@ -101,6 +101,7 @@ impl Case {
             state: self.state,
             updated: self.updated,
             cleared_until: None,
+            last_event: None,
             touched_at: self.touched_at,
             revisions_today: u32::try_from(today.count()).unwrap(),
         }

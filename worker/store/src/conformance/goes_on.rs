@@ -1,6 +1,6 @@
 //! Sightings that go on after what their case triages: a record clears all of it, or nothing.
 
-use nightshift_alert::{IndicatorKind, Severity};
+use nightshift_alert::{IndicatorKind, Severity, Times};
 use nightshift_engine::Exoneration;
 use nightshift_pipeline::{Change, NewPersonVerdict};
 
@@ -11,6 +11,10 @@ use super::*;
 on_both_stores! {
     what_goes_on_after_what_cleared_it_has_ended_is_triaged_again
     what_goes_on_while_it_waits_is_triaged_with_all_its_events
+    f32_what_another_version_wrote_of_an_alert_is_kept
+    what_nobody_knows_the_time_of_gets_none
+    what_was_seen_too_often_is_cleared_with_what_comes_after_it
+    what_began_before_its_record_is_triaged_again
     what_goes_on_while_it_waits_opens_nothing
     what_went_on_while_it_was_cleared_is_triaged_again
     what_went_on_while_it_was_cleared_opens_what_was_closed
@@ -78,6 +82,7 @@ async fn what_goes_on_after_what_cleared_it_has_ended_is_triaged_again(fixture: 
     let store = &fixture.store;
     store.retry(&id.0).await.unwrap();
     store.cancel(&id.0, "ana", at(2_000)).await.unwrap();
+    fixture.sights(lasts(1_999)).await;
     let found = fixture.take(lasts(2_001)).await.admission;
     assert_eq!(found, Admission::Revision(id, Change::NoLongerCleared));
     let claimed = fixture.claim().await;
@@ -89,13 +94,14 @@ async fn what_goes_on_after_what_cleared_it_has_ended_is_triaged_again(fixture: 
 async fn what_goes_on_while_it_waits_is_triaged_with_all_its_events(fixture: Fixture) {
     let id = case_of(&fixture.take(lasts(1_000)).await);
     fixture.sights(lasts(2_000)).await;
+    fixture.sights(arrival(2_001, happens_at(500))).await;
     fixture.sights(lasts(1_500)).await;
     let archived = |alert: &mut Alert| {
         happens_at(2_500)(alert);
         alert.state.archived = true;
     };
     fixture.take(arrival(2_500, archived)).await;
-    let active = fixture.take(arrival(2_500, happens_at(2_000))).await;
+    let active = fixture.take(arrival(2_500, happens_at(1_500))).await;
     assert_eq!(
         active.admission,
         Admission::Replaced(id.clone(), Change::State)
@@ -108,11 +114,69 @@ async fn what_goes_on_while_it_waits_is_triaged_with_all_its_events(fixture: Fix
     let to_come = arrival(2_700, happens_at(2_700 + 901));
     fixture.sights(to_come).await;
     let claimed = fixture.claim().await;
-    let window = Some((at(1_000), at(2_000)));
+    let window = Some((at(500), at(2_000)));
     assert_eq!(claimed.alert.times.window(), window, "and nothing else");
     let view = fixture.store.view(&id.0).await.unwrap();
     assert_eq!(view.alert, *claimed.alert, "as it was triaged");
-    assert_eq!(view.row.sightings, 5, "each is counted");
+    assert_eq!(view.row.sightings, 6, "each is counted");
+}
+
+async fn f32_what_another_version_wrote_of_an_alert_is_kept(fixture: Fixture) {
+    let id = case_of(&fixture.take(lasts(1_000)).await);
+    let whole = match fixture.is_sqlite() {
+        true => {
+            "UPDATE alerts SET alert = json_set(alert, '$.of_tomorrow', 'x', '$.times.of_tomorrow', 'y')"
+        }
+        false => {
+            "UPDATE alerts SET alert = jsonb_set(alert || '{\"of_tomorrow\": \"x\"}', '{times,of_tomorrow}', '\"y\"')"
+        }
+    };
+    fixture.execute(whole).await;
+    fixture.sights(lasts(2_000)).await;
+    let claimed = fixture.claim().await;
+    assert_eq!(claimed.alert.times.last_seen, Some(at(2_000)));
+    let kept = match fixture.is_sqlite() {
+        true => "SELECT alert ->> 'of_tomorrow', alert ->> '$.times.of_tomorrow' FROM alerts",
+        false => "SELECT alert ->> 'of_tomorrow', alert #>> '{times,of_tomorrow}' FROM alerts",
+    };
+    assert_eq!(fixture.texts(kept).await, [["x", "y"]]);
+    let view = fixture.store.view(&id.0).await.unwrap();
+    assert_eq!(view.alert, *claimed.alert);
+}
+
+async fn what_nobody_knows_the_time_of_gets_none(fixture: Fixture) {
+    let timeless = |second| arrival(second, |alert| alert.times = Times::default());
+    fixture.take(timeless(1_000)).await;
+    fixture.sights(lasts(2_000)).await;
+    let claimed = fixture.claim().await;
+    assert_eq!(claimed.alert.times.window(), None);
+}
+
+async fn what_was_seen_too_often_is_cleared_with_what_comes_after_it(fixture: Fixture) {
+    let id = case_of(&fixture.take(lasts(1_000)).await);
+    let claimed = fixture.claim().await;
+    let benign = Verdict::BenignTruePositive;
+    fixture.clear(&claimed, benign, &[Some(2_000)]).await;
+    fixture.sights(lasts(1_500)).await;
+    fixture.execute("UPDATE alerts SET why = 'actor'").await;
+    let count = "INSERT INTO alerts (case_id, revision, source, received_at, why, alert) \
+         SELECT case_id, {n}, source, received_at, 'actor', alert FROM alerts WHERE revision = 1";
+    for revision in 100..124 {
+        let sql = count.replace("{n}", &revision.to_string());
+        fixture.execute(&sql).await;
+    }
+    let too_often = fixture.take(lasts(3_000)).await.admission;
+    let seen = Seen::TooOften(Change::NoLongerCleared);
+    assert_eq!(too_often, Admission::Sighting(id.clone(), seen));
+    fixture
+        .execute("DELETE FROM alerts WHERE revision >= 100")
+        .await;
+    let found = fixture.take(arrival(5_000, happens_at(1_600))).await;
+    let again = Admission::Revision(id.clone(), Change::NoLongerCleared);
+    assert_eq!(found.admission, again, "nobody asked for 3,000");
+    let claimed = fixture.claim().await;
+    let window = Some((at(1_600), at(3_000)));
+    assert_eq!(claimed.alert.times.window(), window, "1,500 was cleared");
 }
 
 async fn what_goes_on_while_it_waits_opens_nothing(fixture: Fixture) {
@@ -145,8 +209,8 @@ async fn what_went_on_while_it_was_cleared_is_triaged_again(fixture: Fixture) {
     let store = &fixture.store;
     store.retry(&id.0).await.unwrap();
     let claimed = fixture.claim().await;
-    let window = Some((at(1_000), at(5_000)));
-    assert_eq!(claimed.alert.times.window(), window);
+    let window = Some((at(1_000), at(4_000)));
+    assert_eq!(claimed.alert.times.window(), window, "5,000 was cleared");
     fixture.sights(lasts(6_000)).await;
     fixture
         .clear(&claimed, Verdict::FalsePositive, &[None])
@@ -178,6 +242,25 @@ async fn what_went_on_while_it_was_cleared_opens_what_was_closed(fixture: Fixtur
         .clear(&claimed, Verdict::BenignTruePositive, &ends)
         .await;
     is_reopened(&fixture, &id).await;
+}
+
+async fn what_began_before_its_record_is_triaged_again(fixture: Fixture) {
+    let id = case_of(&fixture.take(lasts(1_000)).await);
+    let claimed = fixture.claim().await;
+    fixture.sights(arrival(1_100, happens_at(500))).await;
+    let (events, mut closing) = whole_journal(&claimed);
+    closing.conclusion.verdict = Verdict::FalsePositive;
+    let mut record = change(None);
+    record.from = Some(at(900));
+    closing.report.exonerations = vec![record];
+    let (store, lease) = (&fixture.store, &claimed.lease);
+    let charge = Charge::default();
+    store.append(lease, &events, charge).await.unwrap();
+    store.conclude(lease, &closing).await.unwrap();
+    assert_eq!(fixture.status(&id).await, (CaseStatus::Queued, 2));
+    let claimed = fixture.claim().await;
+    let window = Some((at(500), at(1_000)));
+    assert_eq!(claimed.alert.times.window(), window);
 }
 
 async fn what_waits_behind_what_went_on_comes_once(fixture: Fixture) {

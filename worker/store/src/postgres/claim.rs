@@ -12,7 +12,7 @@ use nightshift_pipeline::{CaseId, Claimed, Lane, Lease, StoreError, Waited};
 use tokio_postgres::Row;
 
 use super::PostgresStore;
-use super::database::Session;
+use super::database::{Session, Value};
 use super::failure::{Failure, Remedy};
 use super::row::{get_revision, json, limit, number, parse, revision};
 use crate::again::again;
@@ -74,10 +74,13 @@ const TAKE: &str = "WITH best AS MATERIALIZED ( \
 const TAKE_ONE: &str = "UPDATE cases SET status = 'running', epoch = epoch + 1, lease_holder = $2, \
          leased_at = clock_timestamp(), lease_until = clock_timestamp() + make_interval(secs => $3) \
      WHERE id = $1 AND status = 'queued' RETURNING id, revision, epoch, crashes, journal_seq";
-const ALERTS: &str = "SELECT case_id, alert::text, last_event, alerts.revision FROM alerts JOIN cases ON cases.id = case_id \
+const ALERTS: &str = "SELECT case_id, alert::text, alerts.revision, first_event, last_event FROM alerts JOIN cases ON cases.id = case_id \
      JOIN unnest($1::text[], $2::integer[]) AS taken (id, taken_revision) ON case_id = taken.id AND alerts.revision = taken_revision";
-const WIDEN: &str = "UPDATE alerts SET alert = jsonb_set(jsonb_set(alert, '{times,first_seen}', $3::text::jsonb), \
-     '{times,last_seen}', $4::text::jsonb) WHERE case_id = $1 AND revision = $2";
+/// What is triaged begins and lasts as what came to it while it waited.
+const WIDEN: &str = "UPDATE alerts SET alert = jsonb_set(jsonb_set(alert, '{times,first_seen}', first::jsonb), \
+         '{times,last_seen}', last::jsonb) \
+     FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[]) AS wide (id, wide_revision, first, last) \
+     WHERE case_id = wide.id AND revision = wide_revision";
 const JOURNALS: &str = "SELECT case_id, seq, event::text FROM journal \
      JOIN unnest($1::text[], $2::integer[]) AS taken (id, taken_revision) ON case_id = taken.id AND revision = taken_revision \
      ORDER BY case_id, seq";
@@ -358,15 +361,23 @@ async fn read(session: &Session, taken: Vec<Taken>) -> Result<Vec<Read>, Failure
     let (ids, revisions): (Vec<_>, Vec<_>) = taken.iter().map(of).unzip();
     let (begun, begun_revisions): (Vec<_>, Vec<_>) =
         taken.iter().filter(|one| one.is_begun).map(of).unzip();
-    let mut alerts = BTreeMap::new();
+    let (mut alerts, mut wide) = (BTreeMap::new(), Wide::default());
     for row in session.rows(ALERTS, [&ids, &revisions]).await? {
         let (id, text): (String, &str) = (row.try_get(0)?, row.try_get(1)?);
         let mut alert = parse::<Alert>(&id, text);
-        let last_event: Option<DateTime<Utc>> = row.try_get(2)?;
-        if let (Ok(alert), Some(until), false) = (&mut alert, last_event, begun.contains(&id)) {
-            widen(session, &id, row.try_get(3)?, (alert, until)).await?;
+        let noted: (Option<DateTime<Utc>>, Option<DateTime<Utc>>) =
+            (row.try_get(3)?, row.try_get(4)?);
+        if let (Ok(alert), (Some(first), Some(last)), false) =
+            (&mut alert, noted, begun.contains(&id))
+            && alert.times.cover(first, last)
+        {
+            wide.add(&id, row.try_get(2)?, alert)?;
         }
         alerts.insert(id, alert);
+    }
+    if !wide.ids.is_empty() {
+        let columns: [Value<'_>; 4] = [&wide.ids, &wide.revisions, &wide.first, &wide.last];
+        session.change(WIDEN, columns).await?;
     }
     let mut journals: BTreeMap<String, Result<Vec<Event>, Failure>> = BTreeMap::new();
     if !begun.is_empty() {
@@ -399,21 +410,23 @@ async fn read(session: &Session, taken: Vec<Taken>) -> Result<Vec<Read>, Failure
     Ok(claimed.collect())
 }
 
-/// What is triaged lasts as long as what came to it while it waited.
-async fn widen(
-    session: &Session,
-    id: &str,
-    revision: i32,
-    (alert, until): (&mut Alert, DateTime<Utc>),
-) -> Result<(), Failure> {
-    if alert.times.last_until(until) {
-        let first = json(id, &alert.times.first_seen)?;
-        let last = json(id, &alert.times.last_seen)?;
-        session
-            .change(WIDEN, [&id, &revision, &first, &last])
-            .await?;
+/// Alerts whose times are wider now, as columns.
+#[derive(Default)]
+struct Wide {
+    ids: Vec<String>,
+    revisions: Vec<i32>,
+    first: Vec<String>,
+    last: Vec<String>,
+}
+
+impl Wide {
+    fn add(&mut self, id: &str, revision: i32, alert: &Alert) -> Result<(), Failure> {
+        self.ids.push(id.to_owned());
+        self.revisions.push(revision);
+        self.first.push(json(id, &alert.times.first_seen)?);
+        self.last.push(json(id, &alert.times.last_seen)?);
+        Ok(())
     }
-    Ok(())
 }
 
 /// What was said of those that are begun another time, and the alert that it was said of.

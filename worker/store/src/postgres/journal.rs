@@ -48,19 +48,21 @@ const WISH: &str = "INSERT INTO deliveries (case_id, destination, wanted, major,
      WHERE id = $1 AND revision = $2 AND epoch = $3 AND status = 'running' AND last_write = $4 \
      ON CONFLICT (case_id, destination) DO UPDATE \
      SET wanted = deliveries.wanted + 1, major = deliveries.wanted + 1, wished_at = $5, attempts = 0, retry_at = NULL, given_up = false, error = NULL";
-/// Ends the triage; where another alert of the case waits for that, the case waits for its triage. Else it is triaged once
-/// more with the same one, if what cleared it ended before the last event that came meanwhile.
+/// Ends the triage; where another alert of the case waits for that, the case waits for its triage. What was noted of
+/// sightings is cleared with it; or the same alert is triaged once more, with that.
 const END: &str = "WITH pending AS ( \
          DELETE FROM pending_revisions WHERE (case_id, seq) = \
              (SELECT id, min(seq) FROM cases JOIN pending_revisions ON case_id = id \
               WHERE id = $1 AND cases.revision = $2 AND epoch = $3 AND status = 'running' AND last_write = $4 GROUP BY id) \
          RETURNING * \
+     ), held AS ( \
+         SELECT id, $7 IN ('benign_true_positive', 'false_positive') AS is_cleared, \
+             coalesce(last_event > $11 OR first_event < $12, false) AS is_wider \
+         FROM cases WHERE id = $1 AND revision = $2 AND epoch = $3 AND status = 'running' AND last_write = $4 \
      ), next AS ( \
          SELECT case_id, raw_id, source, received_at, why, alert, severity, content, title, type, received_at AS since FROM pending \
-         UNION ALL SELECT cases.id, raw_id, source, received_at, 'no_longer_cleared', alert, NULL, NULL, NULL, NULL, $5 \
-         FROM cases JOIN alerts ON case_id = cases.id AND alerts.revision = cases.revision \
-         WHERE cases.id = $1 AND cases.revision = $2 AND epoch = $3 AND status = 'running' AND last_write = $4 \
-             AND last_event > $11 AND NOT EXISTS (SELECT FROM pending) \
+         UNION ALL SELECT id, raw_id, source, received_at, 'no_longer_cleared', alert, NULL, NULL, NULL, NULL, $5 \
+         FROM held JOIN alerts ON case_id = id AND revision = $2 WHERE is_wider AND NOT EXISTS (SELECT FROM pending) \
      ), ended AS ( \
          UPDATE cases SET verdict = $7, leaning = $8, assessed_severity = $9::text::severity, concluded_at = $5, \
              lease_holder = NULL, lease_until = NULL, crashes = 0, wants_model = $10 AND next.case_id IS NULL, \
@@ -69,8 +71,10 @@ const END: &str = "WITH pending AS ( \
              journal_seq = CASE WHEN next.case_id IS NULL THEN journal_seq ELSE 0 END, \
              severity = coalesce(next.severity, cases.severity), content = coalesce(next.content, cases.content), \
              title = coalesce(next.title, cases.title), type = coalesce(next.type, cases.type), \
-             touched_at = coalesce(next.since, touched_at), waiting_since = clock_timestamp() \
-         FROM (VALUES (1)) AS one LEFT JOIN next ON true \
+             touched_at = coalesce(next.since, touched_at), waiting_since = clock_timestamp(), \
+             first_event = CASE WHEN is_cleared AND NOT is_wider THEN NULL ELSE first_event END, \
+             last_event = CASE WHEN is_cleared AND NOT is_wider THEN NULL ELSE last_event END \
+         FROM held LEFT JOIN next ON true \
          WHERE cases.id = $1 AND cases.revision = $2 AND epoch = $3 AND status = 'running' AND last_write = $4 \
          RETURNING cases.id, cases.revision \
      ) \
@@ -222,8 +226,10 @@ impl PostgresStore {
         let (reason, confidence) = (&conclusion.reason.as_str(), &conclusion.confidence.as_str());
         let assessed = &conclusion.assessed_severity.as_str();
         let destinations: Vec<_> = closing.destinations.iter().map(|name| text(name)).collect();
-        let cleared_until = closing.cleared_until();
-        let ended: [Value<'_>; 11] = [
+        let cleared = closing.cleared();
+        let until = cleared.and_then(|cleared| cleared.until);
+        let from = cleared.and_then(|cleared| cleared.from);
+        let ended: [Value<'_>; 12] = [
             id,
             revision,
             epoch,
@@ -234,7 +240,8 @@ impl PostgresStore {
             leaning,
             assessed,
             &closing.wants_model,
-            &cleared_until,
+            &until,
+            &from,
         ];
         let concluded: [Value<'_>; 12] = [
             id, revision, epoch, name, at, status, verdict, leaning, reason, confidence, assessed,

@@ -263,8 +263,6 @@ fn close(connection: &Connection, lease: &Lease, closing: &Closing) -> Result<()
     let mut wish = connection.prepare_cached(WISH_SHOWN)?;
     wish.execute(params![lease.case_id.0, at, named])?;
     let goes_on = revisions::go_on(connection, &lease.case_id)?;
-    if let Some(until) = closing.cleared_until().filter(|_| !goes_on) {
-        revisions::outlasts(connection, &lease.case_id, until)?;
-    }
+    revisions::settle(connection, &lease.case_id, closing.cleared(), goes_on)?;
     desk::reopen_unseen(connection, &lease.case_id.0)
 }

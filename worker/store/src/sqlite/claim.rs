@@ -8,7 +8,7 @@ use nightshift_pipeline::{CaseId, Claimed, Lane, Lease, StoreError, Waited};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::host::{Holder, uptime_secs};
-use super::row::{get_time_or_none, severity, time};
+use super::row::{get_time_or_none, severity};
 use super::thread::{Failure, store_error};
 use super::{SqliteStore, read};
 use crate::again::again;
@@ -40,8 +40,9 @@ const NEXT: &str = "SELECT id FROM cases WHERE status = 'queued' AND severity >=
      ORDER BY CASE severity WHEN 4 THEN 4.0 \
          ELSE min(severity + 4 * min(crashes, 1) + (unixepoch('now') - unixepoch(touched_at)) / 1800.0, 3.99) END DESC, touched_at \
      LIMIT ?2";
-const QUEUED: &str = "SELECT revision, last_event FROM cases WHERE id = ?1 AND status = 'queued'";
-const WIDEN: &str = "UPDATE alerts SET alert = json_set(alert, '$.times.first_seen', ?3, '$.times.last_seen', ?4) \
+const QUEUED: &str =
+    "SELECT revision, first_event, last_event FROM cases WHERE id = ?1 AND status = 'queued'";
+const WIDEN: &str = "UPDATE alerts SET alert = json_set(alert, '$.times.first_seen', json(?3), '$.times.last_seen', json(?4)) \
      WHERE case_id = ?1 AND revision = ?2";
 const NOTE_UNREAD: &str = "INSERT INTO unread_journals (case_id, revision, version, error, noted_at) \
      VALUES (?1, ?2, ?3, ?4, strftime('%Y-%m-%dT%H:%M:%fZ', 'now')) ON CONFLICT (case_id, revision) DO UPDATE \
@@ -222,9 +223,10 @@ fn take(
     let queued = connection
         .prepare_cached(QUEUED)?
         .query_row([&id.0], |row| {
-            Ok((row.get(0)?, get_time_or_none(row, 1).unwrap_or_default()))
+            let time = |column| get_time_or_none(row, column).unwrap_or_default();
+            Ok((row.get(0)?, time(1).zip(time(2))))
         });
-    let Some((revision, last_event)) = queued.optional()? else {
+    let Some((revision, noted)) = queued.optional()? else {
         return Ok(Ok(None));
     };
     let read = || -> Result<_, Failure> {
@@ -241,11 +243,16 @@ fn take(
         }
         Err(other) => return Err(other),
     };
-    let went_on = last_event.filter(|_| events.is_empty());
-    if went_on.is_some_and(|until| alert.times.last_until(until)) {
+    let noted = noted.filter(|_| events.is_empty());
+    if noted.is_some_and(|(first, last)| alert.times.cover(first, last)) {
         let (first, last) = (alert.times.first_seen, alert.times.last_seen);
-        let values = params![id.0, revision, first.map(time), last.map(time)];
-        connection.prepare_cached(WIDEN)?.execute(values)?;
+        let json = |time| serde_json::to_string(&time).unwrap_or_default();
+        connection.prepare_cached(WIDEN)?.execute(params![
+            id.0,
+            revision,
+            json(first),
+            json(last)
+        ])?;
     }
     let again = match events.is_empty() && revision > 1 {
         true => said_before(connection, id, revision, &alert)?,

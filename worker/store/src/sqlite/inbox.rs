@@ -13,7 +13,7 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::Alert;
 use nightshift_pipeline::{
     Accepted, Admission, AdmissionPolicy, Arrival, CaseId, Inbox, Mute, Seen, StoreError, admit,
-    goes_on_until, triaged,
+    noted, triaged,
 };
 use rusqlite::{Connection, params};
 use sha2::{Digest, Sha256};
@@ -29,6 +29,9 @@ use ground::Facts;
 
 const DOING: &str = "accept a batch";
 
+/// From when until when a sighting went on, where that counts.
+type Noted = Option<(DateTime<Utc>, DateTime<Utc>)>;
+
 /// Most bytes of one message that are kept.
 const MOST_RAW_BYTES: usize = 16 * 1024 * 1024;
 
@@ -40,7 +43,8 @@ const ADD_CASE: &str = "INSERT INTO cases \
 const ADD_SIGHTING: &str = "INSERT INTO sightings (case_id, raw_id, source, received_at, count, content, note) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 const COUNT_SIGHTING: &str = "UPDATE cases SET sightings = sightings + 1, \
-     last_event = coalesce(max(last_event, ?2), last_event, ?2) WHERE id = ?1";
+     first_event = coalesce(min(first_event, ?2), first_event, ?2), \
+     last_event = coalesce(max(last_event, ?3), last_event, ?3) WHERE id = ?1";
 const COUNT_MEMBER: &str = "UPDATE cases SET members = members + 1 WHERE id = ?1";
 /// The key stands here because a sighting may be that of a member, whose state is not the state of its case.
 const NOTE_STATE: &str = "UPDATE cases SET feed_state = ?3, updated_at = coalesce(?4, updated_at) \
@@ -143,8 +147,8 @@ fn accept_one(
     let admission = admit(arrival, &ground, policy);
     let triaged = triaged(alert, &admission, ground.known);
     let triaged = triaged.as_ref().unwrap_or(alert);
-    let goes_on = goes_on_until(arrival, &admission, ground.known);
-    let coming = (key.as_str(), triaged, goes_on);
+    let noted = noted(arrival, &admission, ground.known);
+    let coming = (key.as_str(), triaged, noted);
     let case_id = write(connection, arrival, raw_id, coming, &admission)?;
     let dead_letter = add_dead_letter(connection, arrival, raw_id, case_id.as_ref())?;
     ledger::add(
@@ -171,7 +175,7 @@ fn write(
     connection: &Connection,
     arrival: &Arrival,
     raw_id: i64,
-    (key, triaged, goes_on): (&str, &Alert, Option<DateTime<Utc>>),
+    (key, triaged, noted): (&str, &Alert, Noted),
     admission: &Admission,
 ) -> Result<Option<CaseId>, Failure> {
     let coming = |why| Coming {
@@ -194,12 +198,12 @@ fn write(
             revisions::replace(connection, id, &coming(Some(change.as_str())))?;
         }
         Admission::Sighting(id, seen) => {
-            add_sighting(connection, id, arrival, raw_id, (Some(seen), goes_on))?;
+            add_sighting(connection, id, arrival, raw_id, (Some(seen), noted))?;
             if let Seen::AtFeed(_) = seen {
                 note_state(connection, id, key, &arrival.alert)?;
             }
         }
-        Admission::GoOn(id) => add_sighting(connection, id, arrival, raw_id, (None, None))?,
+        Admission::GoOn(id) => add_sighting(connection, id, arrival, raw_id, (None, noted))?,
         Admission::Member(id) => {
             connection.prepare_cached(COUNT_MEMBER)?.execute([&id.0])?;
             desk::touch(connection, &id.0)?;
@@ -285,7 +289,7 @@ fn add_sighting(
     id: &CaseId,
     arrival: &Arrival,
     raw_id: i64,
-    (seen, goes_on): (Option<&Seen>, Option<DateTime<Utc>>),
+    (seen, noted): (Option<&Seen>, Noted),
 ) -> Result<(), Failure> {
     connection.prepare_cached(ADD_SIGHTING)?.execute(params![
         id.0,
@@ -296,9 +300,11 @@ fn add_sighting(
         arrival.alert.content.0,
         seen.map(ToString::to_string)
     ])?;
-    connection
-        .prepare_cached(COUNT_SIGHTING)?
-        .execute(params![id.0, goes_on.map(time)])?;
+    connection.prepare_cached(COUNT_SIGHTING)?.execute(params![
+        id.0,
+        noted.map(|(first, _)| time(first)),
+        noted.map(|(_, last)| time(last))
+    ])?;
     desk::touch(connection, &id.0)
 }
 

@@ -3,11 +3,11 @@
 
 use chrono::{DateTime, Utc};
 use nightshift_alert::Alert;
-use nightshift_pipeline::{CaseId, Change};
+use nightshift_pipeline::{CaseId, Change, Cleared};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::desk;
-use super::row::{get_status, get_time, severity, time};
+use super::row::{get_status, get_time, get_time_or_none, severity, time};
 use super::thread::Failure;
 
 const STATUS: &str = "SELECT status FROM cases WHERE id = ?1";
@@ -39,8 +39,9 @@ const ADD_PENDING: &str = "INSERT INTO pending_revisions (case_id, seq, raw_id, 
      VALUES (?1, (SELECT coalesce(max(seq), 0) + 1 FROM pending_revisions WHERE case_id = ?1), ?2, ?3, ?4, ?5, ?6)";
 const NEXT_PENDING: &str = "SELECT seq, raw_id, source, received_at, why, alert FROM pending_revisions \
      WHERE case_id = ?1 ORDER BY seq LIMIT 1";
-const OUTLASTS: &str = "SELECT a.raw_id, a.source, a.received_at, a.alert \
-     FROM cases c JOIN alerts a ON a.case_id = c.id AND a.revision = c.revision WHERE c.id = ?1 AND c.last_event > ?2";
+const NOTED: &str = "SELECT first_event, last_event FROM cases WHERE id = ?1";
+const FORGET: &str = "UPDATE cases SET first_event = NULL, last_event = NULL WHERE id = ?1";
+const SOURCE: &str = "SELECT a.source FROM cases c JOIN alerts a ON a.case_id = c.id AND a.revision = c.revision WHERE c.id = ?1";
 const DROP_PENDING: &str = "DELETE FROM pending_revisions WHERE case_id = ?1 AND seq = ?2";
 
 /// An alert that a case is to triage.
@@ -160,33 +161,31 @@ pub(super) fn go_on(connection: &Connection, id: &CaseId) -> Result<bool, Failur
     Ok(true)
 }
 
-/// After a triage that cleared the case until then: once more, if it went on for longer meanwhile.
-pub(super) fn outlasts(
+/// After the end of a triage: what was noted meanwhile is cleared with it, or the same alert is triaged once more, with that.
+pub(super) fn settle(
     connection: &Connection,
     id: &CaseId,
-    cleared_until: DateTime<Utc>,
+    cleared: Option<Cleared>,
+    goes_on: bool,
 ) -> Result<(), Failure> {
-    let outlasts = connection
-        .prepare_cached(OUTLASTS)?
-        .query_row(params![id.0, time(cleared_until)], |row| {
-            let (raw_id, source): (Option<i64>, String) = (row.get(0)?, row.get(1)?);
-            let text: String = row.get(3)?;
-            Ok((raw_id, source, get_time(row, 2)?, text))
-        })
-        .optional()?;
-    let Some((raw_id, source, at, text)) = outlasts else {
+    let Some(cleared) = cleared else {
         return Ok(());
     };
-    let alert: Alert =
-        serde_json::from_str(&text).map_err(|cause| Failure::Unreadable(id.0.clone(), cause))?;
-    let coming = Coming {
-        source: &source,
-        at,
-        raw_id,
-        alert: &alert,
-        why: Some(Change::NoLongerCleared.as_str()),
-    };
-    revise(connection, id, &coming)
+    let (first, last) = connection
+        .prepare_cached(NOTED)?
+        .query_row([&id.0], |row| {
+            let time = |column| get_time_or_none(row, column).unwrap_or_default();
+            Ok((time(0), time(1)))
+        })?;
+    if cleared.covers(first, last) {
+        connection.prepare_cached(FORGET)?.execute([&id.0])?;
+    } else if !goes_on {
+        repeat(connection, id, Change::NoLongerCleared.as_str())?;
+        let mut source = connection.prepare_cached(SOURCE)?;
+        let source: String = source.query_row([&id.0], |row| row.get(0))?;
+        desk::reopen(connection, &id.0, &source)?;
+    }
+    Ok(())
 }
 
 /// The alert of the case's revision.

@@ -2,50 +2,65 @@
 
 use std::net::Ipv4Addr;
 
-use nightshift_alert::{Flag, Indicator, IndicatorKind};
+use nightshift_alert::{Flag, Indicator, IndicatorKind, Times};
 
 use super::*;
 
 #[test]
-fn what_goes_on_is_noted_until_when() {
+fn when_sightings_were_is_noted_where_nothing_cleared_them() {
     let mut known = concluded(&alert());
-    let (_, last) = known.alert.times.window().unwrap();
-    let later = |change: &dyn Fn(&mut Alert)| {
+    let (first, last) = known.alert.times.window().unwrap();
+    let second = Duration::seconds(1);
+    let lasts = |change: &dyn Fn(&mut Alert)| {
         let mut alert = alert();
-        alert.times.last_seen = Some(last + Duration::seconds(1));
+        alert.times.last_seen = Some(last + second);
         change(&mut alert);
         arrival(alert)
     };
-    let until = |arrival: &Arrival, admission: Admission, known: Option<&Known>| {
-        goes_on_until(arrival, &admission, known)
-    };
-    let goes_on = Some(last + Duration::seconds(1));
+    let later = lasts(&|_| {});
+    let until = Some((first, last + second));
+    let same = || sighting(Seen::Same);
     for stage in [Stage::Waiting, Stage::Begun, Stage::Over] {
         known.stage = stage;
         for seen in [Seen::Same, Seen::Unchanged, Seen::TooOften(Change::Actor)] {
-            let found = until(&later(&|_| {}), sighting(seen), Some(&known));
-            assert_eq!(found, goes_on);
+            assert_eq!(noted(&later, &sighting(seen), Some(&known)), until);
         }
+        let go_on = Admission::GoOn(id());
+        assert_eq!(noted(&later, &go_on, Some(&known)), until, "run");
     }
-    let known = Some(&known);
-    let at_feed = Seen::AtFeed(SetAside::Archived);
-    for seen in [Seen::Older, at_feed] {
-        assert_eq!(until(&later(&|_| {}), sighting(seen), known), None);
+    let began = lasts(&|alert| {
+        alert.times.first_seen = Some(first - second);
+        alert.times.last_seen = Some(last);
+    });
+    let from = Some((first - second, last));
+    assert_eq!(noted(&began, &same(), Some(&known)), from);
+    for seen in [Seen::Older, Seen::AtFeed(SetAside::Archived)] {
+        assert_eq!(noted(&later, &sighting(seen), Some(&known)), None);
     }
-    let others = [revision(Change::Actor), Admission::GoOn(id())];
-    for other in others {
-        assert_eq!(until(&later(&|_| {}), other, known), None);
-    }
-    let same = || sighting(Seen::Same);
-    assert_eq!(until(&later(&|_| {}), same(), None), None, "of a storm");
-    let changes: [&dyn Fn(&mut Alert); 3] = [
+    assert_eq!(noted(&later, &revision(Change::Actor), Some(&known)), None);
+    assert_eq!(noted(&later, &same(), None), None, "of a storm");
+    let changes: [&dyn Fn(&mut Alert); 4] = [
         &|alert| alert.times.last_seen = Some(last),
         &|alert| alert.times.last_seen = Some(now() + Duration::seconds(901)),
         &|alert| alert.state.sample = true,
+        &|alert| alert.times = Times::default(),
     ];
     for (number, change) in changes.into_iter().enumerate() {
-        assert_eq!(until(&later(change), same(), known), None, "{number}");
+        let found = noted(&lasts(change), &same(), Some(&known));
+        assert_eq!(found, None, "{number}");
     }
+    known.verdict = Some(Verdict::FalsePositive);
+    for (cleared_until, expected) in [
+        (None, None),
+        (Some(last + second), None),
+        (Some(last), until),
+    ] {
+        known.cleared_until = cleared_until;
+        assert_eq!(noted(&later, &same(), Some(&known)), expected);
+    }
+    known.verdict = None;
+    Arc::make_mut(&mut known.alert).times = Times::default();
+    assert_eq!(noted(&later, &same(), Some(&known)), None, "nobody knows");
 }
 
 #[test]
@@ -131,6 +146,12 @@ fn what_is_new_of_a_cleared_case_is_triaged_eight_times_as_often() {
         again(&known, other),
         sighting(Seen::TooOften(Change::Action))
     );
+    known.cleared_until = known.alert.times.window().map(|(_, last)| last);
+    let later = |alert: &mut Alert| {
+        other(alert);
+        alert.times.last_seen = alert.times.last_seen.map(|last| last + Duration::hours(1));
+    };
+    assert_eq!(again(&known, later), revision(Change::Action));
 }
 
 #[test]
@@ -145,6 +166,10 @@ fn what_goes_on_after_what_cleared_it_has_ended_is_triaged_again() {
     known.cleared_until = Some(last);
     assert_eq!(again(&known, |_| {}), sighting(Seen::Same));
     assert_eq!(again(&known, later), revision(Change::NoLongerCleared));
+    known.last_event = Some(last + Duration::seconds(1));
+    let of_sightings = again(&known, |_| {});
+    assert_eq!(of_sightings, revision(Change::NoLongerCleared));
+    known.last_event = None;
     let found = again(&known, |alert| {
         later(alert);
         alert.severity = Severity::High;

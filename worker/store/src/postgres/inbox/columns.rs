@@ -32,7 +32,7 @@ columns! {
     /// Further arrivals.
     Sightings {
         ids: String, raw_ids: i64, sources: Cow<'a, str>, at: DateTime<Utc>, counts: i64, contents: Cow<'a, str>,
-        notes: Option<String>, goes_on: Option<DateTime<Utc>>,
+        notes: Option<String>, first: Option<DateTime<Utc>>, last: Option<DateTime<Utc>>,
     }
     /// What could not be read.
     Letters {

@@ -34,7 +34,8 @@ const KNOWN: &str = "SELECT wanted.key, c.id, c.status, coalesce(c.concluded_at,
          (SELECT v.verdict FROM person_verdicts v WHERE v.case_id = c.id ORDER BY v.id DESC LIMIT 1), \
          (SELECT (e.report -> 'exonerations')::text FROM conclusions e \
              WHERE e.case_id = c.id AND e.revision = (SELECT max(revision) FROM conclusions WHERE case_id = c.id) \
-                 AND c.verdict IN ('benign_true_positive', 'false_positive')) \
+                 AND c.verdict IN ('benign_true_positive', 'false_positive')), \
+         c.last_event \
      FROM unnest($1::text[], $2::timestamptz[]) AS wanted (key, day_ago) \
      CROSS JOIN LATERAL ( \
          SELECT * FROM cases WHERE cases.key = wanted.key ORDER BY opened_at DESC, number DESC LIMIT 1) AS c \
@@ -226,6 +227,7 @@ impl Facts {
                 state: alert.state,
                 updated: alert.times.updated,
                 cleared_until: None,
+                last_event: None,
                 touched_at: arrival.at,
                 revisions_today: 0,
             },
@@ -269,6 +271,7 @@ fn to_known(row: &Row, wanted: &Wanted) -> Result<(String, Known), Failure> {
         state: noted.unwrap_or(alert.state),
         updated: updated.or(alert.times.updated),
         cleared_until: known::cleared_until(row.try_get(12)?),
+        last_event: row.try_get(13)?,
         alert: Arc::new(alert),
         touched_at: row.try_get(3)?,
         revisions_today: u32::try_from(count(row, 10)?).unwrap_or(u32::MAX),
@@ -295,6 +298,7 @@ fn to_member(row: &Row, wanted: &Wanted) -> Result<(String, Known), Failure> {
         state: alert.state,
         updated: alert.times.updated,
         cleared_until: known::cleared_until(row.try_get(6)?),
+        last_event: None,
         alert: Arc::new(alert),
         touched_at: row.try_get(3)?,
         revisions_today: 0,

@@ -4,16 +4,14 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use chrono::{DateTime, Utc};
 use nightshift_alert::Alert;
 use nightshift_pipeline::{
-    Accepted, Admission, AdmissionPolicy, Arrival, CaseId, Mute, Seen, admit, goes_on_until,
-    triaged,
+    Accepted, Admission, AdmissionPolicy, Arrival, CaseId, Mute, Seen, admit, noted, triaged,
 };
 use tokio_postgres::Row;
 
 use super::ground::{self, Facts};
-use super::write::{Coming, Place, Turn, Writes};
+use super::write::{Coming, Noted, Place, Turn, Writes};
 use crate::blobs::Placed;
 use crate::postgres::failure::Failure;
 
@@ -77,8 +75,8 @@ impl<'a> Wave<'a> {
             let triaged = triaged(&arrival.alert, &admission, ground.known);
             let alert = triaged.as_ref().unwrap_or(&arrival.alert);
             let raw_id = wave.raw(arrival, ids);
-            let goes_on = goes_on_until(arrival, &admission, ground.known);
-            let coming = (arrival, alert, goes_on);
+            let noted = noted(arrival, &admission, ground.known);
+            let coming = (arrival, alert, noted);
             let case_id = wave.note(coming, &key, raw_id, &admission, facts)?;
             let dead_letter = arrival.unreadable.as_ref().map(|why| {
                 let id = ids.letters.pop_front().unwrap_or_default();
@@ -122,7 +120,7 @@ impl<'a> Wave<'a> {
     /// Notes what is to be written; the case that the alert belongs to, where there is one.
     fn note(
         &mut self,
-        (arrival, alert, goes_on): (&'a Arrival, &Alert, Option<DateTime<Utc>>),
+        (arrival, alert, noted): (&'a Arrival, &Alert, Noted),
         key: &str,
         raw_id: i64,
         admission: &Admission,
@@ -150,13 +148,13 @@ impl<'a> Wave<'a> {
                 self.turn(key, turn);
             }
             Admission::Sighting(id, seen) => {
-                let said = (Some(seen.to_string()), goes_on);
+                let said = (Some(seen.to_string()), noted);
                 self.writes.sighting(id, arrival, raw_id, said);
                 if let Seen::AtFeed(_) = seen {
                     self.turn(key, Turn::state(id, key, &arrival.alert)?);
                 }
             }
-            Admission::GoOn(id) => self.writes.sighting(id, arrival, raw_id, (None, None)),
+            Admission::GoOn(id) => self.writes.sighting(id, arrival, raw_id, (None, noted)),
             Admission::Member(id) => {
                 self.writes.member(id);
                 self.stale.insert(key.to_owned());

@@ -15,6 +15,9 @@ use crate::postgres::row::{json, number, text};
 
 pub(super) use super::turn::{Coming, Turn};
 
+/// From when until when a sighting went on, where that counts.
+pub(super) type Noted = Option<(DateTime<Utc>, DateTime<Utc>)>;
+
 /// Most bytes of one message that are kept.
 const MOST_RAW_BYTES: usize = 16 * 1024 * 1024;
 
@@ -36,8 +39,10 @@ const ADD_SIGHTINGS: &str = "INSERT INTO sightings (case_id, raw_id, source, rec
      SELECT id, raw_id, source, at, count, content, note \
      FROM unnest($1::text[], $2::bigint[], $3::text[], $4::timestamptz[], $5::bigint[], $6::text[], $7::text[]) \
          WITH ORDINALITY AS one (id, raw_id, source, at, count, content, note, number) ORDER BY number";
-const COUNT_SIGHTINGS: &str = "UPDATE cases SET sightings = sightings + seen.count, last_event = greatest(last_event, seen.until) \
-     FROM (SELECT id, count(*), max(until) AS until FROM unnest($1::text[], $2::timestamptz[]) AS one (id, until) GROUP BY id) AS seen \
+const COUNT_SIGHTINGS: &str = "UPDATE cases SET sightings = sightings + seen.count, \
+         first_event = least(first_event, seen.first), last_event = greatest(last_event, seen.last) \
+     FROM (SELECT id, count(*), min(first) AS first, max(last) AS last \
+         FROM unnest($1::text[], $2::timestamptz[], $3::timestamptz[]) AS one (id, first, last) GROUP BY id) AS seen \
      WHERE cases.id = seen.id";
 const COUNT_MEMBERS: &str = "UPDATE cases SET members = members + joined.count \
      FROM (SELECT id, count(*) FROM unnest($1::text[]) AS id GROUP BY id) AS joined WHERE cases.id = joined.id";
@@ -153,7 +158,7 @@ impl<'a> Writes<'a> {
         id: &CaseId,
         arrival: &'a Arrival,
         raw_id: i64,
-        (note, goes_on): (Option<String>, Option<DateTime<Utc>>),
+        (note, noted): (Option<String>, Noted),
     ) {
         let sightings = &mut self.sightings;
         sightings.ids.push(id.0.clone());
@@ -165,7 +170,8 @@ impl<'a> Writes<'a> {
         sightings
             .notes
             .push(note.map(|note| text(&note).into_owned()));
-        sightings.goes_on.push(goes_on);
+        sightings.first.push(noted.map(|(first, _)| first));
+        sightings.last.push(noted.map(|(_, last)| last));
     }
 
     /// One more of a storm.
@@ -335,7 +341,7 @@ impl<'a> Writes<'a> {
         tokio::try_join!(
             biased;
             sightings,
-            unless(s.ids.is_empty(), session, COUNT_SIGHTINGS, [&s.ids, &s.goes_on]),
+            unless(s.ids.is_empty(), session, COUNT_SIGHTINGS, [&s.ids, &s.first, &s.last]),
             unless(members.is_empty(), session, COUNT_MEMBERS, [members]),
             unless(s.ids.is_empty(), session, TOUCH, [&s.ids]),
             unless(members.is_empty(), session, TOUCH, [members]),

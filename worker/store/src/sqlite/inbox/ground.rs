@@ -15,7 +15,7 @@ use crate::sqlite::row::{get_status, get_time, get_time_or_none, time, to_verdic
 use crate::sqlite::thread::Failure;
 use crate::sqlite::{feedback, read};
 
-const KNOWN: &str = "SELECT id, status, revision, coalesce(concluded_at, touched_at), verdict, feed_state, updated_at \
+const KNOWN: &str = "SELECT id, status, revision, coalesce(concluded_at, touched_at), verdict, feed_state, updated_at, last_event \
      FROM cases WHERE key = ?1 ORDER BY opened_at DESC, rowid DESC LIMIT 1";
 const IS_BEGUN: &str = "SELECT 1 FROM journal WHERE case_id = ?1 AND revision = ?2 LIMIT 1";
 const PENDING: &str =
@@ -87,6 +87,7 @@ struct Row {
     verdict: Option<String>,
     state: Option<String>,
     updated: Option<DateTime<Utc>>,
+    last_event: Option<DateTime<Utc>>,
 }
 
 fn known(connection: &Connection, key: &str, arrival: &Arrival) -> Result<Option<Known>, Failure> {
@@ -102,6 +103,7 @@ fn known(connection: &Connection, key: &str, arrival: &Arrival) -> Result<Option
                 state: row.get(5)?,
                 // A feed wrote it: what cannot be read again holds up no alert that comes after it.
                 updated: get_time_or_none(row, 6).unwrap_or_default(),
+                last_event: get_time_or_none(row, 7).unwrap_or_default(),
             })
         })
         .optional()?;
@@ -144,6 +146,7 @@ fn to_known(connection: &Connection, row: Row, arrival: &Arrival) -> Result<Know
         state: noted.unwrap_or(alert.state),
         updated: row.updated.or(alert.times.updated),
         cleared_until: cleared_until(connection, &row.id)?,
+        last_event: row.last_event,
         alert: Arc::new(alert),
         touched_at: row.touched_at,
         revisions_today,
@@ -184,6 +187,7 @@ fn member(connection: &Connection, key: &str, coming: &Alert) -> Result<Option<K
     Ok(Some(Known {
         disputed: is_disputed(connection, &id, verdict)?,
         cleared_until: cleared_until(connection, &id)?,
+        last_event: None,
         id: CaseId(id),
         stage: Stage::Over,
         verdict,
