@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nightshift_analyst::chat::{
-    Arguments, Asked, ChatAnswer, ChatError, ChatMessage, ChatRequest, ChatTool, Failure,
-    OutputSchema, Part, Role, StopReason,
+    Arguments, Asked, ChatAnswer, ChatError, ChatMessage, ChatModel, ChatRequest, ChatTool,
+    Failure, OutputSchema, Part, Role, StopReason,
 };
 use nightshift_tests::model::{self, Answer, FakeModel, Fault, Provider, Script, Wait};
 use serde_json::json;
@@ -43,17 +43,37 @@ fn said(role: Role, parts: Vec<Part>) -> ChatMessage {
     ChatMessage { role, parts }
 }
 
+/// Every wire, streamed where its provider streams, and in one piece.
+fn pieces() -> impl Iterator<Item = (Wire, Option<bool>)> {
+    let both = |wire| [None, Some(false)].map(|stream| (wire, stream));
+    WIRES.into_iter().flat_map(both)
+}
+
+fn in_pieces(wire: Wire, stream: Option<bool>, fake: &FakeModel) -> Arc<dyn ChatModel> {
+    let mut config = wire.config(fake);
+    config.stream = stream;
+    wire.connect_as(&config)
+}
+
+/// Each answer came in pieces, or none did.
+fn are_streamed(fake: &FakeModel, wire: Wire, stream: Option<bool>) -> bool {
+    let wanted = stream.is_none() && wire.fake != Provider::Bedrock;
+    fake.requests().iter().all(|seen| seen.streamed == wanted)
+}
+
 #[tokio::test]
 async fn an_answer_to_a_schema_comes_back_whole() {
-    for wire in WIRES {
+    for (wire, stream) in pieces() {
         let value = json!({"verdict": "malicious", "why": "naïve — \"雪\"\n{}"});
         let fake = FakeModel::start(Script::queue([Answer::value(value.clone())]))
             .await
             .unwrap();
         let mut request = request();
         request.may_call = false;
-        let answer = wire.connect(&fake).chat(&request).await.unwrap();
+        let model = in_pieces(wire, stream, &fake);
+        let answer = model.chat(&request).await.unwrap();
         assert_eq!(fake.refusals(), [], "{wire:?}");
+        assert!(are_streamed(&fake, wire, stream), "{wire:?} {stream:?}");
         let read = answer
             .structured
             .clone()
@@ -69,7 +89,7 @@ async fn an_answer_to_a_schema_comes_back_whole() {
 
 #[tokio::test]
 async fn calls_go_to_and_fro_with_their_results_and_what_the_provider_wants_back() {
-    for wire in WIRES {
+    for (wire, stream) in pieces() {
         let calls = Answer::call(
             "watchlist",
             json!({"indicator": "192.0.2.7", "limit": null}),
@@ -78,7 +98,7 @@ async fn calls_go_to_and_fro_with_their_results_and_what_the_provider_wants_back
         .thinking("Both are worth a look.");
         let end = Answer::value(json!({"verdict": "benign", "why": "on no list"}));
         let fake = FakeModel::start(Script::queue([calls, end])).await.unwrap();
-        let model = wire.connect(&fake);
+        let model = in_pieces(wire, stream, &fake);
         let mut request = request();
         let first = model.chat(&request).await.unwrap();
         assert_eq!(first.stop, StopReason::Calls, "{wire:?}");
@@ -105,6 +125,7 @@ async fn calls_go_to_and_fro_with_their_results_and_what_the_provider_wants_back
         let seen = fake.requests();
         assert_eq!(seen[1].results().len(), 2, "{wire:?}");
         assert!(seen[1].text().contains("listed: 1"), "{wire:?}");
+        assert!(are_streamed(&fake, wire, stream), "{wire:?} {stream:?}");
     }
 }
 

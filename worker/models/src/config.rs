@@ -79,6 +79,10 @@ pub struct ModelConfig {
     /// Whether plain http may be spoken to an address that is not this machine.
     #[serde(default)]
     pub allow_private: bool,
+    /// Whether answers come piece by piece. Without it they do, but with Bedrock. `false` is for gateways that cannot: nothing
+    /// then tells a model that hangs from one that thinks, and a proxy that cuts idle connections cuts long answers.
+    #[serde(default)]
+    pub stream: Option<bool>,
     /// Whether it takes tools. Without it, as known of the model.
     #[serde(default)]
     pub tools: Option<bool>,
@@ -234,6 +238,7 @@ impl ModelConfig {
             proxy: None,
             ca_file: None,
             allow_private: false,
+            stream: None,
             tools: None,
             schema: None,
             api_version: None,

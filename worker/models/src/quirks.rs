@@ -182,6 +182,7 @@ impl Quirks {
         }
         quirks.lay(&Says {
             api_version: config.api_version.clone(),
+            stream: config.stream,
             tools: config.tools,
             schema: config.schema,
             window_tokens: config.window_tokens,

@@ -25,6 +25,12 @@ impl ModelConfig {
         if let Some(url) = &self.base_url {
             self.check_base_url(url)?;
         }
+        if self.stream == Some(true) && self.provider == Provider::Bedrock {
+            return Err(self.bad(
+                "stream",
+                "is true, but Bedrock answers in one piece here: leave it out",
+            ));
+        }
         self.check_proxy()?;
         self.check_price()?;
         self.check_numbers()?;

@@ -56,6 +56,10 @@ fn what_does_not_fit_is_refused_with_its_key() {
         let error = with(line).unwrap_err();
         assert!(error.contains(said), "{line}: {error}");
     }
+    let bedrock = LEAST.replace("openai", "bedrock");
+    let error = parse(&format!("{bedrock}stream = true")).unwrap_err();
+    assert!(error.contains("`stream`"), "{error}");
+    assert!(parse(&format!("{bedrock}stream = false")).is_ok());
 }
 
 #[test]
