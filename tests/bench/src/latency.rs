@@ -23,16 +23,36 @@ use crate::registers::registers;
 use crate::worker::{Database, service};
 use crate::world::{LEASE, MINER, Modelled, World, folder, no_storms};
 
-/// Cases that are measured.
-const CASES: u32 = 100;
-/// Cases before them: a worker runs for weeks, and compiles patterns, prepares statements and connects at its beginning.
+/// Cases before those that are measured: a worker runs for weeks, and compiles patterns, prepares statements and connects at
+/// its beginning.
 const BEFORE: u32 = 50;
-/// From the first to the last.
-const WITHIN: Duration = Duration::from_secs(2);
-/// Cases that may run together.
-const MAX_CASES: usize = 200;
-/// What the model takes for an answer.
-const LATENCY: Duration = Duration::from_millis(500);
+
+/// How cases come.
+struct Load {
+    /// Cases that are measured.
+    cases: u32,
+    /// From one to the next.
+    every: Duration,
+    /// Cases that may run together.
+    max_cases: usize,
+    /// What the model takes for an answer.
+    latency: Duration,
+}
+
+/// As the limits say it: a hundred within two seconds, a model of half a second.
+const LIMITS: Load = Load {
+    cases: 100,
+    every: Duration::from_millis(20),
+    max_cases: 200,
+    latency: Duration::from_millis(500),
+};
+/// As many as the cores can do, of a model that answers at once: nothing wakes a thread that has work.
+const BUSY: Load = Load {
+    cases: 300,
+    every: Duration::from_millis(1),
+    max_cases: 20,
+    latency: Duration::ZERO,
+};
 
 /// The case of three steps, and that of twelve model calls.
 pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
@@ -46,8 +66,8 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
         None => eprintln!("latency: not measured on PostgreSQL; tests/services starts one"),
     }
     for (shape, calls, server, store) in measured {
-        let ran = Ran::of(shape, calls, server.as_deref())?;
-        let path = f64::from(shape.critical_path()) * LATENCY.as_secs_f64();
+        let ran = Ran::of(shape, calls, server.as_deref(), &LIMITS)?;
+        let path = f64::from(shape.critical_path()) * LIMITS.latency.as_secs_f64();
         let ratios: Vec<f64> = ran.walls.iter().map(|secs| secs / path).collect();
         let name = |what: &str| format!("{calls} calls, {store}, {what}");
         let per_case = Figure::new(name("CPU"), ran.cpu_ms, "ms/case");
@@ -65,8 +85,15 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
             figures.push(figure.at_most(10.0));
         }
         if let Some(server) = server {
-            let name = "12 calls, PostgreSQL, CPU of the wire alone";
-            figures.push(Figure::new(name, wire::cpu_ms(&server)?, "ms/case"));
+            let busy = Ran::of(shape, calls, Some(&server), &BUSY)?;
+            figures.extend([
+                Figure::new(name("CPU where cores are busy"), busy.cpu_ms, "ms/case"),
+                Figure::new(
+                    name("CPU of the wire alone"),
+                    wire::cpu_ms(&server)?,
+                    "ms/case",
+                ),
+            ]);
         }
     }
     Ok(figures)
@@ -83,8 +110,13 @@ struct Ran {
 }
 
 impl Ran {
-    fn of(shape: Shape, calls: u32, server: Option<&str>) -> anyhow::Result<Self> {
-        let mut fake = Fake::start(shape, LATENCY, Duration::ZERO)?;
+    fn of(
+        shape: Shape,
+        calls: u32,
+        server: Option<&str>,
+        load: &'static Load,
+    ) -> anyhow::Result<Self> {
+        let mut fake = Fake::start(shape, load.latency, Duration::ZERO)?;
         let folder = folder()?;
         let runtime = runtime()?;
         let ran = runtime.block_on(async {
@@ -100,13 +132,13 @@ impl Ran {
                     World::over(store, folder.path(), registers, Some(modelled))?
                 }
             };
-            let mut messages = MINER.messages(BEFORE + CASES)?;
+            let mut messages = MINER.messages(BEFORE + load.cases)?;
             let measured = messages.split_off(BEFORE.try_into()?);
             let world = Arc::new(world);
-            beside(arrive(Arc::clone(&world), messages)).await?;
+            beside(arrive(Arc::clone(&world), messages, load)).await?;
             let before = cpu()?.own_secs;
-            let walls = beside(arrive(Arc::clone(&world), measured)).await?;
-            let cpu_ms = (cpu()?.own_secs - before) * 1e3 / f64::from(CASES);
+            let walls = beside(arrive(Arc::clone(&world), measured, load)).await?;
+            let cpu_ms = (cpu()?.own_secs - before) * 1e3 / f64::from(load.cases);
             let connections = match &database {
                 Some(database) => Some(f64::from(u32::try_from(database.connections().await?)?)),
                 None => None,
@@ -120,8 +152,9 @@ impl Ran {
         })?;
         let asked = fake.counted()?.accepted;
         ensure!(
-            asked == calls * (BEFORE + CASES),
-            "{asked} model calls, where {calls} for each of {BEFORE} and {CASES} cases were meant"
+            asked == calls * (BEFORE + load.cases),
+            "{asked} model calls, where {calls} for each of {BEFORE} and {} cases were meant",
+            load.cases
         );
         Ok(ran)
     }
@@ -137,9 +170,13 @@ async fn beside<T: Send + 'static>(
 }
 
 /// Takes one message in after the other, each at its time, and triages it at once: seconds that each took.
-async fn arrive(world: Arc<World>, messages: Vec<Vec<u8>>) -> anyhow::Result<Vec<f64>> {
+async fn arrive(
+    world: Arc<World>,
+    messages: Vec<Vec<u8>>,
+    load: &'static Load,
+) -> anyhow::Result<Vec<f64>> {
     let release = CancellationToken::new();
-    let mut ticks = tokio::time::interval(WITHIN / CASES);
+    let mut ticks = tokio::time::interval(load.every);
     let mut waiting: VecDeque<&Vec<u8>> = messages.iter().collect();
     let mut arrived: VecDeque<Instant> = VecDeque::new();
     let mut running = JoinSet::new();
@@ -154,7 +191,7 @@ async fn arrive(world: Arc<World>, messages: Vec<Vec<u8>>) -> anyhow::Result<Vec
             }
             Some(ended) = running.join_next(), if !running.is_empty() => walls.push(wall(ended??)?),
         }
-        let room = MAX_CASES.saturating_sub(running.len());
+        let room = load.max_cases.saturating_sub(running.len());
         if arrived.is_empty() {
             continue;
         }

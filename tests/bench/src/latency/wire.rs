@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls, Statement};
 
-use super::{BEFORE, CASES, LATENCY, WITHIN, beside};
+use super::{BEFORE, LIMITS, beside};
 use crate::model::fake::Fake;
 use crate::model::script::Shape;
 use crate::process::{cpu, runtime};
@@ -43,7 +43,7 @@ struct Wire {
 
 /// Milliseconds of CPU that a case takes.
 pub(super) fn cpu_ms(server: &str) -> anyhow::Result<f64> {
-    let mut fake = Fake::start(Shape::Twelve, LATENCY, Duration::ZERO)?;
+    let mut fake = Fake::start(Shape::Twelve, LIMITS.latency, Duration::ZERO)?;
     let config = fake.config(Provider::Anthropic);
     let origin = config.base_url.context("a fake has an address")?;
     let runtime = runtime()?;
@@ -53,16 +53,16 @@ pub(super) fn cpu_ms(server: &str) -> anyhow::Result<f64> {
         let wire = Arc::new(Wire::new(&origin, &database.url, &mut connections).await?);
         beside(arrive(Arc::clone(&wire), BEFORE)).await?;
         let before = cpu()?.own_secs;
-        beside(arrive(wire, CASES)).await?;
-        anyhow::Ok((cpu()?.own_secs - before) * 1e3 / f64::from(CASES))
+        beside(arrive(wire, LIMITS.cases)).await?;
+        anyhow::Ok((cpu()?.own_secs - before) * 1e3 / f64::from(LIMITS.cases))
     })?;
     let asked = fake.counted()?.accepted;
-    ensure!(asked == 12 * (BEFORE + CASES), "{asked} requests");
+    ensure!(asked == 12 * (BEFORE + LIMITS.cases), "{asked} requests");
     Ok(ms)
 }
 
 async fn arrive(wire: Arc<Wire>, cases: u32) -> anyhow::Result<()> {
-    let mut ticks = tokio::time::interval(WITHIN / CASES);
+    let mut ticks = tokio::time::interval(LIMITS.every);
     let mut running = JoinSet::new();
     for case in 0..cases {
         ticks.tick().await;
