@@ -6,12 +6,12 @@ use std::process::{Command, Stdio};
 
 use nightshift_tests::{Place, root};
 use regex::Regex;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_postgres::NoTls;
 
 use super::declared::declared;
-use super::promql::undeclared;
+use super::promql::{selectors, undeclared};
 use super::scaling::queries;
 use super::{folder, list, named};
 
@@ -61,7 +61,10 @@ fn dashboards_ask_only_what_is_declared() {
             );
             let names = declared.keys().filter(|metric| query.contains(*metric));
             shown.extend(names.cloned());
-            assert!(query.contains("{job=~\"$job\""), "{name}, {panel}: {query}");
+            let narrowed = query.matches("{job=~\"$job\", namespace=~\"$namespace\"");
+            let narrowed = narrowed.count();
+            assert!(narrowed > 0, "{name}, {panel}: {query}");
+            assert_eq!(narrowed, selectors(query).len(), "{name}, {panel}: {query}");
         }
     }
     assert_eq!(wrong, Vec::<String>::new());
@@ -85,6 +88,40 @@ fn panels_have_ids_of_their_own_and_do_not_lie_on_one_another() {
                     assert!(taken.insert((x, y)), "{name}: {}", panel["title"]);
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn installations_are_chosen_by_namespace_and_then_by_job() {
+    for (name, dashboard) in dashboards() {
+        let variables = list(&dashboard["templating"]["list"]);
+        let chosen: Vec<_> = variables
+            .iter()
+            .filter(|one| one["type"] == "query")
+            .collect();
+        let asked: Vec<_> = chosen
+            .iter()
+            .map(|one| (&one["name"], &one["query"]))
+            .collect();
+        assert_eq!(
+            json!(asked),
+            json!([
+                [
+                    "namespace",
+                    "label_values(nightshift_cases_running, namespace)"
+                ],
+                [
+                    "job",
+                    "label_values(nightshift_cases_running{namespace=~\"$namespace\"}, job)"
+                ],
+            ]),
+            "{name}"
+        );
+        for one in chosen {
+            // What is scraped outside of Kubernetes has no such label, and `.*` finds it too.
+            assert_eq!(one["allValue"], ".*", "{name}");
+            assert_eq!(one["includeAll"], true, "{name}");
         }
     }
 }

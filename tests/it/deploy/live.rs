@@ -163,6 +163,7 @@ async fn a_prometheus_has_all_metrics_and_an_answer_to_each_question() {
         for (panel, query, _) in asked(&dashboard, "expr") {
             let query = query
                 .replace("$job", ".*")
+                .replace("$namespace", ".*")
                 .replace("$__rate_interval", "1m")
                 .replace("$__range", "1h");
             assert!(!query.contains('$'), "{query}");
