@@ -166,9 +166,16 @@ volumes:
   {{- end }}
 {{- end -}}
 
+{{- /* What pods listen on, as an address with a port has it: IPv6 stands in brackets there. Quote it with its port, for YAML
+takes brackets for a list. */ -}}
+{{- define "nightshift.bind" -}}
+{{- ternary "[::]" .Values.web.bind (eq .Values.web.bind "::") -}}
+{{- end -}}
+
 {{- /* Everything of a container but its name, arguments, ports and probes. Call with root, secret, resources, pages:
 whether the pages are for others than the pod itself, and posts: whether alerts are posted to it. */ -}}
 {{- define "nightshift.container" -}}
+{{- $bind := include "nightshift.bind" .root -}}
 image: {{ printf "%s:%s" .root.Values.image.repository (default .root.Chart.AppVersion .root.Values.image.tag) }}
 imagePullPolicy: {{ .root.Values.image.pullPolicy }}
 command: [nightshift]
@@ -188,12 +195,12 @@ env:
     value: {{ printf "file:/run/secrets/nightshift/%s" . | quote }}
   {{- end }}
   - name: NIGHTSHIFT__WEB__METRICS_LISTEN
-    value: 0.0.0.0:{{ .root.Values.web.metricsPort }}
+    value: {{ printf "%s:%d" $bind (int .root.Values.web.metricsPort) | quote }}
   - name: NIGHTSHIFT__WEB__LISTEN
-    value: {{ ternary "0.0.0.0" "127.0.0.1" .pages }}:{{ .root.Values.web.port }}
+    value: {{ printf "%s:%d" (ternary $bind "127.0.0.1" .pages) (int .root.Values.web.port) | quote }}
   {{- if .posts }}
   - name: NIGHTSHIFT__WEB__INTAKE_LISTEN
-    value: 0.0.0.0:{{ .root.Values.web.intakePort }}
+    value: {{ printf "%s:%d" $bind (int .root.Values.web.intakePort) | quote }}
   {{- end }}
   {{- with .root.Values.canary }}
   {{- if .everyMinutes }}

@@ -33,6 +33,8 @@ fn what_cannot_work_is_refused() {
             "terminationGracePeriodSeconds",
         ),
         (&["--set", "web.port=80"], "web.port"),
+        // Neither probes nor Prometheus would reach it.
+        (&["--set", "web.bind=127.0.0.1"], "web.bind"),
         (
             &["--set", "mode=apart"],
             "set store.url to a PostgreSQL database",
