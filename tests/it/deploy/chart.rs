@@ -3,7 +3,7 @@
 use nightshift_tests::Place;
 use regex::Regex;
 
-use super::{all, configuration, folder, helm, kind, list, of_set, read, sets};
+use super::{all, configuration, folder, helm, kind, list, of_set, read, sets, text};
 
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
@@ -86,6 +86,26 @@ fn the_schema_is_brought_up_to_date_before_workers_start() {
             }
         }
     }
+}
+
+#[test]
+fn helm_is_told_to_wait_for_longer_than_the_migration_may_take() {
+    let values = text("helm/nightshift/values.yaml");
+    let deadline = Regex::new(r"\n  activeDeadlineSeconds: (\d+)\n").unwrap();
+    let secs: u64 = deadline.captures(&values).unwrap()[1].parse().unwrap();
+    let command = Regex::new(r"helm (?:install|upgrade) [^\n`]*").unwrap();
+    let timeout = Regex::new(r" --timeout (\d+)m\b").unwrap();
+    let docs = text("docs/kubernetes.md");
+    let told: Vec<_> = command
+        .find_iter(&docs)
+        .map(|one| {
+            timeout.captures(one.as_str()).unwrap()[1]
+                .parse::<u64>()
+                .unwrap()
+        })
+        .collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told.iter().all(|minutes| minutes * 60 > secs), "{told:?}");
 }
 
 #[test]
