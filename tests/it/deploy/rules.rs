@@ -93,6 +93,19 @@ fn rules_ask_only_what_is_declared() {
 }
 
 #[test]
+fn a_case_that_waits_for_models_wakes_nobody() {
+    let defaults: toml::Table = text("worker/cli/config.default.toml").parse().unwrap();
+    let waits_secs = defaults["limits"]["models_down_wait_secs"]
+        .as_integer()
+        .unwrap();
+    let time = Regex::new(r"\n        for: (\d+)m\n").unwrap();
+    let rules = rules();
+    let found = time.captures(&rules["NightshiftNoSuccess"]).unwrap();
+    let minutes: i64 = found[1].parse().unwrap();
+    assert!(minutes * 60 > waits_secs, "{minutes} minutes");
+}
+
+#[test]
 fn every_rule_has_its_section_in_the_runbook_and_every_section_its_rule() {
     let (rules, sections) = (rules(), sections());
     assert_eq!(
