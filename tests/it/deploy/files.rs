@@ -276,6 +276,7 @@ fn the_unit_is_started_again_however_long_its_database_is_away() {
     assert!(has("Restart=on-failure"));
     // But for what stays wrong: the command, the configuration.
     assert!(has("RestartPreventExitStatus=2 64"));
+    assert!(has("RestartForceExitStatus=SIGHUP"));
 }
 
 /// What stands in `worker/store/src/sqlite/host.rs` is read in `/proc`, of this process, and of one outside that has a lease.
