@@ -75,6 +75,14 @@ async fn metrics_tell_of_no_source_that_is_not_configured_any_more() {
         silent().await,
         ["nightshift_last_alert_timestamp_seconds{source=\"drop\"} 0"]
     );
+    let text = reqwest::get(&url).await.unwrap().text().await.unwrap();
+    let up = text
+        .lines()
+        .filter(|line| line.starts_with("nightshift_source_up{"));
+    assert_eq!(
+        up.collect::<Vec<_>>(),
+        ["nightshift_source_up{source=\"drop\"} 1"]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -102,6 +102,14 @@ impl Metrics {
         }
     }
 
+    /// Whether a source could be read when it was asked last.
+    pub(crate) fn source(&self, name: &str, is_up: bool) {
+        self.flow
+            .source_up
+            .with_label_values(&[name])
+            .set(i64::from(is_up));
+    }
+
     /// The metrics in the Prometheus text format.
     pub(crate) fn text(&self) -> Result<String, Error> {
         let mut bytes = Vec::new();
@@ -142,6 +150,7 @@ struct Flow {
     messages: IntCounterVec,
     alerts: IntCounterVec,
     last_alert: IntGaugeVec,
+    source_up: IntGaugeVec,
     deliveries: IntCounterVec,
 }
 
@@ -161,6 +170,11 @@ impl Flow {
             last_alert: declare.gauges(
                 "nightshift_last_alert_timestamp_seconds",
                 "When a source last handed over a message, in Unix seconds.",
+                &["source"],
+            )?,
+            source_up: declare.gauges(
+                "nightshift_source_up",
+                "1 where a source could be read when it was asked last, 0 where not; not of what is posted.",
                 &["source"],
             )?,
             deliveries: declare.counters(

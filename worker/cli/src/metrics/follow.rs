@@ -26,9 +26,11 @@ impl Metrics {
     /// Shows what is named, and nothing else. The crew before must have ended its loops; its last cases may still ask what the
     /// day's budget has left, which is not shown then.
     pub(crate) fn follow(&self, named: &Named<'_>) {
-        keep(&self.flow.last_alert, |labels| {
-            named.sources.contains(labels["source"])
-        });
+        for of_sources in [&self.flow.last_alert, &self.flow.source_up] {
+            keep(of_sources, |labels| {
+                named.sources.contains(labels["source"])
+            });
+        }
         keep(&self.models.circuit, |labels| {
             let name = format!("{}/{}", labels["provider"], labels["model"]);
             named.models.contains(&name)

@@ -196,9 +196,14 @@ impl App {
     }
 
     /// How much waits, read again and again: for metrics, and for the room of the inbox; and which models are down that the
-    /// triage loop asks, which is built before.
-    pub(crate) fn gauges(&self, room: Arc<InboxRoom>) -> impl Loop + use<> {
+    /// triage loop asks, which is built before; and which of these sources can be read.
+    pub(crate) fn gauges(
+        &self,
+        room: Arc<InboxRoom>,
+        sources: Vec<Arc<dyn Source>>,
+    ) -> impl Loop + use<> {
         Gauges {
+            sources,
             cases: self.store.clone(),
             canaries: self.config.canary.is_on().then(|| self.store.clone() as _),
             models: self.asked.get().cloned(),
@@ -254,6 +259,7 @@ impl Loop for Delivering {
 }
 
 struct Gauges {
+    sources: Vec<Arc<dyn Source>>,
     cases: Arc<dyn Cases>,
     canaries: Option<Arc<dyn Canaries>>,
     models: Option<Models>,
@@ -269,6 +275,9 @@ impl Loop for Gauges {
             tokio::select! {
                 () = stop.cancelled() => return,
                 _ = looks.tick() => {}
+            }
+            for source in &self.sources {
+                self.meter.source(source.name(), source.ready().is_ok());
             }
             if let Some(models) = &self.models {
                 self.meter.circuits(&models.open_circuits());

@@ -102,8 +102,10 @@ impl Ready {
             doors: Doors::default(),
         };
         let room = &self.room;
-        crew.spawn(parts, app.gauges(Arc::clone(room)));
         let is_posted = |source: &Arc<dyn Source>| source.kind() == "http";
+        let read = self.sources.all.iter().map(|(source, _)| source);
+        let read = read.filter(|source| !is_posted(source)).cloned().collect();
+        crew.spawn(parts, app.gauges(Arc::clone(room), read));
         for (source, feeds) in self.sources.all.iter().filter(|(one, _)| is_posted(one)) {
             let taking = app.taking(source, feeds.clone(), room);
             let stop = crew.posted.clone();
