@@ -1,5 +1,7 @@
 //! A configuration that changes while the worker runs.
 
+use std::net::TcpListener;
+use std::os::unix::process::ExitStatusExt as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -107,6 +109,21 @@ async fn f33_a_token_of_the_pages_that_was_changed_lets_nobody_in_any_more() {
 }
 
 #[test]
+fn a_worker_that_waits_for_its_database_hears_sighup() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap();
+    let url = format!("postgres://nightshift@{address}/nightshift");
+    let place = place(&format!("[store]\nurl = {url:?}\n"));
+    let worker = place.start(&["worker"]).unwrap();
+    // It is asked for an answer, and says nothing.
+    let _asking = silent.accept().unwrap();
+    worker.signal("HUP");
+    worker.signal("TERM");
+    let (status, _, lines) = worker.ended();
+    assert_ne!(status.signal(), Some(1), "SIGHUP ended it: {lines:#?}");
+}
+
+#[test]
 fn what_is_wrong_changes_nothing_and_is_told_aloud() {
     let place = logged("");
     let mut worker = place.start(&["worker"]).unwrap();
@@ -129,7 +146,7 @@ fn what_cannot_be_taken_up_now_is_tried_again_without_another_change() {
     let place = logged("");
     let mut worker = place.start(&["worker"]).unwrap();
     worker.until("works:");
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     change(&place, "127.0.0.1:0", &address.to_string());
     let told = worker.until("cannot be taken up now");

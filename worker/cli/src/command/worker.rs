@@ -15,7 +15,7 @@ use anyhow::anyhow;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use self::changes::Changes;
+use self::changes::{Changes, Seen};
 use self::crew::{Crew, Part, Ready};
 use crate::args::Worker;
 use crate::config::{Loaded, load};
@@ -34,12 +34,14 @@ pub(super) async fn run(
     options: &Worker,
     telemetry: &mut Telemetry,
 ) -> Result<(), Exit> {
+    // Before anything that may wait for a database: what is edited meanwhile is a change, and SIGHUP is heard.
+    let changes = Changes::after(Seen::of(&loaded));
     let app = App::build(&loaded).await?;
     let ready = Ready::of(&app, options, None).await?;
     let stop = super::stop_on_signal();
     let mut site = Site {
         parts: JoinSet::new(),
-        changes: Changes::of(&loaded),
+        changes,
         metrics: Arc::clone(&app.metrics),
         file: loaded.file.clone(),
         options,
@@ -95,7 +97,7 @@ impl Site<'_> {
             () = stop.cancelled() => return Ok(None),
             read = Box::pin(self.read(old)) => read,
         };
-        let (loaded, app, ready, wanted) = match read {
+        let (seen, app, ready, wanted) = match read {
             Ok(read) => read,
             // The database is away, an address is taken: that passes, and no file changes when it does.
             Err(exit @ Exit::Failed(_)) => {
@@ -117,7 +119,7 @@ impl Site<'_> {
             }
         };
         // From here on the new one counts, whatever happens: all of it is known to be right.
-        self.changes.watch(&loaded);
+        self.changes.watch(seen);
         self.telemetry.follow(wanted);
         let new = ready.start(&app, self.options, Some(old), &mut self.parts, &self.stop);
         let new = new.await?;
@@ -127,12 +129,13 @@ impl Site<'_> {
         Ok(Some(new))
     }
 
-    async fn read(&self, old: &Crew) -> Result<(Loaded, App, Ready, Wanted), Exit> {
+    async fn read(&self, old: &Crew) -> Result<(Seen, App, Ready, Wanted), Exit> {
         let loaded = load(self.file.as_deref()).map_err(Exit::Config)?;
+        let seen = Seen::of(&loaded);
         let wanted = Telemetry::wanted(&loaded)?;
         let app = App::build_with(&loaded, Arc::clone(&self.metrics)).await?;
         let ready = Ready::of(&app, self.options, Some(old)).await?;
-        Ok((loaded, app, ready, wanted))
+        Ok((seen, app, ready, wanted))
     }
 }
 

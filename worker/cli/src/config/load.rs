@@ -24,6 +24,8 @@ pub(crate) struct Loaded {
     pub(crate) table: Table,
     /// The file, if there is one.
     pub(crate) file: Option<PathBuf>,
+    /// What it said when it was read; it may say something else by now.
+    pub(crate) text: Option<String>,
     /// The names of the environment variables that count.
     pub(crate) environment: Vec<String>,
 }
@@ -43,6 +45,7 @@ impl Loaded {
             config,
             table,
             file,
+            text: None,
             environment,
         };
         loaded.config = loaded.config.clone().resolve(loaded.base());
@@ -96,14 +99,18 @@ pub(crate) fn load(named: Option<&Path>) -> anyhow::Result<Loaded> {
     let mut table = defaults.clone();
     let default_file = Path::new(FILE);
     let file = named.or_else(|| default_file.is_file().then_some(default_file));
-    if let Some(path) = file {
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read the configuration {}", path.display()))?;
-        merge(&mut table, parse(path, &text)?);
+    let read = |path: &Path| {
+        std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read the configuration {}", path.display()))
+    };
+    let text = file.map(read).transpose()?;
+    if let (Some(path), Some(text)) = (file, &text) {
+        merge(&mut table, parse(path, text)?);
     }
     let settings = settings().map_err(|problem| anyhow!(problem))?;
     let environment = lay_over(&mut table, &defaults, settings)?;
-    Loaded::of(table, file.map(Path::to_owned), environment)
+    let loaded = Loaded::of(table, file.map(Path::to_owned), environment)?;
+    Ok(Loaded { text, ..loaded })
 }
 
 /// What stands here and would count: the file that is read where none is named, and the variables.

@@ -20,10 +20,46 @@ const MOST_FILES: usize = 2_000;
 /// Folders within folders.
 const MOST_DEPTH: usize = 4;
 
+/// What a configuration was read from, and what each of that held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Seen(Vec<(PathBuf, u64)>);
+
+impl Seen {
+    /// Of a configuration that was loaded now, and of which nothing is built yet: its file counts as it was read, and all
+    /// else is read later. So whatever is edited while it is taken up is a change.
+    pub(super) fn of(loaded: &Loaded) -> Self {
+        let mut seen = Self::now(loaded.files());
+        // A pipe is empty once it was read, and changes no more.
+        let is_pipe = |file: &PathBuf| file.exists() && !file.is_file();
+        let file = loaded.file.as_ref().filter(|file| !is_pipe(file));
+        if let (Some(file), Some(text)) = (file, &loaded.text) {
+            let held = hash_of(|hasher| add_file(file, Ok(text.as_bytes()), hasher));
+            let mut all = seen.0.iter_mut();
+            if let Some(one) = all.find(|(path, _)| path == file) {
+                one.1 = held;
+            }
+        }
+        seen
+    }
+
+    /// What these files and folders hold now.
+    fn now(paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        let mut left = MOST_FILES;
+        let look = |path: PathBuf| {
+            let held = hash_of(|hasher| add(&path, MOST_DEPTH, &mut left, hasher));
+            (path, held)
+        };
+        Self(paths.into_iter().map(look).collect())
+    }
+
+    fn paths(&self) -> Vec<PathBuf> {
+        self.0.iter().map(|(path, _)| path.clone()).collect()
+    }
+}
+
 /// Waits for a change.
 pub(super) struct Changes {
-    paths: Vec<PathBuf>,
-    seen: u64,
+    seen: Seen,
     looks: Interval,
     /// What is to be told and was not yet: whoever waits may be called away in between.
     owed: Option<&'static str>,
@@ -34,14 +70,12 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// Changes of what this configuration was read from.
-    pub(super) fn of(loaded: &Loaded) -> Self {
+    /// Changes after this was seen. From here on SIGHUP does not end the process.
+    pub(super) fn after(seen: Seen) -> Self {
         let mut looks = interval(EVERY);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let paths = loaded.files();
         Self {
-            seen: fingerprint(&paths),
-            paths,
+            seen,
             looks,
             owed: None,
             again_at: None,
@@ -50,13 +84,9 @@ impl Changes {
         }
     }
 
-    /// From now on, changes of what this configuration was read from.
-    pub(super) fn watch(&mut self, loaded: &Loaded) {
-        let paths = loaded.files();
-        if paths != self.paths {
-            self.seen = fingerprint(&paths);
-            self.paths = paths;
-        }
+    /// From now on, changes of what was seen when the configuration was loaded that is taken up.
+    pub(super) fn watch(&mut self, seen: Seen) {
+        self.seen = seen;
     }
 
     /// Says in a while that there is something to be read, though nothing changes.
@@ -86,11 +116,11 @@ impl Changes {
             } else if self.again_at.is_some_and(|at| Instant::now() >= at) {
                 self.owed = Some("it could not be taken up before");
             }
-            let paths = self.paths.clone();
-            let look = tokio::task::spawn_blocking(move || fingerprint(&paths));
-            let now = look.await.unwrap_or(self.seen);
+            let paths = self.seen.paths();
+            let look = tokio::task::spawn_blocking(move || Seen::now(paths));
+            let now = look.await.unwrap_or_else(|_| self.seen.clone());
             let before = std::mem::replace(&mut self.seen, now);
-            let changed = (before != now).then_some("a file has changed");
+            let changed = (before != self.seen).then_some("a file has changed");
             if let Some(why) = self.owed.take().or(changed) {
                 self.again_at = None;
                 return why;
@@ -99,13 +129,9 @@ impl Changes {
     }
 }
 
-/// What the files hold.
-fn fingerprint(paths: &[PathBuf]) -> u64 {
+fn hash_of(add: impl FnOnce(&mut DefaultHasher)) -> u64 {
     let mut hasher = DefaultHasher::new();
-    let mut left = MOST_FILES;
-    for path in paths {
-        add(path, MOST_DEPTH, &mut left, &mut hasher);
-    }
+    add(&mut hasher);
     hasher.finish()
 }
 
@@ -113,8 +139,8 @@ fn add(path: &Path, depth: usize, left: &mut usize, hasher: &mut DefaultHasher) 
     if *left == 0 {
         return;
     }
-    path.hash(hasher);
     if path.is_dir() {
+        path.hash(hasher);
         let Some(depth) = depth.checked_sub(1) else {
             return;
         };
@@ -127,7 +153,13 @@ fn add(path: &Path, depth: usize, left: &mut usize, hasher: &mut DefaultHasher) 
         return;
     }
     *left -= 1;
-    match std::fs::read(path) {
+    let bytes = std::fs::read(path);
+    add_file(path, bytes.as_deref(), hasher);
+}
+
+fn add_file(path: &Path, bytes: Result<&[u8], &std::io::Error>, hasher: &mut DefaultHasher) {
+    path.hash(hasher);
+    match bytes {
         Ok(bytes) => bytes.hash(hasher),
         Err(error) => error.kind().hash(hasher),
     }
@@ -136,6 +168,7 @@ fn add(path: &Path, depth: usize, left: &mut usize, hasher: &mut DefaultHasher) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::load;
 
     #[test]
     fn what_files_hold_counts_and_not_when_they_were_written() {
@@ -144,15 +177,55 @@ mod tests {
         std::fs::create_dir(dir.path().join("sub")).unwrap();
         std::fs::write(&file, "a").unwrap();
         let paths = [dir.path().to_owned(), dir.path().join("missing")];
-        let first = fingerprint(&paths);
+        let look = || Seen::now(paths.clone());
+        let first = look();
         std::fs::write(&file, "a").unwrap();
-        assert_eq!(fingerprint(&paths), first);
+        assert_eq!(look(), first);
         std::fs::write(&inside, "b").unwrap();
-        let second = fingerprint(&paths);
+        let second = look();
         assert_ne!(second, first, "a new file");
         std::fs::remove_file(&inside).unwrap();
-        assert_eq!(fingerprint(&paths), first);
+        assert_eq!(look(), first);
         std::fs::write(&file, "c").unwrap();
-        assert_ne!(fingerprint(&paths), first, "another text");
+        assert_ne!(look(), first, "another text");
+    }
+
+    /// Loads a configuration that names this folder of playbooks.
+    fn loaded(dir: &Path, playbooks: &str) -> Loaded {
+        let file = dir.join("nightshift.toml");
+        let text = format!("[playbooks]\ndir = \"{playbooks}\"\n");
+        std::fs::write(&file, text).unwrap();
+        load(Some(&file)).unwrap()
+    }
+
+    async fn change_told(changes: &mut Changes) -> Option<&'static str> {
+        tokio::time::timeout(EVERY * 3, changes.next()).await.ok()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_edited_between_loading_and_looking_is_a_change() {
+        let dir = tempfile::tempdir().unwrap();
+        let read = loaded(dir.path(), "books");
+        let mut same = Changes::after(Seen::of(&read));
+        assert_eq!(change_told(&mut same).await, None);
+        loaded(dir.path(), "others");
+        let mut edited = Changes::after(Seen::of(&read));
+        let told = Some("a file has changed");
+        assert_eq!(change_told(&mut edited).await, told);
+        assert_eq!(change_told(&mut edited).await, None, "it is told once");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_edited_while_another_list_of_files_is_taken_up_is_a_change() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("others")).unwrap();
+        let mut changes = Changes::after(Seen::of(&loaded(dir.path(), "books")));
+        let seen = Seen::of(&loaded(dir.path(), "others"));
+        // The parts are built, and the playbooks were read.
+        std::fs::write(dir.path().join("others/new.toml"), "new").unwrap();
+        changes.watch(seen);
+        let told = Some("a file has changed");
+        assert_eq!(change_told(&mut changes).await, told);
+        assert_eq!(change_told(&mut changes).await, None);
     }
 }
