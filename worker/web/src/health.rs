@@ -48,7 +48,8 @@ pub trait Readiness: Send + Sync {
 /// does not take the place of one that works.
 pub struct SourceReady {
     source: Arc<dyn Source>,
-    was_there: AtomicBool,
+    /// Whoever comes after it under its name shares it.
+    was_there: Arc<AtomicBool>,
 }
 
 impl SourceReady {
@@ -57,7 +58,20 @@ impl SourceReady {
     pub fn new(source: Arc<dyn Source>) -> Self {
         Self {
             source,
-            was_there: AtomicBool::new(false),
+            was_there: Arc::default(),
+        }
+    }
+
+    /// Of a source that a configuration names which is taken up: one that was there under the same name is waited for no
+    /// more than before, so that no edit makes processes unready while a broker is away.
+    #[must_use]
+    pub fn after(source: Arc<dyn Source>, before: &[Arc<Self>]) -> Self {
+        let mut before = before.iter();
+        let same = before.find(|one| one.source.name() == source.name());
+        let was_there = same.map(|one| Arc::clone(&one.was_there));
+        Self {
+            source,
+            was_there: was_there.unwrap_or_default(),
         }
     }
 }

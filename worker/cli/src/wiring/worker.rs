@@ -229,13 +229,13 @@ impl App {
     /// The pages, ready when store and sources are, and what is posted to.
     pub(crate) fn worker_server(
         &self,
-        sources: Vec<Arc<dyn Source>>,
+        sources: &[Arc<SourceReady>],
         intake: Option<HttpIntake>,
     ) -> Result<Server, Exit> {
         let options = self.web_options()?;
         let mut parts = self.parts();
         for source in sources {
-            parts.readiness.push(Arc::new(SourceReady::new(source)));
+            parts.readiness.push(Arc::clone(source) as _);
         }
         let server = Server::new(options, parts).map_err(|error| Exit::Failed(error.into()))?;
         let server = server.with_slack(self.slack()?);

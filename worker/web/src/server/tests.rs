@@ -254,6 +254,28 @@ async fn a_source_is_waited_for_until_it_was_there_once_and_told_of_when_it_goes
 }
 
 #[tokio::test]
+async fn a_source_that_was_there_is_not_waited_for_again_when_a_configuration_is_taken_up() {
+    let queue = Arc::new(Queue(AtomicBool::new(true)));
+    let first = Arc::new(SourceReady::new(queue.clone()));
+    assert!(first.ready().await.is_ok());
+    let away = Arc::new(Queue(AtomicBool::new(false)));
+    let status = async |source: SourceReady| {
+        let mut parts = parts(store());
+        parts.readiness.push(Arc::new(source));
+        let options = WebConfig::default().options(|_| Ok("".into())).unwrap();
+        let server = Server::new(options, parts).unwrap();
+        let answer = ask(&server, request("/readyz", &[]), "127.0.0.1:9").await;
+        answer.status.as_u16()
+    };
+    let second = Arc::new(SourceReady::after(away.clone(), &[first]));
+    assert!(!second.is_needed());
+    let third = SourceReady::after(away.clone(), &[second]);
+    assert_eq!(status(third).await, 200, "after two of them, too");
+    let another = SourceReady::after(away, &[]);
+    assert_eq!(status(another).await, 503, "nobody has read this one yet");
+}
+
+#[tokio::test]
 async fn metrics_are_beside_the_pages_or_on_an_address_of_their_own() {
     assert_eq!(get(store(), "/metrics").await.text, "figures 0\n");
     let config = WebConfig {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use nightshift_pipeline::{CanarySending, InboxRoom, Match, Source, Triaging};
-use nightshift_web::{Bound, Doors};
+use nightshift_web::{Bound, Doors, SourceReady};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -31,6 +31,7 @@ pub(super) struct Ready {
     triaging: Option<Triaging>,
     canary: Option<CanarySending>,
     pages: Option<Bound>,
+    awaited: Vec<Arc<SourceReady>>,
 }
 
 /// The parts that run.
@@ -45,6 +46,8 @@ pub(super) struct Crew {
     leaving: TaskTracker,
     /// Where its pages are.
     doors: Doors,
+    /// Its sources, and whether each was there: the crew after it knows.
+    awaited: Vec<Arc<SourceReady>>,
 }
 
 impl Ready {
@@ -72,8 +75,9 @@ impl Ready {
             true => Some(app.triaging()?),
             false => None,
         };
+        let awaited = awaited(&sources, old);
         let pages = match options.does(Does::Web) {
-            true => Some(pages(app, &mut sources, old).await?),
+            true => Some(pages(app, &mut sources, &awaited, old).await?),
             false => None,
         };
         Ok(Self {
@@ -82,6 +86,7 @@ impl Ready {
             triaging,
             canary,
             pages,
+            awaited,
         })
     }
 
@@ -100,6 +105,7 @@ impl Ready {
             enough: CancellationToken::new(),
             leaving: TaskTracker::new(),
             doors: Doors::default(),
+            awaited: self.awaited,
         };
         let room = &self.room;
         let is_posted = |source: &Arc<dyn Source>| source.kind() == "http";
@@ -151,11 +157,22 @@ impl Ready {
     }
 }
 
+/// The sources whose readiness the pages tell. That one was there is known from the crew before.
+fn awaited(sources: &Sources, old: Option<&Crew>) -> Vec<Arc<SourceReady>> {
+    let before = old.map_or(&[][..], |old| &old.awaited);
+    let after = |source: &Arc<dyn Source>| SourceReady::after(Arc::clone(source), before);
+    let all = sources.all.iter();
+    all.map(|(source, _)| Arc::new(after(source))).collect()
+}
+
 /// The pages. An address that is taken is told at once; those of the crew before stay, or are free when it has ended.
-async fn pages(app: &App, sources: &mut Sources, old: Option<&Crew>) -> Result<Bound, Exit> {
-    let ready = sources.all.iter();
-    let ready = ready.map(|(source, _)| Arc::clone(source)).collect();
-    let server = app.worker_server(ready, sources.http.take())?;
+async fn pages(
+    app: &App,
+    sources: &mut Sources,
+    awaited: &[Arc<SourceReady>],
+    old: Option<&Crew>,
+) -> Result<Bound, Exit> {
+    let server = app.worker_server(awaited, sources.http.take())?;
     let none = Doors::default();
     let bound = server.bind_after(old.map_or(&none, |old| &old.doors)).await;
     bound.context("[web]").map_err(Exit::Failed)
