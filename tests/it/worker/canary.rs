@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::desk::{cases, place_with, put, reports};
 use super::production::{database, service};
+use super::reload::change;
 
 /// Longest wait for what comes by itself: bounds a hang.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -150,6 +151,18 @@ async fn two_workers_send_one_and_a_restart_knows_of_it() {
     let mut again = place.start(&["worker", "--only", "web"]).unwrap();
     let url = address(&mut again);
     assert_eq!(until_it_came(&url, 0).await, came);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_shorter_interval_begins_before_the_longer_one_is_over() {
+    let place = place_with(|place| canary(place, 60));
+    let mut worker = place.start(&["worker"]).unwrap();
+    worker.until("a canary came through");
+    change(&place, "every_minutes = 60", "every_minutes = 30");
+    until("a canary of the shorter interval", || {
+        canaries(&place).len() == 2
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -11,8 +11,6 @@ use super::{Canary, CanaryEnding};
 use crate::loops::{PAUSE, pause};
 use crate::{CaseFilter, Cases, DeliveryRow, DeskStatus, Outbox, Outgoing, Publish, StoreError};
 
-/// Who sends has the lease of this name, which no destination has.
-const LEASE: &str = "(canary)";
 /// The lease ends so long before its interval does, so that it is free when the next one begins.
 const MARGIN: Duration = Duration::from_secs(1);
 /// Between two tries to send one that its broker did not take.
@@ -59,12 +57,22 @@ impl CanarySending {
         let Some(lease) = left.checked_sub(MARGIN).filter(|lease| !lease.is_zero()) else {
             return Ok(left);
         };
-        if self.outbox.serve(LEASE, &self.holder, lease).await? {
+        if self
+            .outbox
+            .serve(&self.lease(), &self.holder, lease)
+            .await?
+        {
             self.close_shown().await?;
             self.send(number).await;
         }
         let (now, left) = self.canary.interval(self.ending.clock.now());
         Ok(if now == number { left } else { Duration::ZERO })
+    }
+
+    /// Who sends has the lease of this name, which no destination has. It is kept until its interval ends, so each length has
+    /// its own: where a shorter one is taken up, nobody waits for the end of a longer one.
+    fn lease(&self) -> String {
+        format!("(canary {})", self.canary.every.as_secs())
     }
 
     /// Sends it; again and again while that fails, as long as its interval lasts.
