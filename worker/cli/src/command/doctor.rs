@@ -12,6 +12,7 @@ mod sources;
 mod things;
 mod tls;
 
+use self::look::Looked;
 use crate::args::{Area, Doctor};
 use crate::config::Loaded;
 use crate::exit::Exit;
@@ -21,13 +22,7 @@ use nightshift_engine::Gravity;
 
 /// Looks, and shows what was seen; exit code 1 where something does not work.
 pub(super) async fn run(loaded: &Loaded, options: &Doctor) -> Result<(), Exit> {
-    let wanted = |area: Area| options.only.is_empty() || options.only.contains(&area);
-    let things = things::of(loaded, &wanted);
-    let mut looked = look::side_by_side(things).await;
-    if wanted(Area::Clock) {
-        looked.push(clock::compared(&looked));
-    }
-    looked.sort_by_key(|one| one.area);
+    let looked = look_at(loaded, &options.only).await;
     if options.json.json {
         print_json(&show::object(&looked))?;
     } else {
@@ -46,4 +41,66 @@ pub(super) async fn run(loaded: &Loaded, options: &Doctor) -> Result<(), Exit> {
         return Err(Exit::Said);
     }
     Ok(())
+}
+
+/// What there is to say of these areas, or of all where none is named.
+async fn look_at(loaded: &Loaded, only: &[Area]) -> Vec<Looked> {
+    let wanted = |area: Area| only.is_empty() || only.contains(&area);
+    // A clock is heard on the way: where it is asked for, whoever tells one is looked at, and told of only if wanted.
+    let needed = |area: Area| wanted(area) || wanted(Area::Clock) && clock::is_told_by(area);
+    let things = things::of(loaded, &needed);
+    let mut looked = look::side_by_side(things).await;
+    if wanted(Area::Clock) {
+        looked.push(clock::compared(&looked));
+    }
+    looked.retain(|one| wanted(one.area));
+    looked.sort_by_key(|one| one.area);
+    looked
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+    use tokio::task::JoinSet;
+
+    use super::*;
+    use crate::config::load;
+
+    /// Answers each request, and says that it is long ago.
+    async fn answers(listener: TcpListener) {
+        while let Ok((mut one, _)) = listener.accept().await {
+            let mut asked = [0; 4096];
+            let _ = one.read(&mut asked).await;
+            let answer = "HTTP/1.1 405 Method Not Allowed\r\ndate: Thu, 01 Jan 2026 00:00:00 GMT\r\n\
+                          content-length: 0\r\nconnection: close\r\n\r\n";
+            let _ = one.write_all(answer.as_bytes()).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_clock_that_is_asked_for_alone_is_held_against_those_of_others() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/hook", listener.local_addr().unwrap());
+        let mut tasks = JoinSet::new();
+        tasks.spawn(answers(listener));
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("nightshift.toml");
+        let store = dir.path().join("n.db");
+        let text = format!(
+            "store = {{ url = \"sqlite:{}\" }}\n\
+             [[destination]]\nname = \"soar\"\nkind = \"webhook\"\nurl = {url:?}\n\
+             secret = \"whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX\"\n",
+            store.display()
+        );
+        std::fs::write(&file, text).unwrap();
+        let looked = look_at(&load(Some(&file)).unwrap(), &[Area::Clock]).await;
+        let areas: Vec<Area> = looked.iter().map(|one| one.area).collect();
+        assert_eq!(areas, [Area::Clock], "nothing else was asked for");
+        let checkup = &looked[0].checkup;
+        assert_eq!(checkup.found.len(), 1, "{checkup:?}");
+        let skew = &checkup.found[0];
+        assert_eq!(skew.check, "clock.skew");
+        assert!(skew.what.ends_with("of 127.0.0.1"), "{skew:?}");
+    }
 }

@@ -11,6 +11,11 @@ const LITTLE: TimeDelta = TimeDelta::seconds(10);
 /// Receivers refuse signatures that are five minutes off (AWS, Slack, Standard Webhooks): beyond this it is near.
 const MUCH: TimeDelta = TimeDelta::seconds(120);
 
+/// Whether looks at this area hear a clock: the database's, a broker's, those that answers of others tell.
+pub(super) const fn is_told_by(area: Area) -> bool {
+    matches!(area, Area::Store | Area::Sources | Area::Destinations)
+}
+
 /// What the clocks that were heard say of ours.
 pub(super) fn compared(looked: &[Looked]) -> Looked {
     let clocks = looked.iter().flat_map(|one| &one.checkup.clocks);
