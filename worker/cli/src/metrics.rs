@@ -179,7 +179,7 @@ impl Flow {
             )?,
             deliveries: declare.counters(
                 "nightshift_deliveries_total",
-                "Tries to show a report, by destination and outcome.",
+                "Tries to show a report, by destination and outcome, without canaries.",
                 &["destination", "outcome"],
             )?,
         })

@@ -104,7 +104,8 @@ pub enum Measure {
         /// What became of it.
         outcome: &'static str,
     },
-    /// A delivery was tried: `sent`, `failed`.
+    /// A delivery was tried: `sent`, `failed`, also where it was not known whether it is shown and that could not be
+    /// looked up. Canaries are none.
     Delivery {
         /// The destination's name; one of the configured ones.
         destination: String,

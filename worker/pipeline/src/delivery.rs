@@ -83,6 +83,7 @@ pub(crate) fn wait(error: &DeliveryError, attempts: u32) -> Option<Duration> {
     let told = match error {
         DeliveryError::Never { .. } => return None,
         DeliveryError::Unclear { .. } => 0,
+        DeliveryError::Settling { after_secs, .. } => *after_secs,
         DeliveryError::Later { after_secs, .. } | DeliveryError::Partly { after_secs, .. } => {
             after_secs.unwrap_or(0)
         }

@@ -250,7 +250,7 @@ pub(crate) fn of_sending(kind: &str, destination: &str, due: &Due) -> Span {
 /// Notes why it is not shown.
 pub(crate) fn not_sent(span: &Span, error: &DeliveryError) {
     let kind = match error {
-        DeliveryError::Later { .. } => "later",
+        DeliveryError::Later { .. } | DeliveryError::Settling { .. } => "later",
         DeliveryError::Partly { .. } => "partly",
         DeliveryError::Unclear { .. } => "unclear",
         DeliveryError::Never { .. } => "refused",

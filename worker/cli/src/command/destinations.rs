@@ -44,7 +44,9 @@ fn told(error: &DeliveryError) -> String {
         DeliveryError::Never { what } => {
             format!("{what}; reports would go to the next destination of their route")
         }
-        DeliveryError::Later { what, .. } => format!("{what}; reports would be tried again"),
+        DeliveryError::Later { what, .. } | DeliveryError::Settling { what, .. } => {
+            format!("{what}; reports would be tried again")
+        }
         DeliveryError::Partly { what, .. } => format!("it shows a part of the report: {what}"),
         DeliveryError::Unclear { what } => format!("{what}; look whether the sample arrived"),
     }

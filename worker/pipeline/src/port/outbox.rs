@@ -164,6 +164,14 @@ pub enum DeliveryError {
         /// Not before this many seconds.
         after_secs: Option<u64>,
     },
+    /// A look-up finds nothing, and cannot be believed yet: what it asks lags behind. Nobody has refused anything.
+    #[error("{what}")]
+    Settling {
+        /// What is waited for.
+        what: String,
+        /// Look again after this many seconds.
+        after_secs: u64,
+    },
     /// It shows some of it, for example a post without what belongs below it: the rest is delivered later, as an edit.
     #[error("{what}")]
     Partly {
@@ -211,7 +219,7 @@ pub trait Destination: Send + Sync {
     ///
     /// # Errors
     ///
-    /// When that cannot be told yet; nothing is sent then.
+    /// When that cannot be told yet; nothing is sent then. [`DeliveryError::Settling`] where it only has to be waited for.
     async fn find(
         &self,
         showing: &Showing,

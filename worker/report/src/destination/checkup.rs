@@ -23,6 +23,7 @@ pub(super) fn refused(error: &DeliveryError, checkup: &mut Checkup) {
             "mend what it names, and try it with `nightshift destinations test NAME`",
         ),
         DeliveryError::Later { what, .. }
+        | DeliveryError::Settling { what, .. }
         | DeliveryError::Unclear { what }
         | DeliveryError::Partly { what, .. } => checkup.error(
             "destination.unreachable",

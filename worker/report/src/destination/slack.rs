@@ -236,9 +236,9 @@ impl Destination for SlackDestination {
             return Ok(None);
         };
         if begun_ago < SETTLE {
-            return Err(DeliveryError::Later {
+            return Err(DeliveryError::Settling {
                 what: "its answer was lost, and Slack may still be doing it".to_owned(),
-                after_secs: Some((SETTLE - begun_ago).as_secs() + 1),
+                after_secs: (SETTLE - begun_ago).as_secs() + 1,
             });
         }
         let ago = TimeDelta::from_std(begun_ago).unwrap_or(TimeDelta::MAX);
@@ -295,6 +295,7 @@ fn partly(error: DeliveryError, remote_id: String) -> DeliveryError {
         | DeliveryError::Partly {
             what, after_secs, ..
         } => (what, after_secs),
+        DeliveryError::Settling { what, after_secs } => (what, Some(after_secs)),
         DeliveryError::Unclear { what } | DeliveryError::Never { what } => (what, None),
     };
     DeliveryError::Partly {

@@ -140,13 +140,13 @@ pub(super) fn not_yet(
         return Ok(());
     };
     let next = begun_ago.max(SHORTEST_LOOK).min(left);
-    Err(DeliveryError::Later {
+    Err(DeliveryError::Settling {
         what: format!(
             "{what} is not found, but a try whose end nobody heard began {} s ago; it is looked up until {} s are over",
             begun_ago.as_secs(),
             settles_in.as_secs(),
         ),
-        after_secs: Some(next.as_secs().max(1)),
+        after_secs: next.as_secs().max(1),
     })
 }
 
@@ -217,9 +217,10 @@ mod tests {
         let settles = Duration::from_secs(300);
         let mut begun_ago = Duration::ZERO;
         let mut looks = Vec::new();
-        while let Err(DeliveryError::Later { after_secs, .. }) = not_yet("x", begun_ago, settles) {
+        while let Err(DeliveryError::Settling { after_secs, .. }) = not_yet("x", begun_ago, settles)
+        {
             looks.push(begun_ago.as_secs());
-            begun_ago += Duration::from_secs(after_secs.unwrap());
+            begun_ago += Duration::from_secs(after_secs);
         }
         looks.push(begun_ago.as_secs());
         assert_eq!(looks, [0, 5, 10, 20, 40, 80, 160, 300]);

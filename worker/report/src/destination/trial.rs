@@ -108,6 +108,7 @@ impl Trial {
         let told = match error {
             DeliveryError::Never { .. } => return Err(error),
             DeliveryError::Unclear { .. } => 0,
+            DeliveryError::Settling { after_secs, .. } => after_secs,
             DeliveryError::Later { after_secs, .. } | DeliveryError::Partly { after_secs, .. } => {
                 after_secs.unwrap_or(0)
             }

@@ -1,5 +1,6 @@
 //! The loop against an outbox in memory, which keeps its promises as a store does.
 
+mod counted;
 mod outbox;
 
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -31,6 +32,8 @@ struct Channel {
     shown: Mutex<Vec<String>>,
     /// It takes this case, and its answer is lost.
     loses: Option<&'static str>,
+    /// How its next look-ups end.
+    finds: Mutex<Vec<DeliveryError>>,
     /// Before a post is answered.
     meanwhile: Mutex<Option<Meanwhile>>,
 }
@@ -63,6 +66,9 @@ impl Destination for Channel {
         showing: &Showing,
         _begun_ago: Duration,
     ) -> Result<Option<String>, DeliveryError> {
+        if let Some(error) = self.finds.lock().unwrap().pop() {
+            return Err(error);
+        }
         let id = &showing.report.case_id;
         let shown = self.shown.lock().unwrap();
         Ok(shown.contains(id).then(|| format!("ts-{id}")))

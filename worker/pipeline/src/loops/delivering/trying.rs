@@ -36,10 +36,7 @@ impl Delivering {
             return Ok(false);
         };
         let (due, result) = result;
-        self.meter.count(&Measure::Delivery {
-            destination: name.to_owned(),
-            outcome: if result.is_ok() { "sent" } else { "failed" },
-        });
+        self.count(&due, if result.is_ok() { "sent" } else { "failed" });
         if let Err(error) = &result {
             spans::not_sent(&span, error);
         }
@@ -85,11 +82,25 @@ impl Delivering {
         Ok(())
     }
 
+    /// Counts a try. What is measured of reports is about alerts: a canary, which may be taken all day, would hide that they
+    /// are refused.
+    fn count(&self, due: &Due, outcome: &'static str) {
+        if !due.showing.report.is_canary() {
+            self.meter.count(&Measure::Delivery {
+                destination: self.destination.name().to_owned(),
+                outcome,
+            });
+        }
+    }
+
     /// It stays in doubt, whatever the look-up said. Where nobody may look, and so nobody will know before somebody mends it,
     /// the next destination of the route shows the report meanwhile.
     async fn unclear(&self, due: &Due, error: &DeliveryError) -> Result<bool, StoreError> {
         let name = self.destination.name();
         tracing::warn!(%error, "nobody knows yet whether a report is shown");
+        if !matches!(error, DeliveryError::Settling { .. }) {
+            self.count(due, "failed");
+        }
         if wait(error, due.attempts).is_none() {
             self.fall_back(due).await?;
         }

@@ -110,6 +110,7 @@ async fn ends_at(url: &str, repeat: Repeat) -> String {
         Err(DeliveryError::Unclear { .. }) => "unclear",
         Err(DeliveryError::Never { .. }) => "never",
         Err(DeliveryError::Partly { .. }) => "partly",
+        Err(DeliveryError::Settling { .. }) => "settling",
     }
     .to_owned()
 }

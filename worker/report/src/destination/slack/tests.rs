@@ -109,6 +109,7 @@ async fn drive(clock: &Hands, to: &SlackDestination, showings: Vec<Showing>) -> 
             Some(
                 DeliveryError::Later { after_secs, .. } | DeliveryError::Partly { after_secs, .. },
             ) => after_secs.unwrap_or(1),
+            Some(DeliveryError::Settling { after_secs, .. }) => after_secs,
             Some(DeliveryError::Unclear { .. }) => 1 << wish.attempts.min(6),
         };
         wish.attempts += 1;

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, NaiveDate, Utc};
-use nightshift_alert::Severity;
+use nightshift_alert::{CANARY_FEED, Severity};
 use nightshift_engine::Event;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseView, Cases, Charge, Claimed, Closing,
     DeliveryError, Due, JournalLine, Lane, Lease, Mute, MutePreview, MuteRow, Mutes, NewMute,
-    Outbox, Sender, Sent, Showing, StoreError, Waited, Wake, sample_report,
+    Outbox, Report, Sender, Sent, Showing, StoreError, Waited, Wake, sample_report,
 };
 
 /// How far a delivery is.
@@ -96,6 +96,16 @@ impl FakeOutbox {
     }
 }
 
+/// A sample, or a canary, whose case is called so.
+fn report(name: &str) -> Report {
+    let mut report = sample_report(name, DateTime::UNIX_EPOCH, &Sender::default());
+    if name.starts_with("canary") {
+        CANARY_FEED.clone_into(&mut report.alert.feed);
+        report.alert.first_seen = Some(DateTime::UNIX_EPOCH);
+    }
+    report
+}
+
 #[async_trait]
 impl Outbox for FakeOutbox {
     async fn serve(&self, _: &str, holder: &str, _: Duration) -> Result<bool, StoreError> {
@@ -121,11 +131,7 @@ impl Outbox for FakeOutbox {
                 attempts: *attempts,
                 in_doubt: *stage == Stage::InDoubt,
                 begun_ago: Duration::ZERO,
-                showing: Showing::first(sample_report(
-                    name,
-                    DateTime::UNIX_EPOCH,
-                    &Sender::default(),
-                )),
+                showing: Showing::first(report(name)),
             })
             .collect())
     }

@@ -32,6 +32,7 @@ async fn f28_what_passes_waits_and_what_does_not_goes_elsewhere() {
             DeliveryError::Unclear { .. } => "unclear".to_owned(),
             DeliveryError::Never { .. } => "never".to_owned(),
             DeliveryError::Partly { .. } => "partly".to_owned(),
+            DeliveryError::Settling { .. } => "settling".to_owned(),
         };
         assert_eq!(said, wanted, "{fault:?}: {error}");
         assert!(!error.to_string().contains("hush"), "{error}");

@@ -117,10 +117,10 @@ async fn what_is_in_doubt_is_not_asked_before_slack_can_have_done_it() {
     let (_, _, to) = soc().await;
     let showing = case(0, fixture::benign());
     let error = to.find(&showing, Duration::from_secs(3)).await.unwrap_err();
-    let DeliveryError::Later { after_secs, .. } = error else {
+    let DeliveryError::Settling { after_secs, .. } = error else {
         panic!("{error:?}");
     };
-    assert_eq!(after_secs, Some(13));
+    assert_eq!(after_secs, 13);
 }
 
 #[tokio::test]

@@ -1,0 +1,90 @@
+//! What tries are counted as: alerts are raised from that.
+
+use nightshift_engine::{Measure, Meter};
+
+use super::*;
+use crate::{Act, CanaryEnding, Decided, Desk, Feedback, NewPersonVerdict, PersonVerdict};
+
+#[derive(Default)]
+struct Counted(Mutex<Vec<&'static str>>);
+
+impl Meter for Counted {
+    fn count(&self, measure: &Measure) {
+        if let Measure::Delivery { outcome, .. } = measure {
+            self.0.lock().unwrap().push(outcome);
+        }
+    }
+}
+
+/// When samples and canaries were sent.
+struct Then;
+
+impl Clock for Then {
+    fn now(&self) -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH
+    }
+}
+
+/// Where the ends of canaries are noted.
+#[derive(Default)]
+struct Ends(Mutex<Vec<String>>);
+
+#[async_trait]
+impl Feedback for Ends {
+    async fn add_verdict(&self, _: &str, _: NewPersonVerdict) -> Result<PersonVerdict, StoreError> {
+        Err(StoreError::LeaseLost)
+    }
+
+    async fn act(&self, id: &str, _: Act) -> Result<(CaseId, Desk), StoreError> {
+        self.0.lock().unwrap().push(id.to_owned());
+        Ok((CaseId(id.to_owned()), Desk::default()))
+    }
+
+    async fn verdicts_after(&self, _: i64, _: usize) -> Result<Vec<Decided>, StoreError> {
+        Ok(Vec::new())
+    }
+}
+
+#[tokio::test]
+async fn a_canary_that_is_taken_does_not_count_as_a_report_that_is_sent() {
+    let outbox = Arc::new(FakeOutbox::with(&["canary", "mine"]));
+    let channel = Arc::new(Channel::default());
+    let (counted, ends) = (Arc::new(Counted::default()), Arc::new(Ends::default()));
+    let mut delivering = delivering(&outbox, &channel);
+    delivering.meter = counted.clone();
+    delivering.canary = Some(CanaryEnding {
+        desk: ends.clone(),
+        clock: Arc::new(Then),
+        every: Duration::from_secs(900),
+    });
+    until_idle(&delivering, &outbox).await;
+    assert_eq!(channel.posts(), ["canary", "mine"]);
+    assert_eq!(*ends.0.lock().unwrap(), ["canary"]);
+    assert_eq!(*counted.0.lock().unwrap(), ["sent"], "the report alone");
+}
+
+#[tokio::test]
+async fn a_look_up_that_fails_counts_as_a_try_that_failed_and_one_that_waits_does_not() {
+    let outbox = Arc::new(FakeOutbox::with(&["mine"]));
+    let what = || "nobody answers".to_owned();
+    let later = || DeliveryError::Later {
+        what: what(),
+        after_secs: None,
+    };
+    let settling = DeliveryError::Settling {
+        what: what(),
+        after_secs: 5,
+    };
+    let channel = Arc::new(Channel {
+        loses: Some("mine"),
+        finds: Mutex::new(vec![settling, later(), later()]),
+        ..Channel::default()
+    });
+    let counted = Arc::new(Counted::default());
+    let mut delivering = delivering(&outbox, &channel);
+    delivering.meter = counted.clone();
+    until_idle(&delivering, &outbox).await;
+    assert_eq!(channel.posts(), ["mine", "mine edited"]);
+    let expected = ["failed", "failed", "failed", "sent"];
+    assert_eq!(*counted.0.lock().unwrap(), expected);
+}
