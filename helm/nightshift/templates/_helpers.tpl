@@ -169,7 +169,8 @@ volumes:
 {{- /* What pods listen on, as an address with a port has it: IPv6 stands in brackets there. Quote it with its port, for YAML
 takes brackets for a list. */ -}}
 {{- define "nightshift.bind" -}}
-{{- ternary "[::]" .Values.web.bind (eq .Values.web.bind "::") -}}
+{{- $bind := default "0.0.0.0" .Values.web.bind -}}
+{{- ternary "[::]" $bind (eq $bind "::") -}}
 {{- end -}}
 
 {{- /* Everything of a container but its name, arguments, ports and probes. Call with root, secret, resources, pages:

@@ -142,6 +142,24 @@ fn what_is_wrong_changes_nothing_and_is_told_aloud() {
 }
 
 #[test]
+fn what_is_wrong_where_only_the_new_configuration_points_is_mended_there() {
+    let place = logged("");
+    let mut worker = place.start(&["worker"]).unwrap();
+    worker.until("works:");
+    std::fs::create_dir(place.path().join("others")).unwrap();
+    let wrong = place.file("others/mine.toml", "name = \"").unwrap();
+    change(
+        &place,
+        "web = {",
+        "playbooks = { dir = \"others\" }\nweb = {",
+    );
+    let told = worker.until("changes nothing");
+    assert!(told.contains("mine.toml"), "{told}");
+    std::fs::remove_file(wrong).unwrap();
+    worker.until(RENEWED);
+}
+
+#[test]
 fn what_cannot_be_taken_up_now_is_tried_again_without_another_change() {
     let place = logged("");
     let mut worker = place.start(&["worker"]).unwrap();

@@ -102,6 +102,11 @@ impl Metrics {
         }
     }
 
+    /// Shows nothing of sources: who takes nothing does not know whether they could be read.
+    pub(crate) fn forget_sources(&self) {
+        self.flow.source_up.reset();
+    }
+
     /// Whether a source could be read when it was asked last.
     pub(crate) fn source(&self, name: &str, is_up: bool) {
         self.flow

@@ -87,6 +87,9 @@ struct Site<'a> {
     stop: CancellationToken,
 }
 
+/// What a configuration comes to.
+type Taken = (App, Ready, Wanted);
+
 impl Site<'_> {
     /// A crew that follows the configuration as it is now; none where that is wrong: then everything stays as it was.
     async fn renew(&mut self, old: &Crew, why: &str) -> Result<Option<Crew>, Exit> {
@@ -97,8 +100,16 @@ impl Site<'_> {
             () = stop.cancelled() => return Ok(None),
             read = Box::pin(self.read(old)) => read,
         };
-        let (seen, app, ready, wanted) = match read {
-            Ok(read) => read,
+        let (seen, taken) = match read {
+            Ok((seen, taken)) => (Some(seen), taken),
+            Err(exit) => (None, Err(exit)),
+        };
+        // What is wrong may stand in a file that only this configuration names: that is looked at from now on, too.
+        if let Some(seen) = seen {
+            self.changes.watch(seen);
+        }
+        let (app, ready, wanted) = match taken {
+            Ok(taken) => taken,
             // The database is away, an address is taken: that passes, and no file changes when it does.
             Err(exit @ Exit::Failed(_)) => {
                 let error = exit.words();
@@ -119,7 +130,6 @@ impl Site<'_> {
             }
         };
         // From here on the new one counts, whatever happens: all of it is known to be right.
-        self.changes.watch(seen);
         self.telemetry.follow(wanted);
         let new = ready.start(&app, self.options, Some(old), &mut self.parts, &self.stop);
         let new = new.await?;
@@ -129,13 +139,18 @@ impl Site<'_> {
         Ok(Some(new))
     }
 
-    async fn read(&self, old: &Crew) -> Result<(Seen, App, Ready, Wanted), Exit> {
+    /// What was seen where there is a configuration, and what it comes to.
+    async fn read(&self, old: &Crew) -> Result<(Seen, Result<Taken, Exit>), Exit> {
         let loaded = load(self.file.as_deref()).map_err(Exit::Config)?;
         let seen = Seen::of(&loaded);
-        let wanted = Telemetry::wanted(&loaded)?;
-        let app = App::build_with(&loaded, Arc::clone(&self.metrics)).await?;
+        Ok((seen, self.take_up(&loaded, old).await))
+    }
+
+    async fn take_up(&self, loaded: &Loaded, old: &Crew) -> Result<Taken, Exit> {
+        let wanted = Telemetry::wanted(loaded)?;
+        let app = App::build_with(loaded, Arc::clone(&self.metrics)).await?;
         let ready = Ready::of(&app, self.options, Some(old)).await?;
-        Ok((seen, app, ready, wanted))
+        Ok((app, ready, wanted))
     }
 }
 

@@ -14,6 +14,8 @@ use super::{Metrics, NONE};
 pub(crate) struct Named<'a> {
     /// Names of sources.
     pub(crate) sources: BTreeSet<&'a str>,
+    /// Those of them that are read, and not posted to.
+    pub(crate) read: BTreeSet<&'a str>,
     /// `provider/model` of models.
     pub(crate) models: BTreeSet<String>,
     /// Whether canaries are sent.
@@ -26,11 +28,12 @@ impl Metrics {
     /// Shows what is named, and nothing else. The crew before must have ended its loops; its last cases may still ask what the
     /// day's budget has left, which is not shown then.
     pub(crate) fn follow(&self, named: &Named<'_>) {
-        for of_sources in [&self.flow.last_alert, &self.flow.source_up] {
-            keep(of_sources, |labels| {
-                named.sources.contains(labels["source"])
-            });
-        }
+        keep(&self.flow.last_alert, |labels| {
+            named.sources.contains(labels["source"])
+        });
+        keep(&self.flow.source_up, |labels| {
+            named.read.contains(labels["source"])
+        });
         keep(&self.models.circuit, |labels| {
             let name = format!("{}/{}", labels["provider"], labels["model"]);
             named.models.contains(&name)

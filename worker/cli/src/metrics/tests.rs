@@ -186,6 +186,9 @@ fn what_a_configuration_does_not_name_any_more_is_shown_no_longer() {
     for name in ["siem", "drop"] {
         metrics.begin_source(name, false);
     }
+    for name in ["siem", "drop", "posted"] {
+        metrics.source(name, name == "siem");
+    }
     metrics.circuits(&BTreeMap::from([
         ("openai/old", true),
         ("openai/new", true),
@@ -193,14 +196,21 @@ fn what_a_configuration_does_not_name_any_more_is_shown_no_longer() {
     metrics.count(&spent);
     metrics.canary(Some(chrono::DateTime::UNIX_EPOCH));
     let shown = || -> Vec<String> {
-        ["last_alert", "llm_circuit", "canary", "budget_day"]
-            .iter()
-            .flat_map(|of| all(&metrics, of))
-            .collect()
+        [
+            "last_alert",
+            "source_up",
+            "llm_circuit",
+            "canary",
+            "budget_day",
+        ]
+        .iter()
+        .flat_map(|of| all(&metrics, of))
+        .collect()
     };
-    assert_eq!(shown().len(), 2 + 2 + 1 + 3);
+    assert_eq!(shown().len(), 2 + 3 + 2 + 1 + 3);
     metrics.follow(&Named {
-        sources: ["siem"].into(),
+        sources: ["siem", "posted"].into(),
+        read: ["siem"].into(),
         models: ["openai/new".to_owned()].into(),
         canary: false,
         day_budget: false,
@@ -211,6 +221,7 @@ fn what_a_configuration_does_not_name_any_more_is_shown_no_longer() {
         shown(),
         [
             "last_alert_timestamp_seconds{source=\"siem\"} 0",
+            "source_up{source=\"siem\"} 1",
             "llm_circuit_open{model=\"new\",provider=\"openai\"} 1",
             "budget_day_usd{state=\"cap\"} 0",
             "budget_day_usd{state=\"reserved\"} 0",
@@ -219,10 +230,13 @@ fn what_a_configuration_does_not_name_any_more_is_shown_no_longer() {
     );
     metrics.follow(&Named {
         sources: ["siem", "drop"].into(),
+        read: ["siem", "drop"].into(),
         models: ["openai/new".to_owned()].into(),
         canary: true,
         day_budget: true,
     });
+    metrics.forget_sources();
+    assert_eq!(all(&metrics, "source_up"), Vec::<String>::new());
     metrics.count(&spent);
     assert!(shown().contains(&"budget_day_usd{state=\"cap\"} 5".to_owned()));
 }

@@ -123,8 +123,10 @@ impl App {
     /// Has metrics show no more than this configuration names, after one that named something else.
     pub(crate) fn follow_in_metrics(&self) {
         let config = &self.config;
+        let read = config.sources.iter().filter(|one| !one.is_http());
         self.metrics.follow(&Named {
             sources: config.sources.iter().map(|one| one.name()).collect(),
+            read: read.map(|one| one.name()).collect(),
             models: config.models.iter().map(|one| one.full_name()).collect(),
             canary: config.canary.is_on(),
             day_budget: DayBudget::new(config.limits.day_usd).is_some(),
@@ -273,16 +275,15 @@ impl Loop for Gauges {
         let mut seen_at = Instant::now();
         loop {
             tokio::select! {
+                biased;
                 () = stop.cancelled() => return,
                 _ = looks.tick() => {}
-            }
-            for source in &self.sources {
-                self.meter.source(source.name(), source.ready().is_ok());
             }
             if let Some(models) = &self.models {
                 self.meter.circuits(&models.open_circuits());
             }
             let looked = self.look().await;
+            self.look_at_sources(looked.is_ok());
             if looked.is_ok() && !self.room.is_refused() {
                 seen_at = Instant::now();
             }
@@ -306,6 +307,16 @@ impl Loop for Gauges {
 }
 
 impl Gauges {
+    /// A source is known to be there by what is received: nothing is while the inbox is full or the store is away.
+    fn look_at_sources(&self, is_store_there: bool) {
+        if !is_store_there || self.room.is_full() || self.room.is_refused() {
+            return self.meter.forget_sources();
+        }
+        for source in &self.sources {
+            self.meter.source(source.name(), source.ready().is_ok());
+        }
+    }
+
     async fn look(&self) -> Result<Backlog, StoreError> {
         let backlog = self.cases.backlog().await?;
         self.room.set(backlog.waiting());

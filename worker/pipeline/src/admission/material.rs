@@ -52,7 +52,8 @@ pub fn noted(
     known: Option<&Known>,
 ) -> Option<(DateTime<Utc>, DateTime<Utc>)> {
     let (Admission::GoOn(_)
-    | Admission::Sighting(_, Seen::Same | Seen::Unchanged | Seen::TooOften(_))) = admission
+    | Admission::Sighting(_, Seen::Same | Seen::Unchanged | Seen::Older | Seen::TooOften(_))) =
+        admission
     else {
         return None;
     };
@@ -62,7 +63,7 @@ pub fn noted(
     let is_wider = window.0 < before.0 || before.1 < window.1;
     let is_of_it = alert.is_sample() == known.alert.is_sample()
         && alert.is_canary() == known.alert.is_canary();
-    let is_cleared = is_cleared(known) && !outlasts(alert, known);
+    let is_cleared = is_cleared(known) && !outlasts(alert, known) && before.0 <= window.0;
     (is_of_it && is_wider && !is_cleared && window.1 <= arrival.at + AHEAD).then_some(window)
 }
 

@@ -100,7 +100,7 @@ pub enum Change {
     Remote,
     /// Something else is done.
     Action,
-    /// It goes on after what cleared it has ended.
+    /// It goes on after what cleared it has ended, or began before that.
     NoLongerCleared,
     /// Something changed, and the last triage could not tell.
     Inconclusive,

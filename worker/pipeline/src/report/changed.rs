@@ -147,8 +147,8 @@ fn admission(why: &str, language: Language) -> Option<&'static str> {
             "異議のあるまま内容が変わって再着信",
         ),
         "no_longer_cleared" => language.of(
-            "it goes on after what cleared it has ended",
-            "問題なしの根拠の期限後も継続",
+            "not all of its events are within the time of what cleared it",
+            "問題なしの根拠の期間外にも発生",
         ),
         "cooled_down" => language.of(
             "it came again changed, after a long time",

@@ -145,9 +145,14 @@ async fn f32_what_another_version_wrote_of_an_alert_is_kept(fixture: Fixture) {
 }
 
 async fn what_nobody_knows_the_time_of_gets_none(fixture: Fixture) {
-    let timeless = |second| arrival(second, |alert| alert.times = Times::default());
-    fixture.take(timeless(1_000)).await;
+    let id = case_of(&fixture.take(lasts(1_000)).await);
     fixture.sights(lasts(2_000)).await;
+    let timeless = arrival(2_100, |alert| {
+        alert.times = Times::default();
+        alert.severity = Severity::High;
+    });
+    let found = fixture.take(timeless).await.admission;
+    assert_eq!(found, Admission::Replaced(id, Change::Severity));
     let claimed = fixture.claim().await;
     assert_eq!(claimed.alert.times.window(), None);
 }
@@ -246,21 +251,26 @@ async fn what_went_on_while_it_was_cleared_opens_what_was_closed(fixture: Fixtur
 
 async fn what_began_before_its_record_is_triaged_again(fixture: Fixture) {
     let id = case_of(&fixture.take(lasts(1_000)).await);
-    let claimed = fixture.claim().await;
-    fixture.sights(arrival(1_100, happens_at(500))).await;
-    let (events, mut closing) = whole_journal(&claimed);
-    closing.conclusion.verdict = Verdict::FalsePositive;
-    let mut record = change(None);
-    record.from = Some(at(900));
-    closing.report.exonerations = vec![record];
-    let (store, lease) = (&fixture.store, &claimed.lease);
-    let charge = Charge::default();
-    store.append(lease, &events, charge).await.unwrap();
-    store.conclude(lease, &closing).await.unwrap();
-    assert_eq!(fixture.status(&id).await, (CaseStatus::Queued, 2));
-    let claimed = fixture.claim().await;
-    let window = Some((at(500), at(1_000)));
-    assert_eq!(claimed.alert.times.window(), window);
+    let store = &fixture.store;
+    for (from, expected) in [
+        (900, (CaseStatus::Queued, 2)),
+        (500, (CaseStatus::Concluded, 2)),
+    ] {
+        let claimed = fixture.claim().await;
+        fixture.sights(arrival(1_100, happens_at(500))).await;
+        let (events, mut closing) = whole_journal(&claimed);
+        closing.conclusion.verdict = Verdict::FalsePositive;
+        let mut record = change(None);
+        record.from = Some(at(from));
+        closing.report.exonerations = vec![record];
+        let charge = Charge::default();
+        let lease = &claimed.lease;
+        store.append(lease, &events, charge).await.unwrap();
+        store.conclude(lease, &closing).await.unwrap();
+        assert_eq!(fixture.status(&id).await, expected);
+    }
+    let view = store.view(&id.0).await.unwrap();
+    assert_eq!(view.alert.times.window(), Some((at(500), at(1_000))));
 }
 
 async fn what_waits_behind_what_went_on_comes_once(fixture: Fixture) {

@@ -61,7 +61,7 @@ const END: &str = "WITH pending AS ( \
          FROM cases WHERE id = $1 AND revision = $2 AND epoch = $3 AND status = 'running' AND last_write = $4 \
      ), next AS ( \
          SELECT case_id, raw_id, source, received_at, why, alert, severity, content, title, type, received_at AS since FROM pending \
-         UNION ALL SELECT id, raw_id, source, received_at, 'no_longer_cleared', alert, NULL, NULL, NULL, NULL, $5 \
+         UNION ALL SELECT id, raw_id, source, received_at, 'no_longer_cleared', alert, NULL, NULL, NULL, NULL, clock_timestamp() \
          FROM held JOIN alerts ON case_id = id AND revision = $2 WHERE is_wider AND NOT EXISTS (SELECT FROM pending) \
      ), ended AS ( \
          UPDATE cases SET verdict = $7, leaning = $8, assessed_severity = $9::text::severity, concluded_at = $5, \

@@ -22,7 +22,12 @@ fn when_sightings_were_is_noted_where_nothing_cleared_them() {
     let same = || sighting(Seen::Same);
     for stage in [Stage::Waiting, Stage::Begun, Stage::Over] {
         known.stage = stage;
-        for seen in [Seen::Same, Seen::Unchanged, Seen::TooOften(Change::Actor)] {
+        for seen in [
+            Seen::Same,
+            Seen::Unchanged,
+            Seen::Older,
+            Seen::TooOften(Change::Actor),
+        ] {
             assert_eq!(noted(&later, &sighting(seen), Some(&known)), until);
         }
         let go_on = Admission::GoOn(id());
@@ -34,9 +39,8 @@ fn when_sightings_were_is_noted_where_nothing_cleared_them() {
     });
     let from = Some((first - second, last));
     assert_eq!(noted(&began, &same(), Some(&known)), from);
-    for seen in [Seen::Older, Seen::AtFeed(SetAside::Archived)] {
-        assert_eq!(noted(&later, &sighting(seen), Some(&known)), None);
-    }
+    let at_feed = sighting(Seen::AtFeed(SetAside::Archived));
+    assert_eq!(noted(&later, &at_feed, Some(&known)), None);
     assert_eq!(noted(&later, &revision(Change::Actor), Some(&known)), None);
     assert_eq!(noted(&later, &same(), None), None, "of a storm");
     let changes: [&dyn Fn(&mut Alert); 4] = [
@@ -57,6 +61,8 @@ fn when_sightings_were_is_noted_where_nothing_cleared_them() {
     ] {
         known.cleared_until = cleared_until;
         assert_eq!(noted(&later, &same(), Some(&known)), expected);
+        let found = noted(&began, &same(), Some(&known));
+        assert_eq!(found, from, "it may have begun before the record");
     }
     known.verdict = None;
     Arc::make_mut(&mut known.alert).times = Times::default();
