@@ -143,7 +143,7 @@ impl Site<'_> {
     async fn read(&self, old: &Crew) -> Result<(Seen, Result<Taken, Exit>), Exit> {
         let loaded = load(self.file.as_deref()).map_err(Exit::Config)?;
         let seen = Seen::of(&loaded);
-        Ok((seen, self.take_up(&loaded, old).await))
+        Ok((seen, Box::pin(self.take_up(&loaded, old)).await))
     }
 
     async fn take_up(&self, loaded: &Loaded, old: &Crew) -> Result<Taken, Exit> {

@@ -185,10 +185,9 @@ fn what_a_configuration_does_not_name_any_more_is_shown_no_longer() {
     };
     for name in ["siem", "drop"] {
         metrics.begin_source(name, false);
+        metrics.source(name, true);
     }
-    for name in ["siem", "drop", "posted"] {
-        metrics.source(name, name == "siem");
-    }
+    metrics.source("posted", false);
     metrics.circuits(&BTreeMap::from([
         ("openai/old", true),
         ("openai/new", true),
