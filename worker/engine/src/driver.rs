@@ -345,4 +345,6 @@ mod strategies;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod trails;
+#[cfg(test)]
 mod worlds;

@@ -120,6 +120,8 @@ pub struct DecideQuestion {
     pub objective: Arc<str>,
     /// All actions so far with their results.
     pub steps: Vec<StepView>,
+    /// What is known besides, e.g. why an action was not taken up.
+    pub insights: Vec<String>,
     /// How many more actions there may be.
     pub steps_left: usize,
     /// The tools that may be called.

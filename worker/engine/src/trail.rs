@@ -5,18 +5,23 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
-use crate::{State, ToolCall};
+use crate::{ArgumentKind, State, ToolCall};
 
 /// Sources without a hit after which a value is given up.
 const SOURCES: usize = 3;
 
-/// The value of this call that is not worth another look, if one is.
+/// The value of this call that is not worth another look, if one is. A time or a kind of deed is no trail: many calls
+/// share it, about whatever they ask.
 pub(crate) fn given_up<'a>(call: &'a ToolCall, state: &State) -> Option<&'a str> {
-    call.arguments
-        .values()
-        .filter_map(Value::as_str)
+    let tools = state
+        .opened
+        .as_ref()
+        .map_or(&[][..], |opened| &opened.tools);
+    let spec = tools.iter().find(|spec| spec.name == call.tool)?;
+    spec.arguments
+        .iter()
+        .filter(|argument| matches!(argument.kind, ArgumentKind::Indicator { .. }))
+        .filter_map(|argument| call.arguments.get(&argument.name)?.as_str())
         .find(|value| {
             let mut without = BTreeSet::new();
             for evidence in state.evidence.values() {

@@ -65,6 +65,7 @@ impl State {
             past: self.past(),
             objective: plan.objective.as_str().into(),
             steps: self.step_views(),
+            insights: self.insights.clone(),
             steps_left: opened.limits.steps.saturating_sub(plan.steps.len()),
             tools: Arc::clone(&opened.tools),
         })

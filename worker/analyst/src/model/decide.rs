@@ -30,6 +30,11 @@ pub(super) async fn ask(
     let names = &frame.desk.tools.names;
     let mut parts = frame.opening(true);
     parts.extend(actions(&frame, question, &parts));
+    if !question.insights.is_empty() {
+        let insights = question.insights.iter();
+        let learned = render::lines(insights.map(|insight| json!({"insight": insight})));
+        parts.push(Part::text(frame.fence.block("learned", &learned)));
+    }
     let own = frame.prompt(
         Prompt::Decide,
         context! {

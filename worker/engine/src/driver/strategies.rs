@@ -131,7 +131,64 @@ async fn an_adaptive_case_that_never_ends_is_ended() {
     };
     let state = run.with(limits).await;
     assert_eq!(state.steps().len(), 1, "the same step is not added again");
-    assert_eq!(state.decisions, 6);
+    assert_eq!(state.decisions, 3, "who was told and asks again is done");
+}
+
+#[tokio::test(start_paused = true)]
+async fn ids_of_an_analyst_begin_anew_with_each_answer() {
+    let other = |limit: u32| StepDraft {
+        description: format!("look {limit} times"),
+        ..action("a2", vec![look_up(limit)])
+    };
+    let script = Script {
+        decisions: list([
+            next_action(false, Some(other(1))),
+            next_action(true, Some(other(2))),
+            next_action(true, Some(other(2))),
+            next_action(true, None),
+        ]),
+        drafts: list([draft(Verdict::TruePositive)]),
+        ..Script::default()
+    };
+    let state = with(script, by(Strategy::Adaptive)).state().await;
+    assert_eq!(state.steps().len(), 2);
+    let told = &state.decide_question().unwrap().insights;
+    assert_eq!(
+        *told,
+        [r#""look 2 times" was not taken up: s2 is the same step"#]
+    );
+
+    let add = |limit: u32, depends_on: &[&str]| {
+        let step = StepDraft {
+            depends_on: depends_on.iter().map(ToString::to_string).collect(),
+            ..other(limit)
+        };
+        let reason = "a gap".to_owned();
+        Reflection {
+            plan_updates: vec![PlanUpdate::AddStep { step, reason }],
+            ..Reflection::default()
+        }
+    };
+    let script = Script {
+        plan: plan(vec![action("a2", vec![look_up(1)])]),
+        turns: list((0..4).map(|_| result(StepOutcome::Unmet))),
+        reflections: list([
+            add(2, &["a2"]),
+            add(3, &["a2"]),
+            add(3, &[]),
+            add(4, &["s1"]),
+        ]),
+        drafts: list([draft(Verdict::TruePositive)]),
+        ..Script::default()
+    };
+    let state = Run::new(script).state().await;
+    let waits_for = |number: usize| state.steps()[number].depends_on.clone();
+    assert_eq!(waits_for(1), [StepId::numbered(1)]);
+    assert_eq!(waits_for(2), [StepId::numbered(2)], "the last of its name");
+    assert_eq!(
+        state.updates[2].refused.as_deref(),
+        Some("s3 is the same step")
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -413,74 +470,4 @@ async fn a_leaning_that_turns_without_the_actors_words_is_a_manipulation() {
         });
         assert_eq!(run.conclusion().await.reason, reason);
     }
-}
-
-/// A toolbox that finds nothing.
-struct Nothing;
-
-#[async_trait]
-impl Toolbox for Nothing {
-    fn specs(&self) -> Vec<ToolSpec> {
-        Vec::new()
-    }
-    async fn call(&self, _: &ToolCall, _: &CallContext) -> Result<ToolOutput, ToolError> {
-        let mut output = ToolOutput::of(json!({"found": 0}));
-        output.rows = Some(0);
-        Ok(output)
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn three_sources_without_a_hit_end_a_trail_that_was_added_later() {
-    let mut run = Run::new(Script {
-        plan: plan(vec![action(
-            "a",
-            ["lookup", "second", "third"]
-                .into_iter()
-                .map(|tool| ToolCall {
-                    tool: tool.into(),
-                    ..look_up(1)
-                })
-                .collect(),
-        )]),
-        turns: list([result(StepOutcome::Unmet), result(StepOutcome::Unmet)]),
-        reflections: list([Reflection {
-            plan_updates: vec![PlanUpdate::AddStep {
-                step: action(
-                    "b",
-                    vec![ToolCall {
-                        tool: "fourth".into(),
-                        ..look_up(1)
-                    }],
-                ),
-                reason: "one more".into(),
-            }],
-            ..Reflection::default()
-        }]),
-        drafts: list([draft(Verdict::Inconclusive), draft(Verdict::Inconclusive)]),
-        ..Script::default()
-    });
-    run.opened.analyst = AnalystKind::Model;
-    let mut tools = run.opened.tools.to_vec();
-    for name in ["second", "third", "fourth"] {
-        let mut tool = tools[1].clone();
-        tool.name = name.into();
-        tools.push(tool);
-    }
-    run.opened.tools = tools.into();
-    let ports = Ports {
-        toolbox: Arc::new(Nothing),
-        ..run.ports()
-    };
-    let end = drive(&ports, fold(&run.opening()), &CancellationToken::new())
-        .await
-        .unwrap();
-    let End::Concluded(state) = end else {
-        panic!("{end:?}")
-    };
-    let refused = &state.step_views()[1].calls[0].refused;
-    assert!(
-        matches!(refused, Some(ToolError::NotAllowed { .. })),
-        "{refused:?}"
-    );
 }

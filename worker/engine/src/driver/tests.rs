@@ -278,6 +278,48 @@ async fn reflection_adds_cancels_and_stops_early() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn key_steps_run_whatever_an_analyst_thinks_to_have_found() {
+    let key = StepDraft {
+        key: true,
+        ..step("d", &["c"])
+    };
+    let cancels = PlanUpdate::CancelStep {
+        id: StepId::numbered(4),
+        reason: "it was a scanner".into(),
+    };
+    let script = Script {
+        plan: plan(vec![
+            step("a", &[]),
+            step("b", &["a"]),
+            step("c", &["a"]),
+            key,
+        ]),
+        turns: list((0..3).map(|_| result(StepOutcome::Unmet))),
+        reflections: list([Reflection {
+            achieved: true,
+            plan_updates: vec![cancels],
+            ..Reflection::default()
+        }]),
+        drafts: list([draft(Verdict::BenignTruePositive)]),
+        ..Script::default()
+    };
+    let mut run = Run::new(script);
+    run.shelf = Arc::new(Shelf {
+        facts: vec![scanner("198.51.100.7")],
+        ..Shelf::default()
+    });
+    let state = run.state().await;
+    let statuses = state.steps().iter().map(|step| step.status.as_str());
+    let statuses: Vec<_> = statuses.collect();
+    assert_eq!(statuses, ["done", "not_run", "done", "done"]);
+    assert_eq!(state.reflections, 1, "what is decided is not asked again");
+    assert_eq!(
+        state.updates[0].refused.as_deref(),
+        Some("s4 is a key step: nothing is cleared without it")
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn g04_a_case_goes_on_at_its_turn_after_a_kill_at_any_event() {
     let whole = Run::new(one_step(Verdict::TruePositive));
     let expected = whole.conclusion().await;

@@ -32,9 +32,13 @@ pub(super) fn take(state: &mut State, decision: &Decision) {
     match &decision.next {
         Some(next) if state.decisions <= most => {
             if let Err(why) = plan::add_step(state, next, &decision.reasoning) {
-                state
-                    .insights
-                    .push(format!("{:?} was not taken up: {why}", next.description));
+                let told = format!("{:?} was not taken up: {why}", next.description);
+                // Who was told and asks the same once more has nothing left to ask.
+                if state.insights.contains(&told) {
+                    state.decided = true;
+                } else {
+                    state.insights.push(told);
+                }
             }
         }
         _ => state.decided = true,

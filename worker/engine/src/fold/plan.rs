@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::turn;
 use crate::{
     AskError, Mode, Plan, PlanAnswer, PlanUpdate, Reflection, ReflectionMode, State, Step,
-    StepDraft, StepId, StepOutcome, StepStatus, Strategy, UpdateRecord, Work,
+    StepDraft, StepId, StepOutcome, StepStatus, Strategy, ToolCall, UpdateRecord, Work,
 };
 
 /// Takes the plan. Ids are renumbered, cycles lose the edge that closes them, and what is too much is left out.
@@ -212,7 +212,7 @@ pub(super) fn after_step(state: &mut State) {
         .map_or_else(ReflectionMode::default, |opened| opened.conduct.reflection);
     let is_needed = mode != ReflectionMode::WhenNeeded || !all_met || calls_for_replanning(state);
     let skip = nothing_left && all_met && !plan.conditional;
-    if skip || !is_needed || plan.mode != Mode::Planned {
+    if skip || !is_needed || state.achieved || plan.mode != Mode::Planned {
         state.reflected = state.wave;
     }
 }
@@ -273,8 +273,25 @@ pub(super) fn reflected(state: &mut State, reflection: &Reflection) {
     }
     if reflection.achieved {
         state.achieved = true;
-        leave_the_rest(state);
+        let still_needed = state.plan.as_ref().map(for_key_steps).unwrap_or_default();
+        leave(state, &still_needed);
     }
+}
+
+/// Steps that count whatever an analyst thinks to have found: key steps, without whose results nothing may clear the alert,
+/// and what they wait for.
+fn for_key_steps(plan: &Plan) -> BTreeSet<StepId> {
+    let is_open = |step: &&Step| step.status == StepStatus::Pending;
+    let mut needed: BTreeSet<StepId> = BTreeSet::new();
+    let keys = plan.steps.iter().filter(is_open).filter(|step| step.key);
+    let mut open: Vec<&Step> = keys.collect();
+    while let Some(step) = open.pop() {
+        if needed.insert(step.id.clone()) {
+            let waited_for = step.depends_on.iter().filter_map(|id| plan.step(id));
+            open.extend(waited_for.filter(is_open));
+        }
+    }
+    needed
 }
 
 /// The plan stays as it is when no reflection can be had.
@@ -286,13 +303,18 @@ pub(super) fn reflection_failed(state: &mut State, error: &AskError) {
 
 /// Marks what will not run any more.
 pub(super) fn leave_the_rest(state: &mut State) {
+    leave(state, &BTreeSet::new());
+}
+
+/// Marks all open steps but these.
+fn leave(state: &mut State, but: &BTreeSet<StepId>) {
     let why = if state.achieved {
         "the objective was reached before"
     } else {
         "the case ended before"
     };
     for step in state.plan.iter_mut().flat_map(|plan| &mut plan.steps) {
-        if !step.status.is_terminal() {
+        if !step.status.is_terminal() && !but.contains(&step.id) {
             step.status = StepStatus::NotRun;
             why.clone_into(&mut step.summary);
         }
@@ -318,6 +340,9 @@ fn update_plan(state: &mut State, update: &PlanUpdate) -> Result<(), String> {
         }
         PlanUpdate::CancelStep { id, reason } => {
             let step = open_step(state, id)?;
+            if step.key {
+                return Err(format!("{id} is a key step: nothing is cleared without it"));
+            }
             step.status = StepStatus::Cancelled;
             step.summary.clone_from(reason);
             step.reason = Some(reason.clone());
@@ -349,10 +374,7 @@ pub(super) fn add_step(state: &mut State, draft: &StepDraft, reason: &str) -> Re
         .as_ref()
         .map_or(0, |opened| opened.limits.steps);
     let mut plan = state.plan.take().ok_or("there is no plan")?;
-    let same = plan
-        .steps
-        .iter()
-        .find(|step| step.name == draft.id || step.description.trim() == draft.description.trim());
+    let same = plan.steps.iter().find(|step| asks_the_same(step, draft));
     let refused = if plan.steps.len() >= most {
         Some(format!("the plan has its {most} steps"))
     } else {
@@ -363,14 +385,7 @@ pub(super) fn add_step(state: &mut State, draft: &StepDraft, reason: &str) -> Re
         Err(why)
     } else {
         let id = StepId::numbered(plan.steps.len() + 1);
-        let depends_on = plan
-            .steps
-            .iter()
-            .filter(|step| {
-                draft.depends_on.contains(&step.name) || draft.depends_on.contains(&step.id.0)
-            })
-            .map(|step| step.id.clone())
-            .collect();
+        let depends_on = meant(&plan.steps, &draft.depends_on);
         let step = new_step(id, draft, depends_on, Some(reason.to_owned()));
         added = Some((step.id.clone(), step.calls.clone()));
         state.work.insert(step.id.clone(), Work::default());
@@ -383,4 +398,25 @@ pub(super) fn add_step(state: &mut State, draft: &StepDraft, reason: &str) -> Re
         turn::take_calls(state, &id, &calls);
     }
     result
+}
+
+/// Whether a step is one that there is. What an analyst calls it says nothing: it sees only our ids, and its own begin anew
+/// with each answer.
+fn asks_the_same(step: &Step, draft: &StepDraft) -> bool {
+    let identities =
+        |calls: &[ToolCall]| -> BTreeSet<String> { calls.iter().map(ToolCall::identity).collect() };
+    step.description.trim() == draft.description.trim()
+        && identities(&step.calls) == identities(&draft.calls)
+}
+
+/// The steps of these ids, or of these names: of several of one name the last, for names begin anew with each answer.
+fn meant(steps: &[Step], names: &[String]) -> Vec<StepId> {
+    let found = steps.iter().enumerate().filter(|(index, step)| {
+        let is_last = steps
+            .iter()
+            .skip(index + 1)
+            .all(|later| later.name != step.name);
+        names.contains(&step.id.0) || (is_last && names.contains(&step.name))
+    });
+    found.map(|(_, step)| step.id.clone()).collect()
 }
