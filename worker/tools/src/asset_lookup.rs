@@ -153,24 +153,57 @@ impl Asset {
             .then_some(MatchedBy::Name)
     }
 
-    /// Whether an ARN or full resource name ends in this id, and tells no other account.
+    /// Whether an ARN or a full resource name is that of this asset, and tells no other account.
     fn is_arn(&self, name: &str) -> bool {
-        let Some(head) = name.strip_suffix(self.id.as_str()) else {
-            return false;
-        };
-        let told = if head.starts_with("arn:") {
-            // Buckets have none: arn:aws:s3:::name.
-            head.split(':').nth(4).filter(|account| !account.is_empty())
+        let told = if name.starts_with("arn:") {
+            self.account_of_arn(name)
         } else {
-            let mut segments = head.split('/');
-            segments.find(|segment| *segment == "projects");
-            segments.next()
+            self.project_of_name(name)
         };
-        let other = match (told, self.account.as_deref()) {
-            (Some(told), Some(account)) => told != account,
-            _ => false,
+        match (told, self.account.as_deref()) {
+            (None, _) => false,
+            // Buckets have no account: arn:aws:s3:::name.
+            (Some(""), _) | (_, None) => true,
+            (Some(told), Some(account)) => told == account,
+        }
+    }
+
+    /// The account of an ARN that names this asset. Who takes on a role names the session, and who writes an object its key:
+    /// what ends in an id by such a name is no asset.
+    fn account_of_arn<'a>(&self, arn: &'a str) -> Option<&'a str> {
+        let mut parts = arn.splitn(6, ':').skip(2);
+        let (service, _region, account, resource) =
+            (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        if matches!(service, "sts" | "iam") {
+            return None;
+        }
+        let behind_its_type = || {
+            let kind = resource.strip_suffix(self.id.as_str())?;
+            kind.strip_suffix(['/', ':'])
+                .filter(|kind| !kind.is_empty() && !kind.contains(['/', ':']))
         };
-        head.ends_with(['/', ':']) && !other
+        let is_it = resource == self.id || (service != "s3" && behind_its_type().is_some());
+        is_it.then_some(account)
+    }
+
+    /// The project of a full resource name of Google Cloud that names this asset; empty where it has none.
+    fn project_of_name<'a>(&self, name: &'a str) -> Option<&'a str> {
+        let (service, path) = name.strip_prefix("//")?.split_once('/')?;
+        let segments: Vec<&str> = path.split('/').collect();
+        let project = match segments.as_slice() {
+            ["projects", project, ..] => *project,
+            _ => "",
+        };
+        let named_by_anybody = service == "iam.googleapis.com"
+            || segments
+                .iter()
+                .any(|part| matches!(*part, "k8s" | "objects"));
+        let is_last = segments.last() == Some(&self.id.as_str());
+        let in_storage = service == "storage.googleapis.com";
+        let is_bucket = matches!(segments.as_slice(), [_] | ["projects", _, "buckets", _]);
+        let is_it = is_last && !named_by_anybody && (!in_storage || is_bucket);
+        // Buckets are of the project `_`, which is none.
+        is_it.then_some(if project == "_" { "" } else { project })
     }
 
     fn exoneration(&self, subject: &Subject, by: MatchedBy, alert: &Alert) -> Option<Exoneration> {

@@ -75,6 +75,45 @@ async fn full_names_of_other_clouds_and_services_are_found() {
 }
 
 #[tokio::test]
+async fn a_name_that_anybody_may_choose_is_no_asset() {
+    let scanner = ROW.replace("i-0a1b2c3d4e5f60718", "vuln-scan-1");
+    for (name, found) in [
+        ("arn:aws:ec2:eu-west-1:444455556666:instance/vuln-scan-1", 1),
+        ("arn:aws:rds:eu-west-1:444455556666:db:vuln-scan-1", 1),
+        ("arn:aws:sqs:eu-west-1:444455556666:vuln-scan-1", 1),
+        (
+            "arn:aws:sts::444455556666:assumed-role/stolen/vuln-scan-1",
+            0,
+        ),
+        ("arn:aws:sts::444455556666:federated-user/vuln-scan-1", 0),
+        ("arn:aws:iam::444455556666:user/vuln-scan-1", 0),
+        ("arn:aws:s3:::secret-ledger/vuln-scan-1", 0),
+        ("arn:aws:s3:::secret-ledger/2026/vuln-scan-1", 0),
+        (
+            "arn:aws:ecs:eu-west-1:444455556666:task/stolen/vuln-scan-1",
+            0,
+        ),
+        ("//storage.googleapis.com/vuln-scan-1", 1),
+        ("//storage.googleapis.com/projects/_/buckets/vuln-scan-1", 1),
+        ("//storage.googleapis.com/stolen/vuln-scan-1", 0),
+        (
+            "//storage.googleapis.com/projects/_/buckets/b/objects/vuln-scan-1",
+            0,
+        ),
+        (
+            "//container.googleapis.com/projects/444455556666/zones/z/clusters/c/k8s/namespaces/n/pods/vuln-scan-1",
+            0,
+        ),
+        (
+            "//iam.googleapis.com/projects/444455556666/serviceAccounts/vuln-scan-1",
+            0,
+        ),
+    ] {
+        assert_eq!(ask(&scanner, name).await.rows, Some(found), "{name}");
+    }
+}
+
+#[tokio::test]
 async fn a_miss_is_an_answer() {
     let output = ask(ROW, "203.0.113.42").await;
     assert_eq!(output.rows, Some(0));
