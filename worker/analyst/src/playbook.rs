@@ -18,6 +18,7 @@ mod expression;
 mod facts;
 mod findings;
 mod form;
+mod keys;
 mod kinds;
 mod plan;
 mod quote;

@@ -228,6 +228,9 @@ pub struct ConclusionDraft {
     /// What it could not see.
     #[serde(default)]
     pub gaps: Vec<String>,
+    /// What it would have asked, had it been configured, beside what the plan names; for coverage.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_covered: Vec<String>,
     /// What would decide it, when inconclusive.
     #[serde(default)]
     pub would_decide: Vec<String>,

@@ -162,6 +162,7 @@ fn read(answer: &ChatAnswer, alert: &Alert) -> Result<ConclusionDraft, Vec<Strin
         assessed_severity: wire.severity,
         findings: wire::findings(wire.findings, "/findings")?,
         gaps: lines(wire.gaps),
+        not_covered: Vec::new(),
         would_decide: lines(wire.would_decide),
         actions: wire
             .actions

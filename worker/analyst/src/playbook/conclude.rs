@@ -9,13 +9,14 @@ use nightshift_engine::{
     ActionChoice, ConcludeQuestion, ConclusionDraft, Leaning, Reason, StepStatus, Verdict,
 };
 
+use super::calls::Known;
 use super::exonerate::exonerate;
 use super::expression::{Broken, Scope};
 use super::facts::{Facts, Seen};
 use super::findings::{self, Made, add_techniques};
 use super::form::{Playbook, Text, VerdictForm, action_parts};
 use super::turn::failure;
-use super::whole;
+use super::{keys, kinds, whole};
 
 /// Facts, scope and findings of a case whose work has ended.
 pub(super) fn look(playbook: &Playbook, question: &ConcludeQuestion) -> (Scope, Made) {
@@ -49,7 +50,8 @@ pub(super) fn conclude(
     let proposed = chosen
         .and_then(|form| form.verdict)
         .unwrap_or(Verdict::Inconclusive);
-    let may_be_benign = cleared && problems.is_empty();
+    let unanswered = keys::unanswered(playbook, question, &scope)?;
+    let may_be_benign = cleared && problems.is_empty() && unanswered.is_empty();
     let refused = proposed.is_benign() && !may_be_benign;
     let empty = VerdictForm::default();
     let otherwise = playbook
@@ -63,7 +65,13 @@ pub(super) fn conclude(
         proposed
     };
 
+    let reason = if refused && !unanswered.is_empty() {
+        Reason::ToolFailure
+    } else {
+        reason(form, verdict, refused, question)
+    };
     let mut gaps = gaps(question);
+    gaps.extend(unanswered);
     gaps.extend(problems);
     gaps.extend(lines(&scope, &form.gaps)?);
     let mut techniques = made.techniques;
@@ -71,15 +79,33 @@ pub(super) fn conclude(
     Ok(ConclusionDraft {
         verdict,
         leaning: leaning(form, verdict, refused),
-        reason: reason(form, verdict, refused, question),
+        reason,
         assessed_severity: severity(form, question.alert.severity, verdict),
         findings: made.drafts,
         gaps,
+        not_covered: not_covered(playbook, question, &scope)?,
         would_decide: lines(&scope, &form.would_decide)?,
         actions: actions(form, &scope, &question.alert)?,
         meaning: playbook.meaning.clone(),
         techniques,
     })
+}
+
+/// What the steps of the playbook would have asked, had it been configured.
+fn not_covered(
+    playbook: &Playbook,
+    question: &ConcludeQuestion,
+    scope: &Scope,
+) -> Result<Vec<String>, Broken> {
+    let known = Known::after(&question.alert, &question.tools, scope);
+    let mut lines = Vec::new();
+    for form in &playbook.steps {
+        if scope.holds(form.condition())? {
+            let missing = known.calls(form)?.missing;
+            kinds::add_not_configured(&missing, &mut lines);
+        }
+    }
+    Ok(lines)
 }
 
 fn first_that_holds<'a>(

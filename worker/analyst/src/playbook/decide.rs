@@ -1,4 +1,5 @@
-//! The decide question: the playbook's steps one after the other, each with its calls over the results so far.
+//! The decide question: the playbook's steps one after the other, each with its calls over the results so far, then those
+//! whose condition the results fulfil.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,8 +9,11 @@ use nightshift_engine::{
     StepView, TurnAnswer, TurnQuestion,
 };
 
+use super::calls::Known;
 use super::expression::Broken;
-use super::{Playbook, plan, turn};
+use super::facts::{Facts, Seen};
+use super::reflect::{due, held_back};
+use super::{Playbook, findings, plan, turn};
 
 /// Judges the last action and takes the next step that has something to ask.
 pub(super) fn decide(playbook: &Playbook, question: &DecideQuestion) -> Result<Decision, Broken> {
@@ -38,18 +42,59 @@ pub(super) fn decide(playbook: &Playbook, question: &DecideQuestion) -> Result<D
         decision.judgement = Some(judge(playbook, question, view)?);
     }
     let is_new = |draft: &StepDraft| question.steps.iter().all(|view| view.step.name != draft.id);
-    for mut draft in planned.steps.into_iter().filter(is_new) {
-        let view = unstarted(&draft);
-        if let TurnAnswer::Calls { calls, .. } =
-            turn::turn(playbook, &asked(playbook, question, view))?
-        {
-            draft.calls = calls;
-            draft.depends_on.clear();
-            decision.next = Some(draft);
-            break;
+    for draft in planned.steps.into_iter().filter(is_new) {
+        decision.next = with_calls(playbook, question, draft)?;
+        if decision.next.is_some() {
+            return Ok(decision);
         }
     }
+    if let Some((next, because)) = conditional(playbook, question)? {
+        decision.reasoning = because;
+        decision.next = Some(next);
+    }
     Ok(decision)
+}
+
+/// The step with what it asks now, if it asks anything.
+fn with_calls(
+    playbook: &Playbook,
+    question: &DecideQuestion,
+    mut draft: StepDraft,
+) -> Result<Option<StepDraft>, Broken> {
+    let turn = turn::turn(playbook, &asked(playbook, question, unstarted(&draft)))?;
+    let TurnAnswer::Calls { calls, .. } = turn else {
+        return Ok(None);
+    };
+    draft.calls = calls;
+    draft.depends_on.clear();
+    Ok(Some(draft))
+}
+
+/// The first step whose condition holds by what was found, and why it is made.
+fn conditional(
+    playbook: &Playbook,
+    question: &DecideQuestion,
+) -> Result<Option<(StepDraft, String)>, Broken> {
+    let source = playbook.source();
+    let seen = Seen {
+        past: question.past.as_ref(),
+        steps: &question.steps,
+        tools: &question.tools,
+        source: &source,
+        ..Seen::default()
+    };
+    let (facts, mut scope) = Facts::of(playbook, &question.alert, &seen);
+    findings::make(playbook, &facts, &mut scope);
+    let known = Known::after(&question.alert, &question.tools, &scope);
+    for form in held_back(playbook, &question.steps) {
+        let Some((draft, because)) = due(form, &known, &scope)? else {
+            continue;
+        };
+        if let Some(next) = with_calls(playbook, question, draft)? {
+            return Ok(Some((next, because)));
+        }
+    }
+    Ok(None)
 }
 
 fn judge(

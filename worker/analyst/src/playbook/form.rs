@@ -173,6 +173,13 @@ pub(super) struct StepForm {
     pub(super) summary: Option<Text>,
 }
 
+impl StepForm {
+    /// What must hold for this step to be made; none where it always is.
+    pub(super) fn condition(&self) -> Option<&str> {
+        self.when.as_ref().map(|when| when.get_ref().as_str())
+    }
+}
+
 /// A call, or one for each item of a list.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]

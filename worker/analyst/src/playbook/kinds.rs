@@ -39,8 +39,17 @@ pub(super) fn is_built_in(wanted: &str) -> bool {
     })
 }
 
+/// Adds what a report says about kinds that nobody configured, each once.
+pub(super) fn add_not_configured(kinds: &[String], lines: &mut Vec<String>) {
+    for line in kinds.iter().map(|kind| not_configured(kind)) {
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+}
+
 /// What a report says about a kind that nobody configured.
-pub(super) fn not_configured(kind: &str) -> String {
+fn not_configured(kind: &str) -> String {
     let done = BUILT_IN
         .iter()
         .find(|(known, _)| *known == kind)

@@ -64,12 +64,7 @@ pub(super) fn draft(
     not_covered: &mut Vec<String>,
 ) -> Result<Option<StepDraft>, Broken> {
     let calls = known.calls(form)?;
-    for kind in &calls.missing {
-        let line = kinds::not_configured(kind);
-        if !not_covered.contains(&line) {
-            not_covered.push(line);
-        }
-    }
+    kinds::add_not_configured(&calls.missing, not_covered);
     if calls.make.is_empty() && !calls.deferred && !form.calls.is_empty() {
         return Ok(None);
     }

@@ -1,9 +1,9 @@
 //! The answer to a reflection: steps that were held back and whose condition now holds, and what is known so far.
 
-use nightshift_engine::{PlanUpdate, ReflectQuestion, Reflection, StepDraft};
+use nightshift_engine::{PlanUpdate, ReflectQuestion, Reflection, StepDraft, StepView};
 
 use super::calls::Known;
-use super::expression::Broken;
+use super::expression::{Broken, Scope};
 use super::facts::{Facts, Seen};
 use super::findings;
 use super::form::{Playbook, StepForm};
@@ -27,18 +27,15 @@ pub(super) fn reflect(
     let (facts, mut scope) = Facts::of(playbook, &question.alert, &seen);
     let made = findings::make(playbook, &facts, &mut scope);
     let known = Known::after(&question.alert, &question.tools, &scope);
+    let asked = |form: &StepForm| {
+        question.updates.iter().any(|record| {
+            matches!(&record.update, PlanUpdate::AddStep { step, .. } if step.id == *form.id.get_ref())
+        })
+    };
     let mut added: Vec<(StepDraft, String)> = Vec::new();
-    for form in held_back(playbook, question) {
-        let when = form.when.as_ref().map(|when| when.get_ref().as_str());
-        if added.len() >= question.steps_left || !scope.holds(when)? {
-            continue;
-        }
-        if let Some(draft) = draft(form, &known, &scope, usize::MAX, &mut Vec::new())? {
-            let because = match &form.because {
-                Some(because) => scope.line(because.get_ref())?,
-                None => "its condition holds".to_owned(),
-            };
-            added.push((draft, because));
+    for form in held_back(playbook, &question.steps).filter(|form| !asked(form)) {
+        if added.len() < question.steps_left {
+            added.extend(due(form, &known, &scope)?);
         }
     }
     let (mut drafts, reasons): (Vec<_>, Vec<_>) = added.into_iter().unzip();
@@ -59,17 +56,32 @@ pub(super) fn reflect(
     })
 }
 
-/// Conditional steps that were neither made nor asked for.
-fn held_back<'a>(
+/// Conditional steps that are not among these.
+pub(super) fn held_back<'a>(
     playbook: &'a Playbook,
-    question: &'a ReflectQuestion,
+    steps: &'a [StepView],
 ) -> impl Iterator<Item = &'a StepForm> {
     playbook.steps.iter().filter(|form| {
         let name = form.id.get_ref();
-        let planned = question.steps.iter().any(|view| view.step.name == *name);
-        let asked = question.updates.iter().any(
-            |record| matches!(&record.update, PlanUpdate::AddStep { step, .. } if step.id == *name),
-        );
-        form.when.is_some() && !planned && !asked
+        form.when.is_some() && steps.iter().all(|view| view.step.name != *name)
     })
+}
+
+/// The conditional step, and why it is made, if its condition holds and there is something to ask.
+pub(super) fn due(
+    form: &StepForm,
+    known: &Known<'_>,
+    scope: &Scope,
+) -> Result<Option<(StepDraft, String)>, Broken> {
+    if !scope.holds(form.condition())? {
+        return Ok(None);
+    }
+    let Some(draft) = draft(form, known, scope, usize::MAX, &mut Vec::new())? else {
+        return Ok(None);
+    };
+    let because = match &form.because {
+        Some(because) => scope.line(because.get_ref())?,
+        None => "its condition holds".to_owned(),
+    };
+    Ok(Some((draft, because)))
 }

@@ -19,3 +19,4 @@ mod s3_exposure;
 mod set;
 mod shipped;
 mod unreadable;
+mod ways;

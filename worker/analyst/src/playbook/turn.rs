@@ -5,6 +5,7 @@ use nightshift_engine::{CallView, StepOutcome, StepView, TurnAnswer, TurnQuestio
 use super::calls::{Calls, Known};
 use super::expression::{Broken, Scope, one_line};
 use super::facts::{Facts, Seen};
+use super::findings;
 use super::form::{Playbook, StepForm};
 
 /// The next calls of the step, or its result.
@@ -20,11 +21,13 @@ pub(super) fn turn(playbook: &Playbook, question: &TurnQuestion) -> Result<TurnA
     let form = playbook
         .step(&question.step.step.name)
         .filter(|_| *question.source == *playbook.source());
-    let (_, scope) = Facts::of(playbook, &question.alert, &seen);
-    let known = Known::after(&question.alert, &question.tools, &scope);
+    let (facts, mut scope) = Facts::of(playbook, &question.alert, &seen);
     let Some(form) = form else {
-        return foreign(playbook, question, &known);
+        // Conditions name what was found.
+        findings::make(playbook, &facts, &mut scope);
+        return foreign(playbook, question, &scope);
     };
+    let known = Known::after(&question.alert, &question.tools, &scope);
     let calls = known.calls(form)?;
     let open = still_open(&calls, question);
     if open.is_empty() {
@@ -34,16 +37,19 @@ pub(super) fn turn(playbook: &Playbook, question: &TurnQuestion) -> Result<TurnA
 }
 
 /// A step that is not the playbook's. Where it is the only one, of a case without a plan, it asks what all steps of the
-/// playbook would ask.
+/// playbook would ask, those whose condition holds by then included.
 fn foreign(
     playbook: &Playbook,
     question: &TurnQuestion,
-    known: &Known<'_>,
+    scope: &Scope,
 ) -> Result<TurnAnswer, Broken> {
     if question.steps.len() == 1 && question.source.is_empty() {
+        let known = Known::after(&question.alert, &question.tools, scope);
         let mut all = Calls::default();
-        for form in playbook.steps.iter().filter(|form| form.when.is_none()) {
-            all.make.extend(known.calls(form)?.make);
+        for form in &playbook.steps {
+            if scope.holds(form.condition())? {
+                all.make.extend(known.calls(form)?.make);
+            }
         }
         let calls = still_open(&all, question);
         if !calls.is_empty() {

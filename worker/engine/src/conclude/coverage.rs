@@ -1,6 +1,6 @@
 //! Coverage: which sources were read, and what the report must say was not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Coverage, State, StepStatus};
 
@@ -18,21 +18,28 @@ pub(super) fn of(state: &State) -> Coverage {
             })
             .or_insert(problem);
     }
-    let not_covered = state
-        .plan
-        .as_ref()
-        .map_or(&[][..], |plan| &plan.not_covered);
+    let not_covered = not_covered(state);
     let read = sources.values().filter(|problem| problem.is_none()).count();
     let mut missing: Vec<String> = sources
         .iter()
         .filter_map(|(tool, problem)| problem.as_ref().map(|why| format!("{tool}: {why}")))
         .collect();
-    missing.extend(not_covered.iter().cloned());
+    missing.extend(not_covered.iter().map(|line| (*line).to_owned()));
     Coverage {
         read,
         wanted: sources.len() + not_covered.len(),
         missing,
     }
+}
+
+/// What was not asked because nobody configured it, as the plan says it and as the conclusion does: a case without a plan
+/// hears of it only there.
+fn not_covered(state: &State) -> Vec<&str> {
+    let by_plan = state.plan.iter().flat_map(|plan| &plan.not_covered);
+    let by_draft = state.draft.iter().flat_map(|draft| &draft.not_covered);
+    let mut told = BTreeSet::new();
+    let lines = by_plan.chain(by_draft).map(String::as_str);
+    lines.filter(|line| told.insert(*line)).collect()
 }
 
 /// What the engine knows was not seen: failed and unrun steps, and answers that were cut.

@@ -87,6 +87,7 @@ mod tests {
     fn benign(state: &mut State) -> Conclusion {
         state.draft = Some(ConclusionDraft {
             verdict: Verdict::FalsePositive,
+            not_covered: Vec::new(),
             would_decide: Vec::new(),
             meaning: "Somebody guesses passwords.".to_owned(),
             ..plain::draft(state)

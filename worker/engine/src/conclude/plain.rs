@@ -22,6 +22,7 @@ pub(super) fn draft(state: &State) -> ConclusionDraft {
             .flat_map(|work| work.findings.iter().cloned())
             .collect(),
         gaps: Vec::new(),
+        not_covered: Vec::new(),
         would_decide: vec!["Another run of this case, once the analyst answers".to_owned()],
         actions: Vec::new(),
         meaning: String::new(),

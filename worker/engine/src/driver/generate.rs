@@ -267,6 +267,7 @@ fn draft(dice: &mut Dice) -> ConclusionDraft {
         ]),
         findings: dice.list(3, finding),
         gaps: dice.list(2, text),
+        not_covered: dice.list(2, text),
         would_decide: dice.list(2, text),
         actions: dice.list(2, |dice| ActionChoice {
             id: name(dice),

@@ -238,6 +238,7 @@ pub(super) fn draft(verdict: Verdict) -> ConclusionDraft {
             stance: Stance::For,
         }],
         gaps: Vec::new(),
+        not_covered: Vec::new(),
         would_decide: Vec::new(),
         actions: Vec::new(),
         meaning: String::new(),

@@ -244,7 +244,8 @@ fn reflect() {
 
     The block `plan` holds all steps, `results` what the last ones brought, `learned` earlier insights and what became of earlier
     updates.
-    - `achieved`: true only if the objective is decided by what was found, so that the pending steps need not run.
+    - `achieved`: true only if the objective is decided by what was found, so that the pending steps need not run; key steps
+      run all the same, and cannot be cancelled.
     - `insights`: what the new results teach, one sentence each, with values. Not what `learned` says already.
     - `plan_updates`: `add_step` for a gap that the new results opened; `update_step` for a pending step that now needs another
       description; `cancel_step` for a pending step that cannot help any more. An empty list if the plan still fits: most do.

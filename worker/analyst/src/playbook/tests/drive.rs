@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, IndicatorKind};
 use nightshift_engine::{
-    AnalystKind, Argument, ArgumentKind, CallContext, Clock, Conclusion, Cost, End, Event,
+    AnalystKind, Argument, ArgumentKind, CallContext, Clock, Conclusion, Conduct, Cost, End, Event,
     EventBody, Exoneration, JOURNAL_VERSION, Journal, JournalError, Limits, NoMeter, Opened, Ports,
-    Reach, State, Step, ToolCall, ToolError, ToolOutput, ToolSpec, Toolbox, drive, fold,
+    Reach, State, Step, Strategy, ToolCall, ToolError, ToolOutput, ToolSpec, Toolbox, drive, fold,
 };
 use serde_json::{Value, json};
 
@@ -273,6 +273,7 @@ pub(in crate::playbook) struct World {
     pub(super) past: Value,
     pub(super) given: Vec<Exoneration>,
     pub(super) answers: Answers,
+    pub(super) conduct: Conduct,
 }
 
 impl World {
@@ -284,7 +285,14 @@ impl World {
             past: json!([]),
             given: Vec::new(),
             answers,
+            conduct: Conduct::default(),
         }
+    }
+
+    /// The same by this way of working.
+    pub(super) fn by(mut self, strategy: Strategy) -> Self {
+        self.conduct.strategy = strategy;
+        self
     }
 
     /// The same with a record of a register.
@@ -306,7 +314,7 @@ impl World {
             limits: Limits::default(),
             reserve: Cost::default(),
             tools: specs.clone().into(),
-            conduct: nightshift_engine::Conduct::default(),
+            conduct: self.conduct,
             delimiter: String::new(),
             prompts: String::new(),
             again: None,
