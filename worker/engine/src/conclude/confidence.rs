@@ -16,7 +16,9 @@ pub(super) fn of(
     match ruling.verdict {
         Verdict::Inconclusive => Confidence::Low,
         Verdict::BenignTruePositive | Verdict::FalsePositive => {
-            if complete {
+            // What was left out of an answer may hold what speaks against it.
+            let is_cut = state.evidence.values().any(|evidence| evidence.truncated);
+            if complete && !is_cut {
                 Confidence::High
             } else {
                 Confidence::Medium

@@ -2,7 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Coverage, State, StepStatus};
+use nightshift_alert::Flag;
+use serde_json::Value;
+
+use super::elsewhere::trust;
+use crate::{Coverage, Evidence, State, StepStatus, Trust};
 
 /// Sources by tool: read when one of its calls was answered.
 pub(super) fn of(state: &State) -> Coverage {
@@ -55,10 +59,30 @@ pub(super) fn gaps(state: &State) -> Vec<String> {
         .evidence
         .values()
         .filter(|evidence| evidence.truncated)
-        .map(|evidence| format!("{} ({}) was cut for its size", evidence.id, evidence.tool));
+        .map(|evidence| cut(state, evidence));
     let lesser = state
         .degraded
         .first()
         .map(|why| format!("The playbook took over from the model ({why})"));
     steps.chain(cut).chain(lesser).collect()
+}
+
+/// What an answer that was cut does not hold: in its tool's own words where we wrote them, else in numbers.
+fn cut(state: &State, evidence: &Evidence) -> String {
+    let (id, tool, body) = (evidence.id, &evidence.tool, evidence.body.value());
+    let note = body.get("note").and_then(Value::as_str);
+    if let Some(note) = note.filter(|_| trust(state, evidence, "/note") > Trust::External) {
+        return format!("{id} ({tool}) is not whole: {note}");
+    }
+    let kept = evidence.flags.iter().find_map(|flag| match flag {
+        Flag::Truncated { path } => body.pointer(path)?.as_array().map(Vec::len),
+        _ => None,
+    });
+    let found = evidence.rows.and_then(|rows| usize::try_from(rows).ok());
+    match kept.zip(found) {
+        Some((kept, found)) if kept < found => {
+            format!("{id} ({tool}) is not whole: {kept} of {found} rows")
+        }
+        _ => format!("{id} ({tool}) was cut for its size"),
+    }
 }

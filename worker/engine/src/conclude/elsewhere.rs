@@ -3,7 +3,10 @@
 //! A record clears what the alert is about. It says nothing about the same key at an address that the alert does not name:
 //! where a log of this case has such calls, and they succeeded, the alert is not cleared, whatever an analyst makes of
 //! them. What counts are columns that the platform wrote (`source_ip`, `access_key`, `principal`, `outcome`), so no text of
-//! a caller has a say; an address is accounted for by the alert itself, by what clears it, or by a register.
+//! a caller has a say; an address is accounted for by the alert itself, by what clears it, or by a register. Nor is the
+//! alert cleared where a search was cut and counts calls that it does not show.
+
+mod unseen;
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -11,6 +14,8 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use nightshift_alert::{Alert, IndicatorKind, Role};
 use serde_json::Value;
+
+use unseen::Unseen;
 
 use crate::{Evidence, EvidenceId, State, Trust, is_public};
 
@@ -26,57 +31,69 @@ const OURS: [&str; 3] = ["own", "vpn", "allowed"];
 /// Widest networks that account for anything, in bits of IPv4 and IPv6.
 const WIDEST: (u8, u8) = (8, 19);
 
-/// A call from elsewhere.
+/// A use of the alert's key or identity that nothing clears.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Elsewhere {
+    /// What stands in the way, in half a sentence.
+    pub(super) text: String,
+    /// What would decide it.
+    pub(super) would_decide: String,
+}
+
+/// A call of a log.
+struct Call {
     evidence: EvidenceId,
     who: String,
     source: String,
     action: String,
     at: String,
+    reads: bool,
 }
 
-impl Elsewhere {
-    /// What stands in the way.
-    pub(super) fn text(&self) -> String {
-        format!(
-            "{} was also used from {}, which no record covers",
-            self.who, self.source
-        )
-    }
-
-    /// What would decide it.
-    pub(super) fn would_decide(&self) -> String {
-        format!(
-            "Whose {} is, and whether {} from there at {} was allowed [{}]: a record that covers the address",
-            self.source, self.action, self.at, self.evidence
-        )
+impl From<Call> for Elsewhere {
+    fn from(call: Call) -> Self {
+        Self {
+            text: format!(
+                "{} was also used from {}, which no record covers",
+                call.who, call.source
+            ),
+            would_decide: format!(
+                "Whose {} is, and whether {} from there at {} was allowed [{}]: a record that covers the address",
+                call.source, call.action, call.at, call.evidence
+            ),
+        }
     }
 }
 
-/// The first call from elsewhere, of those that change something where there is one.
+/// The first call from elsewhere, of those that change something where there is one; else what a search does not show.
 pub(crate) fn of(state: &State, alert: &Alert) -> Option<Elsewhere> {
     let who = Identities::of(alert);
-    let mut found: Vec<(bool, Elsewhere)> = Vec::new();
+    let (mut calls, mut unseen) = (Vec::new(), Vec::new());
     for evidence in state.evidence.values() {
         if evidence.error.is_none() && trust(state, evidence, "/rows/0/source_ip") > Trust::External
         {
             let body = evidence.body.value();
             let rows = body.get("rows").and_then(Value::as_array);
-            let calls = rows.into_iter().flatten();
-            found.extend(calls.filter_map(|row| who.call(row, evidence.id)));
+            let rows = rows.into_iter().flatten();
+            calls.extend(rows.filter_map(|row| who.call(row, evidence.id)));
+            unseen.extend(Unseen::of(evidence, &body, &who));
         }
     }
-    if found.is_empty() {
+    if calls.is_empty() && unseen.is_empty() {
         return None;
     }
     let known = accounted_for(state, alert);
-    found.retain(|(_, call)| {
-        let source = call.source.parse::<IpAddr>();
-        source.is_ok_and(|ip| !known.iter().any(|network| network.contains(&ip)))
-    });
-    found.sort_by_key(|(reads, _)| *reads);
-    found.into_iter().next().map(|(_, call)| call)
+    let is_known = |source: &str| {
+        public(source).is_none_or(|ip| known.iter().any(|network| network.contains(&ip)))
+    };
+    let calls = calls.into_iter().filter(|call| !is_known(&call.source));
+    let first = calls.min_by_key(|call| call.reads).map(Elsewhere::from);
+    first.or_else(|| unseen.into_iter().find_map(|one| one.elsewhere(&is_known)))
+}
+
+/// The address of a source, where that is one that is reached from everywhere.
+fn public(source: &str) -> Option<IpAddr> {
+    source.parse().ok().filter(|ip| is_public(*ip))
 }
 
 /// Keys and identities of the alert, as logs name them.
@@ -98,30 +115,35 @@ impl<'a> Identities<'a> {
         )
     }
 
-    /// The call of this row, if one of them made it, it succeeded, and it came from a public address; and whether it only
-    /// read.
-    fn call(&self, row: &Value, evidence: EvidenceId) -> Option<(bool, Elsewhere)> {
+    /// The one of them that a log's value is.
+    fn named(&self, value: &str) -> Option<&'a str> {
+        self.0.get(value).copied()
+    }
+
+    /// The call of this row, if one of them made it, it succeeded, and it came from a public address.
+    fn call(&self, row: &Value, evidence: EvidenceId) -> Option<Call> {
         let text = |column: &str| row.get(column).and_then(Value::as_str);
         let who = ["access_key", "principal"]
             .into_iter()
             .filter_map(text)
-            .find(|who| self.0.contains(who))?;
+            .find_map(|who| self.named(who))?;
         let failed = row.get("error").is_some_and(|error| !error.is_null())
             || text("outcome").is_some_and(|outcome| outcome != "success");
-        let source = text("source_ip").filter(|ip| ip.parse().is_ok_and(is_public))?;
-        let call = || Elsewhere {
+        let source = text("source_ip").filter(|source| public(source).is_some())?;
+        let reads = row.get("read_only").and_then(Value::as_bool);
+        (!failed).then(|| Call {
             evidence,
             who: who.to_owned(),
             source: source.to_owned(),
             action: text("action").unwrap_or("a call").to_owned(),
             at: text("at").unwrap_or("an unknown time").to_owned(),
-        };
-        let reads = row.get("read_only").and_then(Value::as_bool);
-        (!failed).then(|| (reads.unwrap_or_default(), call()))
+            reads: reads.unwrap_or_default(),
+        })
     }
 }
 
-fn trust(state: &State, evidence: &Evidence, path: &str) -> Trust {
+/// Who wrote what stands there in an answer.
+pub(super) fn trust(state: &State, evidence: &Evidence, path: &str) -> Trust {
     let opened = state.opened.as_ref();
     let mut tools = opened.iter().flat_map(|opened| opened.tools.iter());
     tools

@@ -213,14 +213,14 @@ pub(super) fn obstacle(state: &State, alert: &Alert, manipulation: bool) -> Opti
             missing::records(state, alert),
         ));
     }
-    elsewhere::of(state, alert).map(|call: Elsewhere| Obstacle {
+    elsewhere::of(state, alert).map(|used: Elsewhere| Obstacle {
         // That a record clears the rest says nothing about who this was.
         leaning: Leaning::None,
         ..of(
             "not_exonerated",
             Reason::NotExonerated,
-            call.text(),
-            vec![call.would_decide()],
+            used.text,
+            vec![used.would_decide],
         )
     })
 }

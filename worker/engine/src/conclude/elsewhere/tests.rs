@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use nightshift_alert::Indicator;
+use nightshift_alert::{Flag, Indicator};
 use serde_json::json;
 
 use super::*;
@@ -78,7 +78,7 @@ fn found(rows: &[Value], others: &[(&str, Value)]) -> Option<String> {
     answers.extend_from_slice(others);
     let state = case(&answers);
     let alert = Arc::clone(state.alert().unwrap());
-    of(&state, &alert).map(|call| call.would_decide())
+    of(&state, &alert).map(|call| call.would_decide)
 }
 
 #[test]
@@ -140,4 +140,112 @@ fn no_analyst_clears_an_alert_whose_key_was_used_elsewhere() {
         (Verdict::Inconclusive, Leaning::None, Reason::NotExonerated)
     );
     assert!(end.summary.contains("was also used from 203.0.113.42"));
+}
+
+/// A case whose log was searched for this value, with room for two rows from an address of the alert.
+fn cut(asked: (&str, &str), sources: &Value) -> State {
+    let shown = row("ListUsers", "198.51.100.7");
+    let found: u64 = sources
+        .as_object()
+        .unwrap()
+        .values()
+        .filter_map(Value::as_u64)
+        .sum();
+    let body = json!({"rows": [shown, shown], "summary": {"source_ips": sources}});
+    let mut state = case(&[("log_search.cloudtrail", body)]);
+    let mut evidence = Evidence::clone(state.evidence_of(EvidenceId(2)).unwrap());
+    evidence
+        .arguments
+        .insert(asked.0.to_owned(), asked.1.into());
+    evidence.rows = Some(found);
+    evidence.truncated = found > 2;
+    evidence.flags = vec![Flag::Truncated {
+        path: "/rows".to_owned(),
+    }];
+    state.evidence.insert(evidence.id, Arc::new(evidence));
+    state
+}
+
+fn held_up(asked: (&str, &str), sources: &Value) -> Option<String> {
+    let state = cut(asked, sources);
+    let found = of(&state, state.alert().unwrap())?;
+    Some(format!("{}\n{}", found.text, found.would_decide))
+}
+
+#[test]
+fn what_a_search_by_the_key_counts_and_does_not_show_is_not_cleared() {
+    let by_key = ("access_key", KEY);
+    let sources =
+        json!({"198.51.100.7": 250, "203.0.113.42": 2, "10.0.0.9": 4, "s3.amazonaws.com": 1});
+    insta::assert_snapshot!(held_up(by_key, &sources).unwrap(), @r"
+    E2 was cut, and does not show 2 calls by ASIAEXAMPLEKEY000001 from 203.0.113.42, which no record covers
+    What ASIAEXAMPLEKEY000001 did from 203.0.113.42 (2 calls that E2 counts and does not show): a search for that source, or a record that covers it [E2]
+    ");
+    let many = json!({"198.51.100.7": 250, "203.0.113.1": 2, "203.0.113.2": 1, "203.0.113.3": 1, "203.0.113.4": 1});
+    insta::assert_snapshot!(held_up(by_key, &many).unwrap(), @r"
+    E2 was cut, and does not show 5 calls by ASIAEXAMPLEKEY000001 from 203.0.113.1, 203.0.113.2, 203.0.113.3 and 1 more, which no record covers
+    What ASIAEXAMPLEKEY000001 did from 203.0.113.1, 203.0.113.2, 203.0.113.3 and 1 more (5 calls that E2 counts and does not show): a search for that source, or a record that covers it [E2]
+    ");
+    let unnamed = json!({"198.51.100.7": 250, "(others)": 31});
+    insta::assert_snapshot!(held_up(by_key, &unnamed).unwrap(), @r"
+    E2 was cut, and does not tell from where all calls by ASIAEXAMPLEKEY000001 came
+    From where 31 calls by ASIAEXAMPLEKEY000001 came that E2 counts and does not show: the same search over shorter times [E2]
+    ");
+}
+
+#[test]
+fn a_search_that_was_cut_holds_nothing_up_where_its_rows_show_each_source() {
+    let by_key = ("access_key", KEY);
+    let whole = json!({"198.51.100.7": 2});
+    assert_eq!(held_up(by_key, &whole), None);
+    let ours = json!({"198.51.100.7": 250, "10.0.0.9": 4, "s3.amazonaws.com": 1});
+    assert_eq!(held_up(by_key, &ours), None);
+    let strange = json!({"198.51.100.7": 250, "203.0.113.42": 2});
+    assert_eq!(
+        held_up(("ip", "198.51.100.7"), &strange),
+        None,
+        "others may call from there"
+    );
+    let rows_of_the_rest = json!({"203.0.113.9": 250, "(others)": 2});
+    assert!(
+        held_up(by_key, &rows_of_the_rest)
+            .unwrap()
+            .contains("203.0.113.9")
+    );
+    let registers = json!({"matches": [{"meaning": "own", "entry": "203.0.113.0/24"}]});
+    let mut state = cut(by_key, &strange);
+    let mut list = Evidence::clone(state.evidence_of(EvidenceId(2)).unwrap());
+    (list.id, list.kind, list.body) = (EvidenceId(3), "watchlist".to_owned(), registers.into());
+    state.evidence.insert(list.id, Arc::new(list));
+    assert_eq!(of(&state, state.alert().unwrap()), None, "a list covers it");
+}
+
+#[test]
+fn a_report_of_a_search_that_was_cut_says_how_much_it_shows_and_is_not_sure() {
+    let ours = json!({"198.51.100.7": 250});
+    let mut state = cut(("access_key", KEY), &ours);
+    state.draft = Some(ConclusionDraft {
+        verdict: Verdict::BenignTruePositive,
+        ..crate::conclude::plain::draft(&state)
+    });
+    let end = crate::conclude::conclusion(&state).unwrap();
+    assert_eq!(
+        (end.verdict, end.confidence),
+        (Verdict::BenignTruePositive, crate::Confidence::Medium)
+    );
+    insta::assert_snapshot!(end.gaps.join("\n"), @"E2 (log_search.cloudtrail) is not whole: 2 of 250 rows");
+    let mut opened = crate::Opened::clone(state.opened.as_ref().unwrap());
+    let mut tools = opened.tools.to_vec();
+    tools[0].trust.push(TrustedPath {
+        path: "/note".to_owned(),
+        trust: Trust::Platform,
+    });
+    opened.tools = tools.into();
+    state.opened = Some(Arc::new(opened));
+    let mut evidence = Evidence::clone(state.evidence_of(EvidenceId(2)).unwrap());
+    evidence.body =
+        json!({"rows": [], "note": "2 of 250 rows, those nearest to the alert's events"}).into();
+    state.evidence.insert(evidence.id, Arc::new(evidence));
+    let end = crate::conclude::conclusion(&state).unwrap();
+    insta::assert_snapshot!(end.gaps.join("\n"), @"E2 (log_search.cloudtrail) is not whole: 2 of 250 rows, those nearest to the alert's events");
 }
