@@ -218,7 +218,7 @@ fn caller_in(principal: String) -> Option<String> {
 }
 
 /// Kind and path of what an ARN names. A path may hold colons.
-fn resource(arn: &str) -> Option<(&str, &str)> {
+pub(crate) fn resource(arn: &str) -> Option<(&str, &str)> {
     arn.splitn(6, ':').nth(5)?.split_once('/')
 }
 

@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use unseen::Unseen;
 
+use crate::catalogue::resource;
 use crate::{Evidence, EvidenceId, State, Trust, is_public};
 
 /// Kinds of tools whose rows say whose an address is.
@@ -97,7 +98,10 @@ fn public(source: &str) -> Option<IpAddr> {
 }
 
 /// Keys and identities of the alert, as logs name them.
-struct Identities<'a>(BTreeSet<&'a str>);
+struct Identities<'a> {
+    values: BTreeSet<&'a str>,
+    account: Option<&'a str>,
+}
 
 impl<'a> Identities<'a> {
     fn of(alert: &'a Alert) -> Self {
@@ -107,17 +111,25 @@ impl<'a> Identities<'a> {
                     && role == Role::Actor
         };
         let named = alert.indicators.iter();
-        Self(
-            named
+        Self {
+            values: named
                 .filter(|one| acts(one.kind, one.role))
                 .map(|one| one.value.as_str())
                 .collect(),
-        )
+            account: alert.account.as_deref(),
+        }
     }
 
-    /// The one of them that a log's value is.
+    /// The one of them that a log's value is: the same, or the ARN of what alerts give the bare name of.
     fn named(&self, value: &str) -> Option<&'a str> {
-        self.0.get(value).copied()
+        let same = || self.values.get(value).copied();
+        let by_name = || {
+            let (account, name) = user_or_role(value)?;
+            let is_ours = self.account.is_none_or(|ours| ours == account);
+            let mut values = self.values.iter().copied();
+            values.find(|known| is_ours && known.eq_ignore_ascii_case(name))
+        };
+        same().or_else(by_name)
     }
 
     /// The call of this row, if one of them made it, it succeeded, and it came from a public address.
@@ -140,6 +152,16 @@ impl<'a> Identities<'a> {
             reads: reads.unwrap_or_default(),
         })
     }
+}
+
+/// Account and name of a user, or of the role that a session is of, by its ARN.
+fn user_or_role(arn: &str) -> Option<(&str, &str)> {
+    let name = match resource(arn)? {
+        ("assumed-role", path) => path.split('/').next(),
+        ("user", path) => path.rsplit('/').next(),
+        _ => None,
+    };
+    arn.split(':').nth(4).zip(name)
 }
 
 /// Who wrote what stands there in an answer.

@@ -124,6 +124,42 @@ fn what_failed_what_others_did_and_what_anybody_may_write_is_no_use_of_the_key()
 }
 
 #[test]
+fn a_session_or_a_user_is_the_identity_that_the_alert_gives_the_bare_name_of() {
+    let used_by = |who: &str| {
+        let mut call = row("GetObject", "203.0.113.42");
+        (call["access_key"], call["principal"]) = (json!("ASIAANOTHER"), json!(who));
+        let mut state = case(&[("log_search.cloudtrail", json!({"rows": [call]}))]);
+        let mut opened = crate::Opened::clone(state.opened.as_ref().unwrap());
+        let mut alert = Alert::clone(&opened.alert);
+        let actor = Indicator::new(IndicatorKind::Principal, "ci-drift", Role::Actor);
+        alert.indicators.push(actor);
+        opened.alert = Arc::new(alert);
+        state.opened = Some(Arc::new(opened));
+        of(&state, state.alert().unwrap()).map(|used| used.text)
+    };
+    for who in [
+        "ci-drift",
+        "arn:aws:sts::444455556666:assumed-role/ci-drift/drift",
+        "arn:aws:sts::444455556666:assumed-role/CI-Drift/i-0a1b",
+        "arn:aws:iam::444455556666:user/robots/ci-drift",
+    ] {
+        let told = used_by(who).unwrap_or_else(|| panic!("{who} is ci-drift"));
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(told, @"ci-drift was also used from 203.0.113.42, which no record covers");
+        }
+    }
+    for who in [
+        "arn:aws:sts::999900001111:assumed-role/ci-drift/drift",
+        "arn:aws:sts::444455556666:assumed-role/other/ci-drift",
+        "arn:aws:sts::444455556666:federated-user/ci-drift",
+        "arn:aws:iam::444455556666:user/ci-drift/other",
+        "ci-drift-2",
+    ] {
+        assert_eq!(used_by(who), None, "{who}");
+    }
+}
+
+#[test]
 fn no_analyst_clears_an_alert_whose_key_was_used_elsewhere() {
     let mut state = case(&[(
         "log_search.cloudtrail",
