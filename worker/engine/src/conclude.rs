@@ -11,6 +11,7 @@ mod floor;
 mod missing;
 mod plain;
 mod prose;
+mod reason;
 mod summary;
 mod urgency;
 

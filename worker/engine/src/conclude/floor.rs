@@ -7,7 +7,7 @@
 use nightshift_alert::{Alert, Severity};
 
 use super::elsewhere::{self, Elsewhere};
-use super::missing;
+use super::{missing, reason};
 use crate::fold::leans_benign;
 use crate::{
     ConclusionDraft, Finding, Leaning, Override, Reason, Stance, State, StepStatus, Verdict, clears,
@@ -55,41 +55,10 @@ pub(super) fn rule(
         cleared: obstacle.is_none(),
     };
     if let Some(obstacle) = &obstacle {
-        // An analyst that took the case for decided named nothing, and of one that was talked to nothing is shown.
-        if draft.verdict.is_benign() || manipulation {
-            ruling.would_decide.clone_from(&obstacle.would_decide);
-        }
-        if draft.verdict.is_benign() {
-            ruling.verdict = Verdict::Inconclusive;
-            ruling.leaning = obstacle.leaning;
-            ruling.reason = obstacle.reason;
-            ruling.note(
-                obstacle.rule,
-                &obstacle.text,
-                &format!(
-                    "the analyst said {}; {}",
-                    draft.verdict.title().to_lowercase(),
-                    obstacle.text
-                ),
-            );
-        } else if manipulation && leans_benign(draft) {
-            ruling.leaning = Leaning::None;
-            ruling.reason = obstacle.reason;
-            ruling.note(
-                obstacle.rule,
-                &obstacle.text,
-                &format!("the analyst leaned towards benign; {}", obstacle.text),
-            );
-        }
-        if ruling.severity < alert.severity {
-            ruling.severity = alert.severity;
-            ruling.note(
-                "severity_floor",
-                &obstacle.text,
-                &format!("the severity stays {}; {}", alert.severity, obstacle.text),
-            );
-        }
+        ruling.stop(obstacle, alert, draft, manipulation);
     }
+    which_benign(&mut ruling, state, alert);
+    ruling.reason = reason::of(ruling.verdict, ruling.reason, state);
     require_support(&mut ruling, findings);
     refused(&mut ruling, state, alert);
     cut_short(&mut ruling, state);
@@ -100,12 +69,66 @@ pub(super) fn rule(
 }
 
 impl Ruling {
+    /// Clears nothing, for something stands in the way.
+    fn stop(
+        &mut self,
+        obstacle: &Obstacle,
+        alert: &Alert,
+        draft: &ConclusionDraft,
+        manipulation: bool,
+    ) {
+        // An analyst that took the case for decided named nothing, and of one that was talked to nothing is shown.
+        if draft.verdict.is_benign() || manipulation {
+            self.would_decide.clone_from(&obstacle.would_decide);
+        }
+        if draft.verdict.is_benign() {
+            self.verdict = Verdict::Inconclusive;
+            self.leaning = obstacle.leaning;
+            self.reason = obstacle.reason;
+            let said = draft.verdict.title().to_lowercase();
+            self.note(
+                obstacle.rule,
+                &obstacle.text,
+                &format!("the analyst said {said}; {}", obstacle.text),
+            );
+        } else if manipulation && leans_benign(draft) {
+            self.leaning = Leaning::None;
+            self.reason = obstacle.reason;
+            self.note(
+                obstacle.rule,
+                &obstacle.text,
+                &format!("the analyst leaned towards benign; {}", obstacle.text),
+            );
+        }
+        if self.severity < alert.severity {
+            self.severity = alert.severity;
+            self.note(
+                "severity_floor",
+                &obstacle.text,
+                &format!("the severity stays {}; {}", alert.severity, obstacle.text),
+            );
+        }
+    }
+
     fn note(&mut self, rule: &str, why: &str, text: &str) {
         self.overridden.push(Override {
             rule: rule.to_owned(),
             text: text.to_owned(),
             why: why.to_owned(),
         });
+    }
+}
+
+/// What a record allows is real: only one that says so makes the detection wrong.
+fn which_benign(ruling: &mut Ruling, state: &State, alert: &Alert) {
+    if ruling.verdict == Verdict::FalsePositive && !reason::is_wrong(state, alert) {
+        let why = "no record that clears it says that the detection is wrong";
+        ruling.verdict = Verdict::BenignTruePositive;
+        ruling.note(
+            "not_exonerated",
+            why,
+            &format!("the analyst said false positive; {why}"),
+        );
     }
 }
 
