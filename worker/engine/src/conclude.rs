@@ -16,7 +16,7 @@ mod summary;
 mod urgency;
 
 pub use floor::OVERRIDES;
-pub(crate) use floor::cleared;
+pub(crate) use floor::held_up;
 pub use prose::Prose;
 
 use std::sync::Arc;
@@ -24,7 +24,9 @@ use std::sync::Arc;
 use nightshift_alert::{Flag, Technique};
 
 use claims::Cited;
+use floor::Ruling;
 
+use crate::fold::leans_benign;
 use crate::{
     Action, ActionChoice, ActionTemplate, Conclusion, ConclusionDraft, Finding, FindingDraft,
     Opened, State, Verdict, fill,
@@ -82,7 +84,7 @@ pub(crate) fn drawn(state: &State, checked: Option<Vec<Finding>>) -> Option<Conc
         meaning: prose.text(&draft.meaning),
         findings,
         gaps: lines(prose.lines(&draft.gaps), coverage::gaps(state)),
-        would_decide: lines(prose.lines(&draft.would_decide), ruling.would_decide),
+        would_decide: would_decide(&prose, &draft, &ruling),
         actions: actions(state, &opened, &draft, ruling.verdict),
         exonerations: state.exonerations.clone(),
         techniques: techniques(&opened, &draft),
@@ -104,7 +106,7 @@ pub(crate) fn drawn(state: &State, checked: Option<Vec<Finding>>) -> Option<Conc
         conclusion.says_nothing();
         "A generated sample: nothing happened, and there is nothing to do.".to_owned()
     } else {
-        summary::of(&conclusion, state)
+        summary::of(&conclusion, state, ruling.held_up.as_deref())
     };
     Some(conclusion)
 }
@@ -157,6 +159,17 @@ fn failed(state: &State) -> Option<String> {
                 .as_ref()
                 .map(|why| format!("no conclusion could be drawn: {why}"))
         })
+}
+
+/// What the analyst names, and what code does. Where records clear an alert that is held up, that is first, and an analyst
+/// that leaned towards benign asks for records that are there.
+fn would_decide(prose: &Prose<'_>, draft: &ConclusionDraft, ruling: &Ruling) -> Vec<String> {
+    let own = ruling.would_decide.clone();
+    match &ruling.held_up {
+        None => lines(prose.lines(&draft.would_decide), own),
+        Some(_) if leans_benign(draft) => lines(own, Vec::new()),
+        Some(_) => lines(own, prose.lines(&draft.would_decide)),
+    }
 }
 
 fn lines(first: Vec<String>, then: Vec<String>) -> Vec<String> {

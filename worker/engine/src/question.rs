@@ -176,6 +176,8 @@ pub struct ConcludeQuestion {
     pub exonerations: Vec<Exoneration>,
     /// Whether these facts clear the alert, and its key or identity was used nowhere else.
     pub cleared: bool,
+    /// Why an alert that these facts clear is not, in half a sentence: what its key or identity was used for elsewhere.
+    pub held_up: Option<String>,
     /// The actions that may be advised.
     pub actions: Arc<[Arc<ActionTemplate>]>,
     /// The tools of the case; none may be called any more, but prompts of one case tell of the same ones.

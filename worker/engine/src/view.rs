@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::{
     Allowance, AnalystKind, CallState, CallView, ConcludeQuestion, DecideQuestion, Evidence,
     EvidenceId, History, Left, Opened, Plan, PlanQuestion, ReflectQuestion, Setting, State, Step,
-    StepId, StepView, TurnQuestion, conclude::cleared,
+    StepId, StepView, TurnQuestion, clears, conclude::held_up,
 };
 
 /// Number of the evidence that the look at earlier cases gets.
@@ -104,6 +104,7 @@ impl State {
     pub fn conclude_question(&self) -> Option<ConcludeQuestion> {
         let opened = self.opened.as_ref()?;
         let plan = self.plan.as_ref();
+        let held_up = held_up(self, &opened.alert);
         Some(ConcludeQuestion {
             setting: self.setting(opened),
             alert: Arc::clone(&opened.alert),
@@ -113,7 +114,8 @@ impl State {
             steps: self.step_views(),
             insights: self.insights.clone(),
             exonerations: self.exonerations.clone(),
-            cleared: cleared(self, &opened.alert),
+            cleared: held_up.is_none() && clears(&self.exonerations, &opened.alert),
+            held_up,
             actions: Arc::clone(&opened.actions),
             tools: Arc::clone(&opened.tools),
             stopped_by: self.stopped_by(),

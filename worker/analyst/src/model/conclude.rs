@@ -87,6 +87,9 @@ fn case(question: &ConcludeQuestion) -> String {
         map.insert("insights".to_owned(), json!(question.insights));
     }
     map.insert("cleared".to_owned(), json!(question.cleared));
+    if let Some(why) = &question.held_up {
+        map.insert("held_up".to_owned(), json!(why));
+    }
     let facts: Vec<Value> = question
         .exonerations
         .iter()

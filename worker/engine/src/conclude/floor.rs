@@ -34,6 +34,8 @@ pub(super) struct Ruling {
     pub(super) overridden: Vec<Override>,
     /// Whether a record clears the alert, and nothing stands in the way.
     pub(super) cleared: bool,
+    /// What holds up an alert that records clear.
+    pub(super) held_up: Option<String>,
 }
 
 /// Applies the rules to what the analyst proposes.
@@ -53,9 +55,13 @@ pub(super) fn rule(
         would_decide: Vec::new(),
         overridden: Vec::new(),
         cleared: obstacle.is_none(),
+        held_up: None,
     };
     if let Some(obstacle) = &obstacle {
         ruling.stop(obstacle, alert, draft, manipulation);
+    }
+    if let Some(used) = used_elsewhere(state, alert) {
+        ruling.name(used);
     }
     which_benign(&mut ruling, state, alert);
     ruling.reason = reason::of(ruling.verdict, ruling.reason, state);
@@ -108,6 +114,22 @@ impl Ruling {
                 &format!("the severity stays {}; {}", alert.severity, obstacle.text),
             );
         }
+    }
+
+    /// Names what records do not cover, whatever the analyst made of it: it may have heeded that, and said nothing of it.
+    fn name(&mut self, used: Elsewhere) {
+        if self.verdict == Verdict::Inconclusive && self.leaning == Leaning::Benign {
+            self.leaning = Leaning::None;
+            self.note(
+                "not_exonerated",
+                &used.text,
+                &format!("the case leaned towards benign; {}", used.text),
+            );
+        }
+        if !self.would_decide.contains(&used.would_decide) {
+            self.would_decide.insert(0, used.would_decide);
+        }
+        self.held_up = Some(used.text);
     }
 
     fn note(&mut self, rule: &str, why: &str, text: &str) {
@@ -248,7 +270,16 @@ pub(super) fn obstacle(state: &State, alert: &Alert, manipulation: bool) -> Opti
     })
 }
 
-/// Whether registers clear the alert, and its key was used nowhere else.
-pub(crate) fn cleared(state: &State, alert: &Alert) -> bool {
-    clears(&state.exonerations, alert) && elsewhere::of(state, alert).is_none()
+/// The use elsewhere that holds up an alert which registers clear.
+fn used_elsewhere(state: &State, alert: &Alert) -> Option<Elsewhere> {
+    if clears(&state.exonerations, alert) {
+        elsewhere::of(state, alert)
+    } else {
+        None
+    }
+}
+
+/// What holds up an alert that registers clear, in half a sentence: the use of its key elsewhere.
+pub(crate) fn held_up(state: &State, alert: &Alert) -> Option<String> {
+    used_elsewhere(state, alert).map(|used| used.text)
 }

@@ -3,8 +3,8 @@
 use super::confidence::is_trusted;
 use crate::{Conclusion, Finding, Leaning, Stance, State, Verdict};
 
-/// One or two sentences.
-pub(super) fn of(conclusion: &Conclusion, state: &State) -> String {
+/// One or two sentences; `held_up` says why an alert that records clear is not cleared.
+pub(super) fn of(conclusion: &Conclusion, state: &State, held_up: Option<&str>) -> String {
     // What speaks for malice may stand on what anybody wrote; what speaks against it opens no report on that alone.
     let counts = |finding: &Finding| {
         finding.stance == Stance::For
@@ -37,9 +37,11 @@ pub(super) fn of(conclusion: &Conclusion, state: &State) -> String {
             let known = proven(stance)
                 .next()
                 .unwrap_or_else(|| "Nothing that was read decides it.".to_owned());
-            match (&conclusion.failed, conclusion.overridden.first()) {
+            let rule = conclusion.overridden.first();
+            let why = rule.map(|rule| rule.why.as_str()).or(held_up);
+            match (&conclusion.failed, why) {
                 (Some(why), _) => format!("Not triaged: {}", sentence(why)),
-                (None, Some(rule)) => format!("Not decided: {} {known}", ended(&rule.why)),
+                (None, Some(why)) => format!("Not decided: {} {known}", ended(why)),
                 (None, None) => format!("Not decided. {known}"),
             }
         }

@@ -51,6 +51,7 @@ mod tests {
                 would_decide: Vec::new(),
                 overridden: Vec::new(),
                 cleared,
+                held_up: None,
             })
         };
         assert_eq!(of(false, Leaning::Benign), Urgency::ThisShift);

@@ -293,7 +293,8 @@ fn conclude() {
     this alert, and which actions may be advised.
 
     First the findings, each with quotes from the results or from `E0`. Then the verdict that follows from them:
-    `benign_true_positive` and `false_positive` only if `cleared` is true.
+    `benign_true_positive` and `false_positive` only if `cleared` is true. Where `held_up` stands beside it, that is why records do
+    not clear the alert: do not lean towards benign, and name what would decide it.
 
     - `reason`: the word that fits.
     - `gaps`: what could not be seen, and what failed. `meaning`: one sentence on what this type of finding means.

@@ -159,23 +159,80 @@ fn a_session_or_a_user_is_the_identity_that_the_alert_gives_the_bare_name_of() {
     }
 }
 
+/// A case whose key was used elsewhere, and an analyst that says this.
+fn concluded(draft: ConclusionDraft) -> crate::Conclusion {
+    let used = json!({"rows": [row("CreateUser", "203.0.113.42")]});
+    let mut state = case(&[("log_search.cloudtrail", used)]);
+    let question = state.conclude_question().unwrap();
+    assert!(!question.cleared);
+    insta::allow_duplicates! {
+        insta::assert_snapshot!(question.held_up.unwrap(), @"ASIAEXAMPLEKEY000001 was also used from 203.0.113.42, which no record covers");
+    }
+    state.draft = Some(draft);
+    crate::conclude::conclusion(&state).unwrap()
+}
+
+fn plain_draft() -> ConclusionDraft {
+    ConclusionDraft {
+        would_decide: vec!["An approved record that ci-drift does this".to_owned()],
+        ..crate::conclude::plain::draft(&fixture::opened_state())
+    }
+}
+
 #[test]
 fn no_analyst_clears_an_alert_whose_key_was_used_elsewhere() {
-    let mut state = case(&[(
-        "log_search.cloudtrail",
-        json!({"rows": [row("CreateUser", "203.0.113.42")]}),
-    )]);
-    assert!(!state.conclude_question().unwrap().cleared);
-    state.draft = Some(ConclusionDraft {
+    let end = concluded(ConclusionDraft {
         verdict: Verdict::FalsePositive,
-        ..crate::conclude::plain::draft(&state)
+        ..plain_draft()
     });
-    let end = crate::conclude::conclusion(&state).unwrap();
     assert_eq!(
         (end.verdict, end.leaning, end.reason),
         (Verdict::Inconclusive, Leaning::None, Reason::NotExonerated)
     );
     assert!(end.summary.contains("was also used from 203.0.113.42"));
+}
+
+#[test]
+fn a_report_names_the_call_also_where_the_analyst_clears_nothing() {
+    let end = |leaning| {
+        let end = concluded(ConclusionDraft {
+            leaning,
+            reason: Reason::MissingData,
+            ..plain_draft()
+        });
+        format!(
+            "{}; {}\n{}",
+            end.leaning.as_str(),
+            end.summary,
+            end.would_decide.join("\n")
+        )
+    };
+    insta::assert_snapshot!(end(Leaning::Benign), @r"
+    none; Not decided: ASIAEXAMPLEKEY000001 was also used from 203.0.113.42, which no record covers. Nothing that was read decides it.
+    Whose 203.0.113.42 is, and whether CreateUser from there at 2026-03-02T02:41:12Z was allowed [E2]: a record that covers the address
+    ");
+    insta::assert_snapshot!(end(Leaning::Malicious), @r"
+    malicious; Not decided: ASIAEXAMPLEKEY000001 was also used from 203.0.113.42, which no record covers. Nothing that was read decides it.
+    Whose 203.0.113.42 is, and whether CreateUser from there at 2026-03-02T02:41:12Z was allowed [E2]: a record that covers the address
+    An approved record that ci-drift does this
+    ");
+}
+
+#[test]
+fn a_report_names_the_call_also_where_something_else_stands_in_the_way() {
+    let used = json!({"rows": [row("CreateUser", "203.0.113.42")]});
+    let mut state = case(&[("log_search.cloudtrail", used)]);
+    state.plan_error = Some("no answer".to_owned());
+    state.draft = Some(ConclusionDraft {
+        verdict: Verdict::BenignTruePositive,
+        ..plain_draft()
+    });
+    let end = crate::conclude::conclusion(&state).unwrap();
+    assert_eq!(end.leaning, Leaning::None);
+    insta::assert_snapshot!(end.would_decide.join("\n"), @r"
+    Whose 203.0.113.42 is, and whether CreateUser from there at 2026-03-02T02:41:12Z was allowed [E2]: a record that covers the address
+    Another run, once a plan can be made
+    ");
 }
 
 /// A case whose log was searched for this value, with room for two rows from an address of the alert.
