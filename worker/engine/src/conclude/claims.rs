@@ -2,13 +2,57 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
+use std::sync::OnceLock;
 
+use nightshift_alert::IndicatorKind;
+use nightshift_alert::indicator::extract;
 use serde_json::Value;
 
 use crate::{EvidenceId, Finding, FindingDraft, Quote, State, resolve};
 
 /// What the evidence says that findings cite, read once for all of them.
-pub(super) struct Cited(BTreeMap<EvidenceId, Value>);
+pub(super) struct Cited(BTreeMap<EvidenceId, Said>);
+
+/// What a piece of evidence says.
+pub(super) struct Said {
+    body: Value,
+    /// The typed values of its texts, taken out when one is looked for that does not stand there as it is.
+    values: OnceLock<BTreeSet<(IndicatorKind, String)>>,
+}
+
+impl From<Value> for Said {
+    fn from(body: Value) -> Self {
+        Self {
+            body,
+            values: OnceLock::new(),
+        }
+    }
+}
+
+impl Said {
+    /// Whether a typed value stands somewhere in it, in any case of letters or however a text spells it: a claim that is
+    /// copied from there names `http://a.example/x` where `hxxp://a[.]example:80/x` stands.
+    pub(super) fn mentions(&self, kind: IndicatorKind, value: &str) -> bool {
+        let taken_out = || {
+            let values = self.values.get_or_init(|| {
+                let mut values = BTreeSet::new();
+                take_out(&self.body, &mut values);
+                values
+            });
+            values.contains(&(kind, value.to_owned()))
+        };
+        mentions(&self.body, value) || taken_out()
+    }
+}
+
+fn take_out(body: &Value, values: &mut BTreeSet<(IndicatorKind, String)>) {
+    match body {
+        Value::String(text) => values.extend(extract(text)),
+        Value::Array(list) => list.iter().for_each(|inner| take_out(inner, values)),
+        Value::Object(map) => map.values().for_each(|inner| take_out(inner, values)),
+        Value::Number(_) | Value::Bool(_) | Value::Null => {}
+    }
+}
 
 impl Cited {
     /// That of these findings.
@@ -23,7 +67,7 @@ impl Cited {
             .filter_map(|id| state.evidence_of(id))
             // A call that failed says nothing, not even `null`.
             .filter(|evidence| evidence.error.is_none())
-            .map(|evidence| (evidence.id, evidence.body.value()))
+            .map(|evidence| (evidence.id, evidence.body.value().into()))
             .collect();
         Self(bodies)
     }
@@ -38,10 +82,10 @@ pub(super) fn check(draft: &FindingDraft, cited: &Cited) -> Finding {
         .map(|quote| Quote {
             id: quote.evidence,
             quote: quote.quote.clone(),
-            path: body(quote.evidence).and_then(|body| resolve(body, &quote.quote)),
+            path: body(quote.evidence).and_then(|said| resolve(&said.body, &quote.quote)),
         })
         .collect();
-    let bodies: Vec<&Value> = evidence.iter().filter_map(|quote| body(quote.id)).collect();
+    let bodies: Vec<&Said> = evidence.iter().filter_map(|quote| body(quote.id)).collect();
     let problem = problem(draft, &evidence, &bodies);
     Finding {
         claim: draft.claim.clone(),
@@ -52,21 +96,21 @@ pub(super) fn check(draft: &FindingDraft, cited: &Cited) -> Finding {
     }
 }
 
-fn problem(draft: &FindingDraft, quotes: &[Quote], bodies: &[&Value]) -> Option<String> {
+fn problem(draft: &FindingDraft, quotes: &[Quote], bodies: &[&Said]) -> Option<String> {
     if quotes.is_empty() {
         return Some("it cites no evidence".to_owned());
     }
     if let Some(quote) = quotes.iter().find(|quote| quote.path.is_none()) {
         return Some(format!("{} does not say {:?}", quote.id, quote.quote));
     }
-    nightshift_alert::indicator::extract(&draft.claim)
+    extract(&draft.claim)
         .into_iter()
-        .find(|(_, value)| !bodies.iter().any(|body| mentions(body, value)))
+        .find(|(kind, value)| !bodies.iter().any(|said| said.mentions(*kind, value)))
         .map(|(kind, value)| format!("the {kind} {value} does not stand in what it cites"))
 }
 
 /// Whether a value stands somewhere in the evidence, in any case of letters.
-pub(super) fn mentions(body: &Value, value: &str) -> bool {
+fn mentions(body: &Value, value: &str) -> bool {
     holds(body, &value.to_lowercase())
 }
 
@@ -135,6 +179,42 @@ mod tests {
         let finding = check(&draft, &cited);
         assert!(!finding.supported, "{finding:?}");
         assert_eq!(finding.evidence[0].path, None);
+    }
+
+    #[test]
+    fn a_claim_that_is_copied_from_its_evidence_is_borne_by_it() {
+        let check_copy = |text: &str, claim: &str| {
+            let mut state = fixture::opened_state();
+            let mut evidence = Evidence::clone(state.evidence_of(EvidenceId::ALERT).unwrap());
+            evidence.id = EvidenceId(2);
+            evidence.body = serde_json::json!({"rows": [{"event": text}]}).into();
+            state.evidence.insert(evidence.id, Arc::new(evidence));
+            let draft = FindingDraft {
+                claim: claim.to_owned(),
+                quotes: vec![QuoteDraft {
+                    evidence: EvidenceId(2),
+                    quote: text.to_owned(),
+                }],
+                stance: Stance::For,
+            };
+            check(&draft, &Cited::of(std::slice::from_ref(&draft), &state)).problem
+        };
+        for text in [
+            "GET http://203.0.113.66/stage2.sh",
+            "GET http://203.0.113.66:80/stage2.sh",
+            "GET http://cdn.evil-updates.com?x=1",
+            "GET http://CDN.evil-updates.com/a/../b",
+            "dropped packet from 2001:db8:0:0:0:0:0:66",
+            "see hxxp://cdn[.]evil-updates[.]com/a",
+        ] {
+            let claim = format!("The app log holds {text}");
+            assert_eq!(check_copy(text, &claim), None, "{text}");
+        }
+        let other = check_copy(
+            "see hxxp://cdn[.]evil-updates[.]com/a",
+            "It asked evil-updates.com",
+        );
+        insta::assert_snapshot!(other.unwrap(), @"the domain evil-updates.com does not stand in what it cites");
     }
 
     #[test]

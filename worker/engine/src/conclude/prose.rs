@@ -5,10 +5,9 @@
 
 use std::sync::OnceLock;
 
-use serde_json::Value;
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use super::claims::mentions;
+use super::claims::Said;
 use crate::{State, Verdict};
 
 /// What of a model's prose a report may show.
@@ -21,7 +20,7 @@ enum Kept<'a> {
     Known {
         state: &'a State,
         /// Its evidence, read when it is first asked for.
-        bodies: OnceLock<Vec<Value>>,
+        bodies: OnceLock<Vec<Said>>,
     },
     /// Nothing.
     Nothing,
@@ -84,21 +83,21 @@ impl<'a> Prose<'a> {
 }
 
 /// The evidence of calls that were answered.
-fn read(state: &State) -> Vec<Value> {
+fn read(state: &State) -> Vec<Said> {
     state
         .evidence
         .values()
         .filter(|evidence| evidence.error.is_none())
-        .map(|evidence| evidence.body.value())
+        .map(|evidence| evidence.body.value().into())
         .collect()
 }
 
 /// Whether the case holds every value that a sentence names.
-fn stands<'b>(sentence: &str, state: &State, bodies: &dyn Fn() -> &'b Vec<Value>) -> bool {
+fn stands<'b>(sentence: &str, state: &State, bodies: &dyn Fn() -> &'b Vec<Said>) -> bool {
     nightshift_alert::indicator::extract(sentence)
         .iter()
         .all(|(kind, value)| {
-            state.knows(*kind, value) || bodies().iter().any(|body| mentions(body, value))
+            state.knows(*kind, value) || bodies().iter().any(|said| said.mentions(*kind, value))
         })
 }
 
@@ -121,6 +120,23 @@ mod tests {
         assert_eq!(
             said(&state, Verdict::Inconclusive),
             "Somebody scans web-01. Nobody answered."
+        );
+    }
+
+    #[test]
+    fn a_sentence_may_spell_a_value_as_the_evidence_does() {
+        let mut state = fixture::opened_state();
+        state.models = vec!["fake/model".to_owned()];
+        let mut evidence = crate::Evidence::clone(state.evidence_of(crate::EvidenceId(0)).unwrap());
+        evidence.id = crate::EvidenceId(2);
+        evidence.body = serde_json::json!({"event": "GET http://203.0.113.66:80/a"}).into();
+        state
+            .evidence
+            .insert(evidence.id, std::sync::Arc::new(evidence));
+        let text = "It fetched http://203.0.113.66:80/a twice.";
+        assert_eq!(
+            Prose::under(&state, Verdict::Inconclusive, false).text(text),
+            text
         );
     }
 
