@@ -8,7 +8,7 @@ use std::sync::{LazyLock, PoisonError, RwLock};
 
 use chrono::{DateTime, Utc};
 use globset::{Glob, GlobMatcher};
-use nightshift_alert::{Alert, IndicatorKind, Role};
+use nightshift_alert::{Alert, Indicator, IndicatorKind, Role};
 use serde::{Deserialize, Serialize};
 
 use crate::EvidenceId;
@@ -103,25 +103,28 @@ pub fn check(exoneration: &Exoneration, alert: &Alert) -> Result<(), NotCleared>
 /// authorised scanner among two addresses clears nothing.
 #[must_use]
 pub fn clears(exonerations: &[Exoneration], alert: &Alert) -> bool {
-    exonerations.iter().any(|one| {
-        let role = [Role::Actor, Role::Remote, Role::Target]
-            .into_iter()
-            .find(|role| {
-                alert.with_role(*role).any(|indicator| {
-                    indicator.kind == one.subject_type && indicator.value == one.subject
-                })
-            });
-        role.is_some_and(|role| {
-            alert
-                .with_role(role)
-                .filter(|indicator| indicator.kind == one.subject_type)
-                .all(|indicator| {
-                    exonerations.iter().any(|other| {
-                        other.subject_type == indicator.kind && other.subject == indicator.value
-                    })
-                })
-        })
-    })
+    exonerations
+        .iter()
+        .any(|one| uncovered(one, exonerations, alert).is_some_and(|left| left.is_empty()))
+}
+
+/// The values beside the subject of one record, in its role and of its type, that no record clears; none where it is about
+/// nothing of this alert.
+pub(crate) fn uncovered<'a>(
+    one: &Exoneration,
+    exonerations: &[Exoneration],
+    alert: &'a Alert,
+) -> Option<Vec<&'a str>> {
+    let is = |one: &Exoneration, indicator: &Indicator| {
+        indicator.kind == one.subject_type && indicator.value == one.subject
+    };
+    let role = [Role::Actor, Role::Remote, Role::Target]
+        .into_iter()
+        .find(|role| alert.with_role(*role).any(|indicator| is(one, indicator)))?;
+    let left = alert.with_role(role).filter(|indicator| {
+        indicator.kind == one.subject_type && !exonerations.iter().any(|other| is(other, indicator))
+    });
+    Some(left.map(|indicator| indicator.value.as_str()).collect())
 }
 
 /// Most globs that are kept compiled; those of playbooks, registers and the configuration are far fewer.

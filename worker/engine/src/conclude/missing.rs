@@ -4,7 +4,11 @@ use nightshift_alert::{Alert, Role};
 use serde_json::Value;
 
 use super::elsewhere::REGISTERS;
-use crate::{Cap, State};
+use crate::exoneration::uncovered;
+use crate::{Cap, Exoneration, State};
+
+/// Most values that a line names.
+const MOST_NAMED: usize = 3;
 
 /// Text in the data talks to the analyst: only somebody whom the data cannot reach decides.
 pub(super) fn manipulated(state: &State, alert: &Alert) -> Vec<String> {
@@ -35,11 +39,17 @@ pub(super) fn cut_short(state: &State) -> String {
     }
 }
 
-/// What record would have cleared the alert: those that were found and did not fit, else what to look for.
+/// What record would have cleared the alert: those that were found and did not fit, else what to look for. Of several
+/// callers only those count that no record clears.
 pub(super) fn records(state: &State, alert: &Alert) -> Vec<String> {
+    let is_cleared = |fact: &Exoneration| {
+        let mut cleared = state.exonerations.iter();
+        cleared.any(|one| one.subject_type == fact.subject_type && one.subject == fact.subject)
+    };
     let near: Vec<String> = state
         .not_cleared
         .iter()
+        .filter(|(fact, _)| !is_cleared(fact))
         .map(|(fact, why)| format!("{} {}: {why}", fact.kind.replace('_', " "), fact.reference))
         .collect();
     if !near.is_empty() {
@@ -47,9 +57,24 @@ pub(super) fn records(state: &State, alert: &Alert) -> Vec<String> {
     }
     vec![format!(
         "An approved record (authorised scanner, change, asset or identity) for {} that covers {} at that time",
-        actor(alert),
+        not_covered(state, alert),
         alert.kind
     )]
+}
+
+/// Those that a record is missing of: beside the subjects of the records that there are, else the alert's actor.
+fn not_covered(state: &State, alert: &Alert) -> String {
+    let mut facts = state.exonerations.iter();
+    let left = facts
+        .find_map(|one| uncovered(one, &state.exonerations, alert))
+        .unwrap_or_default();
+    let named = left.iter().take(MOST_NAMED).copied();
+    let named = named.collect::<Vec<_>>().join(", ");
+    match left.len().saturating_sub(MOST_NAMED) {
+        _ if left.is_empty() => actor(alert).to_owned(),
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
 }
 
 fn actor(alert: &Alert) -> &str {
@@ -78,11 +103,13 @@ fn owner(state: &State, value: &str) -> Option<String> {
 mod tests {
     use std::sync::Arc;
 
-    use nightshift_alert::{Alert, Flag};
+    use nightshift_alert::{Alert, Flag, Indicator, IndicatorKind};
 
     use super::*;
     use crate::conclude::{conclusion, plain};
-    use crate::{Conclusion, ConclusionDraft, Evidence, EvidenceId, Limits, Verdict, fixture};
+    use crate::{
+        Conclusion, ConclusionDraft, Evidence, EvidenceId, Limits, NotCleared, Verdict, fixture,
+    };
 
     fn benign(state: &mut State) -> Conclusion {
         state.draft = Some(ConclusionDraft {
@@ -115,6 +142,54 @@ mod tests {
         let end = benign(&mut state);
         assert_eq!(end.verdict, Verdict::Inconclusive);
         insta::assert_snapshot!(end.would_decide.join("\n"), @"The owner of 198.51.100.7 (team-edge), asked by another channel: whether it was theirs");
+    }
+
+    /// A case of these callers, whose first one a record clears.
+    fn called_by(callers: &[&str]) -> State {
+        let mut opened = fixture::opened(Limits::default());
+        let mut alert = Alert::clone(&opened.alert);
+        alert.indicators = callers
+            .iter()
+            .map(|caller| Indicator::new(IndicatorKind::Ip, *caller, Role::Actor))
+            .collect();
+        opened.alert = Arc::new(alert);
+        let mut state = fixture::opened_state();
+        state.opened = Some(Arc::new(opened));
+        state.exonerations = vec![scanner("PT-1", callers[0])];
+        state
+    }
+
+    fn scanner(reference: &str, subject: &str) -> Exoneration {
+        Exoneration {
+            kind: "authorised_scanner".to_owned(),
+            subject_type: IndicatorKind::Ip,
+            subject: subject.to_owned(),
+            from: None,
+            until: None,
+            covers: vec!["*".to_owned()],
+            approved_by: "p.novak".to_owned(),
+            reference: reference.to_owned(),
+            statement: "it is a scanner of ours".to_owned(),
+            detection_wrong: false,
+            evidence: None,
+        }
+    }
+
+    #[test]
+    fn of_two_callers_the_one_is_named_that_no_record_clears() {
+        let mut two = called_by(&["192.0.2.200", "203.0.113.66"]);
+        insta::assert_snapshot!(benign(&mut two).would_decide.join("\n"), @"An approved record (authorised scanner, change, asset or identity) for 203.0.113.66 that covers UnauthorizedAccess:EC2/SSHBruteForce at that time");
+        let over = |subject| (scanner("PT-0", subject), NotCleared::OtherTime);
+        two.not_cleared = vec![over("192.0.2.200"), over("203.0.113.66")];
+        insta::assert_snapshot!(benign(&mut two).would_decide.join("\n"), @"authorised scanner PT-0: its window does not cover the events");
+        let mut many = called_by(&[
+            "192.0.2.200",
+            "203.0.113.1",
+            "203.0.113.2",
+            "203.0.113.3",
+            "203.0.113.4",
+        ]);
+        insta::assert_snapshot!(benign(&mut many).would_decide.join("\n"), @"An approved record (authorised scanner, change, asset or identity) for 203.0.113.1, 203.0.113.2, 203.0.113.3 and 1 more that covers UnauthorizedAccess:EC2/SSHBruteForce at that time");
     }
 
     #[test]
