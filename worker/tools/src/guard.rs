@@ -55,6 +55,10 @@ pub(crate) fn finish(
     output.flags.extend(flags);
     let late = shorten(&mut output.body, MAX_OUTPUT_BYTES);
     for path in early.into_iter().chain(late) {
+        // What a log search said of its rows was said of more of them.
+        if let Some(left_out) = output.body.get_mut("left_out") {
+            *left_out = Value::from("others");
+        }
         output.flags.push(Flag::Truncated { path });
         output.truncated = true;
     }

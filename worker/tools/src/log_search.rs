@@ -5,6 +5,7 @@
 //! log never looks like a quiet one.
 
 mod answer;
+mod choice;
 mod cloudtrail;
 mod entry;
 mod files;
@@ -212,8 +213,9 @@ impl LogSearch {
         let format = config.format;
         let description = format!(
             "{} Needs at least one of {}. Searches a day around the alert's events unless `since` and `until` say otherwise \
-             (at most 30 days before the first event). The answer counts all matching records; `rows` holds those nearest \
-             to the events. 0 rows is an answer only where `searched` covers the time in question.",
+             (at most 30 days before the first event). The answer counts all matching records; `rows` holds one of each \
+             caller, address and action, then those nearest to the events. 0 rows is an answer only where `searched` \
+             covers the time in question.",
             format.about(),
             names(format).join(", ")
         );
@@ -223,6 +225,7 @@ impl LogSearch {
             ("/searched/filters", Trust::External),
             ("/rows_scanned", Trust::Platform),
             ("/rows_matched", Trust::Platform),
+            ("/left_out", Trust::Platform),
             ("/note", Trust::Platform),
         ];
         trust.extend(format.trust().iter().map(|path| (*path, Trust::Platform)));

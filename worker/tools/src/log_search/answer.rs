@@ -7,9 +7,10 @@ use nightshift_engine::ToolOutput;
 use serde_json::{Map, Value, json};
 
 use super::Config;
+use super::choice::{self, Row};
 use super::entry::Entry;
 use super::filter::Search;
-use super::scan::{self, Seen, Summary};
+use super::scan::{Seen, Summary};
 use crate::guard;
 
 /// Most values that one count of the summary names.
@@ -22,16 +23,18 @@ const MAX_ROW_BYTES: usize = guard::MAX_OUTPUT_BYTES * 3 / 4;
 const MAX_PROBLEMS: usize = 10;
 
 pub(super) fn of(config: &Config, search: &Search, mut seen: Seen) -> ToolOutput {
-    scan::nearest(&mut seen, search.limit);
-    let entries: Vec<Entry> = std::mem::take(&mut seen.rows)
-        .into_iter()
-        .map(|(_, entry)| entry)
-        .collect();
+    choice::choose(&mut seen.rows, search.limit);
+    let entries = that_fit(std::mem::take(&mut seen.rows));
     let indicators = entries.iter().flat_map(indicators).collect();
-    let rows = rows(entries);
     let partial = seen.stopped_after.is_some() || !seen.problems.is_empty() || seen.lost() > 0;
-    let truncated = partial || (rows.len() as u64) < seen.matched;
-    let note = note(search, &seen, rows.len());
+    let truncated = partial || (entries.len() as u64) < seen.matched;
+    let left_out = match (truncated, !partial && seen.deeds.are_among(&entries)) {
+        (false, _) => None,
+        (true, true) => Some("repeats"),
+        (true, false) => Some("others"),
+    };
+    let note = note(search, &seen, entries.len());
+    let rows: Vec<Value> = entries.into_iter().map(Entry::row).collect();
     let mut output = ToolOutput::of(json!({
         "source": config.format.as_str(),
         "searched": {
@@ -50,6 +53,7 @@ pub(super) fn of(config: &Config, search: &Search, mut seen: Seen) -> ToolOutput
         "rows_matched": seen.matched,
         "rows": rows,
         "truncated": truncated,
+        "left_out": left_out,
         "note": note,
         "summary": summary(&seen.summary),
     }));
@@ -64,19 +68,21 @@ pub(super) fn of(config: &Config, search: &Search, mut seen: Seen) -> ToolOutput
     output
 }
 
-/// The rows in the order of time; where they are too large, those farthest from the events go.
-fn rows(entries: Vec<Entry>) -> Vec<Value> {
-    let mut bytes = 0;
-    let mut rows: Vec<_> = entries
+/// The rows in the order of time; where they are too large, the last ones that were chosen go.
+fn that_fit(rows: Vec<Row>) -> Vec<Entry> {
+    let mut left = MAX_ROW_BYTES;
+    let mut entries: Vec<Entry> = rows
         .into_iter()
-        .map(|entry| (entry.at, entry.row()))
-        .take_while(|(_, row)| {
-            bytes += guard::bytes(row) + 1;
-            bytes <= MAX_ROW_BYTES
+        .map(|(_, entry)| entry)
+        .filter(|entry| {
+            let bytes = guard::bytes(&entry.clone().row()) + 1;
+            let fits = left.checked_sub(bytes);
+            left = fits.unwrap_or(left);
+            fits.is_some()
         })
         .collect();
-    rows.sort_by_key(|(at, _)| (at.is_none(), *at));
-    rows.into_iter().map(|(_, row)| row).collect()
+    entries.sort_by_key(|entry| (entry.at.is_none(), entry.at));
+    entries
 }
 
 /// What the counts mean, above all when they are 0.
@@ -86,7 +92,7 @@ fn note(search: &Search, seen: &Seen, shown: usize) -> Option<String> {
         parts.push(none_found(search, seen));
     } else if (shown as u64) < seen.matched {
         parts.push(format!(
-            "{shown} of {} rows, those nearest to the alert's events",
+            "{shown} of {} rows: of each caller, address and action where they fit, then nearest to the alert's events",
             seen.matched
         ));
     }

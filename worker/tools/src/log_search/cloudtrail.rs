@@ -25,6 +25,8 @@ pub(super) fn entry(record: &Value) -> Option<Entry> {
     let error = text(record, "/errorCode");
     let login_failed = text(record, "/responseElements/ConsoleLogin").as_deref() == Some("Failure");
     entry.failed = error.is_some() || login_failed;
+    let read_only = record.get("readOnly").and_then(Value::as_bool);
+    entry.reads = read_only == Some(true);
     for part in [
         "resources",
         "requestParameters",
@@ -46,7 +48,7 @@ pub(super) fn entry(record: &Value) -> Option<Entry> {
     entry.column("error", error);
     entry.column("error_message", text(record, "/errorMessage"));
     entry.column("outcome", if entry.failed { "failure" } else { "success" });
-    entry.column("read_only", record.get("readOnly").and_then(Value::as_bool));
+    entry.column("read_only", read_only);
     entry.column("mfa", mfa(record));
     Some(entry)
 }

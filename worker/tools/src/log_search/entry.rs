@@ -21,6 +21,8 @@ pub(super) struct Entry {
     /// Other texts of the record that may name a thing.
     pub(super) mentions: Vec<String>,
     pub(super) failed: bool,
+    /// Whether the platform says that it changes nothing.
+    pub(super) reads: bool,
     pub(super) bytes: Option<u64>,
     /// Columns that only this format has, or that it fills in its own way.
     pub(super) columns: Map<String, Value>,

@@ -1,4 +1,4 @@
-//! One pass over the files of a log: count, filter, keep the rows nearest to the alert's events.
+//! One pass over the files of a log: count, filter, keep the rows that say most.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -10,6 +10,7 @@ use chrono::{DateTime, Utc};
 use nightshift_engine::ToolError;
 use serde_json::Value;
 
+use super::choice::{self, Deeds, Row};
 use super::entry::Entry;
 use super::filter::Search;
 use super::records::{self, Ended};
@@ -38,8 +39,9 @@ pub(super) struct Seen {
     pub(super) in_time: u64,
     pub(super) earliest: Option<DateTime<Utc>>,
     pub(super) latest: Option<DateTime<Utc>>,
-    /// The rows that are kept, with their distance in seconds from the events.
-    pub(super) rows: Vec<(u64, Entry)>,
+    /// The rows that are kept.
+    pub(super) rows: Vec<Row>,
+    pub(super) deeds: Deeds,
     pub(super) summary: Summary,
     /// What could not be read, in words.
     pub(super) problems: Vec<String>,
@@ -288,7 +290,7 @@ fn note(seen: &mut Seen, entry: Option<Entry>, each: Each<'_>) -> bool {
     each(seen, entry)
 }
 
-fn keep(seen: &mut Seen, search: &Search, entry: Entry) {
+fn keep(seen: &mut Seen, search: &Search, mut entry: Entry) {
     // A record without a time could be of any time: it is kept, and listed last.
     if entry.at.is_some_and(|at| !search.range.holds(at)) {
         return;
@@ -297,20 +299,16 @@ fn keep(seen: &mut Seen, search: &Search, entry: Entry) {
     if !search.filters.match_entry(&entry) {
         return;
     }
+    // They were for filtering, and are most of what a record weighs.
+    entry.mentions = Vec::new();
     seen.matched += 1;
     seen.summary.add(&entry);
+    seen.deeds.add(&entry);
     let distance = distance(entry.at, search.events);
     seen.rows.push((distance, entry));
     if seen.rows.len() >= 4 * search.limit.max(16) {
-        nearest(seen, search.limit);
+        choice::choose(&mut seen.rows, search.limit);
     }
-}
-
-/// Drops all but the `limit` rows that are nearest to the events.
-pub(super) fn nearest(seen: &mut Seen, limit: usize) {
-    seen.rows
-        .sort_by_key(|(distance, entry)| (*distance, entry.at));
-    seen.rows.truncate(limit);
 }
 
 fn distance(at: Option<DateTime<Utc>>, events: Option<(DateTime<Utc>, DateTime<Utc>)>) -> u64 {

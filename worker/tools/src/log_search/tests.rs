@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::testing::{self, at};
 
+mod chosen;
 mod formats;
 
 fn tool(format: LogFormat, text: impl Into<String>) -> LogSearch {
@@ -137,7 +138,7 @@ async fn the_rows_nearest_to_the_events_are_kept_and_all_are_counted() {
     assert_eq!(output.body["truncated"], true);
     assert_eq!(
         output.body["note"],
-        "10 of 1500 rows, those nearest to the alert's events"
+        "10 of 1500 rows: of each caller, address and action where they fit, then nearest to the alert's events"
     );
     assert_eq!(
         output.body["summary"]["actions"],

@@ -1,0 +1,150 @@
+//! Which rows an answer shows where more match than it may hold.
+//!
+//! Ordinary calls around the events would otherwise push out the one call that matters: of a stolen key from another
+//! address, or the deed among a thousand look-ups. So half of the rows may go to the first of each kind, before those
+//! nearest to the events fill the rest.
+
+use std::collections::{HashMap, HashSet};
+
+use super::entry::Entry;
+
+/// Most distinct deeds that are told apart.
+const MAX_DEEDS: usize = 5_000;
+
+/// A row with its distance in seconds from the events.
+pub(super) type Row = (u64, Entry);
+
+/// How much a row says, the most first: what may have changed something, what was read, what failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Weight {
+    Wrote,
+    Read,
+    Failed,
+}
+
+impl Weight {
+    const fn of(entry: &Entry) -> Self {
+        match (entry.failed, entry.reads) {
+            (true, _) => Self::Failed,
+            (false, true) => Self::Read,
+            (false, false) => Self::Wrote,
+        }
+    }
+}
+
+/// What one row of each is kept of, in this order.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Group<'a> {
+    Source(&'a str),
+    Action(&'a str),
+    Caller(&'a str, &'a str),
+    Deed(Deed<'a>),
+}
+
+/// Who did what from where, and how it ended.
+type Deed<'a> = (&'a str, Option<&'a str>, Option<&'a str>, Weight);
+
+fn deed(entry: &Entry) -> Option<Deed<'_>> {
+    let name = entry.principals.first().or(entry.access_key.as_ref())?;
+    let (source, action) = (entry.source_ip.as_deref(), entry.action.as_deref());
+    Some((name, source, action, Weight::of(entry)))
+}
+
+/// The groups of a row. Records without a caller, of traffic or of systems, have their addresses by the thousand and are
+/// told apart by what they did alone.
+fn groups(entry: &Entry) -> Vec<Group<'_>> {
+    let caller = entry.access_key.as_ref().or(entry.principals.first());
+    let called = caller.zip(entry.source_ip.as_ref());
+    [
+        called.map(|(_, source)| Group::Source(source)),
+        entry.action.as_deref().map(Group::Action),
+        called.map(|(caller, source)| Group::Caller(caller, source)),
+        deed(entry).map(Group::Deed),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Puts the rows in the order in which they are kept: first one of each kind, the heaviest first, at most half of `limit`;
+/// then by nearness. The rest is dropped.
+pub(super) fn choose(rows: &mut Vec<Row>, limit: usize) {
+    rows.sort_by_key(|(distance, entry)| (*distance, entry.at));
+    let first = firsts(rows, limit.div_ceil(2));
+    let mut placed: Vec<(usize, Row)> = rows
+        .drain(..)
+        .enumerate()
+        .map(|(index, row)| {
+            let place = first.get(&index).copied();
+            (place.unwrap_or(first.len() + index), row)
+        })
+        .collect();
+    placed.sort_by_key(|(place, _)| *place);
+    placed.truncate(limit);
+    rows.extend(placed.into_iter().map(|(_, row)| row));
+}
+
+/// Which rows are the first of their kind, and in which order.
+fn firsts(rows: &[Row], most: usize) -> HashMap<usize, usize> {
+    let mut best: HashMap<Group<'_>, (Weight, usize)> = HashMap::new();
+    for (index, (_, entry)) in rows.iter().enumerate() {
+        let row = (Weight::of(entry), index);
+        for group in groups(entry) {
+            let known = best.entry(group).or_insert(row);
+            *known = row.min(*known);
+        }
+    }
+    let mut sorted: Vec<_> = best
+        .into_iter()
+        .map(|(group, (weight, index))| (weight, rank(&group), index))
+        .collect();
+    sorted.sort_unstable();
+    let mut first = HashMap::new();
+    for (_, _, index) in sorted {
+        if first.len() == most {
+            break;
+        }
+        let place = first.len();
+        first.entry(index).or_insert(place);
+    }
+    first
+}
+
+const fn rank(group: &Group<'_>) -> u8 {
+    match group {
+        Group::Source(_) => 0,
+        Group::Action(_) => 1,
+        Group::Caller(..) => 2,
+        Group::Deed(_) => 3,
+    }
+}
+
+/// Who did what from where, and how it ended, over all rows that matched.
+#[derive(Debug, Default)]
+pub(super) struct Deeds {
+    seen: HashSet<(String, Option<String>, Option<String>, Weight)>,
+    /// Whether some could not be told apart.
+    lost: bool,
+}
+
+impl Deeds {
+    pub(super) fn add(&mut self, entry: &Entry) {
+        let Some((who, source, action, weight)) = deed(entry) else {
+            self.lost = true;
+            return;
+        };
+        let (source, action) = (source.map(str::to_owned), action.map(str::to_owned));
+        self.seen.insert((who.to_owned(), source, action, weight));
+        // Nothing is known of those that are forgotten, so none counts as shown.
+        if self.seen.len() > MAX_DEEDS {
+            self.lost = true;
+            self.seen.clear();
+        }
+    }
+
+    /// Whether these rows hold each of them.
+    pub(super) fn are_among(&self, rows: &[Entry]) -> bool {
+        let shown: HashSet<_> = rows.iter().filter_map(deed).collect();
+        !self.lost && shown.len() == self.seen.len()
+    }
+}
