@@ -54,15 +54,16 @@ pub(crate) fn finish(
         .any(|flag| matches!(flag, Flag::Truncated { .. }));
     output.flags.extend(flags);
     let late = shorten(&mut output.body, MAX_OUTPUT_BYTES);
-    for path in early.into_iter().chain(late) {
-        // What a log search said of its rows was said of more of them.
-        if let Some(left_out) = output.body.get_mut("left_out") {
-            *left_out = Value::from("others");
-        }
-        output.flags.push(Flag::Truncated { path });
-        output.truncated = true;
+    let cut: Vec<String> = early.into_iter().chain(late).collect();
+    if (pruned || !cut.is_empty())
+        && let Some(left_out) = output.body.get_mut("left_out")
+    {
+        // What a log search said of its rows was said of all of them.
+        *left_out = Value::from("others");
     }
-    output.truncated |= pruned;
+    output.truncated |= pruned || !cut.is_empty();
+    let paths = cut.into_iter().map(|path| Flag::Truncated { path });
+    output.flags.extend(paths);
     if output.truncated
         && let Some(body) = output.body.as_object_mut()
     {

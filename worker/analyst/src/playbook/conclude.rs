@@ -29,8 +29,7 @@ pub(super) fn look(playbook: &Playbook, question: &ConcludeQuestion) -> (Scope, 
         tools: &question.tools,
     };
     let (facts, mut scope) = Facts::of(playbook, &question.alert, &seen);
-    let whole = whole::steps(playbook, question, &facts, &scope);
-    scope.set(whole::WHOLE, Value::from(whole));
+    whole::tell(playbook, question, &facts, &mut scope);
     let made = findings::make(playbook, &facts, &mut scope);
     (scope, made)
 }

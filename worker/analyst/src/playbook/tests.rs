@@ -4,6 +4,7 @@ pub(super) mod alerts;
 mod attack_sequence;
 mod brute_force;
 mod checks;
+mod cleared;
 mod command_and_control;
 mod credential_exfiltration;
 mod crypto_mining;

@@ -11,18 +11,23 @@ use minijinja::{Environment, Error, ErrorKind, State, Value};
 use nightshift_engine::is_public;
 use serde_json::{Value as Json, json};
 
+use super::calls::MAX_CALLS;
 use super::facts::{FACTS, Facts};
-use super::whole::WHOLE;
+use super::whole::{PARTIAL, WHOLE};
 
 /// Most entries that one function gives.
 const MAX_ENTRIES: usize = 256;
 
+/// Most entries of the answers of one step: all rows of all its calls, for a rule must not pass over the last.
+const MAX_ANSWERED: usize = 200 * MAX_CALLS;
+
 /// The functions, with which argument names a step or a finding (for the check).
-pub(super) const FUNCTIONS: [&str; 11] = [
+pub(super) const FUNCTIONS: [&str; 12] = [
     "indicators",
     "each",
     "answered",
     "whole",
+    "partial",
     "rows",
     "finding",
     "fields",
@@ -33,8 +38,9 @@ pub(super) const FUNCTIONS: [&str; 11] = [
 ];
 
 /// Functions that need results of earlier steps.
-pub(super) const NEEDS_RESULTS: [&str; 6] =
-    ["results", "each", "answered", "whole", "rows", "finding"];
+pub(super) const NEEDS_RESULTS: [&str; 7] = [
+    "results", "each", "answered", "whole", "partial", "rows", "finding",
+];
 
 /// Adds the functions and filters.
 pub(super) fn add(environment: &mut Environment<'static>) {
@@ -42,6 +48,7 @@ pub(super) fn add(environment: &mut Environment<'static>) {
     environment.add_function("each", each);
     environment.add_function("answered", answered);
     environment.add_function("whole", whole);
+    environment.add_function("partial", partial);
     environment.add_function("rows", rows);
     environment.add_function("finding", finding);
     environment.add_function("fields", fields);
@@ -155,7 +162,7 @@ fn each(state: &State<'_, '_>, step: &str, pointer: &str) -> Result<Value, Error
                 one => add(one, pointer.to_owned()),
             }
         }
-        list.truncate(MAX_ENTRIES);
+        list.truncate(MAX_ANSWERED);
         Value::from(Serde(list))
     })
 }
@@ -182,13 +189,23 @@ fn answered(state: &State<'_, '_>, step: &str) -> Result<bool, Error> {
     })
 }
 
-/// `whole(step)`: whether every call that the step makes was answered, and nothing was left out. Known once the work has
-/// ended; before that, no.
-fn whole(state: &State<'_, '_>, step: &str) -> Result<bool, Error> {
-    let steps = state.lookup(WHOLE).unwrap_or_default();
-    Ok(steps
+/// `whole(step)`: whether every call that the step makes was answered, and nothing was left out but repeats. Known once
+/// the work has ended; before that, no.
+fn whole(state: &State<'_, '_>, step: &str) -> bool {
+    is_among(state, WHOLE, step)
+}
+
+/// `partial(step)`: whether the step has a call to make, and was not answered whole; no where no configured tool could make
+/// one. Known once the work has ended; before that, yes.
+fn partial(state: &State<'_, '_>, step: &str) -> bool {
+    state.lookup(PARTIAL).is_none() || is_among(state, PARTIAL, step)
+}
+
+fn is_among(state: &State<'_, '_>, variable: &str, step: &str) -> bool {
+    let steps = state.lookup(variable).unwrap_or_default();
+    steps
         .try_iter()
-        .is_ok_and(|mut all| all.any(|one| one.as_str() == Some(step))))
+        .is_ok_and(|mut all| all.any(|one| one.as_str() == Some(step)))
 }
 
 /// `rows(step)`: how many rows the calls of the step found together.

@@ -1,75 +1,90 @@
 //! Which steps were answered whole: only they say that something is not there.
 //!
 //! A search that failed, that was cut, or whose log does not reach the alert holds no deed either. A rule that clears for
-//! what was not found asks `whole(step)`, whoever made the plan: what counts are the calls that the playbook itself makes.
+//! what was not found asks `whole(step)`, or where a register clears `not partial(step)`, whoever made the plan: what counts
+//! are the calls that the playbook itself makes.
 
 use chrono::{DateTime, Utc};
+use minijinja::Value;
 use nightshift_engine::{CallView, ConcludeQuestion, Evidence, ToolCall};
 use serde_json::Value as Json;
 
 use super::calls::Known;
 use super::expression::Scope;
 use super::facts::Facts;
-use super::form::{Playbook, StepForm};
+use super::form::Playbook;
 use super::turn::failure;
 
 /// The variable that holds the names of these steps, for the function `whole`.
 pub(super) const WHOLE: &str = "_whole";
 
+/// The variable that holds the names of steps that ask something and were not answered whole, for `partial`.
+pub(super) const PARTIAL: &str = "_partial";
+
 /// How many rows a search may give; what is left out for it is told as cut.
 const LIMIT: &str = "limit";
 
-/// The steps that were answered whole; asked only where the playbook has a rule that clears.
-pub(super) fn steps(
+/// Tells the scope which steps were answered whole, and which in part or not at all.
+pub(super) fn tell(
     playbook: &Playbook,
     question: &ConcludeQuestion,
     facts: &Facts,
-    scope: &Scope,
-) -> Vec<String> {
-    if playbook.benign.is_empty() {
-        return Vec::new();
-    }
+    scope: &mut Scope,
+) {
     let known = Known::after(&question.alert, &question.tools, scope);
-    let is_whole = |form: &&StepForm| {
-        known.calls(form).is_ok_and(|calls| {
-            let all_are_made = calls.left_out.is_empty() && !calls.make.is_empty();
-            all_are_made
-                && calls.make.iter().all(|call| {
-                    answer(question, call).is_some_and(|answer| {
-                        says_all(answer, facts, question.alert.times.first_seen)
-                    })
-                })
-        })
+    let is_answered = |call: &ToolCall| {
+        let said = |answer: &Evidence| says_all(answer, facts, question.alert.times.first_seen);
+        answers(question, call).any(said)
     };
-    playbook
-        .steps
-        .iter()
-        .filter(is_whole)
-        .map(|form| form.id.get_ref().clone())
-        .collect()
+    let (mut whole, mut partial) = (Vec::new(), Vec::new());
+    for form in &playbook.steps {
+        let calls = known.calls(form);
+        let asks_nothing = calls
+            .as_ref()
+            .is_ok_and(|calls| calls.make.is_empty() && calls.left_out.is_empty());
+        if asks_nothing {
+            continue;
+        }
+        let is_whole = calls
+            .is_ok_and(|calls| calls.left_out.is_empty() && calls.make.iter().all(is_answered));
+        let steps = if is_whole { &mut whole } else { &mut partial };
+        steps.push(form.id.get_ref().clone());
+    }
+    scope.set(WHOLE, Value::from(whole));
+    scope.set(PARTIAL, Value::from(partial));
 }
 
-/// The answer to this very call, with whatever limit.
-fn answer<'a>(question: &'a ConcludeQuestion, wanted: &ToolCall) -> Option<&'a Evidence> {
+/// The answers to this very call, with whatever limit.
+fn answers<'a>(
+    question: &'a ConcludeQuestion,
+    wanted: &'a ToolCall,
+) -> impl Iterator<Item = &'a Evidence> {
     let same = |view: &&CallView| {
         view.call.tool == wanted.tool
             && unlimited(&view.call).eq(unlimited(wanted))
             && failure(view).is_none()
     };
-    let mut calls = question.steps.iter().flat_map(|step| &step.calls);
-    calls.find(same)?.evidence.as_deref()
+    let calls = question.steps.iter().flat_map(|step| &step.calls);
+    calls
+        .filter(same)
+        .filter_map(|view| view.evidence.as_deref())
 }
 
 fn unlimited(call: &ToolCall) -> impl Iterator<Item = (&String, &Json)> {
     call.arguments.iter().filter(|(name, _)| *name != LIMIT)
 }
 
-/// Whether nothing was left out of an answer; of a log's, also whether the log reaches to the alert.
+/// Whether nothing was left out of an answer but what repeats rows that are shown; of a log's, also whether the log reaches
+/// to the alert.
 fn says_all(evidence: &Evidence, facts: &Facts, first_seen: Option<DateTime<Utc>>) -> bool {
-    let Some(body) = facts.body(evidence.id).filter(|_| !evidence.truncated) else {
+    let Some(body) = facts.body(evidence.id) else {
         return false;
     };
     let is = |pointer: &str, value: Json| body.pointer(pointer) == Some(&value);
+    let cut = evidence.truncated || is("/truncated", true.into());
+    if cut && !is("/left_out", "repeats".into()) {
+        return false;
+    }
     let until = body
         .pointer("/searched/records_until")
         .and_then(Json::as_str)
@@ -77,5 +92,5 @@ fn says_all(evidence: &Evidence, facts: &Facts, first_seen: Option<DateTime<Utc>
     let ends_before = until
         .zip(first_seen)
         .is_some_and(|(until, first)| until < first);
-    !is("/truncated", true.into()) && !is("/searched/records_in_time", 0.into()) && !ends_before
+    !is("/searched/records_in_time", 0.into()) && !ends_before
 }

@@ -1,0 +1,129 @@
+//! What a record clears is cleared only where the log of what was done says all that it has.
+
+use nightshift_alert::IndicatorKind;
+use nightshift_engine::{Exoneration, ToolError, Verdict};
+use serde_json::{Value, json};
+
+use super::alerts::sample;
+use super::drive::{ALL, Answers, Ran, World, logged, nothing, record};
+
+const LOOKS: &str = "securityhub-eventbridge-discovery";
+const STOLEN: &str = "guardduty-eventbridge-credential-exfiltration";
+
+fn call(action: &str) -> Value {
+    json!({"at": "2026-03-02T02:55:00Z", "action": action, "principal": "arn:aws:iam::444455556666:user/ci-deployer",
+        "outcome": "success", "source_ip": "198.51.100.23", "error": null, "resource": null, "read_only": true})
+}
+
+fn log(answer: impl FnOnce(&mut Value)) -> Value {
+    let mut log = logged("log_search.cloudtrail", json!(vec![call("ListRoles"); 200]));
+    answer(&mut log);
+    log
+}
+
+/// More rows than were shown: any, or only such as repeat those that were.
+fn cut(left_out: &str) -> Value {
+    log(|log| {
+        log["rows_matched"] = json!(260);
+        log["truncated"] = json!(true);
+        log["left_out"] = json!(left_out);
+    })
+}
+
+fn run(name: &str, cleared_by: Exoneration, answers: Answers) -> Ran {
+    World::with(&ALL, answers)
+        .clearing(cleared_by)
+        .run(sample(name))
+}
+
+fn known() -> Exoneration {
+    record("identity", IndicatorKind::Principal, "ci-deployer")
+}
+
+fn egress() -> Exoneration {
+    let mut egress = record("asset", IndicatorKind::Ip, "203.0.113.42");
+    egress.detection_wrong = true;
+    egress
+}
+
+#[test]
+fn g06_a_log_that_was_cut_shows_no_deed_that_it_lacks() {
+    let others: Answers = |kind, arguments| match kind {
+        "log_search.cloudtrail" => Ok(cut("others")),
+        _ => Ok(nothing(kind, arguments)),
+    };
+    for (alert, record) in [(LOOKS, known()), (STOLEN, egress())] {
+        let end = run(alert, record, others).conclusion;
+        assert_eq!(end.verdict, Verdict::Inconclusive, "{alert}");
+    }
+    let ran = run(LOOKS, known(), others);
+    insta::assert_snapshot!(ran.would_decide(), @"All of the audit log of AKIAEXAMPLE00000001 around the alert: what was read of it was cut, failed, or ends before it");
+}
+
+#[test]
+fn a_busy_key_is_cleared_where_all_that_is_left_out_repeats_what_is_shown() {
+    let repeats: Answers = |kind, arguments| match kind {
+        "log_search.cloudtrail" => Ok(cut("repeats")),
+        _ => Ok(nothing(kind, arguments)),
+    };
+    let end = run(LOOKS, known(), repeats).conclusion;
+    assert_eq!(end.verdict, Verdict::BenignTruePositive);
+    let end = run(STOLEN, egress(), repeats).conclusion;
+    assert_eq!(end.verdict, Verdict::FalsePositive);
+}
+
+#[test]
+fn g06_a_log_that_does_not_reach_the_alert_or_cannot_be_read_clears_nothing() {
+    let ends_before: Answers = |kind, arguments| match kind {
+        "log_search.cloudtrail" => Ok(log(|log| {
+            log["searched"] =
+                json!({"records_in_time": 4, "records_until": "2026-03-01T00:00:00Z"});
+        })),
+        _ => Ok(nothing(kind, arguments)),
+    };
+    let failed: Answers = |kind, arguments| match kind {
+        "log_search.cloudtrail" => Err(ToolError::Timeout { secs: 30 }),
+        _ => Ok(nothing(kind, arguments)),
+    };
+    for answers in [ends_before, failed] {
+        let end = run(LOOKS, known(), answers).conclusion;
+        assert_eq!(end.verdict, Verdict::Inconclusive);
+    }
+}
+
+#[test]
+fn a_site_without_such_a_log_is_cleared_by_its_registers() {
+    let quiet: Answers = |kind, arguments| Ok(nothing(kind, arguments));
+    let kinds: Vec<_> = ALL
+        .into_iter()
+        .filter(|kind| !kind.starts_with("log_search"))
+        .collect();
+    let end = World::with(&kinds, quiet)
+        .clearing(known())
+        .run(sample(LOOKS))
+        .conclusion;
+    assert_eq!(end.verdict, Verdict::BenignTruePositive);
+}
+
+#[test]
+fn g06_the_last_row_of_the_last_search_is_seen() {
+    let two_keys: Answers = |kind, arguments| match kind {
+        "log_search.cloudtrail" if arguments["access_key"] == "AKIAEXAMPLE00000002" => {
+            let mut rows = vec![call("ListRoles"); 199];
+            rows.push(call("CreateAccessKey"));
+            Ok(logged(kind, json!(rows)))
+        }
+        "log_search.cloudtrail" => Ok(log(|_| {})),
+        _ => Ok(nothing(kind, arguments)),
+    };
+    let mut alert = sample(LOOKS);
+    let second = nightshift_alert::Indicator::new(
+        IndicatorKind::AccessKey,
+        "AKIAEXAMPLE00000002",
+        nightshift_alert::Role::Related,
+    );
+    alert.indicators.push(second);
+    let ran = World::with(&ALL, two_keys).clearing(known()).run(alert);
+    assert!(!ran.conclusion.verdict.is_benign());
+    assert!(ran.claims().contains("CreateAccessKey"), "{}", ran.claims());
+}
