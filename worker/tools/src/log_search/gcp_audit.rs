@@ -55,7 +55,27 @@ pub(super) fn entry(record: &Value) -> Option<Entry> {
     entry.column("error_message", text(payload, "/status/message"));
     entry.column("outcome", if entry.failed { "failure" } else { "success" });
     entry.column("permission_denied", code == Some(7) || denied(payload));
+    let read_only = read_only(record, payload);
+    entry.reads = read_only == Some(true);
+    entry.column("read_only", read_only);
     Some(entry)
+}
+
+/// What the platform says of whether the call only read: the log of admin activity holds what modifies, and permissions
+/// have a type. Nothing where it says nothing.
+fn read_only(record: &Value, payload: &Value) -> Option<bool> {
+    if text(record, "/logName").is_some_and(|name| name.ends_with("%2Factivity")) {
+        return Some(false);
+    }
+    let checks = payload.get("authorizationInfo").and_then(Value::as_array)?;
+    let mut types = checks
+        .iter()
+        .map(|check| text(check, "/permissionType"))
+        .collect::<Option<Vec<_>>>()?
+        .into_iter()
+        .peekable();
+    types.peek()?;
+    Some(types.all(|kind| kind.ends_with("_READ")))
 }
 
 fn principals(payload: &Value) -> Vec<String> {

@@ -4,7 +4,7 @@ use nightshift_alert::IndicatorKind;
 use nightshift_engine::{Exoneration, ToolError, Verdict};
 use serde_json::{Value, json};
 
-use super::alerts::sample;
+use super::alerts::{made_for, sample};
 use super::drive::{ALL, Answers, Ran, World, logged, nothing, record};
 
 const LOOKS: &str = "securityhub-eventbridge-discovery";
@@ -126,4 +126,49 @@ fn g06_the_last_row_of_the_last_search_is_seen() {
     let ran = World::with(&ALL, two_keys).clearing(known()).run(alert);
     assert!(!ran.conclusion.verdict.is_benign());
     assert!(ran.claims().contains("CreateAccessKey"), "{}", ran.claims());
+}
+
+#[test]
+fn g06_a_call_that_changed_something_else_is_cleared_by_no_record_for_the_identity() {
+    let answers: Answers = |kind, arguments| match kind {
+        "log_search.cloudtrail" => {
+            let mut deed = call("SomethingThatIsNewTomorrow");
+            deed["read_only"] = json!(false);
+            Ok(logged(kind, json!([call("ListRoles"), deed])))
+        }
+        _ => Ok(nothing(kind, arguments)),
+    };
+    let read: Answers = |kind, arguments| match kind {
+        "log_search.cloudtrail" => Ok(logged(kind, json!([call("ListRoles")]))),
+        _ => Ok(nothing(kind, arguments)),
+    };
+    for (alert, who, kind) in [
+        ("guardduty-iam-privilege-escalation", "j.ortega", None),
+        ("guardduty-attack-sequence", "claims-export", None),
+        (
+            "guardduty-s3-exfiltration",
+            "claims-export",
+            Some("Discovery:S3/AnomalousBehavior"),
+        ),
+    ] {
+        let mut alert = made_for(alert);
+        if let Some(kind) = kind {
+            kind.clone_into(&mut alert.kind);
+        }
+        let record = || record("identity", IndicatorKind::Principal, who);
+        let world = World::with(&ALL, answers).clearing(record());
+        let ran = world.run(alert.clone());
+        assert!(!ran.conclusion.verdict.is_benign(), "{}", alert.kind);
+        let claims = ran.claims();
+        assert!(!claims.contains("Nothing was changed"), "{claims}");
+        assert!(!claims.contains("holds no call"), "{claims}");
+        let decide = ran.would_decide();
+        assert!(
+            decide.contains("Whether SomethingThatIsNewTomorrow by"),
+            "{decide}"
+        );
+        let end = World::with(&ALL, read).clearing(record()).run(alert);
+        let end = end.conclusion;
+        assert_eq!(end.verdict, Verdict::BenignTruePositive);
+    }
 }

@@ -17,7 +17,8 @@ fn trail(actions: &[&str]) -> Value {
     let rows: Vec<_> = actions
         .iter()
         .map(|action| json!({"at": "2026-03-02T02:55:00Z", "action": action, "principal": "arn:aws:iam::444455556666:user/ci-deployer",
-            "access_key": "AKIAEXAMPLE00000001", "source_ip": "198.51.100.23", "error": null, "resource": null}))
+            "access_key": "AKIAEXAMPLE00000001", "source_ip": "198.51.100.23", "error": null, "resource": null,
+            "read_only": action.starts_with("List") || action.starts_with("Get")}))
         .collect();
     let counts: serde_json::Map<_, _> = actions
         .iter()
@@ -69,7 +70,7 @@ fn looking_only_from_the_usual_network_leans_benign() {
     For [E15 E0] The audit log holds 2 calls by AKIAEXAMPLE00000001: ListRoles, ListUsers
     Against [E0 E2] 198.51.100.23 is in a network that ci-deployer works from
     Against [E2 E0] ci-deployer is a machine identity (ci) of platform; new tools make it look around
-    Against [E15] Nothing was changed: none of the 2 calls in the audit log makes a key, user, policy or machine, or reads a secret
+    Against [E15] Nothing was changed: each of the 2 calls in the audit log only read
     Against [E4] No value of the alert is on a watch list as bad (3 looked up)
     "#);
     insta::assert_snapshot!(ran.would_decide(), @"An approved record that ci-deployer does this: its line in the identity register with expected findings, or a change");
@@ -119,5 +120,60 @@ fn a_record_for_looking_clears_nobody_who_then_made_a_key() {
     assert_eq!(
         (end.verdict, end.leaning),
         (Verdict::Inconclusive, Leaning::Malicious)
+    );
+}
+
+#[test]
+fn g06_no_call_that_changed_something_is_cleared_or_passed_over_whatever_its_name() {
+    for deed in [
+        "DeleteUser",
+        "CreateSAMLProvider",
+        "BatchGetSecretValue",
+        "CreateFleet",
+        "DeleteBucket",
+        "PutMetricAlarm",
+        "SomethingThatIsNewTomorrow",
+    ] {
+        DEED.set(deed);
+        let answers: Answers = |kind, arguments| match kind {
+            "identity_lookup" => Ok(register(&["198.51.100.0/24"], arguments)),
+            "log_search.cloudtrail" => Ok(trail(&["ListUsers", DEED.get()])),
+            _ => quiet(kind, arguments),
+        };
+        let ran = World::with(&ALL, answers)
+            .clearing(record("identity", IndicatorKind::Principal, "ci-deployer"))
+            .run(sample(ALERT));
+        assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive, "{deed}");
+        assert_ne!(ran.conclusion.leaning, Leaning::Benign, "{deed}");
+        let claims = ran.claims();
+        assert!(claims.contains(&format!("doing: {deed} by")), "{claims}");
+        assert!(!claims.contains("only read"), "{claims}");
+        assert!(!claims.contains("holds no call"), "{claims}");
+        let decide = ran.would_decide();
+        let asks = format!("Whether {deed} by ci-deployer was meant");
+        assert!(decide.contains(&asks), "{decide}");
+        assert!(!decide.contains("that covers Discovery"), "{decide}");
+    }
+}
+
+thread_local! {
+    static DEED: std::cell::Cell<&'static str> = const { std::cell::Cell::new("") };
+}
+
+#[test]
+fn a_sign_in_is_no_deed_and_a_log_that_does_not_tell_reads_is_not_said_to() {
+    let answers: Answers = |kind, arguments| match kind {
+        "identity_lookup" => Ok(register(&["198.51.100.0/24"], arguments)),
+        "log_search.cloudtrail" => Ok(trail(&["ListUsers", "ConsoleLogin"])),
+        _ => quiet(kind, arguments),
+    };
+    let ran = World::with(&ALL, answers)
+        .clearing(record("identity", IndicatorKind::Principal, "ci-deployer"))
+        .run(sample(ALERT));
+    assert_eq!(ran.conclusion.verdict, Verdict::BenignTruePositive);
+    let claims = ran.claims();
+    assert!(
+        claims.contains("The audit log holds no call that is known to make a key, user, policy or machine, or to read a secret (2 calls)"),
+        "{claims}"
     );
 }

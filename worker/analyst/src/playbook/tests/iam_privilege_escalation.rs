@@ -116,7 +116,7 @@ fn a_deployment_that_raised_nothing_leans_benign() {
     For [E0] The alert records AWS_API_CALL AttachUserPolicy by j.ortega from 198.51.100.140, 3 times
     Against [E0 E2] 198.51.100.140 is in a network that j.ortega works from
     Against [E2 E0] j.ortega is a machine identity (ci) of platform: deployments hand out rights
-    Against [E16] None of the calls in the audit log (1) raised rights or made a key, user or role
+    Against [E16] The audit log holds no call that is known to raise rights or to make a key, user or role (1 call)
     For [E10] No change record covers it
     ");
 }

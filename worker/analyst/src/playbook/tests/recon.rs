@@ -3,7 +3,7 @@ use nightshift_engine::{Leaning, Reason, ToolError, Verdict};
 use serde_json::{Value, json};
 
 use super::alerts::sample;
-use super::drive::{ALL, Answers, World, nothing, record};
+use super::drive::{ALL, Answers, World, logged, nothing, record};
 
 fn scan(source: &str) -> Alert {
     let mut alert = sample("guardduty-eventbridge-dns");
@@ -92,4 +92,17 @@ fn an_unknown_scanner_that_was_turned_away_leans_benign() {
     An approved record that 192.0.2.10 may scan, with an end and who approved it
     The sign-in logs of i-11111111: that no attempt succeeded
     "#);
+}
+
+#[test]
+fn of_sign_ins_that_ended_nobody_knows_how_none_is_said_to_have_failed() {
+    let logins: Answers = |kind, arguments| match kind {
+        "log_search.json_lines" => {
+            let row = |outcome: &str| json!({"at": "2023-04-16T06:12:00Z", "principal": "root", "outcome": outcome, "error": null});
+            Ok(logged(kind, json!([row("failure"), row("session opened")])))
+        }
+        _ => quiet(kind, arguments),
+    };
+    let claims = World::with(&ALL, logins).run(scan("192.0.2.10")).claims();
+    assert!(!claims.contains("sign-ins"), "{claims}");
 }

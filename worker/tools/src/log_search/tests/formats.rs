@@ -231,3 +231,33 @@ async fn dns_query_logs_are_found_by_domain_and_instance() {
     let miss = ask(&tool, json!({"resource": "minexmr.com"})).await;
     assert_eq!(miss.rows, Some(0), "a filter is a whole name, not a suffix");
 }
+
+#[tokio::test]
+async fn gcp_audit_says_of_a_call_that_it_only_reads_where_the_platform_does() {
+    let call = |log: &str, types: &[Option<&str>]| {
+        let checks: Vec<Value> = types
+            .iter()
+            .map(|kind| json!({"permission": "p", "granted": true, "permissionType": kind}))
+            .collect();
+        json!({"timestamp": "2026-03-02T02:15:00Z", "logName": format!("projects/shop/logs/cloudaudit.googleapis.com%2F{log}"),
+            "protoPayload": {"methodName": "a.b", "authorizationInfo": checks,
+                "authenticationInfo": {"principalEmail": "ci@shop.example"}}})
+    };
+    for (record, read_only) in [
+        (call("activity", &[]), json!(false)),
+        (
+            call("data_access", &[Some("DATA_READ"), Some("ADMIN_READ")]),
+            json!(true),
+        ),
+        (
+            call("data_access", &[Some("DATA_READ"), Some("DATA_WRITE")]),
+            json!(false),
+        ),
+        (call("data_access", &[Some("DATA_READ"), None]), Value::Null),
+        (call("data_access", &[]), Value::Null),
+    ] {
+        let tool = tool(LogFormat::GcpAudit, record.to_string());
+        let output = ask(&tool, json!({"principal": "ci@shop.example"})).await;
+        assert_eq!(output.body["rows"][0]["read_only"], read_only, "{record}");
+    }
+}
