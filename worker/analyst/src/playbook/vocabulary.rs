@@ -57,6 +57,7 @@ pub(super) fn add(environment: &mut Environment<'static>) {
     environment.add_function("at", at);
     environment.add_function("earlier", earlier);
     environment.add_filter("outside", outside);
+    environment.add_filter("free_of", free_of);
     environment.add_filter("named", named);
     environment.add_filter("mentioning", mentioning);
     environment.add_filter("short", short);
@@ -371,6 +372,24 @@ fn outside(list: Value, networks: &Value) -> Result<Vec<Value>, Error> {
         let source = entry.get_attr("row")?.get_attr("source_ip")?;
         let ip = source.as_str().and_then(|text| text.parse::<IpAddr>().ok());
         if ip.is_some_and(is_public) && !in_any(&source, networks)? {
+            found.push(entry);
+        }
+    }
+    Ok(found)
+}
+
+/// `entries | free_of(words, 'row.principal')`: the entries with a text there that holds none of the words.
+fn free_of(list: Value, wanted: &Value, path: &str) -> Result<Vec<Value>, Error> {
+    let wanted = words(Some(wanted))?.unwrap_or_default();
+    let mut found = Vec::new();
+    for entry in list.try_iter()? {
+        let at = path
+            .split('.')
+            .try_fold(entry.clone(), |value, name| value.get_attr(name))?;
+        if at
+            .as_str()
+            .is_some_and(|text| !text.is_empty() && !holds_word(text, &wanted))
+        {
             found.push(entry);
         }
     }

@@ -140,7 +140,8 @@ fn traffic_to_a_listed_pool_asks_who_else_talks_to_it() {
         _ => Ok(nothing(kind, arguments)),
     };
     let ran = World::with(&ALL, answers).run(scc_miner());
-    assert_eq!(ran.step("others").outcome, Some(StepOutcome::Met));
+    assert_eq!(ran.step("others").outcome, Some(StepOutcome::Unmet));
+    insta::assert_snapshot!(ran.step("others").summary, @"1 row, of which hosts is not told.");
     assert_eq!(ran.step("asset").outcome, Some(StepOutcome::Failed));
     insta::assert_snapshot!(ran.claims(), @"
     For [E0] Mining software runs on web-server-prod-01: /tmp/.xmrig/xmrig
@@ -182,4 +183,40 @@ fn who_prepared_the_machine_stands_ahead_of_what_else_says_that_it_mines() {
     assert!(first.iter().all(|finding| finding.supported), "{first:?}");
     insta::assert_snapshot!(first[2].claim, @"The audit log holds v1.compute.instances.stop, v1.compute.instances.setMetadata, v1.compute.instances.start by d.keller@contractor.example from 203.0.113.66, first at 2025-11-08T05:03:18Z");
     insta::assert_snapshot!(ran.actions().join(" "), @"snapshot-disk isolate-instance deny-principal review-principal-activity block-domain rotate-secrets");
+}
+
+#[test]
+fn only_another_host_at_the_pool_is_another_host() {
+    let answers: super::drive::Answers = |kind, arguments| match kind {
+        "watchlist" if arguments["indicator"] == "195.123.245.89" => {
+            Ok(super::drive::on_list("mining_pool", arguments))
+        }
+        "log_search.vpc_flow" if arguments["ip"] == "195.123.245.89" => {
+            let row = |instance: &str, source: &str| {
+                json!({"at": "2025-11-08T05:30:00Z", "source_ip": source, "destination_ip": "195.123.245.89",
+                "destination_port": 4444, "outcome": "accepted", "bytes": 900, "instance": instance})
+            };
+            Ok(super::drive::logged(
+                kind,
+                json!([
+                    row("web-server-prod-01", "10.0.0.5"),
+                    row("billing-02", "10.0.0.77"),
+                    row("billing-02", "10.0.0.77")
+                ]),
+            ))
+        }
+        _ => Ok(nothing(kind, arguments)),
+    };
+    let ran = World::with(&ALL, answers).run(scc_miner());
+    assert_eq!(ran.step("others").outcome, Some(StepOutcome::Met));
+    insta::assert_snapshot!(ran.step("others").summary, @"billing-02 too.");
+    let claims = ran.claims();
+    assert!(
+        claims.contains("Another host talks to the listed 195.123.245.89: billing-02, at"),
+        "{claims}"
+    );
+    assert!(
+        !claims.contains("195.123.245.89: web-server-prod-01"),
+        "{claims}"
+    );
 }

@@ -1,5 +1,5 @@
 use nightshift_alert::IndicatorKind;
-use nightshift_engine::{Leaning, ToolError, Verdict};
+use nightshift_engine::{Leaning, StepOutcome, ToolError, Verdict};
 use serde_json::{Value, json};
 
 use super::alerts::sample;
@@ -73,6 +73,8 @@ fn looking_only_from_the_usual_network_leans_benign() {
     Against [E15] Nothing was changed: each of the 2 calls in the audit log only read
     Against [E4] No value of the alert is on a watch list as bad (3 looked up)
     "#);
+    assert_eq!(ran.step("address_trail").outcome, Some(StepOutcome::Unmet));
+    insta::assert_snapshot!(ran.step("address_trail").summary, @"No other identity in 2 rows.");
     insta::assert_snapshot!(ran.would_decide(), @"An approved record that ci-deployer does this: its line in the identity register with expected findings, or a change");
 }
 

@@ -106,3 +106,24 @@ fn of_sign_ins_that_ended_nobody_knows_how_none_is_said_to_have_failed() {
     let claims = World::with(&ALL, logins).run(scan("192.0.2.10")).claims();
     assert!(!claims.contains("sign-ins"), "{claims}");
 }
+
+#[test]
+fn of_two_sources_only_the_one_that_no_record_knows_is_asked_for() {
+    let known: Answers = |kind, arguments| match kind {
+        "authorised_scanners" if arguments["indicator"] == "192.0.2.10" => Ok(
+            json!({"indicator": "192.0.2.10", "found": 1, "searched": {"register": "s.csv", "records": 2},
+            "scanners": [{"id": "SCAN-1", "subject": "192.0.2.0/28", "owner": "secops", "approved_by": "ciso", "valid_at_event": true}]}),
+        ),
+        _ => quiet(kind, arguments),
+    };
+    let mut alert = scan("192.0.2.10");
+    let second = Indicator::new(IndicatorKind::Ip, "203.0.113.66", Role::Actor);
+    alert.indicators.push(second);
+    let decide = World::with(&ALL, known).run(alert).would_decide();
+    assert!(
+        decide
+            .contains("Who 203.0.113.66 is: the register of authorised scanners does not know it"),
+        "{decide}"
+    );
+    assert!(!decide.contains("192.0.2.10"), "{decide}");
+}
