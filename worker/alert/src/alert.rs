@@ -6,7 +6,9 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Content, Indicator, IndicatorKind, JsonText, Key, Role, Severity, TraceContext};
+use crate::{
+    Content, Indicator, IndicatorKind, JsonText, Key, Principal, Role, Severity, TraceContext,
+};
 
 /// The feed of our own canaries. No parser makes it and no configured feed may be called so: only what is signed with our
 /// key becomes a canary.
@@ -51,6 +53,9 @@ pub struct Alert {
     pub resources: Vec<Resource>,
     /// Typed values, sorted and without doubles.
     pub indicators: Vec<Indicator>,
+    /// What those of its principals are whose kind the feed told, sorted; a name may be a user's and a role's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub principals: Vec<Principal>,
     /// ATT&CK techniques that the product named.
     pub techniques: Vec<Technique>,
     /// When it happened and was told.

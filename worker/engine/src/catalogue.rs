@@ -8,9 +8,14 @@ use std::sync::Arc;
 use nightshift_alert::{Alert, Indicator, IndicatorKind, Provider, Role};
 use serde::{Deserialize, Serialize};
 
+mod names;
+pub(crate) use names::resource;
+
 /// An action as the catalogue holds it. `{name}` in text and command stands for a value: `account`, `region`,
-/// `resource`, an indicator type such as `ip` or `instance`, or a principal of AWS as its commands want it: `user_name`,
-/// `role_name`, and as its log names it: `caller_name`. A brace as such is doubled.
+/// `resource`, an indicator type such as `ip` or `instance`, a principal as commands of its cloud want it (`user_name`,
+/// `role_name`, `sso_role`; `person`, `service_account`) or as CloudTrail names it (`caller_name`), or a key that a user
+/// holds (`long_term_key`). A text that needs one which the principal is not leaves the action out. A brace as such is
+/// doubled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ActionTemplate {
@@ -147,79 +152,62 @@ impl Values<'_> {
                 .resources
                 .first()
                 .map(|resource| resource.name.as_ref().unwrap_or(&resource.id).clone()),
-            "user_name" => name_in(self.indicator(IndicatorKind::Principal)?, &["user"]),
-            "caller_name" => caller_in(self.indicator(IndicatorKind::Principal)?),
-            "role_name" => name_in(
-                self.indicator(IndicatorKind::Principal)?,
-                &["role", "assumed-role"],
-            ),
+            "user_name" => self.principal(|one| names::user(self.alert, one)),
+            "role_name" => self.principal(|one| names::role(self.alert, one)),
+            "sso_role" => self.principal(|one| names::sso_role(self.alert, one)),
+            "caller_name" => self.principal(|one| names::caller(self.alert, one)),
+            "service_account" => self.principal(names::service_account),
+            "person" => self.principal(names::person),
+            "long_term_key" => {
+                let mut keys = self.candidates(IndicatorKind::AccessKey).into_iter();
+                keys.find(|key| names::is_long_term(key)).map(str::to_owned)
+            }
             _ => {
                 let kind = IndicatorKind::ALL
                     .into_iter()
                     .find(|kind| kind.as_str() == name)?;
-                self.indicator(kind)
+                self.candidates(kind).first().map(|&value| value.to_owned())
             }
         }
     }
 
-    /// The chosen value if the case knows it, else the alert's: actor, far end, target, in that order of interest. An
-    /// address or name that only stands beside them may be our own, and is none to block.
-    fn indicator(&self, kind: IndicatorKind) -> Option<String> {
+    /// What the first principal that has it is called.
+    fn principal(&self, called: impl Fn(&str) -> Option<String>) -> Option<String> {
+        let principals = self.candidates(IndicatorKind::Principal);
+        principals.into_iter().find_map(called)
+    }
+
+    /// The chosen values that the case knows, else the alert's: its actors, far ends or targets, in that order of interest.
+    /// An address or name that only stands beside them may be our own, and is none to block.
+    fn candidates(&self, kind: IndicatorKind) -> Vec<&str> {
         let is_known = |value: &str| {
+            let mut known = self.known.iter();
             self.alert.knows(kind, value)
-                || self
-                    .known
-                    .iter()
-                    .any(|indicator| indicator.kind == kind && indicator.value == value)
+                || known.any(|indicator| indicator.kind == kind && indicator.value == value)
         };
-        let chosen = self
-            .choice
-            .indicators
-            .iter()
-            .find(|indicator| indicator.kind == kind && is_known(&indicator.value));
         let is_network = matches!(
             kind,
             IndicatorKind::Ip | IndicatorKind::Domain | IndicatorKind::Url
         );
-        let own = || {
-            [Role::Actor, Role::Remote, Role::Target, Role::Related]
-                .into_iter()
-                .filter(|role| !(is_network && *role == Role::Related))
-                .find_map(|role| {
-                    self.alert
-                        .with_role(role)
-                        .find(|indicator| indicator.kind == kind)
-                })
-        };
-        chosen.or_else(own).map(|indicator| indicator.value.clone())
+        let chosen: Vec<&Indicator> = self
+            .choice
+            .indicators
+            .iter()
+            .filter(|indicator| is_known(&indicator.value))
+            .collect();
+        let own = [Role::Actor, Role::Remote, Role::Target, Role::Related]
+            .into_iter()
+            .filter(|role| !(is_network && *role == Role::Related))
+            .map(|role| self.alert.with_role(role).collect());
+        std::iter::once(chosen)
+            .chain(own)
+            .map(|all| {
+                let of_kind = all.into_iter().filter(|one| one.kind == kind);
+                of_kind.map(|one| one.value.as_str()).collect::<Vec<_>>()
+            })
+            .find(|values| !values.is_empty())
+            .unwrap_or_default()
     }
-}
-
-/// A principal's name: the value itself, or the name in an ARN of one of these kinds. None for an ARN of another kind.
-fn name_in(principal: String, kinds: &[&str]) -> Option<String> {
-    if !principal.starts_with("arn:") {
-        return Some(principal);
-    }
-    let (kind, path) = resource(&principal)?;
-    // A session is called `assumed-role/NAME/SESSION`; anything else may have a path before its name.
-    let name = match kind {
-        "assumed-role" => path.split('/').next()?,
-        _ => path.rsplit('/').next()?,
-    };
-    kinds.contains(&kind).then(|| name.to_owned())
-}
-
-/// What CloudTrail calls a principal: a user by its name, a role by that of its session.
-fn caller_in(principal: String) -> Option<String> {
-    match resource(&principal) {
-        Some(("assumed-role", path)) => Some(path.split_once('/')?.1.to_owned()),
-        _ => name_in(principal, &["user"]),
-    }
-}
-
-/// Kind and path of what an ARN names. A path may hold colons.
-pub(crate) fn resource(arn: &str) -> Option<(&str, &str)> {
-    arn.splitn(6, ':').nth(5)?.split_once('/')
 }
 
 /// Whether a value may stand in a shell command without quotes: no blank, no quote, nothing that a shell reads, and no
@@ -235,6 +223,8 @@ fn is_shell_safe(value: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use nightshift_alert::{Principal, PrincipalKind};
+
     use super::*;
     use crate::fixture;
 
@@ -313,19 +303,35 @@ mod tests {
         assert_eq!(action.map(|action| action.command), Some(None));
     }
 
+    /// What a template says of a principal, of which the feed told this.
+    fn command(template: &str, principal: &str, told: Option<(PrincipalKind, &str)>) -> String {
+        let mut alert = fixture::alert();
+        alert.account = Some("123456789012".into());
+        alert.indicators = vec![
+            Indicator::new(IndicatorKind::Principal, principal, Role::Actor),
+            Indicator::new(IndicatorKind::Instance, "i-1", Role::Target),
+        ];
+        let told = told.map(|(kind, id)| Principal {
+            name: principal.into(),
+            kind,
+            id: Some(id.into()),
+        });
+        alert.principals = told.into_iter().collect();
+        let action = fill(&self::template(template), &choice(None), &alert, &[]);
+        action
+            .and_then(|action| action.command)
+            .unwrap_or_else(|| "none".to_owned())
+    }
+
+    fn names(principal: &str, told: Option<(PrincipalKind, &str)>) -> String {
+        let user = command("--user-name {user_name}", principal, told);
+        let role = command("--role-name {role_name}", principal, told);
+        let caller = command("{caller_name}", principal, told);
+        format!("{principal}: {user}; {role}; {caller}")
+    }
+
     #[test]
     fn an_arn_is_named_as_commands_want_it_and_not_where_it_is_of_another_kind() {
-        let command = |template: &str, principal: &str| {
-            let mut alert = fixture::alert();
-            alert.indicators = vec![
-                Indicator::new(IndicatorKind::Principal, principal, Role::Actor),
-                Indicator::new(IndicatorKind::Instance, "i-1", Role::Target),
-            ];
-            let action = fill(&self::template(template), &choice(None), &alert, &[]);
-            action
-                .and_then(|action| action.command)
-                .unwrap_or_else(|| "none".to_owned())
-        };
         let shown = [
             "alice",
             "arn:aws:iam::123456789012:user/team/alice",
@@ -334,13 +340,11 @@ mod tests {
             "arn:aws:iam::123456789012:root",
             "arn:aws:iam::123456789012:user/x:role/deployer",
             "arn:aws:iam::123456789012:user/x:assumed-role/a/b",
+            "arn:aws:iam::210987654321:user/alice",
+            "AROAEXAMPLEROLE000001:i-0abc",
+            "system:serviceaccount:default:web",
         ]
-        .map(|principal| {
-            let user = command("--user-name {user_name}", principal);
-            let role = command("--role-name {role_name}", principal);
-            let caller = command("{caller_name}", principal);
-            format!("{principal}: {user}; {role}; {caller}")
-        });
+        .map(|principal| names(principal, None));
         insta::assert_snapshot!(shown.join("\n"), @r"
         alice: --user-name alice; --role-name alice; alice
         arn:aws:iam::123456789012:user/team/alice: --user-name alice; none; alice
@@ -349,7 +353,79 @@ mod tests {
         arn:aws:iam::123456789012:root: none; none; none
         arn:aws:iam::123456789012:user/x:role/deployer: --user-name deployer; none; deployer
         arn:aws:iam::123456789012:user/x:assumed-role/a/b: --user-name b; none; b
+        arn:aws:iam::210987654321:user/alice: none; none; alice
+        AROAEXAMPLEROLE000001:i-0abc: none; none; none
+        system:serviceaccount:default:web: none; none; none
         ");
+    }
+
+    #[test]
+    fn a_role_that_has_a_bare_name_is_no_user_and_a_user_no_role() {
+        let shown = [
+            names(
+                "deployer",
+                Some((PrincipalKind::User, "AIDAEXAMPLE000000001")),
+            ),
+            names(
+                "deployer",
+                Some((PrincipalKind::Role, "AROAEXAMPLE000000001:i-0abc")),
+            ),
+            names(
+                "deployer",
+                Some((PrincipalKind::Role, "AROAEXAMPLE000000001")),
+            ),
+            names("root", Some((PrincipalKind::Root, "123456789012"))),
+            names("alice", Some((PrincipalKind::Other, "123456789012:alice"))),
+            names(
+                "AWSReservedSSO_Admin_0abc",
+                Some((PrincipalKind::Role, "AROAEXAMPLE000000001:alice")),
+            ),
+        ];
+        insta::assert_snapshot!(shown.join("\n"), @r"
+        deployer: --user-name deployer; none; deployer
+        deployer: none; --role-name deployer; i-0abc
+        deployer: none; --role-name deployer; none
+        root: none; none; none
+        alice: none; none; none
+        AWSReservedSSO_Admin_0abc: none; none; alice
+        ");
+    }
+
+    #[test]
+    fn where_no_feed_tells_what_a_principal_is_the_kind_of_its_keys_does() {
+        let named = |keys: &[&str]| {
+            let mut alert = fixture::alert();
+            let principal = Indicator::new(IndicatorKind::Principal, "deployer", Role::Actor);
+            let keys = keys
+                .iter()
+                .map(|key| Indicator::new(IndicatorKind::AccessKey, *key, Role::Actor));
+            alert.indicators = keys.chain([principal]).collect();
+            let value = |name: &str| {
+                let template = ActionTemplate {
+                    text: format!("{{{name}}}"),
+                    ..ActionTemplate::clone(&template("")[0])
+                };
+                fill(&[Arc::new(template)], &choice(None), &alert, &[])
+                    .map_or_else(|| "none".to_owned(), |action| action.text)
+            };
+            ["user_name", "role_name", "long_term_key"]
+                .map(value)
+                .join("; ")
+        };
+        insta::assert_snapshot!(named(&["ASIAEXAMPLEKEY000001"]), @"none; deployer; none");
+        insta::assert_snapshot!(named(&["AKIAEXAMPLEKEY000001"]), @"deployer; none; AKIAEXAMPLEKEY000001");
+        insta::assert_snapshot!(named(&["AKIAEXAMPLEKEY000001", "ASIAEXAMPLEKEY000001"]), @"deployer; deployer; AKIAEXAMPLEKEY000001");
+    }
+
+    #[test]
+    fn a_service_account_is_no_person() {
+        let shown = |principal| {
+            let person = command("user:{person}", principal, None);
+            let account = command("{service_account}", principal, None);
+            format!("{person}; {account}")
+        };
+        insta::assert_snapshot!(shown("alice@example.com"), @"user:alice@example.com; none");
+        insta::assert_snapshot!(shown("1-compute@developer.gserviceaccount.com"), @"none; 1-compute@developer.gserviceaccount.com");
     }
 
     #[test]

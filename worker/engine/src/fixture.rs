@@ -44,6 +44,7 @@ pub(crate) fn alert() -> Alert {
             Indicator::new(IndicatorKind::Ip, "198.51.100.7", Role::Actor),
             Indicator::new(IndicatorKind::Instance, "i-1", Role::Target),
         ],
+        principals: Vec::new(),
         techniques: Vec::new(),
         times: Times {
             first_seen: Some(at(0)),

@@ -134,6 +134,7 @@ fn alert(source: &str, number: i64, at: DateTime<Utc>, is_late: bool) -> Alert {
             tags: BTreeMap::new(),
         }],
         indicators: Vec::new(),
+        principals: Vec::new(),
         techniques: Vec::new(),
         times: Times {
             first_seen: Some(at),

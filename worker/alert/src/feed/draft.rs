@@ -9,8 +9,8 @@ use super::Node;
 use crate::key::OUR_PRODUCT;
 use crate::text::redact_known;
 use crate::{
-    FeedState, Indicator, IndicatorKind, Provider, Resource, Role, Severity, Technique, Times,
-    indicator,
+    FeedState, Indicator, IndicatorKind, Principal, PrincipalKind, Provider, Resource, Role,
+    Severity, Technique, Times, indicator,
 };
 
 mod finish;
@@ -18,6 +18,8 @@ mod finish;
 /// Most candidates that are held while reading.
 const MAX_CANDIDATES: usize = 4096;
 const MAX_RESOURCES: usize = 64;
+/// Most principals whose kind is kept.
+const MAX_PRINCIPALS: usize = 64;
 const MAX_DESCRIPTION_BYTES: usize = 8192;
 
 /// What a feed read from a finding.
@@ -44,6 +46,7 @@ pub(crate) struct Draft {
     pub(crate) count: u64,
     pub(crate) state: FeedState,
     indicators: BTreeSet<(Role, IndicatorKind, String)>,
+    principals: BTreeSet<Principal>,
     overflow: bool,
 }
 
@@ -81,6 +84,7 @@ impl Draft {
             count: 1,
             state: FeedState::default(),
             indicators: BTreeSet::new(),
+            principals: BTreeSet::new(),
             overflow: false,
         }
     }
@@ -110,6 +114,29 @@ impl Draft {
         if let Some(found) = Indicator::parse(kind, text, role) {
             self.indicators
                 .insert((found.role, found.kind, found.value));
+        }
+    }
+
+    /// Adds whose credentials were used, with the unique id and the word of AWS for what they are.
+    pub(crate) fn add_caller(&mut self, name: Node<'_>, id: Node<'_>, word: Node<'_>) {
+        self.add(IndicatorKind::Principal, Role::Actor, name);
+        self.add(IndicatorKind::Principal, Role::Related, id);
+        if let Some(name) = name.str() {
+            self.tell_kind(name, id.str(), word.str());
+        }
+    }
+
+    /// Keeps what a principal is, where its unique id or the word of AWS for it tells.
+    pub(crate) fn tell_kind(&mut self, name: &str, id: Option<&str>, word: Option<&str>) {
+        let canonical = |text| {
+            Indicator::parse(IndicatorKind::Principal, text, Role::Related).map(|one| one.value)
+        };
+        let kind = PrincipalKind::of(word, id);
+        if let (Some(name), Some(kind)) = (canonical(name), kind)
+            && self.principals.len() < MAX_PRINCIPALS
+        {
+            let id = id.and_then(canonical);
+            self.principals.insert(Principal { name, kind, id });
         }
     }
 

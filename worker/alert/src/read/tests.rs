@@ -5,6 +5,7 @@ mod faults;
 mod feeds;
 mod kinds;
 mod newer;
+mod principals;
 mod properties;
 mod traces;
 mod wrapping;

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use memchr::memmem;
-use nightshift_alert::{Alert, Flag, Resource, Role, Technique, Times};
+use nightshift_alert::{Alert, Flag, Principal, Resource, Role, Technique, Times};
 use nightshift_engine::{CallView, EvidenceId, Left, Step, evidence_read};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
@@ -67,6 +67,8 @@ struct Facts<'a> {
     indicators: BTreeMap<&'static str, BTreeMap<&'static str, Vec<&'a str>>>,
     #[serde(skip_serializing_if = "<[Technique]>::is_empty")]
     techniques: &'a [Technique],
+    #[serde(skip_serializing_if = "<[Principal]>::is_empty")]
+    principals: &'a [Principal],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }
@@ -105,6 +107,7 @@ pub(super) fn facts(alert: &Alert) -> String {
         resources: &alert.resources,
         indicators,
         techniques: &alert.techniques,
+        principals: &alert.principals,
         warnings: alert.flags.iter().filter_map(warning).collect(),
     };
     let mut value = serde_json::to_value(facts).unwrap_or_default();

@@ -173,6 +173,7 @@ pub fn unreadable_alert(source: &str, bytes: &[u8], why: &str, now: DateTime<Utc
             tags: std::collections::BTreeMap::new(),
         }],
         indicators: Vec::new(),
+        principals: Vec::new(),
         techniques: Vec::new(),
         times: Times {
             first_seen: Some(now),

@@ -9,7 +9,9 @@ use serde_json::Value;
 use super::{Draft, MAX_DESCRIPTION_BYTES};
 use crate::key::sha256;
 use crate::text::{Bounds, clean_json_keeping, clean_text, single_line};
-use crate::{Alert, Content, Flag, Indicator, IndicatorKind, Key, Resource, Role, Technique};
+use crate::{
+    Alert, Content, Flag, Indicator, IndicatorKind, Key, Principal, Resource, Role, Technique,
+};
 
 /// Most indicators of an alert; main roles come first.
 const MAX_INDICATORS: usize = 256;
@@ -27,6 +29,7 @@ impl Draft {
         self.drop_doubles();
         let mut flags: BTreeSet<Flag> = decoding.into_iter().take(MAX_DECODING_FLAGS).collect();
         let indicators = self.bounded_indicators(&mut flags);
+        let principals = self.principals_among(&indicators);
         let identity = [
             self.id.clone(),
             self.key_account.clone(),
@@ -58,6 +61,7 @@ impl Draft {
         });
         flags.extend(in_raw);
         alert.indicators = indicators;
+        alert.principals = principals;
         alert.raw = raw.into();
         alert.flags = flags.into_iter().collect();
         alert.content = content(&alert);
@@ -106,6 +110,7 @@ impl Draft {
             count: self.count.max(1),
             state: self.state,
             indicators: Vec::new(),
+            principals: Vec::new(),
             flags: Vec::new(),
             trace: None,
             raw: Value::Null.into(),
@@ -140,6 +145,21 @@ impl Draft {
             .collect();
         indicators.sort();
         indicators
+    }
+
+    /// What is known of those principals, by whole values that stand among the indicators: those were checked for secrets.
+    fn principals_among(&mut self, indicators: &[Indicator]) -> Vec<Principal> {
+        let names = |value: &str| {
+            let mut all = indicators.iter();
+            all.any(|one| one.kind == IndicatorKind::Principal && one.value == value)
+        };
+        let all = std::mem::take(&mut self.principals).into_iter();
+        all.filter(|one| names(&one.name))
+            .map(|one| Principal {
+                id: one.id.filter(|id| names(id)),
+                ..one
+            })
+            .collect()
     }
 }
 

@@ -70,6 +70,7 @@ fn api_call(draft: &mut Draft, call: Node<'_>) -> Option<String> {
             _ => IndicatorKind::Arn,
         };
         draft.add_text(indicator, Role::Related, name);
+        draft.tell_kind(name, None, Some(kind));
     }
     call.at("api").text()
 }

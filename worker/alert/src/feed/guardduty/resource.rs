@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use super::action::logged_in;
 use crate::feed::{Draft, Node};
+use crate::principal::ELSEWHERE;
 use crate::{IndicatorKind, Role};
 
 /// Reads one kind of resource.
@@ -68,11 +69,10 @@ fn is_main(kind: &str, key: &str) -> bool {
 
 fn access_key(draft: &mut Draft, key: Node<'_>) {
     draft.add(IndicatorKind::AccessKey, Role::Actor, key.at("accessKeyId"));
-    draft.add(IndicatorKind::Principal, Role::Actor, key.at("userName"));
-    draft.add(
-        IndicatorKind::Principal,
-        Role::Related,
+    draft.add_caller(
+        key.at("userName"),
         key.at("principalId"),
+        key.at("userType"),
     );
     let id = ["accessKeyId", "principalId", "userName"]
         .iter()
@@ -172,6 +172,9 @@ fn ecs_cluster(draft: &mut Draft, node: Node<'_>) {
 fn kubernetes(draft: &mut Draft, node: Node<'_>) {
     let user = node.at("kubernetesUserDetails");
     draft.add(IndicatorKind::Principal, Role::Actor, user.at("username"));
+    if let Some(name) = user.at("username").str() {
+        draft.tell_kind(name, None, Some(ELSEWHERE));
+    }
     draft.add(
         IndicatorKind::Principal,
         Role::Related,

@@ -14,13 +14,12 @@ pub(super) fn read(draft: &mut Draft, service: Node<'_>) {
     }
     for actor in sequence.at("actors").items() {
         let user = actor.at("user");
-        draft.add(IndicatorKind::Principal, Role::Actor, user.at("name"));
+        draft.add_caller(user.at("name"), user.at("uid"), user.at("type"));
         draft.add(
             IndicatorKind::AccessKey,
             Role::Actor,
             user.at("credentialUid"),
         );
-        draft.add(IndicatorKind::Principal, Role::Related, user.at("uid"));
         draft.add(
             IndicatorKind::Process,
             Role::Related,
@@ -75,11 +74,10 @@ fn read_resource(draft: &mut Draft, resource: Node<'_>) {
     };
     if kind == "ACCESS_KEY" {
         let data = resource.path("data/accessKey");
-        draft.add(IndicatorKind::Principal, Role::Actor, data.at("userName"));
-        draft.add(
-            IndicatorKind::Principal,
-            Role::Related,
+        draft.add_caller(
+            data.at("userName"),
             data.at("principalId"),
+            data.at("userType"),
         );
         if let Some(uid) = uid {
             draft.add_text(IndicatorKind::AccessKey, Role::Actor, uid);

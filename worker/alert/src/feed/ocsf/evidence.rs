@@ -112,13 +112,12 @@ fn read_evidence(draft: &mut Draft, evidence: Node<'_>) {
         draft.add(IndicatorKind::Domain, role, endpoint.at("hostname"));
     }
     let user = evidence.path("actor/user");
-    draft.add(IndicatorKind::Principal, Role::Actor, user.at("name"));
+    draft.add_caller(user.at("name"), user.at("uid"), user.at("type"));
     draft.add(
         IndicatorKind::AccessKey,
         Role::Actor,
         user.at("credential_uid"),
     );
-    draft.add(IndicatorKind::Principal, Role::Related, user.at("uid"));
     draft.add(
         IndicatorKind::Domain,
         Role::Remote,
@@ -206,7 +205,9 @@ pub(super) fn resource(draft: &mut Draft, resource: Node<'_>, kind: &str, id: &s
     if let Some(indicator) = indicator {
         // An instance's name is a tag of it.
         let name = name.filter(|_| !short.starts_with("i-"));
-        draft.add_text(indicator, Role::Target, name.unwrap_or(short));
+        let name = name.unwrap_or(short);
+        draft.add_text(indicator, Role::Target, name);
+        draft.tell_kind(name, None, Some(kind));
     }
 }
 
@@ -220,12 +221,11 @@ fn access_key(draft: &mut Draft, resource: Node<'_>, id: &str) {
         resource.path("user/name"),
         resource.at("name"),
     ];
-    if let Some(name) = names.into_iter().find_map(Node::str) {
-        draft.add_text(IndicatorKind::Principal, Role::Actor, name);
-    }
-    draft.add(
-        IndicatorKind::Principal,
-        Role::Related,
+    let told = |name: &Node<'_>| name.str().is_some();
+    let name = names.into_iter().find(told);
+    draft.add_caller(
+        name.unwrap_or_else(|| data.at("user_name")),
         data.at("principal_id"),
+        data.at("user_type"),
     );
 }

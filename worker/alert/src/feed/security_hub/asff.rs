@@ -101,19 +101,15 @@ pub(super) fn read_resource(draft: &mut Draft, resource: Node<'_>) {
     };
     if kind == "AwsIamAccessKey" {
         draft.add_text(IndicatorKind::AccessKey, Role::Actor, last);
-        draft.add(
-            IndicatorKind::Principal,
-            Role::Actor,
+        draft.add_caller(
             details.at("PrincipalName"),
-        );
-        draft.add(
-            IndicatorKind::Principal,
-            Role::Related,
             details.at("PrincipalId"),
+            details.at("PrincipalType"),
         );
     }
     if let Some(indicator) = indicator {
         draft.add_text(indicator, Role::Target, last);
+        draft.tell_kind(last, None, Some(kind));
     }
     draft.add_text(IndicatorKind::Arn, Role::Related, id);
     for ip in details.at("IpV4Addresses").items() {

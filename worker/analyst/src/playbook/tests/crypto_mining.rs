@@ -220,3 +220,18 @@ fn only_another_host_at_the_pool_is_another_host() {
         "{claims}"
     );
 }
+
+#[test]
+fn a_service_account_that_prepared_the_machine_is_disabled_as_one() {
+    let mut alert = scc_miner();
+    let named = |one: &nightshift_alert::Indicator| {
+        one.kind == IndicatorKind::Principal && one.role == nightshift_alert::Role::Actor
+    };
+    for one in alert.indicators.iter_mut().filter(|one| named(one)) {
+        one.value = "1-compute@developer.gserviceaccount.com".to_owned();
+    }
+    let ran = World::with(&ALL, pools).run(alert);
+    insta::assert_snapshot!(ran.actions().join(" "), @"snapshot-disk isolate-instance disable-service-account review-principal-activity block-domain rotate-secrets");
+    let disabled = ran.conclusion.actions[2].command.as_deref();
+    insta::assert_snapshot!(disabled.unwrap_or_default(), @"gcloud iam service-accounts disable 1-compute@developer.gserviceaccount.com --project production-project-12345");
+}

@@ -61,6 +61,13 @@ impl Ran {
         actions.iter().map(|one| one.id.as_str()).collect()
     }
 
+    /// What the reader is told to do.
+    pub(super) fn advised(&self) -> String {
+        let actions = self.conclusion.actions.iter();
+        let texts: Vec<_> = actions.map(|one| one.text.as_str()).collect();
+        texts.join("\n")
+    }
+
     pub(super) fn would_decide(&self) -> String {
         self.conclusion.would_decide.join("\n")
     }

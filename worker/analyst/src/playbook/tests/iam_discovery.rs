@@ -1,4 +1,4 @@
-use nightshift_alert::IndicatorKind;
+use nightshift_alert::{Alert, IndicatorKind, ReadOptions};
 use nightshift_engine::{Leaning, StepOutcome, ToolError, Verdict};
 use serde_json::{Value, json};
 
@@ -49,8 +49,53 @@ fn a_new_key_from_an_unusual_network_is_a_true_positive() {
     Against [E2 E0] ci-deployer is a machine identity (ci) of platform; new tools make it look around
     Against [E4] No value of the alert is on a watch list as bad (3 looked up)
     "#);
+    insta::assert_snapshot!(ran.advised(), @r"
+    Deactivate access key AKIAEXAMPLE00000001 of user ci-deployer.
+    Stop user ci-deployer altogether by attaching AWSDenyAll.
+    List what access key AKIAEXAMPLE00000001 did: new users, keys, roles and policies, data read, instances started.
+    List what ci-deployer did in CloudTrail around the alert.
+    Ask the owner of ci-deployer whether this was planned, by a channel that does not run through it.
+    ");
     let first = ran.conclusion.actions[0].command.as_deref();
     insta::assert_snapshot!(first.unwrap_or_default(), @"aws iam update-access-key --access-key-id AKIAEXAMPLE00000001 --user-name ci-deployer --status Inactive");
+}
+
+/// The same finding about the session of a role.
+fn of_a_role(name: &str) -> Alert {
+    let path = format!(
+        "{}/../../tests/fixtures/alerts/{ALERT}.json",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let text = std::fs::read_to_string(path).unwrap();
+    let text = text
+        .replace("AKIAEXAMPLE00000001", "ASIAEXAMPLE00000001")
+        .replace("AIDAEXAMPLE0001", "AROAEXAMPLE0001:build-4711")
+        .replace("\"IAMUser\"", "\"AssumedRole\"")
+        .replace("ci-deployer", name);
+    let batch = nightshift_alert::read(text.as_bytes(), &ReadOptions::default());
+    batch.unwrap().alerts.remove(0)
+}
+
+#[test]
+fn a_role_is_stopped_as_a_role_and_no_user_of_its_name() {
+    let answers: Answers = |kind, arguments| match kind {
+        "identity_lookup" => Ok(register(&["10.0.0.0/8"], arguments)),
+        "log_search.cloudtrail" => Ok(trail(&["ListUsers", "CreateAccessKey"])),
+        _ => quiet(kind, arguments),
+    };
+    let ran = World::with(&ALL, answers).run(of_a_role("ci-deployer"));
+    assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
+    insta::assert_snapshot!(ran.advised(), @r"
+    Make the credentials that role ci-deployer has given out until now worthless (console: IAM, role, Revoke active sessions).
+    Stop role ci-deployer altogether by attaching AWSDenyAll.
+    List what access key ASIAEXAMPLE00000001 did: new users, keys, roles and policies, data read, instances started.
+    List what ci-deployer did in CloudTrail around the alert.
+    Ask the owner of ci-deployer whether this was planned, by a channel that does not run through it.
+    ");
+    let looked_up = ran.conclusion.actions[3].command.as_deref();
+    insta::assert_snapshot!(looked_up.unwrap_or_default(), @"aws cloudtrail lookup-events --region eu-west-1 --lookup-attributes AttributeKey=Username,AttributeValue=build-4711 --max-results 50");
+    let ran = World::with(&ALL, answers).run(of_a_role("AWSReservedSSO_Admin_0abc"));
+    insta::assert_snapshot!(ran.conclusion.actions[0].text, @"Disable build-4711 in IAM Identity Center and delete its sessions there: AWSReservedSSO_Admin_0abc is a role that only Identity Center can change.");
 }
 
 #[test]

@@ -1,0 +1,67 @@
+//! What a feed tells of a principal of AWS beside its name.
+//!
+//! GuardDuty and those who pass it on give a user and a role by their bare names, which may be the same: what contains the
+//! one does nothing to the other, or stops somebody else. The kind is kept beside the indicator, not in it, so that the
+//! content of an alert stays what it was.
+
+use serde::{Deserialize, Serialize};
+
+/// Our word for somebody whom a cluster knows, not IAM.
+pub(crate) const ELSEWHERE: &str = "elsewhere";
+
+/// What a principal of AWS is, as far as commands of IAM tell them apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PrincipalKind {
+    /// An IAM user.
+    User,
+    /// A role, or a session of one.
+    Role,
+    /// The root user of an account.
+    Root,
+    /// None of these: a federated user, a service, somebody of another account or of a cluster.
+    Other,
+}
+
+/// A principal whose kind the feed told.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Principal {
+    /// Its name, as the indicator has it.
+    pub name: String,
+    /// What it is.
+    pub kind: PrincipalKind,
+    /// Its unique id, for a session of a role with the session's name: `AROA…:i-0abc`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+}
+
+impl Principal {
+    /// The name of the session of a role, which is what CloudTrail calls its user.
+    #[must_use]
+    pub fn session(&self) -> Option<&str> {
+        let (_, session) = self.id.as_deref()?.split_once(':')?;
+        (self.kind == PrincipalKind::Role && !session.is_empty()).then_some(session)
+    }
+}
+
+impl PrincipalKind {
+    /// The kind by the word that CloudTrail, and GuardDuty after it, has for it, or by the type of a resource; else by the
+    /// letters that its unique id begins with. None where neither tells.
+    ///
+    /// <https://docs.aws.amazon.com/awscloudtrail/latest/userguide/cloudtrail-event-reference-user-identity.html>,
+    /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-unique-ids>
+    pub(crate) fn of(word: Option<&str>, id: Option<&str>) -> Option<Self> {
+        match word.unwrap_or_default() {
+            "IAMUser" | "AwsIamUser" | "AWS::IAM::User" => Some(Self::User),
+            "AssumedRole" | "Role" | "AwsIamRole" | "AWS::IAM::Role" => Some(Self::Role),
+            "Root" => Some(Self::Root),
+            "FederatedUser" | "SAMLUser" | "WebIdentityUser" | "IdentityCenterUser"
+            | "Directory" | "AWSService" | "AWSAccount" | ELSEWHERE => Some(Self::Other),
+            _ => match id?.get(..4)? {
+                "AIDA" => Some(Self::User),
+                "AROA" => Some(Self::Role),
+                _ => None,
+            },
+        }
+    }
+}
