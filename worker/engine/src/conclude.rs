@@ -196,10 +196,13 @@ fn actions(
         .filter(|action| verdict.is_benign() || !action.when_cleared)
         .cloned()
         .collect();
+    let filled = |choice: &ActionChoice| {
+        let (known, cleared) = (&state.indicators, &state.exonerations);
+        fill(&offered, choice, &opened.alert, known, cleared)
+    };
     let mut actions: Vec<Action> = Vec::new();
     let mut add = |choice: &ActionChoice| {
-        let filled = fill(&offered, choice, &opened.alert, &state.indicators);
-        if let Some(action) = filled.filter(|action| !actions.contains(action)) {
+        if let Some(action) = filled(choice).filter(|action| !actions.contains(action)) {
             actions.push(action);
         }
         actions.len()
@@ -210,7 +213,7 @@ fn actions(
         }
     }
     if actions.is_empty() && !verdict.is_benign() {
-        actions.extend(fill(&offered, &ask(), &opened.alert, &state.indicators));
+        actions.extend(filled(&ask()));
     }
     actions
 }

@@ -122,6 +122,9 @@ fn actions(question: &ConcludeQuestion) -> BTreeMap<String, BTreeSet<&str>> {
     actions
 }
 
+/// What is filled in without anybody's choice.
+const OF_THE_ALERT: [&str; 5] = ["account", "region", "resource", "product", "scope"];
+
 /// The kinds of values that an action is about.
 fn placeholders(action: &ActionTemplate) -> Vec<&str> {
     let mut names: Vec<&str> = action
@@ -130,7 +133,7 @@ fn placeholders(action: &ActionTemplate) -> Vec<&str> {
         .skip(1)
         .filter_map(|rest| rest.split_once('}'))
         .map(|(name, _)| name)
-        .filter(|name| !matches!(*name, "account" | "region" | "resource"))
+        .filter(|name| !OF_THE_ALERT.contains(name))
         .collect();
     names.dedup();
     names

@@ -61,6 +61,7 @@ fn our_own_egress_makes_the_detection_wrong() {
     );
     insta::assert_snapshot!(end.exonerations[0].statement, @"203.0.113.42 is an egress address of ours (list egress), so the credentials did not leave our network");
     insta::assert_snapshot!(end.exonerations[0].approved_by, @"keeper of watch list egress");
+    insta::assert_snapshot!(end.actions[0].text, @"If it stays allowed, add a suppression rule in GuardDuty that wants all of this together: the type of this finding, prod-payments-worker, 203.0.113.42.");
 }
 
 #[test]

@@ -134,6 +134,19 @@ fn an_authorised_scanner_is_benign() {
 }
 
 #[test]
+fn what_an_identity_may_do_is_hidden_from_its_own_address_alone() {
+    let identity = record("identity", IndicatorKind::Principal, "ci-deployer");
+    let ran = World::with(&ALL, quiet)
+        .clearing(identity)
+        .run(sample(ALERT));
+    assert_eq!(ran.conclusion.verdict, Verdict::BenignTruePositive);
+    insta::assert_snapshot!(ran.advised(), @r"
+    Nothing to do: the record that cleared it is named in the report.
+    If it stays allowed, add a suppression rule in GuardDuty that wants all of this together: the type of this finding, ci-deployer, 198.51.100.23.
+    ");
+}
+
+#[test]
 fn without_registers_and_logs_it_stays_open() {
     let ran = World::with(&DEFAULT, quiet).run(sample(ALERT));
     assert_eq!(

@@ -59,6 +59,8 @@ fn every_action_is_readable_and_its_placeholders_are_known() {
         "long_term_key",
         "person",
         "service_account",
+        "product",
+        "scope",
         "domain",
         "bucket",
         "cluster",
@@ -121,7 +123,7 @@ fn commands_are_filled_in_from_the_alert() {
             id: id.to_owned(),
             indicators: Vec::new(),
         };
-        fill(&catalogue(), &choice, &alert, &[])
+        fill(&catalogue(), &choice, &alert, &[], &[])
             .and_then(|action| action.command)
             .unwrap_or_default()
     };

@@ -1,0 +1,86 @@
+//! What a rule that hides findings has to name, so that it hides no more than the record that cleared this one would clear.
+//!
+//! A rule for the type and the resource alone would hide the same attack from any other address.
+
+use nightshift_alert::{Alert, IndicatorKind, Role};
+
+use crate::Exoneration;
+
+/// Most values that a rule is told to name.
+const MOST: usize = 6;
+
+/// The main resource, whatever the records are about, and where none of that is an address or a name in the network, those
+/// that the alert names as actors or far ends. None where nothing is known.
+pub(super) fn of(alert: &Alert, cleared: &[Exoneration]) -> Option<String> {
+    let resource = alert.resources.first();
+    let shown = resource.map(|one| one.name.as_ref().unwrap_or(&one.id).as_str());
+    let is_resource =
+        |value: &str| resource.is_some_and(|one| one.id == value || shown == Some(value));
+    let subjects = cleared.iter().map(|one| one.subject.as_str());
+    let is_in_network = |kind| {
+        matches!(
+            kind,
+            IndicatorKind::Ip | IndicatorKind::Domain | IndicatorKind::Url
+        )
+    };
+    let is_told = cleared.iter().any(|one| is_in_network(one.subject_type));
+    let ends = alert.indicators.iter().filter(|one| {
+        !is_told && is_in_network(one.kind) && matches!(one.role, Role::Actor | Role::Remote)
+    });
+    let mut values: Vec<&str> = shown.into_iter().collect();
+    for value in subjects.chain(ends.map(|one| one.value.as_str())) {
+        if !is_resource(value) && !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    values.truncate(MOST);
+    (!values.is_empty()).then(|| values.join(", "))
+}
+
+/// Who made the finding, as people call it.
+pub(super) fn product(alert: &Alert) -> String {
+    match alert.key.product.as_str() {
+        "guardduty" => "GuardDuty".to_owned(),
+        "scc" => "Security Command Center".to_owned(),
+        other => other.replace('_', " "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nightshift_alert::Indicator;
+
+    use super::*;
+    use crate::fixture;
+
+    fn record(subject_type: IndicatorKind, subject: &str) -> Exoneration {
+        Exoneration {
+            kind: "asset".into(),
+            subject_type,
+            subject: subject.into(),
+            from: None,
+            until: None,
+            covers: vec!["*".into()],
+            approved_by: "m.lopez".into(),
+            reference: "R-7".into(),
+            statement: "it is allowed".into(),
+            detection_wrong: false,
+            evidence: None,
+        }
+    }
+
+    #[test]
+    fn a_rule_names_what_cleared_the_alert_and_always_where_it_came_from() {
+        let mut alert = fixture::alert();
+        let who = Indicator::new(IndicatorKind::Principal, "deployer", Role::Actor);
+        alert.indicators.push(who);
+        let ip = record(IndicatorKind::Ip, "198.51.100.7");
+        let deployer = record(IndicatorKind::Principal, "deployer");
+        let host = record(IndicatorKind::Instance, "i-1");
+        let of = |cleared: &[Exoneration]| of(&alert, cleared).unwrap();
+        insta::assert_snapshot!(of(std::slice::from_ref(&ip)), @"web-1, 198.51.100.7");
+        insta::assert_snapshot!(of(&[deployer.clone(), ip.clone()]), @"web-1, deployer, 198.51.100.7");
+        insta::assert_snapshot!(of(&[deployer]), @"web-1, deployer, 198.51.100.7");
+        insta::assert_snapshot!(of(&[host, ip]), @"web-1, 198.51.100.7");
+    }
+}
