@@ -11,7 +11,7 @@ use chrono::{DateTime, NaiveTime, Utc};
 use nightshift_alert::ReadOptions;
 use nightshift_engine::{Clock, NoMeter};
 use nightshift_pipeline::{
-    AdmissionPolicy, Delivering, DigestPlan, Message, Routes, Wake, read_message,
+    AdmissionPolicy, Delivering, DigestPlan, HandingOn, Message, Routes, Wake, read_message,
 };
 use nightshift_report::{Access, Language, Links, SlackConfig, SlackDestination, SlackWay};
 use nightshift_store::{Options, Store};
@@ -103,9 +103,13 @@ impl Mornings {
         let delivering = Delivering {
             kind: String::new(),
             outbox: store.clone(),
-            cases: store.clone(),
             destination: Arc::new(destination),
-            routes: Arc::new(Routes::default()),
+            handing_on: Arc::new(HandingOn {
+                outbox: store.clone(),
+                cases: store.clone(),
+                routes: Routes::default(),
+                destinations: Vec::new(),
+            }),
             wake: self.bell.clone(),
             meter: Arc::new(NoMeter),
             holder: uuid::Uuid::new_v4().to_string(),

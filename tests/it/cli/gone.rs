@@ -50,7 +50,7 @@ fn what_is_owed_to_a_name_that_is_gone_is_given_up() {
     let ran = drop(&place, &["soc"]);
     insta::assert_snapshot!(ran.stdout, @"
     reports to soc given up: 1
-    handed to nobody, as no `otherwise` says so: 1; their cases stay in `nightshift cases list` and on the pages
+    handed to nobody, as no destination of an `otherwise` takes them: 1; their cases stay in `nightshift cases list` and on the pages
     ");
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
     let shown = place.run(&["cases", "show", &id]).unwrap().stdout;

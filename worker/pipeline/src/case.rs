@@ -10,7 +10,7 @@ use nightshift_alert::{Alert, Severity};
 use nightshift_engine::{EvidenceId, Leaning, Urgency, Verdict};
 use serde::{Deserialize, Serialize};
 
-use crate::{Desk, DeskStatus, Early, EvidenceEntry, PersonVerdict, Report, early_report};
+use crate::{Desk, DeskStatus, Early, EvidenceEntry, PersonVerdict, Report, Shown, early_report};
 
 /// Name of a case, short enough to be read out over a telephone: `k3f9-x2mq-7d1w`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -385,6 +385,8 @@ pub struct DeliveryRow {
     pub in_doubt: bool,
     /// What the destination calls it, once it shows it: the key of a ticket, the place of a message.
     pub remote_id: Option<String>,
+    /// What it shows; none where it shows nothing.
+    pub shown: Option<Shown>,
 }
 
 /// A message that could not be read.

@@ -50,8 +50,8 @@ pub use feedback::{Decided, NewPersonVerdict, PersonVerdict};
 pub use intake::{Arrival, Intake, IntakeError, Order, Received, read_message, unreadable_alert};
 pub use language::Language;
 pub use loops::{
-    Delivering, DigestPlan, GivenUp, GivingUp, Heard, InboxRoom, ModelHealth, Outage, Taking,
-    Triaging,
+    Delivering, DigestPlan, GivenUp, GivingUp, HandingOn, Heard, InboxRoom, ModelHealth, Outage,
+    Taking, Triaging,
 };
 pub use muted::{MutePreview, MuteRow, NewMute, PlaceCount};
 pub use port::{

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-pub use delivering::{Delivering, GivenUp, GivingUp};
+pub use delivering::{Delivering, GivenUp, GivingUp, HandingOn};
 pub use digesting::DigestPlan;
 pub use inbox_room::{Heard, InboxRoom};
 pub use outage::{ModelHealth, Outage};

@@ -178,23 +178,19 @@ impl Routes {
         names
     }
 
-    /// The destination that takes a report of this alert which `refused` does not; none where nobody is left.
+    /// The destinations that may take a report of this alert which `refused` does not, one after the other; none where
+    /// nobody is left.
     #[must_use]
-    pub fn after(&self, alert: &Alert, verdict: Option<Verdict>, refused: &str) -> Option<&str> {
-        if alert.is_canary() {
-            return None;
-        }
-        let chain = self.first(alert, verdict, |route| route.otherwise.as_deref())?;
+    pub fn after(&self, alert: &Alert, verdict: Option<Verdict>, refused: &str) -> Vec<&str> {
+        let chain = self.first(alert, verdict, |route| route.otherwise.as_deref());
+        let chain = chain.filter(|_| !alert.is_canary()).unwrap_or_default();
         let next = chain
             .iter()
             .position(|name| name == refused)
             .map_or(0, |at| at + 1);
         let withheld = |name: &&String| alert.is_sample() && self.samples.withheld.contains(name);
-        chain
-            .iter()
-            .skip(next)
-            .find(|name| !withheld(name))
-            .map(String::as_str)
+        let rest = chain.iter().skip(next).filter(|name| !withheld(name));
+        rest.map(String::as_str).collect()
     }
 
     /// The rules that name a class: what they fit is triaged, though its class would be set aside.
@@ -248,10 +244,10 @@ mod tests {
             ..Routes::default()
         };
         let alert = alert();
-        assert_eq!(routes.after(&alert, None, "soc"), Some("mail"));
-        assert_eq!(routes.after(&alert, None, "mail"), Some("file"));
-        assert_eq!(routes.after(&alert, None, "file"), None);
-        assert_eq!(Routes::default().after(&alert, None, "soc"), None);
+        assert_eq!(routes.after(&alert, None, "soc"), ["mail", "file"]);
+        assert_eq!(routes.after(&alert, None, "mail"), ["file"]);
+        assert_eq!(routes.after(&alert, None, "file"), [""; 0]);
+        assert_eq!(Routes::default().after(&alert, None, "soc"), [""; 0]);
     }
 
     #[test]
@@ -322,7 +318,7 @@ mod tests {
         alert.feed = nightshift_alert::CANARY_FEED.to_owned();
         assert_eq!(routes.profile(&alert), "canary");
         assert_eq!(routes.destinations(&alert, None), ["quiet"]);
-        assert_eq!(routes.after(&alert, None, "quiet"), None);
+        assert_eq!(routes.after(&alert, None, "quiet"), [""; 0]);
         routes.canary = CanaryRoute::default();
         assert_eq!(routes.destinations(&alert, None), [""; 0]);
     }

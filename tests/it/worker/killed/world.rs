@@ -13,9 +13,9 @@ use nightshift_engine::{
     ToolSpec, Toolbox,
 };
 use nightshift_pipeline::{
-    CaseFilter, CaseRow, Delivering, DeliveryError, Destination, Fate, InboxRoom, Intake, Message,
-    Order, Profile, Profiles, Routes, Sender, Sent, Settled, Showing, Source, SourceError, Taking,
-    Triage, Triaging, Unsettled,
+    CaseFilter, CaseRow, Delivering, DeliveryError, Destination, Fate, HandingOn, InboxRoom,
+    Intake, Message, Order, Profile, Profiles, Routes, Sender, Sent, Settled, Showing, Source,
+    SourceError, Taking, Triage, Triaging, Unsettled,
 };
 use nightshift_store::Store;
 use nightshift_tests::finding;
@@ -315,12 +315,16 @@ impl World {
         Delivering {
             kind: String::new(),
             outbox: self.store.clone(),
-            cases: self.store.clone(),
             destination: Arc::new(Receiver {
                 posts: Arc::clone(&self.posts),
                 killer: Arc::clone(killer),
             }),
-            routes: Arc::new(Routes::default()),
+            handing_on: Arc::new(HandingOn {
+                outbox: self.store.clone(),
+                cases: self.store.clone(),
+                routes: Routes::default(),
+                destinations: Vec::new(),
+            }),
             wake: self.store.clone(),
             meter: Arc::new(NoMeter),
             holder: holder.to_owned(),

@@ -136,15 +136,15 @@ async fn one(
 /// Sends what routes ask for of these cases, as a worker does. A destination that a worker serves is left to it.
 async fn deliver(app: &App, ids: &[CaseId], stop: &CancellationToken) -> Result<(), Exit> {
     let holder = uuid::Uuid::new_v4().to_string();
+    let handing_on = Arc::new(app.handing_on());
     let all = app
         .outlets()
         .into_iter()
         .map(|(kind, destination)| Delivering {
             kind,
             outbox: app.store.clone(),
-            cases: app.store.clone(),
             destination,
-            routes: Arc::new(app.routes.clone()),
+            handing_on: Arc::clone(&handing_on),
             wake: app.store.clone(),
             meter: app.metrics.clone(),
             holder: holder.clone(),

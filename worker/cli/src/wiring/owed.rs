@@ -1,8 +1,6 @@
 //! What is owed to destinations that the configuration has no more: told by the worker, ended by a command.
 
-use std::sync::Arc;
-
-use nightshift_pipeline::{GivingUp, Owed, StoreError};
+use nightshift_pipeline::{GivingUp, HandingOn, Owed, StoreError};
 
 use super::App;
 
@@ -49,9 +47,18 @@ impl App {
         GivingUp {
             outbox: self.store.clone(),
             owing: self.store.clone(),
-            cases: self.store.clone(),
-            routes: Arc::new(self.routes.clone()),
+            handing_on: self.handing_on(),
             holder: uuid::Uuid::new_v4().to_string(),
+        }
+    }
+
+    /// Who takes what a destination never will show.
+    pub(crate) fn handing_on(&self) -> HandingOn {
+        HandingOn {
+            outbox: self.store.clone(),
+            cases: self.store.clone(),
+            routes: self.routes.clone(),
+            destinations: self.destinations.clone(),
         }
     }
 }

@@ -151,16 +151,15 @@ impl App {
     /// The delivery loops, one per destination.
     pub(crate) fn delivering(&self) -> Vec<impl Loop + use<>> {
         let holder = uuid::Uuid::new_v4().to_string();
-        let routes = Arc::new(self.routes.clone());
+        let handing_on = Arc::new(self.handing_on());
         for one in &self.destinations {
             self.metrics.begin_destination(one.name());
         }
         let each = self.destinations.iter().map(|destination| Delivering {
             kind: self.kind_of(destination.name()),
             outbox: self.store.clone(),
-            cases: self.store.clone(),
             destination: Arc::clone(destination),
-            routes: Arc::clone(&routes),
+            handing_on: Arc::clone(&handing_on),
             wake: self.store.clone(),
             meter: self.metrics.clone(),
             holder: holder.clone(),

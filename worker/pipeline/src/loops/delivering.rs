@@ -1,10 +1,11 @@
 //! The delivery loop of one destination: one process at a time serves it, so that order and rate are global.
 //!
 //! Before a report is sent that is noted; where a try began and nobody heard how it ended, the destination is asked first
-//! whether it shows the report. What a destination refuses for good goes to the next one that the alert's route names.
+//! whether it shows the report. What a destination refuses for good goes to the next one of the alert's route that wants it.
 //! A command that shows its own cases alone does it in the same way.
 
 mod giving_up;
+mod handing_on;
 mod of_cases;
 #[cfg(test)]
 mod tests;
@@ -20,10 +21,11 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 pub use giving_up::{GivenUp, GivingUp};
+pub use handing_on::HandingOn;
 
 use super::{DigestPlan, PAUSE, pause};
 use crate::spans;
-use crate::{CanaryEnding, Cases, Destination, Due, Outbox, Routes, StoreError, Wake};
+use crate::{CanaryEnding, Destination, Due, Outbox, StoreError, Wake};
 
 /// How long a process serves a destination without renewal, which comes before each send: longer than one takes.
 const LEASE: Duration = Duration::from_secs(45);
@@ -42,12 +44,10 @@ pub struct Delivering {
     pub outbox: Arc<dyn Outbox>,
     /// What the destination is, e.g. `slack`, as the configuration calls it.
     pub kind: String,
-    /// The cases, for the routes of their alerts.
-    pub cases: Arc<dyn Cases>,
     /// Where it goes.
     pub destination: Arc<dyn Destination>,
-    /// Which destination is next where one refuses for good.
-    pub routes: Arc<Routes>,
+    /// Who takes what it refuses for good.
+    pub handing_on: Arc<HandingOn>,
     /// Rings when there may be work.
     pub wake: Arc<dyn Wake>,
     /// Where measurements go.

@@ -111,7 +111,7 @@ pub trait Outbox: Send + Sync {
     ) -> Result<(), StoreError>;
 
     /// Wishes that a case be shown at one more destination as it stands, because another never will show it. Where it is
-    /// wished there already, or its latest report is shown there, nothing changes.
+    /// wished there already, or its latest report is shown there or was given up, nothing changes.
     ///
     /// # Errors
     ///

@@ -9,7 +9,7 @@ use chrono::NaiveDate;
 use futures_util::future::join_all;
 use nightshift_alert::Severity;
 use nightshift_engine::NoMeter;
-use nightshift_pipeline::{Delivering, Destination, Due, Outbox, Routes, Showing};
+use nightshift_pipeline::{Delivering, Destination, Due, Outbox, Showing};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -167,9 +167,8 @@ async fn a_thousand_reports_for_a_channel_go_the_most_severe_first_and_no_faster
     let delivering = Delivering {
         kind: String::new(),
         outbox: outbox.clone(),
-        cases: fixture.store.clone(),
         destination: channel.clone(),
-        routes: Arc::new(Routes::default()),
+        handing_on: Arc::new(fixture.handing_on(&[])),
         wake: fixture.store.clone(),
         meter: Arc::new(NoMeter),
         holder: "one".to_owned(),

@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::{ActKind, DeliveryRow, Due, GivenUp, GivingUp, Owed, Route, Routes};
+use nightshift_pipeline::{ActKind, DeliveryRow, Due, GivenUp, GivingUp, Owed};
 
 use super::admission::arrival;
 use super::desk::does;
+use super::refused::Other;
 use super::*;
 
 on_both_stores! {
     what_is_owed_is_told_by_destination_as_the_backlog_counts_it
     what_is_given_up_goes_to_the_otherwise_of_its_route
+    what_is_given_up_goes_to_the_first_that_wants_it
     who_serves_a_destination_keeps_it
     f26_what_is_given_up_while_in_doubt_stays_so_and_comes_back_by_its_route_alone
     a_case_that_was_shown_at_what_is_gone_owes_it_nothing_when_it_ends_again
@@ -24,20 +26,16 @@ impl Fixture {
         owed.map(|one| (one.destination, one.reports)).collect()
     }
 
-    fn giving_up(&self, otherwise: &[&str]) -> GivingUp {
-        let otherwise = otherwise.iter().map(|&name| name.to_owned()).collect();
-        let routes = Routes {
-            rules: vec![Route {
-                otherwise: Some(otherwise),
-                ..Route::default()
-            }],
-            ..Routes::default()
-        };
+    fn giving_up(&self, otherwise: &[&'static str]) -> GivingUp {
+        let all = otherwise.iter().map(|&name| Arc::new(Other::new(name)));
+        self.giving_up_to(&all.collect::<Vec<_>>())
+    }
+
+    fn giving_up_to(&self, otherwise: &[Arc<Other>]) -> GivingUp {
         GivingUp {
             outbox: self.store.clone(),
             owing: self.store.clone(),
-            cases: self.store.clone(),
-            routes: Arc::new(routes),
+            handing_on: self.handing_on(otherwise),
             holder: "by hand".into(),
         }
     }
@@ -49,7 +47,7 @@ impl Fixture {
     }
 
     /// The same alert, triaged again.
-    async fn ends_again(&self) {
+    pub(super) async fn ends_again(&self) {
         let mut again = arrivals(MINER).remove(0);
         again.always = true;
         self.take(again).await;
@@ -60,7 +58,7 @@ impl Fixture {
         self.store.due("soc", 10).await.unwrap().remove(0)
     }
 
-    async fn delivery(&self, id: &CaseId, to: &str) -> DeliveryRow {
+    pub(super) async fn delivery(&self, id: &CaseId, to: &str) -> DeliveryRow {
         let rows = self.store.view(&id.0).await.unwrap().deliveries;
         rows.into_iter().find(|row| row.destination == to).unwrap()
     }
@@ -134,6 +132,16 @@ async fn what_is_given_up_goes_to_the_otherwise_of_its_route(fixture: Fixture) {
     // A route that names it again has it shown there.
     fixture.ends_again().await;
     assert_eq!(fixture.owed().await, [("soc".to_owned(), 1)]);
+}
+
+async fn what_is_given_up_goes_to_the_first_that_wants_it(fixture: Fixture) {
+    let id = fixture.ended(MINER).await;
+    let chain = ["pager", "mail"].map(|name| Arc::new(Other::new(name)));
+    chain[0].wants_nothing();
+    let done = fixture.giving_up_to(&chain).give_up("soc").await.unwrap();
+    assert_eq!(done, given_up(1, &[("mail", 1)]));
+    assert_eq!(fixture.delivery(&id, "mail").await.wanted, 1);
+    assert_eq!(fixture.owed().await, [("mail".to_owned(), 1)]);
 }
 
 async fn who_serves_a_destination_keeps_it(fixture: Fixture) {

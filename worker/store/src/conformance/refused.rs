@@ -1,10 +1,11 @@
-//! A channel that took a report, lost its answer, and lets nobody look since; and one that refuses until it is mended.
+//! A channel that took a report, lost its answer, and lets nobody look since; one that refuses until it is mended; and
+//! who takes what it refuses.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use nightshift_engine::NoMeter;
-use nightshift_pipeline::{Delivering, Destination, Route, Routes, Showing};
+use nightshift_pipeline::{Delivering, Destination, HandingOn, Route, Routes, Showing};
 use tokio_util::sync::CancellationToken;
 
 use super::*;
@@ -12,6 +13,68 @@ use super::*;
 on_both_stores! {
     f28_what_nobody_may_look_up_is_shown_by_the_next_and_stays_in_doubt
     f28_f33_what_is_refused_and_no_other_takes_stays_owed_until_a_new_key_counts
+    f28_what_is_refused_goes_to_the_first_that_wants_it_and_stays_owed_where_none_does
+    f28_who_refused_one_report_is_asked_to_take_the_next
+}
+
+/// A destination that takes over what another one refuses, where it wants that.
+pub(super) struct Other {
+    name: &'static str,
+    wants: AtomicBool,
+    refuses: AtomicBool,
+}
+
+impl Other {
+    pub(super) const fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            wants: AtomicBool::new(true),
+            refuses: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn wants_nothing(&self) {
+        self.wants.store(false, Ordering::Relaxed);
+    }
+}
+
+#[async_trait]
+impl Destination for Other {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn wants(&self, _: &Showing) -> bool {
+        self.wants.load(Ordering::Relaxed)
+    }
+
+    async fn deliver(&self, _: &Showing) -> Result<Sent, DeliveryError> {
+        if !self.refuses.load(Ordering::Relaxed) {
+            return Ok(Sent::default());
+        }
+        let what = "the key is wrong".to_owned();
+        Err(DeliveryError::Never { what })
+    }
+}
+
+impl Fixture {
+    /// Hands on to these, one after the other.
+    pub(super) fn handing_on(&self, otherwise: &[Arc<Other>]) -> HandingOn {
+        let names = otherwise.iter().map(|one| one.name.to_owned());
+        let all = otherwise.iter().cloned();
+        HandingOn {
+            outbox: self.store.clone(),
+            cases: self.store.clone(),
+            routes: Routes {
+                rules: vec![Route {
+                    otherwise: Some(names.collect()),
+                    ..Route::default()
+                }],
+                ..Routes::default()
+            },
+            destinations: all.map(|one| one as Arc<dyn Destination>).collect(),
+        }
+    }
 }
 
 #[derive(Default)]
@@ -42,12 +105,8 @@ async fn f28_what_nobody_may_look_up_is_shown_by_the_next_and_stays_in_doubt(fix
     conclude(&fixture.store, &fixture.claim().await).await;
     let id = case_of(&accepted);
     let channel = Arc::new(Closed::default());
-    let route = Route {
-        destinations: Some(vec!["soc".to_owned()]),
-        otherwise: Some(vec!["archive".to_owned()]),
-        ..Route::default()
-    };
-    let delivering = delivering(&fixture, channel.clone(), vec![route]);
+    let archive = Arc::new(Other::new("archive"));
+    let delivering = delivering(&fixture, channel.clone(), &[archive]);
     let (ids, stop) = ([id.clone()], CancellationToken::new());
     for _ in 0..3 {
         let tried = delivering.show_cases(&ids, &stop).await.unwrap();
@@ -94,7 +153,7 @@ async fn f28_f33_what_is_refused_and_no_other_takes_stays_owed_until_a_new_key_c
     conclude(&fixture.store, &fixture.claim().await).await;
     let id = case_of(&accepted);
     let channel = Arc::new(Locked::default());
-    let delivering = delivering(&fixture, channel.clone(), Vec::new());
+    let delivering = delivering(&fixture, channel.clone(), &[]);
     let (ids, stop) = ([id.clone()], CancellationToken::new());
     assert_eq!(delivering.show_cases(&ids, &stop).await.unwrap(), Some(1));
     assert_eq!(fixture.store.backlog().await.unwrap().outbox, 1);
@@ -110,20 +169,80 @@ async fn f28_f33_what_is_refused_and_no_other_takes_stays_owed_until_a_new_key_c
     assert_eq!((soc.sent, soc.given_up, &soc.error), (1, false, &None));
 }
 
+async fn f28_what_is_refused_goes_to_the_first_that_wants_it_and_stays_owed_where_none_does(
+    fixture: Fixture,
+) {
+    let accepted = fixture.accept(MINER).await;
+    conclude(&fixture.store, &fixture.claim().await).await;
+    let id = case_of(&accepted);
+    let chain = ["pager", "archive"].map(|name| Arc::new(Other::new(name)));
+    let delivering = delivering(&fixture, Arc::new(Locked::default()), &chain);
+    let (ids, stop) = ([id.clone()], CancellationToken::new());
+    for other in &chain {
+        other.wants_nothing();
+    }
+    assert_eq!(delivering.show_cases(&ids, &stop).await.unwrap(), Some(1));
+    let rows = fixture.store.view(&id.0).await.unwrap().deliveries;
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    assert_eq!((rows[0].sent, rows[0].given_up), (0, false));
+    assert_eq!(fixture.store.backlog().await.unwrap().outbox, 1);
+    // At the next try one of them does.
+    chain[1].wants.store(true, Ordering::Relaxed);
+    fixture
+        .execute("UPDATE deliveries SET retry_at = wished_at")
+        .await;
+    assert_eq!(delivering.show_cases(&ids, &stop).await.unwrap(), Some(1));
+    assert!(fixture.delivery(&id, "soc").await.given_up);
+    let due = fixture.store.due("archive", 9).await.unwrap();
+    assert_eq!(due.len(), 1);
+    assert!(fixture.store.due("pager", 9).await.unwrap().is_empty());
+}
+
+async fn f28_who_refused_one_report_is_asked_to_take_the_next(fixture: Fixture) {
+    let accepted = fixture.accept(MINER).await;
+    conclude(&fixture.store, &fixture.claim().await).await;
+    let id = case_of(&accepted);
+    let chain = ["tickets", "pager"].map(|name| Arc::new(Other::new(name)));
+    chain[0].refuses.store(true, Ordering::Relaxed);
+    let (ids, stop) = ([id.clone()], CancellationToken::new());
+    let locked: Arc<dyn Destination> = Arc::new(Locked::default());
+    let others = chain
+        .iter()
+        .map(|one| Arc::clone(one) as Arc<dyn Destination>);
+    let all = std::iter::once(locked).chain(others);
+    let all: Vec<_> = all.map(|one| delivering(&fixture, one, &chain)).collect();
+    for one in &all {
+        assert_eq!(one.show_cases(&ids, &stop).await.unwrap(), Some(1));
+    }
+    assert!(fixture.delivery(&id, "tickets").await.given_up);
+    assert_eq!(fixture.delivery(&id, "pager").await.sent, 1);
+    // The pager is told once, and of nothing after that.
+    chain[0].refuses.store(false, Ordering::Relaxed);
+    chain[1].wants_nothing();
+    // What ends here ended when the finding came.
+    let before = "2026-01-02T03:04:05.000000Z";
+    fixture
+        .execute(&format!("UPDATE deliveries SET wished_at = '{before}'"))
+        .await;
+    fixture.ends_again().await;
+    for one in &all {
+        assert_eq!(one.show_cases(&ids, &stop).await.unwrap(), Some(1));
+    }
+    let tickets = fixture.delivery(&id, "tickets").await;
+    assert_eq!((tickets.given_up, tickets.sent), (false, 2));
+    assert_eq!(fixture.store.backlog().await.unwrap().outbox, 0);
+}
+
 fn delivering(
     fixture: &Fixture,
     destination: Arc<dyn Destination>,
-    rules: Vec<Route>,
+    otherwise: &[Arc<Other>],
 ) -> Delivering {
     Delivering {
         kind: String::new(),
         outbox: fixture.store.clone(),
-        cases: fixture.store.clone(),
         destination,
-        routes: Arc::new(Routes {
-            rules,
-            ..Routes::default()
-        }),
+        handing_on: Arc::new(fixture.handing_on(otherwise)),
         wake: fixture.store.clone(),
         meter: Arc::new(NoMeter),
         holder: "one".to_owned(),

@@ -57,7 +57,8 @@ const ALSO: &str = "INSERT INTO deliveries (case_id, destination, wanted, major,
      SET wanted = deliveries.wanted + 1, major = deliveries.wanted + 1, wished_at = excluded.wished_at, attempts = 0, \
          retry_at = NULL, given_up = false \
      WHERE deliveries.sent >= deliveries.major AND coalesce((deliveries.shown ->> 'revision')::bigint < \
-         (SELECT max(revision) FROM conclusions WHERE case_id = $1), true)";
+             (SELECT max(revision) FROM conclusions WHERE case_id = $1), true) \
+         OR deliveries.given_up AND deliveries.wished_at < (SELECT max(concluded_at) FROM conclusions WHERE case_id = $1)";
 const ANNOUNCE: &str = "INSERT INTO deliveries (case_id, destination, wanted, major, wished_at) \
      SELECT id, destination, 1, 1, clock_timestamp() FROM cases CROSS JOIN unnest($2::text[]) AS destination \
      WHERE id = $1 ON CONFLICT DO NOTHING";

@@ -30,7 +30,7 @@ const REPORT: &str =
 const SIGHTINGS: &str = "SELECT received_at, source, count, note FROM sightings WHERE case_id = $1 ORDER BY id DESC LIMIT $2";
 const MEMBERS: &str = "SELECT received_at, source, key, severity::text, title FROM arrivals \
      WHERE case_id = $1 AND outcome = 'member' ORDER BY id DESC LIMIT $2";
-const DELIVERIES: &str = "SELECT destination, wanted, sent, attempts, error, given_up, begun_at IS NOT NULL, remote_id FROM deliveries \
+const DELIVERIES: &str = "SELECT destination, wanted, sent, attempts, error, given_up, begun_at IS NOT NULL, remote_id, shown::text FROM deliveries \
      WHERE case_id = $1 ORDER BY destination";
 
 /// Everything about one case, by its id or a beginning of it.
@@ -156,6 +156,7 @@ async fn deliveries(session: &Session, id: &str) -> Result<Vec<DeliveryRow>, Fai
     rows.iter()
         .map(|row| {
             let attempts: i32 = row.try_get(3)?;
+            let shown: Option<&str> = row.try_get(8)?;
             Ok(DeliveryRow {
                 destination: row.try_get(0)?,
                 wanted: count(row, 1)?,
@@ -165,6 +166,7 @@ async fn deliveries(session: &Session, id: &str) -> Result<Vec<DeliveryRow>, Fai
                 given_up: row.try_get(5)?,
                 in_doubt: row.try_get(6)?,
                 remote_id: row.try_get(7)?,
+                shown: shown.and_then(|text| serde_json::from_str(text).ok()),
             })
         })
         .collect()

@@ -60,7 +60,8 @@ const ALSO: &str = "INSERT INTO deliveries (case_id, destination, wanted, major,
      SET wanted = wanted + 1, major = wanted + 1, wished_at = excluded.wished_at, attempts = 0, retry_at = NULL, \
          given_up = 0 WHERE deliveries.sent >= deliveries.major \
          AND coalesce(json_extract(deliveries.shown, '$.revision') < \
-             (SELECT max(revision) FROM conclusions WHERE case_id = ?1), 1)";
+             (SELECT max(revision) FROM conclusions WHERE case_id = ?1), 1) \
+         OR deliveries.given_up = 1 AND deliveries.wished_at < (SELECT max(concluded_at) FROM conclusions WHERE case_id = ?1)";
 const ANNOUNCE: &str = "INSERT OR IGNORE INTO deliveries (case_id, destination, wanted, major, wished_at) \
      SELECT id, ?2, 1, 1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') FROM cases WHERE id = ?1";
 /// A worker of the version that wrote it can: it is left to that one.

@@ -29,7 +29,7 @@ const REPORT: &str =
 const SIGHTINGS: &str = "SELECT received_at, source, count, note FROM sightings WHERE case_id = ?1 ORDER BY id DESC LIMIT ?2";
 const MEMBERS: &str = "SELECT received_at, source, key, severity, title FROM arrivals \
      WHERE case_id = ?1 AND outcome = 'member' ORDER BY id DESC LIMIT ?2";
-const DELIVERIES: &str = "SELECT destination, wanted, sent, attempts, error, given_up, begun_at IS NOT NULL, remote_id FROM deliveries \
+const DELIVERIES: &str = "SELECT destination, wanted, sent, attempts, error, given_up, begun_at IS NOT NULL, remote_id, shown FROM deliveries \
      WHERE case_id = ?1 ORDER BY destination";
 
 /// Everything about one case, by its id or a beginning of it.
@@ -184,6 +184,7 @@ fn deliveries(connection: &Connection, id: &str) -> Result<Vec<DeliveryRow>, Fai
     let mut statement = connection.prepare_cached(DELIVERIES)?;
     let rows = statement.query_map([id], |row| {
         let (wanted, sent): (i64, i64) = (row.get(1)?, row.get(2)?);
+        let shown: Option<String> = row.get(8)?;
         Ok(DeliveryRow {
             destination: row.get(0)?,
             wanted: u64::try_from(wanted).unwrap_or_default(),
@@ -193,6 +194,7 @@ fn deliveries(connection: &Connection, id: &str) -> Result<Vec<DeliveryRow>, Fai
             given_up: row.get(5)?,
             in_doubt: row.get(6)?,
             remote_id: row.get(7)?,
+            shown: shown.and_then(|text| serde_json::from_str(&text).ok()),
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)

@@ -56,7 +56,7 @@ fn told(name: &str, given_up: &GivenUp) -> String {
     let rest = given_up.reports.saturating_sub(handed_on);
     if rest > 0 {
         lines.push(format!(
-            "handed to nobody, as no `otherwise` says so: {rest}; their cases stay in `nightshift cases list` and on the pages"
+            "handed to nobody, as no destination of an `otherwise` takes them: {rest}; their cases stay in `nightshift cases list` and on the pages"
         ));
     }
     lines.join("\n")

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::LEASE;
-use crate::{CaseId, Cases, Outbox, Owing, Routes, StoreError};
+use super::{HandingOn, LEASE};
+use crate::{CaseId, Outbox, Owing, StoreError};
 
 /// Cases of one round: far less than its lease takes.
 const MOST: usize = 50;
@@ -20,10 +20,8 @@ pub struct GivingUp {
     pub outbox: Arc<dyn Outbox>,
     /// What is owed.
     pub owing: Arc<dyn Owing>,
-    /// The cases, for the routes of their alerts.
-    pub cases: Arc<dyn Cases>,
     /// Which destination takes a report instead.
-    pub routes: Arc<Routes>,
+    pub handing_on: HandingOn,
     /// The name of this process, unlike that of any other.
     pub holder: String,
 }
@@ -91,28 +89,9 @@ impl GivingUp {
         case: &CaseId,
         destination: &str,
     ) -> Result<Option<String>, StoreError> {
-        let (outbox, cases) = (self.outbox.as_ref(), self.cases.as_ref());
-        match hand_on(outbox, cases, &self.routes, case, destination).await {
+        match self.handing_on.hand_on(case, destination).await {
             Err(StoreError::NoSuchCase(_) | StoreError::Unreadable(..)) => Ok(None),
             handed => handed,
         }
     }
-}
-
-/// Wishes the report of a case at the next destination of its route, where one never will show it; at which.
-pub(super) async fn hand_on(
-    outbox: &dyn Outbox,
-    cases: &dyn Cases,
-    routes: &Routes,
-    case: &CaseId,
-    refused: &str,
-) -> Result<Option<String>, StoreError> {
-    let view = cases.view(&case.0).await?;
-    let report = view.report.filter(|report| report.failed.is_none());
-    let verdict = report.map(|report| report.verdict);
-    let Some(next) = routes.after(&view.alert, verdict, refused) else {
-        return Ok(None);
-    };
-    outbox.also(case, next).await?;
-    Ok(Some(next.to_owned()))
 }

@@ -12,7 +12,7 @@ use chrono::{DateTime, NaiveTime, Utc};
 use nightshift_engine::{Clock, NoMeter};
 use tokio_util::sync::CancellationToken;
 
-use super::{Delivering, IN_ORDER, MOST_PACED};
+use super::{Delivering, HandingOn, IN_ORDER, MOST_PACED};
 use crate::{
     CaseId, DeliveryError, Destination, Digest, DigestPlan, Routes, Sent, Showing, StoreError,
 };
@@ -101,9 +101,13 @@ fn delivering(outbox: &Arc<FakeOutbox>, channel: &Arc<Channel>) -> Delivering {
     Delivering {
         outbox: outbox.clone(),
         kind: "slack".into(),
-        cases: outbox.clone(),
         destination: channel.clone(),
-        routes: Arc::new(Routes::default()),
+        handing_on: Arc::new(HandingOn {
+            outbox: outbox.clone(),
+            cases: outbox.clone(),
+            routes: Routes::default(),
+            destinations: vec![channel.clone()],
+        }),
         wake: outbox.clone(),
         meter: Arc::new(NoMeter),
         holder: "ours".into(),

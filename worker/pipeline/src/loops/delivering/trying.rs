@@ -8,7 +8,6 @@ use nightshift_engine::Measure;
 use tracing::Instrument as _;
 
 use super::Delivering;
-use super::giving_up::hand_on;
 use crate::delivery::{backoff, wait};
 use crate::spans;
 use crate::{DeliveryError, DeskStatus, Due, Sent, StoreError};
@@ -120,8 +119,8 @@ impl Delivering {
         Ok(Some((due, result)))
     }
 
-    /// It never will be shown here as things are: the next destination of the route takes it. Where there is none, or that
-    /// cannot be wished now, it stays owed here: a key that is turned or a channel that is made again takes it then, and
+    /// It never will be shown here as things are: the next destination of the route that wants it takes it. Where there is
+    /// none, or that cannot be wished now, it stays owed here: a key that is turned or a channel that is made again takes it then, and
     /// until somebody mends it, it counts among what waits.
     async fn refused(&self, due: &Due, error: &DeliveryError) -> Result<(), StoreError> {
         let name = self.destination.name();
@@ -138,11 +137,10 @@ impl Delivering {
         fallen.map(|_| ())
     }
 
-    /// Wishes the report at the next destination of the route; whether there is one.
+    /// Wishes the report at the next destination of the route; whether there is one that wants it.
     async fn fall_back(&self, due: &Due) -> Result<bool, StoreError> {
-        let (outbox, cases) = (self.outbox.as_ref(), self.cases.as_ref());
         let refused = self.destination.name();
-        let next = hand_on(outbox, cases, &self.routes, &due.case_id, refused).await?;
+        let next = self.handing_on.hand_on(&due.case_id, refused).await?;
         if let Some(next) = &next {
             tracing::warn!(next, "the next destination of the route takes the report");
         }

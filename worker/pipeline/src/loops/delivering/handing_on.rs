@@ -1,0 +1,63 @@
+//! Where a report goes that a destination never will show: to the first of the `otherwise` of its route that wants it.
+
+use std::sync::Arc;
+
+use crate::{CaseId, CaseView, Cases, Destination, Outbox, Routes, Showing, StoreError};
+
+/// Who takes what another destination never will show.
+pub struct HandingOn {
+    /// Where a report is wished at another destination.
+    pub outbox: Arc<dyn Outbox>,
+    /// The cases, for the routes of their alerts.
+    pub cases: Arc<dyn Cases>,
+    /// Which destinations take a report instead.
+    pub routes: Routes,
+    /// All that are configured: each is asked whether it wants the report.
+    pub destinations: Vec<Arc<dyn Destination>>,
+}
+
+impl HandingOn {
+    /// Wishes the report of a case at the next destination of its route that wants it, where one never will show it; at
+    /// which. What none of them wants is handed to nobody: it would count as shown, and be nowhere.
+    pub(super) async fn hand_on(
+        &self,
+        case: &CaseId,
+        refused: &str,
+    ) -> Result<Option<String>, StoreError> {
+        let view = self.cases.view(&case.0).await?;
+        let report = view.report.as_ref().filter(|one| one.failed.is_none());
+        let verdict = report.map(|report| report.verdict);
+        let chain = self.routes.after(&view.alert, verdict, refused);
+        let Some(next) = chain.into_iter().find(|name| self.takes(name, &view)) else {
+            return Ok(None);
+        };
+        self.outbox.also(case, next).await?;
+        Ok(Some(next.to_owned()))
+    }
+
+    /// Whether a destination shows the latest report already, or wants it.
+    fn takes(&self, name: &str, view: &CaseView) -> bool {
+        let Some(destination) = self.destinations.iter().find(|one| one.name() == name) else {
+            return false;
+        };
+        let showing = showing_at(name, view);
+        let shows_it = showing
+            .earlier()
+            .is_some_and(|shown| shown.revision == showing.report.revision && !showing.is_early());
+        shows_it || destination.wants(&showing)
+    }
+}
+
+/// The case as a destination would be asked to show it now.
+fn showing_at(name: &str, view: &CaseView) -> Showing {
+    let report = view.report.clone();
+    let mut showing = Showing::first(report.unwrap_or_else(|| view.early_report()));
+    showing.desk = view.desk.clone();
+    if let Some(row) = view.deliveries.iter().find(|row| row.destination == name) {
+        showing.version = row.wanted.saturating_add(1);
+        showing.remote_id.clone_from(&row.remote_id);
+        showing.shown.clone_from(&row.shown);
+        showing.in_doubt = row.in_doubt;
+    }
+    showing
+}
