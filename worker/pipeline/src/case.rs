@@ -373,7 +373,7 @@ pub struct DeliveryRow {
     pub destination: String,
     /// The version that should be shown.
     pub wanted: u64,
-    /// The version that is shown; 0 where none is.
+    /// The newest version that is shown there, or that the destination did not want; 0 where there is none.
     pub sent: u64,
     /// Tries since the last one that succeeded.
     pub attempts: u32,
@@ -387,6 +387,21 @@ pub struct DeliveryRow {
     pub remote_id: Option<String>,
     /// What it shows; none where it shows nothing.
     pub shown: Option<Shown>,
+}
+
+impl DeliveryRow {
+    /// Whether the destination shows something of the case.
+    #[must_use]
+    pub const fn is_shown(&self) -> bool {
+        // A newer version may have written what is shown in words that this one cannot read.
+        self.shown.is_some() || self.remote_id.is_some()
+    }
+
+    /// Whether nothing is owed there, as the destination wanted nothing of the case so far.
+    #[must_use]
+    pub const fn is_unwanted(&self) -> bool {
+        self.sent >= self.wanted && !self.is_shown()
+    }
 }
 
 /// A message that could not be read.

@@ -157,7 +157,7 @@ pub(crate) fn view(report: Option<Report>) -> CaseView {
             given_up: false,
             in_doubt: false,
             remote_id: None,
-            shown: None,
+            shown: Some(nightshift_pipeline::Shown::of(&report::report())),
         }],
     }
 }

@@ -265,20 +265,60 @@ fn trace(app: &App, view: &CaseView) -> String {
 
 /// Where a report is shown, or why it is not.
 fn delivered(app: &App, delivery: &DeliveryRow) -> String {
-    let how = match &delivery.error {
-        _ if delivery.sent >= delivery.wanted => "shown".to_owned(),
-        Some(error) => format!(
-            "not shown after {} tries: {}",
-            delivery.attempts,
-            plain(error, 200)
-        ),
-        None if delivery.sent > 0 => "shown; what is new since is not yet".to_owned(),
-        None => "not shown yet".to_owned(),
-    };
+    let how = how_far(delivery);
     let there = delivery.remote_id.as_ref().map_or_else(String::new, |id| {
         let link = link(&app.destinations, &delivery.destination, id);
         let link = link.map_or_else(String::new, |link| format!(" {link}"));
         format!(", there {}{link}", plain(id, 100))
     });
     format!("destination {}: {how}{there}", delivery.destination)
+}
+
+fn how_far(delivery: &DeliveryRow) -> String {
+    match &delivery.error {
+        _ if delivery.is_unwanted() => {
+            "nothing was sent: it wants nothing of the case so far".to_owned()
+        }
+        _ if delivery.sent >= delivery.wanted => "shown".to_owned(),
+        Some(error) => format!(
+            "not shown after {} tries: {}",
+            delivery.attempts,
+            plain(error, 200)
+        ),
+        None if delivery.sent > 0 && delivery.is_shown() => {
+            "shown; what is new since is not yet".to_owned()
+        }
+        None => "not shown yet".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nightshift_pipeline::{Sender, Shown, sample_report};
+
+    use super::*;
+
+    #[test]
+    fn what_a_destination_did_not_want_is_not_called_shown() {
+        let report = sample_report("k3f9", chrono::DateTime::UNIX_EPOCH, &Sender::default());
+        let mut row = DeliveryRow {
+            destination: "pager".to_owned(),
+            wanted: 1,
+            sent: 1,
+            attempts: 0,
+            error: None,
+            given_up: false,
+            in_doubt: false,
+            remote_id: None,
+            shown: None,
+        };
+        let unwanted = "nothing was sent: it wants nothing of the case so far";
+        assert_eq!(how_far(&row), unwanted);
+        row.wanted = 2;
+        assert_eq!(how_far(&row), "not shown yet");
+        row.shown = Some(Shown::of(&report));
+        assert_eq!(how_far(&row), "shown; what is new since is not yet");
+        row.sent = 2;
+        assert_eq!(how_far(&row), "shown");
+    }
 }

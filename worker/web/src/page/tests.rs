@@ -347,6 +347,11 @@ async fn deliveries_say_what_became_of_them() {
     has(&page, &["not shown yet"]);
     let page = shown(|row| row.sent = 2).await;
     has(&page, &["shown, version 2"]);
+    let page = shown(|row| (row.sent, row.shown) = (2, None)).await;
+    has(
+        &page,
+        &["nothing was sent: it wants nothing of the case so far"],
+    );
     let page = shown(|row| row.remote_id = Some("C1/1.0".into())).await;
     has(
         &page,

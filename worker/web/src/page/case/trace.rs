@@ -117,17 +117,20 @@ fn words(word: &str) -> Shown {
 }
 
 fn delivery(row: &DeliveryRow, links: &DeliveryLinks) -> Delivery {
-    let is_shown = row.sent >= row.wanted;
+    let is_done = row.sent >= row.wanted;
     let stands = match row.sent {
-        0 => String::new(),
-        sent => format!("; version {sent} stands there"),
+        sent if sent > 0 && row.is_shown() => format!("; version {sent} stands there"),
+        _ => String::new(),
     };
     let tries = match row.attempts {
         1 => "1 try".to_owned(),
         tries => format!("{tries} tries"),
     };
     let words = match &row.error {
-        _ if is_shown => Shown::made(format_args!("shown, version {}", row.sent)),
+        _ if row.is_unwanted() => Shown::made(format_args!(
+            "nothing was sent: it wants nothing of the case so far"
+        )),
+        _ if is_done => Shown::made(format_args!("shown, version {}", row.sent)),
         Some(error) => Shown::made(format_args!(
             "{} after {tries}: {}{}{stands}",
             if row.given_up {
@@ -150,7 +153,7 @@ fn delivery(row: &DeliveryRow, links: &DeliveryLinks) -> Delivery {
     Delivery {
         destination: Shown::foreign(&row.destination, 60),
         words,
-        failed: !is_shown && row.error.is_some(),
+        failed: !is_done && row.error.is_some(),
         remote: Shown::option(row.remote_id.as_ref()),
         link: row
             .remote_id
