@@ -258,7 +258,8 @@ pub(crate) enum DeadLetters {
     #[command(after_help = "Examples:\n  \
         nightshift dead-letters retry 7\n  \
         nightshift dead-letters retry --all --per-second 20\n\n\
-        One that was read is marked, and not read again; the same alert twice is a sighting.\n\
+        One that was read is marked, and not read again; the same alert twice is a sighting. Its source says\n\
+        which feeds it may carry; one of a source that the configuration has no more is read with --feeds alone.\n\
         Exit codes: 0 all of them could be read, 1 some still cannot.")]
     Retry {
         /// Its number
@@ -270,6 +271,9 @@ pub(crate) enum DeadLetters {
         /// How many a second at the most
         #[arg(long, default_value_t = 50, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
         per_second: u32,
+        /// The feeds that those may carry whose source is configured no more
+        #[arg(long, value_name = "FEED,…", value_delimiter = ',')]
+        feeds: Vec<String>,
     },
 }
 

@@ -17,7 +17,12 @@ pub(super) async fn run(app: &App, command: &DeadLetters) -> Result<(), Exit> {
     match command {
         DeadLetters::List { limit, json } => list(app, *limit, json.json).await,
         DeadLetters::Show { id, raw, json } => show(app, *id, *raw, json.json).await,
-        DeadLetters::Retry { id, per_second, .. } => retry::run(app, *id, *per_second).await,
+        DeadLetters::Retry {
+            id,
+            per_second,
+            feeds,
+            ..
+        } => retry::run(app, *id, *per_second, feeds).await,
     }
 }
 

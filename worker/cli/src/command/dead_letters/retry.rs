@@ -7,13 +7,18 @@ use nightshift_pipeline::{Message, read_message};
 
 use crate::config::Source;
 use crate::exit::Exit;
-use crate::output::say;
+use crate::output::{plain, say};
 use crate::wiring::App;
 
 /// Letters that are listed at once.
 const MOST: usize = 200;
 
-pub(super) async fn run(app: &App, id: Option<i64>, per_second: u32) -> Result<(), Exit> {
+pub(super) async fn run(
+    app: &App,
+    id: Option<i64>,
+    per_second: u32,
+    feeds: &[String],
+) -> Result<(), Exit> {
     let (mut read, mut unreadable) = (0_u64, 0_u64);
     let mut turns = tokio::time::interval(Duration::from_secs(1) / per_second);
     let mut after = None;
@@ -33,7 +38,7 @@ pub(super) async fn run(app: &App, id: Option<i64>, per_second: u32) -> Result<(
         let is_last = id.is_some() || ids.len() < MOST || after.is_some_and(|id| id >= newest);
         for id in ids.into_iter().filter(|one| id.is_some() || *one <= newest) {
             turns.tick().await;
-            if one(app, id).await? {
+            if one(app, id, feeds).await? {
                 read += 1;
             } else {
                 unreadable += 1;
@@ -54,7 +59,7 @@ pub(super) async fn run(app: &App, id: Option<i64>, per_second: u32) -> Result<(
 }
 
 /// One letter; whether it could be read. Accepted before it is marked: cut off between, its alerts are sightings.
-async fn one(app: &App, id: i64) -> Result<bool, Exit> {
+async fn one(app: &App, id: i64, feeds: &[String]) -> Result<bool, Exit> {
     let Some((letter, bytes)) = app.store.letter(id).await? else {
         return Err(Exit::usage(format!(
             "there is no dead letter {id}; `nightshift dead-letters list` shows those there are"
@@ -66,12 +71,13 @@ async fn one(app: &App, id: i64) -> Result<bool, Exit> {
         attributes: BTreeMap::new(),
     };
     let mut options = app.read_options();
-    let source = app
-        .config
-        .sources
-        .iter()
-        .find(|one| one.name() == letter.source);
-    options.feeds = source.and_then(Source::feeds);
+    options.feeds = match may_carry(&app.config.sources, &letter.source, feeds) {
+        Ok(feeds) => feeds,
+        Err(why) => {
+            say(&format!("dead letter {id}: {why}"));
+            return Ok(false);
+        }
+    };
     let arrivals = read_message(&letter.source, &message, &options, app.clock.now());
     if let Some(why) = arrivals.iter().find_map(|one| one.unreadable.as_ref()) {
         say(&format!("dead letter {id}: {why}"));
@@ -93,4 +99,50 @@ async fn one(app: &App, id: i64) -> Result<bool, Exit> {
         ));
     }
     Ok(true)
+}
+
+/// The feeds that what came from this source may carry; `None` for all. Nobody knows of one that is gone, which may have been
+/// held to some: what is named then counts.
+fn may_carry(
+    sources: &[Source],
+    name: &str,
+    named: &[String],
+) -> Result<Option<Vec<String>>, String> {
+    match sources.iter().find(|one| one.name() == name) {
+        Some(source) => Ok(source.feeds()),
+        None if !named.is_empty() => Ok(Some(named.to_vec())),
+        None => Err(format!(
+            "the configuration has no [[source]] {} any more, so nobody knows which feeds it may carry; give it its name \
+             back, or name them: `--feeds guardduty,scc`",
+            plain(name, 60)
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_that_is_gone_may_carry_what_is_named_alone() {
+        let source = |more: &str| {
+            let text = format!("kind = \"spool\"\ndir = \"spool\"\n{more}");
+            toml::from_str::<Source>(&text).unwrap()
+        };
+        let sources = [
+            source("name = \"partner-v2\"\nfeeds = [\"scc\"]"),
+            source("name = \"ours\""),
+        ];
+        let named = ["guardduty".to_owned()];
+        let scc = vec!["scc".to_owned()];
+        assert_eq!(may_carry(&sources, "partner-v2", &named), Ok(Some(scc)));
+        assert_eq!(may_carry(&sources, "ours", &named), Ok(None));
+        let unknown = may_carry(&sources, "partner", &[]).unwrap_err();
+        assert!(
+            unknown.contains("no [[source]] partner any more"),
+            "{unknown}"
+        );
+        let only = may_carry(&sources, "partner", &named);
+        assert_eq!(only, Ok(Some(named.to_vec())));
+    }
 }
