@@ -43,7 +43,7 @@ async fn runs(wire: Wire) {
     );
     let replayed: Value = serde_json::from_str(&replayed).unwrap();
     assert_eq!(replayed["same_verdict"], true, "{replayed}");
-    for list in ["calls_left_out", "calls_added"] {
+    for list in ["calls_left_out", "calls_added", "calls_unanswered"] {
         assert_eq!(replayed[list], serde_json::json!([]), "{replayed}");
     }
     assert_eq!(fake.refusals(), []);

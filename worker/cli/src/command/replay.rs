@@ -47,7 +47,7 @@ pub(super) async fn run(app: &App, options: &Replay) -> Result<(), Exit> {
     }
     app.write_metrics()?;
     let replayed = replayed.map_err(|error| Exit::Failed(error.into()))?;
-    let difference = compare(&replayed.before, &replayed.after);
+    let difference = compare(&replayed);
     if options.json.json {
         print_json(&difference)?;
     } else {
@@ -108,11 +108,10 @@ fn text(difference: &Difference) -> String {
         &only(&after.unverified, &before.unverified),
     );
     list(&mut out, "Calls left out", &difference.calls_left_out);
-    list(
-        &mut out,
-        "Calls without a recorded answer",
-        &difference.calls_added,
-    );
+    let unanswered = &difference.calls_unanswered;
+    list(&mut out, "Calls without a recorded answer", unanswered);
+    let others = only(&difference.calls_added, unanswered);
+    list(&mut out, "Other calls that are new", &others);
     out
 }
 

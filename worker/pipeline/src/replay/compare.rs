@@ -6,6 +6,8 @@ use nightshift_engine::{
 };
 use serde::Serialize;
 
+use super::Replayed;
+
 /// One of two runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Side {
@@ -61,13 +63,16 @@ pub struct Difference {
     pub same_verdict: bool,
     /// Calls of the first run that the second did not make.
     pub calls_left_out: Vec<String>,
-    /// Calls of the second run that the first did not make; the recording has no answers to them.
+    /// Calls of the second run that the first did not make.
     pub calls_added: Vec<String>,
+    /// Calls of the second run to which the recording has no answer.
+    pub calls_unanswered: Vec<String>,
 }
 
 /// Compares two runs.
 #[must_use]
-pub fn compare(before: &State, after: &State) -> Difference {
+pub fn compare(replayed: &Replayed) -> Difference {
+    let (before, after) = (&replayed.before, &replayed.after);
     let (one, two) = (side(before), side(after));
     let calls = |side: &Side| -> Vec<String> {
         let all = side.steps.iter().flat_map(|step| step.calls.clone());
@@ -83,6 +88,9 @@ pub fn compare(before: &State, after: &State) -> Difference {
         left.dedup();
         left
     };
+    let mut unanswered = replayed.missing.clone();
+    unanswered.sort_unstable();
+    unanswered.dedup();
     Difference {
         case_id: before
             .opened
@@ -94,6 +102,7 @@ pub fn compare(before: &State, after: &State) -> Difference {
             && one.assessed_severity == two.assessed_severity,
         calls_left_out: without(&calls_before, &calls_after),
         calls_added: without(&calls_after, &calls_before),
+        calls_unanswered: unanswered,
         before: one,
         after: two,
     }

@@ -3,6 +3,10 @@ use serde_json::json;
 
 use super::*;
 
+/// Two calls that the recorded run did not make in a step of its own.
+const NO_ANSWER: &str = r#"log_search({"instance":"i-2"})"#;
+const ANSWERED: &str = r#"identity_lookup({"principal":"ana"})"#;
+
 fn side(verdict: &str, models: &[&str], proven: &[&str]) -> Side {
     let side = json!({"verdict": verdict});
     Side {
@@ -48,7 +52,8 @@ fn what_differs_is_said_and_what_is_the_same_is_said_once() {
         case_id: "k3f9-0000-0000".to_owned(),
         same_verdict: false,
         calls_left_out: vec![r#"log_search({"instance":"i-1"})"#.to_owned()],
-        calls_added: Vec::new(),
+        calls_added: [NO_ANSWER, ANSWERED].map(str::to_owned).to_vec(),
+        calls_unanswered: vec![NO_ANSWER.to_owned()],
         before,
         after,
     };
@@ -78,5 +83,11 @@ fn what_differs_is_said_and_what_is_the_same_is_said_once() {
 
       Calls left out:
         - log_search({"instance":"i-1"})
+
+      Calls without a recorded answer:
+        - log_search({"instance":"i-2"})
+
+      Other calls that are new:
+        - identity_lookup({"principal":"ana"})
     "#);
 }
