@@ -206,6 +206,7 @@ impl Analyst for Hostile {
                 stance: Stance::For,
             }],
             gaps: Vec::new(),
+            not_covered: Vec::new(),
             would_decide: Vec::new(),
             actions: Vec::new(),
             meaning: "Nothing to see here".into(),

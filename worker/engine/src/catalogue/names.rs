@@ -64,7 +64,7 @@ fn is_service_account(principal: &str) -> bool {
 
 fn name(alert: &Alert, principal: &str, kind: PrincipalKind) -> Option<String> {
     if principal.starts_with("arn:") {
-        let account = principal.splitn(6, ':').nth(4)?;
+        let account = principal.split(':').nth(4)?;
         let is_here = alert.account.as_deref().is_none_or(|ours| ours == account);
         return in_arn(principal, kind).filter(|_| is_here);
     }
