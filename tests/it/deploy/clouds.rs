@@ -60,6 +60,37 @@ fn eventbridge_may_use_the_key_whatever_its_call_says_and_one_rule_may_send() {
 }
 
 #[test]
+fn what_was_given_up_on_can_be_read_and_its_alarms_say_how_it_comes_back() {
+    let stack = text("deploy/aws/guardduty.yaml");
+    let told = text("docs/sources.md");
+    let (_, told) = told.split_once("\n## SQS\n").unwrap();
+    let (told, _) = told.split_once("\n## ").unwrap();
+    assert!(told.contains("aws sqs start-message-move-task --source-arn "));
+    let (_, outputs) = stack.split_once("\nOutputs:\n").unwrap();
+    let policy = resource(&stack, "WorkerPolicy");
+    let (_, reads) = policy.split_once("sqs:ReceiveMessage").unwrap();
+    let (reads, _) = reads.split_once("- Effect:").unwrap();
+    for (queue, alarms) in [
+        ("DeadLetters", &["FindingsAreDead"][..]),
+        (
+            "Undelivered",
+            &["FindingsAreUndelivered", "FindingsAreGivenUp"],
+        ),
+    ] {
+        assert!(reads.contains(&format!("!GetAtt {queue}.Arn")), "{reads}");
+        assert!(outputs.contains(&format!("\n  {queue}:\n")), "{outputs}");
+        assert!(told.contains(&format!("the output `{queue}`")), "{queue}");
+        for alarm in alarms {
+            let alarm = resource(&stack, alarm);
+            let (_, says) = alarm.split_once("AlarmDescription: ").unwrap();
+            let says = says.lines().next().unwrap();
+            assert!(says.contains("docs/sources.md#sqs"), "{says}");
+            assert!(says.ends_with(queue), "{says}");
+        }
+    }
+}
+
+#[test]
 fn an_alarm_tells_when_eventbridge_gives_up_also_where_no_queue_can_be_written() {
     let stack = text("deploy/aws/guardduty.yaml");
     let name = Regex::new(r"(?m)^  (\w+):\n    Type: AWS::CloudWatch::Alarm$").unwrap();
