@@ -77,6 +77,7 @@ fn a_case_that_waits_for_its_next_triage_is_replayed_from_the_last_one() {
 #[test]
 fn a_list_without_a_row_says_whether_there_are_cases_at_all() {
     let place = Place::new().unwrap();
+    place.run(&["migrate"]).unwrap();
     let none = place.run(&["cases", "list"]).unwrap();
     insta::assert_snapshot!(none.stderr.trim(), @"no cases yet; `nightshift run FILE` triages an alert, `nightshift demo --once` shows sample ones");
     let (place, _) = triaged();

@@ -99,6 +99,7 @@ fn a_persons_verdict_is_kept_shown_and_clears_only_the_same() {
 #[test]
 fn nobody_agrees_with_what_is_not_there() {
     let place = Place::new().unwrap();
+    place.run(&["migrate"]).unwrap();
     let ran = place
         .run(&["cases", "agree", "k3f9-x2mq", "--by", "ana"])
         .unwrap();

@@ -79,6 +79,7 @@ fn run_writes_no_dead_letters() {
 fn names_that_do_not_exist_are_refused_with_those_that_do() {
     let place = Place::new().unwrap();
     let run = |arguments: &[&str]| place.run(arguments).unwrap();
+    run(&["migrate"]);
     refused(
         &run(&["cases", "show", "zzzz-zzzz"]),
         2,
@@ -152,4 +153,32 @@ fn a_reader_that_goes_away_is_no_error() {
         !stderr.contains("panicked") && !stderr.contains("error"),
         "{stderr}"
     );
+}
+
+#[test]
+fn who_asks_what_came_where_nothing_is_kept_is_told_so_and_leaves_nothing() {
+    let place = Place::new().unwrap();
+    for command in [
+        &["cases", "list"][..],
+        &["cases", "show", "k3f9"],
+        &["dead-letters", "list"],
+        &["destinations", "drop", "soc"],
+        &["feedback", "export"],
+        &["mutes", "list"],
+        &["replay", "k3f9"],
+    ] {
+        let ran = place.run(command).unwrap();
+        assert_eq!(ran.code, Some(1), "{command:?}: {ran:?}");
+        let file = place.path().join("nightshift-data/nightshift.db");
+        assert_eq!(
+            ran.stderr.trim(),
+            format!(
+                "error: there is no database at {}; run this in the working directory of the worker, or name its file in \
+                 [store] url; the first `nightshift worker`, `nightshift run FILE` or `nightshift migrate` makes it",
+                file.display()
+            )
+        );
+        let left = std::fs::read_dir(place.path()).unwrap().count();
+        assert_eq!(left, 0, "{command:?}");
+    }
 }

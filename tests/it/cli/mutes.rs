@@ -25,6 +25,13 @@ fn mutes(place: &Place) -> Vec<Value> {
         .collect()
 }
 
+/// A place with a database in which nothing is.
+fn empty() -> Place {
+    let place = Place::new().unwrap();
+    ok(&place, &["migrate"]);
+    place
+}
+
 const ADD: &[&str] = &[
     "mutes",
     "add",
@@ -42,7 +49,7 @@ const ADD: &[&str] = &[
 
 #[test]
 fn a_mute_hides_what_comes_and_counts_it_until_it_is_removed() {
-    let place = Place::new().unwrap();
+    let place = empty();
     let added = ok(&place, ADD);
     assert!(
         added.stdout.starts_with("m1 holds until 2100-01-01"),
@@ -111,7 +118,7 @@ fn a_preview_tells_true_positives_and_adds_nothing() {
 
 #[test]
 fn a_mute_of_the_configuration_is_listed_and_cannot_be_removed() {
-    let place = Place::new().unwrap();
+    let place = empty();
     let rule = "[[mute]]\nname = \"noise\"\nwhen = { feed = \"scc\" }\nuntil = 2100-01-01\nwhy = \"a test\"\n";
     place.file("nightshift.toml", rule).unwrap();
     let rows = mutes(&place);
@@ -125,7 +132,7 @@ fn a_mute_of_the_configuration_is_listed_and_cannot_be_removed() {
 
 #[test]
 fn what_cannot_be_a_mute_is_refused() {
-    let place = Place::new().unwrap();
+    let place = empty();
     let with = |from: &str, to: &str| -> String {
         let arguments: Vec<&str> = ADD
             .iter()
@@ -145,7 +152,7 @@ fn what_cannot_be_a_mute_is_refused() {
 
 #[test]
 fn a_mute_of_a_feed_that_there_is_not_is_refused_with_those_there_are() {
-    let place = Place::new().unwrap();
+    let place = empty();
     let with = |feed: &str| -> Vec<String> {
         let arguments = ADD.iter();
         let arguments = arguments.map(|one| if *one == "guardduty" { feed } else { one });
@@ -193,7 +200,7 @@ fn a_bad_mute_of_the_configuration_ends_with_64() {
 
 #[test]
 fn run_triages_whatever_is_muted() {
-    let place = Place::new().unwrap();
+    let place = empty();
     ok(&place, ADD);
     let ran = place
         .feed(

@@ -34,6 +34,27 @@ fn the_unit_overrules_no_store_and_the_default_lies_where_it_may_write() {
 }
 
 #[test]
+fn the_runbook_runs_commands_beside_the_unit_as_the_unit_runs_the_worker() {
+    let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
+    let unit = read("deploy/systemd/nightshift.service");
+    let set = |key: &str| -> String {
+        let mut lines = unit.lines().filter_map(|line| line.strip_prefix(key));
+        lines.next().unwrap().trim_start_matches('-').to_owned()
+    };
+    let told = read("docs/runbook.md");
+    let (_, told) = told.split_once("function nightshift {\n").unwrap();
+    let (told, _) = told.split_once("\n}\n").unwrap();
+    let run = set("ExecStart=");
+    for what in [
+        format!("cd {} || exit;", set("WorkingDirectory=")),
+        format!(". {}\n", set("EnvironmentFile=")),
+        format!("exec {} \"$@\"", run.strip_suffix(" worker").unwrap()),
+    ] {
+        assert!(told.contains(&what), "{what}: {told}");
+    }
+}
+
+#[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
 fn the_chart_gives_workers_the_store_of_its_value_and_none_where_it_has_none() {
     for (name, objects) in all() {

@@ -20,7 +20,7 @@ mod worker;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{Args, Cases, Command};
+use crate::args::{Args, Cases, Command, Destinations};
 use crate::config::{Loaded, load};
 use crate::exit::Exit;
 use crate::telemetry::Telemetry;
@@ -61,16 +61,28 @@ async fn carry_out(
         Command::Run(options) => run::run(&App::build(&loaded).await?, &options).await,
         // On any machine: it needs no store.
         Command::Cases(Cases::Verify(options)) => cases::verify::run(&options),
-        Command::Cases(command) => cases::run(&App::build(&loaded).await?, &command).await,
-        Command::Replay(options) => replay::run(&App::build(&loaded).await?, &options).await,
-        Command::DeadLetters(command) => {
-            dead_letters::run(&App::build(&loaded).await?, &command).await
+        Command::Cases(command) => {
+            cases::run(&App::build_on_existing(&loaded).await?, &command).await
         }
-        Command::Destinations(command) => {
+        Command::Replay(options) => {
+            replay::run(&App::build_on_existing(&loaded).await?, &options).await
+        }
+        Command::DeadLetters(command) => {
+            dead_letters::run(&App::build_on_existing(&loaded).await?, &command).await
+        }
+        // Before the first start, too: it asks no store.
+        Command::Destinations(command @ Destinations::Test { .. }) => {
             destinations::run(&App::build(&loaded).await?, &command).await
         }
-        Command::Feedback(command) => feedback::run(&App::build(&loaded).await?, &command).await,
-        Command::Mutes(command) => mutes::run(&App::build(&loaded).await?, &command).await,
+        Command::Destinations(command) => {
+            destinations::run(&App::build_on_existing(&loaded).await?, &command).await
+        }
+        Command::Feedback(command) => {
+            feedback::run(&App::build_on_existing(&loaded).await?, &command).await
+        }
+        Command::Mutes(command) => {
+            mutes::run(&App::build_on_existing(&loaded).await?, &command).await
+        }
         Command::Tools(command) => tools::run(&loaded, &command).await,
         Command::Doctor(options) => doctor::run(&loaded, &options).await,
         Command::Worker(options) => Box::pin(worker::run(loaded, &options, telemetry)).await,

@@ -91,16 +91,29 @@ impl Overrides<'_> {
 }
 
 impl App {
-    /// Opens the store and builds all that the configuration names.
+    /// Opens the store, or makes it, and builds all that the configuration names.
     pub(crate) async fn build(loaded: &Loaded) -> Result<Self, Exit> {
-        let metrics = Metrics::new().map_err(|error| Exit::Failed(error.into()))?;
-        Self::build_with(loaded, Arc::new(metrics)).await
+        Self::build_with(loaded, metrics()?).await
     }
 
     /// The same, counting where this process counts already.
     pub(crate) async fn build_with(loaded: &Loaded, metrics: Arc<Metrics>) -> Result<Self, Exit> {
+        let store = open_store(loaded, false).await?;
+        Self::build_on(store, loaded, metrics)
+    }
+
+    /// The same on a store that is there: one that was made for somebody who asks what came would say that nothing did.
+    pub(crate) async fn build_on_existing(loaded: &Loaded) -> Result<Self, Exit> {
+        let store = open_store(loaded, true).await?;
+        Self::build_on(store, loaded, metrics()?)
+    }
+
+    fn build_on(
+        store: Arc<dyn Store>,
+        loaded: &Loaded,
+        metrics: Arc<Metrics>,
+    ) -> Result<Self, Exit> {
         let config = loaded.config.clone();
-        let store = open_store(loaded).await?;
         let playbooks = load_playbooks(&config).map_err(Exit::Config)?;
         let past: Arc<dyn PastCases> = store.clone();
         let tools = build_tools(config.tools.clone(), past, loaded.base()).map_err(Exit::Config)?;
@@ -308,9 +321,15 @@ pub(crate) fn read_options(config: &Config) -> ReadOptions {
     }
 }
 
-/// Opens the database.
-pub(crate) async fn open_store(loaded: &Loaded) -> Result<Arc<dyn Store>, Exit> {
+fn metrics() -> Result<Arc<Metrics>, Exit> {
+    let metrics = Metrics::new().map_err(|error| Exit::Failed(error.into()))?;
+    Ok(Arc::new(metrics))
+}
+
+/// Opens the database; whether it must be there, and is not made.
+async fn open_store(loaded: &Loaded, must_exist: bool) -> Result<Arc<dyn Store>, Exit> {
     let mut options = store_options(loaded).map_err(Exit::Config)?;
+    options.must_exist = must_exist;
     if let Some(place) = loaded.config.blobs.place(&loaded.config.store.url) {
         let blobs = Blobs::open(&place).map_err(|error| Exit::Config(error.into()))?;
         options.blobs = Some(blobs);

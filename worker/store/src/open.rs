@@ -135,7 +135,7 @@ pub fn without_password(url: &str) -> String {
     }
 }
 
-/// Opens the store of this address, makes it where it can be made, and brings its schema up to date.
+/// Opens the store of this address, makes it where it can be made and the options allow it, and brings its schema up to date.
 ///
 /// # Errors
 ///
@@ -149,6 +149,10 @@ pub async fn open(url: &str, options: Options) -> Result<Arc<dyn Store>, OpenErr
                 .to_owned(),
         )),
         Some(Address::Sqlite(path)) => {
+            if options.must_exist && matches!(path.try_exists(), Ok(false)) {
+                let path = path.to_owned();
+                return Err(SqliteError::Missing { path }.into());
+            }
             let options = SqliteOptions {
                 path: path.to_owned(),
                 lease: options.lease,
@@ -214,6 +218,29 @@ mod tests {
         ] {
             assert_eq!(without_password(url), shown);
         }
+    }
+
+    #[tokio::test]
+    async fn a_file_that_must_be_there_is_not_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data/cases.db");
+        let url = format!("sqlite:{}", path.display());
+        let options = || {
+            let lease = std::time::Duration::from_secs(30);
+            Options::new(lease, nightshift_pipeline::AdmissionPolicy::default())
+        };
+        let existing = || Options {
+            must_exist: true,
+            ..options()
+        };
+        let Err(error) = open(&url, existing()).await else {
+            panic!("it was opened");
+        };
+        let told = format!("there is no database at {}; run this in", path.display());
+        assert!(with_causes(&error).starts_with(&told), "{error}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        drop(open(&url, options()).await.unwrap());
+        open(&url, existing()).await.unwrap();
     }
 
     /// All that is said where an error is printed with its causes.

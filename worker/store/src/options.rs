@@ -25,6 +25,8 @@ pub struct Options {
     pub ca_file: Option<PathBuf>,
     /// How long a store waits for what.
     pub waits: Waits,
+    /// Whether a SQLite file that is missing is refused, and not made.
+    pub must_exist: bool,
 }
 
 impl Options {
@@ -38,6 +40,7 @@ impl Options {
             password: None,
             ca_file: None,
             waits: Waits::default(),
+            must_exist: false,
         }
     }
 }

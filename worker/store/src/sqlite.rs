@@ -77,6 +77,16 @@ pub struct SqliteOptions {
 /// The database cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
+    /// It should be there, and is not: it would be empty where it was made now.
+    #[error(
+        "there is no database at {}; run this in the working directory of the worker, or name its file in [store] url; \
+        the first `nightshift worker`, `nightshift run FILE` or `nightshift migrate` makes it",
+        std::path::absolute(path).as_ref().unwrap_or(path).display()
+    )]
+    Missing {
+        /// Which one.
+        path: PathBuf,
+    },
     /// The folder cannot be made.
     #[error("cannot make the folder {path}; choose another place with [store] url")]
     Folder {
