@@ -71,10 +71,22 @@ fn workers_are_asked_for_health_where_they_listen_and_have_time_to_drain() {
             let grace = pod["terminationGracePeriodSeconds"].as_u64().unwrap();
             assert!(grace > DRAIN_SECS, "{name}: {grace}");
             let container = &pod["containers"][0];
-            for (probe, path) in [("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")] {
+            for (probe, path) in [
+                ("startupProbe", "/healthz"),
+                ("livenessProbe", "/healthz"),
+                ("readinessProbe", "/readyz"),
+            ] {
                 let asked = json!({"path": path, "port": "metrics"});
                 assert_eq!(container[probe]["httpGet"], asked, "{name}");
             }
+            // A worker that migrates by itself listens afterwards, and may take as long as the migration.
+            let start = &container["startupProbe"];
+            let tries = start["failureThreshold"].as_u64().unwrap();
+            assert_eq!(
+                tries * start["periodSeconds"].as_u64().unwrap(),
+                900,
+                "{name}"
+            );
             let ports = list(&container["ports"]);
             let port = ports.iter().find(|port| port["name"] == "metrics").unwrap();
             let listen = format!("{}:{}", bind(&name), port["containerPort"]);
