@@ -13,6 +13,7 @@ mod files;
 mod kept;
 mod live;
 mod network;
+mod notes;
 mod operators;
 mod pods;
 mod promql;
@@ -24,7 +25,7 @@ mod secrets;
 mod trial;
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
@@ -75,10 +76,14 @@ fn sets() -> Vec<(String, PathBuf)> {
 
 /// Runs Helm on the chart, with nothing of whoever runs the test.
 fn helm(command: &[&str], options: &[&str]) -> Output {
+    helm_on(&folder(), command, options)
+}
+
+fn helm_on(chart: &Path, command: &[&str], options: &[&str]) -> Output {
     let home = tempfile::tempdir().unwrap();
     Command::new(named("NIGHTSHIFT_TEST_HELM"))
         .args(command)
-        .arg(folder())
+        .arg(chart)
         .args(options)
         .env_clear()
         .env("HOME", home.path())

@@ -1,0 +1,64 @@
+//! What Helm says once a release is installed: commands that find all of its workers, and ways that are open.
+
+use nightshift_tests::files;
+use regex::Regex;
+
+use super::{folder, helm_on, kind, of_set};
+
+/// The notes of a release with this set of values. Helm renders them for a cluster alone, so they are rendered here as a
+/// text of an object.
+fn notes(set: &str) -> String {
+    let chart = tempfile::tempdir().unwrap();
+    for file in files(&folder()).unwrap() {
+        let inside = file.strip_prefix(folder()).unwrap();
+        let inside = inside
+            .strip_prefix("templates/NOTES.txt")
+            .map_or(inside, |_| "notes.txt".as_ref());
+        let to = chart.path().join(inside);
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        std::fs::copy(&file, to).unwrap();
+    }
+    let object = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: notes\ndata:\n  text: |\n\
+        {{ tpl (.Files.Get \"notes.txt\") . | indent 4 }}\n";
+    std::fs::write(chart.path().join("templates/notes.yaml"), object).unwrap();
+    let values = folder().join(format!("ci/{set}-values.yaml"));
+    let only = ["--show-only", "templates/notes.yaml", "--values"];
+    let options = [&only[..], &[values.to_str().unwrap()]].concat();
+    let made = helm_on(
+        chart.path(),
+        &["template", "night", "--namespace", "security"],
+        &options,
+    );
+    assert!(made.status.success(), "{set}: {made:?}");
+    let made = String::from_utf8(made.stdout).unwrap();
+    made.split_once("  text: |\n").unwrap().1.to_owned()
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn commands_of_the_notes_find_all_workers() {
+    let logs = Regex::new(r"logs -l (\S+) --prefix --tail=-1 ").unwrap();
+    for set in ["postgres-rabbitmq", "postgres-sqs"] {
+        let (said, objects) = (notes(set), of_set(set));
+        let all = kind(&objects, "Deployment");
+        for deployment in &all {
+            let name = deployment["metadata"]["name"].as_str().unwrap();
+            let command = format!("kubectl -n security rollout status deployment/{name}\n");
+            assert!(said.contains(&command), "{set}: {said}");
+        }
+        let told = logs.captures(&said).unwrap()[1].to_owned();
+        // As in the runbook.
+        for selector in [told.as_str(), "nightshift/role=worker"] {
+            for deployment in &all {
+                let labels = &deployment["spec"]["template"]["metadata"]["labels"];
+                let has = |pair: &str| {
+                    let (key, value) = pair.split_once('=').unwrap();
+                    labels[key] == value
+                };
+                assert!(selector.split(',').all(has), "{selector}: {labels}");
+            }
+        }
+    }
+    let runbook = super::text("docs/runbook.md");
+    assert!(runbook.contains("logs -l nightshift/role=worker --prefix --tail=-1 "));
+}
