@@ -3,7 +3,7 @@
 use nightshift_tests::files;
 use regex::Regex;
 
-use super::{folder, helm_on, kind, of_set};
+use super::{configuration, folder, helm_on, kind, of_set};
 
 /// The notes of a release with this set of values. Helm renders them for a cluster alone, so they are rendered here as a
 /// text of an object.
@@ -61,4 +61,29 @@ fn commands_of_the_notes_find_all_workers() {
     }
     let runbook = super::text("docs/runbook.md");
     assert!(runbook.contains("logs -l nightshift/role=worker --prefix --tail=-1 "));
+}
+
+/// Pages that are open to others want tokens or a proxy, at the pod's own address as well: what is forwarded to has neither.
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn the_notes_lead_to_pages_that_answer() {
+    for (set, is_exposed) in [
+        ("defaults", false),
+        ("postgres-sqs", false),
+        ("postgres-rabbitmq", true),
+        ("apart-hpa", true),
+    ] {
+        let said = notes(set);
+        assert_eq!(said.contains(" port-forward "), !is_exposed, "{said}");
+        let service = "on the service night-nightshift-web,";
+        assert_eq!(said.contains(service), is_exposed, "{said}");
+        let objects = of_set(set);
+        let has_service = kind(&objects, "Service")
+            .iter()
+            .any(|one| one["metadata"]["name"] == "night-nightshift-web");
+        assert_eq!(has_service, is_exposed, "{set}");
+        let lets_people_in =
+            configuration(&objects).is_some_and(|text| text.contains("trusted_proxies = [{"));
+        assert_eq!(lets_people_in, is_exposed, "{set}");
+    }
 }
