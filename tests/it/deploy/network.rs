@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{kind, list, of_set, rendered};
+use super::{kind, list, of_set, rendered, text};
 
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
@@ -43,4 +43,23 @@ fn pages_that_are_not_exposed_are_let_in_for_nobody() {
     let ports: Vec<_> = list(&policy["ingress"]).iter().collect();
     assert_eq!(ports.len(), 1);
     assert_eq!(ports[0]["ports"], json!([{"port": 9090}]));
+}
+
+#[test]
+fn where_pods_get_an_identity_from_their_node_is_said_with_its_port() {
+    let page = text("docs/kubernetes.md");
+    let (_, page) = page.split_once("- **Network**").unwrap();
+    let (page, _) = page.split_once("\n- **").unwrap();
+    let values = text("helm/nightshift/values.yaml");
+    for told in [page, values.as_str()] {
+        for address in [
+            "169.254.169.252/32",
+            "169.254.169.254/32",
+            "169.254.170.23/32",
+            "fd00:ec2::23/128",
+        ] {
+            assert!(told.contains(address), "{address}");
+        }
+        assert!(told.contains("988") && told.contains("port 80"));
+    }
 }
