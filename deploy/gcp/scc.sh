@@ -3,15 +3,16 @@
 #
 #   deploy/gcp/scc.sh ORGANIZATION PROJECT [https://nightshift.example.com/v1/alerts/pubsub]
 #
-# Without an address the subscription waits to be pulled from. What is there already is left as it is, so that it can be run
-# again. DRY_RUN=1 only prints what it would run.
+# Without an address the subscription waits to be pulled from: PULLER=serviceAccount:nightshift@… names who may, whatever the
+# workers are. What is there already is left as it is, so that it can be run again. DRY_RUN=1 only prints what it would run.
 set -euo pipefail
 
 readonly FILTER='state = "ACTIVE" AND NOT mute = "MUTED" AND (finding_class = "THREAT" OR finding_class = "TOXIC_COMBINATION")'
 readonly TOPIC=nightshift-scc DEAD=nightshift-scc-dead-letters CONFIG=nightshift
 
 main() {
-    if [[ $# -lt 2 || $# -gt 3 || ! $1 =~ ^[0-9]+$ || (${3:-} != "" && $3 != https://*) ]]; then
+    if [[ $# -lt 2 || $# -gt 3 || ! $1 =~ ^[0-9]+$ || (${3:-} != "" && $3 != https://*) ||
+        (${PULLER:-} != "" && $PULLER != *:*) ]]; then
         sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0" >&2
         exit 2
     fi
@@ -28,9 +29,8 @@ main() {
         run gcloud pubsub subscriptions create "$DEAD" --project "$project" --topic "$DEAD" \
             --message-retention-duration 7d --expiration-period never
 
-    local push=()
+    local push=() account=nightshift-push@$project.iam.gserviceaccount.com
     if [[ -n $endpoint ]]; then
-        local account=nightshift-push@$project.iam.gserviceaccount.com
         there gcloud iam service-accounts describe "$account" --project "$project" ||
             run gcloud iam service-accounts create nightshift-push --project "$project" \
                 --display-name "Pub/Sub pushes findings to Nightshift"
@@ -45,8 +45,11 @@ main() {
     # Pub/Sub itself moves what nobody takes.
     run gcloud pubsub topics add-iam-policy-binding "$DEAD" --project "$project" \
         --member "$agent" --role roles/pubsub.publisher
-    run gcloud pubsub subscriptions add-iam-policy-binding "$TOPIC" --project "$project" \
-        --member "$agent" --role roles/pubsub.subscriber
+    local taker
+    for taker in "$agent" ${PULLER:+"$PULLER"}; do
+        run gcloud pubsub subscriptions add-iam-policy-binding "$TOPIC" --project "$project" \
+            --member "$taker" --role roles/pubsub.subscriber
+    done
 
     there gcloud scc notifications describe "$CONFIG" --organization "$organization" --location global ||
         run gcloud scc notifications create "$CONFIG" --organization "$organization" --location global \
@@ -56,6 +59,11 @@ main() {
     run gcloud pubsub topics add-iam-policy-binding "$TOPIC" --project "$project" \
         --member "serviceAccount:$scc" --role roles/pubsub.publisher
     echo "findings come to the subscription projects/$project/subscriptions/$TOPIC"
+    if [[ -n $endpoint ]]; then
+        echo "pushed as $account: put that into service_accounts of the source"
+    elif [[ -z ${PULLER:-} ]]; then
+        echo "nobody was named who may pull from it: run this again with PULLER=serviceAccount:…"
+    fi
 }
 
 run() {

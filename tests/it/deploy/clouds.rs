@@ -264,6 +264,47 @@ fn the_script_for_google_cloud_makes_what_terraform_makes() {
     assert_eq!(refused.status.code(), Some(2));
 }
 
+/// What the script for Google Cloud would run, and says, with these arguments after organisation and project.
+fn scc(arguments: &[&str], puller: &str) -> String {
+    let ran = Command::new("bash")
+        .arg(root().join("deploy/gcp/scc.sh"))
+        .args(["123456789012", "security-tools"])
+        .args(arguments)
+        .env("DRY_RUN", "1")
+        .env("PULLER", puller)
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    String::from_utf8(ran.stdout).unwrap()
+}
+
+#[test]
+fn the_script_for_google_cloud_lets_workers_pull_or_says_who_pushes() {
+    let may_pull = |said: &str, member: &str| {
+        let binding = format!("--member {member} --role roles/pubsub.subscriber");
+        let of = "subscriptions add-iam-policy-binding nightshift-scc ";
+        said.lines()
+            .any(|line| line.contains(of) && line.contains(&binding))
+    };
+    let agent = "serviceAccount:service-UNKNOWN@gcp-sa-pubsub.iam.gserviceaccount.com";
+    let puller = "serviceAccount:nightshift@security-tools.iam.gserviceaccount.com";
+    let pulled = scc(&[], puller);
+    assert!(may_pull(&pulled, agent), "{pulled}");
+    assert!(may_pull(&pulled, puller), "{pulled}");
+    assert!(!pulled.contains("pushed as"), "{pulled}");
+    let by_nobody = scc(&[], "");
+    assert!(
+        by_nobody.contains("nobody was named who may pull"),
+        "{by_nobody}"
+    );
+    let pushed = scc(&["https://nightshift.example.com/v1/alerts/pubsub"], "");
+    assert!(
+        pushed.contains("pushed as nightshift-push@security-tools.iam.gserviceaccount.com:"),
+        "{pushed}"
+    );
+    assert!(!pushed.contains("nobody was named"), "{pushed}");
+}
+
 /// What a file says of the subscription's tries: the least and the most seconds between two, and how many there are.
 fn tries(file: &str, patterns: [&str; 3]) -> [u64; 3] {
     let file = text(file);
