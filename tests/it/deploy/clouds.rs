@@ -38,6 +38,13 @@ fn workers_may_do_at_sqs_what_the_documentation_says_they_need() {
     assert_eq!(given, documented);
 }
 
+#[test]
+fn values_say_what_their_role_may_do_besides_taking_messages() {
+    let values = text("helm/nightshift/ci/postgres-sqs-values.yaml");
+    assert!(values.contains("everyMinutes: 10") && values.contains("Canary=yes"));
+    assert!(values.contains("provider = \"bedrock\"") && values.contains("bedrock:InvokeModel "));
+}
+
 /// A resource of the stack, as it stands there.
 fn resource<'a>(stack: &'a str, name: &str) -> &'a str {
     let (_, rest) = stack.split_once(&format!("\n  {name}:\n")).unwrap();
