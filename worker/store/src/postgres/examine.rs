@@ -2,8 +2,11 @@
 
 mod judge;
 
+use std::error::Error as _;
+
 use nightshift_engine::{Checkup, Clock, with_causes};
 use nightshift_pipeline::Owed;
+use rustls::CertificateError;
 use tokio::task::JoinSet;
 use tokio_postgres::config::Host;
 use tokio_postgres::error::SqlState;
@@ -192,10 +195,33 @@ fn refused(error: &Error, checkup: &mut Checkup) {
                         each holds 10 at the most";
             checkup.error("store.connections", what, why, mend);
         }
+        _ if is_of_another_name(error) => {
+            let mend = "write a name that the certificate is valid for as the host into [store] url; ca_file does not help here, \
+                        and docs/database.md says what does where the certificate has no name";
+            checkup.error("store.unreachable", what, why, mend);
+        }
         _ => {
             let mend = "see host and port in [store] url, that the server is up, and that the network lets us through; \
                         a certificate that is not known goes into [store] ca_file";
             checkup.error("store.unreachable", what, why, mend);
         }
     }
+}
+
+/// Whether the server has a certificate, and only that of another host than it was called by.
+fn is_of_another_name(error: &Error) -> bool {
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
+    let mut refusals = causes.filter_map(|cause| {
+        // What an error of input or output holds is no source of it.
+        let held = cause.downcast_ref::<std::io::Error>()?.get_ref()?;
+        held.downcast_ref::<rustls::Error>()
+    });
+    refusals.any(|refusal| {
+        matches!(
+            refusal,
+            rustls::Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. }
+            )
+        )
+    })
 }

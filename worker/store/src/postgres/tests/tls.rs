@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use nightshift_engine::{Checkup, Clock};
+
 use super::cluster::as_server;
 use super::*;
-use crate::postgres::OpenError;
+use crate::postgres::{OpenError, examine};
 
 /// Whose connections are encrypted, and whose are not.
 const ENCRYPTED: &str = "SELECT count(*) FILTER (WHERE ssl), count(*) FILTER (WHERE NOT ssl) \
@@ -107,4 +109,45 @@ async fn a_certificate_of_another_authority_is_refused() {
         let told = format!("{error:?}");
         assert!(told.contains("UnknownIssuer"), "{told}");
     }
+}
+
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> chrono::DateTime<chrono::Utc> {
+        at(0)
+    }
+}
+
+/// What the doctor says of the connection, each with how it is mended.
+async fn told(url: &str, options: Options) -> Vec<String> {
+    let mut checkup = Checkup::default();
+    examine(url, options, &Still, &mut checkup).await;
+    let of_connection = checkup.found.into_iter();
+    let of_connection = of_connection.filter(|one| one.check == "store.unreachable");
+    of_connection
+        .map(|one| format!("{}; {}", one.what, one.mend))
+        .collect()
+}
+
+#[tokio::test]
+async fn a_certificate_of_another_name_is_told_from_one_of_another_authority() {
+    let Some(cluster) = cluster() else {
+        return;
+    };
+    let url = cluster.url().replace("sslmode=disable", "sslmode=require");
+    assert_eq!(told(&url, trusting(&cluster, "ours.pem")).await, [""; 0]);
+    let unknown = told(&url, trusting(&cluster, "other.pem")).await.concat();
+    assert!(unknown.contains("goes into [store] ca_file"), "{unknown}");
+    // The same server by a name that its certificate has not.
+    let by_name = url.replace("127.0.0.1", "localhost");
+    let other = told(&by_name, trusting(&cluster, "ours.pem"))
+        .await
+        .concat();
+    assert!(other.contains("not valid for name"), "{other}");
+    assert!(
+        other.contains("a name that the certificate is valid for"),
+        "{other}"
+    );
+    assert!(!other.contains("goes into [store] ca_file"), "{other}");
 }
