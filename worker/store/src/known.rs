@@ -5,8 +5,9 @@
 //! revision of its case, and neither a dead letter nor what holds up its batch.
 
 use chrono::{DateTime, Utc};
-use nightshift_alert::{Alert, Content, JsonText};
+use nightshift_alert::{Alert, Content, Indicator, JsonText, Severity};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// What admission has no use for.
@@ -22,6 +23,36 @@ pub(crate) fn alert(case_id: &str, text: &str, coming: &Alert) -> Alert {
         );
         readable(text, coming)
     })
+}
+
+/// What the row of a case and its indicators tell of an alert; none of what cannot be read.
+pub(crate) struct Said {
+    pub(crate) severity: Option<Severity>,
+    pub(crate) content: Option<String>,
+    pub(crate) title: Option<String>,
+    pub(crate) kind: Option<String>,
+    pub(crate) indicators: Vec<Indicator>,
+}
+
+/// What an alert of any version says of itself.
+pub(crate) fn said(text: &str) -> Said {
+    let mut fields: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
+    let mut take = |name| fields.remove(name).unwrap_or_default();
+    let indicators = match take("indicators") {
+        Value::Array(all) => all,
+        _ => Vec::new(),
+    };
+    Said {
+        severity: read(take("severity")),
+        content: read(take("content")),
+        title: read(take("title")),
+        kind: read(take("type")),
+        indicators: indicators.into_iter().filter_map(read).collect(),
+    }
+}
+
+fn read<T: DeserializeOwned>(value: Value) -> Option<T> {
+    serde_json::from_value(value).ok()
 }
 
 /// What is read of an exoneration: whatever else a version writes there, it ends.

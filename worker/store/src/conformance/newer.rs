@@ -12,6 +12,8 @@ on_both_stores! {
     f32_an_alert_whose_case_cannot_be_read_is_compared_as_far_as_it_can_be
     f32_what_waits_and_what_is_a_member_is_compared_as_far_as_it_can_be
     f32_an_alert_of_whose_case_nothing_can_be_read_is_looked_at
+    f32_what_ends_is_told_whatever_waits_behind_it
+    f32_what_is_called_off_is_whatever_waits_behind_it
 }
 
 impl Fixture {
@@ -188,4 +190,78 @@ async fn f32_an_alert_of_whose_case_nothing_can_be_read_is_looked_at(fixture: Fi
     let accepted = fixture.take(arrival(2, |_| {})).await;
     assert_eq!(accepted.admission, Admission::Sighting(id, Seen::Same));
     assert_eq!(fixture.letters().await, 0);
+}
+
+/// A triage that runs, and behind it an alert that this version cannot read.
+async fn before_what_cannot_be_read(fixture: &Fixture) -> Claimed {
+    fixture.take(arrival(0, |_| {})).await;
+    let claimed = fixture.claim().await;
+    let event = opened(&claimed.alert, &claimed.lease.case_id.0);
+    let append = fixture.store.append(
+        &claimed.lease,
+        std::slice::from_ref(&event),
+        Charge::default(),
+    );
+    append.await.unwrap();
+    let severe = arrival(1, |alert| {
+        alert.severity = Severity::High;
+        alert.title = "worse".into();
+        let actor = Indicator::new(IndicatorKind::Ip, "198.51.100.7", Role::Actor);
+        alert.indicators.push(actor);
+    });
+    let accepted = fixture.take(severe).await;
+    assert!(
+        matches!(accepted.admission, Admission::Revision(..)),
+        "{accepted:?}"
+    );
+    fixture
+        .put("pending_revisions", "alert", "provider", r#""moon""#)
+        .await;
+    claimed
+}
+
+/// What waited is the case's second revision, and waits for a worker that can read it.
+async fn waits_for_a_newer_one(fixture: &Fixture, id: &CaseId) {
+    let all = CaseFilter {
+        limit: 9,
+        ..CaseFilter::default()
+    };
+    let listed = fixture.store.list(&all).await.unwrap();
+    let row = &listed[0];
+    assert_eq!((row.revision, row.status), (2, CaseStatus::Queued));
+    assert_eq!(
+        (row.severity, row.title.as_str()),
+        (Severity::High, "worse")
+    );
+    let actors = "SELECT count(*) FROM indicators WHERE value = '198.51.100.7'";
+    assert_eq!(fixture.count(actors).await, 1);
+    assert!(fixture.store.claim(Lane::Any, 1).await.unwrap().is_empty());
+    let unread = "SELECT count(*) FROM unread_journals WHERE revision = 2";
+    assert_eq!(fixture.count(unread).await, 1);
+    fixture
+        .put("alerts", "alert", "provider", r#""other""#)
+        .await;
+    fixture
+        .execute("UPDATE unread_journals SET version = 0")
+        .await;
+    let claimed = fixture.claim().await;
+    assert_eq!((&claimed.lease.case_id, claimed.lease.revision), (id, 2));
+    assert_eq!(claimed.crashes, 0);
+    assert!(claimed.alert.knows(IndicatorKind::Ip, "198.51.100.7"));
+}
+
+async fn f32_what_ends_is_told_whatever_waits_behind_it(fixture: Fixture) {
+    let claimed = before_what_cannot_be_read(&fixture).await;
+    let (_, closing) = whole_journal(&claimed);
+    let store = &fixture.store;
+    store.conclude(&claimed.lease, &closing).await.unwrap();
+    assert_eq!(store.due("soc", 10).await.unwrap().len(), 1);
+    waits_for_a_newer_one(&fixture, &claimed.lease.case_id).await;
+}
+
+async fn f32_what_is_called_off_is_whatever_waits_behind_it(fixture: Fixture) {
+    let id = before_what_cannot_be_read(&fixture).await.lease.case_id;
+    let cancelled = fixture.store.cancel(&id.0, "ana", at(2)).await.unwrap();
+    assert_eq!(cancelled.next, Some(2));
+    waits_for_a_newer_one(&fixture, &id).await;
 }

@@ -2,17 +2,18 @@
 //! triage before them has ended.
 
 use chrono::{DateTime, Utc};
-use nightshift_alert::Alert;
+use nightshift_alert::{Alert, Indicator};
 use nightshift_pipeline::{CaseId, Change, Cleared};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::desk;
 use super::row::{get_status, get_time, get_time_or_none, severity, time};
 use super::thread::Failure;
+use crate::known;
 
 const STATUS: &str = "SELECT status FROM cases WHERE id = ?1";
-const REVISE: &str = "UPDATE cases SET revision = revision + 1, status = 'queued', severity = ?2, content = ?3, title = ?4, \
-     type = ?5, touched_at = ?6, crashes = 0, wants_model = 0, lease_holder = NULL, lease_until = NULL, \
+const REVISE: &str = "UPDATE cases SET revision = revision + 1, status = 'queued', severity = coalesce(?2, severity), \
+     content = coalesce(?3, content), title = coalesce(?4, title), type = coalesce(?5, type), touched_at = ?6, crashes = 0, wants_model = 0, lease_holder = NULL, lease_until = NULL, \
      waiting_since = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') WHERE id = ?1";
 /// The latest alert that counts for its case; a state that was noted before it counts no more.
 const NOTE: &str = "UPDATE cases SET feed_state = NULL, updated_at = coalesce(?2, updated_at), \
@@ -37,8 +38,12 @@ const REPLACE_PENDING: &str = "UPDATE pending_revisions SET raw_id = ?2, source 
      WHERE case_id = ?1 AND seq = (SELECT max(seq) FROM pending_revisions WHERE case_id = ?1)";
 const ADD_PENDING: &str = "INSERT INTO pending_revisions (case_id, seq, raw_id, source, received_at, why, alert) \
      VALUES (?1, (SELECT coalesce(max(seq), 0) + 1 FROM pending_revisions WHERE case_id = ?1), ?2, ?3, ?4, ?5, ?6)";
-const NEXT_PENDING: &str = "SELECT seq, raw_id, source, received_at, why, alert FROM pending_revisions \
+const NEXT_PENDING: &str = "SELECT seq, source, received_at, why, alert FROM pending_revisions \
      WHERE case_id = ?1 ORDER BY seq LIMIT 1";
+/// As it stands, whichever version wrote it.
+const MOVE_PENDING: &str = "INSERT INTO alerts (case_id, revision, raw_id, source, received_at, alert, why) \
+     SELECT case_id, (SELECT revision FROM cases WHERE id = ?1), raw_id, source, received_at, alert, why \
+     FROM pending_revisions WHERE case_id = ?1 AND seq = ?2";
 const NOTED: &str = "SELECT first_event, last_event FROM cases WHERE id = ?1";
 const FORGET: &str = "UPDATE cases SET first_event = NULL, last_event = NULL WHERE id = ?1";
 const SOURCE: &str = "SELECT a.source FROM cases c JOIN alerts a ON a.case_id = c.id AND a.revision = c.revision WHERE c.id = ?1";
@@ -125,39 +130,40 @@ pub(super) fn replace(
             alert.title,
             alert.kind
         ])?;
-        add_indicators(connection, id, coming)?;
+        add_indicators(connection, id, coming.at, &alert.indicators)?;
         desk::reopen(connection, &id.0, coming.source)?;
     }
     note(connection, id, coming.alert)
 }
 
-/// After the end of a triage: the next alert that waits for it; whether there was one.
+/// After the end of a triage: the next alert that waits for it; whether there was one. It need not be one that this version
+/// can read: then it waits for one that can, and what has ended is told.
 pub(super) fn go_on(connection: &Connection, id: &CaseId) -> Result<bool, Failure> {
     let next = connection
         .prepare_cached(NEXT_PENDING)?
         .query_row([&id.0], |row| {
-            let (seq, raw_id): (i64, Option<i64>) = (row.get(0)?, row.get(1)?);
-            let (source, why): (String, String) = (row.get(2)?, row.get(4)?);
-            let text: String = row.get(5)?;
-            Ok((seq, raw_id, source, get_time(row, 3)?, why, text))
+            let (seq, source): (i64, String) = (row.get(0)?, row.get(1)?);
+            let (why, text): (String, String) = (row.get(3)?, row.get(4)?);
+            Ok((seq, source, get_time(row, 2)?, why, text))
         })
         .optional()?;
-    let Some((seq, raw_id, source, at, why, text)) = next else {
+    let Some((seq, source, at, why, text)) = next else {
         return Ok(false);
     };
-    connection
-        .prepare_cached(DROP_PENDING)?
-        .execute(params![id.0, seq])?;
-    let alert: Alert =
-        serde_json::from_str(&text).map_err(|cause| Failure::Unreadable(id.0.clone(), cause))?;
-    let coming = Coming {
-        source: &source,
-        at,
-        raw_id,
-        alert: &alert,
-        why: Some(&why),
-    };
-    revise(connection, id, &coming)?;
+    let said = known::said(&text);
+    connection.prepare_cached(REVISE)?.execute(params![
+        id.0,
+        said.severity.map(severity),
+        said.content,
+        said.title,
+        said.kind,
+        time(at)
+    ])?;
+    let one = params![id.0, seq];
+    connection.prepare_cached(MOVE_PENDING)?.execute(one)?;
+    connection.prepare_cached(DROP_PENDING)?.execute(one)?;
+    add_indicators(connection, id, at, &said.indicators)?;
+    reopen(connection, id, &source, Some(&why))?;
     Ok(true)
 }
 
@@ -202,7 +208,7 @@ pub(super) fn add_alert(
         json(id, coming.alert)?,
         coming.why
     ])?;
-    add_indicators(connection, id, coming)
+    add_indicators(connection, id, coming.at, &coming.alert.indicators)
 }
 
 fn revise(connection: &Connection, id: &CaseId, coming: &Coming<'_>) -> Result<(), Failure> {
@@ -216,10 +222,20 @@ fn revise(connection: &Connection, id: &CaseId, coming: &Coming<'_>) -> Result<(
         time(coming.at)
     ])?;
     add_alert(connection, id, coming)?;
-    if coming.why == Some(Change::Asked.as_str()) {
+    reopen(connection, id, coming.source, coming.why)
+}
+
+/// A source sent what the case triages next, unless somebody asked for it.
+fn reopen(
+    connection: &Connection,
+    id: &CaseId,
+    source: &str,
+    why: Option<&str>,
+) -> Result<(), Failure> {
+    if why == Some(Change::Asked.as_str()) {
         return Ok(());
     }
-    desk::reopen(connection, &id.0, coming.source)
+    desk::reopen(connection, &id.0, source)
 }
 
 /// A case that waits for something more severe than what it triages is as urgent as that.
@@ -235,11 +251,12 @@ fn note(connection: &Connection, id: &CaseId, alert: &Alert) -> Result<(), Failu
 fn add_indicators(
     connection: &Connection,
     id: &CaseId,
-    coming: &Coming<'_>,
+    at: DateTime<Utc>,
+    indicators: &[Indicator],
 ) -> Result<(), Failure> {
     let mut statement = connection.prepare_cached(ADD_INDICATOR)?;
-    let noted_at = time(coming.at);
-    for indicator in &coming.alert.indicators {
+    let noted_at = time(at);
+    for indicator in indicators {
         statement.execute(params![
             indicator.kind.as_str(),
             indicator.value,
