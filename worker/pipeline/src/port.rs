@@ -56,6 +56,15 @@ pub enum StoreError {
     /// What is stored was written by a newer version, or is broken.
     #[error("case {0} cannot be read by this version")]
     Unreadable(String, #[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The database is there, and takes what was to be written at no other try either.
+    #[error("the store failed to {doing}")]
+    Refused {
+        /// What was attempted.
+        doing: &'static str,
+        /// Why.
+        #[source]
+        cause: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The database is away, full, locked or broken.
     #[error("the store failed to {doing}")]
     Database {

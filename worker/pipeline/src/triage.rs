@@ -79,6 +79,20 @@ pub enum TriageError {
     Drive(#[from] DriveError),
 }
 
+impl TriageError {
+    /// Whether another try would end just so: it lies in the case or in us, and not in the moment.
+    fn is_of_the_case(&self) -> bool {
+        match self {
+            Self::Drive(DriveError::Stuck(_)) => true,
+            Self::Drive(DriveError::Journal(JournalError::Store(cause))) => matches!(
+                cause.downcast_ref(),
+                Some(StoreError::Refused { .. } | StoreError::Unreadable(..))
+            ),
+            Self::Store(_) | Self::Drive(DriveError::Journal(JournalError::LeaseLost)) => false,
+        }
+    }
+}
+
 impl Triage {
     /// Drives a case to its end, or until `release` is cancelled; its lease is renewed meanwhile.
     ///
@@ -151,8 +165,8 @@ impl Triage {
                 // This process lives: that the lease ended is no crash of the case.
                 self.give_back(&lease, release).await;
             }
-            // A fault of ours: its lease ends and counts as a crash, and the third one ends in a report.
-            Err(TriageError::Drive(DriveError::Stuck(_))) => {}
+            // Its lease ends and counts as a crash, and the third one ends in a report.
+            Err(error) if error.is_of_the_case() => {}
             Err(_) => {
                 hold_back(release).await;
                 self.give_back(&lease, release).await;

@@ -7,6 +7,7 @@ on_both_stores! {
     the_evidence_view_counts_as_the_engine_does
     a_failed_request_spoils_no_other_of_its_transaction
     nothing_in_an_event_stops_a_journal
+    f05_what_is_never_taken_is_told_apart_from_what_is_not_taken_now
 }
 
 async fn the_most_urgent_case_is_claimed_first_and_only_once(fixture: Fixture) {
@@ -90,4 +91,23 @@ async fn nothing_in_an_event_stops_a_journal(fixture: Fixture) {
         .replace("\"\\u0000\"", "\"\u{fffd}\"");
     let same = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap() == stored;
     assert!(same(&written) || same(&without_nul), "{stored}");
+}
+
+async fn f05_what_is_never_taken_is_told_apart_from_what_is_not_taken_now(fixture: Fixture) {
+    fixture.accept(MINER).await;
+    let claimed = fixture.claim().await;
+    let (events, closing) = whole_journal(&claimed);
+    let (store, lease) = (&fixture.store, &claimed.lease);
+    let refuses = if fixture.is_sqlite() {
+        "CREATE TRIGGER never BEFORE INSERT ON conclusions BEGIN SELECT RAISE(ABORT, 'never'); END"
+    } else {
+        "CREATE FUNCTION never() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'never'; END $$; \
+         CREATE TRIGGER never BEFORE INSERT ON conclusions FOR EACH ROW EXECUTE FUNCTION never()"
+    };
+    fixture.execute(refuses).await;
+    let charge = Charge::default();
+    store.append(lease, &events, charge).await.unwrap();
+    let error = store.conclude(lease, &closing).await.unwrap_err();
+    assert!(matches!(error, StoreError::Refused { .. }), "{error}");
+    assert_eq!(error.to_string(), "the store failed to conclude a case");
 }

@@ -71,7 +71,7 @@ async fn a_batch_is_split_down_to_the_alert_that_cannot_be_stored(fixture: Fixtu
     let mut asked = batch[5].clone();
     asked.always = true;
     let error = fixture.store.accept(Arc::new([asked])).await.unwrap_err();
-    assert!(matches!(error, StoreError::Database { .. }), "{error}");
+    assert!(matches!(error, StoreError::Refused { .. }), "{error}");
 }
 
 async fn a_batch_with_all_that_may_happen_is_as_if_they_came_one_by_one(fixture: Fixture) {

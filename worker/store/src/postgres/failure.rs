@@ -103,11 +103,14 @@ impl Failure {
             Self::Journal { ref case_id, .. } => {
                 StoreError::Unreadable(case_id.clone(), Box::new(self))
             }
-            other => StoreError::Database {
-                doing,
+            other => {
                 // Errors of the pool and the driver say their causes themselves, and have them as causes too.
-                cause: with_causes(&other).into(),
-            },
+                let cause = with_causes(&other).into();
+                match other.remedy() {
+                    Remedy::Split => StoreError::Refused { doing, cause },
+                    _ => StoreError::Database { doing, cause },
+                }
+            }
         }
     }
 }

@@ -233,6 +233,10 @@ fn run_one(connection: &Connection, job: Job) -> (Result<(), String>, Reply) {
 
 /// A failure as those outside the store see it.
 pub(super) fn store_error(doing: &'static str, failure: Failure) -> StoreError {
+    if failure.is_of_the_data() {
+        let cause = Box::new(failure);
+        return StoreError::Refused { doing, cause };
+    }
     match failure {
         Failure::LeaseLost => StoreError::LeaseLost,
         Failure::NoSuchCase(id) => StoreError::NoSuchCase(id),

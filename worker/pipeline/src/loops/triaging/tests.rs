@@ -3,6 +3,7 @@
 mod world;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use nightshift_alert::Severity;
@@ -10,6 +11,8 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use world::World;
+
+use crate::StoreError;
 
 /// When it was asked, in seconds since the start, the first `most` times within ten minutes.
 async fn asked(world: World, most: usize) -> Vec<u64> {
@@ -67,5 +70,26 @@ async fn a24_where_lows_have_all_slots_that_they_may_have_a_critical_one_is_clai
             stop.cancel();
         };
         tokio::join!(triaging.run(&stop), comes);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn f05_what_the_store_never_takes_counts_as_a_crash_and_what_it_does_not_take_now_does_not() {
+    let refused: fn() -> StoreError = || StoreError::Refused {
+        doing: "conclude a case",
+        cause: "it is too long".into(),
+    };
+    let unreadable = || StoreError::Unreadable("a".into(), "it is of the moon".into());
+    let away = || StoreError::Database {
+        doing: "conclude a case",
+        cause: "nobody answers".into(),
+    };
+    for (says, released) in [(refused, 0), (unreadable, 0), (away, 1)] {
+        let world = Arc::new(World::that_says(says));
+        let (triaging, stop) = (world.triaging(), CancellationToken::new());
+        let a_while = timeout(Duration::from_secs(60), triaging.run(&stop));
+        assert!(a_while.await.is_err());
+        let given_back = world.released.load(Ordering::Relaxed);
+        assert_eq!(given_back, released, "{}", says());
     }
 }

@@ -1,7 +1,7 @@
 //! A store with at most one case, models that come back, and a worker between them.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -38,6 +38,9 @@ pub(super) struct World {
     /// Cases that wait for a slot, and those that have one: they keep it.
     queued: Mutex<VecDeque<Claimed>>,
     pub(super) running: Mutex<Vec<Severity>>,
+    /// What the store says to whatever is written; none: that the lease is lost, at last.
+    says: Option<fn() -> StoreError>,
+    pub(super) released: AtomicU64,
 }
 
 fn case(id: &str, severity: Severity) -> Claimed {
@@ -66,6 +69,16 @@ impl World {
             asked: watch::Sender::default(),
             queued: Mutex::default(),
             running: Mutex::default(),
+            says: None,
+            released: AtomicU64::new(0),
+        }
+    }
+
+    /// One case waits, of which nothing can be written.
+    pub(super) fn that_says(says: fn() -> StoreError) -> Self {
+        Self {
+            says: Some(says),
+            ..Self::crowded(1)
         }
     }
 
@@ -211,12 +224,16 @@ impl Cases for World {
     }
 
     async fn release(&self, _: &Lease) -> Result<(), StoreError> {
+        self.released.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
     /// The models come back while the case runs, and it ends, however it does, after the store was asked. Where no model is
     /// asked it does not end.
     async fn append(&self, _: &Lease, _: &[Event], _: Charge) -> Result<(), StoreError> {
+        if let Some(says) = self.says {
+            return Err(says());
+        }
         self.are_down.store(false, Ordering::Relaxed);
         self.until_asked(1).await;
         Err(StoreError::LeaseLost)
