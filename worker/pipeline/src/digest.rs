@@ -10,6 +10,8 @@ use crate::MuteRow;
 
 /// Most cases and mutes that a digest names; how many more there are is told.
 pub const DIGEST_ROWS: usize = 10;
+/// Up to how many of what may be very many are counted; one more stands for all that there may be more.
+pub const MOST_COUNTED: u64 = 10_000;
 
 /// What a day brought.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -28,7 +30,7 @@ pub struct Digest {
     pub verdicts: Vec<(Verdict, u64)>,
     /// Cases that wait for people, the most severe and oldest first.
     pub open: Vec<OpenCase>,
-    /// How many of these there are, those that are not named included.
+    /// How many of these there are, those that are not named included, as [`MOST_COUNTED`] says.
     pub open_total: u64,
     /// Mutes that hold.
     pub mutes: Vec<DigestMute>,
@@ -114,6 +116,6 @@ pub struct DigestMute {
     pub why: String,
     /// When it ends.
     pub until: DateTime<Utc>,
-    /// How many alerts it has hidden.
+    /// How many alerts it has hidden, as [`MOST_COUNTED`] says.
     pub hid: u64,
 }

@@ -41,7 +41,7 @@ pub use case::{
 pub use console::console_link;
 pub use delivery::{Delivery, deliver_due};
 pub use desk::{ACT_NAME_CHARS, ACT_NOTE_CHARS, Act, ActKind, Desk, DeskStatus};
-pub use digest::{DIGEST_ROWS, Digest, DigestMute, FeedDay, OpenCase};
+pub use digest::{DIGEST_ROWS, Digest, DigestMute, FeedDay, MOST_COUNTED, OpenCase};
 pub use export::{
     ExportError, JOURNAL_SCHEMA, JournalHeader, JournalLine, VerifiedExport, VerifiedRevision,
     export, verify_export,

@@ -50,7 +50,7 @@ pub struct MuteRow {
     pub added_at: Option<DateTime<Utc>>,
     /// When it was removed.
     pub removed_at: Option<DateTime<Utc>>,
-    /// How many alerts it hid.
+    /// How many alerts it hid, as [`MOST_COUNTED`](crate::MOST_COUNTED) says.
     pub hits: u64,
     /// When it last hid one.
     pub last_hit: Option<DateTime<Utc>>,

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::Indicator;
 use nightshift_alert::text::{plain, plain_value};
 use nightshift_engine::EvidenceId;
-use nightshift_pipeline::with_plain_times;
+use nightshift_pipeline::{MOST_COUNTED, with_plain_times};
 
 use crate::Language;
 use crate::words;
@@ -73,6 +73,15 @@ impl Line {
     pub(crate) fn number(mut self, number: u64) -> Self {
         self.0.push_str(&number.to_string());
         self
+    }
+
+    /// A number that is told up to [`MOST_COUNTED`], less those of them that were named: `10000+`.
+    pub(crate) fn up_to_most(self, number: u64, named: u64) -> Self {
+        let told = self.number(number.min(MOST_COUNTED).saturating_sub(named));
+        match number > MOST_COUNTED {
+            true => told.say("+"),
+            false => told,
+        }
     }
 
     /// A number of things: `1 row`, `3 rows`; in Japanese with its counter.

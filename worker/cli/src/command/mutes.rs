@@ -1,7 +1,7 @@
 //! `nightshift mutes`: what people do not want to be told about, for a time, and what that hides.
 
 use chrono::{DateTime, Duration, Utc};
-use nightshift_pipeline::{Match, MutePreview, MuteRow, NewMute, StoreError};
+use nightshift_pipeline::{MOST_COUNTED, Match, MutePreview, MuteRow, NewMute, StoreError};
 
 use super::table::table;
 use crate::args::{MuteRule, Mutes};
@@ -200,7 +200,7 @@ async fn list(app: &App, all: bool, json: bool) -> Result<(), Exit> {
             plain(&row.mute.name, 60),
             plain(&hides(row), 200),
             until,
-            row.hits.to_string(),
+            hits(row),
             row.last_hit
                 .map_or_else(String::new, |at| at.format("%Y-%m-%d %H:%M").to_string()),
             plain(&row.mute.why, 100),
@@ -208,6 +208,14 @@ async fn list(app: &App, all: bool, json: bool) -> Result<(), Exit> {
         ]);
     }
     print(&table.to_string())
+}
+
+/// Those of a flood are not counted to the last.
+fn hits(row: &MuteRow) -> String {
+    match row.hits {
+        more if more > MOST_COUNTED => format!("{MOST_COUNTED}+"),
+        hits => hits.to_string(),
+    }
 }
 
 fn state(row: &MuteRow, now: DateTime<Utc>) -> &'static str {

@@ -65,12 +65,15 @@ impl DigestPlan {
             // The process that began it may have died this moment, and its post be under way still.
             return Ok(());
         }
-        let digest = self.digest(day).await?;
+        let count = |outcome| {
+            meter.count(&Measure::Delivery {
+                destination: name.to_owned(),
+                outcome,
+            });
+        };
+        let digest = self.digest(day).await.inspect_err(|_| count("failed"))?;
         let result = destination.post_digest(&digest, in_doubt).await;
-        meter.count(&Measure::Delivery {
-            destination: name.to_owned(),
-            outcome: if result.is_ok() { "sent" } else { "failed" },
-        });
+        count(if result.is_ok() { "sent" } else { "failed" });
         match result {
             Ok(()) => {
                 tracing::info!(destination.name = name, day = %day.date, "the digest is posted")

@@ -2,7 +2,7 @@
 
 use chrono::NaiveDate;
 use nightshift_pipeline::{
-    Act, ActKind, CaseFilter, DIGEST_ROWS, DeskStatus, Due, NewPersonVerdict,
+    Act, ActKind, CaseFilter, DIGEST_ROWS, DeskStatus, Due, MOST_COUNTED, NewPersonVerdict,
 };
 
 use super::*;
@@ -19,6 +19,7 @@ on_both_stores! {
     a_digest_is_posted_once_and_a_lost_answer_is_known
     what_cannot_be_read_holds_up_nothing_else
     a_digest_tells_what_a_day_brought
+    a_digest_does_not_count_what_waits_to_the_last
 }
 
 pub(super) fn does(kind: ActKind, second: i64) -> Act {
@@ -384,4 +385,24 @@ async fn a_digest_tells_what_a_day_brought(fixture: Fixture) {
     assert!(later.open.len() <= DIGEST_ROWS);
     store.act(&id.0, does(ActKind::Closed, 7)).await.unwrap();
     assert_eq!(store.brought(since, until).await.unwrap().open_total, 0);
+}
+
+async fn a_digest_does_not_count_what_waits_to_the_last(fixture: Fixture) {
+    let store = &fixture.store;
+    fixture.accept(MINER).await;
+    conclude_as(store, &fixture.claim().await, Verdict::TruePositive).await;
+    let columns =
+        "key, feed, type, title, severity, content, status, desk, verdict, opened_at, touched_at";
+    let more = MOST_COUNTED + 7;
+    fixture
+        .execute(&format!(
+            "INSERT INTO cases (id, {columns}) WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {more}) \
+             SELECT 'more-' || n, {columns} FROM n CROSS JOIN cases"
+        ))
+        .await;
+    let digest = store.brought(at(0), at(1)).await.unwrap();
+    assert_eq!(
+        (digest.open_total, digest.open.len()),
+        (MOST_COUNTED + 1, DIGEST_ROWS)
+    );
 }

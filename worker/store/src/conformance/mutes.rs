@@ -1,7 +1,7 @@
 //! Mutes: what they hide, how it is counted, and what one would have hidden.
 
 use nightshift_alert::Severity;
-use nightshift_pipeline::{Match, Mute, NewMute};
+use nightshift_pipeline::{MOST_COUNTED, Match, Mute, NewMute};
 
 use super::admission::arrival;
 use super::*;
@@ -9,6 +9,7 @@ use super::*;
 on_both_stores! {
     a_mute_hides_and_counts_until_it_is_removed
     a_mute_of_the_configuration_holds_until_its_end
+    what_a_flood_hid_is_not_counted_to_the_last
     a_preview_says_what_would_have_been_hidden_and_which_true_positives
     a_preview_counts_what_other_mutes_hid
     a_preview_of_a_long_history_looks_at_the_newest_of_it_and_says_so
@@ -136,4 +137,27 @@ async fn a_preview_of_a_long_history_looks_at_the_newest_of_it_and_says_so(fixtu
     };
     assert_eq!(twice(11).await, (2_048, None), "{} hid them", mute.name);
     assert_eq!(twice(1).await, (3_000, Some(3_000)), "of 4,096");
+}
+
+async fn what_a_flood_hid_is_not_counted_to_the_last(fixture: Fixture) {
+    let mute = fixture.store.add_mute(dns(Severity::Medium), at(0)).await;
+    assert_eq!(mute.unwrap().name, "m1");
+    for second in 1..3 {
+        fixture.take(arrival(second, |_| {})).await;
+    }
+    let rows = fixture.store.mutes().await.unwrap();
+    assert_eq!((rows[0].hits, rows[0].last_hit), (2, Some(at(2))));
+    let columns = "source, received_at, key, feed, type, title, severity, outcome, why, alert";
+    let more = MOST_COUNTED + 7;
+    fixture
+        .execute(&format!(
+            "INSERT INTO arrivals ({columns}) WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {more}) \
+             SELECT {columns} FROM n CROSS JOIN (SELECT {columns} FROM arrivals ORDER BY id DESC LIMIT 1) AS one"
+        ))
+        .await;
+    let rows = fixture.store.mutes().await.unwrap();
+    assert_eq!(
+        (rows[0].hits, rows[0].last_hit),
+        (MOST_COUNTED + 1, Some(at(2)))
+    );
 }

@@ -2,31 +2,29 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::{DIGEST_ROWS, Digest, Digests, FeedDay, OpenCase, StoreError};
+use nightshift_pipeline::{
+    DIGEST_ROWS, Digest, Digests, FeedDay, MOST_COUNTED, OpenCase, StoreError,
+};
 
 use super::PostgresStore;
 use super::database::Session;
 use super::failure::Failure;
-use super::row::{count, get_severity, get_verdict, limit, to_verdict};
+use super::row::{count, get_severity, get_verdict, limit, number, to_verdict};
 
 const ARRIVED: &str = "SELECT feed, count(*), \
          count(*) FILTER (WHERE outcome IN ('new', 'revision', 'replaced', 'resumed')), \
          count(*) FILTER (WHERE outcome IN ('sighting', 'member')), \
          count(*) FILTER (WHERE outcome = 'muted'), count(*) FILTER (WHERE outcome = 'set_aside') \
      FROM arrivals WHERE received_at >= $1 AND received_at < $2 AND feed <> 'canary' GROUP BY feed ORDER BY 2 DESC, 1";
-const VERDICTS: &str = "SELECT verdict, count(*) FROM conclusions \
-     WHERE concluded_at >= $1 AND concluded_at < $2 AND status = 'concluded' \
-         AND report #>> '{alert,feed}' <> 'canary' GROUP BY verdict";
-/// Failed cases, dead letters, and what the models cost.
-const SUMS: &str = "SELECT count(*) FILTER (WHERE status = 'failed'), \
-         (SELECT count(*) FROM dead_letters WHERE received_at >= $1 AND received_at < $2), \
-         coalesce(sum((report #>> '{cost,usd}')::double precision), 0) \
-     FROM conclusions WHERE concluded_at >= $1 AND concluded_at < $2 AND report #>> '{alert,feed}' <> 'canary'";
-const OPEN: &str = "SELECT id, title, verdict, status, coalesce(assessed_severity, severity)::text, opened_at, owner, \
-         count(*) OVER () FROM cases \
-     WHERE desk <> 'closed' AND feed <> 'canary' \
-         AND (status = 'failed' OR (status = 'concluded' AND verdict IN ('true_positive', 'inconclusive'))) \
-     ORDER BY coalesce(assessed_severity, severity) DESC, opened_at LIMIT $1";
+/// How cases ended, and what the models cost.
+const ENDED: &str = "SELECT ended.status, ended.verdict, count(*), coalesce(sum((report #>> '{cost,usd}')::double precision), 0) \
+     FROM conclusions AS ended JOIN cases ON cases.id = case_id \
+     WHERE ended.concluded_at >= $1 AND ended.concluded_at < $2 AND feed <> 'canary' GROUP BY ended.status, ended.verdict";
+const LETTERS: &str =
+    "SELECT count(*) FROM dead_letters WHERE received_at >= $1 AND received_at < $2";
+/// What waits for people: there is an index of just this, in this order.
+const WAITS: &str = "desk <> 'closed' AND feed <> 'canary' \
+     AND (status = 'failed' OR (status = 'concluded' AND verdict IN ('true_positive', 'inconclusive')))";
 const UNDELIVERED: &str = "SELECT destination, count(*) FROM deliveries \
      WHERE given_up AND wished_at >= $1 AND wished_at < $2 GROUP BY destination ORDER BY destination";
 /// Sources that brought something in the week before, and nothing since. From one source to the next, and of each its last
@@ -58,6 +56,19 @@ impl Digests for PostgresStore {
     }
 }
 
+/// The most severe and oldest of what waits for people.
+pub(super) fn open() -> String {
+    format!(
+        "SELECT id, title, verdict, status, coalesce(assessed_severity, severity)::text, opened_at, owner FROM cases \
+         WHERE {WAITS} ORDER BY coalesce(assessed_severity, severity) DESC, opened_at LIMIT $1"
+    )
+}
+
+/// How much waits, up to a number.
+pub(super) fn how_many_open() -> String {
+    format!("SELECT count(*) FROM (SELECT FROM cases WHERE {WAITS} LIMIT $1) AS waiting")
+}
+
 async fn brought(
     session: &Session,
     since: DateTime<Utc>,
@@ -78,20 +89,26 @@ async fn brought(
             set_aside: count(&row, 5)?,
         });
     }
-    for row in session.rows(VERDICTS, [&since, &until]).await? {
-        digest
-            .verdicts
-            .push((get_verdict(&row, 0)?, count(&row, 1)?));
+    for row in session.rows(ENDED, [&since, &until]).await? {
+        let (status, usd): (&str, f64) = (row.try_get(0)?, row.try_get(3)?);
+        digest.cost_usd += usd;
+        match status {
+            "failed" => digest.failed += count(&row, 2)?,
+            _ => digest
+                .verdicts
+                .push((get_verdict(&row, 1)?, count(&row, 2)?)),
+        }
     }
     digest.in_order();
-    if let Some(row) = session.row(SUMS, [&since, &until]).await? {
-        digest.failed = count(&row, 0)?;
-        digest.dead_letters = count(&row, 1)?;
-        digest.cost_usd = row.try_get(2)?;
+    if let Some(row) = session.row(LETTERS, [&since, &until]).await? {
+        digest.dead_letters = count(&row, 0)?;
     }
-    for row in session.rows(OPEN, [&limit(DIGEST_ROWS)]).await? {
+    let most = number(MOST_COUNTED + 1);
+    if let Some(row) = session.row(&how_many_open(), [&most]).await? {
+        digest.open_total = count(&row, 0)?;
+    }
+    for row in session.rows(&open(), [&limit(DIGEST_ROWS)]).await? {
         let status: &str = row.try_get(3)?;
-        digest.open_total = count(&row, 7)?;
         digest.open.push(OpenCase {
             case_id: row.try_get(0)?,
             title: row.try_get(1)?,

@@ -1,19 +1,19 @@
 //! Mutes that people added, what all mutes hid, and what one would have hidden.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_alert::Alert;
 use nightshift_pipeline::{
-    AdmissionPolicy, CaseRow, Mute, MutePreview, MuteRow, Mutes, NewMute, StoreError,
+    AdmissionPolicy, CaseRow, MOST_COUNTED, Mute, MutePreview, MuteRow, Mutes, NewMute, StoreError,
 };
 use tokio_postgres::Row;
 
 use super::PostgresStore;
 use super::database::Session;
 use super::failure::Failure;
-use super::row::{CASE_COLUMNS, case, count, get_severity, json, limit, parse, text};
+use super::row::{CASE_COLUMNS, case, count, get_severity, json, limit, number, parse, text};
 use crate::previews::{PAGE, PAGES, Tally};
 use crate::told::Told;
 
@@ -26,8 +26,12 @@ pub(super) const HOLDING: &str = "SELECT id, conditions::text, severity::text, e
 const ADD: &str = "INSERT INTO mutes (conditions, severity, ends_at, why, made_by, added_at) \
      VALUES ($1::text::jsonb, $2::text::severity, $3, $4, $5, $6) RETURNING id";
 const REMOVE: &str = "UPDATE mutes SET removed_at = $2 WHERE id = $1 AND removed_at IS NULL";
-const HITS: &str =
-    "SELECT why, count(*), max(received_at) FROM arrivals WHERE outcome = 'muted' GROUP BY why";
+/// By its index, and of each mute no more than is told: those of a flood are millions.
+pub(super) const HITS: &str = "SELECT name, hits.count, last.received_at FROM unnest($1::text[]) AS name \
+     CROSS JOIN LATERAL (SELECT count(*) FROM \
+         (SELECT FROM arrivals WHERE outcome = 'muted' AND why = name LIMIT $2) AS those) AS hits \
+     CROSS JOIN LATERAL (SELECT received_at FROM arrivals WHERE outcome = 'muted' AND why = name \
+         ORDER BY received_at DESC LIMIT 1) AS last";
 /// By pages, the newest first, so that no preview holds all of history. `$2` to `$4` are the last row of the page before.
 const TRIAGED: &str = "SELECT case_id, alert::text, received_at, case_id, revision::bigint FROM alerts \
      WHERE received_at >= $1 AND (received_at, case_id, revision) < ($2, $3, $4::bigint) \
@@ -42,7 +46,6 @@ const NOT_TRIAGED: &str = "SELECT outcome, CASE WHEN outcome IN ('member', 'mute
 impl Mutes for PostgresStore {
     async fn mutes(&self) -> Result<Vec<MuteRow>, StoreError> {
         self.look("list mutes", |session| async move {
-            let hits = hits(&session).await?;
             let configured = self.admission.mutes.iter().map(|mute| MuteRow {
                 mute: mute.clone(),
                 configured: true,
@@ -55,6 +58,7 @@ impl Mutes for PostgresStore {
             for row in session.rows(LIST, []).await? {
                 rows.extend(readable(&row, &self.told)?);
             }
+            let hits = hits(&session, &rows).await?;
             for row in &mut rows {
                 if let Some((count, last)) = hits.get(&row.mute.name) {
                     (row.hits, row.last_hit) = (*count, Some(*last));
@@ -228,8 +232,13 @@ fn to_row(row: &Row) -> Result<MuteRow, Failure> {
     })
 }
 
-async fn hits(session: &Session) -> Result<BTreeMap<String, (u64, DateTime<Utc>)>, Failure> {
-    let rows = session.rows(HITS, []).await?;
+async fn hits(
+    session: &Session,
+    mutes: &[MuteRow],
+) -> Result<BTreeMap<String, (u64, DateTime<Utc>)>, Failure> {
+    let names: BTreeSet<&str> = mutes.iter().map(|row| row.mute.name.as_str()).collect();
+    let (names, most) = (Vec::from_iter(names), number(MOST_COUNTED + 1));
+    let rows = session.rows(HITS, [&names, &most]).await?;
     rows.iter()
         .map(|row| Ok((row.try_get(0)?, (count(row, 1)?, row.try_get(2)?))))
         .collect()

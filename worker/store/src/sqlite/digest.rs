@@ -2,7 +2,9 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Duration, Utc};
-use nightshift_pipeline::{DIGEST_ROWS, Digest, Digests, FeedDay, OpenCase, StoreError};
+use nightshift_pipeline::{
+    DIGEST_ROWS, Digest, Digests, FeedDay, MOST_COUNTED, OpenCase, StoreError,
+};
 use rusqlite::{Connection, Row, params};
 
 use super::SqliteStore;
@@ -12,16 +14,15 @@ use super::thread::Failure;
 const ARRIVED: &str = "SELECT feed, count(*), sum(outcome IN ('new', 'revision', 'replaced', 'resumed')), \
          sum(outcome IN ('sighting', 'member')), sum(outcome = 'muted'), sum(outcome = 'set_aside') \
      FROM arrivals WHERE received_at >= ?1 AND received_at < ?2 AND feed <> 'canary' GROUP BY feed ORDER BY 2 DESC, 1";
-const VERDICTS: &str = "SELECT verdict, count(*) FROM conclusions WHERE concluded_at >= ?1 AND concluded_at < ?2 \
-         AND json_extract(report, '$.status') = 'concluded' AND json_extract(report, '$.alert.feed') <> 'canary' \
-         GROUP BY verdict";
-/// Failed cases, dead letters, and what the models cost.
-const SUMS: &str = "SELECT coalesce(sum(json_extract(report, '$.status') = 'failed'), 0), \
-         (SELECT count(*) FROM dead_letters WHERE received_at >= ?1 AND received_at < ?2), \
+/// How cases ended, and what the models cost.
+const ENDED: &str = "SELECT json_extract(report, '$.status') = 'failed' AS failed, ended.verdict, count(*), \
          coalesce(sum(json_extract(report, '$.cost.usd')), 0.0) \
-     FROM conclusions WHERE concluded_at >= ?1 AND concluded_at < ?2 AND json_extract(report, '$.alert.feed') <> 'canary'";
-const OPEN: &str = "SELECT id, title, verdict, status, coalesce(assessed_severity, severity), opened_at, owner, \
-         count(*) OVER () FROM cases \
+     FROM conclusions AS ended JOIN cases ON cases.id = case_id \
+     WHERE ended.concluded_at >= ?1 AND ended.concluded_at < ?2 AND feed <> 'canary' GROUP BY failed, ended.verdict";
+const LETTERS: &str =
+    "SELECT count(*) FROM dead_letters WHERE received_at >= ?1 AND received_at < ?2";
+/// What waits for people, the most severe and oldest first: there is an index of just this, in this order.
+pub(super) const OPEN: &str = "SELECT id, title, verdict, status, coalesce(assessed_severity, severity), opened_at, owner FROM cases \
      WHERE desk <> 'closed' AND feed <> 'canary' \
          AND (status = 'failed' OR (status = 'concluded' AND verdict IN ('true_positive', 'inconclusive'))) \
      ORDER BY coalesce(assessed_severity, severity) DESC, opened_at LIMIT ?1";
@@ -62,23 +63,29 @@ fn brought(
         .prepare_cached(ARRIVED)?
         .query_map([&from, &to], feed_day)?
         .collect::<Result<_, _>>()?;
-    digest.verdicts = connection
-        .prepare_cached(VERDICTS)?
-        .query_map([&from, &to], |row| {
-            Ok((get_verdict(row, 0)?, number(row, 1)?))
-        })?
-        .collect::<Result<_, _>>()?;
+    let mut statement = connection.prepare_cached(ENDED)?;
+    let mut rows = statement.query([&from, &to])?;
+    while let Some(row) = rows.next()? {
+        digest.cost_usd += row.get::<_, f64>(3)?;
+        match row.get::<_, Option<bool>>(0)? {
+            Some(true) => digest.failed += number(row, 2)?,
+            _ => digest
+                .verdicts
+                .push((get_verdict(row, 1)?, number(row, 2)?)),
+        }
+    }
     digest.in_order();
-    (digest.failed, digest.dead_letters, digest.cost_usd) = connection
-        .prepare_cached(SUMS)?
-        .query_row([&from, &to], |row| {
-            Ok((number(row, 0)?, number(row, 1)?, row.get(2)?))
-        })?;
+    digest.dead_letters = connection
+        .prepare_cached(LETTERS)?
+        .query_row([&from, &to], |row| number(row, 0))?;
+    let most = i64::try_from(MOST_COUNTED + 1).unwrap_or(i64::MAX);
+    digest.open_total = connection
+        .prepare_cached(&format!("SELECT count(*) FROM ({OPEN})"))?
+        .query_row([most], |row| number(row, 0))?;
     let most = i64::try_from(DIGEST_ROWS).unwrap_or(i64::MAX);
     let mut statement = connection.prepare_cached(OPEN)?;
     let mut rows = statement.query([most])?;
     while let Some(row) = rows.next()? {
-        digest.open_total = number(row, 7)?;
         digest.open.push(open_case(row)?);
     }
     digest.undelivered = connection

@@ -1,15 +1,14 @@
 //! Mutes that people added, what all mutes hid, and what one would have hidden.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_alert::Alert;
 use nightshift_pipeline::{
-    AdmissionPolicy, Mute, MutePreview, MuteRow, Mutes, NewMute, StoreError,
+    AdmissionPolicy, MOST_COUNTED, Mute, MutePreview, MuteRow, Mutes, NewMute, StoreError,
 };
-use rusqlite::{Connection, Error, Row, params};
+use rusqlite::{Connection, Error, OptionalExtension, Row, params};
 
 use super::SqliteStore;
 use super::row::{CASE_COLUMNS, case, get_severity, get_time, get_time_or_none, severity, time};
@@ -23,8 +22,9 @@ const HOLDING: &str = "SELECT id, conditions, severity, ends_at, why, made_by, a
 const ADD: &str = "INSERT INTO mutes (conditions, severity, ends_at, why, made_by, added_at) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 const REMOVE: &str = "UPDATE mutes SET removed_at = ?2 WHERE id = ?1 AND removed_at IS NULL";
-const HITS: &str =
-    "SELECT why, count(*), max(received_at) FROM arrivals WHERE outcome = 'muted' GROUP BY why";
+/// By its index, and no more than is told: those of a flood are millions.
+const HITS: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM arrivals WHERE outcome = 'muted' AND why = ?1 LIMIT ?2)), \
+     received_at FROM arrivals WHERE outcome = 'muted' AND why = ?1 ORDER BY id DESC LIMIT 1";
 const TRIAGED: &str = "SELECT case_id, alert FROM alerts WHERE received_at >= ?1 \
      ORDER BY received_at DESC LIMIT ?2";
 const NOT_TRIAGED: &str = "SELECT outcome, alert FROM arrivals \
@@ -36,7 +36,6 @@ impl Mutes for SqliteStore {
         let (policy, told) = (Arc::clone(&self.admission), self.told.clone());
         self.thread
             .run("list mutes", move |connection| {
-                let hits = hits(connection)?;
                 let configured = policy.mutes.iter().map(|mute| MuteRow {
                     mute: mute.clone(),
                     configured: true,
@@ -48,9 +47,7 @@ impl Mutes for SqliteStore {
                 let mut rows: Vec<MuteRow> = configured.collect();
                 rows.extend(added(connection, LIST, &told)?);
                 for row in &mut rows {
-                    if let Some((count, last)) = hits.get(&row.mute.name) {
-                        (row.hits, row.last_hit) = (*count, Some(*last));
-                    }
+                    count_hits(connection, row)?;
                 }
                 Ok(rows)
             })
@@ -159,14 +156,19 @@ fn to_row(row: &Row<'_>) -> Result<MuteRow, Error> {
     })
 }
 
-fn hits(connection: &Connection) -> Result<BTreeMap<String, (u64, DateTime<Utc>)>, Failure> {
-    let mut statement = connection.prepare_cached(HITS)?;
-    let rows = statement.query_map([], |row| {
-        let count: i64 = row.get(1)?;
-        let count = u64::try_from(count).unwrap_or_default();
-        Ok((row.get(0)?, (count, get_time(row, 2)?)))
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+fn count_hits(connection: &Connection, mute: &mut MuteRow) -> Result<(), Failure> {
+    let most = i64::try_from(MOST_COUNTED + 1).unwrap_or(i64::MAX);
+    let hits = connection
+        .prepare_cached(HITS)?
+        .query_row(params![mute.mute.name, most], |row| {
+            let count: i64 = row.get(0)?;
+            Ok((u64::try_from(count).unwrap_or_default(), get_time(row, 1)?))
+        })
+        .optional()?;
+    if let Some((count, last)) = hits {
+        (mute.hits, mute.last_hit) = (count, Some(last));
+    }
+    Ok(())
 }
 
 fn preview(connection: &Connection, mute: &Mute, since: &str) -> Result<MutePreview, Failure> {

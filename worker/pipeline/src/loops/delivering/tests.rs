@@ -149,20 +149,25 @@ impl crate::Digests for NoDigest {
     }
 }
 
+/// A digest that is due.
+fn at_nine(outbox: &Arc<FakeOutbox>, digests: Arc<NoDigest>) -> DigestPlan {
+    DigestPlan {
+        at: NaiveTime::from_hms_opt(9, 0, 0).unwrap(),
+        zone: chrono_tz::UTC,
+        digests,
+        mutes: outbox.clone(),
+        clock: Arc::new(Noon),
+        next: AtomicI64::new(0),
+    }
+}
+
 #[tokio::test]
 async fn a_digest_that_cannot_be_made_holds_up_no_report_and_is_not_tried_at_each_round() {
     let outbox = Arc::new(FakeOutbox::with(&["a", "b"]));
     let channel = Arc::new(Channel::default());
     let digests = Arc::new(NoDigest::default());
     let mut delivering = delivering(&outbox, &channel);
-    delivering.digest = Some(DigestPlan {
-        at: NaiveTime::from_hms_opt(9, 0, 0).unwrap(),
-        zone: chrono_tz::UTC,
-        digests: digests.clone(),
-        mutes: outbox.clone(),
-        clock: Arc::new(Noon),
-        next: AtomicI64::new(0),
-    });
+    delivering.digest = Some(at_nine(&outbox, digests.clone()));
     until_idle(&delivering, &outbox).await;
     assert_eq!(channel.posts(), ["a", "b"]);
     assert_eq!(digests.asked.load(Ordering::Relaxed), 1);

@@ -77,7 +77,9 @@ fn summary(digest: &Digest, language: Language) -> Line {
                 sum(|day| day.triaged),
                 ["triaged", "triaged", "件トリアージ"],
             ),
-            say(digest.open_total, ["open", "open", "件未完了"]),
+            Line::default()
+                .up_to_most(digest.open_total, 0)
+                .say(language.of(" open", " 件未完了")),
             say(failed, ["failure", "failures", "件失敗"]),
             Line::default().made(cost),
         ],
@@ -153,11 +155,12 @@ fn mutes(digest: &Digest, language: Language) -> Vec<Line> {
     let line = |mute: &DigestMute| {
         let line = Line::from_name(&mute.name);
         let line = line.say(language.of(", until ", "、期限 ")).at(mute.until);
-        let line = line.say(language.of(", hid ", "、非表示 ")).count(
-            language,
-            mute.hid,
-            ["alert", "alerts", "件"],
-        );
+        let words = match mute.hid {
+            1 => language.of(" alert", " 件"),
+            _ => language.of(" alerts", " 件"),
+        };
+        let hid = line.say(language.of(", hid ", "、非表示 "));
+        let line = hid.up_to_most(mute.hid, 0).say(words);
         match mute.why.trim() {
             "" => line,
             why => line.say(" — ").name(why),
@@ -201,11 +204,10 @@ fn failures(digest: &Digest, language: Language) -> Vec<Line> {
 /// How many there are that are not named.
 fn with_rest(mut lines: Vec<Line>, total: u64, language: Language) -> Vec<Line> {
     let named = u64::try_from(lines.len()).unwrap_or(u64::MAX);
-    let rest = total.saturating_sub(named);
-    if rest > 0 {
+    if total > named {
         lines.push(
             Line::of(language.of("… and ", "… ほか "))
-                .number(rest)
+                .up_to_most(total, named)
                 .say(language.of(" more", " 件")),
         );
     }

@@ -58,3 +58,28 @@ async fn silent_sources_are_found_without_the_days_that_they_brought() {
         "{plan}"
     );
 }
+
+#[tokio::test]
+async fn what_waits_for_people_is_read_in_its_order_and_counted_without_the_rest() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    for sql in [digest::open(), digest::how_many_open()] {
+        let plan = plan(&database, &sql.replace("$1", "10")).await;
+        assert!(plan.contains("cases_waiting_for_people"), "{plan}");
+        assert!(!plan.contains("Sort"), "{plan}");
+    }
+}
+
+#[tokio::test]
+async fn what_mutes_hid_is_counted_by_its_index_alone() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let sql = mutes::HITS
+        .replace("$1", "'{m1,m2}'")
+        .replace("$2", "10001");
+    let plan = plan(&database, &sql).await;
+    assert_eq!(plan.matches("arrivals_muted").count(), 2, "{plan}");
+    assert!(!plan.contains("Sort"), "{plan}");
+}

@@ -88,3 +88,15 @@ async fn a_look_up_that_fails_counts_as_a_try_that_failed_and_one_that_waits_doe
     let expected = ["failed", "failed", "failed", "sent"];
     assert_eq!(*counted.0.lock().unwrap(), expected);
 }
+
+#[tokio::test]
+async fn a_digest_that_cannot_be_made_counts_as_a_try_that_failed() {
+    let outbox = Arc::new(FakeOutbox::with(&["mine"]));
+    let channel = Arc::new(Channel::default());
+    let counted = Arc::new(Counted::default());
+    let mut delivering = delivering(&outbox, &channel);
+    delivering.meter = counted.clone();
+    delivering.digest = Some(at_nine(&outbox, Arc::new(NoDigest::default())));
+    until_idle(&delivering, &outbox).await;
+    assert_eq!(*counted.0.lock().unwrap(), ["failed", "sent"]);
+}

@@ -3,7 +3,7 @@
 use chrono::NaiveDate;
 use insta::assert_snapshot;
 use nightshift_engine::Verdict;
-use nightshift_pipeline::{DigestMute, FeedDay, OpenCase};
+use nightshift_pipeline::{DigestMute, FeedDay, MOST_COUNTED, OpenCase};
 
 use super::view::seen;
 use super::*;
@@ -434,6 +434,17 @@ fn the_digest_of_a_day() {
 
     (2026-11-18 23:00 UTC to 2026-11-19 23:00 UTC · Europe/Madrid)
     ");
+}
+
+#[test]
+fn what_is_not_counted_to_its_end_is_told_so() {
+    let mut long = digest();
+    long.open_total = MOST_COUNTED + 1;
+    long.mutes[0].hid = MOST_COUNTED + 1;
+    let text = seen(&digest::message(&long, &Style::default()).blocks);
+    for told in ["· 10000+ open ·", "… and 9999+ more", "hid 10000+ alerts"] {
+        assert!(text.contains(told), "{told}: {text}");
+    }
 }
 
 /// A file of its own, as the official types are asked about it too: `tests/it/slack_types.rs`.
