@@ -7,6 +7,7 @@ mod bell;
 mod blobs;
 mod examine;
 mod known;
+mod left_off;
 mod open;
 mod options;
 mod postgres;

@@ -41,11 +41,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use nightshift_pipeline::{AdmissionPolicy, StoreError};
 
 use crate::bell::Bell;
 use crate::blobs::Blobs;
+use crate::left_off::LeftOff;
 use crate::options::Options;
 use crate::told::Told;
 use connect::Connector;
@@ -143,7 +145,12 @@ pub struct PostgresStore {
     admission: Arc<AdmissionPolicy>,
     blobs: Option<Blobs>,
     told: Told,
+    /// Up to which message retention has looked in this round.
+    raw_until: LeftOff<Came>,
 }
+
+/// When something came, and its number.
+type Came = (DateTime<Utc>, i64);
 
 impl PostgresStore {
     /// Connects, and brings the schema up to date where it is behind.
@@ -183,6 +190,7 @@ impl PostgresStore {
             admission: Arc::new(options.admission),
             blobs: options.blobs,
             told: Told::default(),
+            raw_until: LeftOff::default(),
         })
     }
 

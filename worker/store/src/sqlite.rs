@@ -45,6 +45,7 @@ use rusqlite::config::DbConfig;
 
 use crate::bell::Bell;
 use crate::blobs::Blobs;
+use crate::left_off::LeftOff;
 use crate::told::{self, Told};
 pub(crate) use examine::{ahead, examine};
 use host::Holder;
@@ -129,7 +130,12 @@ pub struct SqliteStore {
     blobs: Option<Blobs>,
     bell: Bell,
     told: Told,
+    /// Up to which message retention has looked in this round.
+    raw_until: LeftOff<Came>,
 }
+
+/// When something came, as its column has it, and its number.
+type Came = (String, i64);
 
 impl SqliteStore {
     /// Opens the database, makes it where it is missing, and brings its schema up to date.
@@ -156,6 +162,7 @@ impl SqliteStore {
             blobs: options.blobs.clone(),
             bell: Bell::new(),
             told: Told::default(),
+            raw_until: LeftOff::default(),
         })
     }
 

@@ -7,6 +7,7 @@ use super::*;
 
 on_both_stores! {
     what_grew_old_goes_in_batches_and_what_is_young_stays
+    what_grew_old_goes_however_many_dead_letters_came_before_it
     journals_of_a_case_are_removed_once_and_again_when_it_was_triaged_again
     what_is_kept_for_no_time_that_anybody_sets_is_swept
     a_day_of_the_ledger_is_read_without_the_rest
@@ -65,6 +66,29 @@ async fn what_grew_old_goes_in_batches_and_what_is_young_stays(fixture: Fixture)
     assert_eq!(rows(&fixture, "{raw}").await, 0);
     assert_eq!(store.expire(Kept::Hidden, future, 9).await.unwrap(), 1);
     assert_eq!(rows(&fixture, "arrivals").await, 2);
+}
+
+async fn what_grew_old_goes_however_many_dead_letters_came_before_it(fixture: Fixture) {
+    let store = &fixture.store;
+    for second in 0..50 {
+        let mut letter = arrivals(b"nonsense").remove(0);
+        letter.at = at(second / 30);
+        fixture.take(letter).await;
+    }
+    for second in 60..63 {
+        let came = arrival(second, |alert| alert.key.id = format!("finding {second}"));
+        fixture.take(came).await;
+    }
+    let future = at(86_400);
+    // Each statement looks at ten or twenty.
+    assert_eq!(store.expire(Kept::Raw, future, 2).await.unwrap(), 2);
+    let now = arrival(1, |alert| alert.key.id = "late".into());
+    fixture.take(now).await;
+    assert_eq!(store.expire(Kept::Raw, future, 2).await.unwrap(), 1);
+    assert_eq!(store.expire(Kept::Raw, future, 2).await.unwrap(), 0);
+    assert_eq!(store.expire(Kept::Raw, future, 1).await.unwrap(), 1, "anew");
+    assert_eq!(store.expire(Kept::Raw, future, 1).await.unwrap(), 0);
+    assert_eq!(rows(&fixture, "{raw}").await, 50);
 }
 
 async fn journals_of_a_case_are_removed_once_and_again_when_it_was_triaged_again(fixture: Fixture) {

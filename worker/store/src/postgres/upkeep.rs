@@ -6,13 +6,26 @@ use nightshift_pipeline::{Kept, Purge, StoreError, Upkeep};
 
 use super::failure::Failure;
 use super::row::{count, limit, text};
-use super::{PostgresStore, migrate};
+use super::{Came, PostgresStore, migrate};
 use crate::blobs;
 
 const DOING: &str = "remove what grew old";
-const RAW: &str = "WITH gone AS (DELETE FROM raw_alerts WHERE id IN (SELECT id FROM raw_alerts AS raw WHERE received_at < $1 \
-     AND NOT EXISTS (SELECT FROM dead_letters WHERE raw_id = raw.id) ORDER BY received_at LIMIT $2) RETURNING id) \
-     SELECT count(*) FROM gone";
+/// Those of dead letters are kept for longer, and may be millions: `$5` messages are looked at, from where the statement
+/// before it left off. Where this one leaves off: at the last that it removed, or at the last that it looked at.
+const RAW: &str = "WITH looked AS MATERIALIZED ( \
+         SELECT id, received_at, (SELECT true FROM dead_letters WHERE raw_id = raw.id LIMIT 1) AS is_kept FROM raw_alerts AS raw \
+         WHERE received_at < $1 AND received_at >= $3 AND (received_at, id) > ($3, $4) ORDER BY received_at, id LIMIT $5 \
+     ), old AS MATERIALIZED ( \
+         SELECT id, received_at FROM looked WHERE is_kept IS NULL ORDER BY received_at, id LIMIT $2 \
+     ), gone AS ( \
+         DELETE FROM raw_alerts WHERE id = ANY(ARRAY(SELECT id FROM old)) RETURNING id \
+     ) \
+     SELECT (SELECT count(*) FROM gone), received_at, id FROM ( \
+         (SELECT received_at, id FROM looked ORDER BY received_at DESC, id DESC LIMIT 1) UNION ALL \
+         (SELECT received_at, id FROM old ORDER BY received_at, id OFFSET $2 - 1) \
+     ) AS ends ORDER BY received_at, id LIMIT 1";
+/// How many messages a statement looks at for each that it may remove.
+const LOOKED_AT: i64 = 10;
 /// Whole journals only: what is left of a journal could not be folded. Each case once, until it is triaged again.
 const JOURNALS: &str = "WITH old AS (UPDATE cases SET journal_gone = revision WHERE id = ANY(ARRAY( \
          SELECT id FROM cases \
@@ -107,7 +120,7 @@ impl Upkeep for PostgresStore {
         most: usize,
     ) -> Result<u64, StoreError> {
         let sql = match kind {
-            Kept::Raw => RAW,
+            Kept::Raw => return self.expire_raw(before, most).await,
             Kept::Hidden => HIDDEN,
             Kept::Journals => JOURNALS,
             Kept::Cases => CASES,
@@ -183,6 +196,57 @@ impl Upkeep for PostgresStore {
 }
 
 impl PostgresStore {
+    /// Goes on where the call before it left off, until there is no more: whoever asks then begins anew.
+    async fn expire_raw(&self, before: DateTime<Utc>, most: usize) -> Result<u64, StoreError> {
+        let asked = u64::try_from(most).unwrap_or(u64::MAX);
+        let (mut most, mut removed) = (limit(most), 0);
+        while removed < asked {
+            let from = self.raw_until.get();
+            match self.remove_raw(before, most, from).await? {
+                Ok(Some((some, until))) => {
+                    removed += some;
+                    self.raw_until.set(Some(until));
+                }
+                Ok(None) => {
+                    self.raw_until.set(from.filter(|_| removed > 0));
+                    break;
+                }
+                Err(_) if most > 1 => most /= 2,
+                Err(failure) => return Err(failure.told(DOING)),
+            }
+        }
+        Ok(removed)
+    }
+
+    /// How many messages a statement removed and where it left off, if there were any; or that they were too many for it.
+    async fn remove_raw(
+        &self,
+        before: DateTime<Utc>,
+        most: i64,
+        from: Option<Came>,
+    ) -> Result<Result<Option<(u64, Came)>, Failure>, StoreError> {
+        let (at, id) = from.unwrap_or((DateTime::UNIX_EPOCH, 0));
+        let looked_at = most.saturating_mul(LOOKED_AT);
+        let mut tries = self.database.tries(DOING);
+        loop {
+            let one = async {
+                let session = self.database.session(&[]).await?;
+                let row = session
+                    .row(RAW, [&before, &most, &at, &id, &looked_at])
+                    .await?;
+                let ended =
+                    row.map(|row| Ok((count(&row, 0)?, (row.try_get(1)?, row.try_get(2)?))));
+                session.done();
+                ended.transpose()
+            };
+            match self.database.within(one).await {
+                Ok(ended) => return Ok(Ok(ended)),
+                Err(failure) if failure.is_too_slow() => return Ok(Err(failure)),
+                Err(failure) => tries.again(failure).await?,
+            }
+        }
+    }
+
     /// How many a statement removed; or that they were too many for it.
     async fn remove(
         &self,

@@ -5,15 +5,19 @@ use chrono::{DateTime, Utc};
 use nightshift_pipeline::{Kept, Purge, StoreError, Upkeep};
 use rusqlite::{Connection, params};
 
-use super::SqliteStore;
 use super::row::time;
 use super::thread::Failure;
+use super::{Came, SqliteStore};
 use crate::blobs;
 
 const MIGRATIONS: &str =
     "SELECT 'V' || version || '__' || name FROM refinery_schema_history ORDER BY version";
-const RAW: &str = "DELETE FROM raw_messages WHERE id IN (SELECT id FROM raw_messages AS raw WHERE received_at < ?1 \
-     AND NOT EXISTS (SELECT 1 FROM dead_letters WHERE raw_id = raw.id) ORDER BY received_at LIMIT ?2)";
+/// Those of dead letters are kept for longer, and may be very many: `?4` messages are looked at, from where the one who
+/// looked before left off.
+const LOOK_AT_RAW: &str = "SELECT received_at, id, EXISTS (SELECT 1 FROM dead_letters WHERE raw_id = raw.id) \
+     FROM raw_messages AS raw WHERE received_at < ?1 AND (received_at, id) > (?2, ?3) ORDER BY received_at, id LIMIT ?4";
+/// How many messages are looked at for each that may be removed.
+const LOOKED_AT: i64 = 10;
 /// Whole journals only: what is left of a journal could not be folded. Each case once, until it is triaged again.
 const WITH_JOURNAL: &str = "SELECT id FROM cases \
      WHERE status IN ('concluded', 'failed', 'cancelled') AND journal_gone < revision AND concluded_at < ?1 \
@@ -63,10 +67,13 @@ impl Upkeep for SqliteStore {
         most: usize,
     ) -> Result<u64, StoreError> {
         let (before, most) = (time(before), i64::try_from(most).unwrap_or(i64::MAX));
+        if kind == Kept::Raw {
+            return self.expire_raw(before, most).await;
+        }
         self.thread
             .run("remove what grew old", move |connection| {
                 let sql = match kind {
-                    Kept::Raw => RAW,
+                    Kept::Raw => return Ok(0),
                     Kept::Cases => CASES,
                     Kept::Hidden => HIDDEN,
                     Kept::Journals => return drop_journals(connection, &before, most),
@@ -113,6 +120,56 @@ impl Upkeep for SqliteStore {
         )
         .await
     }
+}
+
+impl SqliteStore {
+    /// Goes on where the call before it left off, until there is no more: whoever asks then begins anew.
+    async fn expire_raw(&self, before: String, most: i64) -> Result<u64, StoreError> {
+        let mut removed = 0;
+        while removed < most {
+            let (from, rest) = (self.raw_until.get(), most - removed);
+            let (after, before) = (from.clone().unwrap_or_default(), before.clone());
+            let (some, until) = self
+                .thread
+                .run("remove what grew old", move |connection| {
+                    drop_raw(connection, &before, after, rest)
+                })
+                .await?;
+            removed += some;
+            let is_all = until.is_none();
+            self.raw_until.set(until.or(from.filter(|_| removed > 0)));
+            if is_all {
+                break;
+            }
+        }
+        Ok(u64::try_from(removed).unwrap_or_default())
+    }
+}
+
+/// How many messages it removed, and the last that it looked at, if there was one.
+fn drop_raw(
+    connection: &Connection,
+    before: &str,
+    (at, id): Came,
+    most: i64,
+) -> Result<(i64, Option<Came>), Failure> {
+    let (mut removed, mut until) = (0, None);
+    let mut look = connection.prepare_cached(LOOK_AT_RAW)?;
+    let looked_at = most.saturating_mul(LOOKED_AT);
+    let mut rows = look.query(params![before, at, id, looked_at])?;
+    let mut old = Vec::new();
+    while let Some(row) = rows.next()?.filter(|_| removed < most) {
+        let id: i64 = row.get(1)?;
+        if !row.get(2)? {
+            old.push(id);
+            removed += 1;
+        }
+        until = Some((row.get(0)?, id));
+    }
+    for id in old {
+        connection.prepare_cached(DROP_RAW)?.execute([id])?;
+    }
+    Ok((removed, until))
 }
 
 /// A line of the ledger, and what it refers to.
