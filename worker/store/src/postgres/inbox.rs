@@ -2,7 +2,9 @@
 //!
 //! What becomes of each alert is for `admit` to say, over what `ground` reads of all of them at once; `wave` asks it, and
 //! `write` writes what it said, at once too. Two round trips for a batch of alerts with different keys, however many.
-//! Batches that share a key or a storm wait for one another: two that come together cannot both be the first.
+//! Batches that share a key or a storm wait for one another: two that come together cannot both be the first. So do those
+//! that share but one of a thousand numbers, which two full ones always do: small batches are accepted side by side, full
+//! ones one at a time.
 
 mod columns;
 mod ground;

@@ -95,3 +95,23 @@ async fn f17_a_server_that_only_reads_after_a_fail_over_is_tried_again() {
     refuse(&database, "conclusions", &["25006"]).await;
     store.conclude(&claimed.lease, &closing).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_worker_that_is_frozen_within_a_batch_holds_up_nobody_for_as_long_as_they_wait() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let hasty = async || {
+        let mut hasty = options();
+        hasty.waits.lock = Duration::from_secs(2);
+        hasty.waits.patience = Duration::ZERO;
+        PostgresStore::open(database.url(), hasty).await.unwrap()
+    };
+    let (frozen, other) = (hasty().await, hasty().await);
+    let session = frozen.database.session(&[]).await.unwrap();
+    let all = "BEGIN; SELECT pg_advisory_xact_lock(7226003, number) FROM generate_series(0, 1023) AS number";
+    session.say(all).await.unwrap();
+    let accepted = accept(&other, arrivals(MINER)).await;
+    assert_eq!(accepted.admission, Admission::New);
+    assert!(session.say("COMMIT").await.is_err(), "it has lost its turn");
+}
