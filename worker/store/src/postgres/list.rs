@@ -14,6 +14,9 @@ const SEVERITY: &str = "CASE WHEN status IN ('concluded', 'failed') THEN coalesc
 const GRAVE: &str = "AND desk = 'open' \
      AND (status IN ('queued', 'running', 'failed') OR verdict IN ('true_positive', 'inconclusive'))";
 
+/// Those of which people said anything against the verdict, whatever counts by now: found from what people did.
+const SPOKEN_OF: &str = "AND id IN (SELECT case_id FROM acts WHERE act = 'disagreed')";
+
 /// The last verdict that a person gave, where it is another than the case's.
 const DISPUTED: &str = "SELECT FROM acts AS theirs WHERE theirs.case_id = cases.id AND theirs.act = 'disagreed' \
      AND theirs.about IS DISTINCT FROM cases.verdict AND NOT EXISTS (SELECT FROM acts AS later \
@@ -31,7 +34,7 @@ pub(super) async fn list(session: &Session, filter: &CaseFilter) -> Result<Vec<C
     let [value, small] = filter.text_as_values();
     let rows = session
         .rows(
-            &sql(filter.is_grave()),
+            &sql(filter),
             [
                 &filter.status.map(|status| status.as_str()),
                 &filter.verdict.map(|verdict| verdict.as_str()),
@@ -53,8 +56,9 @@ pub(super) async fn list(session: &Session, filter: &CaseFilter) -> Result<Vec<C
 }
 
 /// The statement, with its thirteen values.
-pub(super) fn sql(is_grave: bool) -> String {
-    let grave = match is_grave {
+pub(super) fn sql(filter: &CaseFilter) -> String {
+    let said = again(filter);
+    let grave = match filter.is_grave() {
         true => format!("{GRAVE} AND {SEVERITY} >= 'high'"),
         false => String::new(),
     };
@@ -66,7 +70,24 @@ pub(super) fn sql(is_grave: bool) -> String {
          AND (NOT $10::boolean OR EXISTS ({DISPUTED})) AND (NOT $11::boolean OR NOT EXISTS ({SAMPLE})) \
          AND ($7::text IS NULL OR strpos(lower(concat_ws(E'\\n', title, type, key, id) COLLATE \"C\"), lower($7 COLLATE \"C\")) > 0 OR id IN ({NAMED})) \
          AND ($8::text IS NULL OR opened_at <= (SELECT opened_at FROM cases WHERE id = $8)) \
-         AND ($8::text IS NULL OR opened_at < (SELECT opened_at FROM cases WHERE id = $8) OR id > $8) {grave} \
+         AND ($8::text IS NULL OR opened_at < (SELECT opened_at FROM cases WHERE id = $8) OR id > $8) {grave} {said} \
          ORDER BY opened_at DESC, id LIMIT $5"
     )
+}
+
+/// What is asked for, said once more in words of ours and not as values: of those the indexes are made, and how rare they
+/// are is known. What is grave has an index of its own.
+fn again(filter: &CaseFilter) -> String {
+    let other = Some(filter).filter(|filter| !filter.is_grave());
+    let status = other
+        .and_then(|filter| filter.status)
+        .map(|status| format!("AND status = '{}'", status.as_str()));
+    let verdict = other
+        .and_then(|filter| filter.verdict)
+        .map(|verdict| format!("AND verdict = '{}'", verdict.as_str()));
+    let is_canary = filter.feed.as_deref() == Some(CANARY_FEED);
+    let canary = is_canary.then(|| format!("AND feed = '{CANARY_FEED}'"));
+    let disagreed = filter.disagreed.then(|| SPOKEN_OF.to_owned());
+    let all = [status, verdict, canary, disagreed];
+    all.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }

@@ -14,6 +14,9 @@ const SEVERITY: &str = "CASE WHEN status IN ('concluded', 'failed') THEN coalesc
 const GRAVE: &str = "AND desk = 'open' \
      AND (status IN ('queued', 'running', 'failed') OR verdict IN ('true_positive', 'inconclusive'))";
 
+/// Those of which people said anything against the verdict, whatever counts by now: found from what people did.
+const SPOKEN_OF: &str = "AND id IN (SELECT case_id FROM acts WHERE act = 'disagreed')";
+
 /// The last verdict that a person gave, where it is another than the case's.
 const DISPUTED: &str = "SELECT 1 FROM acts AS theirs WHERE theirs.case_id = cases.id AND theirs.act = 'disagreed' \
      AND theirs.about IS NOT cases.verdict AND NOT EXISTS (SELECT 1 FROM acts AS later \
@@ -28,7 +31,7 @@ const NAMED: &str =
 /// Cases that fit the filter, the newest first; canaries only where they are asked for.
 pub(super) fn list(connection: &Connection, filter: &CaseFilter) -> Result<Vec<CaseRow>, Failure> {
     let [value, small] = filter.text_as_values();
-    let mut statement = connection.prepare_cached(&sql(filter.is_grave()))?;
+    let mut statement = connection.prepare_cached(&sql(filter))?;
     let rows = statement.query_map(
         params![
             filter.status.map(|status| status.as_str()),
@@ -50,8 +53,9 @@ pub(super) fn list(connection: &Connection, filter: &CaseFilter) -> Result<Vec<C
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn sql(is_grave: bool) -> String {
-    let grave = match is_grave {
+pub(super) fn sql(filter: &CaseFilter) -> String {
+    let said = again(filter);
+    let grave = match filter.is_grave() {
         true => format!("{GRAVE} AND {SEVERITY} >= 3"),
         false => String::new(),
     };
@@ -64,7 +68,24 @@ fn sql(is_grave: bool) -> String {
          AND (?9 IS NULL OR desk = ?9) AND (NOT ?10 OR EXISTS ({DISPUTED})) AND (NOT ?11 OR NOT EXISTS ({SAMPLE})) \
          AND (?7 IS NULL OR instr(lower(title || char(10) || type || char(10) || key || char(10) || id), lower(?7)) OR id IN ({named})) \
          AND (?8 IS NULL OR opened_at < (SELECT opened_at FROM cases WHERE id = ?8) \
-             OR (opened_at = (SELECT opened_at FROM cases WHERE id = ?8) AND id > ?8)) {grave} \
+             OR (opened_at = (SELECT opened_at FROM cases WHERE id = ?8) AND id > ?8)) {grave} {said} \
          ORDER BY opened_at DESC, id LIMIT ?5"
     )
+}
+
+/// What is asked for, said once more in words of ours and not as values: of those the indexes are made, and how rare they
+/// are is known. What is grave has an index of its own.
+fn again(filter: &CaseFilter) -> String {
+    let other = Some(filter).filter(|filter| !filter.is_grave());
+    let status = other
+        .and_then(|filter| filter.status)
+        .map(|status| format!("AND status = '{}'", status.as_str()));
+    let verdict = other
+        .and_then(|filter| filter.verdict)
+        .map(|verdict| format!("AND verdict = '{}'", verdict.as_str()));
+    let is_canary = filter.feed.as_deref() == Some(CANARY_FEED);
+    let canary = is_canary.then(|| format!("AND feed = '{CANARY_FEED}'"));
+    let disagreed = filter.disagreed.then(|| SPOKEN_OF.to_owned());
+    let all = [status, verdict, canary, disagreed];
+    all.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }

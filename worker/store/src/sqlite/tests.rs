@@ -1,7 +1,8 @@
 //! What only SQLite promises: files, locks, and the leases of dead processes and of other containers.
 
 use nightshift_pipeline::{
-    Admission, AdmissionPolicy, Cases, Charge, Inbox, Lane, Outbox, Places, StoreError,
+    Admission, AdmissionPolicy, CaseFilter, CaseStatus, Cases, Charge, Inbox, Lane, Outbox, Places,
+    StoreError,
 };
 
 use super::*;
@@ -223,4 +224,47 @@ async fn f32_what_an_earlier_version_stored_has_its_place_after_the_migration() 
     let backlog = store.backlog().await.unwrap();
     assert_eq!((backlog.others, backlog.dead_letters), (1, 1));
     assert!(backlog.oldest_secs > 0.0, "it waits since it came");
+}
+
+/// What a statement looks at, of an empty database, in whatever order it asks.
+async fn plan(store: &SqliteStore, sql: String) -> String {
+    let explain = move |connection: &Connection| {
+        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?;
+        let rows = statement.raw_query().mapped(|row| row.get::<_, String>(3));
+        Ok(rows.collect::<Result<Vec<_>, _>>()?.join("\n"))
+    };
+    store.thread.run("explain", explain).await.unwrap()
+}
+
+#[tokio::test]
+async fn what_is_rare_is_found_without_the_rest() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(&options(folder.path())).unwrap();
+    let all = CaseFilter::default();
+    let failed = CaseFilter {
+        status: Some(CaseStatus::Failed),
+        ..all.clone()
+    };
+    let canaries = CaseFilter {
+        feed: Some("canary".into()),
+        ..all.clone()
+    };
+    let disagreed = CaseFilter {
+        disagreed: true,
+        ..all
+    };
+    for (filter, index) in [
+        (failed, "SCAN cases USING INDEX cases_failed"),
+        (canaries, "SEARCH cases USING INDEX cases_storm"),
+        (
+            disagreed,
+            "SEARCH cases USING INDEX sqlite_autoindex_cases_1",
+        ),
+    ] {
+        let plan = plan(&store, list::sql(&filter)).await;
+        assert!(plan.contains(index), "{plan}");
+    }
+    let plan = plan(&store, digest::OPEN.to_owned()).await;
+    assert!(plan.contains("cases_waiting_for_people"), "{plan}");
+    assert!(!plan.contains("TEMP B-TREE"), "{plan}");
 }

@@ -1,6 +1,10 @@
 //! Lists of cases are read off an index, whatever history there is: also by the plan that a statement has once it was asked
 //! for often.
 
+use nightshift_alert::Severity;
+use nightshift_engine::Verdict;
+use nightshift_pipeline::{CaseFilter, CaseStatus, DeskStatus};
+
 use crate::conformance::server::{TestDatabase, texts};
 use crate::postgres::list;
 
@@ -13,6 +17,16 @@ const HISTORY: &str = "INSERT INTO cases (id, key, feed, type, title, severity, 
      ANALYZE cases";
 const VALUES: &str = "'concluded', 'true_positive', 'high', NULL, 51, NULL, NULL, NULL, 'open', false, true, NULL, NULL";
 
+fn grave() -> CaseFilter {
+    CaseFilter {
+        status: Some(CaseStatus::Concluded),
+        verdict: Some(Verdict::TruePositive),
+        severity_at_least: Some(Severity::High),
+        desk: Some(DeskStatus::Open),
+        ..CaseFilter::default()
+    }
+}
+
 #[tokio::test]
 async fn what_is_grave_is_read_without_the_rest() {
     let Some(database) = TestDatabase::new().await else {
@@ -23,7 +37,7 @@ async fn what_is_grave_is_read_without_the_rest() {
     for mode in ["force_generic_plan", "force_custom_plan"] {
         let sql = format!(
             "SET plan_cache_mode = {mode}; PREPARE listed AS {}; EXPLAIN EXECUTE listed ({VALUES})",
-            list::sql(true)
+            list::sql(&grave())
         );
         let plan = texts(&client, &sql).await.concat().join("\n");
         assert!(plan.contains("Index Scan using cases_grave"), "{plan}");
@@ -46,11 +60,68 @@ async fn a_value_of_an_alert_is_looked_up_once() {
     let asked = "NULL, NULL, NULL, NULL, 51, NULL, '203.0.113.42', NULL, NULL, false, false, '203.0.113.42', '203.0.113.42'";
     let sql = format!(
         "SET plan_cache_mode = force_generic_plan; PREPARE listed AS {}; EXPLAIN EXECUTE listed ({asked})",
-        list::sql(false)
+        list::sql(&CaseFilter::default())
     );
     let plan = texts(&client, &sql).await.concat().join("\n");
     assert!(plan.contains("indicators_newest"), "{plan}");
     assert!(plan.contains("hashed SubPlan"), "once: {plan}");
     let found = texts(&client, &format!("EXECUTE listed ({asked})")).await;
     assert_eq!((found.len(), found[0][0].as_str()), (1, "case-42"));
+}
+
+#[tokio::test]
+async fn what_is_rare_is_found_without_the_rest_also_where_there_is_none() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let client = database.client().await;
+    client.batch_execute(HISTORY).await.unwrap();
+    let failed = CaseFilter {
+        status: Some(CaseStatus::Failed),
+        ..CaseFilter::default()
+    };
+    let canaries = CaseFilter {
+        feed: Some("canary".into()),
+        ..CaseFilter::default()
+    };
+    let disagreed = CaseFilter {
+        disagreed: true,
+        ..CaseFilter::default()
+    };
+    let rest = "51, NULL, NULL, NULL, NULL, false, false, NULL, NULL";
+    let asked = [
+        (
+            failed,
+            format!("'failed', NULL, NULL, NULL, {rest}"),
+            "cases_failed",
+        ),
+        (
+            canaries,
+            format!("NULL, NULL, NULL, 'canary', {rest}"),
+            "cases_storm",
+        ),
+        (
+            disagreed,
+            format!(
+                "NULL, NULL, NULL, NULL, {}",
+                rest.replacen("false", "true", 1)
+            ),
+            "cases_pkey",
+        ),
+    ];
+    for (filter, values, index) in asked {
+        for mode in ["force_generic_plan", "force_custom_plan"] {
+            let sql = format!(
+                "SET plan_cache_mode = {mode}; PREPARE listed AS {}; EXPLAIN EXECUTE listed ({values})",
+                list::sql(&filter)
+            );
+            let plan = texts(&client, &sql).await.concat().join("\n");
+            assert!(plan.contains(index), "{plan}");
+            let reads_all = ["Seq Scan on cases", "cases_opened"];
+            assert!(reads_all.iter().all(|all| !plan.contains(all)), "{plan}");
+            let found = texts(&client, &format!("EXECUTE listed ({values})")).await;
+            assert!(found.is_empty());
+            client.batch_execute("DEALLOCATE listed").await.unwrap();
+        }
+    }
 }
