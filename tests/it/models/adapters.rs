@@ -43,10 +43,16 @@ fn said(role: Role, parts: Vec<Part>) -> ChatMessage {
     ChatMessage { role, parts }
 }
 
+/// A model that shows its reasoning, behind a server that says it by two names.
+const VLLM: Wire = Wire {
+    model: "deepseek-ai/DeepSeek-V3.1",
+    ..OPENAI
+};
+
 /// Every wire, streamed where its provider streams, and in one piece.
 fn pieces() -> impl Iterator<Item = (Wire, Option<bool>)> {
     let both = |wire| [None, Some(false)].map(|stream| (wire, stream));
-    WIRES.into_iter().flat_map(both)
+    WIRES.into_iter().chain([VLLM]).flat_map(both)
 }
 
 fn in_pieces(wire: Wire, stream: Option<bool>, fake: &FakeModel) -> Arc<dyn ChatModel> {

@@ -1,6 +1,6 @@
 //! OpenAI's answers: whole, and as a stream of chunks.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::super::reply::Stop;
 use super::super::wire::{Rendered, Said, pieces};
@@ -47,6 +47,23 @@ fn contents(said: &Said<'_>) -> (Value, Value) {
     }
 }
 
+/// What the model thought, by the names of who shows it: OpenAI counts it only, DeepSeek has a name for it, and vLLM,
+/// where a model has its name at the hub, says it by an older and a newer one, be it null.
+fn thought(said: &Said<'_>) -> Map<String, Value> {
+    let names: &[&str] = match said.seen.model.as_str() {
+        model if model.starts_with("deepseek-ai/") => &["reasoning_content", "reasoning"],
+        model if model.starts_with("deepseek") && said.answer.thought.is_some() => {
+            &["reasoning_content"]
+        }
+        _ => &[],
+    };
+    let value = json!(said.answer.thought);
+    names
+        .iter()
+        .map(|name| ((*name).to_owned(), value.clone()))
+        .collect()
+}
+
 fn whole(said: &Said<'_>) -> Value {
     let (content, refusal) = contents(said);
     let mut message = json!({
@@ -65,12 +82,7 @@ fn whole(said: &Said<'_>) -> Value {
         if !calls.is_empty() {
             fields.insert("tool_calls".to_owned(), Value::Array(calls));
         }
-        // DeepSeek shows what its model thought; OpenAI counts it only.
-        if let Some(thought) = &said.answer.thought
-            && said.seen.model.starts_with("deepseek")
-        {
-            fields.insert("reasoning_content".to_owned(), json!(thought));
-        }
+        fields.extend(thought(said));
     }
     json!({
         "id": format!("chatcmpl-{}", said.id), "object": "chat.completion", "created": CREATED,
@@ -108,6 +120,10 @@ fn stream(said: &Said<'_>) -> Vec<String> {
         "role": "assistant", "content": if content.is_string() { json!("") } else { Value::Null }, "refusal": null,
     });
     events.push(delta(first, Value::Null));
+    let thought = thought(said);
+    if !thought.is_empty() {
+        events.push(delta(Value::Object(thought), Value::Null));
+    }
     for (name, text) in [("content", &content), ("refusal", &refusal)] {
         for piece in pieces(text.as_str().unwrap_or_default()) {
             events.push(delta(json!({name: piece}), Value::Null));

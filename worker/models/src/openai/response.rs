@@ -31,9 +31,10 @@ pub(super) struct Choice {
 pub(super) struct Message {
     pub(super) content: Option<String>,
     pub(super) refusal: Option<String>,
-    /// DeepSeek, and what serves its models; newer vLLM calls it `reasoning`.
-    #[serde(alias = "reasoning")]
+    /// DeepSeek, and what serves its models.
     pub(super) reasoning_content: Option<String>,
+    /// Its name at newer vLLM, where versions on the way there say it by both.
+    pub(super) reasoning: Option<String>,
     pub(super) tool_calls: Option<Vec<ToolCall>>,
 }
 
@@ -161,10 +162,12 @@ pub(super) fn answer(
 
 fn parts(message: Message, model: &str, quirks: &Quirks) -> Vec<Part> {
     let mut parts = Vec::new();
-    if let Some(reasoning) = message
-        .reasoning_content
-        .filter(|text| quirks.reasoning_back && !text.is_empty())
-    {
+    let reasoning = [message.reasoning_content, message.reasoning];
+    let reasoning = reasoning
+        .into_iter()
+        .flatten()
+        .find(|text| !text.is_empty());
+    if let Some(reasoning) = reasoning.filter(|_| quirks.reasoning_back) {
         parts.push(Part::Opaque(Opaque::new(
             model,
             json!({ "reasoning_content": reasoning }),

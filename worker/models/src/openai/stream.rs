@@ -35,8 +35,8 @@ struct ChunkChoice {
 struct Delta {
     content: Option<String>,
     refusal: Option<String>,
-    #[serde(alias = "reasoning")]
     reasoning_content: Option<String>,
+    reasoning: Option<String>,
     tool_calls: Option<Vec<CallDelta>>,
 }
 
@@ -124,6 +124,7 @@ fn add_delta(message: &mut Message, delta: Delta) {
     append(&mut message.content, delta.content);
     append(&mut message.refusal, delta.refusal);
     append(&mut message.reasoning_content, delta.reasoning_content);
+    append(&mut message.reasoning, delta.reasoning);
     let calls = delta.tool_calls.into_iter().flatten();
     for delta in calls {
         let known = message.tool_calls.get_or_insert_default();

@@ -351,6 +351,41 @@ async fn answers_of_other_servers_are_read() {
 }
 
 #[tokio::test]
+async fn reasoning_is_read_once_by_whichever_names_it_comes() {
+    let request = turn("x", json!({}), None);
+    for said in [
+        json!({"reasoning_content": "Hm.", "reasoning": "Hm."}),
+        json!({"reasoning_content": null, "reasoning": "Hm."}),
+        json!({"reasoning_content": "Hm.", "reasoning": null}),
+        json!({"reasoning": "Hm."}),
+        json!({"reasoning_content": null, "reasoning": null}),
+    ] {
+        let mut message = said.clone();
+        message["content"] = json!("I look.");
+        let whole = json!({"choices": [{"finish_reason": "stop", "message": message}]});
+        let delta = json!({"choices": [{"finish_reason": "stop", "delta": message}]});
+        for say in [
+            Say::json(200, &[], &whole),
+            Say::events(&format!("data: {delta}\n\ndata: [DONE]\n\n")),
+        ] {
+            let answer = answered("deepseek-ai/DeepSeek-V3", &request, say).await;
+            let parts = answer.unwrap().parts;
+            let thoughts = parts.iter().filter_map(|part| match part {
+                Part::Opaque(own) => own.value["reasoning_content"].as_str(),
+                _ => None,
+            });
+            let wanted: &[&str] =
+                if said["reasoning"].is_string() || said["reasoning_content"].is_string() {
+                    &["Hm."]
+                } else {
+                    &[]
+                };
+            assert_eq!(thoughts.collect::<Vec<_>>(), wanted, "{said}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn ends_that_are_no_answers() {
     let usage = json!({"prompt_tokens": 7, "completion_tokens": 1});
     for (choice, failure) in [
