@@ -6,6 +6,7 @@ mod between;
 mod compromised;
 pub(crate) mod desk;
 pub(crate) mod example;
+mod fallback;
 mod faults;
 mod nonsense;
 mod taken;

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::desk::{ANTHROPIC, OPENAI, WIRES, Wire};
 
 /// A question with a tool at hand and an answer in JSON.
-fn request() -> ChatRequest {
+pub(super) fn request() -> ChatRequest {
     let schema = json!({"type": "object", "additionalProperties": false, "required": ["verdict", "why"],
         "properties": {"verdict": {"type": "string", "enum": ["malicious", "benign"]}, "why": {"type": "string"}}});
     let arguments = json!({"type": "object", "additionalProperties": false, "required": ["indicator", "limit"],
@@ -39,12 +39,12 @@ fn request() -> ChatRequest {
     }
 }
 
-fn said(role: Role, parts: Vec<Part>) -> ChatMessage {
+pub(super) fn said(role: Role, parts: Vec<Part>) -> ChatMessage {
     ChatMessage { role, parts }
 }
 
 /// A model that shows its reasoning, behind a server that says it by two names.
-const VLLM: Wire = Wire {
+pub(super) const VLLM: Wire = Wire {
     model: "deepseek-ai/DeepSeek-V3.1",
     ..OPENAI
 };

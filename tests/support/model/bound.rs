@@ -1,7 +1,8 @@
 //! Thinking of Claude, which is taken back as it was given; that of newer models only after what it was given after.
 //!
 //! Sources: "Preserved thinking" of Anthropic's documentation, and "claude-messages-thinking-block-binding" of Bedrock's:
-//! system, tools and all earlier messages count, marks of the cache do not.
+//! system, tools and all earlier messages count, marks of the cache do not. Older models want it before what they called
+//! ("Extended thinking", "Preserving thinking blocks").
 
 use serde_json::{Value, json};
 
@@ -58,6 +59,51 @@ pub(super) fn check(model: &str, body: &Value) -> Result<(), Wrong> {
         }
     }
     Ok(())
+}
+
+/// Whether the model may think again: with a budget, its last calls must begin with what it thought.
+pub(super) fn begins(body: &Value) -> Result<(), Wrong> {
+    let thinking = body
+        .get("thinking")
+        .or_else(|| body.pointer("/additionalModelRequestFields/thinking"));
+    let kind = thinking.and_then(|thinking| thinking.get("type"));
+    if kind.and_then(Value::as_str) != Some("enabled") {
+        return Ok(());
+    }
+    let messages = body.get("messages").and_then(Value::as_array);
+    let last = messages
+        .into_iter()
+        .flatten()
+        .enumerate()
+        .filter(|(_, message)| message.get("role").and_then(Value::as_str) == Some("assistant"))
+        .last();
+    let Some((index, message)) = last else {
+        return Ok(());
+    };
+    let blocks = message.get("content").and_then(Value::as_array);
+    let kinds: Vec<&str> = blocks.into_iter().flatten().map(kind_of).collect();
+    match kinds.first() {
+        Some(found) if *found != "thinking" && kinds.contains(&"tool_use") => {
+            let words = format!(
+                "messages.{index}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{found}`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks). We recommend you include thinking blocks from previous turns. To avoid this requirement, disable `thinking`."
+            );
+            Err(Wrong::request(Kind::BadRequest, words))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a block is, at Anthropic and in Converse.
+fn kind_of(block: &Value) -> &'static str {
+    let named = block.get("type").and_then(Value::as_str);
+    match named {
+        Some("thinking" | "redacted_thinking") => "thinking",
+        Some("tool_use") => "tool_use",
+        Some(_) => "text",
+        None if block.get("reasoningContent").is_some() => "thinking",
+        None if block.get("toolUse").is_some() => "tool_use",
+        None => "text",
+    }
 }
 
 /// Takes the marks of what to keep out.

@@ -63,7 +63,7 @@ impl Anthropic {
             &self.quirks,
             &self.fitting,
             request,
-            &told.messages,
+            &told,
             wanted,
         );
         let mut reply = self.wire.post(request, &self.url, &body).await?;

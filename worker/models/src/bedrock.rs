@@ -86,7 +86,7 @@ impl Bedrock {
                 &self.quirks,
                 &self.fitting,
                 request,
-                &told.messages,
+                &told,
                 wanted,
             )
             .map_err(|error| {

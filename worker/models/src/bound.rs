@@ -6,7 +6,7 @@
 //! a schema changed. So each block is kept with a hash of its place, and left out where that is another one now.
 
 use nightshift_analyst::chat::{
-    Arguments, ChatAnswer, ChatMessage, ChatRequest, OutputSchema, Part,
+    Arguments, ChatAnswer, ChatMessage, ChatRequest, OutputSchema, Part, Role,
 };
 use sha2::{Digest, Sha256};
 
@@ -72,6 +72,19 @@ impl<'a> Told<'a> {
             fitting.push(message);
         }
         fitting
+    }
+
+    /// Whether each message that calls begins with the model's own reasoning: to older Claudes a request that lets them
+    /// think must be so ("Extended thinking", "Preserving thinking blocks"), and what another model called begins with none.
+    pub(crate) fn calls_after_own(&self) -> bool {
+        let calls = |message: &&ChatMessage| {
+            let mut parts = message.parts.iter();
+            message.role == Role::Assistant && parts.any(|part| matches!(part, Part::Call(_)))
+        };
+        let mut calling = self.messages.iter().filter(calls);
+        calling.all(|message| {
+            matches!(message.parts.first(), Some(Part::Opaque(own)) if own.provider == self.name)
+        })
     }
 
     /// Writes the place of an answer's reasoning beside it.

@@ -291,6 +291,18 @@ async fn sampling_is_a_matter_of_version_and_model() {
 async fn models_think_and_go_on_in_their_own_ways() {
     let prefill = json!({"role": "assistant", "content": "The answer is"});
     let budget = json!({"type": "enabled", "budget_tokens": 1024});
+    let call = json!({"type": "tool_use", "id": "toolu_1", "name": "lookup", "input": {}});
+    let result = json!([{"type": "tool_result", "tool_use_id": "toolu_1", "content": "{}"}]);
+    let called = |blocks: Value, thinking: &Value| {
+        old()
+            .with("/max_tokens", json!(4000))
+            .with("/thinking", thinking.clone())
+            .with(
+                "/messages/-",
+                json!({"role": "assistant", "content": blocks}),
+            )
+            .with("/messages/-", json!({"role": "user", "content": result}))
+    };
     refused(vec![
         bad(
             ask().with("/messages/-", prefill.clone()),
@@ -310,9 +322,22 @@ async fn models_think_and_go_on_in_their_own_ways() {
                 .with("/tool_choice", json!({"type": "any"})),
             "Thinking may not be enabled when tool_choice forces tool use",
         ),
+        bad(
+            called(json!([call]), &budget),
+            "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`",
+        ),
+        bad(
+            called(json!([{"type": "text", "text": "I look."}, call]), &budget),
+            "but found `text`",
+        ),
     ])
     .await;
     taken(vec![
+        called(
+            json!([{"type": "redacted_thinking", "data": "c2VhbGVk"}, call]),
+            &budget,
+        ),
+        called(json!([call]), &json!({"type": "disabled"})),
         old().with("/messages/-", prefill),
         old()
             .with("/max_tokens", json!(4000))

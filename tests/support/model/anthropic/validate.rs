@@ -56,6 +56,7 @@ pub(in super::super) fn check(request: &Request) -> Result<Seen, Wrong> {
     let system = system(&fields)?;
     let turns = messages::read(&fields.need("messages")?, rules)?;
     bound::check(&model, &request.body)?;
+    bound::begins(&request.body)?;
     let mut taken = Taken::default();
     let tools = tools::read(&fields, rules, &mut taken)?;
     if tools.is_empty() && messages::have_calls(&turns) {

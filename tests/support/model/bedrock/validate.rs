@@ -42,6 +42,7 @@ pub(in super::super) fn check(request: &Request) -> Result<Seen, Wrong> {
     };
     let turns = messages::read(&fields.need("messages")?)?;
     bound::check(&model, &request.body)?;
+    bound::begins(&request.body)?;
     let tools = tools::read(&fields)?;
     if !tools.is_empty() && !models::bedrock_takes_tools(&model) {
         return Err(body.wrong("This model doesn't support tool use."));

@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::answer::arguments_back;
+use crate::bound::Told;
 use crate::quirks::{Least, Quirks, Reasoning};
 use crate::schema::{self, Fitted, Fitting};
 use crate::{ModelConfig, Sampling, SchemaMode};
@@ -129,7 +130,7 @@ impl<'a> Body<'a> {
         quirks: &Quirks,
         fitting: &Fitting,
         request: &'a ChatRequest,
-        told: &[ChatMessage],
+        told: &Told<'_>,
         wanted: Option<(SchemaMode, &'a OutputSchema)>,
     ) -> Self {
         let sampling = config.sampling(request.asked);
@@ -146,7 +147,7 @@ impl<'a> Body<'a> {
                 text: request.system.clone(),
                 cache_control: quirks.cache_marks.then_some(MARK),
             })],
-            messages: messages(config, quirks, request, told, wanted),
+            messages: messages(config, quirks, request, &told.messages, wanted),
             tools,
             tool_choice,
             output_config: output_config(quirks, fitting, &sampling, wanted),
@@ -176,12 +177,7 @@ fn output_config(
     (format.is_some() || effort.is_some()).then_some(OutputConfig { effort, format })
 }
 
-fn thinking(
-    quirks: &Quirks,
-    sampling: &Sampling,
-    most: u32,
-    told: &[ChatMessage],
-) -> Option<Thinking> {
+fn thinking(quirks: &Quirks, sampling: &Sampling, most: u32, told: &Told<'_>) -> Option<Thinking> {
     let word = sampling.reasoning_effort.as_deref()?;
     match quirks.reasoning {
         Reasoning::Effort if word == "none" => match quirks.least_reasoning {
@@ -192,16 +188,7 @@ fn thinking(
         Reasoning::Effort => Some(Thinking::Adaptive),
         Reasoning::Budget => {
             let budget = crate::quirks::budget(word)?.min(most / 2);
-            // With a budget, a message that calls must begin with its thinking; one from another model has none.
-            let whole = told.iter().all(|message| {
-                message.role == Role::User
-                    || !message
-                        .parts
-                        .iter()
-                        .any(|part| matches!(part, Part::Call(_)))
-                    || matches!(message.parts.first(), Some(Part::Opaque(_)))
-            });
-            (budget >= MIN_THINKING && whole).then_some(Thinking::Enabled {
+            (budget >= MIN_THINKING && told.calls_after_own()).then_some(Thinking::Enabled {
                 budget_tokens: budget,
             })
         }

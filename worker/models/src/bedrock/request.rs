@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 
 use super::document;
 use crate::answer::arguments_back;
+use crate::bound::Told;
 use crate::quirks::{Quirks, Reasoning};
 use crate::schema::{self, Fitted, Fitting};
 use crate::{ModelConfig, Sampling, SchemaMode};
@@ -34,12 +35,12 @@ pub(super) fn call(
     quirks: &Quirks,
     fitting: &Fitting,
     request: &ChatRequest,
-    told: &[ChatMessage],
+    told: &Told<'_>,
     wanted: Option<(SchemaMode, &OutputSchema)>,
 ) -> Result<ConverseFluentBuilder, BuildError> {
     let sampling = config.sampling(request.asked);
     let most = request.max_output_tokens.min(quirks.max_output_tokens);
-    let thinking = thinking(quirks, &sampling, most);
+    let thinking = thinking(quirks, &sampling, most, told);
     let warm = quirks.sampling && thinking.is_none();
     let mut system = vec![SystemContentBlock::Text(request.system.to_string())];
     if quirks.cache_marks {
@@ -59,7 +60,13 @@ pub(super) fn call(
         .converse()
         .model_id(&config.model)
         .set_system(Some(system))
-        .set_messages(Some(messages(config, quirks, request, told, wanted)?))
+        .set_messages(Some(messages(
+            config,
+            quirks,
+            request,
+            &told.messages,
+            wanted,
+        )?))
         .inference_config(inference)
         .set_tool_config(tools(quirks, fitting, request, wanted)?)
         .set_output_config(output_config(quirks, fitting, &sampling, wanted)?)
@@ -80,9 +87,9 @@ fn mark() -> Result<CachePointBlock, BuildError> {
         .build()
 }
 
-fn thinking(quirks: &Quirks, sampling: &Sampling, most: u32) -> Option<Value> {
+fn thinking(quirks: &Quirks, sampling: &Sampling, most: u32, told: &Told<'_>) -> Option<Value> {
     let budget = crate::quirks::budget(sampling.reasoning_effort.as_deref()?)?.min(most / 2);
-    (quirks.reasoning == Reasoning::Budget && budget >= 1024)
+    (quirks.reasoning == Reasoning::Budget && budget >= 1024 && told.calls_after_own())
         .then(|| json!({ "thinking": { "type": "enabled", "budget_tokens": budget } }))
 }
 

@@ -104,3 +104,36 @@ async fn a_block_that_is_refused_all_the_same_costs_one_request_and_no_case() {
         assert_eq!(seen, [true, false, false], "{config:?}");
     }
 }
+
+#[tokio::test]
+async fn older_claudes_think_only_where_all_that_was_called_begins_with_their_thinking() {
+    let mut bedrock = ModelConfig::new(Provider::Bedrock, "eu.anthropic.claude-haiku-4-5-v1:0");
+    bedrock.region = Some("eu-west-1".to_owned());
+    let anthropic = ModelConfig::new(Provider::Anthropic, "claude-haiku-4-5");
+    let own = json!({"text": "Let me see.", "type": "thinking", "thinking": "Let me see."});
+    for (mut config, place) in [
+        (anthropic, "/thinking"),
+        (bedrock, "/additionalModelRequestFields/thinking"),
+    ] {
+        config.reasoning_effort = Some("low".to_owned());
+        let name = config.full_name();
+        for (model, thinks) in [
+            (name.as_str(), true),
+            ("anthropic/claude-sonnet-4-5", false),
+        ] {
+            let mut request = turn(model, own.clone(), None);
+            request.max_output_tokens = 8000;
+            let stub = Stub::start(vec![Say::json(400, &[], &json!({}))]).await;
+            let config = at(config.clone(), &stub);
+            connect(&config).chat(&request).await.unwrap_err();
+            let body = &stub.seen()[0].body;
+            assert_eq!(
+                body.pointer(place).is_some(),
+                thinks,
+                "{name} after {model}"
+            );
+            let first = body["messages"][1]["content"][0].to_string();
+            assert_eq!(first.contains("Let me see."), thinks, "{first}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! A step that one model began goes on at another: what the first called, thought and named goes to the next so that it
+//! takes it.
+
+use nightshift_analyst::chat::{ChatModel, ChatRequest, Part, Role};
+use nightshift_models::Chain;
+use nightshift_tests::model::{Answer, FakeModel, Fault, Reply, Script};
+use serde_json::json;
+
+use super::adapters::{VLLM, request, said};
+use super::desk::{ANTHROPIC, BEDROCK, GEMINI, OPENAI, Wire};
+
+/// Models of each kind that thinks, or tells of its calls in its own way.
+const BEGIN: [Wire; 5] = [ANTHROPIC, BEDROCK, GEMINI, OPENAI, VLLM];
+
+/// Others of the same kinds, with those whose thinking has a budget.
+const GO_ON: [Wire; 6] = [
+    Wire {
+        model: "claude-haiku-4-5",
+        ..ANTHROPIC
+    },
+    Wire {
+        model: "claude-sonnet-5-5",
+        ..ANTHROPIC
+    },
+    Wire {
+        model: "eu.anthropic.claude-haiku-4-5-20251001-v1:0",
+        ..BEDROCK
+    },
+    Wire {
+        model: "gemini-2.5-flash",
+        ..GEMINI
+    },
+    Wire {
+        model: "gpt-5.1",
+        ..OPENAI
+    },
+    Wire {
+        model: "deepseek-chat",
+        ..OPENAI
+    },
+];
+
+/// One turn: the calls of an answer with their results are told before the next.
+async fn turn(model: &Chain, request: &mut ChatRequest) -> String {
+    let answer = model.chat(request).await.unwrap();
+    let results = answer.calls().map(|call| Part::Result {
+        id: call.id.clone(),
+        name: call.name.clone(),
+        text: "listed: 0".into(),
+        is_error: false,
+    });
+    let results: Vec<Part> = results.collect();
+    request.messages.extend([
+        said(Role::Assistant, answer.parts.clone()),
+        said(Role::User, results),
+    ]);
+    answer.model
+}
+
+#[tokio::test]
+async fn a_step_goes_on_at_the_next_model() {
+    for main in BEGIN {
+        for spare in GO_ON {
+            let script = Script::by(move |seen| {
+                let done = seen.results().len();
+                match done {
+                    2.. if seen.model == main.model => Reply::from(Fault::SpendLimit),
+                    4.. => Answer::value(json!({"verdict": "benign", "why": "on no list"})).into(),
+                    _ => Answer::call(
+                        "watchlist",
+                        json!({"indicator": "a.example", "limit": done}),
+                    )
+                    .and_call(
+                        "watchlist",
+                        json!({"indicator": "b.example", "limit": null}),
+                    )
+                    .thinking("Both are worth a look.")
+                    .into(),
+                }
+            });
+            let fake = FakeModel::start(script).await.unwrap();
+            let [first, next] = [main, spare].map(|wire| {
+                let mut config = wire.config(&fake);
+                // Of those that speak like OpenAI, the ones here take no effort.
+                let effort = (wire.fake != OPENAI.fake).then(|| "low".to_owned());
+                config.reasoning_effort = effort;
+                wire.connect_as(&config)
+            });
+            let chain = Chain::new(first, vec![next]);
+            let mut request = request();
+            request.max_output_tokens = 8000;
+            for model in [main, spare, spare] {
+                let answered = turn(&chain, &mut request).await;
+                assert_eq!(fake.refusals(), [], "{main:?} {spare:?}");
+                assert_eq!(answered, model.name());
+            }
+        }
+    }
+}
