@@ -10,7 +10,13 @@ use super::adapters::{VLLM, request, said};
 use super::desk::{ANTHROPIC, BEDROCK, GEMINI, OPENAI, Wire};
 
 /// Models of each kind that thinks, or tells of its calls in its own way.
-const BEGIN: [Wire; 5] = [ANTHROPIC, BEDROCK, GEMINI, OPENAI, VLLM];
+const BEGIN: [Wire; 6] = [ANTHROPIC, BEDROCK, GEMINI, OPENAI, VLLM, KIMI];
+
+/// Its ids of calls are of letters that others do not take, and the same in each turn.
+const KIMI: Wire = Wire {
+    model: "moonshotai/Kimi-K2-Instruct",
+    ..OPENAI
+};
 
 /// Others of the same kinds, with those whose thinking has a budget.
 const GO_ON: [Wire; 6] = [
@@ -64,8 +70,8 @@ async fn a_step_goes_on_at_the_next_model() {
             let script = Script::by(move |seen| {
                 let done = seen.results().len();
                 match done {
-                    2.. if seen.model == main.model => Reply::from(Fault::SpendLimit),
-                    4.. => Answer::value(json!({"verdict": "benign", "why": "on no list"})).into(),
+                    4.. if seen.model == main.model => Reply::from(Fault::SpendLimit),
+                    6.. => Answer::value(json!({"verdict": "benign", "why": "on no list"})).into(),
                     _ => Answer::call(
                         "watchlist",
                         json!({"indicator": "a.example", "limit": done}),
@@ -89,7 +95,7 @@ async fn a_step_goes_on_at_the_next_model() {
             let chain = Chain::new(first, vec![next]);
             let mut request = request();
             request.max_output_tokens = 8000;
-            for model in [main, spare, spare] {
+            for model in [main, main, spare, spare] {
                 let answered = turn(&chain, &mut request).await;
                 assert_eq!(fake.refusals(), [], "{main:?} {spare:?}");
                 assert_eq!(answered, model.name());

@@ -10,16 +10,15 @@ use nightshift_analyst::chat::{
 };
 use sha2::{Digest, Sha256};
 
-use crate::SchemaMode;
-use crate::plain;
 use crate::quirks::{Quirks, Reasoning};
+use crate::{SchemaMode, ids, plain};
 
 /// Hex digits of a place.
 const DIGITS: usize = 16;
 
 /// A conversation as one model is told it, and what its reasoning is bound to.
 pub(crate) struct Told<'a> {
-    /// The messages, without the reasoning that is not taken.
+    /// The messages, without the reasoning that is not taken, and with ids that are.
     pub(crate) messages: std::borrow::Cow<'a, [ChatMessage]>,
     request: &'a ChatRequest,
     wanted: Option<(SchemaMode, &'a OutputSchema)>,
@@ -38,7 +37,7 @@ impl<'a> Told<'a> {
         back: bool,
     ) -> Self {
         let mut told = Self {
-            messages: plain::messages(request, quirks.tools),
+            messages: ids::fitting(plain::messages(request, quirks.tools)),
             request,
             wanted,
             name,

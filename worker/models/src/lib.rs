@@ -19,6 +19,7 @@ mod config;
 mod examine;
 mod gemini;
 mod http;
+mod ids;
 mod key;
 mod metering;
 mod models;

@@ -112,6 +112,38 @@ async fn fields_and_blocks() {
 }
 
 #[tokio::test]
+async fn claude_is_as_strict_as_at_anthropic() {
+    let called = |id: &str| {
+        let call = json!({"toolUse": {"toolUseId": id, "name": "lookup", "input": {}}});
+        let result = json!({"toolResult": {"toolUseId": id, "content": [{"text": "{}"}]}});
+        ask()
+            .with(
+                "/messages/-",
+                json!({"role": "assistant", "content": [call]}),
+            )
+            .with("/messages/-", json!({"role": "user", "content": [result]}))
+    };
+    let thinking = json!({"thinking": {"type": "enabled", "budget_tokens": 1024}});
+    refused(vec![
+        bad(
+            called("functions.lookup:0"),
+            "should match pattern '^[a-zA-Z0-9_-]+$'",
+        ),
+        bad(
+            called("tooluse_1").with("/additionalModelRequestFields", thinking.clone()),
+            "Expected `thinking` or `redacted_thinking`, but found `tool_use`",
+        ),
+    ])
+    .await;
+    taken(vec![
+        called("tooluse_1"),
+        ask().with("/additionalModelRequestFields", thinking),
+        called("functions.lookup:0").model("moonshotai.kimi-k2"),
+    ])
+    .await;
+}
+
+#[tokio::test]
 async fn tools_and_schemas() {
     let spec = "/toolConfig/tools/0/toolSpec";
     let closed = json!({"type": "object", "properties": {}, "additionalProperties": false});

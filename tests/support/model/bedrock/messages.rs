@@ -1,5 +1,7 @@
 //! Converse's conversations: roles that alternate, blocks of one kind each, results for every use of a tool.
 
+use std::collections::BTreeSet;
+
 use super::super::check::{At, Fields, Wrong, is_name};
 use super::super::seen::{Said, Turn};
 
@@ -39,6 +41,27 @@ pub(super) fn have_calls(turns: &[Turn]) -> bool {
         .iter()
         .flat_map(|turn| &turn.parts)
         .any(|said| matches!(said, Said::Call { .. } | Said::Result { .. }))
+}
+
+/// What Claude refuses of the ids of calls, here as at Anthropic.
+pub(super) fn plain_ids(at: &At<'_>, turns: &[Turn]) -> Result<(), Wrong> {
+    let mut used = BTreeSet::new();
+    for said in turns.iter().flat_map(|turn| &turn.parts) {
+        let Said::Call { id, .. } = said else {
+            continue;
+        };
+        if !is_name(id, 64, "_-") {
+            return Err(at.wrong(
+                "The model returned the following errors: String should match pattern '^[a-zA-Z0-9_-]+$'",
+            ));
+        }
+        if !used.insert(id) {
+            return Err(
+                at.wrong("The model returned the following errors: `tool_use` ids must be unique")
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Reads the messages.

@@ -41,6 +41,9 @@ pub(in super::super) fn check(request: &Request) -> Result<Seen, Wrong> {
         None => String::new(),
     };
     let turns = messages::read(&fields.need("messages")?)?;
+    if model.contains("claude") {
+        messages::plain_ids(&body, &turns)?;
+    }
     bound::check(&model, &request.body)?;
     bound::begins(&request.body)?;
     let tools = tools::read(&fields)?;

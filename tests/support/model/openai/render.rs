@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::reply::Stop;
+use super::super::reply::{Called, Stop};
 use super::super::wire::{Rendered, Said, pieces};
 
 /// The instant at which everything was created: no clock is read for it.
@@ -64,6 +64,14 @@ fn thought(said: &Said<'_>) -> Map<String, Value> {
         .collect()
 }
 
+/// The id of a call: Kimi's name the tool and its number, whichever turn it is.
+fn call_id(said: &Said<'_>, index: usize, call: &Called) -> String {
+    if said.seen.model.starts_with("moonshotai/") {
+        return format!("functions.{}:{index}", call.name);
+    }
+    said.call_id(index, "call_")
+}
+
 fn whole(said: &Said<'_>) -> Value {
     let (content, refusal) = contents(said);
     let mut message = json!({
@@ -73,7 +81,7 @@ fn whole(said: &Said<'_>) -> Value {
         .calls()
         .map(|(index, call)| {
             json!({
-                "id": said.call_id(index, "call_"), "type": "function",
+                "id": call_id(said, index, call), "type": "function",
                 "function": {"name": call.name, "arguments": call.as_text()},
             })
         })
@@ -132,7 +140,7 @@ fn stream(said: &Said<'_>) -> Vec<String> {
     for (index, call) in said.calls() {
         events.push(delta(
             json!({"tool_calls": [{
-                "index": index, "id": said.call_id(index, "call_"), "type": "function",
+                "index": index, "id": call_id(said, index, call), "type": "function",
                 "function": {"name": call.name, "arguments": ""},
             }]}),
             Value::Null,
