@@ -85,7 +85,7 @@ pub(super) fn begins(body: &Value) -> Result<(), Wrong> {
     match kinds.first() {
         Some(found) if *found != "thinking" && kinds.contains(&"tool_use") => {
             let words = format!(
-                "messages.{index}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{found}`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks). We recommend you include thinking blocks from previous turns. To avoid this requirement, disable `thinking`."
+                "messages.{index}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{found}`. When `thinking` is enabled, a final `assistant` message must start with a thinking block. We recommend you include thinking blocks from previous turns. To avoid this requirement, disable `thinking`."
             );
             Err(Wrong::request(Kind::BadRequest, words))
         }
