@@ -31,7 +31,7 @@ use serde::Deserialize;
 
 pub(crate) use destination::{Destination, FileFormat, Slack, Webhook};
 pub(crate) use environment::{nearest, no_colour, user, variable};
-pub(crate) use feeds::check_feed;
+pub(crate) use feeds::{carried, check_feed};
 pub(crate) use load::{Loaded, configured, load};
 pub(crate) use mute::end;
 pub(crate) use profile::{Analyst, Profile, QuestionModels};

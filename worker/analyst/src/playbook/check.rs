@@ -1,5 +1,8 @@
 //! What is wrong with a playbook file, with line and column.
 
+mod actions;
+mod fields;
+mod matches;
 mod names;
 mod place;
 mod rules;
@@ -51,14 +54,15 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that is wrong with a playbook, in the order of the file. `tools` are those that are configured; kinds that
-/// are built in may be asked for also where nobody configured them.
+/// Everything that is wrong with a playbook, in the order of the file. `tools` and `feeds` are those that are configured;
+/// those that are built in may be asked for also where nobody configured them.
 #[must_use]
-pub fn check(file_name: &str, toml: &str, tools: &[ToolSpec]) -> Vec<Problem> {
+pub fn check(file_name: &str, toml: &str, tools: &[ToolSpec], feeds: &[&str]) -> Vec<Problem> {
     let (playbook, mut problems) = examine(file_name, toml);
     if let Some(playbook) = playbook {
         let mut report = place::Report::new(file_name, toml);
         rules::tools(&playbook, tools, &mut report);
+        matches::feeds(&playbook, feeds, &mut report);
         problems.extend(report.into_problems());
     }
     problems.sort_by_key(|problem| (problem.line, problem.column));
@@ -76,6 +80,8 @@ pub(super) fn examine(file_name: &str, toml: &str) -> (Option<Playbook>, Vec<Pro
         }
     };
     rules::shape(&playbook, &mut report);
+    matches::classes(&playbook, &mut report);
+    actions::actions(&playbook, &mut report);
     names::expressions(&playbook, &mut report);
     (Some(playbook), report.into_problems())
 }

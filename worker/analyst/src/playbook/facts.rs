@@ -210,7 +210,7 @@ impl Facts {
 }
 
 /// An alert that says nothing, with every field that one has.
-fn blank_alert() -> Json {
+pub(super) fn blank_alert() -> Json {
     json!({
         "key": {"product": "", "id": "", "account": ""},
         "content": "", "feed": "", "type": "", "title": "", "description": "",

@@ -45,7 +45,7 @@ pub struct Playbook {
     #[serde(default)]
     pub(super) otherwise: Option<Spanned<VerdictForm>>,
     #[serde(rename = "action", default)]
-    pub(super) actions: Vec<ActionTemplate>,
+    pub(super) actions: Vec<Spanned<ActionTemplate>>,
 }
 
 /// Which alerts a playbook is for. What is empty matches everything; all that is given must match, `types` or `titles`.
@@ -54,7 +54,7 @@ pub struct Playbook {
 pub struct Match {
     /// Names of feeds.
     #[serde(default)]
-    pub feeds: Vec<String>,
+    pub feeds: Vec<Spanned<String>>,
     /// Globs over finding types; case does not matter, `*` also spans `/` and `:`.
     #[serde(default)]
     pub types: Vec<Spanned<String>>,
@@ -66,7 +66,7 @@ pub struct Match {
     pub severity_at_least: Option<Severity>,
     /// Finding classes of Security Command Center.
     #[serde(default)]
-    pub class: Vec<String>,
+    pub class: Vec<Spanned<String>>,
 }
 
 /// What of an alert a playbook matched, from least to most telling.
@@ -104,8 +104,9 @@ impl Match {
     /// feed.
     #[must_use]
     pub fn fits(&self, alert: &Alert) -> Option<Fit<'_>> {
-        let same = |list: &[String], value: &str| {
-            list.is_empty() || list.iter().any(|one| one.eq_ignore_ascii_case(value))
+        let same = |list: &[Text], value: &str| {
+            let mut all = list.iter().map(Spanned::get_ref);
+            list.is_empty() || all.any(|one| one.eq_ignore_ascii_case(value))
         };
         if !same(&self.feeds, &alert.feed)
             || !same(&self.class, alert.class.as_deref().unwrap_or_default())

@@ -209,7 +209,8 @@ impl Playbooks {
     pub fn catalogue(&self) -> Vec<Arc<ActionTemplate>> {
         let mut actions: Vec<_> = self
             .iter()
-            .flat_map(|playbook| playbook.actions.iter().cloned().map(Arc::new))
+            .flat_map(|playbook| &playbook.actions)
+            .map(|action| Arc::new(action.get_ref().clone()))
             .collect();
         actions.extend(super::catalogue());
         actions

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::table::table;
 use crate::args::{Json, Playbooks};
-use crate::config::Loaded;
+use crate::config::{Loaded, carried};
 use crate::exit::Exit;
 use crate::output::{counted, print, print_json};
 use crate::wiring::{load_playbooks, tools_alone};
@@ -31,7 +31,7 @@ fn list(loaded: &Loaded, json: Json) -> Result<(), Exit> {
                 "name": one.name,
                 "version": one.version,
                 "title": one.title,
-                "feeds": one.matches.feeds,
+                "feeds": one.matches.feeds.iter().map(|feed| feed.get_ref()).collect::<Vec<_>>(),
                 "types": one.matches.types.iter().map(|glob| glob.get_ref()).collect::<Vec<_>>(),
                 "steps": one.step_names(),
             }))
@@ -71,7 +71,7 @@ fn check_files(loaded: &Loaded, files: &[PathBuf], json: Json) -> Result<(), Exi
     let specs = tools_alone(loaded)?.specs();
     let mut problems: Vec<Problem> = Vec::new();
     for file in files {
-        problems.extend(check_file(file, &specs)?);
+        problems.extend(check_file(loaded, file, &specs)?);
     }
     for problem in &problems {
         if json.json {
@@ -101,8 +101,9 @@ fn check_files(loaded: &Loaded, files: &[PathBuf], json: Json) -> Result<(), Exi
     Ok(())
 }
 
-fn check_file(file: &Path, specs: &[ToolSpec]) -> Result<Vec<Problem>, Exit> {
+fn check_file(loaded: &Loaded, file: &Path, specs: &[ToolSpec]) -> Result<Vec<Problem>, Exit> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Exit::usage(format!("{}: {error}", file.display())))?;
-    Ok(check(&file.display().to_string(), &text, specs))
+    let feeds = carried(&loaded.config);
+    Ok(check(&file.display().to_string(), &text, specs, &feeds))
 }

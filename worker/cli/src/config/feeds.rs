@@ -60,7 +60,7 @@ pub(crate) fn check_feed(config: &Config, feed: &str, place: &str) -> Result<(),
 }
 
 /// The feeds that messages can be of.
-fn carried(config: &Config) -> Vec<&str> {
+pub(crate) fn carried(config: &Config) -> Vec<&str> {
     let own = config.feeds.iter().map(|feed| feed.name.as_str());
     BUILT_IN.into_iter().chain(own).collect()
 }

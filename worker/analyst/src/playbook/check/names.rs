@@ -1,13 +1,15 @@
 //! Expressions and templates of a playbook: whether they compile, and whether every name in them means something.
 
 use minijinja::value::ValueKind;
+use serde_json::Value as Json;
 use toml::Spanned;
 
+use super::fields;
 use super::place::{Report, unknown};
 use super::scan::{self, Token};
 use crate::playbook::compiled::environment;
 use crate::playbook::expression::Scope;
-use crate::playbook::facts::{FACTS, Facts};
+use crate::playbook::facts::{FACTS, Facts, blank_alert};
 use crate::playbook::form::{ArgumentForm, Playbook, Text, VerdictForm, action_parts};
 use crate::playbook::vocabulary::FUNCTIONS;
 
@@ -40,6 +42,7 @@ pub(super) fn expressions(playbook: &Playbook, report: &mut Report<'_>) {
         playbook,
         report,
         nothing: Facts::of_nothing(playbook),
+        alert: blank_alert(),
     };
     for (index, (name, expression)) in playbook.lets().into_iter().enumerate() {
         check.is_free(name, index, expression.span().start);
@@ -92,6 +95,8 @@ struct Check<'c, 's> {
     report: &'c mut Report<'s>,
     /// What expressions see of a case without results.
     nothing: Scope,
+    /// An alert with every field that one has.
+    alert: Json,
 }
 
 impl Check<'_, '_> {
@@ -142,6 +147,9 @@ impl Check<'_, '_> {
                     .error(at, format!("not an expression: {detail}"));
             }
             Ok(names) => {
+                if names.contains("alert") {
+                    self.fields(text, &tokens);
+                }
                 self.variables(text, &tokens, names, has_item);
                 self.references(text, &tokens);
                 self.filters_and_tests(text, &tokens);
@@ -155,6 +163,17 @@ impl Check<'_, '_> {
     fn error(&mut self, text: &Text, offset: usize, message: String) {
         let at = self.report.inside(text, offset);
         self.report.error(at, message);
+    }
+
+    fn fields(&mut self, text: &Text, tokens: &[(usize, Token<'_>)]) {
+        for field in fields::missing(tokens, &self.alert) {
+            let at = self.report.inside(text, field.offset);
+            if field.has_default {
+                self.report.warning(at, field.message);
+            } else {
+                self.report.error(at, field.message);
+            }
+        }
     }
 
     fn variables(

@@ -68,6 +68,12 @@ impl<'a> Report<'a> {
         self.error(at, format!("{message}{hint}"));
     }
 
+    /// Byte in the file where this stands first at or after `at`; `at` itself where it stands there escaped.
+    pub(super) fn after(&self, at: usize, what: &str) -> usize {
+        let rest = self.source.get(at..).unwrap_or_default();
+        rest.find(what).map_or(at, |found| at + found)
+    }
+
     /// Byte in the file of an offset within a text that stands there, as far as the text stands there unescaped.
     pub(super) fn inside(&self, text: &Spanned<String>, offset: usize) -> usize {
         let Range { start, end } = text.span();

@@ -207,7 +207,8 @@ fn names_cleared(form: &VerdictForm) -> bool {
 /// Actions and techniques of a verdict.
 fn outcome(playbook: &Playbook, form: &VerdictForm, report: &mut Report<'_>) {
     let mut known: Vec<&str> = catalogue::ids().collect();
-    known.extend(playbook.actions.iter().map(|action| action.id.as_str()));
+    let own = playbook.actions.iter().map(Spanned::get_ref);
+    known.extend(own.map(|action| action.id.as_str()));
     for text in &form.actions {
         let (id, _) = action_parts(text.get_ref());
         if !known.contains(&id) {

@@ -1,13 +1,18 @@
 //! What the check of a playbook says, with line and column.
 
+use serde_json::Value;
+
+use super::alerts::scc_miner;
 use super::drive::{ALL, spec};
+use crate::playbook::catalogue::FILES;
 use crate::playbook::check;
+use crate::playbook::facts::blank_alert;
 
 /// A playbook with a right head, lines 1 to 8, and this rest.
 fn problems(rest: &str) -> String {
     let head = "name = \"p\"\nversion = 1\ntitle = \"t\"\nmeaning = \"m\"\nobjective = \"o\"\n[match]\ntypes = [\"A:*\"]\n\n";
     let tools: Vec<_> = ALL.iter().map(|kind| spec(kind)).collect();
-    let lines: Vec<_> = check("p.toml", &format!("{head}{rest}"), &tools)
+    let lines: Vec<_> = check("p.toml", &format!("{head}{rest}"), &tools, &["edr"])
         .iter()
         .map(ToString::to_string)
         .collect();
@@ -76,6 +81,53 @@ fn names_of_steps_findings_and_actions() {
 }
 
 #[test]
+fn fields_of_the_alert() {
+    let step = |text: &str| problems(&format!("[[step]]\nid = \"a\"\n{text}\n{END}"));
+    insta::assert_snapshot!(step("description = \"d {{ alert.regions }}\""), @"p.toml:11:27: error: unknown field of alert `regions`; did you mean `region`?");
+    insta::assert_snapshot!(step("description = \"d\"\nmet = \"alert['titel'] == 'x' or alert.times.first\""), @r#"
+    p.toml:12:15: error: unknown field of alert `titel`; did you mean `title`?
+    p.toml:12:45: error: unknown field of alert.times `first`
+    "#);
+    insta::assert_snapshot!(step("description = \"{{ alert.titel | default('d') }}\"\nmet = \"alert.accnt is defined\""), @r#"
+    p.toml:11:25: warning: unknown field of alert `titel`; did you mean `title`?
+    p.toml:12:14: warning: unknown field of alert `accnt`; did you mean `account`?
+    "#);
+    let known = "alert.raw.any.thing and alert.resources[0].any and alert.region.any and results.a.alert.any";
+    assert_eq!(step(&format!("description = \"d\"\nmet = \"{known}\"")), "");
+    let (blank, real) = (blank_alert(), scc_miner().told_in_short());
+    let fields = |alert: &Value, place: &str| -> Vec<String> {
+        let fields = alert.pointer(place).and_then(Value::as_object).unwrap();
+        fields.keys().cloned().collect()
+    };
+    for place in ["", "/key", "/times", "/state"] {
+        assert_eq!(fields(&blank, place), fields(&real, place), "{place}");
+    }
+}
+
+#[test]
+fn actions_of_its_own() {
+    let action = |text: &str| problems(&format!("{END}[[action]]\nid = \"stop\"\n{text}"));
+    insta::assert_snapshot!(action("text = \"Stop {instanc} of {account}\"\ncommand = \"x --filter {{name}} --ip {ip\"\n"), @r#"
+    p.toml:13:14: error: unknown placeholder `instanc`; did you mean `instance`?
+    p.toml:14:37: error: a brace without the other; one as such is doubled
+    "#);
+    insta::assert_snapshot!(action("text = \"a\"\n[[action]]\nid = \"stop\"\nprovider = \"aws\"\ntext = \"b\"\n"), @"p.toml:14:1: error: never advised: another action `stop` for this cloud stands further up");
+    let by_cloud = "provider = \"aws\"\ntext = \"a\"\n[[action]]\nid = \"stop\"\nprovider = \"gcp\"\ntext = \"b\"\n[[action]]\nid = \"stop\"\ntext = \"c\"\n";
+    assert_eq!(action(by_cloud), "");
+    for (file, text) in FILES {
+        assert_eq!(problems(&format!("{END}{text}")), "", "{file}");
+    }
+}
+
+#[test]
+fn feeds_and_classes_that_nobody_knows() {
+    insta::assert_snapshot!(problems(&format!("feeds = [\"guardduti\", \"GuardDuty\", \"edr\", \"nightshift\", \"canary\"]\nclass = [\"threat\", \"THREAD\"]\n{END}")), @r#"
+    p.toml:9:10: warning: unknown feed `guardduti`; did you mean `guardduty`?
+    p.toml:10:20: warning: unknown finding class `THREAD`; did you mean `THREAT`?
+    "#);
+}
+
+#[test]
 fn named_expressions() {
     insta::assert_snapshot!(problems(&format!("[let]\na = \"b\"\nb = \"indicators() and cleared\"\n{END}")), @r#"
     p.toml:10:6: error: `b` stands further down in [let]; use what is above
@@ -115,6 +167,6 @@ fn rules_that_never_hold_or_are_missing() {
     let titled = format!(
         "name = \"p\"\nversion = 1\ntitle = \"t\"\nmeaning = \"m\"\nobjective = \"o\"\n[match]\ntitles = [\"*travel*\"]\n{benign}{END}"
     );
-    let problems = check("p.toml", &titled, &[]);
+    let problems = check("p.toml", &titled, &[], &[]);
     insta::assert_snapshot!(problems[0], @"p.toml:9:8: error: a title clears nothing, for others may have written it: give [match] `types`");
 }

@@ -10,7 +10,7 @@ fn every_shipped_playbook_is_without_problems() {
     let tools: Vec<ToolSpec> = ALL.iter().map(|kind| spec(kind)).collect();
     for (file, text) in SHIPPED {
         for tools in [&[][..], &tools] {
-            let problems = check(file, text, tools);
+            let problems = check(file, text, tools, &[]);
             let lines: Vec<_> = problems.iter().map(ToString::to_string).collect();
             assert!(lines.is_empty(), "{}", lines.join("\n"));
         }
@@ -141,6 +141,6 @@ fn the_example_in_the_documentation_is_without_problems() {
         .nth(1)
         .and_then(|rest| rest.split("```").next());
     let tools: Vec<ToolSpec> = ALL.iter().map(|kind| spec(kind)).collect();
-    let problems = check("docs/playbooks.md", example.unwrap(), &tools);
+    let problems = check("docs/playbooks.md", example.unwrap(), &tools, &[]);
     assert!(problems.is_empty(), "{problems:?}");
 }

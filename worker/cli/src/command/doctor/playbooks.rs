@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use nightshift_analyst::playbook::{Level, Playbooks, check};
 use nightshift_engine::{Checkup, ToolSpec};
 
-use crate::config::Loaded;
+use crate::config::{Loaded, carried};
 
 /// Looks at them; `specs` are the tools that there are.
 pub(super) fn examine(loaded: &Loaded, specs: &[ToolSpec]) -> Checkup {
@@ -26,7 +26,7 @@ pub(super) fn examine(loaded: &Loaded, specs: &[ToolSpec]) -> Checkup {
         Ok(files) => {
             checkup.saw(format!("{} in {}", files.len(), dir.display()));
             for file in files {
-                one(&file, specs, &mut checkup);
+                one(loaded, &file, specs, &mut checkup);
             }
         }
     }
@@ -54,13 +54,13 @@ fn files(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn one(file: &Path, specs: &[ToolSpec], checkup: &mut Checkup) {
+fn one(loaded: &Loaded, file: &Path, specs: &[ToolSpec], checkup: &mut Checkup) {
     let name = file.display().to_string();
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
         Err(error) => return broken(&format!("{name}: {error}"), checkup),
     };
-    let problems = check(&name, &text, specs);
+    let problems = check(&name, &text, specs, &carried(&loaded.config));
     let errors = problems.iter().filter(|one| one.severity == Level::Error);
     if let Some(first) = errors.clone().next() {
         let more = match errors.count() {

@@ -1,0 +1,70 @@
+//! Fields of the alert that expressions name: one that no alert has fails wherever it is asked for.
+//!
+//! What lies in the finding as it was sent, or within the entries of a list, is not known here.
+
+use serde_json::Value as Json;
+
+use super::place::unknown;
+use super::scan::Token;
+
+/// A field that no alert has.
+pub(super) struct NoField {
+    /// Where its name stands in the text.
+    pub(super) offset: usize,
+    /// Whether the expression says what to do without it.
+    pub(super) has_default: bool,
+    /// What is wrong.
+    pub(super) message: String,
+}
+
+/// The fields that these tokens name and `alert`, one with every field that there is, has not.
+pub(super) fn missing(tokens: &[(usize, Token<'_>)], alert: &Json) -> Vec<NoField> {
+    let begins = |index: usize| {
+        let before = index.checked_sub(1).and_then(|before| tokens.get(before));
+        matches!(tokens.get(index), Some((_, Token::Word("alert"))))
+            && before.is_none_or(|(_, before)| *before != Token::Sign('.'))
+    };
+    (0..tokens.len())
+        .filter(|index| begins(*index))
+        .filter_map(|index| first_missing(tokens.get(index + 1..)?, alert))
+        .collect()
+}
+
+/// Goes from field to field as far as they are known.
+fn first_missing(mut rest: &[(usize, Token<'_>)], alert: &Json) -> Option<NoField> {
+    let mut path = "alert".to_owned();
+    let mut here = alert;
+    loop {
+        let (offset, name, after) = match rest {
+            [(_, Token::Sign('.')), (at, Token::Word(name)), after @ ..]
+            | [
+                (_, Token::Sign('[')),
+                (at, Token::Text(name)),
+                (_, Token::Sign(']')),
+                after @ ..,
+            ] => (*at, *name, after),
+            _ => return None,
+        };
+        let fields = here.as_object().filter(|fields| !fields.is_empty())?;
+        let Some(inner) = fields.get(name) else {
+            let known = fields.keys().map(String::as_str);
+            return Some(NoField {
+                offset,
+                has_default: has_default(after),
+                message: unknown(&format!("field of {path}"), name, known),
+            });
+        };
+        path = format!("{path}.{name}");
+        here = inner;
+        rest = after;
+    }
+}
+
+/// Whether a value that is not there is asked about (`is defined`), or another stands in for it.
+fn has_default(after: &[(usize, Token<'_>)]) -> bool {
+    matches!(
+        after,
+        [(_, Token::Word("is")), ..]
+            | [(_, Token::Sign('|')), (_, Token::Word("default" | "d")), ..]
+    )
+}

@@ -1,0 +1,47 @@
+//! Names of feeds and classes that `[match]` asks for: with one that there is not the playbook matches nothing.
+//!
+//! These are doubts and no errors: a feed may be configured elsewhere, and Security Command Center may have a new class.
+
+use nightshift_alert::CANARY_FEED;
+use nightshift_alert::feed::BUILT_IN;
+
+use super::place::{Report, unknown};
+use crate::playbook::form::{Playbook, Text};
+
+/// The feed of alerts about messages that cannot be read.
+const OUR_OWN: &str = "nightshift";
+
+/// Finding classes of Security Command Center (API, `Finding.FindingClass`).
+const CLASSES: [&str; 9] = [
+    "THREAT",
+    "VULNERABILITY",
+    "MISCONFIGURATION",
+    "OBSERVATION",
+    "SCC_ERROR",
+    "POSTURE_VIOLATION",
+    "TOXIC_COMBINATION",
+    "SENSITIVE_DATA_RISK",
+    "CHOKEPOINT",
+];
+
+/// Classes, whatever is configured.
+pub(super) fn classes(playbook: &Playbook, report: &mut Report<'_>) {
+    each("finding class", &playbook.matches.class, &CLASSES, report);
+}
+
+/// Feeds; `configured` are those beside the ones that are built in.
+pub(super) fn feeds(playbook: &Playbook, configured: &[&str], report: &mut Report<'_>) {
+    let mut known = configured.to_vec();
+    known.extend(BUILT_IN.iter().chain(&[OUR_OWN, CANARY_FEED]));
+    each("feed", &playbook.matches.feeds, &known, report);
+}
+
+fn each(what: &str, wanted: &[Text], known: &[&str], report: &mut Report<'_>) {
+    for text in wanted {
+        let name = text.get_ref();
+        if !known.iter().any(|one| one.eq_ignore_ascii_case(name)) {
+            let message = unknown(what, name, known.iter().copied());
+            report.warning(text.span().start, message);
+        }
+    }
+}
