@@ -65,8 +65,9 @@ pub use profile::{Profile, Profiles};
 pub use replay::{Difference, ReplayError, Replayed, Side, StepLine, compare, replay};
 pub use report::{
     AlertFacts, Because, Call, Changed, Early, EvidenceEntry, FindingEntry, OtherCase,
-    REPORT_SCHEMA, Reach, Report, Said, Sender, Signal, StepEntry, Takeover, TimelineEntry, Told,
-    ToldRecord, because, build as build_report, early_report, sample_report, with_plain_times,
+    REPORT_SCHEMA, Reach, Report, Said, Sender, Signal, Since, SinceWords, StepEntry, Takeover,
+    TimelineEntry, Told, ToldRecord, because, build as build_report, early_report, sample_report,
+    with_plain_times,
 };
 pub use route::{CanaryRoute, Match, Route, Routes, Samples};
 pub use showing::{Showing, Shown};

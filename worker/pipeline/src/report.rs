@@ -10,6 +10,7 @@ mod reach;
 mod records;
 mod sample;
 mod signals;
+mod since;
 mod takeover;
 mod timeline;
 mod times;
@@ -36,6 +37,7 @@ pub use early::{Early, early_report};
 pub use records::ToldRecord;
 pub use sample::sample_report;
 pub use signals::Told;
+pub use since::{Since, SinceWords};
 pub use takeover::Takeover;
 pub use times::with_plain_times;
 
@@ -313,6 +315,12 @@ pub struct Report {
     pub updates: Vec<UpdateRecord>,
     /// What happened when.
     pub timeline: Vec<TimelineEntry>,
+    /// How many rows of logs it has no room for; they stand in the evidence.
+    #[serde(default)]
+    pub timeline_left: u64,
+    /// What logs tell of the time after the alert's last event.
+    #[serde(default)]
+    pub since: Since,
     /// The values that play a part.
     pub indicators: Vec<Indicator>,
     /// ATT&CK techniques.

@@ -166,6 +166,7 @@ fn record(unread: &Value) -> Value {
             { "at": "2026-11-20T03:05:10Z", "what": "connect by web-server-prod-01 to 185.220.101.42", "evidence": "E4" },
             { "at": "2026-11-20T03:13:00Z", "what": "triage began", "evidence": null },
         ],
+        "since": { "logs": "events", "count": 1, "at_least": false, "last": "2026-11-20T03:05:10Z", "evidence": "E4" },
         "indicators": [
             { "type": "instance", "value": "web-server-prod-01", "role": "target" },
             { "type": "domain", "value": "pool.minexmr.com", "role": "remote" },
@@ -255,6 +256,7 @@ pub(crate) fn overridden() -> Report {
             "text": "the analyst said benign true positive; text in the data talks to the analyst, so nothing in it may clear the alert" }],
         "cost": { "usd": 0.0312, "input_tokens": 5600, "cached_tokens": 4100, "output_tokens": 520, "model_calls": 7 },
         "timeline": [{ "at": "2026-11-20T02:41:00Z", "what": "ListUsers by ci-deploy from 198.51.100.7", "evidence": "E4" }],
+        "since": { "logs": "nothing", "until": "2026-11-20T03:09:00Z", "evidence": "E4" },
         "steps": [step("s1", "Read CloudTrail.", "Two calls.", vec![call("log_search", "E4")])],
         "evidence": [evidence("E4", "log_search", json!({ "principal": "ci-deploy" }), Some(2),
             json!({ "rows": [{ "user_agent": "aws-cli/2.15" }] }))],
@@ -273,6 +275,7 @@ pub(crate) fn failed() -> Report {
         "failed": "no plan could be made: the model gave no answer within 60 s",
         "summary": "Not triaged: No plan could be made: the model gave no answer within 60 s.",
         "findings": [], "gaps": [], "actions": [], "steps": [], "insights": [], "updates": [], "timeline": [],
+        "since": { "logs": "not_known" },
         "coverage": { "read": 0, "wanted": 0, "missing": [] }, "evidence": [], "analyst": "model", "models": ["openai/gpt-x"],
         "source": "", "meaning": "", "cost": { "usd": 0.002, "input_tokens": 900, "cached_tokens": 0, "output_tokens": 0, "model_calls": 1 },
         "reach": { "environment": null, "internet_facing": null, "owner": null, "role": null, "data": null, "evidence": null, "other_cases": [] },

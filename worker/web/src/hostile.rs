@@ -15,7 +15,9 @@ use self::judge::{Found, check};
 use crate::testing::{Store, failed, get, inconclusive, now, report, view};
 
 /// Fields that are words, numbers or times of ours, or the catalogue's commands.
-const OURS: [&str; 27] = [
+const OURS: [&str; 29] = [
+    "logs",
+    "last",
     "schema",
     "from",
     "until",

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{
     AlertFacts, Call, EvidenceEntry, FindingEntry, REPORT_SCHEMA, Report, Sender, Signal,
-    StepEntry, Takeover, reach, timeline,
+    StepEntry, Takeover, reach, since, timeline,
 };
 use crate::CaseStatus;
 
@@ -30,6 +30,7 @@ pub fn build(state: &State, sender: &Sender) -> Option<Report> {
     let concluded_at = state.last_at?;
     let plan = state.plan.as_ref();
     let prose = Prose::of(state);
+    let (timeline, timeline_left) = timeline::of(state, concluded_at);
     Some(Report {
         schema: REPORT_SCHEMA.to_owned(),
         case_id: opened.case_id.clone(),
@@ -38,7 +39,9 @@ pub fn build(state: &State, sender: &Sender) -> Option<Report> {
         again: opened.again.clone(),
         title: title(alert),
         reach: reach::of(state),
-        timeline: timeline::of(state, concluded_at),
+        timeline,
+        timeline_left,
+        since: since::of(state),
         evidence: state
             .evidence
             .values()

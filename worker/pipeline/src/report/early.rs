@@ -6,7 +6,7 @@ use nightshift_engine::{
     AnalystKind, Confidence, Cost, Coverage, Leaning, Reason, Urgency, Verdict,
 };
 
-use super::{REPORT_SCHEMA, Reach, Report, Sender, build};
+use super::{REPORT_SCHEMA, Reach, Report, Sender, Since, build};
 use crate::{CaseId, CaseStatus};
 
 /// Where a case stands that has no report.
@@ -67,6 +67,8 @@ pub fn early_report(alert: &Alert, early: Early) -> Report {
         insights: Vec::new(),
         updates: Vec::new(),
         timeline: Vec::new(),
+        timeline_left: 0,
+        since: Since::NotKnown,
         indicators: alert
             .indicators
             .iter()

@@ -15,3 +15,8 @@ pub(super) fn items<'a>(evidence: &'a Evidence, list: &str) -> Vec<&'a RawValue>
         .and_then(|list| serde_json::from_str(list.get()).ok())
         .unwrap_or_default()
 }
+
+/// Whether it is the answer of a log.
+pub(super) fn is_log(evidence: &Evidence) -> bool {
+    evidence.kind.starts_with("log_search")
+}

@@ -1,32 +1,45 @@
 //! The timeline: event, detection, triage, and what logs saw before and after.
 
-use chrono::{DateTime, Utc};
-use nightshift_engine::{EvidenceId, State};
+use std::collections::HashSet;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use nightshift_engine::{Evidence, EvidenceId, State};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::TimelineEntry;
-use super::items::items;
+use super::items::{is_log, items};
 
-/// Most lines.
-const MOST_LINES: usize = 30;
-/// Most log rows of one piece of evidence.
-const MOST_ROWS: usize = 6;
+/// Most rows of logs.
+const MOST_ROWS: usize = 24;
 
-/// What happened when, in order.
-pub(super) fn of(state: &State, concluded_at: DateTime<Utc>) -> Vec<TimelineEntry> {
+/// What happened when, in order, and how many rows of logs had no room.
+pub(super) fn of(state: &State, concluded_at: DateTime<Utc>) -> (Vec<TimelineEntry>, u64) {
+    let times = state.alert().map(|alert| &alert.times);
+    let last = times.and_then(|times| times.last_seen.or(times.first_seen));
+    let logs = state
+        .evidence
+        .values()
+        .map(AsRef::as_ref)
+        .filter(|one| is_log(one));
+    let (mut lines, left) = told(logs, last.unwrap_or(concluded_at));
+    lines.extend(own(state, concluded_at));
+    lines.sort_by_key(|line| line.at);
+    (lines, left)
+}
+
+/// What the alert and the case say of themselves.
+fn own(state: &State, concluded_at: DateTime<Utc>) -> Vec<TimelineEntry> {
     let mut lines = Vec::new();
     let mut add = |at: Option<DateTime<Utc>>, what: &str, evidence| {
-        if let Some(at) = at {
-            lines.push(TimelineEntry {
-                at,
-                what: what.to_owned(),
-                evidence,
-            });
-        }
+        lines.extend(at.map(|at| TimelineEntry {
+            at,
+            what: what.to_owned(),
+            evidence,
+        }));
     };
-    let alert = state.alert();
-    if let Some(alert) = alert {
-        let e0 = Some(EvidenceId::ALERT);
+    let e0 = Some(EvidenceId::ALERT);
+    if let Some(alert) = state.alert() {
         add(alert.times.first_seen, "first event of the alert", e0);
         if alert.times.last_seen != alert.times.first_seen {
             add(alert.times.last_seen, "last event of the alert", e0);
@@ -38,24 +51,74 @@ pub(super) fn of(state: &State, concluded_at: DateTime<Utc>) -> Vec<TimelineEntr
     }
     add(state.opened_at, "triage began", None);
     add(Some(concluded_at), "triage ended", None);
-    for evidence in state.evidence.values() {
-        if !evidence.kind.starts_with("log_search") {
-            continue;
-        }
-        for row in items(evidence, "rows").into_iter().take(MOST_ROWS) {
-            let row: Value = serde_json::from_str(row.get()).unwrap_or_default();
-            let at = row
-                .get("at")
-                .and_then(Value::as_str)
-                .and_then(|at| DateTime::parse_from_rfc3339(at).ok());
-            add(at.map(|at| at.to_utc()), &log_line(&row), Some(evidence.id));
-        }
-    }
-    lines.sort_by_key(|line| line.at);
-    // Two searches may find the same row: the first one is named.
-    lines.dedup_by(|later, first| later.at == first.at && later.what == first.what);
-    lines.truncate(MOST_LINES);
     lines
+}
+
+/// A row of a log, and how soon it is told.
+struct Row {
+    rank: usize,
+    away: TimeDelta,
+    place: usize,
+    action: Option<String>,
+    line: TimelineEntry,
+}
+
+/// Of the rows of these logs the latest, and of each answer those nearest to `last`, each action once before any twice:
+/// a burst of one call does not crowd out what followed it, nor one log the others. And how many have no room.
+fn told<'a>(
+    logs: impl Iterator<Item = &'a Evidence>,
+    last: DateTime<Utc>,
+) -> (Vec<TimelineEntry>, u64) {
+    let mut known = HashSet::new();
+    let mut rows: Vec<Row> = Vec::new();
+    for evidence in logs {
+        let mut of_this = rows_of(evidence, last, &mut known);
+        of_this.sort_by_key(|row| row.away);
+        let mut actions = HashSet::new();
+        let (first, again): (Vec<_>, Vec<_>) = of_this
+            .into_iter()
+            .partition(|row| actions.insert(row.action.clone()));
+        let ranked = first.into_iter().chain(again).enumerate();
+        rows.extend(ranked.map(|(rank, row)| Row { rank, ..row }));
+    }
+    if let Some(latest) = rows.iter_mut().max_by_key(|row| row.line.at) {
+        (latest.rank, latest.away) = (0, TimeDelta::zero());
+    }
+    rows.sort_by_key(|row| (row.rank, row.away));
+    let left = rows.len().saturating_sub(MOST_ROWS);
+    rows.truncate(MOST_ROWS);
+    rows.sort_by_key(|row| row.place);
+    let lines = rows.into_iter().map(|row| row.line).collect();
+    (lines, u64::try_from(left).unwrap_or(u64::MAX))
+}
+
+/// The rows of an answer that have a time. Two searches may find the same row: the first one is named.
+fn rows_of(
+    evidence: &Evidence,
+    last: DateTime<Utc>,
+    known: &mut HashSet<(DateTime<Utc>, String)>,
+) -> Vec<Row> {
+    let row = |row: &RawValue| {
+        let row: Value = serde_json::from_str(row.get()).ok()?;
+        let at = DateTime::parse_from_rfc3339(row.get("at")?.as_str()?).ok()?;
+        let line = TimelineEntry {
+            at: at.to_utc(),
+            what: log_line(&row),
+            evidence: Some(evidence.id),
+        };
+        let is_new = known.insert((line.at, line.what.clone()));
+        is_new.then(|| Row {
+            rank: 0,
+            away: (line.at - last).abs(),
+            place: known.len(),
+            action: row.get("action").map(Value::to_string),
+            line,
+        })
+    };
+    items(evidence, "rows")
+        .into_iter()
+        .filter_map(row)
+        .collect()
 }
 
 /// `ListBuckets by prod-payments-worker from 203.0.113.42`, of what the row tells.
@@ -80,4 +143,89 @@ fn log_line(row: &Value) -> String {
         line.push_str(&format!(" ({error})"));
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn at(second: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(1_772_419_000 + second, 0).unwrap()
+    }
+
+    /// A log's answer with these calls.
+    fn answer(id: u32, rows: &[(i64, &str)]) -> Evidence {
+        let row = |(second, action): &(i64, &str)| json!({ "at": at(*second), "action": action });
+        Evidence {
+            id: EvidenceId(id),
+            step: None,
+            tool: "cloudtrail".to_owned(),
+            kind: "log_search.cloudtrail".to_owned(),
+            arguments: serde_json::Map::new(),
+            at: at(0),
+            body: json!({ "rows": rows.iter().map(row).collect::<Vec<_>>() }).into(),
+            rows: None,
+            truncated: false,
+            error: None,
+            flags: Vec::new(),
+        }
+    }
+
+    /// What is told of these around second 0: when, what and where, and how much is left out.
+    fn lines(answers: &[Evidence]) -> (Vec<(i64, String, u32)>, u64) {
+        let (mut lines, left) = told(answers.iter(), at(0));
+        lines.sort_by_key(|line| line.at);
+        let line = |line: TimelineEntry| {
+            let second = (line.at - at(0)).num_seconds();
+            (second, line.what, line.evidence.unwrap().0)
+        };
+        (lines.into_iter().map(line).collect(), left)
+    }
+
+    #[test]
+    fn a_burst_crowds_out_neither_what_followed_nor_another_log() {
+        let mut calls: Vec<(i64, &str)> = (-300..0).map(|second| (second, "ListRoles")).collect();
+        calls.extend([
+            (500, "CreateUser"),
+            (900, "CreateAccessKey"),
+            (4_000, "ListRoles"),
+        ]);
+        let flows: Vec<(i64, &str)> = (10..40).map(|second| (second, "ACCEPT")).collect();
+        let (told, left) = lines(&[answer(13, &calls), answer(14, &flows)]);
+        assert_eq!((told.len(), left), (24, 309));
+        for row in [
+            (-1, "ListRoles", 13),
+            (500, "CreateUser", 13),
+            (900, "CreateAccessKey", 13),
+            (4_000, "ListRoles", 13),
+            (10, "ACCEPT", 14),
+            (20, "ACCEPT", 14),
+        ] {
+            let row = (row.0, row.1.to_owned(), row.2);
+            assert!(told.contains(&row), "no {row:?} in {told:?}");
+        }
+    }
+
+    #[test]
+    fn all_rows_are_told_where_there_is_room_and_each_once() {
+        let calls = [
+            (-9, "ListBuckets"),
+            (-9, "GetObject"),
+            (-9, "ListBuckets"),
+            (7, "GetObject"),
+        ];
+        let (told, left) = lines(&[answer(3, &calls), answer(4, &calls)]);
+        assert_eq!(left, 0);
+        assert_eq!(
+            told,
+            [
+                (-9, "ListBuckets", 3),
+                (-9, "GetObject", 3),
+                (7, "GetObject", 3)
+            ]
+            .map(|(second, what, id)| (second, what.to_owned(), id))
+        );
+    }
 }

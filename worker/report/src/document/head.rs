@@ -1,8 +1,6 @@
 //! The header and what an engineer needs before anything else: conclusion, warnings, still happening, reach.
 
-use chrono::{DateTime, Utc};
 use nightshift_alert::text::plain;
-use nightshift_engine::EvidenceId;
 use nightshift_pipeline::{CaseStatus, Report, Told, with_plain_times};
 
 use super::{Block, Part, Reader, Section, changed, others};
@@ -252,37 +250,12 @@ fn still(report: &Report, reader: Reader) -> Line {
             .number(report.alert.count)
             .say(language.of(" times", " 回"));
     }
-    since(report, language, line, last)
-}
-
-/// What logs saw after the last event of the alert.
-fn since(report: &Report, language: Language, line: Line, last: DateTime<Utc>) -> Line {
-    let seen_in_logs: Vec<_> = report
-        .timeline
-        .iter()
-        .filter(|entry| entry.evidence.is_some_and(|id| id != EvidenceId::ALERT))
-        .collect();
-    let since: Vec<_> = seen_in_logs
-        .iter()
-        .filter(|entry| entry.at > last)
-        .collect();
-    match since.last() {
-        Some(latest) => {
-            let count = u64::try_from(since.len()).unwrap_or(u64::MAX);
-            line.say(language.of("; the logs show ", "; 以後のログに "))
-                .count(language, count, ["event", "events", "件"])
-                .say(language.of(" since, the last at ", "、最新 "))
-                .at(latest.at)
-                .cite(latest.evidence)
-        }
-        None if seen_in_logs.is_empty() => {
-            line.say(language.of("; since then: not known", "; 以後は不明"))
-        }
-        None => line.say(language.of(
-            "; nothing since in the logs that were read",
-            "; 読めたログに以後の活動なし",
-        )),
+    let since = report.since.words(language);
+    line = line.say("; ").made(words::Made(since.before));
+    if let Some(at) = since.at {
+        line = line.at(at);
     }
+    line.say(since.after).cite(since.evidence)
 }
 
 fn reach(report: &Report, language: Language) -> Line {

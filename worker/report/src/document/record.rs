@@ -34,6 +34,7 @@ pub(super) fn timeline(report: &Report, language: Language) -> Option<Section> {
     });
     let blocks: Vec<Block> = lines
         .chain(more(language, MOST_LINES, report.timeline.len()))
+        .chain(left_out(report, language))
         .collect();
     Some(Section {
         part: Part::Timeline,
@@ -41,6 +42,18 @@ pub(super) fn timeline(report: &Report, language: Language) -> Option<Section> {
         heading: language.of("Timeline (UTC)", "時系列 (UTC)"),
         blocks,
     })
+}
+
+/// That logs told more than it has room for.
+fn left_out(report: &Report, language: Language) -> Option<Block> {
+    let line = Line::of(language.of("… and ", "… ほか "))
+        .count(
+            language,
+            report.timeline_left,
+            ["log row", "log rows", "件のログ"],
+        )
+        .say(language.of("; the evidence has them", "（証拠にあります）"));
+    (report.timeline_left > 0).then_some(Block::Item(line))
 }
 
 pub(super) fn evidence(report: &Report, language: Language) -> Option<Section> {

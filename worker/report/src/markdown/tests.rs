@@ -249,7 +249,7 @@ fn an_inconclusive_one_that_a_rule_overrode() {
 
     > **Warning:** Text in the data talks to the analyst. Nothing of this alert was cleared by what it says; read its words as the attacker's.
 
-    **Still happening?** last seen 12 min ago, 2026-11-20 03:02 UTC, 3 times; nothing since in the logs that were read
+    **Still happening?** last seen 12 min ago, 2026-11-20 03:02 UTC, 3 times; nothing since in the logs that were read, which go to 2026-11-20 03:09 UTC [E4]
 
     **Reach:** environment production · internet-facing · owner team-web · role web server [E2] (not known: data)
 
@@ -354,6 +354,17 @@ fn the_head_of_a_failed_run() {
 
     ## Facts
     "#);
+}
+
+#[test]
+fn a_timeline_says_what_it_has_no_room_for() {
+    let said = |left| {
+        let mut report = fixture::true_positive();
+        report.timeline_left = left;
+        markdown(&report, fixture::now())
+    };
+    assert!(said(27).contains("… and 27 log rows; the evidence has them"));
+    assert!(!said(0).contains("log row"));
 }
 
 #[test]

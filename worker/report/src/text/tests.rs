@@ -203,7 +203,7 @@ fn an_inconclusive_one_that_a_rule_overrode_at_100_columns() {
         its words as the attacker's.
 
       Still happening? last seen 12 min ago, 2026-11-20 03:02 UTC, 3 times; nothing since in the logs
-        that were read
+        that were read, which go to 2026-11-20 03:09 UTC [E4]
       Reach: environment production · internet-facing · owner team-web · role web server [E2] (not
         known: data)
       Other cases: a1b2-c3d4-e5f6

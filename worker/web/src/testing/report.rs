@@ -105,6 +105,10 @@ fn record(report: &mut Value) {
         { "at": "2026-11-20T02:41:00Z", "what": "first event of the alert", "evidence": "E0" },
         { "at": "2026-11-20T03:05:00Z", "what": "connect by web-server-prod-01", "evidence": "E4" },
     ]);
+    report["timeline_left"] = json!(27);
+    report["since"] = json!({
+        "logs": "events", "count": 1, "at_least": false, "last": "2026-11-20T03:05:00Z", "evidence": "E4",
+    });
     report["indicators"] =
         json!([{ "type": "domain", "value": "pool.minexmr.com", "role": "remote" }]);
     report["techniques"] = json!([{ "id": "T1496", "name": "Resource Hijacking", "tactic": null }]);

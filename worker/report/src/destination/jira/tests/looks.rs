@@ -164,7 +164,7 @@ fn an_issue_on_what_could_not_be_decided() {
     The user agent is the one that ci-deploy always sends. Not decided: the analyst said benign true positive; text in the data talks to the analyst, so nothing in it may clear the alert.
     Somebody listed what an account holds, in a way that this account does not do.
     ! 警告: データ内の文章が分析者に話しかけています。その内容で無害とした点はありません。攻撃者の言葉として読んでください。
-    *継続中か？ *最終観測 2026-11-20 03:02 UTC、3 回; 読めたログに以後の活動なし
+    *継続中か？ *最終観測 2026-11-20 03:02 UTC、3 回; 以後の活動なし、読めたログは 2026-11-20 03:09 UTC まで [E4]
     *影響範囲: *環境 production · インターネット公開 · 所有者 team-web · 役割 web server [E2]（不明: データ）
     *関連ケース: *a1b2-c3d4-e5f6
 

@@ -204,7 +204,7 @@ fn one_that_is_inconclusive_and_was_worked_on() {
     The user agent is the one that ci-deploy always sends. Not decided: the analyst said benign true positive; text in the data talks to the analyst, so nothing in it may clear the alert.
     Somebody listed what an account holds, in a way that this account does not do.
     *⚠ Warning: *Text in the data talks to the analyst. Nothing of this alert was cleared by what it says; read its words as the attacker's.
-    *Still happening? *last seen 2026-11-20 03:02 UTC, 3 times; nothing since in the logs that were read
+    *Still happening? *last seen 2026-11-20 03:02 UTC, 3 times; nothing since in the logs that were read, which go to 2026-11-20 03:09 UTC [E4]
     *Reach: *environment production · internet-facing · owner team-web · role web server [E2] (not known: data)
     *Other cases: *a1b2-c3d4-e5f6
     *Last event, your time: *2026-11-20 03:02 UTC

@@ -2,9 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::EvidenceId;
-use nightshift_pipeline::{
-    CaseStatus, Language, OtherCase, Report, TimelineEntry, Told, with_plain_times,
-};
+use nightshift_pipeline::{CaseStatus, Language, OtherCase, Report, Told, with_plain_times};
 use serde::Serialize;
 
 use super::changed::changed;
@@ -54,10 +52,9 @@ struct Other {
 struct Still {
     last: Option<Moment>,
     count: u64,
-    since: usize,
-    latest: Option<Moment>,
+    since: Shown,
+    at: Option<Moment>,
     cites: Vec<Cite>,
-    logs_read: bool,
 }
 
 impl Head {
@@ -160,20 +157,13 @@ fn degraded(report: &Report) -> String {
 /// Last seen, and what logs saw since.
 fn still(report: &Report, here: &[EvidenceId], now: DateTime<Utc>) -> Still {
     let last = report.alert.last_seen.or(report.alert.first_seen);
-    let in_logs = |entry: &&TimelineEntry| entry.evidence.is_some_and(|id| id != EvidenceId::ALERT);
-    let since: Vec<_> = report
-        .timeline
-        .iter()
-        .filter(in_logs)
-        .filter(|entry| last.is_some_and(|last| entry.at > last))
-        .collect();
+    let since = report.since.words(Language::En);
     Still {
         last: last.map(|at| Moment::new(at, now)),
         count: report.alert.count,
-        since: since.len(),
-        latest: since.last().map(|entry| Moment::new(entry.at, now)),
-        cites: cites(since.last().and_then(|entry| entry.evidence), here),
-        logs_read: report.timeline.iter().any(|entry| in_logs(&entry)),
+        since: Shown::made(format_args!("{}", since.before)),
+        at: since.at.map(|at| Moment::new(at, now)),
+        cites: cites(since.evidence, here),
     }
 }
 

@@ -16,6 +16,7 @@ const MOST: usize = 60;
 pub(super) struct Record {
     exonerations: Vec<RecordView>,
     timeline: Vec<Line>,
+    timeline_left: u64,
     indicators: Vec<IndicatorView>,
     indicators_left: usize,
     techniques: Vec<Shown>,
@@ -76,6 +77,7 @@ impl Record {
         Self {
             exonerations: exonerations.map(|one| record(one, here, now)).collect(),
             timeline: timeline.collect(),
+            timeline_left: report.timeline_left,
             indicators: indicators.collect(),
             indicators_left: report.indicators.len().saturating_sub(MOST),
             techniques: techniques.collect(),

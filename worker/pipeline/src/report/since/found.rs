@@ -1,0 +1,196 @@
+//! From the answers of logs to what is known of the time after the alert's last event.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use nightshift_engine::{Evidence, State, ToolError};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::Since;
+use crate::report::items::is_log;
+
+/// How many rows a search may give: the same question, whatever it is.
+const LIMIT: &str = "limit";
+/// A search for one action tells nothing of the others.
+const ACTION: &str = "action";
+
+/// What is known of the time after the alert's last event.
+pub(in crate::report) fn of(state: &State) -> Since {
+    let times = state.alert().map(|alert| &alert.times);
+    match times.and_then(|times| times.last_seen.or(times.first_seen)) {
+        Some(last) => after(last, state.evidence.values().map(AsRef::as_ref)),
+        None => Since::NotKnown,
+    }
+}
+
+/// What these answers tell of the time after `last`.
+fn after<'a>(last: DateTime<Utc>, evidence: impl Iterator<Item = &'a Evidence>) -> Since {
+    let answers: Vec<Answer<'_>> = evidence.filter(|one| is_log(one)).map(Answer::of).collect();
+    events(&answers, last).unwrap_or_else(|| none(&answers, last))
+}
+
+/// What the answer of a log says of itself.
+#[derive(Debug, Deserialize)]
+struct Body<'a> {
+    #[serde(borrow)]
+    rows: Vec<&'a RawValue>,
+    searched: Searched,
+    summary: Summary,
+}
+
+#[derive(Debug, Deserialize)]
+struct Searched {
+    from: DateTime<Utc>,
+    until: DateTime<Utc>,
+    records_from: Option<DateTime<Utc>>,
+    records_until: Option<DateTime<Utc>>,
+    records_in_time: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Summary {
+    last: Option<DateTime<Utc>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Row {
+    at: Option<DateTime<Utc>>,
+}
+
+/// An answer, with the times of its rows.
+struct Answer<'a> {
+    evidence: &'a Evidence,
+    /// None where there is no answer, or none that can be read.
+    body: Option<Body<'a>>,
+    rows: Vec<(&'a str, Option<DateTime<Utc>>)>,
+}
+
+impl<'a> Answer<'a> {
+    fn of(evidence: &'a Evidence) -> Self {
+        let body: Option<Body<'_>> = serde_json::from_str(evidence.body.as_str()).ok();
+        let rows = body.iter().flat_map(|body| &body.rows);
+        let time = |row: &str| serde_json::from_str::<Row>(row).unwrap_or_default().at;
+        Self {
+            rows: rows.map(|row| (row.get(), time(row.get()))).collect(),
+            evidence,
+            body,
+        }
+    }
+
+    /// When its last record was, also of those that are not among its rows.
+    fn latest(&self) -> Option<DateTime<Utc>> {
+        let counted = self.body.as_ref().and_then(|body| body.summary.last);
+        let shown = self.rows.iter().filter_map(|(_, at)| *at).max();
+        counted.max(shown)
+    }
+
+    /// Whether it answers what happened after `last`, of whatever kind. A call that failed would have.
+    fn is_asked_about(&self, last: DateTime<Utc>) -> bool {
+        let is_over = |searched: &Searched| last < searched.from || searched.until <= last;
+        let is_misput = matches!(
+            self.evidence.error,
+            Some(
+                ToolError::Argument { .. }
+                    | ToolError::NotAllowed { .. }
+                    | ToolError::Unknown { .. }
+            )
+        );
+        let elsewhen = self
+            .body
+            .as_ref()
+            .is_some_and(|body| is_over(&body.searched));
+        !(is_misput || elsewhen || self.evidence.arguments.contains_key(ACTION))
+    }
+
+    /// Until when nothing happened, as far as this answer goes; or why it does not say so.
+    fn quiet(&self, last: DateTime<Utc>) -> Result<DateTime<Utc>, Since> {
+        let evidence = self.evidence.id;
+        if self.evidence.error.is_some() {
+            return Err(Since::Unread { evidence });
+        }
+        let covers = |searched: &Searched| {
+            let begins = searched.records_from.is_some_and(|from| from <= last);
+            begins && searched.records_in_time > 0 && self.rows.iter().all(|(_, at)| at.is_some())
+        };
+        let searched = self.body.as_ref().map(|body| &body.searched);
+        let until = searched.and_then(|searched| Some((searched, searched.records_until?)));
+        match until {
+            Some((_, at)) if at <= last => Err(Since::Ends { at, evidence }),
+            Some((searched, until)) if covers(searched) => match self.evidence.truncated {
+                true => Err(Since::Cut { evidence }),
+                false => Ok(until.min(searched.until)),
+            },
+            _ => Err(Since::Uncovered { evidence }),
+        }
+    }
+
+    /// Whether it answers the same question.
+    fn is_as(&self, other: &Self) -> bool {
+        let asked = |one: &Self| {
+            let mut asked = one.evidence.arguments.clone();
+            asked.remove(LIMIT);
+            asked
+        };
+        self.evidence.tool == other.evidence.tool && asked(self) == asked(other)
+    }
+}
+
+/// The events after `last`; none where no answer holds one.
+fn events(answers: &[Answer<'_>], last: DateTime<Utc>) -> Option<Since> {
+    let latest = |answer: &Answer<'_>| {
+        let at = answer.latest().filter(|at| *at > last)?;
+        Some((at, std::cmp::Reverse(answer.evidence.id)))
+    };
+    let (at, std::cmp::Reverse(evidence)) = answers.iter().filter_map(latest).max()?;
+    // Two searches may find the same row; within one answer, rows that look the same are events of their own.
+    let mut counts: HashMap<&str, u64> = HashMap::new();
+    for answer in answers {
+        let mut of_this: HashMap<&str, u64> = HashMap::new();
+        for (row, _) in answer.rows.iter().filter(|(_, at)| *at > Some(last)) {
+            *of_this.entry(row).or_default() += 1;
+        }
+        for (row, count) in of_this {
+            let most = counts.entry(row).or_default();
+            *most = count.max(*most);
+        }
+    }
+    Some(Since::Events {
+        count: counts.into_values().sum::<u64>().max(1),
+        at_least: answers.iter().any(|answer| answer.evidence.truncated),
+        last: at,
+        evidence,
+    })
+}
+
+/// That there are none until then; or why that cannot be said, first of all for a log that ends before.
+fn none(answers: &[Answer<'_>], last: DateTime<Utc>) -> Since {
+    let asked = answers.iter().filter(|answer| answer.is_asked_about(last));
+    let said: Vec<_> = asked.map(|answer| (answer, answer.quiet(last))).collect();
+    let asked_again = |answer: &Answer<'_>| {
+        let whole = said.iter().filter(|(_, quiet)| quiet.is_ok());
+        whole.into_iter().any(|(other, _)| other.is_as(answer))
+    };
+    let why: Vec<Since> = said
+        .iter()
+        .filter_map(|(answer, quiet)| quiet.err().filter(|_| !asked_again(answer)))
+        .collect();
+    let ends = why.iter().filter_map(|why| match why {
+        Since::Ends { at, evidence } => Some((*at, *evidence)),
+        _ => None,
+    });
+    if let Some((at, evidence)) = ends.min() {
+        return Since::Ends { at, evidence };
+    }
+    let quiet = said
+        .iter()
+        .filter_map(|(answer, quiet)| Some((quiet.ok()?, answer.evidence.id)));
+    match (why.first(), quiet.min()) {
+        (Some(why), _) => *why,
+        (None, Some((until, evidence))) => Since::Nothing { until, evidence },
+        (None, None) => Since::NotKnown,
+    }
+}
+
+#[cfg(test)]
+mod tests;
