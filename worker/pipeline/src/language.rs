@@ -144,6 +144,17 @@ impl Language {
     pub const fn verdict_of(self, report: &Report) -> &'static str {
         self.leaning(report.verdict, report.leaning)
     }
+
+    /// Why a report's verdict is what it is. Of a run that failed that is all, whatever it had read by then.
+    #[must_use]
+    pub const fn reason_of(self, report: &Report) -> &'static str {
+        match report.reason {
+            Reason::ToolFailure if report.failed.is_some() => {
+                self.of("the run failed", "実行が失敗した")
+            }
+            reason => self.reason(reason),
+        }
+    }
 }
 
 #[cfg(test)]

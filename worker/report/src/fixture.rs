@@ -267,7 +267,7 @@ pub(crate) fn overridden() -> Report {
     read(report)
 }
 
-/// A run that made no plan and saw nothing.
+/// A run that looked at earlier cases, and made no plan.
 pub(crate) fn failed() -> Report {
     let changes = json!({
         "status": "failed", "verdict": "inconclusive", "leaning": "none", "reason": "tool_failure",
@@ -276,7 +276,7 @@ pub(crate) fn failed() -> Report {
         "summary": "Not triaged: No plan could be made: the model gave no answer within 60 s.",
         "findings": [], "gaps": [], "actions": [], "steps": [], "insights": [], "updates": [], "timeline": [],
         "since": { "logs": "not_known" },
-        "coverage": { "read": 0, "wanted": 0, "missing": [] }, "evidence": [], "analyst": "model", "models": ["openai/gpt-x"],
+        "coverage": { "read": 1, "wanted": 1, "missing": [] }, "evidence": [], "analyst": "model", "models": ["openai/gpt-x"],
         "source": "", "meaning": "", "cost": { "usd": 0.002, "input_tokens": 900, "cached_tokens": 0, "output_tokens": 0, "model_calls": 1 },
         "reach": { "environment": null, "internet_facing": null, "owner": null, "role": null, "data": null, "evidence": null, "other_cases": [] },
     });

@@ -32,6 +32,32 @@ impl Report {
         }
     }
 
+    /// What stands where nothing speaks against it, and no gap was told.
+    #[must_use]
+    pub fn nothing_against(&self, language: Language) -> &'static str {
+        if self.coverage.read == 0 {
+            language.of(
+                "Everything: no source was read.",
+                "すべて未確認です（情報源を読めていません）。",
+            )
+        } else if self.failed.is_some() {
+            language.of(
+                "What was read was not judged: the run failed.",
+                "読めた内容は判定されていません（実行が失敗しました）。",
+            )
+        } else if self.coverage.missing.is_empty() {
+            language.of(
+                "Nothing: no finding speaks against it, and every source that was wanted was read.",
+                "なし。反する所見はなく、必要な情報源はすべて読めました。",
+            )
+        } else {
+            language.of(
+                "Nothing speaks against it in what was read.",
+                "読めた範囲に反する材料はありません。",
+            )
+        }
+    }
+
     /// What would decide it, where nobody said so; none of what there is nothing to decide about.
     #[must_use]
     pub fn not_known_what_decides(&self, language: Language) -> Option<&'static str> {

@@ -67,7 +67,7 @@ fn verdict(report: &Report, language: Language) -> Line {
         .say(language.of(", ", "、"))
         .say(language.confidence(report.confidence))
         .say(": ")
-        .say(language.reason(report.reason))
+        .say(language.reason_of(report))
 }
 
 /// `… is an authorised scanner (SCAN-7); approved by …; holds from … until … [E4]`.

@@ -82,22 +82,7 @@ pub(super) fn against(report: &Report, language: Language) -> Section {
     );
     blocks.extend(more(language, MOST_AGAINST, report.gaps.len()));
     if blocks.is_empty() {
-        let nothing = if report.failed.is_some() || report.coverage.read == 0 {
-            language.of(
-                "Everything: no source was read.",
-                "すべて未確認です（情報源を読めていません）。",
-            )
-        } else if report.coverage.missing.is_empty() {
-            language.of(
-                "Nothing: no finding speaks against it, and every source that was wanted was read.",
-                "なし。反する所見はなく、必要な情報源はすべて読めました。",
-            )
-        } else {
-            language.of(
-                "Nothing speaks against it in what was read.",
-                "読めた範囲に反する材料はありません。",
-            )
-        };
+        let nothing = report.nothing_against(language);
         blocks.push(Block::Item(Line::of(nothing)));
     }
     blocks.push(Block::Labelled(

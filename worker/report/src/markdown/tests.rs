@@ -357,6 +357,15 @@ fn the_head_of_a_failed_run() {
 }
 
 #[test]
+fn a_failed_run_that_read_nothing_says_so_and_no_other() {
+    let mut report = fixture::failed();
+    let nothing = "Everything: no source was read.";
+    assert!(!markdown(&report, fixture::now()).contains(nothing));
+    report.coverage.read = 0;
+    assert!(markdown(&report, fixture::now()).contains(nothing));
+}
+
+#[test]
 fn a_timeline_says_what_it_has_no_room_for() {
     let said = |left| {
         let mut report = fixture::true_positive();

@@ -294,14 +294,14 @@ fn a_failed_run_at_80_columns() {
       - Nothing was found: the run failed.
 
     Against, or not checked
-      - Everything: no source was read.
-      Coverage: no source was wanted, and none was read
+      - What was read was not judged: the run failed.
+      Coverage: 1 of 1 source read
 
     What would decide it
       - A run that comes to its end.
 
     Assessment
-      Verdict: Inconclusive, low confidence: a source could not be read
+      Verdict: Inconclusive, low confidence: the run failed
       Severity: High, unchanged
       The run failed: no plan could be made: the model gave no answer within 60 s
 

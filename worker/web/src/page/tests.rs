@@ -93,6 +93,17 @@ async fn a_case_that_is_not_decided_or_not_triaged_says_so() {
             "Not triaged",
             "nothing here is a verdict",
             "Everything: no source was read.",
+            "Inconclusive: the run failed.",
+        ],
+    );
+    let mut report = failed();
+    (report.coverage.read, report.coverage.wanted) = (2, 2);
+    let page = get(Arc::new(Store::of(vec![view(Some(report))])), "/cases/k3f9").await;
+    has(
+        &page,
+        &[
+            "What was read was not judged: the run failed.",
+            "2 of 2 sources read",
         ],
     );
 }

@@ -142,6 +142,7 @@ pub(crate) fn failed() -> Report {
     let mut report = value();
     report["status"] = json!("failed");
     report["verdict"] = json!("inconclusive");
+    report["reason"] = json!("tool_failure");
     report["failed"] = json!("no plan could be made");
     for list in [
         "findings",

@@ -377,9 +377,9 @@ fn a_page_on_a_failed_run() {
           "2. Recommendations: do this first": "The run failed before an action was chosen. Open the alert in its own console.",
           "3. Facts": "Account: production-project-12345\nRegion: us-central1-a\nResource: web-server-prod-01 (google.compute.Instance)\nFar end: pool.minexmr[.]com and 1 more\nType: Execution: Cryptocurrency Mining Hash Match\nSeen: 2026-11-20 02:41 to 03:02 UTC, 3 times\nTechniques: T1496 Resource Hijacking\nSeverity: High, unchanged",
           "4. Key findings: why": "- Nothing was found: the run failed.",
-          "5. Uncertainties: against, or not checked": "- Everything: no source was read.\nCoverage: no source was wanted, and none was read",
+          "5. Uncertainties: against, or not checked": "- What was read was not judged: the run failed.\nCoverage: 1 of 1 source read",
           "6. What would decide it": "- A run that comes to its end.",
-          "7. Assessment": "Verdict: Inconclusive, low confidence: a source could not be read\nSeverity: High, unchanged\nThe run failed: no plan could be made: the model gave no answer within 60 s"
+          "7. Assessment": "Verdict: Inconclusive, low confidence: the run failed\nSeverity: High, unchanged\nThe run failed: no plan could be made: the model gave no answer within 60 s"
         },
         "group": "production-project-12345",
         "severity": "error",

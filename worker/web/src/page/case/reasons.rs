@@ -25,6 +25,8 @@ pub(super) struct Reasons {
     would_decide: Vec<Shown>,
     /// What stands in its place where nobody said what would decide it.
     not_known: Option<&'static str>,
+    /// What stands where neither a finding nor a gap does.
+    nothing_against: &'static str,
     read: usize,
     wanted: usize,
     missing: Vec<Shown>,
@@ -73,6 +75,7 @@ impl Reasons {
             not_known: report
                 .not_known_what_decides(Language::En)
                 .filter(|_| is_open),
+            nothing_against: report.nothing_against(Language::En),
             read: report.coverage.read,
             wanted: report.coverage.wanted,
             missing: Shown::sentences(&report.coverage.missing, MOST_GAPS),

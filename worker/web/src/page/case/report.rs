@@ -69,7 +69,7 @@ impl ReportView {
             no_action: report.no_action(Language::En),
             facts: facts(report),
             reasons: Reasons::new(report, &here),
-            reason: report.reason.words(),
+            reason: Language::En.reason_of(report),
             overridden: rules.map(|rule| Shown::sentence(&rule.text)).collect(),
             plan: PlanView::of_report(report, &here),
             record: Record::new(report, &here, now),

@@ -221,9 +221,9 @@ fn an_issue_on_a_failed_run() {
 
     ## Uncertainties: against, or not checked
 
-    - Everything: no source was read.
+    - What was read was not judged: the run failed.
 
-    **Coverage:** no source was wanted, and none was read
+    **Coverage:** 1 of 1 source read
 
     ## What would decide it
 
@@ -231,7 +231,7 @@ fn an_issue_on_a_failed_run() {
 
     ## Assessment
 
-    **Verdict:** Inconclusive, low confidence: a source could not be read
+    **Verdict:** Inconclusive, low confidence: the run failed
 
     **Severity:** High, unchanged
 

@@ -297,8 +297,8 @@ fn one_that_failed() {
     • Nothing was found: the run failed.
 
     *Against, or not checked*
-    • Everything: no source was read.
-    *Coverage: *no source was wanted, and none was read
+    • What was read was not judged: the run failed.
+    *Coverage: *1 of 1 source read
 
     *What would decide it*
     • A run that comes to its end.
