@@ -174,21 +174,30 @@ impl Identity {
         if !active || other_account || !self.unusual(alert).is_empty() {
             return None;
         }
-        let owner = self.owner.as_deref().unwrap_or("nobody named");
         self.approval.exoneration(
             subject,
             approval::Record {
                 kind: "identity",
                 reference: self.id.as_deref().unwrap_or(&self.principal),
-                statement: format!(
-                    "{} is the {} {} of {owner}, whose work is expected to look so",
-                    subject.value,
-                    self.kind.as_deref().unwrap_or("identity"),
-                    self.principal
-                ),
+                statement: self.statement(&subject.value),
                 detection_wrong: false,
             },
         )
+    }
+
+    /// `ci-drift is a machine identity (ci) of team-platform, expected to do this`: often the whole conclusion of a report.
+    fn statement(&self, asked: &str) -> String {
+        let named = match &self.principal {
+            principal if principal == asked => String::new(),
+            principal => format!(" ({principal} in the register)"),
+        };
+        let kind = match self.kind.as_deref() {
+            Some(kind @ ("ci" | "service")) => format!("a machine identity ({kind})"),
+            Some(kind) => format!("an identity ({kind})"),
+            None => "an identity".to_owned(),
+        };
+        let owner = self.owner.as_deref().unwrap_or("nobody named");
+        format!("{asked}{named} is {kind} of {owner}, expected to do this")
     }
 }
 

@@ -84,6 +84,32 @@ async fn an_identity_clears_only_from_its_usual_networks_while_it_is_active() {
 }
 
 #[tokio::test]
+async fn what_clears_reads_as_a_conclusion() {
+    let ci = ROW.replace(",role,", ",ci,");
+    let nobodys = ROW.replace(",role,team-payments,", ",,,");
+    for (row, asked, said) in [
+        (
+            &*ci,
+            "prod-payments-worker",
+            "prod-payments-worker is a machine identity (ci) of team-payments, expected to do this",
+        ),
+        (
+            ROW,
+            "ASIAEXAMPLEKEY000001",
+            "ASIAEXAMPLEKEY000001 (prod-payments-worker in the register) is an identity (role) of team-payments, expected to do this",
+        ),
+        (
+            &*nobodys,
+            "prod-payments-worker",
+            "prod-payments-worker is an identity of nobody named, expected to do this",
+        ),
+    ] {
+        let output = ask(row, asked).await;
+        assert_eq!(output.exonerations[0].statement, said);
+    }
+}
+
+#[tokio::test]
 async fn a_network_that_is_none_makes_a_bad_row() {
     let output = ask(
         &ROW.replace("203.0.113.0/24", "office"),
