@@ -42,9 +42,9 @@ fn a_new_key_from_an_unusual_network_is_a_true_positive() {
     let ran = World::with(&ALL, answers).run(sample(ALERT));
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     insta::assert_snapshot!(ran.claims(), @r#"
+    For [E15 E0] Looking was followed by doing: CreateAccessKey by arn:aws:iam::444455556666:user/ci-deployer at 2026-03-02T02:55:00Z
     For [E0] The alert records AWS_API_CALL by ci-deployer from 198.51.100.23, 6 times
     For [E15 E0] The audit log holds 3 calls by AKIAEXAMPLE00000001: CreateAccessKey, ListRoles, ListUsers
-    For [E15 E0] Looking was followed by doing: CreateAccessKey by arn:aws:iam::444455556666:user/ci-deployer at 2026-03-02T02:55:00Z
     For [E0 E2] 198.51.100.23 is in none of the networks that ci-deployer works from (10.0.0.0/8)
     Against [E2 E0] ci-deployer is a machine identity (ci) of platform; new tools make it look around
     Against [E4] No value of the alert is on a watch list as bad (3 looked up)
