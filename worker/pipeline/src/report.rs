@@ -317,10 +317,10 @@ pub struct Report {
     pub timeline: Vec<TimelineEntry>,
     /// How many rows of logs it has no room for; they stand in the evidence.
     #[serde(default)]
-    pub timeline_left: u64,
+    pub timeline_left: u32,
     /// What logs tell of the time after the alert's last event.
     #[serde(default)]
-    pub since: Since,
+    pub since: Box<Since>,
     /// The values that play a part.
     pub indicators: Vec<Indicator>,
     /// ATT&CK techniques.

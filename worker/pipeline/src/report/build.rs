@@ -41,12 +41,8 @@ pub fn build(state: &State, sender: &Sender) -> Option<Report> {
         reach: reach::of(state),
         timeline,
         timeline_left,
-        since: since::of(state),
-        evidence: state
-            .evidence
-            .values()
-            .map(|one| evidence(one, alert))
-            .collect(),
+        since: Box::new(since::of(state)),
+        evidence: evidence(state, alert),
         signals: signals(state),
         steps: steps(state, &prose),
         findings: conclusion.findings.iter().map(finding).collect(),
@@ -190,7 +186,12 @@ fn described(words: String, used: &BTreeSet<&str>) -> String {
     }
 }
 
-fn evidence(evidence: &Evidence, alert: &Alert) -> EvidenceEntry {
+fn evidence(state: &State, alert: &Alert) -> Vec<EvidenceEntry> {
+    let all = state.evidence.values();
+    all.map(|one| entry(one, alert)).collect()
+}
+
+fn entry(evidence: &Evidence, alert: &Alert) -> EvidenceEntry {
     let body = if evidence.id == EvidenceId::ALERT {
         normalised(alert)
     } else {

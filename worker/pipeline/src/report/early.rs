@@ -6,7 +6,7 @@ use nightshift_engine::{
     AnalystKind, Confidence, Cost, Coverage, Leaning, Reason, Urgency, Verdict,
 };
 
-use super::{REPORT_SCHEMA, Reach, Report, Sender, Since, build};
+use super::{REPORT_SCHEMA, Reach, Report, Sender, build};
 use crate::{CaseId, CaseStatus};
 
 /// Where a case stands that has no report.
@@ -68,7 +68,7 @@ pub fn early_report(alert: &Alert, early: Early) -> Report {
         updates: Vec::new(),
         timeline: Vec::new(),
         timeline_left: 0,
-        since: Since::NotKnown,
+        since: Box::default(),
         indicators: alert
             .indicators
             .iter()

@@ -14,7 +14,7 @@ use super::items::{is_log, items};
 const MOST_ROWS: usize = 24;
 
 /// What happened when, in order, and how many rows of logs had no room.
-pub(super) fn of(state: &State, concluded_at: DateTime<Utc>) -> (Vec<TimelineEntry>, u64) {
+pub(super) fn of(state: &State, concluded_at: DateTime<Utc>) -> (Vec<TimelineEntry>, u32) {
     let times = state.alert().map(|alert| &alert.times);
     let last = times.and_then(|times| times.last_seen.or(times.first_seen));
     let logs = state
@@ -68,7 +68,7 @@ struct Row {
 fn told<'a>(
     logs: impl Iterator<Item = &'a Evidence>,
     last: DateTime<Utc>,
-) -> (Vec<TimelineEntry>, u64) {
+) -> (Vec<TimelineEntry>, u32) {
     let mut known = HashSet::new();
     let mut rows: Vec<Row> = Vec::new();
     for evidence in logs {
@@ -89,7 +89,7 @@ fn told<'a>(
     rows.truncate(MOST_ROWS);
     rows.sort_by_key(|row| row.place);
     let lines = rows.into_iter().map(|row| row.line).collect();
-    (lines, u64::try_from(left).unwrap_or(u64::MAX))
+    (lines, u32::try_from(left).unwrap_or(u32::MAX))
 }
 
 /// The rows of an answer that have a time. Two searches may find the same row: the first one is named.
@@ -174,7 +174,7 @@ mod tests {
     }
 
     /// What is told of these around second 0: when, what and where, and how much is left out.
-    fn lines(answers: &[Evidence]) -> (Vec<(i64, String, u32)>, u64) {
+    fn lines(answers: &[Evidence]) -> (Vec<(i64, String, u32)>, u32) {
         let (mut lines, left) = told(answers.iter(), at(0));
         lines.sort_by_key(|line| line.at);
         let line = |line: TimelineEntry| {

@@ -49,7 +49,7 @@ fn left_out(report: &Report, language: Language) -> Option<Block> {
     let line = Line::of(language.of("… and ", "… ほか "))
         .count(
             language,
-            report.timeline_left,
+            u64::from(report.timeline_left),
             ["log row", "log rows", "件のログ"],
         )
         .say(language.of("; the evidence has them", "（証拠にあります）"));

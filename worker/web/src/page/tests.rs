@@ -94,6 +94,7 @@ async fn a_case_that_is_not_decided_or_not_triaged_says_so() {
             "nothing here is a verdict",
             "Everything: no source was read.",
             "Inconclusive: the run failed.",
+            "Where its message in Slack has buttons, they do this",
         ],
     );
     let mut report = failed();

@@ -16,7 +16,7 @@ const MOST: usize = 60;
 pub(super) struct Record {
     exonerations: Vec<RecordView>,
     timeline: Vec<Line>,
-    timeline_left: u64,
+    timeline_left: u32,
     indicators: Vec<IndicatorView>,
     indicators_left: usize,
     techniques: Vec<Shown>,
