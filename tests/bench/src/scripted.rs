@@ -88,6 +88,7 @@ impl Analyst for Script {
             assessed_severity: nightshift_alert::Severity::Critical,
             findings: vec![finding()],
             gaps: Vec::new(),
+            not_covered: Vec::new(),
             would_decide: Vec::new(),
             actions: Vec::new(),
             meaning: String::new(),

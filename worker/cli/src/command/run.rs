@@ -100,7 +100,7 @@ async fn triage(app: &App, options: &Run, alerts: Vec<Alert>, bytes: &[u8]) -> R
         }
         print(&render(app, &report, options.format))?;
     }
-    deliver(app, &ids, &release).await?;
+    Box::pin(deliver(app, &ids, &release)).await?;
     if failed { Err(Exit::Said) } else { Ok(()) }
 }
 
