@@ -15,6 +15,22 @@ mod scope;
 
 pub(crate) use names::resource;
 
+/// What a text or a command may name beside the types of indicators.
+pub const PLACEHOLDERS: [&str; 12] = [
+    "account",
+    "region",
+    "resource",
+    "user_name",
+    "role_name",
+    "sso_role",
+    "caller_name",
+    "service_account",
+    "person",
+    "long_term_key",
+    "product",
+    "scope",
+];
+
 /// An action as the catalogue holds it. `{name}` in text and command stands for a value: `account`, `region`,
 /// `resource`, an indicator type such as `ip` or `instance`, a principal as commands of its cloud want it (`user_name`,
 /// `role_name`, `sso_role`; `person`, `service_account`) or as CloudTrail names it (`caller_name`), or a key that a user

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::coverage::may_hide;
 use super::floor::Ruling;
 use crate::{Confidence, Coverage, EvidenceId, Finding, Quote, Stance, State, Trust, Verdict};
 
@@ -17,8 +18,8 @@ pub(super) fn of(
         Verdict::Inconclusive => Confidence::Low,
         Verdict::BenignTruePositive | Verdict::FalsePositive => {
             // What was left out of an answer may hold what speaks against it.
-            let is_cut = state.evidence.values().any(|evidence| evidence.truncated);
-            if complete && !is_cut {
+            let mut evidence = state.evidence.values();
+            if complete && !evidence.any(|evidence| may_hide(state, evidence)) {
                 Confidence::High
             } else {
                 Confidence::Medium

@@ -67,6 +67,19 @@ pub(super) fn gaps(state: &State) -> Vec<String> {
     steps.chain(cut).chain(lesser).collect()
 }
 
+/// Whether what was left out of an answer may be anything, and does not just repeat what it shows.
+pub(super) fn may_hide(state: &State, evidence: &Evidence) -> bool {
+    let repeats = || {
+        evidence
+            .body
+            .value()
+            .get("left_out")
+            .is_some_and(|left_out| left_out == "repeats")
+            && trust(state, evidence, "/left_out") > Trust::External
+    };
+    evidence.truncated && !repeats()
+}
+
 /// What an answer that was cut does not hold: in its tool's own words where we wrote them, else in numbers.
 fn cut(state: &State, evidence: &Evidence) -> String {
     let (id, tool, body) = (evidence.id, &evidence.tool, evidence.body.value());

@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use unseen::Unseen;
 
+use super::coverage::may_hide;
 use crate::catalogue::resource;
 use crate::{Evidence, EvidenceId, State, Trust, is_public};
 
@@ -77,7 +78,9 @@ pub(crate) fn of(state: &State, alert: &Alert) -> Option<Elsewhere> {
             let rows = body.get("rows").and_then(Value::as_array);
             let rows = rows.into_iter().flatten();
             calls.extend(rows.filter_map(|row| who.call(row, evidence.id)));
-            unseen.extend(Unseen::of(evidence, &body, &who));
+            if may_hide(state, evidence) {
+                unseen.extend(Unseen::of(evidence, &body, &who));
+            }
         }
     }
     if calls.is_empty() && unseen.is_empty() {

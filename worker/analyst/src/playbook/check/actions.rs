@@ -1,24 +1,10 @@
 //! Actions that a playbook brings: one whose text cannot be filled in, or that stands behind another, is never advised.
 
 use nightshift_alert::IndicatorKind;
-use nightshift_engine::ActionTemplate;
+use nightshift_engine::{ActionTemplate, PLACEHOLDERS};
 
 use super::place::{Report, unknown};
 use crate::playbook::form::Playbook;
-
-/// What stands in braces beside the types of indicators: see `ActionTemplate`.
-const VALUES: [&str; 10] = [
-    "account",
-    "region",
-    "resource",
-    "user_name",
-    "role_name",
-    "sso_role",
-    "caller_name",
-    "service_account",
-    "person",
-    "long_term_key",
-];
 
 pub(super) fn actions(playbook: &Playbook, report: &mut Report<'_>) {
     for (index, action) in playbook.actions.iter().enumerate() {
@@ -53,7 +39,7 @@ fn stands_before(action: &ActionTemplate, other: &ActionTemplate) -> bool {
 fn placeholders(text: &str, at: usize, report: &mut Report<'_>) {
     let mut rest = text;
     let kinds = IndicatorKind::ALL.iter().map(|kind| kind.as_str());
-    let known: Vec<&str> = VALUES.into_iter().chain(kinds).collect();
+    let known: Vec<&str> = PLACEHOLDERS.into_iter().chain(kinds).collect();
     while let Some((_, from)) = rest
         .find(['{', '}'])
         .and_then(|brace| rest.split_at_checked(brace))

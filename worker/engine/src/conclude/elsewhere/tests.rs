@@ -314,6 +314,31 @@ fn a_search_that_was_cut_holds_nothing_up_where_its_rows_show_each_source() {
 }
 
 #[test]
+fn what_only_repeats_what_is_shown_hides_nothing() {
+    let unnamed = json!({"198.51.100.7": 250, "(others)": 31});
+    for (said, trust, hides) in [
+        ("repeats", Trust::Platform, false),
+        ("others", Trust::Platform, true),
+        ("repeats", Trust::External, true),
+    ] {
+        let mut state = cut(("access_key", KEY), &unnamed);
+        let mut evidence = Evidence::clone(state.evidence_of(EvidenceId(2)).unwrap());
+        let mut body = evidence.body.value();
+        body["left_out"] = json!(said);
+        evidence.body = body.into();
+        state.evidence.insert(evidence.id, Arc::new(evidence));
+        let mut opened = crate::Opened::clone(state.opened.as_ref().unwrap());
+        let mut tools = opened.tools.to_vec();
+        let path = "/left_out".to_owned();
+        tools[0].trust.push(TrustedPath { path, trust });
+        opened.tools = tools.into();
+        state.opened = Some(Arc::new(opened));
+        let found = of(&state, state.alert().unwrap());
+        assert_eq!(found.is_some(), hides, "{said} {trust:?}");
+    }
+}
+
+#[test]
 fn a_report_of_a_search_that_was_cut_says_how_much_it_shows_and_is_not_sure() {
     let ours = json!({"198.51.100.7": 250});
     let mut state = cut(("access_key", KEY), &ours);

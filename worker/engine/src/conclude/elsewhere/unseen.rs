@@ -26,11 +26,8 @@ pub(super) struct Unseen {
 }
 
 impl Unseen {
-    /// Of an answer of a log; nothing where it is whole, or was not asked for one of them.
+    /// Of an answer of a log that was cut; nothing where it was not asked for one of them.
     pub(super) fn of(evidence: &Evidence, body: &Value, who: &Identities<'_>) -> Option<Self> {
-        if !evidence.truncated {
-            return None;
-        }
         let mut asked = evidence.arguments.values().filter_map(Value::as_str);
         let who = asked.find_map(|value| who.named(value))?;
         let counted = body.pointer("/summary/source_ips")?.as_object()?;
