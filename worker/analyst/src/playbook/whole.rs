@@ -36,6 +36,15 @@ pub(super) fn tell(
         let said = |answer: &Evidence| says_all(answer, facts, question.alert.times.first_seen);
         answers(question, call).any(said)
     };
+    // A log of whatever application, without a record of that time, is perhaps of something else.
+    let is_of_else = |call: &ToolCall| {
+        answers(question, call).any(|answer| {
+            let in_time = facts
+                .body(answer.id)
+                .and_then(|body| body.pointer("/searched/records_in_time"));
+            answer.kind == "log_search.json_lines" && in_time == Some(&0.into())
+        })
+    };
     let (mut whole, mut partial) = (Vec::new(), Vec::new());
     for form in &playbook.steps {
         let calls = known.calls(form);
@@ -45,10 +54,18 @@ pub(super) fn tell(
         if asks_nothing {
             continue;
         }
-        let is_whole = calls
-            .is_ok_and(|calls| calls.left_out.is_empty() && calls.make.iter().all(is_answered));
-        let steps = if is_whole { &mut whole } else { &mut partial };
-        steps.push(form.id.get_ref().clone());
+        let name = form.id.get_ref();
+        let calls = calls.ok().filter(|calls| calls.left_out.is_empty());
+        let made = calls.map_or_else(Vec::new, |calls| calls.make);
+        if !made.is_empty() && made.iter().all(is_answered) {
+            whole.push(name.clone());
+        } else if !made.iter().any(is_answered)
+            || !made
+                .iter()
+                .all(|call| is_answered(call) || is_of_else(call))
+        {
+            partial.push(name.clone());
+        }
     }
     scope.set(WHOLE, Value::from(whole));
     scope.set(PARTIAL, Value::from(partial));

@@ -28,10 +28,10 @@ pub(super) fn of(config: &Config, search: &Search, mut seen: Seen) -> ToolOutput
     let indicators = entries.iter().flat_map(indicators).collect();
     let partial = seen.stopped_after.is_some() || !seen.problems.is_empty() || seen.lost() > 0;
     let truncated = partial || (entries.len() as u64) < seen.matched;
-    let left_out = match (truncated, !partial && seen.deeds.are_among(&entries)) {
+    let left_out = match (truncated, partial) {
         (false, _) => None,
-        (true, true) => Some("repeats"),
-        (true, false) => Some("others"),
+        (true, false) => Some(seen.deeds.beyond(&entries)),
+        (true, true) => Some("others"),
     };
     let note = note(search, &seen, entries.len());
     let rows: Vec<Value> = entries.into_iter().map(Entry::row).collect();

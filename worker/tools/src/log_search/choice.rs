@@ -6,6 +6,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use serde_json::Value;
+
 use super::entry::Entry;
 
 /// Most distinct deeds that are told apart.
@@ -38,16 +40,33 @@ enum Group<'a> {
     Source(&'a str),
     Action(&'a str),
     Caller(&'a str, &'a str),
-    Deed(Deed<'a>),
+    Deed(Deed<&'a str>),
 }
 
-/// Who did what from where, and how it ended.
-type Deed<'a> = (&'a str, Option<&'a str>, Option<&'a str>, Weight);
+/// Who did what from where, at which service, and how it ended in the log's own words. Of logs of any application also on
+/// what: `get` says nothing without it. A platform's own log names each object that was read, and would repeat nothing.
+type Deed<T> = (T, [Option<T>; 5], Weight);
 
-fn deed(entry: &Entry) -> Option<Deed<'_>> {
+fn deed(entry: &Entry) -> Option<Deed<&str>> {
     let name = entry.principals.first().or(entry.access_key.as_ref())?;
-    let (source, action) = (entry.source_ip.as_deref(), entry.action.as_deref());
-    Some((name, source, action, Weight::of(entry)))
+    let column = |name: &str| entry.columns.get(name).and_then(Value::as_str);
+    let of_any_application = entry.columns.contains_key("record");
+    let what = [
+        entry.source_ip.as_deref(),
+        entry.action.as_deref(),
+        entry.service.as_deref(),
+        column("outcome"),
+        column("resource").filter(|_| of_any_application),
+    ];
+    Some((name, what, Weight::of(entry)))
+}
+
+fn owned((name, what, weight): Deed<&str>) -> Deed<String> {
+    (
+        name.to_owned(),
+        what.map(|one| one.map(str::to_owned)),
+        weight,
+    )
 }
 
 /// The groups of a row. Records without a caller, of traffic or of systems, have their addresses by the thousand and are
@@ -122,19 +141,18 @@ const fn rank(group: &Group<'_>) -> u8 {
 /// Who did what from where, and how it ended, over all rows that matched.
 #[derive(Debug, Default)]
 pub(super) struct Deeds {
-    seen: HashSet<(String, Option<String>, Option<String>, Weight)>,
+    seen: HashSet<Deed<String>>,
     /// Whether some could not be told apart.
     lost: bool,
 }
 
 impl Deeds {
     pub(super) fn add(&mut self, entry: &Entry) {
-        let Some((who, source, action, weight)) = deed(entry) else {
+        let Some(deed) = deed(entry) else {
             self.lost = true;
             return;
         };
-        let (source, action) = (source.map(str::to_owned), action.map(str::to_owned));
-        self.seen.insert((who.to_owned(), source, action, weight));
+        self.seen.insert(owned(deed));
         // Nothing is known of those that are forgotten, so none counts as shown.
         if self.seen.len() > MAX_DEEDS {
             self.lost = true;
@@ -142,9 +160,18 @@ impl Deeds {
         }
     }
 
-    /// Whether these rows hold each of them.
-    pub(super) fn are_among(&self, rows: &[Entry]) -> bool {
-        let shown: HashSet<_> = rows.iter().filter_map(deed).collect();
-        !self.lost && shown.len() == self.seen.len()
+    /// What rows beyond these hold: nothing but the same again, failures, or anything.
+    pub(super) fn beyond(&self, rows: &[Entry]) -> &'static str {
+        let shown: HashSet<_> = rows.iter().filter_map(deed).map(owned).collect();
+        let mut hidden = self.seen.difference(&shown);
+        if self.lost {
+            "others"
+        } else if hidden.clone().next().is_none() {
+            "repeats"
+        } else if hidden.all(|(_, _, weight)| *weight == Weight::Failed) {
+            "failures"
+        } else {
+            "others"
+        }
     }
 }

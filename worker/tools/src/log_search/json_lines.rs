@@ -131,6 +131,12 @@ pub(super) const FIELDS: [(&str, &[&str]); 13] = [
 /// Largest record that is shown whole, in bytes of JSON.
 const MAX_RECORD_BYTES: usize = 2048;
 
+/// How applications say that something did not succeed.
+const FAILED: [&str; 13] = [
+    "failure", "failed", "fail", "error", "denied", "rejected", "refused", "invalid", "blocked",
+    "locked", "timeout", "401", "403",
+];
+
 /// Longest text of a larger record, in characters.
 const MAX_TEXT_CHARS: usize = 300;
 
@@ -156,7 +162,9 @@ pub(super) fn entry(record: &Value, fields: &BTreeMap<String, String>) -> Option
         destination_ip: word("destination_ip"),
         failed: error.is_some()
             || word("outcome").is_some_and(|outcome| {
-                outcome.eq_ignore_ascii_case("failure") || outcome.eq_ignore_ascii_case("failed")
+                FAILED
+                    .iter()
+                    .any(|failed| outcome.eq_ignore_ascii_case(failed))
             }),
         bytes: value("bytes").and_then(Value::as_u64),
         ..Entry::default()

@@ -237,3 +237,28 @@ fn a_sign_in_is_no_deed_and_a_log_that_does_not_tell_reads_is_not_said_to() {
         "{claims}"
     );
 }
+
+#[test]
+fn a_change_explains_what_it_made_but_no_new_user_and_a_test_explains_both() {
+    for (kind, deed, verdict) in [
+        ("change", "CreateStack", Verdict::BenignTruePositive),
+        ("change", "CreateUser", Verdict::Inconclusive),
+        (
+            "authorised_scanner",
+            "CreateUser",
+            Verdict::BenignTruePositive,
+        ),
+        ("identity", "CreateStack", Verdict::Inconclusive),
+    ] {
+        DEED.set(deed);
+        let answers: Answers = |kind, arguments| match kind {
+            "identity_lookup" => Ok(register(&["198.51.100.0/24"], arguments)),
+            "log_search.cloudtrail" => Ok(trail(&["ListUsers", DEED.get()])),
+            _ => quiet(kind, arguments),
+        };
+        let ran = World::with(&ALL, answers)
+            .clearing(record(kind, IndicatorKind::Principal, "ci-deployer"))
+            .run(sample(ALERT));
+        assert_eq!(ran.conclusion.verdict, verdict, "{kind} {deed}");
+    }
+}

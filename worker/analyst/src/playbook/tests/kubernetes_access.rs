@@ -78,6 +78,32 @@ fn no_scanner_is_authorised_to_read_secrets_without_a_name() {
 }
 
 #[test]
+fn g06_secrets_that_were_read_between_other_looks_are_not_passed_over() {
+    let scanner = record("authorised_scanner", IndicatorKind::Ip, "185.220.101.42");
+    let answers: Answers = |kind, arguments| match kind {
+        "log_search.json_lines" => {
+            let on = |resource: &str| {
+                let mut row = audit("get");
+                row["resource"] = json!(resource);
+                row
+            };
+            Ok(logged(kind, json!([on("pods"), on("secrets"), on("pods")])))
+        }
+        _ => quiet(kind, arguments),
+    };
+    let ran = World::with(&ALL, answers)
+        .clearing(scanner)
+        .run(made_for(ANONYMOUS));
+    assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
+    let claims = ran.claims();
+    assert!(
+        claims.contains("The audit log holds get on secrets"),
+        "{claims}"
+    );
+    assert!(!claims.contains("None of the calls"), "{claims}");
+}
+
+#[test]
 fn a_look_at_the_version_leans_benign() {
     let ran = World::with(&ALL, quiet).run(made_for("guardduty-kubernetes-version"));
     assert_eq!(
@@ -107,4 +133,32 @@ fn without_the_audit_log_it_stays_open() {
     The role bindings of shop-prod that name system:anonymous or system:unauthenticated
     A record (authorised scanner, change, asset) that allows it, with who approved it
     ");
+}
+
+#[test]
+fn a_log_of_something_else_beside_the_audit_log_holds_nothing_up() {
+    let asset = record("asset", IndicatorKind::Cluster, "shop-prod");
+    let verdict = |answers: Answers| {
+        let mut alert = made_for("guardduty-kubernetes-version");
+        alert.provider = nightshift_alert::Provider::Gcp;
+        let world = World::with(&ALL, answers).clearing(asset.clone());
+        world.run(alert).conclusion.verdict
+    };
+    let beside: Answers = |kind, arguments| {
+        let mut answer = nothing(kind, arguments);
+        if kind == "log_search.json_lines" {
+            answer["searched"] = json!({"records_in_time": 0});
+        }
+        Ok(answer)
+    };
+    let neither: Answers = |kind, arguments| {
+        let mut answer = nothing(kind, arguments);
+        if kind.starts_with("log_search") {
+            answer["searched"] = json!({"records_in_time": 0});
+        }
+        Ok(answer)
+    };
+    assert_eq!(verdict(quiet), Verdict::BenignTruePositive);
+    assert_eq!(verdict(beside), Verdict::BenignTruePositive);
+    assert_eq!(verdict(neither), Verdict::Inconclusive);
 }

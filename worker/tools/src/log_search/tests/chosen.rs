@@ -117,3 +117,49 @@ async fn of_flows_the_few_that_were_let_through_are_shown() {
         "flows have more than a caller"
     );
 }
+
+/// What an answer of an application's log leaves out, of many records and one that is unlike them.
+async fn of_an_application(many: impl Fn(usize) -> Value, one: Value) -> (Value, Vec<String>) {
+    let line = |number: usize, mut record: Value| {
+        let time = at("2026-03-02T02:00:00Z") + Duration::seconds(number as i64);
+        record["time"] = json!(time.to_rfc3339());
+        record["source_ip"] = json!("203.0.113.42");
+        record
+    };
+    let mut records: Vec<Value> = (0..400).map(|number| line(number, many(number))).collect();
+    records.push(line(9_000, one));
+    let tool = tool(LogFormat::JsonLines, lines_of(&records));
+    let output = ask(&tool, json!({"ip": "203.0.113.42", "limit": 200})).await;
+    let shown = rows(&output, "outcome")
+        .into_iter()
+        .chain(rows(&output, "resource"));
+    let shown = shown.map(str::to_owned).collect();
+    (output.body["left_out"].clone(), shown)
+}
+
+fn lines_of(records: &[Value]) -> String {
+    records.iter().map(|record| format!("{record}\n")).collect()
+}
+
+#[tokio::test]
+async fn g06_a_sign_in_that_succeeded_is_no_repetition_of_those_that_were_denied() {
+    let denied = |_| json!({"action": "login", "user": "root", "outcome": "denied"});
+    let success = json!({"action": "login", "user": "root", "outcome": "success"});
+    let (left_out, shown) = of_an_application(denied, success.clone()).await;
+    assert_eq!(left_out, "repeats");
+    assert!(shown.contains(&"success".to_owned()), "{shown:?}");
+    let sprayed =
+        |number| json!({"action": "login", "user": format!("user{number}"), "outcome": "failure"});
+    let (left_out, shown) = of_an_application(sprayed, success).await;
+    assert_eq!(left_out, "failures");
+    assert!(shown.contains(&"success".to_owned()), "{shown:?}");
+}
+
+#[tokio::test]
+async fn g06_the_same_call_on_something_else_is_no_repetition() {
+    let pods = |_| json!({"action": "get", "user": "dev-anna", "resource": "pods"});
+    let secrets = json!({"action": "get", "user": "dev-anna", "resource": "secrets"});
+    let (left_out, shown) = of_an_application(pods, secrets).await;
+    assert_eq!(left_out, "repeats");
+    assert!(shown.contains(&"secrets".to_owned()), "{shown:?}");
+}
