@@ -264,3 +264,14 @@ fn every_kind_is_configured_and_shows_what_it_would_send() {
         "{worker:?}"
     );
 }
+
+#[test]
+fn a_destination_is_tried_without_a_database() {
+    let place = Place::new().unwrap();
+    place.file("nightshift.toml", CONFIG).unwrap();
+    let ran = place.run(&["destinations", "test", "archive"]).unwrap();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let listed = place.run(&["cases", "list"]).unwrap();
+    assert_eq!(listed.code, Some(1), "{listed:?}");
+    assert!(listed.stderr.contains("there is no database"), "{listed:?}");
+}

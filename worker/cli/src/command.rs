@@ -20,7 +20,7 @@ mod worker;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{Args, Cases, Command, Destinations};
+use crate::args::{Args, Cases, Command};
 use crate::config::{Loaded, load};
 use crate::exit::Exit;
 use crate::telemetry::Telemetry;
@@ -70,13 +70,7 @@ async fn carry_out(
         Command::DeadLetters(command) => {
             dead_letters::run(&App::build_on_existing(&loaded).await?, &command).await
         }
-        // Before the first start, too: it asks no store.
-        Command::Destinations(command @ Destinations::Test { .. }) => {
-            destinations::run(&App::build(&loaded).await?, &command).await
-        }
-        Command::Destinations(command) => {
-            destinations::run(&App::build_on_existing(&loaded).await?, &command).await
-        }
+        Command::Destinations(command) => destinations::run(&loaded, &command).await,
         Command::Feedback(command) => {
             feedback::run(&App::build_on_existing(&loaded).await?, &command).await
         }

@@ -37,8 +37,7 @@ use crate::clock::SystemClock;
 use crate::config::{Config, Loaded, Profile as ProfileConfig, secret_at};
 use crate::exit::Exit;
 use crate::metrics::Metrics;
-use destinations::Building;
-pub(crate) use destinations::link;
+pub(crate) use destinations::{destinations_alone, link};
 pub(crate) use examine::{
     check_profiles, examine_destination, examine_profiles, examine_store, unused_globs,
 };
@@ -118,20 +117,9 @@ impl App {
         let past: Arc<dyn PastCases> = store.clone();
         let tools = build_tools(config.tools.clone(), past, loaded.base()).map_err(Exit::Config)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let building = Building {
-            traced: config.traces.ratio(),
-            base: loaded.base(),
-            clock: &clock,
-            links: config.links(),
-        };
-        let destinations = config.destinations.iter();
-        let destinations = destinations
-            .map(|one| building.destination(one))
-            .collect::<Result<_, _>>()
-            .map_err(|error| Exit::Config(error.into()))?;
         Ok(Self {
             routes: samples::routes(&config),
-            destinations,
+            destinations: destinations_alone(loaded, &clock)?,
             config,
             base: loaded.base().to_owned(),
             store,

@@ -4,28 +4,37 @@ mod gone;
 
 use std::sync::Arc;
 
+use nightshift_engine::Clock;
 use nightshift_pipeline::{
     DeliveryError, Destination, Early, Showing, early_report, sample_report,
 };
 
 use crate::args::Destinations;
+use crate::clock::SystemClock;
+use crate::config::Loaded;
 use crate::exit::Exit;
 use crate::output::{print, print_json, say};
-use crate::wiring::App;
+use crate::wiring::{App, destinations_alone};
 
-pub(super) async fn run(app: &App, command: &Destinations) -> Result<(), Exit> {
+pub(super) async fn run(loaded: &Loaded, command: &Destinations) -> Result<(), Exit> {
     match command {
-        Destinations::Test { name } => test(app, name).await,
-        Destinations::Preview { name, case } => preview(app, name, case).await,
-        Destinations::Drop { name, json } => gone::drop(app, name, json.json).await,
+        Destinations::Test { name } => test(loaded, name).await,
+        Destinations::Preview { name, case } => {
+            preview(&App::build_on_existing(loaded).await?, name, case).await
+        }
+        Destinations::Drop { name, json } => {
+            gone::drop(&App::build_on_existing(loaded).await?, name, json.json).await
+        }
     }
 }
 
-async fn test(app: &App, name: &str) -> Result<(), Exit> {
-    let destination = find(app, name)?;
+/// Before the first start, too: it asks no store, and makes none.
+async fn test(loaded: &Loaded, name: &str) -> Result<(), Exit> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let destination = find(&destinations_alone(loaded, &clock)?, name)?;
     let id = uuid::Uuid::new_v4().simple().to_string();
     let id = format!("test-{}", id.get(..8).unwrap_or(&id));
-    let report = sample_report(&id, app.clock.now(), &crate::wiring::sender());
+    let report = sample_report(&id, clock.now(), &crate::wiring::sender());
     let sent = destination.deliver(&Showing::first(report)).await;
     match sent {
         Ok(sent) => {
@@ -53,7 +62,7 @@ fn told(error: &DeliveryError) -> String {
 }
 
 async fn preview(app: &App, name: &str, case: &str) -> Result<(), Exit> {
-    let destination = find(app, name)?;
+    let destination = find(&app.destinations, name)?;
     let view = app.store.view(case).await?;
     let report = view.report.unwrap_or_else(|| {
         let early = Early {
@@ -82,10 +91,10 @@ async fn preview(app: &App, name: &str, case: &str) -> Result<(), Exit> {
     }
 }
 
-fn find(app: &App, name: &str) -> Result<Arc<dyn Destination>, Exit> {
-    let found = app.destinations.iter().find(|one| one.name() == name);
+fn find(all: &[Arc<dyn Destination>], name: &str) -> Result<Arc<dyn Destination>, Exit> {
+    let found = all.iter().find(|one| one.name() == name);
     found.cloned().ok_or_else(|| {
-        let names: Vec<&str> = app.destinations.iter().map(|one| one.name()).collect();
+        let names: Vec<&str> = all.iter().map(|one| one.name()).collect();
         let known = if names.is_empty() {
             "there is no [[destination]] in the configuration; docs/destinations.md shows how one is configured".to_owned()
         } else {

@@ -12,7 +12,10 @@ use nightshift_report::{
     WebhookDestination,
 };
 
-use crate::config::{Destination as DestinationConfig, FileFormat, Slack, Webhook, secret_at};
+use crate::config::{
+    Destination as DestinationConfig, FileFormat, Loaded, Slack, Webhook, secret_at,
+};
+use crate::exit::Exit;
 
 /// Where people see what the destination of this name calls so.
 pub(crate) fn link(
@@ -22,6 +25,28 @@ pub(crate) fn link(
 ) -> Option<String> {
     let destination = destinations.iter().find(|one| one.name() == name)?;
     destination.link(remote_id)
+}
+
+/// All that the configuration names. They need no store.
+///
+/// # Errors
+///
+/// When one cannot be what it is configured as.
+pub(crate) fn destinations_alone(
+    loaded: &Loaded,
+    clock: &Arc<dyn Clock>,
+) -> Result<Vec<Arc<dyn Destination>>, Exit> {
+    let config = &loaded.config;
+    let building = Building {
+        traced: config.traces.ratio(),
+        base: loaded.base(),
+        clock,
+        links: config.links(),
+    };
+    let all = config.destinations.iter();
+    all.map(|one| building.destination(one))
+        .collect::<Result<_, _>>()
+        .map_err(|error| Exit::Config(error.into()))
 }
 
 /// What all of them are built with.
