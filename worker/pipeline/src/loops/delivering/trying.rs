@@ -124,9 +124,16 @@ impl Delivering {
     /// until somebody mends it, it counts among what waits.
     async fn refused(&self, due: &Due, error: &DeliveryError) -> Result<(), StoreError> {
         let name = self.destination.name();
-        let fallen = self.fall_back(due).await;
+        // Of an edit the report stands here already: who pressed a button does not send it to somebody else.
+        let is_edit = due.showing.minor;
+        let fallen = if is_edit {
+            Ok(false)
+        } else {
+            self.fall_back(due).await
+        };
         let wait = match fallen {
             Ok(true) => None,
+            Ok(false) if is_edit => Some(backoff(due.attempts).max(REFUSED_WAIT)),
             Ok(false) => {
                 tracing::error!(%error, "no other destination of its route takes a refused report: it is tried here again");
                 Some(backoff(due.attempts).max(REFUSED_WAIT))
