@@ -262,3 +262,23 @@ fn a_change_explains_what_it_made_but_no_new_user_and_a_test_explains_both() {
         assert_eq!(ran.conclusion.verdict, verdict, "{kind} {deed}");
     }
 }
+
+#[test]
+fn g06_a_change_clears_nothing_where_the_log_of_what_was_done_was_cut() {
+    let cut: Answers = |kind, arguments| {
+        let mut answer = match kind {
+            "identity_lookup" => register(&["198.51.100.0/24"], arguments),
+            "log_search.cloudtrail" => trail(&["ListUsers", "CreateStack"]),
+            _ => quiet(kind, arguments)?,
+        };
+        if kind == "log_search.cloudtrail" {
+            answer["truncated"] = json!(true);
+            answer["left_out"] = json!("others");
+        }
+        Ok(answer)
+    };
+    let ran = World::with(&ALL, cut)
+        .clearing(record("change", IndicatorKind::Principal, "ci-deployer"))
+        .run(sample(ALERT));
+    assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive);
+}
