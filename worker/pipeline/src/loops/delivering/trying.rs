@@ -100,14 +100,17 @@ impl Delivering {
         if !matches!(error, DeliveryError::Settling { .. }) {
             self.count(due, "failed");
         }
-        if wait(error, due.attempts).is_none() {
-            self.fall_back(due).await?;
-        }
+        let pause = wait(error, due.attempts);
+        let fallen = match pause {
+            None => self.fall_back(due).await,
+            Some(_) => Ok(false),
+        };
+        // Noted first, whatever became of that: else it would be the first to be tried again, for ever.
         let what = error.to_string();
         let unclear = DeliveryError::Unclear { what };
-        let pause = wait(error, due.attempts).unwrap_or(REFUSED_WAIT);
+        let pause = pause.unwrap_or(REFUSED_WAIT);
         self.outbox.unclear(name, due, &unclear, pause).await?;
-        Ok(false)
+        fallen.map(|_| false)
     }
 
     /// Sends it, as an edit where the destination shows the case already; none where it is no longer as it was read.
