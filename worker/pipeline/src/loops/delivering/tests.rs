@@ -12,6 +12,7 @@ use chrono::{DateTime, NaiveTime, Utc};
 use nightshift_engine::{Clock, NoMeter};
 use tokio_util::sync::CancellationToken;
 
+use super::trying::REFUSED_WAIT;
 use super::{Delivering, HandingOn, IN_ORDER, MOST_PACED};
 use crate::{
     CaseId, DeliveryError, Destination, Digest, DigestPlan, Routes, Sent, Showing, StoreError,
@@ -269,6 +270,26 @@ async fn g05_f26_what_a_command_lost_the_answer_of_is_looked_up_and_never_posted
     assert_eq!(delivering.show_cases(&mine, &stop).await.unwrap(), Some(1));
     assert_eq!(channel.posts(), ["mine", "mine edited"]);
     assert_eq!(outbox.stage("mine"), Stage::Shown("ts-mine".into()));
+}
+
+#[tokio::test]
+async fn what_nobody_may_look_up_is_put_off_though_its_case_cannot_be_read() {
+    let outbox = Arc::new(FakeOutbox::with(&["mine"]));
+    let channel = Arc::new(Channel {
+        loses: Some("mine"),
+        ..Channel::default()
+    });
+    let delivering = delivering(&outbox, &channel);
+    let (mine, stop) = (ids(&["mine"]), CancellationToken::new());
+    assert_eq!(delivering.show_cases(&mine, &stop).await.unwrap(), Some(1));
+    let refused = DeliveryError::Never {
+        what: "missing_scope".into(),
+    };
+    channel.finds.lock().unwrap().push(refused);
+    // Whom its route would have it handed on to is not known.
+    delivering.show_cases(&mine, &stop).await.unwrap_err();
+    let last = outbox.put_off().pop();
+    assert_eq!(last, Some(("mine".to_owned(), REFUSED_WAIT)));
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use crate::spans;
 use crate::{DeliveryError, DeskStatus, Due, Sent, StoreError};
 
 /// Shortest time until what was refused is tried again where nobody else takes it.
-const REFUSED_WAIT: Duration = Duration::from_secs(60);
+pub(super) const REFUSED_WAIT: Duration = Duration::from_secs(60);
 
 /// What was tried, and how that ended.
 type Tried = (Due, Result<Sent, DeliveryError>);

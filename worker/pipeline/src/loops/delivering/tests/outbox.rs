@@ -34,6 +34,8 @@ struct Held {
     rings: u64,
     /// How many were asked for, each time.
     asked: Vec<usize>,
+    /// What was left in doubt, and until when.
+    put_off: Vec<(String, Duration)>,
     when_idle: Option<CancellationToken>,
 }
 
@@ -57,6 +59,10 @@ impl FakeOutbox {
 
     pub(super) fn asked(&self) -> Vec<usize> {
         self.held().asked.clone()
+    }
+
+    pub(super) fn put_off(&self) -> Vec<(String, Duration)> {
+        self.held().put_off.clone()
     }
 
     pub(super) fn holder(&self) -> Option<String> {
@@ -172,8 +178,10 @@ impl Outbox for FakeOutbox {
         _: &str,
         due: &Due,
         _: &DeliveryError,
-        _: Duration,
+        retry_in: Duration,
     ) -> Result<(), StoreError> {
+        let put_off = (due.case_id.0.clone(), retry_in);
+        self.held().put_off.push(put_off);
         self.set(&due.case_id, Stage::InDoubt);
         Ok(())
     }
