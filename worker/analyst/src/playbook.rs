@@ -12,6 +12,7 @@ mod check;
 mod compiled;
 mod conclude;
 mod decide;
+mod deeds;
 mod exonerate;
 mod explain;
 mod expression;

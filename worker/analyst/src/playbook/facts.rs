@@ -56,6 +56,8 @@ pub(super) struct Facts {
     pub(super) results: BTreeMap<String, Vec<CallResult>>,
     /// `E1`: earlier cases, where somebody looked.
     pub(super) past: Option<EvidenceId>,
+    /// The records that count for this alert.
+    pub(super) exonerations: Vec<Exoneration>,
     /// What each piece of evidence says.
     bodies: Bodies,
 }
@@ -142,6 +144,7 @@ impl Facts {
             subject: alert.subject().unwrap_or_default().to_owned(),
             results,
             past: seen.past.map(|past| past.id),
+            exonerations: seen.exonerations.to_vec(),
             bodies,
         });
         let mut scope = facts.scope(values, seen);
@@ -167,6 +170,7 @@ impl Facts {
             subject: String::new(),
             results: BTreeMap::new(),
             past: None,
+            exonerations: Vec::new(),
             bodies: Bodies::default(),
         });
         let mut scope = facts.scope(results, &Seen::default());
@@ -185,6 +189,11 @@ impl Facts {
         scope.set("findings", Value::from(Vec::<String>::new()));
         scope.set(FACTS, Value::from_dyn_object(Arc::clone(self)));
         scope
+    }
+
+    /// The alert itself; none where there is no case yet.
+    pub(super) fn source(&self) -> Option<&Alert> {
+        self.source.as_deref()
     }
 
     /// The alert as JSON.

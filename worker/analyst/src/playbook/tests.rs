@@ -9,6 +9,7 @@ mod command_and_control;
 mod credential_exfiltration;
 mod crypto_mining;
 pub(super) mod drive;
+mod explained;
 mod hostile;
 mod iam_discovery;
 mod iam_privilege_escalation;

@@ -12,6 +12,7 @@ use nightshift_engine::is_public;
 use serde_json::{Value as Json, json};
 
 use super::calls::MAX_CALLS;
+use super::deeds;
 use super::facts::{FACTS, Facts};
 use super::whole::{PARTIAL, WHOLE};
 
@@ -22,7 +23,7 @@ const MAX_ENTRIES: usize = 256;
 const MAX_ANSWERED: usize = 200 * MAX_CALLS;
 
 /// The functions, with which argument names a step or a finding (for the check).
-pub(super) const FUNCTIONS: [&str; 12] = [
+pub(super) const FUNCTIONS: [&str; 13] = [
     "indicators",
     "each",
     "answered",
@@ -32,6 +33,7 @@ pub(super) const FUNCTIONS: [&str; 12] = [
     "finding",
     "fields",
     "earlier",
+    "cleared_by",
     "in_any",
     "mentions",
     "at",
@@ -63,9 +65,13 @@ pub(super) fn add(environment: &mut Environment<'static>) {
     environment.add_filter("short", short);
     environment.add_filter("times", times);
     environment.add_filter("default", default);
+    deeds::add(environment);
 }
 
-fn with_facts<T>(state: &State<'_, '_>, read: impl FnOnce(&Facts) -> T) -> Result<T, Error> {
+pub(super) fn with_facts<T>(
+    state: &State<'_, '_>,
+    read: impl FnOnce(&Facts) -> T,
+) -> Result<T, Error> {
     let value = state.lookup(FACTS).unwrap_or_default();
     match value.downcast_object_ref::<Facts>() {
         Some(facts) => Ok(read(facts)),
@@ -77,7 +83,7 @@ fn with_facts<T>(state: &State<'_, '_>, read: impl FnOnce(&Facts) -> T) -> Resul
 }
 
 /// One word, or a list of words.
-fn words(value: Option<&Value>) -> Result<Option<Vec<String>>, Error> {
+pub(super) fn words(value: Option<&Value>) -> Result<Option<Vec<String>>, Error> {
     let Some(value) = value.filter(|value| !value.is_none() && !value.is_undefined()) else {
         return Ok(None);
     };

@@ -223,7 +223,8 @@ impl Check<'_, '_> {
     fn too_early(&mut self, text: &Text) {
         for (offset, token) in scan::expression(text.get_ref()) {
             if let Token::Word(
-                word @ ("finding" | "findings" | "cleared" | "exonerations" | "whole"),
+                word @ ("finding" | "findings" | "cleared" | "cleared_by" | "exonerations"
+                | "unexplained" | "whole"),
             ) = token
             {
                 let message =

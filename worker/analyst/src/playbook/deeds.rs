@@ -1,0 +1,208 @@
+//! What was done, and which records speak of it.
+//!
+//! A record clears an alert for its subject and its time. A deed in a log is explained only by a record about whoever did
+//! it, or about what it was done to, that holds at that moment: the test of one address says nothing about what another
+//! one did, nor about the evening after it.
+
+use std::net::IpAddr;
+
+use chrono::{DateTime, Utc};
+use minijinja::{Environment, Error, State, Value};
+use nightshift_alert::IndicatorKind;
+use nightshift_engine::{Exoneration, clears};
+
+use super::facts::Facts;
+use super::vocabulary::{with_facts, words};
+
+/// Sign-ins, reports and what agents tell of themselves: CloudTrail does not have them as reads, and they change nothing.
+const ROUTINE: [&str; 22] = [
+    "ConsoleLogin",
+    "CheckMfa",
+    "SwitchRole",
+    "ExitRole",
+    "RenewRole",
+    "UserAuthentication",
+    "CredentialChallenge",
+    "CredentialVerification",
+    "GenerateCredentialReport",
+    "GenerateServiceLastAccessedDetails",
+    "GenerateOrganizationsAccessReport",
+    "UpdateInstanceInformation",
+    "UpdateInstanceAssociationStatus",
+    "PutInventory",
+    "PutComplianceItems",
+    "OpenControlChannel",
+    "OpenDataChannel",
+    "CreateControlChannel",
+    "CreateDataChannel",
+    "CreateLogGroup",
+    "CreateLogStream",
+    "PutEvaluations",
+];
+
+/// How the names of calls begin that only read. They count where the platform does not say whether a call did.
+const READING: [&str; 10] = [
+    "get", "batchget", "list", "describe", "head", "lookup", "search", "query", "scan", "watch",
+];
+
+/// Services in which any change is one of rights, keys, secrets or of what watches.
+const GUARDED: [&str; 15] = [
+    "iam.amazonaws.com",
+    "organizations.amazonaws.com",
+    "sso.amazonaws.com",
+    "identitystore.amazonaws.com",
+    "rolesanywhere.amazonaws.com",
+    "cloudtrail.amazonaws.com",
+    "guardduty.amazonaws.com",
+    "securityhub.amazonaws.com",
+    "secretsmanager.amazonaws.com",
+    "kms.amazonaws.com",
+    "iam.googleapis.com",
+    "cloudresourcemanager.googleapis.com",
+    "secretmanager.googleapis.com",
+    "cloudkms.googleapis.com",
+    "logging.googleapis.com",
+];
+
+/// Adds the functions and filters.
+pub(super) fn add(environment: &mut Environment<'static>) {
+    environment.add_function("cleared_by", cleared_by);
+    environment.add_filter("written", written);
+    environment.add_filter("guarded", guarded);
+    environment.add_filter("unexplained", unexplained);
+}
+
+/// `entries | written`: the rows of audit logs that succeeded and are not known to have only read. Logs whose rows have no
+/// `read_only` at all tell of no such calls.
+fn written(list: Value) -> Result<Vec<Value>, Error> {
+    keep(list, |row| {
+        let action = row.text("action")?;
+        let reads = row.0.get_attr("read_only").ok()?;
+        let failed = row.is_set("error") || row.text("outcome").is_some_and(|it| it != "success");
+        let only_reads = reads.is_true() || reads.is_none() && is_reading(&action);
+        let counts =
+            !reads.is_undefined() && !failed && !only_reads && !ROUTINE.contains(&&*action);
+        Some(counts)
+    })
+}
+
+/// `entries | guarded`: the rows of services that hold rights, keys and secrets, or that watch.
+fn guarded(list: Value) -> Result<Vec<Value>, Error> {
+    keep(list, |row| Some(GUARDED.contains(&&*row.text("service")?)))
+}
+
+fn is_reading(action: &str) -> bool {
+    let name = action.rsplit('.').next().unwrap_or(action);
+    let name = name.to_ascii_lowercase();
+    READING.iter().any(|verb| name.starts_with(verb))
+}
+
+/// `entries | unexplained(kinds)`: the rows that no record of these kinds speaks of. One does that is about a row's address,
+/// key, caller or resource, and holds at its time.
+fn unexplained(state: &State<'_, '_>, list: Value, kinds: &Value) -> Result<Vec<Value>, Error> {
+    let kinds = words(Some(kinds))?.unwrap_or_default();
+    with_facts(state, |facts| {
+        let account = facts.fields.get("account").and_then(|it| it.as_str());
+        keep(list, |row| {
+            let speaks = |record: &Exoneration| {
+                holds_at(record, row.text("at")) && row.is_about(record, account)
+            };
+            Some(!of_kinds(facts, &kinds).any(speaks))
+        })
+    })?
+}
+
+/// `cleared_by(kinds)`: whether records of these kinds clear the alert by themselves.
+fn cleared_by(state: &State<'_, '_>, kinds: &Value) -> Result<bool, Error> {
+    let kinds = words(Some(kinds))?.unwrap_or_default();
+    with_facts(state, |facts| {
+        let records: Vec<_> = of_kinds(facts, &kinds).cloned().collect();
+        facts.source().is_some_and(|alert| clears(&records, alert))
+    })
+}
+
+fn of_kinds<'a>(facts: &'a Facts, kinds: &'a [String]) -> impl Iterator<Item = &'a Exoneration> {
+    let records = facts.exonerations.iter();
+    records.filter(|record| kinds.contains(&record.kind))
+}
+
+/// Whether the record holds at that time; of what has no time, only one without an end does.
+fn holds_at(record: &Exoneration, at: Option<String>) -> bool {
+    if record.from.is_none() && record.until.is_none() {
+        return true;
+    }
+    let Some(at) = at.and_then(|text| text.parse::<DateTime<Utc>>().ok()) else {
+        return false;
+    };
+    record.from.is_none_or(|from| from <= at) && record.until.is_none_or(|until| at <= until)
+}
+
+/// A row of a log.
+struct Row(Value);
+
+impl Row {
+    fn text(&self, column: &str) -> Option<String> {
+        let value = self.0.get_attr(column).ok()?;
+        let text = value.as_str().filter(|text| !text.is_empty());
+        text.map(str::to_owned)
+    }
+
+    fn is_set(&self, column: &str) -> bool {
+        self.0.get_attr(column).is_ok_and(|value| value.is_true())
+    }
+
+    /// Whether the record's subject did it, or is what it was done to. Who called is read from what the platform wrote.
+    fn is_about(&self, record: &Exoneration, account: Option<&str>) -> bool {
+        let subject = record.subject.as_str();
+        match record.subject_type {
+            IndicatorKind::Ip => {
+                let source = self.text("source_ip");
+                source.is_some_and(|source| {
+                    address(&source).is_some_and(|ip| address(subject) == Some(ip))
+                })
+            }
+            IndicatorKind::AccessKey => self.text("access_key").as_deref() == Some(subject),
+            IndicatorKind::Principal | IndicatorKind::Email => self
+                .text("principal")
+                .is_some_and(|caller| is_caller(&caller, subject, account)),
+            _ => {
+                let names = |text: String| text.split(['/', ':']).any(|part| part == subject);
+                self.text("resource")
+                    .is_some_and(|resource| resource == subject || names(resource))
+            }
+        }
+    }
+}
+
+fn address(text: &str) -> Option<IpAddr> {
+    text.parse::<IpAddr>().ok().map(|ip| ip.to_canonical())
+}
+
+/// Whether an alert's name of an identity is that of a log's caller: the same, or the user or role of its ARN, in the
+/// alert's account. The name of a session is left out, for whoever takes a role chooses it.
+fn is_caller(caller: &str, subject: &str, account: Option<&str>) -> bool {
+    let by_name = || {
+        let mut parts = caller.splitn(6, ':').skip(4);
+        let (owner, resource) = parts.next().zip(parts.next())?;
+        let (kind, path) = resource.split_once('/')?;
+        let name = match kind {
+            "assumed-role" => path.split('/').next(),
+            "user" => path.rsplit('/').next(),
+            _ => None,
+        }?;
+        let is_ours = account.is_none_or(|ours| ours == owner);
+        Some(is_ours && name.eq_ignore_ascii_case(subject))
+    };
+    caller.eq_ignore_ascii_case(subject) || by_name() == Some(true)
+}
+
+/// The entries whose row is as wanted.
+fn keep(list: Value, wanted: impl Fn(&Row) -> Option<bool>) -> Result<Vec<Value>, Error> {
+    let mut found = Vec::new();
+    for entry in list.try_iter()? {
+        if wanted(&Row(entry.get_attr("row")?)) == Some(true) {
+            found.push(entry);
+        }
+    }
+    Ok(found)
+}

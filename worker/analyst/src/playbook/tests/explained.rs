@@ -1,0 +1,140 @@
+//! A record explains what its own subject did, in its own time.
+
+use chrono::{DateTime, Utc};
+use nightshift_alert::{Alert, Indicator, IndicatorKind, Role};
+use nightshift_engine::{Exoneration, ToolError, Verdict};
+use serde_json::{Value, json};
+
+use super::alerts::sample;
+use super::drive::{ALL, Answers, World, logged, nothing, record};
+
+const TESTED: &str = "192.0.2.10";
+const OTHER: &str = "203.0.113.9";
+
+fn quiet(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
+    Ok(nothing(kind, arguments))
+}
+
+fn by(source: &str, kind: IndicatorKind) -> Indicator {
+    Indicator::new(kind, source, Role::Actor)
+}
+
+/// A machine that two addresses probe.
+fn probed() -> Alert {
+    let mut alert = sample("guardduty-eventbridge-dns");
+    "Recon:EC2/Portscan".clone_into(&mut alert.kind);
+    alert.state.sample = false;
+    alert
+        .indicators
+        .retain(|one| one.kind != IndicatorKind::Domain);
+    let sources = [TESTED, OTHER].map(|source| by(source, IndicatorKind::Ip));
+    alert.indicators.extend(sources);
+    alert.indicators.sort();
+    alert
+}
+
+fn host() -> Exoneration {
+    let mut host = record("asset", IndicatorKind::Instance, "i-11111111");
+    "i-11111111 is a front door".clone_into(&mut host.statement);
+    host
+}
+
+fn scanner() -> Exoneration {
+    record("authorised_scanner", IndicatorKind::Ip, TESTED)
+}
+
+#[test]
+fn a_test_of_one_address_explains_no_sign_in_from_another() {
+    let got_in: Answers = |kind, arguments| match kind {
+        "log_search.json_lines" if arguments["ip"] != OTHER => quiet(kind, arguments),
+        "log_search.json_lines" => Ok(logged(
+            kind,
+            json!([{"at": "2023-04-16T06:12:00Z", "action": "sign-in", "principal": "root", "source_ip": OTHER,
+                "outcome": "success", "error": null}]),
+        )),
+        _ => quiet(kind, arguments),
+    };
+    let brute_force = || {
+        let mut alert = probed();
+        "UnauthorizedAccess:EC2/SSHBruteForce".clone_into(&mut alert.kind);
+        alert
+    };
+    for alert in [probed(), brute_force()] {
+        let world = World::with(&ALL, got_in).clearing(scanner());
+        let ran = world.clearing(host()).run(alert.clone());
+        assert_eq!(
+            ran.conclusion.verdict,
+            Verdict::TruePositive,
+            "{}",
+            alert.kind
+        );
+        let both = record("authorised_scanner", IndicatorKind::Ip, OTHER);
+        let world = World::with(&ALL, got_in).clearing(scanner());
+        let ran = world.clearing(both).run(alert);
+        assert_eq!(ran.conclusion.verdict, Verdict::BenignTruePositive);
+    }
+}
+
+fn deed(source: &str, at: &str) -> Value {
+    json!({"at": at, "action": "AuthorizeSecurityGroupIngress", "service": "ec2.amazonaws.com",
+        "principal": "arn:aws:iam::444455556666:user/ci-deployer", "access_key": "AKIAEXAMPLE00000001", "source_ip": source,
+        "outcome": "success", "error": null, "resource": null, "read_only": false})
+}
+
+fn in_the_night(mut record: Exoneration) -> Exoneration {
+    let time = |text: &str| text.parse::<DateTime<Utc>>().ok();
+    record.from = time("2026-03-02T01:00:00Z");
+    record.until = time("2026-03-02T04:00:00Z");
+    record
+}
+
+#[test]
+fn a_record_explains_no_deed_after_its_end() {
+    let within: Answers = |kind, arguments| match kind {
+        "log_search.cloudtrail" => {
+            let row = deed("198.51.100.23", "2026-03-02T03:59:00Z");
+            Ok(logged(kind, json!([row])))
+        }
+        _ => quiet(kind, arguments),
+    };
+    let after: Answers = |kind, arguments| match kind {
+        "log_search.cloudtrail" => {
+            let row = deed("198.51.100.23", "2026-03-02T22:00:00Z");
+            Ok(logged(kind, json!([row])))
+        }
+        _ => quiet(kind, arguments),
+    };
+    let ip = (IndicatorKind::Ip, "198.51.100.23");
+    let user = (IndicatorKind::Principal, "ci-deployer");
+    for (kind, (of, subject)) in [("authorised_scanner", ip), ("change", user)] {
+        for (answers, benign) in [(within, true), (after, false)] {
+            let record = in_the_night(record(kind, of, subject));
+            let world = World::with(&ALL, answers).clearing(record);
+            let end = world.run(sample("securityhub-eventbridge-discovery"));
+            assert_eq!(end.conclusion.verdict.is_benign(), benign, "{kind}");
+        }
+    }
+}
+
+#[test]
+fn a_test_from_one_address_explains_no_deed_from_another() {
+    let answers: Answers = |kind, arguments| match kind {
+        "log_search.cloudtrail" => Ok(logged(kind, json!([deed(OTHER, "2026-03-02T02:55:00Z")]))),
+        _ => quiet(kind, arguments),
+    };
+    let of_identity = || record("identity", IndicatorKind::Principal, "ci-deployer");
+    let tested = || record("authorised_scanner", IndicatorKind::Ip, "198.51.100.23");
+    let mut alert = sample("securityhub-eventbridge-discovery");
+    alert.indicators.push(by(OTHER, IndicatorKind::Ip));
+    let world = World::with(&ALL, answers).clearing(of_identity());
+    let end = world.clearing(tested()).run(alert.clone()).conclusion;
+    assert_eq!(end.verdict, Verdict::Inconclusive);
+    // The key itself is the test's.
+    let key = record(
+        "authorised_scanner",
+        IndicatorKind::AccessKey,
+        "AKIAEXAMPLE00000001",
+    );
+    let end = World::with(&ALL, answers).clearing(key).run(alert);
+    assert_eq!(end.conclusion.verdict, Verdict::BenignTruePositive);
+}
