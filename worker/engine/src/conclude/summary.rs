@@ -1,7 +1,8 @@
 //! The first sentence of a report, made by code from the verdict and what is proven.
 
 use super::confidence::is_trusted;
-use crate::{Conclusion, Finding, Leaning, Stance, State, Verdict};
+use crate::exoneration::uncovered;
+use crate::{Conclusion, Exoneration, Finding, Leaning, Stance, State, Verdict};
 
 /// One or two sentences; `held_up` says why an alert that records clear is not cleared.
 pub(super) fn of(conclusion: &Conclusion, state: &State, held_up: Option<&str>) -> String {
@@ -20,11 +21,19 @@ pub(super) fn of(conclusion: &Conclusion, state: &State, held_up: Option<&str>) 
             .filter(move |finding| finding.supported && finding.stance == stance && counts(finding))
             .map(|finding| sentence(&finding.claim))
     };
+    // A record of one of two addresses is among what was found, and clears nothing.
+    let clears_alone = |fact: &Exoneration| {
+        let left = state
+            .alert()
+            .and_then(|alert| uncovered(fact, &conclusion.exonerations, alert));
+        left.is_some_and(|left| left.is_empty())
+    };
     match conclusion.verdict {
         Verdict::TruePositive => proven(Stance::For).take(2).collect::<Vec<_>>().join(" "),
         Verdict::BenignTruePositive | Verdict::FalsePositive => conclusion
             .exonerations
-            .first()
+            .iter()
+            .find(|fact| clears_alone(fact))
             .map(|fact| sentence(&fact.statement))
             .or_else(|| proven(Stance::Against).next())
             .unwrap_or_default(),

@@ -75,6 +75,15 @@ fn a_test_of_one_address_explains_no_sign_in_from_another() {
     }
 }
 
+#[test]
+fn a_report_opens_with_the_record_that_clears() {
+    let world = World::with(&ALL, quiet).clearing(scanner());
+    let end = world.clearing(host()).run(probed()).conclusion;
+    assert_eq!(end.verdict, Verdict::BenignTruePositive);
+    assert_eq!(end.exonerations[0].kind, "authorised_scanner");
+    insta::assert_snapshot!(end.summary, @"i-11111111 is a front door.");
+}
+
 fn deed(source: &str, at: &str) -> Value {
     json!({"at": at, "action": "AuthorizeSecurityGroupIngress", "service": "ec2.amazonaws.com",
         "principal": "arn:aws:iam::444455556666:user/ci-deployer", "access_key": "AKIAEXAMPLE00000001", "source_ip": source,
