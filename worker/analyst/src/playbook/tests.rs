@@ -22,3 +22,4 @@ mod set;
 mod shipped;
 mod unreadable;
 mod ways;
+mod written;

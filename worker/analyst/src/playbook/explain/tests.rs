@@ -106,7 +106,10 @@ fn rules_come_in_order_and_the_last_one_is_otherwise() {
         1
     );
     assert!(made.rules.last().unwrap().when.is_none());
-    assert_eq!(made.rules[1].when.as_deref(), Some("cleared"));
+    assert_eq!(
+        made.rules[2].when.as_deref(),
+        Some("cleared and not changed")
+    );
     assert_eq!(made.clears.benign_when.len(), 2);
     assert!(
         made.clears

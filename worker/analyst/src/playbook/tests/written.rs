@@ -1,0 +1,171 @@
+//! Where a log shows that something was changed, no record of who or what clears the alert, whichever playbook it has.
+
+use std::collections::BTreeSet;
+
+use nightshift_alert::{Alert, Indicator, IndicatorKind, Role};
+use nightshift_engine::{Leaning, ToolError, Verdict};
+use serde_json::{Value, json};
+
+use super::alerts::sample;
+use super::drive::{ALL, Answers, Ran, World, logged, nothing, record};
+use crate::playbook::Playbooks;
+
+const SOURCE: &str = "198.51.100.23";
+const HOST: &str = "i-0a1b2c3d4e5f60718";
+
+/// Types of findings, one for each playbook that searches an audit log.
+const KINDS: [&str; 11] = [
+    "CustomApi:IAMUser/OddCall",
+    "UnauthorizedAccess:EC2/MaliciousIPCaller.Custom",
+    "CryptoCurrency:EC2/BitcoinTool.B",
+    "Execution:Runtime/NewBinaryExecuted",
+    "UnauthorizedAccess:IAMUser/ConsoleLoginSuccess.B",
+    "Policy:S3/BucketPublicAccessGranted",
+    "Discovery:IAMUser/AnomalousBehavior",
+    "PrivilegeEscalation:IAMUser/AnomalousBehavior",
+    "Discovery:Kubernetes/MaliciousIPCaller.Custom",
+    "AttackSequence:IAM/CompromisedCredentials",
+    "UnauthorizedAccess:IAMUser/InstanceCredentialExfiltration.OutsideAWS",
+];
+
+/// A user with a key at an address, and a machine: something for each playbook to look up.
+fn alert(kind: &str) -> Alert {
+    let mut alert = sample("securityhub-eventbridge-discovery");
+    kind.clone_into(&mut alert.kind);
+    let host = Indicator::new(IndicatorKind::Instance, HOST, Role::Target);
+    alert.indicators.push(host);
+    alert.indicators.sort();
+    alert
+}
+
+fn call(action: &str, read_only: Value) -> Value {
+    json!({"at": "2026-03-02T02:55:00Z", "action": action, "service": "iam.amazonaws.com",
+        "principal": "arn:aws:iam::444455556666:user/ci-deployer", "access_key": "AKIAEXAMPLE00000001", "source_ip": SOURCE,
+        "outcome": "success", "error": null, "resource": null, "read_only": read_only})
+}
+
+fn audited(kind: &str, arguments: &Value, call: Value) -> Result<Value, ToolError> {
+    match kind {
+        "log_search.cloudtrail" => Ok(logged(kind, json!([call]))),
+        _ => Ok(nothing(kind, arguments)),
+    }
+}
+
+fn cleared(kind: &str, answers: Answers) -> Ran {
+    World::with(&ALL, answers)
+        .clearing(record("identity", IndicatorKind::Principal, "ci-deployer"))
+        .clearing(record("asset", IndicatorKind::Instance, HOST))
+        .run(alert(kind))
+}
+
+/// The playbooks that search an audit log whatever was found before.
+fn that_search() -> BTreeSet<String> {
+    let shipped = Playbooks::shipped();
+    let searching = shipped.iter().filter(|playbook| {
+        let mut steps = playbook.steps.iter().filter(|step| step.when.is_none());
+        steps.any(|step| {
+            let mut calls = step.calls.iter().map(|call| call.tool.get_ref().as_str());
+            calls.any(|tool| ["log_search.cloudtrail", "log_search.gcp_audit"].contains(&tool))
+        })
+    });
+    searching.map(|playbook| playbook.name.clone()).collect()
+}
+
+#[test]
+fn no_playbook_clears_in_spite_of_a_call_that_changed_something() {
+    let wrote: Answers = |kind, arguments| {
+        audited(
+            kind,
+            arguments,
+            call("SomethingThatIsNewTomorrow", json!(false)),
+        )
+    };
+    let untold: Answers = |kind, arguments| {
+        audited(
+            kind,
+            arguments,
+            call("SomethingThatIsNewTomorrow", Value::Null),
+        )
+    };
+    let read: Answers =
+        |kind, arguments| audited(kind, arguments, call("SomethingThatIsNew", json!(true)));
+    let read_by_name: Answers =
+        |kind, arguments| audited(kind, arguments, call("ListUsers", Value::Null));
+    let shipped = Playbooks::shipped();
+    let mut seen = BTreeSet::new();
+    for kind in KINDS {
+        let playbook = shipped.find(&alert(kind)).name.clone();
+        for answers in [read, read_by_name] {
+            let end = cleared(kind, answers).conclusion;
+            assert_eq!(end.verdict, Verdict::BenignTruePositive, "{playbook}");
+        }
+        for answers in [wrote, untold] {
+            let ran = cleared(kind, answers);
+            assert!(!ran.conclusion.verdict.is_benign(), "{playbook}");
+            assert_ne!(ran.conclusion.leaning, Leaning::Benign, "{playbook}");
+            let told = ran.claims() + &ran.would_decide();
+            assert!(
+                told.contains("SomethingThatIsNewTomorrow"),
+                "{playbook}: {told}"
+            );
+        }
+        seen.insert(playbook);
+    }
+    assert_eq!(seen, that_search());
+}
+
+#[test]
+fn a_log_that_was_cut_or_could_not_be_read_clears_nothing_in_any_playbook() {
+    let away: Answers = |kind, arguments| match kind {
+        "log_search.cloudtrail" => Err(ToolError::Timeout { secs: 30 }),
+        _ => Ok(nothing(kind, arguments)),
+    };
+    // Sign-ins are cleared by who may sign in, as long as no answer was cut.
+    for kind in KINDS.into_iter().filter(|kind| !kind.contains("Login")) {
+        let ran = cleared(kind, away);
+        assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive, "{kind}");
+    }
+}
+
+#[test]
+fn a_test_that_guessed_a_password_explains_nobody_elses_command_on_the_host() {
+    let commanded: Answers = |kind, arguments| match kind {
+        "log_search.json_lines" => {
+            let row = json!({"at": "2026-03-02T02:50:00Z", "action": "sign-in", "principal": "root", "source_ip": SOURCE,
+                "outcome": "success", "error": null});
+            Ok(logged(kind, json!([row])))
+        }
+        _ => {
+            let mut command = call("SendCommand", json!(false));
+            command["source_ip"] = json!("203.0.113.9");
+            audited(kind, arguments, command)
+        }
+    };
+    let quiet: Answers = |kind, arguments| Ok(nothing(kind, arguments));
+    for (answers, benign) in [(commanded, false), (quiet, true)] {
+        let tested = record("authorised_scanner", IndicatorKind::Ip, SOURCE);
+        let world = World::with(&ALL, answers).clearing(tested);
+        let end = world.run(alert("UnauthorizedAccess:EC2/SSHBruteForce"));
+        assert_eq!(end.conclusion.verdict.is_benign(), benign);
+    }
+}
+
+#[test]
+fn what_reads_secrets_is_a_deed_though_it_only_reads() {
+    for secret in [
+        "GetSecretValue",
+        "GetParameter",
+        "GetParametersByPath",
+        "google.cloud.secretmanager.v1.SecretManagerService.AccessSecretVersion",
+    ] {
+        SECRET.set(secret);
+        let answers: Answers =
+            |kind, arguments| audited(kind, arguments, call(SECRET.get(), json!(true)));
+        let ran = cleared("Discovery:IAMUser/AnomalousBehavior", answers);
+        assert!(!ran.conclusion.verdict.is_benign(), "{secret}");
+    }
+}
+
+thread_local! {
+    static SECRET: std::cell::Cell<&'static str> = const { std::cell::Cell::new("") };
+}
