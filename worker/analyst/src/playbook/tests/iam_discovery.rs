@@ -115,7 +115,7 @@ fn looking_only_from_the_usual_network_leans_benign() {
     For [E15 E0] The audit log holds 2 calls by AKIAEXAMPLE00000001: ListRoles, ListUsers
     Against [E0 E2] 198.51.100.23 is in a network that ci-deployer works from
     Against [E2 E0] ci-deployer is a machine identity (ci) of platform; new tools make it look around
-    Against [E15] Nothing was changed: each of the 2 calls in the audit log only read
+    Against [E15 E16 E0] Nothing was changed: in the audit log each call of AKIAEXAMPLE00000001 (2) and ci-deployer (2) only read
     Against [E4] No value of the alert is on a watch list as bad (3 looked up)
     "#);
     assert_eq!(ran.step("address_trail").outcome, Some(StepOutcome::Unmet));
@@ -233,7 +233,7 @@ fn a_sign_in_is_no_deed_and_a_log_that_does_not_tell_reads_is_not_said_to() {
     assert_eq!(ran.conclusion.verdict, Verdict::BenignTruePositive);
     let claims = ran.claims();
     assert!(
-        claims.contains("The audit log holds no call that is known to make a key, user, policy or machine, or to read a secret (2 calls)"),
+        claims.contains("The audit log holds no call that is known to make a key, user, policy or machine, or to read a secret (2 calls of AKIAEXAMPLE00000001)"),
         "{claims}"
     );
 }

@@ -128,6 +128,29 @@ fn a_log_that_was_cut_or_could_not_be_read_clears_nothing_in_any_playbook() {
 }
 
 #[test]
+fn the_next_key_of_an_identity_is_in_the_same_hands() {
+    let next_key: Answers = |kind, arguments| {
+        let mut deed = call("CreateUser", json!(false));
+        deed["access_key"] = json!("AKIAEXAMPLE00000009");
+        let look = call("ListUsers", json!(true));
+        match kind {
+            "log_search.cloudtrail" if arguments["access_key"].is_null() => {
+                Ok(logged(kind, json!([look, deed])))
+            }
+            _ => audited(kind, arguments, look),
+        }
+    };
+    for kind in [
+        "Discovery:IAMUser/AnomalousBehavior",
+        "Policy:S3/BucketPublicAccessGranted",
+    ] {
+        let ran = cleared(kind, next_key);
+        assert!(!ran.conclusion.verdict.is_benign(), "{kind}");
+        assert!(!ran.claims().contains("Nothing was changed"));
+    }
+}
+
+#[test]
 fn a_test_that_guessed_a_password_explains_nobody_elses_command_on_the_host() {
     let commanded: Answers = |kind, arguments| match kind {
         "log_search.json_lines" => {
