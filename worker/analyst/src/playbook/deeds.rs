@@ -12,7 +12,7 @@ use nightshift_alert::IndicatorKind;
 use nightshift_engine::{Exoneration, clears};
 
 use super::facts::Facts;
-use super::vocabulary::{with_facts, words};
+use super::vocabulary::{in_any, with_facts, words};
 
 /// Sign-ins, reports and what agents tell of themselves: CloudTrail does not have them as reads, and they change nothing.
 const ROUTINE: [&str; 22] = [
@@ -69,6 +69,7 @@ pub(super) fn add(environment: &mut Environment<'static>) {
     environment.add_function("cleared_by", cleared_by);
     environment.add_filter("written", written);
     environment.add_filter("guarded", guarded);
+    environment.add_filter("not_from", not_from);
     environment.add_filter("unexplained", unexplained);
 }
 
@@ -89,6 +90,12 @@ fn written(list: Value) -> Result<Vec<Value>, Error> {
 /// `entries | guarded`: the rows of services that hold rights, keys and secrets, or that watch.
 fn guarded(list: Value) -> Result<Vec<Value>, Error> {
     keep(list, |row| Some(GUARDED.contains(&&*row.text("service")?)))
+}
+
+/// `entries | not_from(networks)`: the rows whose `source_ip` is no address in one of these networks.
+fn not_from(list: Value, networks: &Value) -> Result<Vec<Value>, Error> {
+    let is_in = |source| in_any(&Value::from(source), networks).unwrap_or_default();
+    keep(list, |row| Some(!row.text("source_ip").is_some_and(is_in)))
 }
 
 fn is_reading(action: &str) -> bool {

@@ -357,7 +357,7 @@ fn at(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
 }
 
 /// `in_any(ip, networks)`: whether the address lies in one of the networks (addresses or CIDR).
-fn in_any(ip: &Value, networks: &Value) -> Result<bool, Error> {
+pub(super) fn in_any(ip: &Value, networks: &Value) -> Result<bool, Error> {
     let Some(ip) = ip.as_str().and_then(|text| text.parse::<IpAddr>().ok()) else {
         return Ok(false);
     };

@@ -195,6 +195,45 @@ fn a_thief_at_another_address_is_no_use_of_our_own_egress() {
 }
 
 #[test]
+fn a_secret_taken_from_another_private_network_or_through_a_service_did_leave() {
+    for (action, source) in [
+        ("GetSecretValue", "172.31.9.9"),
+        ("CreateUser", "172.31.9.9"),
+        ("CreateUser", "cloudformation.amazonaws.com"),
+    ] {
+        DEED.set((action, source));
+        let log: Answers = |kind, _| {
+            let (action, source) = DEED.get();
+            let mut deed = call(action, source);
+            deed["service"] = json!("iam.amazonaws.com");
+            Ok(logged(
+                kind,
+                json!([call("ListBuckets", "203.0.113.42"), deed]),
+            ))
+        };
+        let end = behind_our_egress(log);
+        assert_eq!(
+            (end.verdict, end.leaning),
+            (Verdict::Inconclusive, Leaning::Malicious),
+            "{action} {source}"
+        );
+    }
+    let through_a_service: Answers = |kind, arguments| match kind {
+        "log_search.cloudtrail" if !arguments["access_key"].is_null() => Ok(logged(
+            kind,
+            json!([call("DescribeStacks", "cloudformation.amazonaws.com")]),
+        )),
+        _ => quiet(kind, arguments),
+    };
+    let ran = World::with(&ALL, through_a_service).run(sample(ALERT));
+    assert!(!ran.claims().contains("own addresses"), "{}", ran.claims());
+}
+
+thread_local! {
+    static DEED: std::cell::Cell<(&'static str, &'static str)> = const { std::cell::Cell::new(("", "")) };
+}
+
+#[test]
 fn what_a_second_address_took_is_not_lost_when_the_alert_moves_on_to_a_third() {
     let mut alert = sample(ALERT);
     for one in &mut alert.indicators {
