@@ -151,3 +151,24 @@ fn without_registers_and_logs_it_stays_open() {
     A change that covers 2026-03-02T02:11:04Z, with who approved it
     ");
 }
+
+#[test]
+fn what_the_key_deleted_counts_from_wherever_it_was_used() {
+    let inside: Answers = |kind, arguments| match kind {
+        "log_search.cloudtrail" if !arguments["access_key"].is_null() => {
+            let mut deed = call("DeleteObjects", "claims-export", "10.20.1.1");
+            deed["access_key"] = arguments["access_key"].clone();
+            Ok(logged(kind, json!([deed])))
+        }
+        _ => quiet(kind, arguments),
+    };
+    let of_identity = record("identity", IndicatorKind::Principal, "claims-export");
+    let world = World::with(&ALL, inside).clearing(of_identity);
+    let ran = world.run(made_for(TAKEN));
+    assert!(!ran.conclusion.verdict.is_benign());
+    let claims = ran.claims();
+    assert!(
+        claims.contains("DeleteObjects on arn:aws:s3:::larkspur-claims from 10.20.1.1"),
+        "{claims}"
+    );
+}
