@@ -3,7 +3,7 @@ use nightshift_engine::{Leaning, Reason, ToolError, Verdict};
 use serde_json::{Value, json};
 
 use super::alerts::sample;
-use super::drive::{ALL, Answers, DEFAULT, World, known_identity, nothing, record};
+use super::drive::{ALL, Answers, DEFAULT, World, known_identity, logged, nothing, record};
 
 const ALERT: &str = "ocsf-impossible-travel";
 
@@ -81,6 +81,30 @@ fn a_usual_network_clears_only_with_a_record_that_clears_the_account_itself() {
         world.run(travel()).conclusion.verdict,
         Verdict::FalsePositive
     );
+}
+
+#[test]
+fn a_sign_in_without_a_second_factor_is_none_with_one_whatever_the_register_says() {
+    let usual: Answers = |kind, arguments| match kind {
+        "identity_lookup" => {
+            let mut known = known_identity("person", &["198.51.100.0/24"], arguments);
+            known["identities"][0]["mfa"] = json!(true);
+            Ok(known)
+        }
+        "log_search.json_lines" => Ok(logged(
+            kind,
+            json!([{"at": "2026-03-02T02:50:00Z", "action": "ConsoleLogin", "principal": "maria.lopez",
+                "source_ip": "198.51.100.77", "outcome": "success", "error": null, "mfa": false}]),
+        )),
+        _ => quiet(kind, arguments),
+    };
+    let account = record("identity", IndicatorKind::Principal, "maria.lopez");
+    let world = World::with(&ALL, usual).clearing(account);
+    let end = world.run(travel()).conclusion;
+    assert_ne!(end.verdict, Verdict::FalsePositive);
+    let facts = end.exonerations.iter();
+    let said: Vec<_> = facts.map(|fact| fact.statement.as_str()).collect();
+    assert_eq!(said, ["it is allowed"]);
 }
 
 #[test]
