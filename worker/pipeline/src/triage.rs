@@ -9,13 +9,14 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, Severity};
 use nightshift_engine::{
     Analyst, AnalystKind, Clock, DriveError, End, Event, EventBody, Journal, JournalError, Measure,
-    Meter, Ports, State, Stop, drive, fold, read_event,
+    Meter, Opened, Ports, State, Stop, drive, fold, read_event,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::budget::{Guard, Tab};
+use crate::loops::withdrawn;
 use crate::spans;
 use crate::{
     CaseStatus, Cases, Charge, Claimed, Closing, Lease, Outbox, Profile, Profiles, Purse, Routes,
@@ -30,6 +31,9 @@ const HOLD_BACK: std::time::Duration = std::time::Duration::from_secs(3);
 /// How long a process that is to stop tries to give a case back: less than the loop waits for it.
 const LAST_TRIES: std::time::Duration = std::time::Duration::from_secs(5);
 const BETWEEN_LAST_TRIES: std::time::Duration = std::time::Duration::from_millis(500);
+
+/// Why a case is triaged again that was concluded while its models were down, as stores note it.
+const MODELS_BACK: &str = "models_back";
 
 /// How many workers may be lost with a case before nobody tries again by itself (F5).
 const MOST_CRASHES: u32 = 3;
@@ -251,6 +255,7 @@ impl Triage {
         let journal = CaseJournal {
             triage: self.clone(),
             tab: Mutex::new(Tab::new(severity, &before)),
+            was_withdrawn: !withdrawn(&events).is_empty(),
             lease: claimed.lease,
         };
         journal.append(&news).await.map_err(DriveError::from)?;
@@ -343,10 +348,20 @@ struct CaseJournal {
     triage: Triage,
     /// What the events cost.
     tab: Mutex<Tab>,
+    /// Whether models left this triage without an answer before.
+    was_withdrawn: bool,
     lease: Lease,
 }
 
 impl CaseJournal {
+    /// Whether the case is triaged again once the models answer. One that had that already, and was left without an answer
+    /// again, would go round for ever: perhaps it is the case that they fail on.
+    fn wants_model(&self, opened: &Opened, end: &State) -> bool {
+        let again = opened.again.as_ref().and_then(|again| again.why.as_deref());
+        let had_its_turn = self.was_withdrawn && again == Some(MODELS_BACK);
+        self.triage.without_models && !end.degraded.is_empty() && !had_its_turn
+    }
+
     fn charge(&self, events: &[Event]) -> Charge {
         let mut tab = self.tab.lock().unwrap_or_else(PoisonError::into_inner);
         tab.charge(events)
@@ -388,7 +403,7 @@ impl Journal for CaseJournal {
                 &opened.alert,
                 Some(conclusion.verdict).filter(|_| conclusion.failed.is_none()),
             ),
-            wants_model: self.triage.without_models && !end.degraded.is_empty(),
+            wants_model: self.wants_model(opened, end),
         };
         self.triage
             .cases

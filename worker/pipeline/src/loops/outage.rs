@@ -7,8 +7,15 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use nightshift_alert::Severity;
+use nightshift_engine::{Event, EventBody};
 
-use crate::{Triage, Waited};
+use crate::{Claimed, Triage, Waited, is_urgent};
+
+/// So often models may leave one case without an answer while they are up. A text that makes their server fail does so
+/// each time, and opens their circuit for all.
+const MOST_WITHDRAWN: usize = 2;
 
 /// Whether the models can be asked.
 #[async_trait]
@@ -32,4 +39,84 @@ pub struct Outage {
     pub overdue: Triage,
     /// How long cases wait.
     pub waits: Waited,
+}
+
+impl Outage {
+    /// Whether a case waits for its models no longer though they are up: they left it without an answer too often, or so
+    /// long ago that it would have its report if they had stayed away.
+    pub(super) fn is_over_for(&self, case: &Claimed, now: DateTime<Utc>) -> bool {
+        is_over(&self.waits, &case.events, case.alert.severity, now)
+    }
+}
+
+fn is_over(waits: &Waited, events: &[Event], severity: Severity, now: DateTime<Utc>) -> bool {
+    let withdrawn = withdrawn(events);
+    let wait = match is_urgent(severity) {
+        true => waits.urgent,
+        false => waits.others,
+    };
+    let has_waited = |first: &DateTime<Utc>| (now - first).to_std().is_ok_and(|it| it >= wait);
+    withdrawn.len() >= MOST_WITHDRAWN || withdrawn.first().is_some_and(has_waited)
+}
+
+/// When this triage was given back because no model answered, once for each worker that had it.
+pub(crate) fn withdrawn(events: &[Event]) -> Vec<DateTime<Utc>> {
+    let (mut times, mut is_noted) = (Vec::new(), false);
+    for event in events {
+        match event.body {
+            EventBody::Claimed { .. } => is_noted = false,
+            EventBody::Withdrawn { .. } if !is_noted => {
+                is_noted = true;
+                times.push(event.at);
+            }
+            _ => {}
+        }
+    }
+    times
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use nightshift_engine::{CommandId, Cost};
+
+    use super::*;
+
+    fn at(seconds: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(seconds, 0).unwrap()
+    }
+
+    fn claimed_and_withdrawn(seconds: i64) -> [Event; 3] {
+        let withdrawn = || EventBody::Withdrawn {
+            id: CommandId::conclude(),
+            cost: Cost::default(),
+        };
+        [
+            Event::new(at(seconds), EventBody::Claimed { epoch: 1 }),
+            Event::new(at(seconds + 1), withdrawn()),
+            Event::new(at(seconds + 2), withdrawn()),
+        ]
+    }
+
+    #[test]
+    fn f21_a_case_waits_while_the_models_may_be_back_for_it() {
+        let waits = Waited {
+            urgent: Duration::from_secs(120),
+            others: Duration::from_secs(900),
+        };
+        let once = claimed_and_withdrawn(0).to_vec();
+        let twice = [once.clone(), claimed_and_withdrawn(30).to_vec()].concat();
+        for (events, severity, now, over) in [
+            (Vec::new(), Severity::Critical, 9_999, false),
+            (once.clone(), Severity::Critical, 120, false),
+            (once.clone(), Severity::Critical, 121, true),
+            (once.clone(), Severity::Medium, 121, false),
+            (once, Severity::Medium, 901, true),
+            (twice, Severity::Low, 33, true),
+        ] {
+            let found = is_over(&waits, &events, severity, at(now));
+            assert_eq!(found, over, "{severity:?} at {now}");
+        }
+    }
 }

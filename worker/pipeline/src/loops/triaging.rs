@@ -143,11 +143,31 @@ impl Triaging {
         }
         let cases = &self.triage.cases;
         let any = cases.claim(Lane::Any, self.free_for_any(running)).await?;
-        running.start_all(&self.triage, any, stop);
+        self.start_all(running, any, stop);
         let free = self.max_cases.saturating_sub(running.tasks.len());
         let urgent = cases.claim(Lane::Urgent, free).await?;
-        running.start_all(&self.triage, urgent, stop);
+        self.start_all(running, urgent, stop);
         Ok(())
+    }
+
+    /// Starts cases while the models are up: those that these leave without an answer all the same wait for them no more.
+    fn start_all(&self, running: &mut Running, claimed: Vec<Claimed>, stop: &CancellationToken) {
+        for one in claimed {
+            let now = self.triage.clock.now();
+            let outage = self.outage.as_ref();
+            let triage = match outage.filter(|outage| outage.is_over_for(&one, now)) {
+                None => &self.triage,
+                Some(outage) => {
+                    spans::of_case(&one.lease, &one.alert).in_scope(|| {
+                        tracing::warn!(
+                            "the models are up and gave this case no answer: it waits for them no longer"
+                        );
+                    });
+                    &outage.overdue
+                }
+            };
+            running.start(triage, one, stop);
+        }
     }
 
     /// The cases that have waited for the models long enough; and a question that tries whether they are back.
@@ -213,19 +233,23 @@ impl Running {
 
     fn start_all(&mut self, triage: &Triage, claimed: Vec<Claimed>, stop: &CancellationToken) {
         for one in claimed {
-            let held = Held {
-                lease: one.lease.clone(),
-                is_urgent: one.alert.severity >= Severity::High,
-                is_overdue: triage.without_models,
-                span: spans::of_case(&one.lease, &one.alert),
-            };
-            self.leases.add(&held.lease);
-            let (triage, stop) = (triage.clone(), stop.clone());
-            let task = self
-                .tasks
-                .spawn(async move { triage.run_held(one, &stop).await.map(drop) });
-            self.cases.insert(task.id(), held);
+            self.start(triage, one, stop);
         }
+    }
+
+    fn start(&mut self, triage: &Triage, one: Claimed, stop: &CancellationToken) {
+        let held = Held {
+            lease: one.lease.clone(),
+            is_urgent: one.alert.severity >= Severity::High,
+            is_overdue: triage.without_models,
+            span: spans::of_case(&one.lease, &one.alert),
+        };
+        self.leases.add(&held.lease);
+        let (triage, stop) = (triage.clone(), stop.clone());
+        let task = self
+            .tasks
+            .spawn(async move { triage.run_held(one, &stop).await.map(drop) });
+        self.cases.insert(task.id(), held);
     }
 
     fn ended(&mut self, ended: Result<(Id, Result<(), TriageError>), JoinError>) {

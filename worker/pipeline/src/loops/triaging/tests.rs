@@ -93,3 +93,16 @@ async fn f05_what_the_store_never_takes_counts_as_a_crash_and_what_it_does_not_t
         assert_eq!(given_back, released, "{}", says());
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn f21_a_case_that_models_fail_on_while_they_are_up_goes_round_once() {
+    let world = Arc::new(World::with_a_case_that_models_fail_on());
+    let (triaging, stop) = (world.triaging(), CancellationToken::new());
+    let a_while = timeout(Duration::from_secs(600), triaging.run(&stop));
+    assert!(a_while.await.is_err());
+    // Twice it waited for them, and then for them no longer.
+    let closed = world.closed();
+    let wanted: Vec<bool> = closed.iter().map(|one| one.wants_model).collect();
+    assert_eq!(wanted, [true, false], "one more triage with models");
+    assert_eq!(world.released.load(Ordering::Relaxed), 4);
+}

@@ -9,10 +9,10 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_alert::Severity;
 use nightshift_engine::{
-    Analyst, AnalystKind, Answer, AskError, CallContext, Clock, ConcludeQuestion, ConclusionDraft,
-    Conduct, Cost, DecideQuestion, Decision, Event, Exoneration, Exonerator, Limits, NoAnswer,
-    NoMeter, PlanAnswer, PlanQuestion, ReflectQuestion, Reflection, ToolCall, ToolError,
-    ToolOutput, ToolSpec, Toolbox, TurnAnswer, TurnQuestion,
+    Again, Analyst, AnalystKind, Answer, AskError, CallContext, Clock, ConcludeQuestion,
+    ConclusionDraft, Conduct, Cost, DecideQuestion, Decision, Event, Exoneration, Exonerator,
+    Limits, Mode, NoAnswer, NoMeter, PlanAnswer, PlanQuestion, ReflectQuestion, Reflection,
+    ToolCall, ToolError, ToolOutput, ToolSpec, Toolbox, TurnAnswer, TurnQuestion,
 };
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
@@ -41,6 +41,19 @@ pub(super) struct World {
     /// What the store says to whatever is written; none: that the lease is lost, at last.
     says: Option<fn() -> StoreError>,
     pub(super) released: AtomicU64,
+    /// A store that takes what is written, of one case; none: it does not.
+    kept: Option<Mutex<Kept>>,
+}
+
+/// The only case of a store.
+#[derive(Default)]
+struct Kept {
+    /// Of the revision that runs or waits.
+    events: Vec<Event>,
+    /// How each triage ended.
+    closed: Vec<Closing>,
+    /// Whether it is triaged again.
+    wants_model: bool,
 }
 
 fn case(id: &str, severity: Severity) -> Claimed {
@@ -71,7 +84,44 @@ impl World {
             running: Mutex::default(),
             says: None,
             released: AtomicU64::new(0),
+            kept: None,
         }
+    }
+
+    /// One case waits that models, which are up, never answer.
+    pub(super) fn with_a_case_that_models_fail_on() -> Self {
+        Self {
+            queued: Mutex::new([case("a", Severity::Critical)].into()),
+            kept: Some(Mutex::default()),
+            ..Self::up(&[])
+        }
+    }
+
+    /// How its triages ended.
+    pub(super) fn closed(&self) -> Vec<Closing> {
+        let kept = self.kept.as_ref().unwrap().lock().unwrap();
+        kept.closed.clone()
+    }
+
+    /// The case waits, as it was written.
+    fn waits(&self, kept: &Kept) {
+        let ended = kept.closed.len();
+        let mut one = case("a", Severity::Critical);
+        one.lease.revision += u32::try_from(ended).unwrap();
+        one.events.clone_from(&kept.events);
+        one.again = kept.closed.last().map(|closing| {
+            Box::new(Again {
+                revision: one.lease.revision - 1,
+                failed: false,
+                verdict: closing.conclusion.verdict,
+                leaning: closing.conclusion.leaning,
+                severity: closing.conclusion.assessed_severity,
+                urgency: closing.conclusion.urgency,
+                why: Some("models_back".to_owned()),
+                new: Vec::new(),
+            })
+        });
+        self.queued.lock().unwrap().push_back(one);
     }
 
     /// One case waits, of which nothing can be written.
@@ -124,23 +174,33 @@ impl World {
     pub(super) fn triaging(self: &Arc<Self>) -> Triaging {
         let profile = Profile {
             name: "default".to_owned(),
-            analyst: Arc::new(Nobody),
-            fallback: None,
+            analyst: Arc::new(NOBODY),
+            fallback: Some(Arc::new(Nobody {
+                plans: true,
+                ..NOBODY
+            })),
             analyst_kind: AnalystKind::Playbook,
             models: Vec::new(),
             reserve: Cost::default(),
-            toolbox: Arc::new(Nobody),
-            exonerator: Arc::new(Nobody),
+            toolbox: Arc::new(NOBODY),
+            exonerator: Arc::new(NOBODY),
             actions: Arc::default(),
             limits: Limits::default(),
             conduct: Conduct::default(),
             prompts: String::new(),
         };
+        let patient = Profile {
+            analyst: Arc::new(Nobody {
+                is_down: self.kept.is_some(),
+                ..NOBODY
+            }),
+            ..profile.clone()
+        };
         let triage = Triage {
             cases: Arc::clone(self) as Arc<dyn Cases>,
-            profiles: Profiles::new([profile]).unwrap(),
+            profiles: Profiles::new([patient]).unwrap(),
             routes: Arc::new(Routes::default()),
-            clock: Arc::new(Nobody),
+            clock: Arc::new(NOBODY),
             meter: Arc::new(NoMeter),
             purse: None,
             watcher: None,
@@ -149,13 +209,14 @@ impl World {
             without_models: false,
         };
         let waits = Waited {
-            urgent: Duration::ZERO,
-            others: Duration::ZERO,
+            urgent: Duration::from_secs(120),
+            others: Duration::from_secs(900),
         };
         let outage = Outage {
             health: Arc::clone(self) as Arc<dyn ModelHealth>,
             overdue: Triage {
                 without_models: true,
+                profiles: Profiles::new([profile]).unwrap(),
                 ..triage.clone()
             },
             waits,
@@ -212,6 +273,15 @@ impl Cases for World {
 
     async fn again_with_models(&self, _: usize) -> Result<u64, StoreError> {
         self.asked.send_modify(|all| all.push(Instant::now()));
+        if let Some(kept) = &self.kept {
+            let mut kept = kept.lock().unwrap();
+            let wants = std::mem::take(&mut kept.wants_model);
+            if wants {
+                kept.events.clear();
+                self.waits(&kept);
+            }
+            return Ok(u64::from(wants));
+        }
         Ok(self.wanting.lock().unwrap().pop_front().unwrap_or(0))
     }
 
@@ -225,12 +295,19 @@ impl Cases for World {
 
     async fn release(&self, _: &Lease) -> Result<(), StoreError> {
         self.released.fetch_add(1, Ordering::Relaxed);
+        if let Some(kept) = &self.kept {
+            self.waits(&kept.lock().unwrap());
+        }
         Ok(())
     }
 
     /// The models come back while the case runs, and it ends, however it does, after the store was asked. Where no model is
     /// asked it does not end.
-    async fn append(&self, _: &Lease, _: &[Event], _: Charge) -> Result<(), StoreError> {
+    async fn append(&self, _: &Lease, events: &[Event], _: Charge) -> Result<(), StoreError> {
+        if let Some(kept) = &self.kept {
+            kept.lock().unwrap().events.extend_from_slice(events);
+            return Ok(());
+        }
         if let Some(says) = self.says {
             return Err(says());
         }
@@ -239,8 +316,12 @@ impl Cases for World {
         Err(StoreError::LeaseLost)
     }
 
-    async fn conclude(&self, _: &Lease, _: &Closing) -> Result<(), StoreError> {
-        Err(StoreError::LeaseLost)
+    async fn conclude(&self, _: &Lease, closing: &Closing) -> Result<(), StoreError> {
+        let kept = self.kept.as_ref().ok_or(StoreError::LeaseLost)?;
+        let mut kept = kept.lock().unwrap();
+        kept.wants_model = closing.wants_model;
+        kept.closed.push(closing.clone());
+        Ok(())
     }
 
     async fn retry(&self, _: &str) -> Result<CaseId, StoreError> {
@@ -273,34 +354,57 @@ impl Cases for World {
 }
 
 /// What a profile needs, though no case gets so far here.
-struct Nobody;
+struct Nobody {
+    is_down: bool,
+    /// Whether it answers the first question all the same, as rules would.
+    plans: bool,
+}
 
-fn none() -> NoAnswer {
-    NoAnswer::from(AskError::Unavailable {
-        what: "nobody is there".to_owned(),
-    })
+const NOBODY: Nobody = Nobody {
+    is_down: false,
+    plans: false,
+};
+
+impl Nobody {
+    fn none(&self) -> NoAnswer {
+        let what = "nobody is there".to_owned();
+        NoAnswer::from(match self.is_down {
+            true => AskError::Down { what },
+            false => AskError::Unavailable { what },
+        })
+    }
 }
 
 #[async_trait]
 impl Analyst for Nobody {
     async fn plan(&self, _: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
-        Err(none())
+        if self.plans {
+            return Ok(Answer::free(PlanAnswer {
+                mode: Mode::Direct,
+                objective: "what it is".to_owned(),
+                steps: Vec::new(),
+                source: String::new(),
+                not_covered: Vec::new(),
+                conditional: false,
+            }));
+        }
+        Err(self.none())
     }
 
     async fn turn(&self, _: &TurnQuestion) -> Result<Answer<TurnAnswer>, NoAnswer> {
-        Err(none())
+        Err(self.none())
     }
 
     async fn decide(&self, _: &DecideQuestion) -> Result<Answer<Decision>, NoAnswer> {
-        Err(none())
+        Err(self.none())
     }
 
     async fn reflect(&self, _: &ReflectQuestion) -> Result<Answer<Reflection>, NoAnswer> {
-        Err(none())
+        Err(self.none())
     }
 
     async fn conclude(&self, _: &ConcludeQuestion) -> Result<Answer<ConclusionDraft>, NoAnswer> {
-        Err(none())
+        Err(self.none())
     }
 }
 
