@@ -246,14 +246,20 @@ impl Ways {
     where
         F: Future<Output = Result<ChatAnswer, ChatError>> + Send,
     {
-        let mut requests = 1;
+        // Those of ways that were refused; the last says itself whether it counts.
+        let mut before = 0;
         loop {
             let (mode, back) = (self.mode(), self.take_reasoning_back());
             match ask(mode).await {
-                Err(error) if self.weaken(mode, &error) => requests += 1,
-                Err(error) if back && self.keep_reasoning(&error) => requests += 1,
-                Err(error) => return Err(ChatError { requests, ..error }),
-                Ok(answer) => return Ok(ChatAnswer { requests, ..answer }),
+                Err(error) if self.weaken(mode, &error) => before += error.requests,
+                Err(error) if back && self.keep_reasoning(&error) => before += error.requests,
+                mut last => {
+                    match &mut last {
+                        Ok(answer) => answer.requests += before,
+                        Err(error) => error.requests += before,
+                    }
+                    return last;
+                }
             }
         }
     }

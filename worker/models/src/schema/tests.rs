@@ -84,3 +84,26 @@ fn the_words_hold_the_schema() {
     );
     assert!(words(&output, false).ends_with("{\"type\":\"object\"}"));
 }
+
+#[tokio::test]
+async fn only_requests_that_were_taken_count() {
+    let refused = |what: &str| ChatError::new("openai/m", Failure::BadRequest, what);
+    let limited = ChatError::new(
+        "openai/m",
+        Failure::RateLimited { after: None },
+        "slow down",
+    );
+    for (last, requests) in [(limited, 1), (refused("no such model"), 2)] {
+        let ways = Ways::new(&ModelConfig::new(Provider::Openai, "m"), SchemaMode::Strict);
+        let ask = |mode| {
+            let error = match mode {
+                SchemaMode::Strict => refused("response_format"),
+                _ => last.clone(),
+            };
+            async { Err(error) }
+        };
+        let asked = [ways.walk(ask).await, ways.walk(ask).await];
+        let counted = asked.map(|one| one.unwrap_err().requests);
+        assert_eq!(counted, [requests, requests - 1]);
+    }
+}
