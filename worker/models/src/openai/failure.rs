@@ -1,11 +1,12 @@
 //! What an error of a chat completion server means.
 //!
 //! Codes count before words; words only where servers give no code. Facts: OpenAI's error codes guide, Azure's content
-//! filter and rate limit pages, the error bodies of vLLM, llama.cpp, LiteLLM and DeepSeek.
+//! filter and rate limit pages, OpenRouter's page on errors, the error bodies of vLLM, llama.cpp, LiteLLM and DeepSeek.
 
 use std::time::Duration;
 
 use nightshift_analyst::chat::{ChatError, Failure};
+use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
@@ -34,9 +35,25 @@ pub(super) async fn of(reply: &mut Reply) -> ChatError {
     }
 }
 
-/// The error of an answer that began well.
+/// The error of an answer that began well. Gateways and servers put into it the status that they could not send any more
+/// (OpenRouter, LiteLLM, vLLM, SGLang).
 pub(super) fn of_error(error: &Value, errors: &Errors) -> ChatError {
-    read(error, Failure::Overloaded { after: None }, errors)
+    let told = ["code", "status"].map(|key| error.get(key).and_then(status));
+    let told = told.into_iter().flatten().next();
+    let fallback = told.map_or(Failure::Overloaded { after: None }, |status| {
+        status_failure(status, None)
+    });
+    read(error, fallback, errors)
+}
+
+/// The status of a failure: a number, or its three digits as text.
+fn status(value: &Value) -> Option<StatusCode> {
+    let number = match value {
+        Value::String(text) if text.len() == 3 => text.parse().ok()?,
+        value => u16::try_from(value.as_u64()?).ok()?,
+    };
+    let status = StatusCode::from_u16(number).ok()?;
+    (status.is_client_error() || status.is_server_error()).then_some(status)
 }
 
 fn read(error: &Value, fallback: Failure, errors: &Errors) -> ChatError {
@@ -59,6 +76,7 @@ fn read(error: &Value, fallback: Failure, errors: &Errors) -> ChatError {
     let failure = codes
         .iter()
         .find_map(|code| of_code(code))
+        .or_else(|| was_flagged(error).then_some(Failure::Filtered))
         .or_else(|| of_words(words))
         .unwrap_or(fallback);
     let shown = if words.is_empty() {
@@ -72,6 +90,11 @@ fn read(error: &Value, fallback: Failure, errors: &Errors) -> ChatError {
         param => format!("{shown} ({param})"),
     };
     errors.make(failure, &shown)
+}
+
+/// What OpenRouter says of a prompt that a moderation stopped, with the status of a key that may not.
+fn was_flagged(error: &Value) -> bool {
+    error.pointer("/metadata/flagged_input").is_some()
 }
 
 fn of_code(code: &str) -> Option<Failure> {

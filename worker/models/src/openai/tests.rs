@@ -244,6 +244,11 @@ async fn a_stream_that_breaks_off_is_no_answer() {
             Failure::ContextTooLong,
         ),
         (
+            "data: {\"error\":{\"code\":403,\"message\":\"Your input was flagged\"}}\n\n"
+                .to_owned(),
+            Failure::Auth,
+        ),
+        (
             format!("data: {}\n\n", "x".repeat(5_000_000)),
             Failure::Malformed,
         ),
@@ -440,6 +445,13 @@ const ERRORS: &str = r#"
 422 | - | {"error":"unknown field"} | BadRequest
 500 | - | {"error":{"message":"oops"}} | Overloaded { after: None }
 200 | - | {"error":{"message":"late"}} | Overloaded { after: None }
+200 | - | {"error":{"code":400,"message":"x","type":"BadRequestError"}} | BadRequest
+200 | - | {"error":{"code":"401","message":"x"}} | Auth
+200 | - | {"error":{"status":402,"message":"x"}} | Quota
+200 | - | {"error":{"code":403,"message":"Your input was flagged","metadata":{"reasons":["x"],"flagged_input":"y"}}} | Filtered
+200 | - | {"error":{"code":429,"message":"x"}} | RateLimited { after: None }
+200 | - | {"error":{"code":502,"message":"x"}} | Overloaded { after: None }
+200 | - | {"error":{"code":0,"message":"x"}} | Overloaded { after: None }
 "#;
 
 #[tokio::test]
