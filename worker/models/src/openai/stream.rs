@@ -1,5 +1,6 @@
 //! Chunks of a streamed completion, put together to the completion that they tell.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use nightshift_analyst::chat::{ChatError, Failure};
@@ -53,6 +54,7 @@ pub(super) async fn read(mut events: Events) -> Result<Completion, ChatError> {
         choices: vec![Choice::default()],
         ..Completion::default()
     };
+    let mut places = Places::default();
     let usage = |completion: &Completion| completion.usage.map(Tokens::usage).unwrap_or_default();
     loop {
         let data = match events.next().await {
@@ -86,7 +88,7 @@ pub(super) async fn read(mut events: Events) -> Result<Completion, ChatError> {
                         ..super::failure::of_error(error, events.errors())
                     });
                 }
-                add(&mut completion, chunk);
+                add(&mut completion, &mut places, chunk);
             }
             None if whole => return Ok(completion),
             None => {
@@ -102,7 +104,7 @@ pub(super) async fn read(mut events: Events) -> Result<Completion, ChatError> {
     }
 }
 
-fn add(completion: &mut Completion, chunk: Chunk) {
+fn add(completion: &mut Completion, places: &mut Places, chunk: Chunk) {
     if completion.id.is_none() {
         completion.id = chunk.id;
     }
@@ -116,33 +118,58 @@ fn add(completion: &mut Completion, chunk: Chunk) {
         if part.finish_reason.is_some() {
             choice.finish_reason = part.finish_reason;
         }
-        add_delta(&mut choice.message, part.delta);
+        add_delta(&mut choice.message, places, part.delta);
     }
 }
 
-fn add_delta(message: &mut Message, delta: Delta) {
+fn add_delta(message: &mut Message, places: &mut Places, delta: Delta) {
     append(&mut message.content, delta.content);
     append(&mut message.refusal, delta.refusal);
     append(&mut message.reasoning_content, delta.reasoning_content);
     append(&mut message.reasoning, delta.reasoning);
-    let calls = delta.tool_calls.into_iter().flatten();
-    for delta in calls {
+    for delta in delta.tool_calls.into_iter().flatten() {
         let known = message.tool_calls.get_or_insert_default();
-        // Without an index (Ollama and others) a name begins a call, and all else belongs to the last one.
-        let index = delta.index.unwrap_or(match delta.call.function.name {
-            Some(_) => known.len(),
-            None => known.len().saturating_sub(1),
-        });
-        if index >= MAX_CALLS {
-            continue;
+        let place = places.of(&delta, known);
+        if place == known.len() && place < MAX_CALLS {
+            known.push(ToolCall::default());
         }
-        if known.len() <= index {
-            known.resize_with(index + 1, ToolCall::default);
-        }
-        if let Some(call) = known.get_mut(index) {
+        if let Some(call) = known.get_mut(place) {
             add_call(call, delta.call);
         }
     }
+}
+
+/// Where the calls of a stream stand in its answer, by the index that it gives them.
+#[derive(Default)]
+struct Places(BTreeMap<usize, usize>);
+
+impl Places {
+    /// Where a piece belongs: after all others where it begins a call.
+    fn of(&mut self, delta: &CallDelta, known: &[ToolCall]) -> usize {
+        let names = is_said(delta.call.function.name.as_ref());
+        let Some(index) = delta.index else {
+            // Without an index (Ollama and others) a name begins a call, and all else belongs to the last one.
+            return match names {
+                true => known.len(),
+                false => known.len().saturating_sub(1),
+            };
+        };
+        let place = self.0.entry(index).or_insert(known.len());
+        let begun = known.get(*place).and_then(|call| call.id.as_ref());
+        // Some give all calls that they make at once the same index (Ollama, LiteLLM, Dynamo): their ids tell them apart.
+        let is_another = names
+            && is_said(begun)
+            && is_said(delta.call.id.as_ref())
+            && begun != delta.call.id.as_ref();
+        if is_another {
+            *place = known.len();
+        }
+        *place
+    }
+}
+
+fn is_said(text: Option<&String>) -> bool {
+    text.is_some_and(|text| !text.is_empty())
 }
 
 fn add_call(call: &mut ToolCall, delta: ToolCall) {

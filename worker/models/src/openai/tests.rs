@@ -1,6 +1,6 @@
 //! What is sent, what is read, and what errors mean.
 
-use std::time::Duration;
+mod streams;
 
 use nightshift_analyst::chat::{
     Arguments, Asked, ChatAnswer, ChatError, ChatRequest, Failure, Part, StopReason,
@@ -187,104 +187,6 @@ async fn addresses_and_keys() {
         assert_eq!(seen[0].path, path);
         assert!(seen[0].head.contains(&header), "{}", seen[0].head);
     }
-}
-
-const STREAM: &str = r#"data: {"id":"c1","choices":[],"prompt_filter_results":[]}
-
-data: {"id":"c1","choices":[{"delta":{"role":"assistant","content":"I "}}]}
-
-data: {"id":"c1","choices":[{"delta":{"content":"look."}}]}
-
-data: {"id":"c1","choices":[{"delta":{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"asset_lookup","arguments":""}}]}}]}
-
-data: {"id":"c1","choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"indicator\":"}}]}}]}
-
-data: {"id":"c1","choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\"i-1\"}"}},{"index":1,"id":"call_2","function":{"name":"asset_lookup","arguments":"{oops"}}]}}]}
-
-data: {"id":"c1","choices":[{"delta":{},"finish_reason":"tool_calls"}]}
-
-data: {"id":"c1","choices":[],"usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120,"prompt_tokens_details":{"cached_tokens":64,"cache_write_tokens":8},"completion_tokens_details":{"reasoning_tokens":5}}}
-
-data: [DONE]
-
-"#;
-
-#[tokio::test]
-async fn a_stream_is_put_together() {
-    let request = turn("x", json!({}), None);
-    let answer = answered("gpt-6-astra", &request, Say::events(STREAM))
-        .await
-        .unwrap();
-    insta::assert_snapshot!(told(&json!(answer.parts)), @r#"
-    [0] {"keep":false,"part":"text","text":"I look."}
-    [1] {"arguments":{"object":{"indicator":"i-1"}},"id":"call_1","name":"asset_lookup","part":"call"}
-    [2] {"arguments":{"unreadable":"{oops"},"id":"call_2","name":"asset_lookup","part":"call"}
-    "#);
-    insta::assert_snapshot!(format!("{:?} {:?} {:?}", answer.stop, answer.usage, answer.id), @r#"Calls Usage { input_tokens: 100, cached_tokens: 64, cache_write_tokens: 8, output_tokens: 20, reasoning_tokens: 5 } Some("c1")"#);
-}
-
-#[tokio::test]
-async fn a_stream_that_breaks_off_is_no_answer() {
-    let request = turn("x", json!({}), None);
-    let cut = |marker: &str| STREAM.split(marker).next().unwrap().to_owned();
-    for (text, failure) in [
-        (
-            cut("data: {\"id\":\"c1\",\"choices\":[{\"delta\":{},\"finish"),
-            Failure::Unreachable,
-        ),
-        (String::new(), Failure::Unreachable),
-        ("data: {oops\n\n".to_owned(), Failure::Malformed),
-        (
-            "data: {\"error\":{\"message\":\"the engine died\"}}\n\n".to_owned(),
-            Failure::Overloaded { after: None },
-        ),
-        (
-            "data: {\"error\":{\"code\":\"context_length_exceeded\",\"message\":\"x\"}}\n\n"
-                .to_owned(),
-            Failure::ContextTooLong,
-        ),
-        (
-            "data: {\"error\":{\"code\":403,\"message\":\"Your input was flagged\"}}\n\n"
-                .to_owned(),
-            Failure::Auth,
-        ),
-        (
-            format!("data: {}\n\n", "x".repeat(5_000_000)),
-            Failure::Malformed,
-        ),
-    ] {
-        let error = answered("m", &request, Say::events(&text))
-            .await
-            .unwrap_err();
-        assert_eq!(error.failure, failure, "{error}");
-    }
-    let whole = answered("m", &request, Say::events(&cut("data: [DONE]")))
-        .await
-        .unwrap();
-    assert_eq!(
-        (whole.stop, whole.usage.input_tokens),
-        (StopReason::Calls, 100)
-    );
-}
-
-#[tokio::test]
-async fn a_stream_that_stands_still_is_given_up() {
-    let stub = Stub::start(vec![
-        Say::events("data: {\"choices\":[{\"delta\":{\"content\":\"I\"}}]}\n\n").then_hang(),
-    ])
-    .await;
-    let model = connect(&ModelConfig {
-        base_url: Some(stub.url.clone()),
-        ..config("m")
-    });
-    let mut request = question();
-    request.deadline += Duration::from_secs(3600);
-    let freeze = async {
-        stub.said.notified().await;
-        tokio::time::pause();
-    };
-    let (answer, ()) = tokio::join!(model.chat(&request), freeze);
-    assert_eq!(answer.unwrap_err().failure, Failure::Timeout);
 }
 
 #[tokio::test]
