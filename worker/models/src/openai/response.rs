@@ -3,7 +3,7 @@
 use nightshift_analyst::chat::{
     CallPart, ChatAnswer, ChatError, Failure, Opaque, OutputSchema, Part, Usage,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use crate::SchemaMode;
@@ -11,10 +11,19 @@ use crate::answer::{Read, arguments_of, failed};
 use crate::http::Errors;
 use crate::quirks::Quirks;
 
+/// A field that may be left out or null: Azure and gateways write down what they have nothing for.
+pub(super) fn or_default<'de, D, T>(from: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::deserialize(from)?.unwrap_or_default())
+}
+
 #[derive(Deserialize, Default)]
 pub(super) struct Completion {
     pub(super) id: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) choices: Vec<Choice>,
     pub(super) usage: Option<Tokens>,
     pub(super) error: Option<Value>,
@@ -22,7 +31,7 @@ pub(super) struct Completion {
 
 #[derive(Deserialize, Default)]
 pub(super) struct Choice {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) message: Message,
     pub(super) finish_reason: Option<String>,
 }
@@ -41,7 +50,7 @@ pub(super) struct Message {
 #[derive(Deserialize, Default)]
 pub(super) struct ToolCall {
     pub(super) id: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) function: Function,
 }
 
@@ -54,9 +63,9 @@ pub(super) struct Function {
 
 #[derive(Deserialize, Default, Clone, Copy)]
 pub(super) struct Tokens {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     prompt_tokens: u64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     completion_tokens: u64,
     prompt_tokens_details: Option<PromptTokens>,
     completion_tokens_details: Option<CompletionTokens>,

@@ -7,7 +7,7 @@ use nightshift_analyst::chat::{ChatError, Failure};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::response::{Choice, Completion, Message, Tokens, ToolCall};
+use super::response::{Choice, Completion, Message, Tokens, ToolCall, or_default};
 use crate::answer::failed;
 use crate::http::Events;
 
@@ -19,7 +19,7 @@ const MAX_CALLS: usize = 1000;
 #[derive(Deserialize)]
 struct Chunk {
     id: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     choices: Vec<ChunkChoice>,
     usage: Option<Tokens>,
     error: Option<Value>,
@@ -27,7 +27,7 @@ struct Chunk {
 
 #[derive(Deserialize)]
 struct ChunkChoice {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     delta: Delta,
     finish_reason: Option<String>,
 }

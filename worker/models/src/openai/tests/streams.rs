@@ -86,6 +86,37 @@ async fn calls_are_told_apart_by_whatever_a_server_gives_them() {
 }
 
 #[tokio::test]
+async fn null_stands_for_what_a_server_has_nothing_for() {
+    let text = r#"data: {"id":"c1","choices":null,"prompt_filter_results":[]}
+
+data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"one","arguments":"{}"}}]}}]}
+
+data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":null}]}}]}
+
+data: {"choices":[{"delta":null,"finish_reason":"tool_calls"}]}
+
+data: {"choices":null,"usage":{"prompt_tokens":9,"completion_tokens":null}}
+
+data: [DONE]
+
+"#;
+    let request = turn("x", json!({}), None);
+    let streamed = answered("m", &request, Say::events(text)).await.unwrap();
+    assert_eq!(
+        (streamed.stop, streamed.usage.input_tokens),
+        (StopReason::Calls, 9)
+    );
+    for body in [
+        json!({"choices": null}),
+        json!({"choices": [{"message": null}]}),
+    ] {
+        let whole = answered("m", &request, Say::json(200, &[], &body)).await;
+        let what = whole.unwrap_err().what;
+        assert!(!what.contains("no chat completion"), "{what}");
+    }
+}
+
+#[tokio::test]
 async fn a_stream_that_breaks_off_is_no_answer() {
     let request = turn("x", json!({}), None);
     let cut = |marker: &str| STREAM.split(marker).next().unwrap().to_owned();
