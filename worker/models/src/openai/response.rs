@@ -158,6 +158,15 @@ pub(super) fn answer(
                 usage,
             ));
         }
+        // DeepSeek, in the middle of an answer.
+        Some("insufficient_system_resource") => {
+            return Err(failed(
+                errors,
+                Failure::Overloaded { after: None },
+                "the server had no room to end its answer",
+                usage,
+            ));
+        }
         _ => {}
     }
     let parts = parts(choice.message, errors.model(), quirks);

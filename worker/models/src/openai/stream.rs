@@ -115,7 +115,8 @@ fn add(completion: &mut Completion, places: &mut Places, chunk: Chunk) {
         return;
     };
     for part in chunk.choices {
-        if part.finish_reason.is_some() {
+        // SGLang and Ollama say nothing in each chunk but the last: that is no end.
+        if is_said(part.finish_reason.as_ref()) {
             choice.finish_reason = part.finish_reason;
         }
         add_delta(&mut choice.message, places, part.delta);

@@ -117,6 +117,26 @@ data: [DONE]
 }
 
 #[tokio::test]
+async fn an_end_without_a_word_is_none() {
+    let chunk = |content: &str, end: &str| {
+        let choice = json!({"delta": {"content": content}, "finish_reason": end});
+        format!("data: {}\n\n", json!({"choices": [choice]}))
+    };
+    for (ends, failure) in [
+        (["", ""], Failure::Unreachable),
+        (["length", ""], Failure::Truncated),
+        (
+            ["", "insufficient_system_resource"],
+            Failure::Overloaded { after: None },
+        ),
+    ] {
+        let text: String = ends.iter().map(|end| chunk("I", end)).collect();
+        let error = answered("m", &question(), Say::events(&text)).await;
+        assert_eq!(error.unwrap_err().failure, failure, "{ends:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_stream_that_breaks_off_is_no_answer() {
     let request = turn("x", json!({}), None);
     let cut = |marker: &str| STREAM.split(marker).next().unwrap().to_owned();
