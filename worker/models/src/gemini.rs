@@ -12,6 +12,7 @@ use async_trait::async_trait;
 use nightshift_analyst::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Part};
 use url::Url;
 
+pub(crate) use self::failure::read as error;
 use crate::http::Wire;
 use crate::quirks::Quirks;
 use crate::schema::{Fitting, GEMINI, Ways};

@@ -39,7 +39,8 @@ pub(super) fn of_error(error: &Value, errors: &Errors) -> ChatError {
     read(error, Failure::Overloaded { after: None }, errors)
 }
 
-fn read(error: &Value, fallback: Failure, errors: &Errors) -> ChatError {
+/// What an error means that says it in Google's way.
+pub(crate) fn read(error: &Value, fallback: Failure, errors: &Errors) -> ChatError {
     let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();
     let details: &[Value] = error
         .get("details")

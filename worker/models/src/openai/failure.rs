@@ -10,6 +10,7 @@ use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
+use crate::gemini;
 use crate::http::{Errors, Reply, seconds, status_failure};
 
 /// The error of an answer that says so by its status.
@@ -22,10 +23,12 @@ pub(super) async fn of(reply: &mut Reply) -> ChatError {
     let fallback = status_failure(reply.status, after);
     match serde_json::from_slice::<Value>(&body) {
         Ok(body) => {
+            // Gemini's servers put the error into a list of one.
+            let body = body.get(0).unwrap_or(&body);
             let error = body
                 .get("error")
                 .filter(|error| !error.is_null())
-                .unwrap_or(&body);
+                .unwrap_or(body);
             read(error, fallback, &reply.errors)
         }
         Err(_) => {
@@ -58,6 +61,9 @@ fn status(value: &Value) -> Option<StatusCode> {
 
 fn read(error: &Value, fallback: Failure, errors: &Errors) -> ChatError {
     let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();
+    if is_googles(text("status")) {
+        return gemini::error(error, fallback, errors);
+    }
     let words = match error {
         Value::String(words) => words.as_str(),
         _ => [text("message"), text("detail")]
@@ -90,6 +96,12 @@ fn read(error: &Value, fallback: Failure, errors: &Errors) -> ChatError {
         param => format!("{shown} ({param})"),
     };
     errors.make(failure, &shown)
+}
+
+/// Whether it is a canonical code of Google's APIs: then the error is one of Gemini's, and tells a minute's quota from money.
+fn is_googles(status: &str) -> bool {
+    let is_of_a_code = |byte: u8| byte.is_ascii_uppercase() || byte == b'_';
+    !status.is_empty() && status.bytes().all(is_of_a_code)
 }
 
 /// What OpenRouter says of a prompt that a moderation stopped, with the status of a key that may not.
@@ -127,6 +139,9 @@ fn of_words(words: &str) -> Option<Failure> {
         "context window",
         "available context size",
         "prompt is too long",
+        "longer than the model's context length",
+        "longer than the maximum model length",
+        "too long to fit into the model",
         "request too large",
     ]) {
         Some(Failure::ContextTooLong)

@@ -332,6 +332,8 @@ const ERRORS: &str = r#"
 429 | x-ratelimit-remaining-tokens: 5; x-ratelimit-reset-tokens: 1m | {"error":{"message":"x"}} | RateLimited { after: None }
 429 | retry-after: 7 | {"error":{"message":"x","code":"insufficient_quota"}} | Quota
 429 | - | {"error":{"message":"Request too large for gpt","code":"rate_limit_exceeded"}} | ContextTooLong
+429 | - | [{"error":{"code":429,"message":"You exceeded your current quota","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"20s"}]}}] | RateLimited { after: Some(20s) }
+400 | - | [{"error":{"code":400,"message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}] | ContextTooLong
 402 | - | {"error":{"message":"Insufficient Balance","code":"invalid_request_error"}} | Quota
 400 | - | {"error":{"message":"x","code":"context_length_exceeded"}} | ContextTooLong
 400 | - | {"object":"error","message":"This model's maximum context length is 4096 tokens","code":400} | ContextTooLong
@@ -341,6 +343,9 @@ const ERRORS: &str = r#"
 400 | - | {"error":{"message":"flagged for possible cybersecurity risk","type":"invalid_request_error","code":"cyber_policy"}} | Filtered
 400 | - | {"error":{"message":"x","type":"invalid_request_error","code":"bio_policy"}} | Filtered
 200 | - | {"error":{"message":"x","code":"misalignment_policy_violation"}} | Filtered
+400 | - | {"object":"error","message":"The input (9000 tokens) is longer than the model's context length (4096 tokens).","code":400} | ContextTooLong
+400 | - | {"error":{"message":"The decoder prompt (length 9000) is longer than the maximum model length of 4096.","code":400}} | ContextTooLong
+400 | - | {"error":{"message":"The prompt is too long to fit into the model (context length 4096)","type":"invalid_request_error"}} | ContextTooLong
 401 | - | {"error":{"message":"x","code":"invalid_api_key"}} | Auth
 403 | - | {"error":{"message":"x","code":null}} | Auth
 404 | - | {"detail":"Not Found"} | BadRequest
