@@ -49,7 +49,7 @@ impl OpenAi {
         let body = request::Body::new(&self.config, &self.quirks, &self.fitting, request, wanted);
         let mut reply = self.wire.post(request, &self.url, &body).await?;
         if !reply.status.is_success() {
-            return Err(failure::of(&mut reply).await);
+            return failure::of(&mut reply).await;
         }
         if reply.is_events() {
             let errors = reply.errors.clone();

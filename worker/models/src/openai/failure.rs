@@ -1,27 +1,29 @@
 //! What an error of a chat completion server means.
 //!
 //! Codes count before words; words only where servers give no code. Facts: OpenAI's error codes guide, Azure's content
-//! filter and rate limit pages, OpenRouter's page on errors, the error bodies of vLLM, llama.cpp, LiteLLM and DeepSeek.
+//! filter and rate limit pages, OpenRouter's page on errors, the error bodies of vLLM, llama.cpp, LiteLLM, Groq and DeepSeek.
 
 use std::time::Duration;
 
-use nightshift_analyst::chat::{ChatError, Failure};
+use nightshift_analyst::chat::{ChatAnswer, ChatError, Failure, Part, Usage};
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
+use crate::answer::Read;
 use crate::gemini;
 use crate::http::{Errors, Reply, seconds, status_failure};
 
-/// The error of an answer that says so by its status.
-pub(super) async fn of(reply: &mut Reply) -> ChatError {
+/// The error of an answer that says so by its status; or the answer that it is nevertheless.
+///
+/// # Errors
+///
+/// In all other cases.
+pub(super) async fn of(reply: &mut Reply) -> Result<ChatAnswer, ChatError> {
     let after = reply.after().or_else(|| after_reset(&reply.headers));
-    let body = match reply.whole().await {
-        Ok(body) => body,
-        Err(error) => return error,
-    };
+    let body = reply.whole().await?;
     let fallback = status_failure(reply.status, after);
-    match serde_json::from_slice::<Value>(&body) {
+    Err(match serde_json::from_slice::<Value>(&body) {
         Ok(body) => {
             // Gemini's servers put the error into a list of one.
             let body = body.get(0).unwrap_or(&body);
@@ -29,13 +31,29 @@ pub(super) async fn of(reply: &mut Reply) -> ChatError {
                 .get("error")
                 .filter(|error| !error.is_null())
                 .unwrap_or(body);
+            if let Some(text) = slip(error) {
+                let said = Read {
+                    parts: vec![Part::text(text)],
+                    usage: Usage::default(),
+                    id: None,
+                };
+                return said.finish(&reply.errors, None);
+            }
             read(error, fallback, &reply.errors)
         }
         Err(_) => {
             let words = format!("{}: {}", reply.status, String::from_utf8_lossy(&body));
             reply.errors.make(fallback, &words)
         }
-    }
+    })
+}
+
+/// What a model said that is no call and no JSON to the schema, which Groq tells as a fault of the request. It is an answer
+/// like any that cannot be read: the model is shown it, and mends it once.
+fn slip(error: &Value) -> Option<&str> {
+    let code = error.get("code").and_then(Value::as_str)?;
+    let said = error.get("failed_generation").and_then(Value::as_str)?;
+    matches!(of_code(code), Some(Failure::Malformed)).then_some(said)
 }
 
 /// The error of an answer that began well. Gateways and servers put into it the status that they could not send any more
@@ -126,6 +144,7 @@ fn of_code(code: &str) -> Option<Failure> {
         | "misalignment_policy_violation"
         | "invalid_prompt" => Failure::Filtered,
         "invalid_api_key" | "invalid_organization" | "account_deactivated" => Failure::Auth,
+        "tool_use_failed" | "json_validate_failed" => Failure::Malformed,
         "model_not_found" | "DeploymentNotFound" => Failure::BadRequest,
         _ => return None,
     })

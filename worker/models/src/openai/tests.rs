@@ -325,6 +325,21 @@ async fn ends_that_are_no_answers() {
     }
 }
 
+#[tokio::test]
+async fn what_a_model_said_that_fits_nothing_is_an_answer_to_be_mended() {
+    for code in ["tool_use_failed", "json_validate_failed"] {
+        let error = |said: Value| json!({"error": {"message": "Failed to call a function.", "type": "invalid_request_error", "code": code, "failed_generation": said}});
+        let said = error(json!("<function=x>"));
+        let answer = answered("m", &question(), Say::json(400, &[], &said)).await;
+        assert_eq!(answer.unwrap().text(), "<function=x>");
+        for nothing in [json!(null), json!(" ")] {
+            let say = Say::json(400, &[], &error(nothing));
+            let error = answered("m", &question(), say).await.unwrap_err();
+            assert_eq!(error.failure, Failure::Malformed);
+        }
+    }
+}
+
 const ERRORS: &str = r#"
 429 | retry-after: 7 | {"error":{"message":"slow down","code":"rate_limit_exceeded"}} | RateLimited { after: Some(7s) }
 429 | retry-after-ms: 1500; retry-after: 9 | {"error":{"message":"slow down","code":"429"}} | RateLimited { after: Some(1.5s) }
