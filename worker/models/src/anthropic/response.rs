@@ -58,16 +58,17 @@ impl Tokens {
         }
     }
 
-    /// Lays later, cumulative numbers over these.
+    /// Lays later, cumulative numbers over these. Gateways repeat zeros for what they told at the beginning: what was used
+    /// once stays used.
     pub(super) fn update(&mut self, later: Self) {
-        self.input_tokens = later.input_tokens.or(self.input_tokens);
+        self.input_tokens = later.input_tokens.max(self.input_tokens);
         self.cache_creation_input_tokens = later
             .cache_creation_input_tokens
-            .or(self.cache_creation_input_tokens);
+            .max(self.cache_creation_input_tokens);
         self.cache_read_input_tokens = later
             .cache_read_input_tokens
-            .or(self.cache_read_input_tokens);
-        self.output_tokens = later.output_tokens.or(self.output_tokens);
+            .max(self.cache_read_input_tokens);
+        self.output_tokens = later.output_tokens.max(self.output_tokens);
         self.output_tokens_details = later.output_tokens_details.or(self.output_tokens_details);
     }
 }
