@@ -67,6 +67,8 @@ pub(super) struct Tokens {
     prompt_tokens: u64,
     #[serde(default, deserialize_with = "or_default")]
     completion_tokens: u64,
+    #[serde(default, deserialize_with = "or_default")]
+    total_tokens: u64,
     prompt_tokens_details: Option<PromptTokens>,
     completion_tokens_details: Option<CompletionTokens>,
     /// DeepSeek's name for those from its cache.
@@ -94,7 +96,10 @@ impl Tokens {
                 .or(self.prompt_cache_hit_tokens)
                 .unwrap_or(0),
             cache_write_tokens: prompt.cache_write_tokens.unwrap_or(0),
-            output_tokens: self.completion_tokens,
+            // xAI counts what was reasoned beside what was said, and both in the sum.
+            output_tokens: self
+                .completion_tokens
+                .max(self.total_tokens.saturating_sub(self.prompt_tokens)),
             reasoning_tokens: self
                 .completion_tokens_details
                 .and_then(|details| details.reasoning_tokens)

@@ -258,6 +258,19 @@ async fn answers_of_other_servers_are_read() {
 }
 
 #[tokio::test]
+async fn what_was_reasoned_beside_the_answer_is_output_too() {
+    let body = json!({"choices": [{"message": {"content": "{}"}}], "usage": {
+        "prompt_tokens": 50, "completion_tokens": 100, "total_tokens": 20_150,
+        "completion_tokens_details": {"reasoning_tokens": 20_000}}});
+    let answer = answered("grok-4", &question(), Say::json(200, &[], &body)).await;
+    let usage = answer.unwrap().usage;
+    assert_eq!(
+        (usage.output_tokens, usage.reasoning_tokens),
+        (20_100, 20_000)
+    );
+}
+
+#[tokio::test]
 async fn reasoning_is_read_once_by_whichever_names_it_comes() {
     let request = turn("x", json!({}), None);
     for said in [
