@@ -32,6 +32,7 @@ mod rate;
 mod retry;
 mod schema;
 mod spent;
+mod untold;
 
 pub use chain::Chain;
 pub use circuit::{Circuits, Health};

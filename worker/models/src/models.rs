@@ -11,6 +11,7 @@
 //! | circuit | after all waiting, so that nobody who waited reaches a model that went down |
 //! | metering | counts what reaches the model, each try |
 //! | price | its cost is counted with it |
+//! | untold | what a server does not say of an answer is priced as it is estimated |
 //! | adapter | protocol |
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ use crate::metering::Metered;
 use crate::price::Priced;
 use crate::rate::{Limits, Rate, output_tokens};
 use crate::retry::Retry;
+use crate::untold::Untold;
 use crate::{KeyPlace, KeySource, ModelConfig, ModelError, Price, connect};
 
 /// The models of a configuration, by name. A clone asks the same ones.
@@ -192,7 +194,7 @@ fn layers(
     breaker: &Breaker,
     meter: Arc<dyn Meter>,
 ) -> Arc<dyn ChatModel> {
-    let mut model = adapter;
+    let mut model: Arc<dyn ChatModel> = Arc::new(Untold::new(adapter));
     if let Some(price) = config.price {
         model = Arc::new(Priced::new(model, price));
     }

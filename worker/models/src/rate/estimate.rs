@@ -14,6 +14,11 @@ pub(crate) fn estimate(request: &ChatRequest) -> Usage {
     }
 }
 
+/// Tokens of an answer.
+pub(crate) fn tokens_of(parts: &[Part]) -> u64 {
+    prompt_tokens(parts.iter().map(part).sum())
+}
+
 /// Tokens of a prompt of so many bytes: English and JSON have three to four bytes per token.
 fn prompt_tokens(bytes: u64) -> u64 {
     bytes.saturating_mul(2).div_ceil(7)
