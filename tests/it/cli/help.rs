@@ -108,7 +108,7 @@ fn the_help_of_run() {
       nightshift run finding.json                      progress on stderr, report on stdout
       aws guardduty get-findings … | nightshift run -  straight from the API
       nightshift run finding.json --plan-only          show the plan, run nothing
-      ANTHROPIC_API_KEY=… nightshift run finding.json --model anthropic/claude-sonnet-4-5
+      ANTHROPIC_API_KEY=… nightshift run finding.json --model anthropic/claude-sonnet-4-6
       nightshift run finding.json --format json --quiet | jq .verdict
 
     A finding that was triaged before is triaged again, as a new revision of its case; one whose triage

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use nightshift_tests::model::{Answer, FakeModel, Fault, Provider, Reply, Script, Wait};
-use nightshift_tests::root;
+use nightshift_tests::{files, root};
 use serde_json::{Value, json};
 
 /// What a driver said of each conversation.
@@ -285,4 +285,51 @@ async fn amazons_sdk_talks_to_the_fake() {
     assert_ne!(told["cut"]["raised"], Value::Null);
     assert_eq!(told["plain"]["blocks"], json!(["reasoningContent", "text"]));
     refused(&fake, 3);
+}
+
+/// What Anthropic's SDK says of models that end: their names, and when.
+async fn ending() -> BTreeMap<String, String> {
+    let say = "import json; from anthropic.resources.messages.messages import DEPRECATED_MODELS as ending; print(json.dumps(ending))";
+    let mut command = tokio::process::Command::new(python());
+    let output = command.args(["-c", say]).output().await.unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[cfg_attr(
+    not(has_sdks),
+    ignore = "the SDKs are not installed; tests/services installs them"
+)]
+#[tokio::test]
+async fn people_are_told_of_no_model_that_ends() {
+    let ending = ending().await;
+    let named = regex::Regex::new(r"claude-[a-z0-9-]*[a-z0-9]").unwrap();
+    let shown = [
+        "README.md",
+        "docs",
+        "helm",
+        "deploy",
+        "worker/cli/config.default.toml",
+        "worker/cli/src/args.rs",
+        "worker/cli/src/wiring/models.rs",
+    ];
+    let (mut wrong, mut found) = (Vec::new(), 0);
+    let paths = shown.map(|one| root().join(one)).into_iter();
+    let paths = paths.flat_map(|path| match path.is_file() {
+        true => vec![path],
+        false => files(&path).unwrap(),
+    });
+    for path in paths {
+        let text = std::fs::read(&path).unwrap();
+        for name in named.find_iter(&String::from_utf8_lossy(&text)) {
+            found += 1;
+            // Bedrock puts the version of a model after its name.
+            let (name, path) = (name.as_str(), path.display());
+            let of = |end: &&String| name == *end || name.starts_with(&format!("{end}-v"));
+            wrong.extend(ending.keys().find(of).map(|end| format!("{path}: {end}")));
+        }
+    }
+    assert!(found > 4 && ending.len() > 4, "{found} names");
+    assert!(wrong.is_empty(), "{wrong:?}");
 }

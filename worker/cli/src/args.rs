@@ -62,7 +62,7 @@ pub(crate) enum Command {
         nightshift run finding.json                      progress on stderr, report on stdout\n  \
         aws guardduty get-findings … | nightshift run -  straight from the API\n  \
         nightshift run finding.json --plan-only          show the plan, run nothing\n  \
-        ANTHROPIC_API_KEY=… nightshift run finding.json --model anthropic/claude-sonnet-4-5\n  \
+        ANTHROPIC_API_KEY=… nightshift run finding.json --model anthropic/claude-sonnet-4-6\n  \
         nightshift run finding.json --format json --quiet | jq .verdict\n\n\
         A finding that was triaged before is triaged again, as a new revision of its case; one whose triage was \
         interrupted goes on where it was.")]

@@ -288,7 +288,7 @@ fn choose(configs: &mut Vec<ModelConfig>, wanted: &str) -> Result<String, Exit> 
             format!("configured are {}", names.join(", "))
         };
         Exit::usage(format!(
-            "--model {wanted:?}: use PROVIDER/NAME, such as anthropic/claude-sonnet-4-5, or the name of a [[model]]; {configured}"
+            "--model {wanted:?}: use PROVIDER/NAME, such as anthropic/claude-sonnet-4-6, or the name of a [[model]]; {configured}"
         ))
     })?;
     let provider: Provider = provider
