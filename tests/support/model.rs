@@ -12,6 +12,7 @@ mod bedrock;
 mod bound;
 mod cache;
 mod check;
+mod effort;
 mod fault;
 mod gemini;
 mod models;

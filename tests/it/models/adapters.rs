@@ -11,7 +11,7 @@ use nightshift_tests::model::{self, Answer, FakeModel, Fault, Provider, Script, 
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::desk::{ANTHROPIC, OPENAI, WIRES, Wire};
+use super::desk::{ANTHROPIC, BEDROCK, GEMINI, OPENAI, WIRES, Wire};
 
 /// A question with a tool at hand and an answer in JSON.
 pub(super) fn request() -> ChatRequest {
@@ -157,6 +157,31 @@ async fn each_word_for_reasoning_is_one_that_the_model_takes() {
             assert_eq!(fake.refusals(), [], "{model} {word}");
             assert_eq!(answer.unwrap().requests, 1, "{model} {word}");
         }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_has_room_whatever_is_reasoned_before_it() {
+    let of = |wire: Wire, model| Wire { model, ..wire };
+    for (wire, word) in [
+        (of(OPENAI, "gpt-5-mini"), "high"),
+        (of(ANTHROPIC, "claude-sonnet-4-5"), "xhigh"),
+        (of(ANTHROPIC, "claude-sonnet-4-5"), "16000"),
+        (of(ANTHROPIC, "claude-opus-5-5"), "max"),
+        (of(GEMINI, "gemini-2.5-flash"), "high"),
+        (of(GEMINI, "gemini-2.5-flash"), "max"),
+        (GEMINI, "high"),
+        (BEDROCK, "high"),
+    ] {
+        let value = json!({"verdict": "benign", "why": "on no list"});
+        let fake = FakeModel::start(Script::queue([Answer::value(value)]))
+            .await
+            .unwrap();
+        let mut config = wire.config(&fake);
+        config.reasoning_effort = Some(word.to_owned());
+        let answer = wire.connect_as(&config).chat(&request()).await;
+        assert_eq!(fake.refusals(), [], "{wire:?} {word}");
+        assert!(answer.is_ok(), "{wire:?} {word}: {answer:?}");
     }
 }
 

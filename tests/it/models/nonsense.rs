@@ -104,6 +104,7 @@ fn babble() -> ModelAnalyst {
         name: "nonsense/babble".to_owned(),
         window_tokens: 200_000,
         max_output_tokens: 16_000,
+        reasoning_tokens: 0,
         tools: true,
         price: TokenPrice::default(),
     });

@@ -95,7 +95,7 @@ async fn answer(shared: &Shared, seen: &Seen) -> Response {
     };
     tokio::time::sleep(shared.script.latency_of(&reply)).await;
     let outcome = match reply {
-        Reply::Answer(answer) => Outcome::Answer(answer.settle(seen)),
+        Reply::Answer(answer) => Outcome::Answer(answer.settle(seen).reasoned(seen)),
         Reply::Fault(fault) => fault::play(&fault, seen),
     };
     match outcome {

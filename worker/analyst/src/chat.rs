@@ -38,12 +38,24 @@ pub struct ChatTraits {
     pub name: String,
     /// Tokens that prompt and answer may hold together.
     pub window_tokens: u64,
-    /// Tokens that an answer may have at the most.
+    /// Tokens that an answer may have at the most, reasoning included.
     pub max_output_tokens: u32,
+    /// Tokens that it may reason before an answer, beside those of the answer: as it is configured.
+    pub reasoning_tokens: u32,
     /// Whether it takes tools; one that does not is told of them in words and calls them in its JSON.
     pub tools: bool,
     /// The most that a token of it costs.
     pub price: TokenPrice,
+}
+
+impl ChatTraits {
+    /// Tokens of such an answer and of all that is reasoned before it.
+    #[must_use]
+    pub fn most_output(&self, answer: u32) -> u32 {
+        answer
+            .saturating_add(self.reasoning_tokens)
+            .min(self.max_output_tokens)
+    }
 }
 
 /// The most that tokens cost, in USD per million; 0 where no price is known.
@@ -111,7 +123,7 @@ pub struct ChatRequest {
     pub may_call: bool,
     /// The schema that its text must fit; none where text is free.
     pub output: Option<OutputSchema>,
-    /// Tokens that the answer may have, reasoning included.
+    /// Tokens that the answer may have. What the model is configured to reason comes on top.
     pub max_output_tokens: u32,
     /// When the answer is of no use any more.
     pub deadline: Instant,

@@ -43,6 +43,7 @@ fn both(one: ChatTraits, other: &ChatTraits) -> ChatTraits {
         name: format!("{}, {}", one.name, other.name),
         window_tokens: one.window_tokens.min(other.window_tokens),
         max_output_tokens: one.max_output_tokens.min(other.max_output_tokens),
+        reasoning_tokens: one.reasoning_tokens.max(other.reasoning_tokens),
         tools: one.tools && other.tools,
         price: TokenPrice {
             input: one.price.input.max(other.price.input),

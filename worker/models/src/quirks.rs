@@ -6,7 +6,7 @@
 use std::sync::LazyLock;
 
 use globset::Glob;
-use nightshift_analyst::chat::{ChatRequest, ChatTraits, OutputSchema, TokenPrice};
+use nightshift_analyst::chat::{Asked, ChatRequest, ChatTraits, OutputSchema, TokenPrice};
 use serde::Deserialize;
 use url::Url;
 
@@ -198,11 +198,39 @@ impl Quirks {
             name: config.full_name(),
             window_tokens: self.window_tokens,
             max_output_tokens: self.max_output_tokens,
+            reasoning_tokens: self.most_reasoning(config),
             tools: self.tools,
             price: config
                 .price
                 .map_or_else(TokenPrice::default, |price| price.dearest()),
         }
+    }
+
+    /// Tokens that a request has for reasoning beside those of its answer: what the word comes to. A model that may not say
+    /// as much in all keeps half of that for the answer.
+    pub(crate) fn room(&self, word: Option<&str>, answer: u32) -> u32 {
+        let wanted = word.and_then(budget).unwrap_or_default();
+        let kept = answer.min(self.max_output_tokens / 2);
+        match self.reasoning {
+            Reasoning::None => 0,
+            _ => wanted.min(self.max_output_tokens - kept),
+        }
+    }
+
+    /// The most tokens of a request: those of its answer, and the room for reasoning.
+    pub(crate) fn most(&self, word: Option<&str>, answer: u32) -> u32 {
+        let most = answer.saturating_add(self.room(word, answer));
+        most.min(self.max_output_tokens)
+    }
+
+    /// The most that any question's reasoning may take.
+    fn most_reasoning(&self, config: &ModelConfig) -> u32 {
+        let of = |asked: &Asked| {
+            let sampling = config.sampling(*asked);
+            let effort = self.claude_effort(&sampling).or(sampling.reasoning_effort);
+            self.room(effort.as_deref(), 0)
+        };
+        Asked::ALL.iter().map(of).max().unwrap_or_default()
     }
 
     /// How one request asks for its schema: as the model can, and in words while tools may be called where it does not

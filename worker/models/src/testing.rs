@@ -43,6 +43,7 @@ impl Scripted {
                 name: name.to_owned(),
                 window_tokens: 128_000,
                 max_output_tokens: 8_000,
+                reasoning_tokens: 0,
                 tools: true,
                 price: TokenPrice::default(),
             },

@@ -62,7 +62,8 @@ impl ChatModel for Untold {
             }
             Err(error) if error.failure == Failure::Truncated => {
                 let mut usual = estimate(request);
-                usual.output_tokens = request.max_output_tokens.into();
+                let traits = self.inner.traits();
+                usual.output_tokens = traits.most_output(request.max_output_tokens).into();
                 self.fill(&mut error.usage, usual);
             }
             Err(_) => {}

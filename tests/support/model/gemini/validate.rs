@@ -136,7 +136,7 @@ fn generation(at: &At<'_>, rules: Gemini, tools: &[Tool]) -> Result<Wanted, Wron
     {
         return Err(at.wrong("Multiple candidates is not enabled for this model"));
     }
-    thinking(&fields, rules)?;
+    thinking(&fields, rules, max_tokens)?;
     let mime = match fields.get("responseMimeType") {
         Some(at) => at.one_of(&["text/plain", "application/json", "text/x.enum"])?,
         None => "text/plain",
@@ -183,7 +183,7 @@ fn schema(fields: &Fields<'_>, json: bool) -> Result<Option<Value>, Wrong> {
     Ok(Some(schema))
 }
 
-fn thinking(fields: &Fields<'_>, rules: Gemini) -> Result<(), Wrong> {
+fn thinking(fields: &Fields<'_>, rules: Gemini, max_tokens: Option<u64>) -> Result<(), Wrong> {
     let Some(at) = fields.get("thinkingConfig") else {
         return Ok(());
     };
@@ -205,6 +205,12 @@ fn thinking(fields: &Fields<'_>, rules: Gemini) -> Result<(), Wrong> {
                 "You can only set only one of thinking budget and thinking level.",
             ));
         }
+    }
+    // What is thought counts as said: such an answer ends before it begins.
+    if let (Some(budget), Some(most)) = (thinking.get("thinkingBudget"), max_tokens)
+        && budget.whole(0)? >= most
+    {
+        return Err(budget.wrong("The thinking budget leaves no room in max_output_tokens."));
     }
     Ok(())
 }

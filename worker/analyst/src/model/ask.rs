@@ -1,7 +1,7 @@
 //! Asking a model: one question, its repair, its truncation, its errors, and what all of it cost.
 //!
 //! Retries, rates and fallbacks are the model's own (decorators in `models`); here only what concerns the content is
-//! asked again: once with more room and once for less where an answer was cut off, once with less of the data where the
+//! asked again: once with more room and once for less where an answer was cut off (for less only where one had begun), once with less of the data where the
 //! prompt was too long, once where it could not be read.
 
 use std::borrow::Cow;
@@ -128,7 +128,7 @@ impl Asking<'_> {
             if may_raise {
                 may_raise = false;
                 request.max_output_tokens = request.max_output_tokens.saturating_mul(2).min(most);
-            } else if may_ask_for_less {
+            } else if may_ask_for_less && !was_silent(error.usage) {
                 may_ask_for_less = false;
                 repair::ask_for_less(&mut request.messages, self.prompts)
                     .map_err(|what| AskError::Unavailable { what })?;
@@ -149,11 +149,12 @@ impl Asking<'_> {
         })
     }
 
-    /// The most that a request may cost: its prompt as we count it, and an answer as long as it may be.
+    /// The most that a request may cost: its prompt as we count it, and reasoning and an answer as long as they may be.
     fn most(&self, request: &ChatRequest) -> Cost {
-        let price = self.model.traits().price;
+        let traits = self.model.traits();
+        let price = traits.price;
         let input_tokens = self.fixed + compaction::said(&request.messages);
-        let output_tokens = u64::from(request.max_output_tokens);
+        let output_tokens = u64::from(traits.most_output(request.max_output_tokens));
         Cost {
             usd: usd(input_tokens, price.input) + usd(output_tokens, price.output),
             input_tokens,
@@ -185,6 +186,11 @@ impl Asking<'_> {
             }
         }
     }
+}
+
+/// Whether all that was said was reasoning: to ask for a shorter answer changes nothing of that.
+const fn was_silent(usage: Usage) -> bool {
+    usage.reasoning_tokens > 0 && usage.reasoning_tokens >= usage.output_tokens
 }
 
 const fn cost(usage: Usage, usd: f64, requests: u64) -> Cost {

@@ -75,7 +75,8 @@ impl<'a> Frame<'a> {
         let output = *settings.max_output_tokens.of(asked);
         let max_output_tokens = output.min(traits.max_output_tokens);
         let window = traits.window_tokens;
-        let fits = (window / 4 * 3).min(window.saturating_sub(u64::from(max_output_tokens)));
+        let most = u64::from(traits.most_output(max_output_tokens));
+        let fits = (window / 4 * 3).min(window.saturating_sub(most));
         let affordable = (about.setting.left.tokens / 2).max(LEAST_PROMPT);
         let mask = settings
             .pseudonyms

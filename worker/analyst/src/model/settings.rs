@@ -67,7 +67,8 @@ pub struct Settings {
     pub language: String,
     /// What is hidden from the model; nothing where none.
     pub pseudonyms: Option<PseudonymSettings>,
-    /// Tokens that an answer may have, reasoning included; one that is cut off may have twice as many once.
+    /// Tokens that an answer may have, beside what the model is configured to reason; one that is cut off may have twice as
+    /// many once.
     pub max_output_tokens: PerQuestion<u32>,
 }
 

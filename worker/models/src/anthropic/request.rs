@@ -134,15 +134,21 @@ impl<'a> Body<'a> {
         wanted: Option<(SchemaMode, &'a OutputSchema)>,
     ) -> Self {
         let sampling = config.sampling(request.asked);
-        let most = request.max_output_tokens.min(quirks.max_output_tokens);
+        let answer = request.max_output_tokens;
+        let effort = quirks.claude_effort(&sampling);
+        let word = effort.as_deref().or(sampling.reasoning_effort.as_deref());
+        let room = quirks.room(word, answer);
         let (tools, tool_choice) = tools(quirks, fitting, request, wanted);
         let forced = matches!(tool_choice, Some(ToolChoice::Any | ToolChoice::Tool { .. }));
-        let thinking = thinking(quirks, &sampling, most, told).filter(|_| !forced);
+        let thinking = thinking(quirks, &sampling, room, told).filter(|_| !forced);
+        // Some always think, and are told with how much effort.
+        let reasons = thinking.is_some() || effort.is_some() && !forced;
+        let word = word.filter(|_| reasons);
         // Older versions refuse other temperatures while thinking, and both parameters together.
         let warm = quirks.sampling && matches!(thinking, None | Some(Thinking::Disabled));
         Self {
             model: &config.model,
-            max_tokens: most,
+            max_tokens: quirks.most(word, answer),
             system: vec![Block::Own(Own::Text {
                 text: request.system.clone(),
                 cache_control: quirks.cache_marks.then_some(MARK),
@@ -177,7 +183,7 @@ fn output_config(
     (format.is_some() || effort.is_some()).then_some(OutputConfig { effort, format })
 }
 
-fn thinking(quirks: &Quirks, sampling: &Sampling, most: u32, told: &Told<'_>) -> Option<Thinking> {
+fn thinking(quirks: &Quirks, sampling: &Sampling, room: u32, told: &Told<'_>) -> Option<Thinking> {
     let word = sampling.reasoning_effort.as_deref()?;
     match quirks.reasoning {
         Reasoning::Effort if word == "none" => match quirks.least_reasoning {
@@ -187,9 +193,8 @@ fn thinking(quirks: &Quirks, sampling: &Sampling, most: u32, told: &Told<'_>) ->
         },
         Reasoning::Effort => Some(Thinking::Adaptive),
         Reasoning::Budget => {
-            let budget = crate::quirks::budget(word)?.min(most / 2);
-            (budget >= MIN_THINKING && told.calls_after_own()).then_some(Thinking::Enabled {
-                budget_tokens: budget,
+            (room >= MIN_THINKING && told.calls_after_own()).then_some(Thinking::Enabled {
+                budget_tokens: room,
             })
         }
         Reasoning::None | Reasoning::Level => None,

@@ -60,7 +60,7 @@ fn thoughts() -> Value {
 #[tokio::test]
 async fn a_question_to_a_schema() {
     insta::assert_snapshot!(told(&sent(&config(MODEL), &question()).await), @r#"
-    max_tokens 2000
+    max_tokens 10192
     messages[0] {"content":[{"cache_control":{"type":"ephemeral"},"text":"The alert.","type":"text"},{"text":"Make a plan.","type":"text"}],"role":"user"}
     model "claude-opus-5-5"
     output_config {"effort":"medium","format":{"schema":{"additionalProperties":false,"properties":{"mode":{"enum":["direct","planned"],"type":"string"}},"required":["mode"],"type":"object"},"type":"json_schema"}}
@@ -86,7 +86,7 @@ async fn a_conversation_with_tools() {
     let request = turn(&format!("anthropic/{MODEL}"), thoughts(), None);
     let request = in_place(request, &config(MODEL));
     insta::assert_snapshot!(told(&sent(&config(MODEL), &request).await), @r#"
-    max_tokens 2000
+    max_tokens 10192
     messages[0] {"content":[{"text":"Do the step.","type":"text"}],"role":"user"}
     messages[1] {"content":[{"signature":"c2ln","thinking":"Let me see.","type":"thinking"},{"text":"I look.","type":"text"},{"id":"call_a","input":{"indicator":"i-1"},"name":"asset_lookup","type":"tool_use"},{"id":"call_b","input":{"unreadable":"{indicator"},"name":"asset_lookup","type":"tool_use"}],"role":"assistant"}
     messages[2] {"content":[{"content":"{\"found\":0}","tool_use_id":"call_a","type":"tool_result"},{"content":"arguments are no object","is_error":true,"tool_use_id":"call_b","type":"tool_result"},{"text":"Go on.","type":"text"}],"role":"user"}
@@ -187,8 +187,9 @@ async fn thinking_by_tokens_leaves_room_and_takes_no_temperature() {
     let body = sent(&older("claude-sonnet-4-5"), &request).await;
     assert_eq!(
         (&body["thinking"]["budget_tokens"], body.get("temperature")),
-        (&json!(4000), None)
+        (&json!(8192), None)
     );
+    assert_eq!(body["max_tokens"], 16_192, "the answer's room is its own");
     let mut config = older("claude-sonnet-4-5");
     config.reasoning_effort = None;
     assert_eq!(sent(&config, &request).await["temperature"], 0.1);

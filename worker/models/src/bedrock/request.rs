@@ -39,8 +39,11 @@ pub(super) fn call(
     wanted: Option<(SchemaMode, &OutputSchema)>,
 ) -> Result<ConverseFluentBuilder, BuildError> {
     let sampling = config.sampling(request.asked);
-    let most = request.max_output_tokens.min(quirks.max_output_tokens);
-    let thinking = thinking(quirks, &sampling, most, told);
+    let (answer, effort) = (request.max_output_tokens, quirks.claude_effort(&sampling));
+    let word = effort.as_deref().or(sampling.reasoning_effort.as_deref());
+    let thinking = thinking(quirks, quirks.room(word, answer), told);
+    let reasons = thinking.is_some() || effort.is_some();
+    let most = quirks.most(word.filter(|_| reasons), answer);
     let warm = quirks.sampling && thinking.is_none();
     let mut system = vec![SystemContentBlock::Text(request.system.to_string())];
     if quirks.cache_marks {
@@ -87,10 +90,9 @@ fn mark() -> Result<CachePointBlock, BuildError> {
         .build()
 }
 
-fn thinking(quirks: &Quirks, sampling: &Sampling, most: u32, told: &Told<'_>) -> Option<Value> {
-    let budget = crate::quirks::budget(sampling.reasoning_effort.as_deref()?)?.min(most / 2);
-    (quirks.reasoning == Reasoning::Budget && budget >= 1024 && told.calls_after_own())
-        .then(|| json!({ "thinking": { "type": "enabled", "budget_tokens": budget } }))
+fn thinking(quirks: &Quirks, room: u32, told: &Told<'_>) -> Option<Value> {
+    (quirks.reasoning == Reasoning::Budget && room >= 1024 && told.calls_after_own())
+        .then(|| json!({ "thinking": { "type": "enabled", "budget_tokens": room } }))
 }
 
 fn output_config(

@@ -52,7 +52,7 @@ async fn answered(request: &ChatRequest, body: &Value) -> Result<ChatAnswer, Cha
 #[tokio::test]
 async fn a_question_to_a_schema() {
     insta::assert_snapshot!(told(&sent(&config(CLAUDE), &question_with_tools()).await), @r#"
-    inferenceConfig {"maxTokens":2000}
+    inferenceConfig {"maxTokens":4048}
     messages[0] {"content":[{"text":"The alert."},{"cachePoint":{"type":"default"}},{"text":"Make a plan."}],"role":"user"}
     outputConfig {"effort":"low","textFormat":{"structure":{"jsonSchema":{"name":"plan","schema":"{\"additionalProperties\":false,\"properties\":{\"mode\":{\"enum\":[\"direct\",\"planned\"],\"type\":\"string\"}},\"required\":[\"mode\"],\"type\":\"object\"}"}},"type":"json_schema"}}
     system[0] {"text":"You triage alerts."}
@@ -78,7 +78,7 @@ async fn a_conversation_with_tools() {
     );
     let request = in_place(request, &config(CLAUDE));
     insta::assert_snapshot!(told(&sent(&config(CLAUDE), &request).await), @r#"
-    inferenceConfig {"maxTokens":2000}
+    inferenceConfig {"maxTokens":4048}
     messages[0] {"content":[{"text":"Do the step."}],"role":"user"}
     messages[1] {"content":[{"reasoningContent":{"reasoningText":{"signature":"c2ln","text":"Let me see."}}},{"text":"I look."},{"toolUse":{"input":{"indicator":"i-1"},"name":"asset_lookup","toolUseId":"call_a"}},{"toolUse":{"input":{"unreadable":"{indicator"},"name":"asset_lookup","toolUseId":"call_b"}}],"role":"assistant"}
     messages[2] {"content":[{"toolResult":{"content":[{"text":"{\"found\":0}"}],"status":"success","toolUseId":"call_a"}},{"toolResult":{"content":[{"text":"arguments are no object"}],"status":"error","toolUseId":"call_b"}},{"text":"Go on."}],"role":"user"}

@@ -16,6 +16,9 @@ use crate::{ModelConfig, Sampling, SchemaMode};
 /// Stands for a signature that there is none of, as for calls of another model (Gemini API, "Thought signatures").
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
+/// The greatest budget that every model takes which has one (Gemini API, "Thinking": 24,576 with 2.5 Flash).
+const MOST_THINKING: u32 = 24_576;
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Body<'a> {
@@ -97,6 +100,9 @@ impl<'a> Body<'a> {
         wanted: Option<(SchemaMode, &'a OutputSchema)>,
     ) -> Self {
         let sampling = config.sampling(request.asked);
+        let answer = request.max_output_tokens;
+        let word = sampling.reasoning_effort.as_deref();
+        let room = quirks.room(word, answer).min(MOST_THINKING);
         let strict = wanted.filter(|(mode, _)| *mode == SchemaMode::Strict);
         let (tools, tool_config) = tools(quirks, fitting, request, wanted);
         Self {
@@ -115,18 +121,18 @@ impl<'a> Body<'a> {
             },
             tool_config,
             generation_config: Generation {
-                max_output_tokens: request.max_output_tokens.min(quirks.max_output_tokens),
+                max_output_tokens: answer.saturating_add(room).min(quirks.max_output_tokens),
                 temperature: sampling.temperature.filter(|_| quirks.sampling),
                 top_p: sampling.top_p.filter(|_| quirks.sampling),
                 response_mime_type: strict.map(|_| "application/json"),
                 response_json_schema: strict.map(|(_, output)| fitting.of(&output.schema)),
-                thinking_config: thinking(quirks, &sampling),
+                thinking_config: thinking(quirks, &sampling, room),
             },
         }
     }
 }
 
-fn thinking(quirks: &Quirks, sampling: &Sampling) -> Option<Value> {
+fn thinking(quirks: &Quirks, sampling: &Sampling, room: u32) -> Option<Value> {
     let word = sampling.reasoning_effort.as_deref()?;
     match quirks.reasoning {
         // Its levels are MINIMAL to XHIGH (SDK, `ThinkingLevel`); none is without.
@@ -135,7 +141,7 @@ fn thinking(quirks: &Quirks, sampling: &Sampling) -> Option<Value> {
             "max" => "XHIGH".to_owned(),
             word => word.to_uppercase(),
         } })),
-        Reasoning::Budget => Some(json!({ "thinkingBudget": crate::quirks::budget(word)? })),
+        Reasoning::Budget => crate::quirks::budget(word).map(|_| json!({ "thinkingBudget": room })),
         Reasoning::None | Reasoning::Effort => None,
     }
 }

@@ -53,7 +53,7 @@ async fn said(request: &ChatRequest, say: Say) -> Result<ChatAnswer, ChatError> 
 async fn a_question_to_a_schema() {
     insta::assert_snapshot!(told(&sent(&config(MODEL), &question_with_tools()).await), @r#"
     contents[0] {"parts":[{"text":"The alert."},{"text":"Make a plan."}],"role":"user"}
-    generationConfig {"maxOutputTokens":2000,"responseJsonSchema":{"additionalProperties":false,"properties":{"mode":{"enum":["direct","planned"],"type":"string"}},"required":["mode"],"type":"object"},"responseMimeType":"application/json","temperature":0.1,"thinkingConfig":{"thinkingLevel":"LOW"}}
+    generationConfig {"maxOutputTokens":4048,"responseJsonSchema":{"additionalProperties":false,"properties":{"mode":{"enum":["direct","planned"],"type":"string"}},"required":["mode"],"type":"object"},"responseMimeType":"application/json","temperature":0.1,"thinkingConfig":{"thinkingLevel":"LOW"}}
     systemInstruction {"parts":[{"text":"You triage alerts."}]}
     toolConfig {"functionCallingConfig":{"mode":"NONE"}}
     tools[0] {"functionDeclarations":[{"description":"Looks an asset up.","name":"asset_lookup","parametersJsonSchema":{"additionalProperties":false,"properties":{"indicator":{"type":"string"}},"required":["indicator"],"type":"object"}}]}
@@ -92,7 +92,7 @@ async fn a_conversation_with_tools() {
     contents[0] {"parts":[{"text":"Do the step."}],"role":"user"}
     contents[1] {"parts":[{"text":"I look."},{"functionCall":{"args":{"indicator":"i-1"},"id":"call_a","name":"asset_lookup"},"thoughtSignature":"c2ln"},{"functionCall":{"args":{"unreadable":"{indicator"},"id":"call_b","name":"asset_lookup"}}],"role":"model"}
     contents[2] {"parts":[{"functionResponse":{"id":"call_a","name":"asset_lookup","response":{"output":"{\"found\":0}"}}},{"functionResponse":{"id":"call_b","name":"asset_lookup","response":{"error":"arguments are no object"}}},{"text":"Go on."}],"role":"user"}
-    generationConfig {"maxOutputTokens":2000,"temperature":0.1,"thinkingConfig":{"thinkingLevel":"LOW"}}
+    generationConfig {"maxOutputTokens":4048,"temperature":0.1,"thinkingConfig":{"thinkingLevel":"LOW"}}
     systemInstruction {"parts":[{"text":"You triage alerts."}]}
     toolConfig {"functionCallingConfig":{"mode":"AUTO"}}
     tools[0] {"functionDeclarations":[{"description":"Looks an asset up.","name":"asset_lookup","parametersJsonSchema":{"additionalProperties":false,"properties":{"indicator":{"type":"string"}},"required":["indicator"],"type":"object"}}]}

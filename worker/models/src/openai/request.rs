@@ -140,10 +140,11 @@ impl<'a> Body<'a> {
         wanted: Option<(SchemaMode, &'a OutputSchema)>,
     ) -> Self {
         let sampling = config.sampling(request.asked);
-        let most = request.max_output_tokens.min(quirks.max_output_tokens);
         let (tools, tool_choice) = tools(quirks, fitting, request, wanted, &sampling);
+        let effort = effort(quirks, sampling.reasoning_effort, !tools.is_empty());
+        let most = quirks.most(effort.as_deref(), request.max_output_tokens);
         Self {
-            reasoning_effort: effort(quirks, sampling.reasoning_effort, !tools.is_empty()),
+            reasoning_effort: effort,
             model: &config.model,
             messages: messages(config, quirks, request, wanted),
             tools,

@@ -55,7 +55,7 @@ async fn a_question_to_a_schema() {
     temperature 0.1
     "#);
     insta::assert_snapshot!(told(&sent(&config("gpt-6-astra"), &question_with_tools()).await), @r#"
-    max_completion_tokens 2000
+    max_completion_tokens 4048
     messages[0] {"content":"You triage alerts.","role":"developer"}
     messages[1] {"content":"The alert.\n\nMake a plan.","role":"user"}
     model "gpt-6-astra"
@@ -65,7 +65,7 @@ async fn a_question_to_a_schema() {
     stream_options {"include_usage":true}
     "#);
     insta::assert_snapshot!(told(&sent(&config("deepseek-chat"), &question_with_tools()).await), @r#"
-    max_tokens 2000
+    max_tokens 4048
     messages[0] {"content":"You triage alerts.","role":"system"}
     messages[1] {"content":"The alert.\n\nMake a plan.","role":"user"}
     model "deepseek-chat"
@@ -77,7 +77,7 @@ async fn a_question_to_a_schema() {
     tools[0] {"function":{"description":"Looks an asset up.","name":"asset_lookup","parameters":{"additionalProperties":false,"properties":{"indicator":{"type":"string"}},"required":["indicator"],"type":"object"}},"type":"function"}
     tools[1] {"function":{"description":"Gives the answer.","name":"plan","parameters":{"additionalProperties":false,"properties":{"mode":{"enum":["direct","planned"],"type":"string"}},"required":["mode"],"type":"object"}},"type":"function"}
     "#);
-    insta::assert_snapshot!(told(&sent(&config("qwen3:8b"), &question()).await["max_tokens"]), @" 2000");
+    insta::assert_snapshot!(told(&sent(&config("qwen3:8b"), &question()).await["max_tokens"]), @" 4048");
 }
 
 #[tokio::test]

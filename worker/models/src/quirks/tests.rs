@@ -136,3 +136,57 @@ fn the_configuration_wins() {
         (true, SchemaMode::Tool, 9, 8)
     );
 }
+
+#[test]
+fn reasoning_has_room_beside_the_answer_as_far_as_the_model_may_say_so_much() {
+    for (provider, model, word, answer, room, most) in [
+        (Provider::Openai, "gpt-5.4", "high", 6_000, 16_384, 22_384),
+        (Provider::Openai, "gpt-5.4", "none", 6_000, 0, 6_000),
+        (Provider::Openai, "gpt-4.1", "high", 6_000, 0, 6_000),
+        (Provider::Openai, "a-model", "high", 6_000, 2_048, 4_096),
+        (Provider::Openai, "a-model", "low", 1_000, 2_048, 3_048),
+        (
+            Provider::Anthropic,
+            "claude-opus-4-5",
+            "xhigh",
+            6_000,
+            32_768,
+            38_768,
+        ),
+        (
+            Provider::Anthropic,
+            "claude-opus-4-5",
+            "16000",
+            6_000,
+            16_000,
+            22_000,
+        ),
+        (
+            Provider::Anthropic,
+            "claude-opus-4-1",
+            "max",
+            6_000,
+            26_000,
+            32_000,
+        ),
+        (
+            Provider::Gemini,
+            "gemini-3-pro",
+            "medium",
+            8_000,
+            8_192,
+            16_192,
+        ),
+    ] {
+        let mut config = ModelConfig::new(provider, model);
+        config.reasoning_effort = Some(word.to_owned());
+        let quirks = Quirks::of(&config);
+        let found = (
+            quirks.room(Some(word), answer),
+            quirks.most(Some(word), answer),
+        );
+        assert_eq!(found, (room, most), "{model} {word}");
+        let traits = quirks.traits(&config);
+        assert!(traits.most_output(answer) >= most, "{model} {word}");
+    }
+}

@@ -118,6 +118,18 @@ async fn a_cut_answer_gets_more_room_then_is_asked_for_less_then_is_none() {
     assert!(said(&requests[2]).contains("longer than there is room"));
     let (answer, _) = ask_plan(move |number, _| if number < 2 { cut() } else { Ok(good()) }).await;
     assert!(answer.is_ok());
+    let silent = move || {
+        cut().map_err(|error: ChatError| ChatError {
+            usage: Usage {
+                reasoning_tokens: error.usage.output_tokens,
+                ..error.usage
+            },
+            ..error
+        })
+    };
+    let (answer, requests) = ask_plan(move |_, _| silent()).await;
+    assert!(answer.is_err());
+    assert_eq!(requests.len(), 2, "what only reasoned has nothing to cut");
 }
 
 #[tokio::test]
@@ -166,6 +178,7 @@ async fn a_model_that_does_not_even_end_at_the_deadline_is_left_and_charged_with
         name: "m".into(),
         window_tokens: 100_000,
         max_output_tokens: 1_000,
+        reasoning_tokens: 0,
         tools: true,
         price: crate::chat::TokenPrice {
             input: 0.0,

@@ -29,6 +29,7 @@ impl Scripted {
                 name: "fake/model".into(),
                 window_tokens: 200_000,
                 max_output_tokens: 16_000,
+                reasoning_tokens: 0,
                 tools: true,
                 price: TokenPrice::default(),
             },

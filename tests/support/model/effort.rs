@@ -1,0 +1,53 @@
+//! What a model reasons because it is told to. That is spent before the answer and counts as part of it: where it takes all
+//! the room that a request has, nothing is left to say.
+
+use serde_json::Value;
+
+use super::reply::{Answer, Stop, Usage};
+use super::seen::Seen;
+
+/// Where requests say it: a number of tokens, or a word.
+const PLACES: [&str; 8] = [
+    "/reasoning_effort",
+    "/thinking/budget_tokens",
+    "/output_config/effort",
+    "/generationConfig/thinkingConfig/thinkingBudget",
+    "/generationConfig/thinkingConfig/thinkingLevel",
+    "/additionalModelRequestFields/thinking/budget_tokens",
+    "/outputConfig/effort",
+    "/additionalModelRequestFields/output_config/effort",
+];
+
+/// Tokens that a word comes to, about as vendors tell.
+fn tokens(told: &Value) -> u64 {
+    let word = told.as_str().unwrap_or_default().to_lowercase();
+    match word.as_str() {
+        "low" => 1_000,
+        "medium" => 4_000,
+        "high" => 12_000,
+        "xhigh" | "max" => 24_000,
+        _ => told.as_u64().unwrap_or_default(),
+    }
+}
+
+impl Answer {
+    /// What comes of it after all that the request wants reasoned.
+    pub(super) fn reasoned(self, seen: &Seen) -> Self {
+        let told = PLACES.iter().filter_map(|place| seen.body.pointer(place));
+        let reasoning = told.map(tokens).max().unwrap_or_default();
+        let Some(most) = seen.max_tokens.filter(|most| *most <= reasoning) else {
+            return self;
+        };
+        Self {
+            stop: Some(Stop::Length),
+            usage: Some(Usage {
+                input: 1_000,
+                output: most,
+                reasoning: most,
+                ..Usage::default()
+            }),
+            after: self.after,
+            ..Self::default()
+        }
+    }
+}
