@@ -106,6 +106,7 @@ fn babble() -> ModelAnalyst {
         max_output_tokens: 16_000,
         reasoning_tokens: 0,
         tools: true,
+        tools_always: true,
         price: TokenPrice::default(),
     });
     ModelAnalyst::new(PerQuestion::all(Arc::new(model)), Settings::default(), None)

@@ -44,6 +44,8 @@ pub struct ChatTraits {
     pub reasoning_tokens: u32,
     /// Whether it takes tools; one that does not is told of them in words and calls them in its JSON.
     pub tools: bool,
+    /// Whether all its requests carry the tools, those that may call none too; else prompts say what they are for.
+    pub tools_always: bool,
     /// The most that a token of it costs.
     pub price: TokenPrice,
 }

@@ -45,6 +45,7 @@ fn both(one: ChatTraits, other: &ChatTraits) -> ChatTraits {
         max_output_tokens: one.max_output_tokens.min(other.max_output_tokens),
         reasoning_tokens: one.reasoning_tokens.max(other.reasoning_tokens),
         tools: one.tools && other.tools,
+        tools_always: one.tools_always && other.tools_always,
         price: TokenPrice {
             input: one.price.input.max(other.price.input),
             output: one.price.output.max(other.price.output),

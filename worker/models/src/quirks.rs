@@ -200,6 +200,7 @@ impl Quirks {
             max_output_tokens: self.max_output_tokens,
             reasoning_tokens: self.most_reasoning(config),
             tools: self.tools,
+            tools_always: self.always_sends_tools(config),
             price: config
                 .price
                 .map_or_else(TokenPrice::default, |price| price.dearest()),
@@ -231,6 +232,19 @@ impl Quirks {
             self.room(effort.as_deref(), 0)
         };
         Asked::ALL.iter().map(of).max().unwrap_or_default()
+    }
+
+    /// Whether all requests of a case carry its tools: also those that may call none, ask for JSON to a schema, or reason.
+    fn always_sends_tools(&self, config: &ModelConfig) -> bool {
+        let reasons = |asked: &Asked| {
+            let word = config.sampling(*asked).reasoning_effort;
+            word.is_some_and(|word| word != "none")
+        };
+        let reasons_instead = self.reasoning == Reasoning::Effort
+            && !self.reasoning_with_tools
+            && Asked::ALL.iter().any(reasons);
+        let schema_instead = !self.schema_with_tools && self.schema == SchemaMode::Strict;
+        self.tools && !reasons_instead && !schema_instead
     }
 
     /// How one request asks for its schema: as the model can, and in words while tools may be called where it does not

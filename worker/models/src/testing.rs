@@ -45,6 +45,7 @@ impl Scripted {
                 max_output_tokens: 8_000,
                 reasoning_tokens: 0,
                 tools: true,
+                tools_always: true,
                 price: TokenPrice::default(),
             },
             script: Box::new(script),

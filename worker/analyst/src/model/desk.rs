@@ -19,9 +19,12 @@ const MOST: usize = 8;
 pub(super) struct Desk {
     /// The tools.
     pub(super) tools: Tools,
-    pub(super) system: Text,
-    /// Tokens of the system text, and of it with the tools.
-    pub(super) sizes: (u64, u64),
+    /// Tokens of the tools.
+    pub(super) tools_tokens: u64,
+    /// The system text beside the tools, and its tokens.
+    pub(super) system: (Text, u64),
+    /// The same for models of whose requests some carry no tools: it says what each is for.
+    pub(super) whole_system: (Text, u64),
 }
 
 impl Desk {
@@ -42,17 +45,19 @@ impl Desk {
                     instructions => settings.instructions.as_str(),
                 },
             )?,
-            prompts.render(Prompt::Tools, context! { tools => tools.listed() })?,
         ];
-        let system = Text::shared(parts.join("\n"));
-        let sizes = (
-            compaction::fixed(&system, &[]),
-            compaction::fixed(&system, &tools.chat),
-        );
+        let system = |whole| {
+            let listed = context! { tools => tools.listed(whole) };
+            let listed = prompts.render(Prompt::Tools, listed)?;
+            let text = Text::shared(format!("{}\n{listed}", parts.join("\n")));
+            let tokens = compaction::fixed(&text, &[]);
+            Ok::<_, String>((text, tokens))
+        };
         Ok(Self {
+            system: system(false)?,
+            whole_system: system(true)?,
+            tools_tokens: compaction::fixed("", &tools.chat),
             tools,
-            system,
-            sizes,
         })
     }
 }

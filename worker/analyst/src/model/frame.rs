@@ -138,8 +138,20 @@ impl<'a> Frame<'a> {
 
     /// Tokens of the frame itself.
     fn fixed(&self) -> u64 {
-        let (system, with_tools) = self.desk.sizes;
-        if self.native { with_tools } else { system }
+        let tools = if self.native {
+            self.desk.tools_tokens
+        } else {
+            0
+        };
+        self.system().1 + tools
+    }
+
+    /// The system text, and its tokens.
+    fn system(&self) -> &(Text, u64) {
+        match self.model.traits().tools_always {
+            true => &self.desk.system,
+            false => &self.desk.whole_system,
+        }
     }
 
     /// The request with these messages.
@@ -157,7 +169,7 @@ impl<'a> Frame<'a> {
         ChatRequest {
             asked: self.asked,
             urgent: self.alert.severity >= Severity::High,
-            system: self.desk.system.clone(),
+            system: self.system().0.clone(),
             messages,
             may_call: may_call && !tools.is_empty(),
             tools,

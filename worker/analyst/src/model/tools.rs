@@ -101,8 +101,8 @@ impl Tools {
         Arc::ptr_eq(&self.specs, specs) || self.specs == *specs
     }
 
-    /// As the prompt lists them.
-    pub(super) fn listed(&self) -> Vec<Ninja> {
+    /// As the prompt lists them: with all that they are for, or with what the tools of a request do not say themselves.
+    pub(super) fn listed(&self, whole: bool) -> Vec<Ninja> {
         self.specs
             .iter()
             .map(|spec| {
@@ -111,7 +111,7 @@ impl Tools {
                 context! {
                     name => self.names.model(&spec.name),
                     arguments => arguments.join(", "),
-                    more => split(&description).1,
+                    more => if whole { description.clone() } else { split(&description).1 },
                     description,
                 }
             })
@@ -241,7 +241,7 @@ mod tests {
         let mut spec = evidence_read::spec();
         spec.reach = Reach::Internal;
         let tools = Tools::of(&[spec].into());
-        let listed = &tools.listed()[0];
+        let listed = &tools.listed(false)[0];
         assert_eq!(
             listed.get_attr("arguments").unwrap().to_string(),
             "id: text, filter?: text, offset?: 0-16777216"

@@ -190,3 +190,24 @@ fn reasoning_has_room_beside_the_answer_as_far_as_the_model_may_say_so_much() {
         assert!(traits.most_output(answer) >= most, "{model} {word}");
     }
 }
+
+#[test]
+fn models_that_get_their_tools_only_at_times_are_known() {
+    for (provider, model, word, always) in [
+        (Provider::Openai, "deepseek-r1:70b", None, false),
+        (Provider::Openai, "gpt-5.4", Some("high"), false),
+        (Provider::Openai, "gpt-5.4", Some("none"), true),
+        (Provider::Openai, "gpt-5.4", None, true),
+        (Provider::Openai, "gpt-5.1", Some("high"), true),
+        (Provider::Gemini, "gemini-2.5-flash", None, false),
+        (Provider::Gemini, "gemini-3-pro", Some("high"), true),
+        (Provider::Anthropic, "claude-opus-5-5", Some("high"), true),
+    ] {
+        let mut config = ModelConfig::new(provider, model);
+        config.reasoning_effort = word.map(str::to_owned);
+        let traits = Quirks::of(&config).traits(&config);
+        assert_eq!(traits.tools_always, always, "{model} {word:?}");
+        config.tools = Some(false);
+        assert!(!Quirks::of(&config).traits(&config).tools_always);
+    }
+}

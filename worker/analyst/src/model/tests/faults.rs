@@ -180,6 +180,7 @@ async fn a_model_that_does_not_even_end_at_the_deadline_is_left_and_charged_with
         max_output_tokens: 1_000,
         reasoning_tokens: 0,
         tools: true,
+        tools_always: true,
         price: crate::chat::TokenPrice {
             input: 0.0,
             output: 10.0,

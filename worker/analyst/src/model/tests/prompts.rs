@@ -305,3 +305,31 @@ fn conclude() {
     {"findings": [{"claim": "…", "stance": "for", "quotes": [{"evidence": "E3", "quote": "listed: true"}]}], "reasoning": "…", "verdict": "inconclusive", "leaning": "malicious", "reason": "missing_data", "severity": "high", "gaps": ["…"], "would_decide": ["…"], "actions": [{"id": "isolate-instance", "values": ["i-0abc"]}], "techniques": ["T1496"], "meaning": "…"}
     "#);
 }
+
+#[test]
+fn what_a_tool_is_for_is_told_once_and_always() {
+    let asked = |model: Scripted| {
+        let requests = World::miner().run(model).requests;
+        let tools = crate::model::tests::world::tools();
+        let first = tools[1].description.split(". ").next().unwrap().to_owned();
+        assert!(first.len() > 20, "{first}");
+        let counted: Vec<(usize, usize)> = requests
+            .iter()
+            .map(|one| {
+                let of = one.tools.iter();
+                let in_array = of.filter(|tool| tool.description.contains(&first));
+                (one.system.matches(&first).count(), in_array.count())
+            })
+            .collect();
+        assert!(
+            counted.windows(2).all(|two| two[0] == two[1]),
+            "{counted:?}"
+        );
+        counted[0]
+    };
+    let model = || Scripted::new(|request| Ok(example(request)));
+    assert_eq!(asked(model()), (0, 1), "with the tool alone");
+    // An adapter leaves the array out of plans; turns carry it.
+    assert_eq!(asked(model().with_few_tools()), (1, 1));
+    assert_eq!(asked(model().without_tools()), (1, 0));
+}

@@ -31,6 +31,7 @@ impl Scripted {
                 max_output_tokens: 16_000,
                 reasoning_tokens: 0,
                 tools: true,
+                tools_always: true,
                 price: TokenPrice::default(),
             },
             script: Box::new(script),
@@ -40,6 +41,11 @@ impl Scripted {
 
     pub(in crate::model) fn without_tools(mut self) -> Self {
         self.traits.tools = false;
+        self.with_few_tools()
+    }
+
+    pub(in crate::model) fn with_few_tools(mut self) -> Self {
+        self.traits.tools_always = false;
         self
     }
 
