@@ -29,6 +29,7 @@ mod port;
 mod question;
 mod quote;
 mod reach;
+mod searched;
 mod state;
 mod strategy;
 mod tool;
@@ -73,6 +74,7 @@ pub use question::{
 };
 pub use quote::resolve;
 pub use reach::{is_loopback, is_public};
+pub use searched::Searched;
 pub use state::{CallRecord, CallState, InFlight, State, Stop, Turn, Work};
 pub use strategy::{Conduct, History, ReflectionMode, Strategy};
 pub use tool::{

@@ -4,7 +4,7 @@
 //! not look up is passed over, not refused.
 
 use minijinja::Value;
-use nightshift_alert::Alert;
+use nightshift_alert::{Alert, Provider};
 use nightshift_engine::{ArgumentKind, ToolCall, ToolSpec};
 use serde_json::{Map, Value as Json};
 
@@ -15,6 +15,9 @@ use super::vocabulary::NEEDS_RESULTS;
 
 /// Calls that one step makes at the most.
 pub(super) const MAX_CALLS: usize = 20;
+
+/// The audit logs of clouds: all that are configured are asked where an alert does not say which cloud it is of.
+const AUDIT: [&str; 2] = ["log_search.cloudtrail", "log_search.gcp_audit"];
 
 /// The calls of a step.
 #[derive(Debug, Default)]
@@ -67,6 +70,10 @@ impl<'a> Known<'a> {
         let mut calls = Calls::default();
         for form in &step.calls {
             self.add(form, &mut calls)?;
+        }
+        // Of what is in no cloud that is known, an audit log is missed only where there is nothing else to ask.
+        if self.alert.provider == Provider::Other && !calls.make.is_empty() {
+            calls.missing.retain(|kind| !AUDIT.contains(&kind.as_str()));
         }
         Ok(calls)
     }

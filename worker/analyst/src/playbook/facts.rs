@@ -14,6 +14,7 @@ use serde_json::{Value as Json, json};
 
 use super::expression::Scope;
 use super::form::Playbook;
+use super::whole::says_all;
 
 /// The field of an alert that holds the finding as it was sent.
 const RAW: &str = "raw";
@@ -208,6 +209,13 @@ impl Facts {
             return Some(self.alert());
         }
         self.bodies.get(id)
+    }
+
+    /// Whether an answer says all that there is of what it was asked for.
+    pub(super) fn says_all(&self, evidence: &Evidence) -> bool {
+        let body = self.body(evidence.id);
+        body.zip(self.source.as_deref())
+            .is_some_and(|(body, alert)| says_all(evidence, body, alert))
     }
 
     fn past_cases(&self) -> &Json {

@@ -141,7 +141,7 @@ fn indicators(
 }
 
 /// `each(step, pointer)`: what stands at this JSON pointer of each answer of a step, lists spread out; each `{row, at,
-/// asked, tool, kind}`.
+/// asked, tool, kind, whole}`.
 fn each(state: &State<'_, '_>, step: &str, pointer: &str) -> Result<Value, Error> {
     with_facts(state, |facts| {
         let mut list = Vec::new();
@@ -150,6 +150,7 @@ fn each(state: &State<'_, '_>, step: &str, pointer: &str) -> Result<Value, Error
             let Some(value) = body.and_then(|body| body.pointer(pointer)) else {
                 continue;
             };
+            let whole = facts.says_all(&result.output);
             let mut add = |row: &Json, path: String| {
                 list.push(json!({
                     "row": row,
@@ -157,6 +158,7 @@ fn each(state: &State<'_, '_>, step: &str, pointer: &str) -> Result<Value, Error
                     "asked": asked(&result.arguments),
                     "tool": result.tool,
                     "kind": result.kind,
+                    "whole": whole,
                 }));
             };
             match value {

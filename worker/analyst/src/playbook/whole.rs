@@ -1,12 +1,12 @@
 //! Which steps were answered whole: only they say that something is not there.
 //!
-//! A search that failed, that was cut, or whose log does not reach the alert holds no deed either. A rule that clears for
+//! A search that failed, that was cut, or whose log does not hold the alert's time holds no deed either. A rule that clears for
 //! what was not found asks `whole(step)`, or where a register clears `not partial(step)`, whoever made the plan: what counts
 //! are the calls that the playbook itself makes.
 
-use chrono::{DateTime, Utc};
 use minijinja::Value;
-use nightshift_engine::{CallView, ConcludeQuestion, Evidence, ToolCall};
+use nightshift_alert::{Alert, IndicatorKind, Role};
+use nightshift_engine::{CallView, ConcludeQuestion, Evidence, Searched, ToolCall};
 use serde_json::Value as Json;
 
 use super::calls::Known;
@@ -33,7 +33,7 @@ pub(super) fn tell(
 ) {
     let known = Known::after(&question.alert, &question.tools, scope);
     let is_answered = |call: &ToolCall| {
-        let said = |answer: &Evidence| says_all(answer, facts, question.alert.times.first_seen);
+        let said = |answer: &Evidence| facts.says_all(answer);
         answers(question, call).any(said)
     };
     // A log of whatever application, without a record of that time, is perhaps of something else.
@@ -91,23 +91,32 @@ fn unlimited(call: &ToolCall) -> impl Iterator<Item = (&String, &Json)> {
     call.arguments.iter().filter(|(name, _)| *name != LIMIT)
 }
 
-/// Whether nothing was left out of an answer but what repeats rows that are shown; of a log's, also whether the log reaches
-/// to the alert.
-fn says_all(evidence: &Evidence, facts: &Facts, first_seen: Option<DateTime<Utc>>) -> bool {
-    let Some(body) = facts.body(evidence.id) else {
-        return false;
-    };
+/// Whether nothing was left out of an answer but what repeats rows that are shown; of a log's, also whether the log holds
+/// the time of the alert, and what the alert itself is about.
+pub(super) fn says_all(evidence: &Evidence, body: &Json, alert: &Alert) -> bool {
     let is = |pointer: &str, value: Json| body.pointer(pointer) == Some(&value);
     let cut = evidence.truncated || is("/truncated", true.into());
     if cut && !is("/left_out", "repeats".into()) {
         return false;
     }
-    let until = body
-        .pointer("/searched/records_until")
-        .and_then(Json::as_str)
-        .and_then(|text| text.parse::<DateTime<Utc>>().ok());
-    let ends_before = until
-        .zip(first_seen)
-        .is_some_and(|(until, first)| until < first);
-    !is("/searched/records_in_time", 0.into()) && !ends_before
+    let searched = Searched::in_body(evidence, body);
+    searched.is_none_or(|searched| searched.covers(&alert.times))
+        && !(is("/rows_matched", 0.into()) && lacks_its_call(evidence, alert))
+}
+
+/// Whether a search of the trail without a row shows that the trail is of another account or region: it was for the key that
+/// the alert says was used, or for whoever made the call that the alert tells of.
+fn lacks_its_call(evidence: &Evidence, alert: &Alert) -> bool {
+    let is_call = alert
+        .action
+        .as_deref()
+        .is_some_and(|action| action.starts_with("AWS_API_CALL"));
+    let asked = |name: &str| evidence.arguments.get(name).and_then(Json::as_str);
+    let (key, caller) = (asked("access_key"), asked("principal").filter(|_| is_call));
+    evidence.kind == "log_search.cloudtrail"
+        && alert.indicators.iter().any(|one| match one.kind {
+            IndicatorKind::AccessKey => one.role != Role::Related && key == Some(&*one.value),
+            IndicatorKind::Principal => one.role == Role::Actor && caller == Some(&*one.value),
+            _ => false,
+        })
 }

@@ -6,9 +6,9 @@ use nightshift_alert::Flag;
 use serde_json::Value;
 
 use super::elsewhere::trust;
-use crate::{Coverage, Evidence, State, StepStatus, Trust};
+use crate::{Coverage, Evidence, Searched, State, StepStatus, Trust};
 
-/// Sources by tool: read when one of its calls was answered.
+/// Sources by tool: read when one of its calls was answered, of a log by one that has the time of the alert.
 pub(super) fn of(state: &State) -> Coverage {
     let mut sources: BTreeMap<&str, Option<String>> = BTreeMap::new();
     for evidence in state.evidence.values().filter(|evidence| evidence.id.0 > 0) {
@@ -21,6 +21,9 @@ pub(super) fn of(state: &State) -> Coverage {
                 }
             })
             .or_insert(problem);
+    }
+    for (tool, silence) in silent(state) {
+        sources.insert(tool, Some(silence));
     }
     let not_covered = not_covered(state);
     let read = sources.values().filter(|problem| problem.is_none()).count();
@@ -36,6 +39,27 @@ pub(super) fn of(state: &State) -> Coverage {
     }
 }
 
+/// The logs that answered, and of the alert's time have nothing, each with what it has: that they show nothing says nothing.
+fn silent(state: &State) -> BTreeMap<&str, String> {
+    let Some(alert) = state.alert() else {
+        return BTreeMap::new();
+    };
+    let mut logs: BTreeMap<&str, Option<String>> = BTreeMap::new();
+    for evidence in state.evidence.values() {
+        if let Some(searched) = Searched::of(evidence) {
+            let silence = searched.silence(&alert.times);
+            let known = logs
+                .entry(&evidence.tool)
+                .or_insert_with(|| silence.clone());
+            *known = known.take().and(silence);
+        }
+    }
+    let silent = logs.into_iter();
+    silent
+        .filter_map(|(tool, why)| Some((tool, why?)))
+        .collect()
+}
+
 /// What was not asked because nobody configured it, as the plan says it and as the conclusion does: a case without a plan
 /// hears of it only there.
 fn not_covered(state: &State) -> Vec<&str> {
@@ -46,7 +70,7 @@ fn not_covered(state: &State) -> Vec<&str> {
     lines.filter(|line| told.insert(*line)).collect()
 }
 
-/// What the engine knows was not seen: failed and unrun steps, and answers that were cut.
+/// What the engine knows was not seen: failed and unrun steps, logs of another time, and answers that were cut.
 pub(super) fn gaps(state: &State) -> Vec<String> {
     let steps = state.steps().iter().filter_map(|step| match step.status {
         StepStatus::Failed => Some(format!("{} failed: {}", step.description, step.summary)),
@@ -64,7 +88,9 @@ pub(super) fn gaps(state: &State) -> Vec<String> {
         .degraded
         .first()
         .map(|why| format!("The playbook took over from the model ({why})"));
-    steps.chain(cut).chain(lesser).collect()
+    let silent = silent(state).into_iter();
+    let silent = silent.map(|(tool, silence)| format!("{tool} has {silence}"));
+    steps.chain(silent).chain(cut).chain(lesser).collect()
 }
 
 /// Whether what was left out of an answer may be anything, and does not just repeat what it shows.
@@ -97,5 +123,41 @@ fn cut(state: &State, evidence: &Evidence) -> String {
             format!("{id} ({tool}) is not whole: {kept} of {found} rows")
         }
         _ => format!("{id} ({tool}) was cut for its size"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::{EvidenceId, fixture};
+
+    /// A case with one answer of a log, whose records end so many seconds after the alert's first event.
+    fn logged(until: i64, in_time: u64) -> State {
+        let mut state = fixture::opened_state();
+        let mut log = Evidence::clone(state.evidence_of(EvidenceId::ALERT).unwrap());
+        log.id = EvidenceId(2);
+        log.tool = "sign_ins".to_owned();
+        log.kind = "log_search.json_lines".to_owned();
+        log.body = json!({"searched": {"records_from": fixture::at(-9_000), "records_until": fixture::at(until),
+            "records_in_time": in_time}, "rows": []})
+        .into();
+        state.evidence.insert(log.id, Arc::new(log));
+        state
+    }
+
+    #[test]
+    fn a_log_that_ends_before_the_alert_was_not_read() {
+        let state = logged(-3_600, 7);
+        let coverage = of(&state);
+        assert_eq!((coverage.read, coverage.wanted), (0, 1));
+        insta::assert_snapshot!(coverage.missing.join("; "), @"sign_ins: nothing after 2026-03-02 01:36 UTC");
+        insta::assert_snapshot!(gaps(&state).join("; "), @"sign_ins has nothing after 2026-03-02 01:36 UTC");
+        let coverage = of(&logged(600, 7));
+        assert_eq!((coverage.read, coverage.wanted), (1, 1));
+        assert!(gaps(&logged(600, 7)).is_empty());
     }
 }

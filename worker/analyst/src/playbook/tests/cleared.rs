@@ -57,7 +57,7 @@ fn g06_a_log_that_was_cut_shows_no_deed_that_it_lacks() {
         assert_eq!(end.verdict, Verdict::Inconclusive, "{alert}");
     }
     let ran = run(LOOKS, known(), others);
-    insta::assert_snapshot!(ran.would_decide(), @"All of the audit log of AKIAEXAMPLE00000001 around the alert: what was read of it was cut, failed, or ends before it");
+    insta::assert_snapshot!(ran.would_decide(), @"All of the audit log of AKIAEXAMPLE00000001 around the alert: what was read of it was cut, failed, or is of another time, account or region");
 }
 
 #[test]
@@ -88,6 +88,58 @@ fn g06_a_log_that_does_not_reach_the_alert_or_cannot_be_read_clears_nothing() {
     for answers in [ends_before, failed] {
         let end = run(LOOKS, known(), answers).conclusion;
         assert_eq!(end.verdict, Verdict::Inconclusive);
+    }
+}
+
+/// That the log has records of this time, and nothing of the rest.
+fn of_time(from: &str, until: &str) -> Value {
+    log(|log| {
+        log["searched"] =
+            json!({"records_in_time": 4, "records_from": from, "records_until": until});
+    })
+}
+
+#[test]
+fn g06_a_log_that_lacks_the_time_of_the_alert_or_its_own_call_clears_nothing() {
+    let begins_after: Answers = |kind, arguments| match kind {
+        "log_search.cloudtrail" => Ok(of_time("2026-03-02T05:00:00Z", "2026-03-02T09:00:00Z")),
+        _ => Ok(nothing(kind, arguments)),
+    };
+    let ends_within: Answers = |kind, arguments| match kind {
+        "log_search.cloudtrail" => Ok(of_time("2026-03-01T00:00:00Z", "2026-03-02T02:53:00Z")),
+        _ => Ok(nothing(kind, arguments)),
+    };
+    let of_another: Answers = |kind, arguments| Ok(nothing(kind, arguments));
+    for answers in [begins_after, ends_within, of_another] {
+        let end = run(LOOKS, known(), answers).conclusion;
+        assert_eq!(end.verdict, Verdict::Inconclusive);
+    }
+    let covers: Answers = |kind, arguments| match kind {
+        "log_search.cloudtrail" => Ok(of_time("2026-03-01T00:00:00Z", "2026-03-02T09:00:00Z")),
+        _ => Ok(nothing(kind, arguments)),
+    };
+    let end = run(LOOKS, known(), covers).conclusion;
+    assert_eq!(end.verdict, Verdict::BenignTruePositive);
+}
+
+#[test]
+fn g06_of_an_alert_that_names_no_cloud_every_audit_log_is_asked() {
+    let deed: Answers = |kind, arguments| match kind {
+        "log_search.cloudtrail" => Ok(logged(kind, json!([call("CreateUser")]))),
+        _ => Ok(nothing(kind, arguments)),
+    };
+    let mut alert = sample(LOOKS);
+    alert.provider = nightshift_alert::Provider::Other;
+    let aws: Vec<_> = ALL
+        .into_iter()
+        .filter(|kind| !kind.contains("gcp"))
+        .collect();
+    for kinds in [&ALL[..], &aws] {
+        let world = World::with(kinds, deed).clearing(known());
+        let ran = world.run(alert.clone());
+        assert!(!ran.conclusion.verdict.is_benign());
+        assert!(ran.claims().contains("CreateUser"), "{}", ran.claims());
+        assert!(ran.conclusion.coverage.missing.is_empty());
     }
 }
 

@@ -1,4 +1,4 @@
-use nightshift_alert::IndicatorKind;
+use nightshift_alert::{Indicator, IndicatorKind, Role};
 use nightshift_engine::{Leaning, Reason, ToolError, Verdict};
 use serde_json::{Value, json};
 
@@ -116,4 +116,32 @@ fn the_drop_point_sample_stays_open_for_want_of_data() {
     Which process on i-11111111 made the contact: its process list, or the resolver's query log
     What i-11111111 is for: a resolver or proxy asks for the names of others
     "#);
+}
+
+#[test]
+fn the_silence_of_a_log_that_ends_before_the_alert_speaks_for_nobody() {
+    let mut alert = dns("Backdoor:EC2/C&CActivity.B", "evil.example");
+    let far = Indicator::new(IndicatorKind::Ip, "203.0.113.9", Role::Remote);
+    alert.indicators.push(far);
+    let covers: Answers = |kind, arguments| Ok(nothing(kind, arguments));
+    let claims = World::with(&ALL, covers).run(alert.clone()).claims();
+    assert!(
+        claims.contains("hold no traffic with 203.0.113.9"),
+        "{claims}"
+    );
+    let ends: Answers = |kind, arguments| {
+        let mut answer = nothing(kind, arguments);
+        if kind == "log_search.vpc_flow" {
+            answer["searched"] = json!({"records_in_time": 0, "records_from": "2020-01-01T00:00:00Z", "records_until": "2023-04-16T05:31:00Z"});
+        }
+        Ok(answer)
+    };
+    let ran = World::with(&ALL, ends).run(alert);
+    assert!(
+        !ran.claims().contains("hold no traffic"),
+        "{}",
+        ran.claims()
+    );
+    let gaps = ran.conclusion.gaps.join("\n");
+    insta::assert_snapshot!(gaps, @"log_search_vpc_flow has nothing after 2023-04-16 05:31 UTC");
 }

@@ -54,7 +54,11 @@ fn use_from_outside_with_a_deed_is_a_true_positive() {
 
 #[test]
 fn our_own_egress_makes_the_detection_wrong() {
-    let end = World::with(&ALL, own_egress).run(sample(ALERT)).conclusion;
+    let logged: Answers = |kind, arguments| match kind {
+        "log_search.cloudtrail" => Ok(logged(kind, json!([call("ListBuckets", "203.0.113.42")]))),
+        _ => own_egress(kind, arguments),
+    };
+    let end = World::with(&ALL, logged).run(sample(ALERT)).conclusion;
     assert_eq!(
         (end.verdict, end.reason),
         (Verdict::FalsePositive, Reason::WrongDetectionLogic)
@@ -161,7 +165,7 @@ fn g06_f24_a_log_that_failed_or_was_cut_holds_no_deed_and_clears_nothing() {
     }
     let whole: Answers = |kind, _| {
         let mut answer = logged(kind, json!([call("GetCallerIdentity", "203.0.113.42")]));
-        answer["searched"] = json!({"records_in_time": 4, "records_until": "2026-03-02T03:00:00Z"});
+        answer["searched"] = json!({"records_in_time": 4, "records_from": "2026-03-01T21:00:00Z", "records_until": "2026-03-02T03:00:00Z"});
         Ok(answer)
     };
     assert_eq!(behind_our_egress(whole).verdict, Verdict::FalsePositive);
@@ -251,4 +255,12 @@ fn what_a_second_address_took_is_not_lost_when_the_alert_moves_on_to_a_third() {
         "{claims}"
     );
     assert!(!claims.contains("Against [E13] CloudTrail"), "{claims}");
+}
+
+#[test]
+fn g06_a_trail_without_the_call_of_the_alert_is_of_something_else_and_speaks_for_nobody() {
+    let ran = World::with(&ALL, own_egress).run(sample(ALERT));
+    assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive);
+    let claims = ran.claims();
+    assert!(!claims.contains("hold no call"), "{claims}");
 }

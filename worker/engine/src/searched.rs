@@ -1,0 +1,165 @@
+//! Which time the answer of a log covers.
+//!
+//! A search that finds nothing says that nothing happened only where the log has records from the first event of the
+//! alert to its last. What a log tells of itself stands under `searched` in the answers of `log_search`.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use nightshift_alert::Times;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::Evidence;
+
+/// The family of kinds whose answers tell which time they cover.
+const LOGS: &str = "log_search";
+
+/// Its records are those of up to ten minutes, under the time when these began
+/// (<https://docs.aws.amazon.com/vpc/latest/userguide/flow-logs.html>).
+const FLOWS: &str = "log_search.vpc_flow";
+const FLOW: TimeDelta = TimeDelta::minutes(10);
+
+/// How long a log may be quiet before an event of the alert or after it: clocks differ, and feeds round.
+const QUIET: TimeDelta = TimeDelta::minutes(1);
+
+/// What an answer tells of the time of the log's records.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Searched {
+    records_from: Option<DateTime<Utc>>,
+    records_until: Option<DateTime<Utc>>,
+    records_in_time: Option<u64>,
+    /// Whether a record may be later than it says.
+    #[serde(skip)]
+    of_flows: bool,
+}
+
+impl Searched {
+    /// What the answer of a log tells; none where it is no such answer.
+    #[must_use]
+    pub fn of(evidence: &Evidence) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Body {
+            searched: Searched,
+        }
+        let kind = Self::is_log(evidence).then_some(evidence.kind.as_str())?;
+        let body: Body = serde_json::from_str(evidence.body.as_str()).ok()?;
+        Some(body.searched.in_log(kind))
+    }
+
+    /// The same, of evidence whose body was read already.
+    #[must_use]
+    pub fn in_body(evidence: &Evidence, body: &Value) -> Option<Self> {
+        let kind = Self::is_log(evidence).then_some(evidence.kind.as_str())?;
+        let searched = Self::deserialize(body.get("searched")?).ok()?;
+        Some(searched.in_log(kind))
+    }
+
+    fn is_log(evidence: &Evidence) -> bool {
+        evidence.error.is_none() && evidence.kind.starts_with(LOGS)
+    }
+
+    fn in_log(mut self, kind: &str) -> Self {
+        self.of_flows = kind == FLOWS;
+        self
+    }
+
+    /// Whether the log has records from the first event to the last, as far as the times of the alert tell. The log's own
+    /// first record is meant, whatever it is about: one that was rotated begins anywhere.
+    #[must_use]
+    pub fn covers(&self, times: &Times) -> bool {
+        if self.records_in_time == Some(0) {
+            return false;
+        }
+        let Some((first, _)) = times.window() else {
+            return true;
+        };
+        let last = times.last_seen.map_or(first, |last| last.max(first));
+        let quiet = if self.of_flows { FLOW } else { QUIET };
+        self.records_from.is_some_and(|from| from - first <= QUIET)
+            && self
+                .records_until
+                .is_some_and(|until| last - until <= quiet)
+    }
+
+    /// That the log has no record of the alert's time at all, in words that follow its name; none where it has one, or
+    /// may have.
+    pub(crate) fn silence(&self, times: &Times) -> Option<String> {
+        let told = |at: DateTime<Utc>| at.format("%Y-%m-%d %H:%M UTC");
+        let (first, last) = times.window()?;
+        match (self.records_from, self.records_until) {
+            (_, Some(until)) if until < first => Some(format!("nothing after {}", told(until))),
+            (Some(from), _) if from - last > QUIET => {
+                Some(format!("nothing before {}", told(from)))
+            }
+            _ if self.records_in_time == Some(0) => Some("no record of that time".to_owned()),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::fixture;
+
+    /// Of a log from so many seconds after the alert's first event to so many after it; the last is 60 seconds after.
+    fn log(from: i64, until: i64) -> Searched {
+        Searched {
+            records_from: Some(fixture::at(from)),
+            records_until: Some(fixture::at(until)),
+            records_in_time: Some(9),
+            of_flows: false,
+        }
+    }
+
+    fn silence(log: Searched) -> String {
+        log.silence(&fixture::alert().times).unwrap_or_default()
+    }
+
+    #[test]
+    fn g06_a_log_covers_an_alert_from_its_first_event_to_its_last() {
+        let times = fixture::alert().times;
+        for (from, until, covers) in [
+            (-3_600, 3_600, true),
+            (30, 61, true),
+            (-3_600, 30, true),
+            (61, 3_600, false),
+            (-3_600, -1, false),
+            (7_200, 9_000, false),
+        ] {
+            assert_eq!(log(from, until).covers(&times), covers, "{from} {until}");
+        }
+        let mut flows = log(-3_600, -500);
+        assert!(!flows.covers(&times));
+        flows.of_flows = true;
+        assert!(flows.covers(&times));
+        assert!(!Searched::default().covers(&times), "it tells no time");
+        assert!(Searched::default().covers(&Times::default()));
+    }
+
+    #[test]
+    fn a_log_that_has_nothing_of_the_time_says_until_when_it_has() {
+        assert_eq!(silence(log(-3_600, 3_600)), "");
+        assert_eq!(silence(log(-3_600, 30)), "");
+        insta::assert_snapshot!(silence(log(-7_200, -3_600)), @"nothing after 2026-03-02 01:36 UTC");
+        insta::assert_snapshot!(silence(log(7_200, 9_000)), @"nothing before 2026-03-02 04:36 UTC");
+        let mut hole = log(-9_000_000, 9_000_000);
+        hole.records_in_time = Some(0);
+        insta::assert_snapshot!(silence(hole), @"no record of that time");
+    }
+
+    #[test]
+    fn only_the_answer_of_a_log_tells() {
+        let alert = fixture::opened_state();
+        let mut evidence = Evidence::clone(alert.evidence_of(crate::EvidenceId::ALERT).unwrap());
+        let body = json!({"searched": {"records_in_time": 0, "register": "a.csv"}});
+        evidence.body = body.clone().into();
+        assert_eq!(Searched::of(&evidence), None);
+        evidence.kind = FLOWS.to_owned();
+        let told = Searched::of(&evidence);
+        assert_eq!(told, Searched::in_body(&evidence, &body));
+        assert_eq!(told.and_then(|told| told.records_in_time), Some(0));
+    }
+}
