@@ -3,6 +3,8 @@
 //! A call is made only where a tool of its kind is there and takes the value: an indicator of a type that the tool does
 //! not look up is passed over, not refused.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use minijinja::Value;
 use nightshift_alert::{Alert, Provider};
 use nightshift_engine::{ArgumentKind, ToolCall, ToolSpec};
@@ -68,9 +70,11 @@ impl<'a> Known<'a> {
     /// The calls of a step.
     pub(super) fn calls(&self, step: &StepForm) -> Result<Calls, Broken> {
         let mut calls = Calls::default();
-        for form in &step.calls {
-            self.add(form, &mut calls)?;
+        let mut wanted = Vec::new();
+        for (number, form) in step.calls.iter().enumerate() {
+            self.add(form, number, &mut calls, &mut wanted)?;
         }
+        (calls.make, calls.left_out) = fairly(wanted);
         // Of what is in no cloud that is known, an audit log is missed only where there is nothing else to ask.
         if self.alert.provider == Provider::Other && !calls.make.is_empty() {
             calls.missing.retain(|kind| !AUDIT.contains(&kind.as_str()));
@@ -78,7 +82,13 @@ impl<'a> Known<'a> {
         Ok(calls)
     }
 
-    fn add(&self, form: &CallForm, calls: &mut Calls) -> Result<(), Broken> {
+    fn add(
+        &self,
+        form: &CallForm,
+        number: usize,
+        calls: &mut Calls,
+        wanted: &mut Vec<Wanted>,
+    ) -> Result<(), Broken> {
         let specs: Vec<_> = self
             .tools
             .iter()
@@ -113,19 +123,26 @@ impl<'a> Known<'a> {
         }
         for spec in specs {
             for item in &items {
-                self.add_one(form, spec, item.as_ref(), calls)?;
+                let Some(call) = self.call(form, spec, item.as_ref())? else {
+                    continue;
+                };
+                if wanted.iter().all(|(_, known)| *known != call) {
+                    let kind = item.as_ref().and_then(|item| item.get_attr("type").ok());
+                    let kind = kind.map_or_else(String::new, |kind| kind.to_string());
+                    wanted.push(((number, spec.name.clone(), kind), call));
+                }
             }
         }
         Ok(())
     }
 
-    fn add_one(
+    /// The call about one item; none where the tool does not take it.
+    fn call(
         &self,
         form: &CallForm,
         spec: &ToolSpec,
         item: Option<&Value>,
-        calls: &mut Calls,
-    ) -> Result<(), Broken> {
+    ) -> Result<Option<ToolCall>, Broken> {
         let scope = self.scope.with_item(item);
         let mut arguments = Map::new();
         for (name, argument) in &form.arguments {
@@ -138,20 +155,8 @@ impl<'a> Known<'a> {
                 arguments.insert(name.clone(), value);
             }
         }
-        if !self.is_taken(spec, form, &arguments) {
-            return Ok(());
-        }
-        let call = ToolCall::new(&spec.name, arguments);
-        if calls.make.contains(&call) {
-            return Ok(());
-        }
-        if calls.make.len() < MAX_CALLS {
-            calls.make.push(call);
-        } else {
-            let about = call.arguments.values().find_map(Json::as_str);
-            calls.left_out.push(about.unwrap_or(&call.tool).to_owned());
-        }
-        Ok(())
+        let is_taken = self.is_taken(spec, form, &arguments);
+        Ok(is_taken.then(|| ToolCall::new(&spec.name, arguments)))
     }
 
     /// Whether the tool takes these arguments: nothing required is empty, and no indicator is of a type that it does
@@ -172,6 +177,39 @@ impl<'a> Known<'a> {
                 || !self.alert.indicators.iter().any(|one| one.value == text)
         })
     }
+}
+
+/// A call that a step would make, with what it shares with its like: its place in the playbook, its tool, and the kind of
+/// indicator that it is about.
+type Wanted = ((usize, String, String), ToolCall);
+
+/// Those that are made, in order, and what the others would have been about. Where there are too many, each sort of call
+/// has its turn, so that a few names are not dropped behind many addresses.
+fn fairly(wanted: Vec<Wanted>) -> (Vec<ToolCall>, Vec<String>) {
+    let mut of_sort: BTreeMap<_, usize> = BTreeMap::new();
+    let mut turns: Vec<(usize, usize)> = Vec::new();
+    for (index, (sort, _)) in wanted.iter().enumerate() {
+        let turn = of_sort.entry(sort.clone()).or_default();
+        turns.push((*turn, index));
+        *turn += 1;
+    }
+    turns.sort_unstable();
+    let made: BTreeSet<usize> = turns.iter().take(MAX_CALLS).map(|(_, at)| *at).collect();
+    let (mut make, mut left_out) = (Vec::new(), Vec::new());
+    for (index, (_, call)) in wanted.into_iter().enumerate() {
+        if made.contains(&index) {
+            make.push(call);
+        } else {
+            left_out.push(about(&call));
+        }
+    }
+    (make, left_out)
+}
+
+/// What a call is about, in a word.
+pub(super) fn about(call: &ToolCall) -> String {
+    let value = call.arguments.values().find_map(Json::as_str);
+    value.unwrap_or(&call.tool).to_owned()
 }
 
 /// Whether a call can only be filled in from results of earlier steps.

@@ -9,14 +9,18 @@ use nightshift_engine::{
     ActionChoice, ConcludeQuestion, ConclusionDraft, Leaning, Reason, StepStatus, Verdict,
 };
 
-use super::calls::Known;
+use super::calls::{Known, MAX_CALLS};
 use super::exonerate::exonerate;
 use super::expression::{Broken, Scope};
 use super::facts::{Facts, Seen};
 use super::findings::{self, Made, add_techniques};
 use super::form::{Playbook, Text, VerdictForm, action_parts};
 use super::turn::failure;
+use super::vocabulary::named_of;
 use super::{keys, kinds, whole};
+
+/// Most values that a gap names.
+const MOST_NAMED: usize = 4;
 
 /// Facts, scope and findings of a case whose work has ended.
 pub(super) fn look(playbook: &Playbook, question: &ConcludeQuestion) -> (Scope, Made) {
@@ -29,7 +33,7 @@ pub(super) fn look(playbook: &Playbook, question: &ConcludeQuestion) -> (Scope, 
         tools: &question.tools,
     };
     let (facts, mut scope) = Facts::of(playbook, &question.alert, &seen);
-    whole::tell(playbook, question, &facts, &mut scope);
+    whole::tell(playbook, &question.alert, &seen, &facts, &mut scope);
     let made = findings::make(playbook, &facts, &mut scope);
     (scope, made)
 }
@@ -69,7 +73,9 @@ pub(super) fn conclude(
     } else {
         reason(form, verdict, refused, question)
     };
+    let not_asked = not_asked(playbook, question, &scope)?;
     let mut gaps = gaps(question);
+    gaps.extend(not_asked.left_out);
     gaps.extend(unanswered);
     gaps.extend(problems);
     gaps.extend(lines(&scope, &form.gaps)?);
@@ -82,7 +88,7 @@ pub(super) fn conclude(
         assessed_severity: severity(form, question.alert.severity, verdict),
         findings: made.drafts,
         gaps,
-        not_covered: not_covered(playbook, question, &scope)?,
+        not_covered: not_asked.lines,
         would_decide: lines(&scope, &form.would_decide)?,
         actions: actions(form, &scope, &question.alert)?,
         meaning: playbook.meaning.clone(),
@@ -90,21 +96,45 @@ pub(super) fn conclude(
     })
 }
 
-/// What the steps of the playbook would have asked, had it been configured.
-fn not_covered(
+/// What the steps of the playbook did not ask.
+#[derive(Debug, Default)]
+struct NotAsked {
+    /// For coverage: what nobody configured, and which steps had more to ask than they may.
+    lines: Vec<String>,
+    /// The values that were left out.
+    left_out: Option<String>,
+}
+
+fn not_asked(
     playbook: &Playbook,
     question: &ConcludeQuestion,
     scope: &Scope,
-) -> Result<Vec<String>, Broken> {
+) -> Result<NotAsked, Broken> {
     let known = Known::after(&question.alert, &question.tools, scope);
-    let mut lines = Vec::new();
+    let mut not_asked = NotAsked::default();
+    let (mut steps, mut values) = (Vec::new(), Vec::new());
     for form in &playbook.steps {
-        if scope.holds(form.condition())? {
-            let missing = known.calls(form)?.missing;
-            kinds::add_not_configured(&missing, &mut lines);
+        if !scope.holds(form.condition())? {
+            continue;
+        }
+        let calls = known.calls(form)?;
+        kinds::add_not_configured(&calls.missing, &mut not_asked.lines);
+        if !calls.left_out.is_empty() {
+            steps.push(format!("{} of {}", calls.left_out.len(), form.id.get_ref()));
+            values.extend(calls.left_out);
         }
     }
-    Ok(lines)
+    if !steps.is_empty() {
+        let steps = steps.join(", ");
+        not_asked.lines.push(format!(
+            "Left out, beyond {MAX_CALLS} calls in a step: {steps}"
+        ));
+        let values = named_of(&values, MOST_NAMED);
+        not_asked.left_out = Some(format!(
+            "{values}, which are beyond the {MAX_CALLS} calls of a step (left out: {steps})"
+        ));
+    }
+    Ok(not_asked)
 }
 
 fn first_that_holds<'a>(

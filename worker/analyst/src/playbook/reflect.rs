@@ -5,9 +5,9 @@ use nightshift_engine::{PlanUpdate, ReflectQuestion, Reflection, StepDraft, Step
 use super::calls::Known;
 use super::expression::{Broken, Scope};
 use super::facts::{Facts, Seen};
-use super::findings;
 use super::form::{Playbook, StepForm};
 use super::plan::{draft, keep_known_dependencies};
+use super::{findings, whole};
 
 /// Steps whose `when` holds are added; claims that hold are insights.
 pub(super) fn reflect(
@@ -25,6 +25,7 @@ pub(super) fn reflect(
         ..Seen::default()
     };
     let (facts, mut scope) = Facts::of(playbook, &question.alert, &seen);
+    whole::tell(playbook, &question.alert, &seen, &facts, &mut scope);
     let made = findings::make(playbook, &facts, &mut scope);
     let known = Known::after(&question.alert, &question.tools, &scope);
     let asked = |form: &StepForm| {

@@ -3,18 +3,21 @@
 //! They give flat lists of typed entries, each with the place it stands at (`at`), so that a rule reads one row and
 //! cites it, and a missing answer is an empty list instead of an error.
 
+mod entries;
+
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use minijinja::value::{Rest, Serde, ValueKind};
+use minijinja::value::{Serde, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, State, Value};
-use nightshift_engine::is_public;
 use serde_json::{Value as Json, json};
+
+pub(super) use entries::named_of;
 
 use super::calls::MAX_CALLS;
 use super::deeds;
 use super::facts::{FACTS, Facts};
-use super::whole::{PARTIAL, WHOLE};
+use super::whole::{PARTIAL, UNASKED, WHOLE};
 
 /// Most entries that one function gives.
 const MAX_ENTRIES: usize = 256;
@@ -29,6 +32,7 @@ pub(super) const FUNCTIONS: [&str; 13] = [
     "answered",
     "whole",
     "partial",
+    "unasked",
     "rows",
     "finding",
     "fields",
@@ -40,8 +44,8 @@ pub(super) const FUNCTIONS: [&str; 13] = [
 ];
 
 /// Functions that need results of earlier steps.
-pub(super) const NEEDS_RESULTS: [&str; 7] = [
-    "results", "each", "answered", "whole", "partial", "rows", "finding",
+pub(super) const NEEDS_RESULTS: [&str; 8] = [
+    "results", "each", "answered", "whole", "partial", "unasked", "rows", "finding",
 ];
 
 /// Adds the functions and filters.
@@ -51,6 +55,7 @@ pub(super) fn add(environment: &mut Environment<'static>) {
     environment.add_function("answered", answered);
     environment.add_function("whole", whole);
     environment.add_function("partial", partial);
+    environment.add_function("unasked", unasked);
     environment.add_function("rows", rows);
     environment.add_function("finding", finding);
     environment.add_function("fields", fields);
@@ -58,10 +63,12 @@ pub(super) fn add(environment: &mut Environment<'static>) {
     environment.add_function("mentions", mentions);
     environment.add_function("at", at);
     environment.add_function("earlier", earlier);
-    environment.add_filter("outside", outside);
-    environment.add_filter("free_of", free_of);
-    environment.add_filter("named", named);
-    environment.add_filter("mentioning", mentioning);
+    environment.add_filter("outside", entries::outside);
+    environment.add_filter("beyond", entries::beyond);
+    environment.add_filter("with_asked", entries::with_asked);
+    environment.add_filter("free_of", entries::free_of);
+    environment.add_filter("named", entries::named);
+    environment.add_filter("mentioning", entries::mentioning);
     environment.add_filter("short", short);
     environment.add_filter("times", times);
     environment.add_filter("default", default);
@@ -208,6 +215,15 @@ fn whole(state: &State<'_, '_>, step: &str) -> bool {
 /// one. Known once the work has ended; before that, yes.
 fn partial(state: &State<'_, '_>, step: &str) -> bool {
     state.lookup(PARTIAL).is_none() || is_among(state, PARTIAL, step)
+}
+
+/// `unasked(step)`: what the calls of the step would have been about that were left out, beyond its limit, or gave no answer.
+fn unasked(state: &State<'_, '_>, step: &str) -> Value {
+    let of = state
+        .lookup(UNASKED)
+        .and_then(|all| all.get_attr(step).ok());
+    of.filter(|values| !values.is_undefined())
+        .unwrap_or_else(|| Value::from(Vec::<String>::new()))
 }
 
 fn is_among(state: &State<'_, '_>, variable: &str, step: &str) -> bool {
@@ -372,73 +388,12 @@ pub(super) fn in_any(ip: &Value, networks: &Value) -> Result<bool, Error> {
         }))
 }
 
-/// `rows | outside(networks)`: the entries whose `row.source_ip` is a public address in none of these networks. What a
-/// service of the cloud does in somebody's name has no address, and is not outside.
-fn outside(list: Value, networks: &Value) -> Result<Vec<Value>, Error> {
-    let mut found = Vec::new();
-    for entry in list.try_iter()? {
-        let source = entry.get_attr("row")?.get_attr("source_ip")?;
-        let ip = source.as_str().and_then(|text| text.parse::<IpAddr>().ok());
-        if ip.is_some_and(is_public) && !in_any(&source, networks)? {
-            found.push(entry);
-        }
-    }
-    Ok(found)
-}
-
-/// `entries | free_of(words, 'row.principal')`: the entries with a text there that holds none of the words.
-fn free_of(list: Value, wanted: &Value, path: &str) -> Result<Vec<Value>, Error> {
-    let wanted = words(Some(wanted))?.unwrap_or_default();
-    let mut found = Vec::new();
-    for entry in list.try_iter()? {
-        let at = path
-            .split('.')
-            .try_fold(entry.clone(), |value, name| value.get_attr(name))?;
-        if at
-            .as_str()
-            .is_some_and(|text| !text.is_empty() && !holds_word(text, &wanted))
-        {
-            found.push(entry);
-        }
-    }
-    Ok(found)
-}
-
 /// `mentions(text, words)`: whether the text holds one of the words, whole, in any case.
 fn mentions(text: &Value, wanted: &Value) -> Result<bool, Error> {
     let wanted = words(Some(wanted))?.unwrap_or_default();
-    Ok(text.as_str().is_some_and(|text| holds_word(text, &wanted)))
-}
-
-/// `list | mentioning(words)`: the entries whose `value` holds one of the words, whole, in any case.
-fn mentioning(list: Value, wanted: &Value) -> Result<Vec<Value>, Error> {
-    let wanted = words(Some(wanted))?.unwrap_or_default();
-    Ok(list
-        .try_iter()?
-        .filter(|entry| {
-            entry
-                .get_attr("value")
-                .is_ok_and(|value| value.as_str().is_some_and(|text| holds_word(text, &wanted)))
-        })
-        .collect())
-}
-
-fn holds_word(text: &str, wanted: &[String]) -> bool {
-    let text = text.to_lowercase();
-    let bounded = |at: usize, found: &str| {
-        let is_word = |c: char| c.is_alphanumeric();
-        let before = text.get(..at).and_then(|head| head.chars().next_back());
-        let after = text
-            .get(at + found.len()..)
-            .and_then(|tail| tail.chars().next());
-        !before.is_some_and(is_word) && !after.is_some_and(is_word)
-    };
-    wanted.iter().map(|word| word.to_lowercase()).any(|word| {
-        !word.is_empty()
-            && text
-                .match_indices(word.as_str())
-                .any(|(at, found)| bounded(at, found))
-    })
+    Ok(text
+        .as_str()
+        .is_some_and(|text| entries::holds_word(text, &wanted)))
 }
 
 /// `value | default(other)`: the other where the value is missing, null or empty. Tools give null for a column that a
@@ -476,23 +431,4 @@ fn short(text: &Value, most: Option<usize>) -> String {
         out.push_str(word);
     }
     out
-}
-
-/// `list | named` or `list | named(3)`: the first few, without doubles, and how many more there are.
-fn named(list: Value, most: Rest<Value>) -> Result<String, Error> {
-    let most = most.first().and_then(Value::as_usize).unwrap_or(4);
-    let mut names: Vec<String> = Vec::new();
-    for item in list.try_iter()? {
-        let name = item.to_string();
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    let more = names.len().saturating_sub(most);
-    names.truncate(most);
-    let mut text = names.join(", ");
-    if more > 0 {
-        text.push_str(&format!(" and {more} more"));
-    }
-    Ok(text)
 }

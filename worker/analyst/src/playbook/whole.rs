@@ -6,12 +6,12 @@
 
 use minijinja::Value;
 use nightshift_alert::{Alert, IndicatorKind, Role};
-use nightshift_engine::{CallView, ConcludeQuestion, Evidence, Searched, ToolCall};
+use nightshift_engine::{CallView, Evidence, Searched, StepView, ToolCall};
 use serde_json::Value as Json;
 
-use super::calls::Known;
+use super::calls::{Known, about};
 use super::expression::Scope;
-use super::facts::Facts;
+use super::facts::{Facts, Seen};
 use super::form::Playbook;
 use super::turn::failure;
 
@@ -21,24 +21,26 @@ pub(super) const WHOLE: &str = "_whole";
 /// The variable that holds the names of steps that ask something and were not answered whole, for `partial`.
 pub(super) const PARTIAL: &str = "_partial";
 
+/// The variable that holds what each step did not get to know, for `unasked`.
+pub(super) const UNASKED: &str = "_unasked";
+
 /// How many rows a search may give; what is left out for it is told as cut.
 const LIMIT: &str = "limit";
 
 /// Tells the scope which steps were answered whole, and which in part or not at all.
 pub(super) fn tell(
     playbook: &Playbook,
-    question: &ConcludeQuestion,
+    alert: &Alert,
+    seen: &Seen<'_>,
     facts: &Facts,
     scope: &mut Scope,
 ) {
-    let known = Known::after(&question.alert, &question.tools, scope);
-    let is_answered = |call: &ToolCall| {
-        let said = |answer: &Evidence| facts.says_all(answer);
-        answers(question, call).any(said)
-    };
+    let known = Known::after(alert, seen.tools, scope);
+    let steps = seen.steps;
+    let is_answered = |call: &ToolCall| answers(steps, call).any(|answer| facts.says_all(answer));
     // A log of whatever application, without a record of that time, is perhaps of something else.
     let is_of_else = |call: &ToolCall| {
-        answers(question, call).any(|answer| {
+        answers(steps, call).any(|answer| {
             let in_time = facts
                 .body(answer.id)
                 .and_then(|body| body.pointer("/searched/records_in_time"));
@@ -46,6 +48,7 @@ pub(super) fn tell(
         })
     };
     let (mut whole, mut partial) = (Vec::new(), Vec::new());
+    let mut unasked: Vec<(String, Vec<String>)> = Vec::new();
     for form in &playbook.steps {
         let calls = known.calls(form);
         let asks_nothing = calls
@@ -55,6 +58,14 @@ pub(super) fn tell(
             continue;
         }
         let name = form.id.get_ref();
+        unasked.extend(calls.as_ref().ok().map(|calls| {
+            let silent = calls
+                .make
+                .iter()
+                .filter(|call| answers(steps, call).next().is_none());
+            let values = silent.map(about).chain(calls.left_out.iter().cloned());
+            (name.clone(), values.collect())
+        }));
         let calls = calls.ok().filter(|calls| calls.left_out.is_empty());
         let made = calls.map_or_else(Vec::new, |calls| calls.make);
         if !made.is_empty() && made.iter().all(is_answered) {
@@ -69,19 +80,17 @@ pub(super) fn tell(
     }
     scope.set(WHOLE, Value::from(whole));
     scope.set(PARTIAL, Value::from(partial));
+    scope.set(UNASKED, Value::from_pairs(unasked));
 }
 
 /// The answers to this very call, with whatever limit.
-fn answers<'a>(
-    question: &'a ConcludeQuestion,
-    wanted: &'a ToolCall,
-) -> impl Iterator<Item = &'a Evidence> {
+fn answers<'a>(steps: &'a [StepView], wanted: &'a ToolCall) -> impl Iterator<Item = &'a Evidence> {
     let same = |view: &&CallView| {
         view.call.tool == wanted.tool
             && unlimited(&view.call).eq(unlimited(wanted))
             && failure(view).is_none()
     };
-    let calls = question.steps.iter().flat_map(|step| &step.calls);
+    let calls = steps.iter().flat_map(|step| &step.calls);
     calls
         .filter(same)
         .filter_map(|view| view.evidence.as_deref())

@@ -145,3 +145,31 @@ fn the_silence_of_a_log_that_ends_before_the_alert_speaks_for_nobody() {
     let gaps = ran.conclusion.gaps.join("\n");
     insta::assert_snapshot!(gaps, @"log_search_vpc_flow has nothing after 2023-04-16 05:31 UTC");
 }
+
+#[test]
+fn of_more_values_than_a_step_may_ask_for_each_kind_has_its_turn_and_the_rest_is_told() {
+    let mut alert = dns("Backdoor:EC2/C&CActivity.B", "evil.example");
+    alert.indicators.extend((1..=27).map(|last| {
+        Indicator::new(
+            IndicatorKind::Ip,
+            format!("198.51.100.{last}"),
+            Role::Remote,
+        )
+    }));
+    alert.indicators.sort();
+    let quiet: Answers = |kind, arguments| Ok(nothing(kind, arguments));
+    let ran = World::with(&DEFAULT, quiet).run(alert.clone());
+    let claims = ran.claims();
+    assert!(
+        claims.contains(
+            "None of the 20 values that were looked up is on a watch list as bad; 8 were not"
+        ),
+        "{claims}"
+    );
+    insta::assert_snapshot!(ran.conclusion.gaps.join("\n"), @"198.51.100.27, 198.51.100.3, 198.51.100.4, 198.51.100.5 and 4 more, which are beyond the 20 calls of a step (left out: 8 of lists, 8 of facts)");
+    let told = "Left out, beyond 20 calls in a step: 8 of lists, 8 of facts".to_owned();
+    assert!(ran.conclusion.coverage.missing.contains(&told));
+    alert.indicators.reverse();
+    let ran = World::with(&DEFAULT, sinkhole).run(alert);
+    assert!(ran.claims().contains("evil.example is a sinkhole"));
+}
