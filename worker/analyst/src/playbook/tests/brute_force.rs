@@ -120,3 +120,19 @@ fn without_logs_the_sign_in_log_would_decide() {
     Whether jump-1 is meant to face the internet: its line in the asset register
     ");
 }
+
+#[test]
+fn what_we_sent_to_the_source_is_no_session_of_it() {
+    let ours: Answers = |kind, arguments| match kind {
+        "log_search.vpc_flow" => Ok(logged(
+            kind,
+            json!([{"at": "2026-03-02T02:31:00Z", "source_ip": "10.20.40.8", "destination_ip": "203.0.113.201", "destination_port": 443, "outcome": "accepted", "bytes": 151000}]),
+        )),
+        _ => quiet(kind, arguments),
+    };
+    let claims = World::with(&ALL, ours).run(made_for(INWARD)).claims();
+    assert!(
+        !claims.contains("151000") && !claims.contains("was reached"),
+        "{claims}"
+    );
+}

@@ -127,3 +127,26 @@ fn of_two_sources_only_the_one_that_no_record_knows_is_asked_for() {
     );
     assert!(!decide.contains("192.0.2.10"), "{decide}");
 }
+
+#[test]
+fn a_reply_to_the_source_is_not_what_the_source_sent() {
+    let replies: Answers = |kind, arguments| match kind {
+        "log_search.vpc_flow" => {
+            let flow = |from: &str, to: &str, outcome: &str| {
+                json!({"at": "2023-04-16T06:12:00Z", "source_ip": from,
+                "destination_ip": to, "destination_port": 22, "outcome": outcome})
+            };
+            Ok(logged(
+                kind,
+                json!([
+                    flow("192.0.2.10", "192.168.0.1", "rejected"),
+                    flow("192.168.0.1", "192.0.2.10", "accepted")
+                ]),
+            ))
+        }
+        _ => quiet(kind, arguments),
+    };
+    let claims = World::with(&ALL, replies).run(scan("192.0.2.10")).claims();
+    assert!(!claims.contains("let 192.0.2.10 through"), "{claims}");
+    assert!(claims.contains("None of the 1 flows"), "{claims}");
+}
