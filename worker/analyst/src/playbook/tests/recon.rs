@@ -129,6 +129,50 @@ fn of_two_sources_only_the_one_that_no_record_knows_is_asked_for() {
 }
 
 #[test]
+fn g06_a_sign_in_that_ended_nobody_knows_how_or_was_never_looked_up_is_none_that_failed() {
+    let host = || record("asset", IndicatorKind::Instance, "i-11111111");
+    let worded: [Answers; 2] = [
+        |kind, arguments| match kind {
+            "log_search.json_lines" => Ok(logged(
+                kind,
+                json!([{"principal": "root", "outcome": "successful", "error": null}]),
+            )),
+            _ => quiet(kind, arguments),
+        },
+        |kind, arguments| match kind {
+            "log_search.json_lines" => Ok(logged(
+                kind,
+                json!([{"principal": "root", "outcome": null, "error": null}]),
+            )),
+            _ => quiet(kind, arguments),
+        },
+    ];
+    for answers in worded {
+        let ran = World::with(&ALL, answers)
+            .clearing(host())
+            .run(scan("192.0.2.10"));
+        assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive);
+        let decide = ran.would_decide();
+        assert!(
+            decide.contains("How the sign-ins of 192.0.2.10 ended"),
+            "{decide}"
+        );
+    }
+    let mut many = scan("192.0.2.10");
+    many.indicators.extend(
+        (1..=24).map(|last| {
+            Indicator::new(IndicatorKind::Ip, format!("198.51.100.{last}"), Role::Actor)
+        }),
+    );
+    let ran = World::with(&ALL, quiet).clearing(host()).run(many);
+    assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive);
+    let ran = World::with(&ALL, quiet)
+        .clearing(host())
+        .run(scan("192.0.2.10"));
+    assert_eq!(ran.conclusion.verdict, Verdict::BenignTruePositive);
+}
+
+#[test]
 fn a_reply_to_the_source_is_not_what_the_source_sent() {
     let replies: Answers = |kind, arguments| match kind {
         "log_search.vpc_flow" => {
