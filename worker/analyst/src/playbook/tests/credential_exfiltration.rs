@@ -1,9 +1,9 @@
-use nightshift_alert::IndicatorKind;
+use nightshift_alert::{Indicator, IndicatorKind, Role};
 use nightshift_engine::{Conclusion, Leaning, Reason, StepOutcome, ToolError, Verdict};
 use serde_json::{Value, json};
 
 use super::alerts::sample;
-use super::drive::{ALL, Answers, DEFAULT, World, logged, nothing, record};
+use super::drive::{ALL, Answers, DEFAULT, World, logged, nothing, on_list, record};
 
 const ALERT: &str = "guardduty-eventbridge-credential-exfiltration";
 
@@ -263,4 +263,28 @@ fn g06_a_trail_without_the_call_of_the_alert_is_of_something_else_and_speaks_for
     assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive);
     let claims = ran.claims();
     assert!(!claims.contains("hold no call"), "{claims}");
+}
+
+#[test]
+fn one_address_of_ours_among_those_that_called_explains_not_the_other() {
+    let moved: Answers = |kind, arguments| match kind {
+        "watchlist" if arguments["indicator"] == "203.0.113.9" => {
+            Ok(on_list("malicious", arguments))
+        }
+        "log_search.cloudtrail" => Ok(logged(
+            kind,
+            json!([
+                call("ListBuckets", "203.0.113.42"),
+                call("ListBuckets", "203.0.113.9")
+            ]),
+        )),
+        _ => own_egress(kind, arguments),
+    };
+    let mut alert = sample(ALERT);
+    let second = Indicator::new(IndicatorKind::Ip, "203.0.113.9", Role::Actor);
+    alert.indicators.push(second);
+    let ran = World::with(&ALL, moved).run(alert);
+    assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
+    let claims = ran.claims();
+    assert!(!claims.contains("Against"), "{claims}");
 }

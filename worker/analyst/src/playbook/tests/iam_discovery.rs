@@ -1,4 +1,4 @@
-use nightshift_alert::{Alert, IndicatorKind, ReadOptions};
+use nightshift_alert::{Alert, Indicator, IndicatorKind, ReadOptions, Role};
 use nightshift_engine::{Leaning, StepOutcome, ToolError, Verdict};
 use serde_json::{Value, json};
 
@@ -285,4 +285,24 @@ fn g06_a_change_clears_nothing_where_the_log_of_what_was_done_was_cut() {
         .clearing(record("change", IndicatorKind::Principal, "ci-deployer"))
         .run(sample(ALERT));
     assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive);
+}
+
+#[test]
+fn every_address_is_held_against_the_usual_networks_and_not_only_the_first() {
+    let usual: Answers = |kind, arguments| match kind {
+        "identity_lookup" => Ok(register(&["198.51.100.0/24"], arguments)),
+        "log_search.cloudtrail" => Ok(trail(&["ListUsers"])),
+        _ => Ok(nothing(kind, arguments)),
+    };
+    let mut alert = sample(ALERT);
+    let second = Indicator::new(IndicatorKind::Ip, "203.0.113.9", Role::Actor);
+    alert.indicators.push(second);
+    let ran = World::with(&ALL, usual).run(alert);
+    assert_eq!(ran.conclusion.leaning, Leaning::Malicious);
+    let claims = ran.claims();
+    assert!(
+        claims.contains("203.0.113.9 is in none of the networks"),
+        "{claims}"
+    );
+    assert!(!claims.contains("in a network that"), "{claims}");
 }

@@ -3,7 +3,9 @@ use nightshift_engine::{Leaning, Reason, ToolError, Verdict};
 use serde_json::{Value, json};
 
 use super::alerts::sample;
-use super::drive::{ALL, Answers, DEFAULT, World, known_identity, logged, nothing, record};
+use super::drive::{
+    ALL, Answers, DEFAULT, World, known_identity, logged, nothing, on_list, record,
+};
 
 const ALERT: &str = "ocsf-impossible-travel";
 
@@ -180,4 +182,24 @@ fn with_the_default_tools_it_stays_open() {
     What 198.51.100.77 is: a watch list of our VPN egresses, or the usual networks of the account in the identity register
     Sign-in and audit logs of the session from 198.51.100.77: mail rules, new factors, downloads
     "#);
+}
+
+#[test]
+fn the_usual_address_of_the_account_being_ours_says_nothing_of_the_other() {
+    let home: Answers = |kind, arguments| match (kind, arguments["indicator"].as_str()) {
+        ("watchlist", Some("192.0.2.14")) => Ok(on_list("own", arguments)),
+        ("watchlist", Some("198.51.100.77")) => Ok(on_list("malicious", arguments)),
+        ("log_search.json_lines", _) => Ok(logged(
+            kind,
+            json!([{"at": "2026-03-02T02:51:00Z", "action": "sign-in", "principal": "maria.lopez", "source_ip": "198.51.100.77", "outcome": "success"}]),
+        )),
+        _ => quiet(kind, arguments),
+    };
+    let ran = World::with(&ALL, home).run(travel());
+    assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
+    assert!(
+        !ran.claims().contains("192.0.2.14 is on"),
+        "{}",
+        ran.claims()
+    );
 }
