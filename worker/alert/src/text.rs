@@ -21,7 +21,7 @@ mod secrets;
 
 pub(crate) use clean::clean_text;
 pub use clean::{Bounds, clean_json, clean_json_keeping};
-pub use cut::{cut, single_line};
+pub use cut::{cut, single_line, whole_words};
 pub use defang::{defang, defang_knowing, defang_value, refang};
 pub use hidden::strip_hidden;
 pub use instructions::instructions;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Node;
 use crate::key::OUR_PRODUCT;
-use crate::text::redact_known;
+use crate::text::{redact_known, whole_words};
 use crate::{
     FeedState, Indicator, IndicatorKind, Principal, PrincipalKind, Provider, Resource, Role,
     Severity, Technique, Times, indicator,
@@ -163,9 +163,7 @@ impl Draft {
             .get(..text.floor_char_boundary(MAX_DESCRIPTION_BYTES))
             .unwrap_or_default();
         if head.len() < text.len() {
-            // A word that is cut off may be the head of a secret, which nothing tells any more.
-            let ends = |c: char| c.is_whitespace() || ",;\"'<>".contains(c);
-            head = head.rsplit_once(ends).map_or("", |(whole, _)| whole);
+            head = whole_words(head);
         }
         // Values are exempt from redaction: what is a part of a secret, such as its hexadecimal tail, must not be one.
         let (head, _) = redact_known(head);

@@ -1,11 +1,12 @@
 //! One pass over a JSON tree from outside: hidden characters and secrets out, size and depth bounded, all of it flagged.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
 use super::argv::{is_arguments, program, redact_arguments};
-use super::cut::cut_bytes;
+use super::cut::{HALF_BYTES, cut_bytes, whole_words};
 use super::fields::{
     is_cookie_setting, is_cookies, is_inner_value, is_no_secret, is_one_cookie, is_secret_number,
     is_value, named_secret,
@@ -213,10 +214,14 @@ impl Pass<'_> {
         // Only what can stay is looked at: the rest of a huge text is cut off below.
         let (visible, hidden) = strip_hidden(text);
         self.hidden += hidden;
-        let margin = self.bounds.text_bytes.saturating_add(1024);
+        let margin = self.bounds.text_bytes.saturating_add(HALF_BYTES);
         let head = cut_bytes(&visible, margin);
-        let (clean, redacted) = redact_keeping(&head, self.keep);
+        let (mut clean, redacted) = redact_keeping(&head, self.keep);
         self.redacted += redacted;
+        if head.len() < visible.len() {
+            // What was taken out may have made room for the word at the cut.
+            clean = Cow::Owned(format!("{}…", whole_words(&clean)));
+        }
         let short = cut_bytes(&clean, self.bounds.text_bytes);
         if hidden == 0 && redacted == 0 && short.len() == text.len() {
             if is_short && !orders {
@@ -224,7 +229,7 @@ impl Pass<'_> {
             }
             return;
         }
-        let was_cut = short.len() != clean.len() || head.len() != visible.len();
+        let was_cut = short.len() < clean.len() || head.len() < visible.len();
         *text = short.into_owned();
         if was_cut {
             self.truncated(place);

@@ -44,6 +44,18 @@ pub(super) fn cut_bytes(text: &str, max_bytes: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", text.get(..end).unwrap_or_default()))
 }
 
+/// Longest piece of a word that may be the head of a secret, in bytes.
+pub(super) const HALF_BYTES: usize = 1024;
+
+/// The head of a text without the word that a cut went through: half a secret is none that anybody knows. Of a word that
+/// is longer than secrets are its end goes.
+#[must_use]
+pub fn whole_words(head: &str) -> &str {
+    let least = head.floor_char_boundary(head.len().saturating_sub(HALF_BYTES));
+    let end = head.rfind(|c: char| c.is_whitespace() || matches!(c, '"' | '\''));
+    head.get(..end.unwrap_or(0).max(least)).unwrap_or_default()
+}
+
 /// One line: every run of white space with a line break in it becomes one space, the ends are trimmed.
 #[must_use]
 pub fn single_line(text: &str) -> Cow<'_, str> {

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use nightshift_alert::text::{cut, redact, single_line, strip_hidden};
+use nightshift_alert::text::{cut, redact, single_line, strip_hidden, whole_words};
 use nightshift_engine::with_causes;
 use serde_json::Value;
 use tracing::field::{Field, Visit};
@@ -82,11 +82,43 @@ impl Visit for Fields {
 /// A text as it may stand in a line.
 pub(crate) fn clean(text: &str, is_ours: bool) -> String {
     let head = text.get(..text.floor_char_boundary(MOST_BYTES));
-    let (visible, _) = strip_hidden(head.unwrap_or_default());
+    let head = head.unwrap_or_default();
+    let (visible, _) = strip_hidden(head);
     let line = single_line(&visible);
-    let line = cut(&line, MOST_CHARS);
     if is_ours {
-        return line.into_owned();
+        return cut(&line, MOST_CHARS).into_owned();
     }
-    redact(&line).0.into_owned()
+    // Before the cut: half a secret is none that anybody knows.
+    let (clean, _) = redact(&line);
+    match head.len() < text.len() {
+        true => cut(&format!("{}…", whole_words(&clean)), MOST_CHARS).into_owned(),
+        false => cut(&clean, MOST_CHARS).into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a21_no_half_of_a_secret_is_left_in_a_line() {
+        let url = "postgres://app:Correct-Horse@db.internal/prod";
+        for before in 1..url.len() {
+            let line = format!("{} {url}", "x".repeat(MOST_CHARS - 1 - before));
+            assert!(!clean(&line, false).contains("Corr"), "{before}");
+            let token = "Bearer abcdefghij0123456789abcdefghij0123456789 ".repeat(200);
+            let room = MOST_BYTES - token.len() - before;
+            let words: String = "a b ".chars().cycle().take(room - 1).collect();
+            let line = clean(&format!("{token}{words} {url}"), false);
+            assert!(!line.contains("Corr"), "{before}");
+        }
+        let short = clean(
+            "failed: postgres://app:Correct-Horse@db.internal/prod",
+            false,
+        );
+        assert_eq!(
+            short,
+            "failed: postgres://app:[redacted:url_password]@db.internal/prod"
+        );
+    }
 }

@@ -9,7 +9,7 @@
 use std::fmt;
 
 use nightshift_alert::TraceContext;
-use nightshift_alert::text::{cut, redact, strip_hidden};
+use nightshift_alert::text::{cut, redact, strip_hidden, whole_words};
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
 use opentelemetry_proto::tonic::trace::v1::span::{Link, SpanKind};
@@ -162,7 +162,7 @@ fn content(value: &str) -> String {
     let (visible, _) = strip_hidden(head.unwrap_or_default());
     let (redacted, _) = redact(&visible);
     match value.len() > MOST_CONTENT_BYTES {
-        true => format!("{redacted}…"),
+        true => format!("{}…", whole_words(&redacted)),
         false => cut(&redacted, MOST_CONTENT_BYTES).into_owned(),
     }
 }

@@ -4,7 +4,10 @@ use proptest::prelude::*;
 
 use self::kinds::{hex_noise, noise, secrets};
 use super::*;
+use serde_json::Value;
+
 use crate::text::sample::samples;
+use crate::text::{Bounds, clean_json};
 use crate::{Indicator, IndicatorKind, Role};
 
 #[test]
@@ -74,6 +77,40 @@ fn a21_more_than_fifty_kinds_of_secrets_go() {
         }
         let (again, none) = redact(&clean);
         assert_eq!((again.as_ref(), none), (clean.as_ref(), 0), "{kind}");
+    }
+}
+
+#[test]
+fn a21_no_half_of_a_secret_is_left_where_a_text_is_cut() {
+    let bounds = Bounds {
+        text_bytes: 2_560,
+        ..Bounds::default()
+    };
+    let jwt = format!("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.{} ", noise(43));
+    let tokens = jwt.repeat(24);
+    for (kind, secret) in secrets() {
+        // As much of the secret stands before the place where a text is cut before it is read.
+        for before in 1..secret.len().min(100) {
+            let room = bounds.text_bytes + 1_024 - '…'.len_utf8() - tokens.len() - before;
+            let words: String = "a b ".chars().cycle().take(room - 1).collect();
+            let text = format!("{tokens}{words} {secret} end");
+            let mut value = Value::from(text);
+            clean_json(&mut value, &bounds);
+            let clean = value.as_str().unwrap();
+            assert!(clean.len() < bounds.text_bytes && clean.contains("a b a b"));
+            let left = clean.replace("[redacted:", "");
+            for half in [
+                &noise(6),
+                &hex_noise(6),
+                "Tr0u",
+                "hunt",
+                "S3cr",
+                "corr",
+                "wJal",
+            ] {
+                assert!(!left.contains(half), "{kind} {before}: {clean}");
+            }
+        }
     }
 }
 
