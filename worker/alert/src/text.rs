@@ -27,4 +27,4 @@ pub use hidden::strip_hidden;
 pub use instructions::instructions;
 pub use plain::{command, plain, plain_value};
 pub use redact::redact;
-pub(crate) use redact::redact_known;
+pub(crate) use redact::{redact_known, redact_url};

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::{Indicator, IndicatorKind, Role, is_wallet};
-use crate::text::{redact_known, refang, single_line, strip_hidden};
+use crate::text::{redact_known, redact_url, refang, single_line, strip_hidden};
 
 /// Longest value of an indicator, in bytes.
 const MAX_VALUE_BYTES: usize = 1024;
@@ -63,13 +63,13 @@ impl Indicator {
             | IndicatorKind::Process
             | IndicatorKind::File => (!text.is_empty()).then(name),
         }?;
-        // A secret of a known kind does not become a typed value, for those are exempt from redaction.
-        let (value, _) = redact_known(&value);
-        (!value.is_empty() && value.len() <= MAX_VALUE_BYTES).then(|| Self {
-            kind,
-            value: value.into_owned(),
-            role,
-        })
+        // A secret of a known kind does not become a typed value, for those are exempt from redaction; and a URL may hold
+        // any other.
+        let value = match kind {
+            IndicatorKind::Url => redact_url(&value),
+            _ => redact_known(&value).0.into_owned(),
+        };
+        (!value.is_empty() && value.len() <= MAX_VALUE_BYTES).then_some(Self { kind, value, role })
     }
 }
 

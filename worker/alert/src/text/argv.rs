@@ -23,7 +23,25 @@ const INSIDE: char = '\u{1}';
 const ARGUMENTS: [&str; 3] = ["args", "arguments", "argv"];
 /// Programs whose short options hold secrets. Of two beside the same arguments the first one counts: what runs others, and
 /// so may stand there as the runtime, comes last.
-const PROGRAMS: [&str; 14] = [
+const PROGRAMS: [&str; 32] = [
+    "mongosh",
+    "mongo",
+    "mongodump",
+    "redis-cli",
+    "sqlcmd",
+    "osql",
+    "bcp",
+    "ldapsearch",
+    "ldapadd",
+    "ldapmodify",
+    "smbclient",
+    "rpcclient",
+    "xfreerdp",
+    "net",
+    "7z",
+    "rar",
+    "zip",
+    "unzip",
     "mysql",
     "mysqldump",
     "mariadb",
@@ -97,7 +115,7 @@ pub(super) fn redact_arguments(
 
 fn is_option(item: &Value) -> bool {
     item.as_str()
-        .is_some_and(|text| text.trim_start_matches('"').starts_with('-'))
+        .is_some_and(|text| text.trim_start_matches('"').starts_with(['-', '/']))
 }
 
 /// Arguments as one line of text.

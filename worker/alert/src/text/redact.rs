@@ -58,6 +58,22 @@ pub(super) fn redact_keeping<'a>(
     (Cow::Owned(replace(&known, &random)), count)
 }
 
+/// A URL without secrets; the host is none, however random its name: it is who was talked to.
+pub(crate) fn redact_url(url: &str) -> String {
+    let (known, _) = redact_known(url);
+    let authority = known.find("://").map_or(0, |at| at + 3);
+    let rest = known.get(authority..).unwrap_or_default();
+    let length = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let user = rest.get(..length).and_then(|it| it.rfind('@'));
+    let host = authority + user.unwrap_or(0)..authority + length;
+    let random: Vec<(Range<usize>, &str)> = entropy::secrets(&known)
+        .into_iter()
+        .filter(|range| range.end <= host.start || host.end <= range.start)
+        .map(|range| (range, "high_entropy"))
+        .collect();
+    replace(&known, &random)
+}
+
 /// The text without secrets of known kinds.
 pub(crate) fn redact_known(text: &str) -> (Cow<'_, str>, usize) {
     let ranges = merged(known(text));

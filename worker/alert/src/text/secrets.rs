@@ -4,10 +4,21 @@
 //! group `secret` names the part to take out; without one, all of it goes. Ids that are no secret (access key ids,
 //! hashes, UUIDs, ARNs) have no pattern here.
 
-/// Name of the mark; something short that stands in every such secret, without regard to case, by which one cheap look over a
+use std::sync::LazyLock;
+
+mod commands;
+
+/// A kind of secret: name of the mark; something short that stands in every such secret, without regard to case, by which one cheap look over a
 /// text finds which patterns it needs at all (a test holds it against the pattern); and the pattern. Order matters only
 /// where two overlap: the first one names it.
-pub(super) const SECRETS: &[(&str, &str, &str)] = &[
+type Kind = (&'static str, &'static str, &'static str);
+
+/// All kinds.
+pub(super) static SECRETS: LazyLock<Vec<Kind>> =
+    LazyLock::new(|| [TOKENS, commands::SECRETS].concat());
+
+/// Tokens of vendors, and what stands in URLs and headers.
+const TOKENS: &[Kind] = &[
     // Keys in blocks.
     (
         "private_key",
@@ -184,12 +195,12 @@ pub(super) const SECRETS: &[(&str, &str, &str)] = &[
     (
         "slack_webhook",
         r"hooks\.slack",
-        r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[A-Za-z0-9/_+-]{20,})",
+        r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/(?P<secret>[A-Za-z0-9/_+-]{20,})",
     ),
     (
         "discord_webhook",
         r"discord",
-        r"discord(?:app)?\.com/api/webhooks/(?P<secret>\d{16,20}/[A-Za-z0-9_-]{40,})",
+        r"discord(?:app)?\.com/api(?:/v\d{1,2})?/webhooks/(?P<secret>\d{16,20}/[A-Za-z0-9_-]{40,})",
     ),
     (
         "teams_webhook",
@@ -199,7 +210,7 @@ pub(super) const SECRETS: &[(&str, &str, &str)] = &[
     (
         "telegram_token",
         r"[0-9]:aa[a-z0-9_-]{8}",
-        r"\b\d{8,10}:AA[A-Za-z0-9_-]{33}",
+        r"\b(?:bot)?(?P<secret>\d{8,10}:AA[A-Za-z0-9_-]{33})",
     ),
     ("twilio_key", r"sk[0-9a-f]{8}", r"\bSK[0-9a-f]{32}\b"),
     (
@@ -335,7 +346,18 @@ pub(super) const SECRETS: &[(&str, &str, &str)] = &[
     (
         "url_password",
         r"://(?u:[^\t\n\r /:@\x27\x22]*):",
-        r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s/:@'\x22]{0,128}:(?P<secret>[^\s/@'\x22]{1,256})@",
+        r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s/:@\['\x22]{0,128}:(?P<secret>[^\s/@'\x22]{1,256})@",
+    ),
+    // Who clones with a token writes it in the place of the user.
+    (
+        "url_password",
+        r"://[0-9a-f]{32}",
+        r"://(?P<secret>[0-9a-fA-F]{32,64})(?::[^\s/@'\x22]{0,256})?@",
+    ),
+    (
+        "url_parameter",
+        r"signature=|samlresponse=|[?&;](?:code|auth)=",
+        r"(?i)(?:[?&;](?:(?:X-Goog-)?Signature|code|auth)|\bSAMLResponse)=(?P<secret>[^&\s'\x22<>#;,]{16,})",
     ),
     (
         "bearer_token",
@@ -363,47 +385,8 @@ pub(super) const SECRETS: &[(&str, &str, &str)] = &[
     // In a presigned URL too, whose other parameters tell what was done.
     (
         "authorization",
-        r"x-api-key|x-auth-token|x-amz-security-token",
-        r"(?i)\b(?:x-api-key|x-auth-token|x-amz-security-token)\s*[:=]\s*(?P<secret>[^\s'\x22&]{8,})",
-    ),
-    (
-        "cli_password",
-        r"-(?:pass|token|secret|api|client)",
-        r#"(?:^|\s)(?:--?(?:password|passwd|pass|token|secret|api[_-]?key|client[_-]secret)(?:\s+|=))(?P<secret>["']?[^\s"'-][^\s"']{3,})"#,
-    ),
-    (
-        "mysql_password",
-        r"mysql|mariadb",
-        r"\b(?:mysql|mysqldump|mariadb)\b.{0,80}?\s-p(?P<secret>[^\s-][^\s]{3,})",
-    ),
-    (
-        "curl_password",
-        r"curl",
-        r"\bcurl\b.{0,200}?\s(?:-u|--user)\s*['\x22]?[^\s:'\x22]{1,64}:(?P<secret>[^\s'\x22]{3,})",
-    ),
-    (
-        "sshpass",
-        r"sshpass",
-        r"\bsshpass\s+-p\s*['\x22]?(?P<secret>[^\s'\x22]{3,})",
-    ),
-    // `login -p` of docker and its like, the password apart or joined. The `-p` of `docker run` is a port.
-    (
-        "login_password",
-        r"login\s",
-        r#"\b(?:docker|podman|nerdctl|buildah|skopeo|oras|helm|az|oc)(?:\.exe)?["']?(?:\s+(?:registry|acr)|\s+-[^\s]+(?:\s+[^\s-][^\s]*)?){0,4}\s+login\s(?:[^\n&|;]{0,200}?\s)?-p(?:\s+|=)?(?P<secret>\\?"[^"\n]{3,}"|'[^'\n]{3,}'|[^\s"'-][^\s"']{2,})"#,
-    ),
-    (
-        "password_hash",
-        r"\$2[abxy]?\$|\$[156y]\$|\$argon2",
-        r"\$(?:2[abxy]?\$\d{2}\$[./A-Za-z0-9]{53}|[156]\$[^\s$]{1,32}\$[./A-Za-z0-9]{20,}|y\$[^\s$]+\$[^\s$]+\$[./A-Za-z0-9]{20,}|argon2i?d?\$[^\s'\x22]{30,})",
-    ),
-    // The ARN of what Secrets Manager holds is taken as one, with the part and the version that may stand after its name, so
-    // that `secret:NAME` in it assigns nothing: what begins with `arn:` is harmless. A `=` ends it, for there something is
-    // assigned.
-    (
-        "assigned_secret",
-        r"(?:passw(?:or)?d|passphrase|pwd|secret|key|token|credentials?)[\x22\x27\\]{0,3}\s{0,3}[=:]",
-        r#"(?i)\barn:aws[a-z-]*:secretsmanager:[\w*-]*:[\w*-]*:secret:[\w/+.@!*-]+(?:(?::[\w.-]+){1,2}:(?:AWS(?:CURRENT|PENDING|PREVIOUS)\b|:[0-9a-f-]{36}))?|\b[\w.-]{0,40}?(?:passw(?:or)?d|passwd|passphrase|pwd|client[_-]?secret|secret[_-]?(?:access[_-]?)?key|secret|api[_-]?key|apikey|auth[_-]?token|access[_-]?token|refresh[_-]?token|id[_-]?token|session[_-]?token|security[_-]?token|token|private[_-]?key|credentials?)(?:["'\\]{0,3})\s{0,3}(?:=>|:=|=|:)\s{0,3}(?:["'\\]{0,3})(?P<secret>[^\s"'\\,;&<>(){}\[\]]{6,})"#,
+        r"x-api-key|x-auth-token|x-auth-key|x-amz-security-token",
+        r"(?i)\b(?:x-api-key|x-auth-token|x-auth-key|x-amz-security-token)\s*[:=]\s*(?P<secret>[^\s'\x22&]{8,})",
     ),
 ];
 

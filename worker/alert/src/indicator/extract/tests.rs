@@ -172,3 +172,77 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a21_a_url_holds_nothing_that_is_taken_out_of_a_text() {
+    let random = "q7Zk2Vx9Lm4Tb8Rw3Yd6Nc1Hf5Gs0Jp";
+    let hex = "a3f09c71be52d846a3f09c71be52d846a3f09c71";
+    for (url, clean) in [
+        (
+            format!("https://api.telegram.org/bot5260181590:AA{random}Xy/sendMessage"),
+            "https://api.telegram.org/bot[redacted:telegram_token]/sendMessage",
+        ),
+        (
+            format!("https://discord.com/api/v10/webhooks/123456789012345678/{random}{random}"),
+            "https://discord.com/api/v10/webhooks/[redacted:discord_webhook]",
+        ),
+        (
+            format!("https://hooks.slack-gov.com/services/T0000000/B0000000/{random}"),
+            "https://hooks.slack-gov.com/services/[redacted:slack_webhook]",
+        ),
+        (
+            format!("https://storage.googleapis.com/b/o?X-Goog-Signature={hex}&x=1"),
+            "https://storage.googleapis.com/b/o?X-Goog-Signature=[redacted:url_parameter]&x=1",
+        ),
+        (
+            format!(
+                "https://b.s3.amazonaws.com/k?AWSAccessKeyId=AKIAIOSFODNN7EXAMPLE&Signature={random}%3D"
+            ),
+            "https://b.s3.amazonaws.com/k?AWSAccessKeyId=AKIAIOSFODNN7EXAMPLE&Signature=[redacted:url_parameter]",
+        ),
+        (
+            format!("https://app.example.com/cb?code={hex}&state=x"),
+            "https://app.example.com/cb?code=[redacted:url_parameter]&state=x",
+        ),
+        (
+            format!("https://app.example.com/x?auth={hex}"),
+            "https://app.example.com/x?auth=[redacted:url_parameter]",
+        ),
+        (
+            format!("https://app.example.com/acs?SAMLResponse={random}{random}"),
+            "https://app.example.com/acs?SAMLResponse=[redacted:url_parameter]",
+        ),
+        (
+            format!("https://{hex}@github.com/x/y.git"),
+            "https://[redacted:url_password]@github.com/x/y.git",
+        ),
+        (
+            format!("https://{random}@git.example.com/{random}/x?{random}#{random}"),
+            "https://[redacted:high_entropy]@git.example.com/[redacted:high_entropy]/x?[redacted:high_entropy]#[redacted:high_entropy]",
+        ),
+    ] {
+        let found = Indicator::parse(IndicatorKind::Url, &url, Role::Related).unwrap();
+        assert_eq!(found.value, clean);
+        assert_eq!(
+            of(IndicatorKind::Url, &format!("got {url} it"))[0].trim_end_matches(']'),
+            clean.trim_end_matches(']')
+        );
+        let (text, _) = crate::text::redact(&url);
+        assert_eq!(text, clean, "in a text too");
+    }
+}
+
+#[test]
+fn what_a_url_says_of_its_place_stays() {
+    let digest = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+    for url in [
+        format!("https://www.virustotal.com/gui/file/{digest}"),
+        "http://kq2m5z9x1c7v3b0n4l6j8h2g5f9d1s3x.evil.com:8080/payloads/Stage2-Loader_x64.exe".to_owned(),
+        "https://raw.githubusercontent.com/org/Repo-Name_2/main/scripts/Install-Agent.ps1?raw=true".to_owned(),
+        "s3://prod-customer-data-eu-west-1/2026/11/22/export-000123.parquet".to_owned(),
+        "https://console.aws.amazon.com/ec2/home?region=eu-west-1#Instances:instanceId=i-0a1b2c3d4e5f60718".to_owned(),
+    ] {
+        let found = Indicator::parse(IndicatorKind::Url, &url, Role::Related).unwrap();
+        assert_eq!(found.value, url);
+    }
+}

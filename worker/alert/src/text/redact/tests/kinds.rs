@@ -195,6 +195,39 @@ pub(super) fn secrets() -> Vec<(&'static str, String)> {
             "docker login -u x -p S3cretPw registry.io".to_owned(),
         ),
         (
+            "command_password",
+            "redis-cli -h r1 -a S3cretPw KEYS x".to_owned(),
+        ),
+        (
+            "url_parameter",
+            format!(
+                "https://x.cloudfront.net/y?Signature={}~&Key-Pair-Id=K2",
+                n(40)
+            ),
+        ),
+        (
+            "url_password",
+            format!("https://{}@github.com/x/y.git", h(40)),
+        ),
+        (
+            "telegram_token",
+            format!("https://api.telegram.org/bot123456789:AA{}/getMe", n(33)),
+        ),
+        (
+            "discord_webhook",
+            format!(
+                "https://discord.com/api/v10/webhooks/123456789012345678/{}",
+                n(68)
+            ),
+        ),
+        (
+            "slack_webhook",
+            format!(
+                "https://hooks.slack-gov.com/services/T00000000/B00000000/{}",
+                n(24)
+            ),
+        ),
+        (
             "cookies",
             format!(r#"{{\"cookies\": {{\"session\": \"{}\"}}}}"#, n(24)),
         ),

@@ -1,0 +1,96 @@
+//! Passwords in command lines, and what stands there and is none.
+
+use super::*;
+
+#[test]
+fn a21_a_password_in_a_command_goes_and_the_rest_stays() {
+    for (kind, command) in [
+        ("assigned_secret", "DB_PASS=¤ ./run.sh"),
+        ("assigned_secret", "env SMTP_PASS=¤ MODE=x ./mail"),
+        ("assigned_secret", "SSHPASS=¤ sshpass -e ssh root@10.0.0.4"),
+        ("assigned_secret", "export TF_VAR_db_pass='¤'"),
+        ("cli_password", "gpg --batch --passphrase ¤ -c f"),
+        ("cli_password", "cast send --private-key ¤ 1.2.3"),
+        ("cli_password", "{\"x\": \"--private-key ¤\"}"),
+        ("curl_password", "curl --proxy-user bob:¤ https://x"),
+        ("curl_password", "curl -s --user=bob:¤ https://x"),
+        ("authorization", "X-Auth-Key: ¤ and more"),
+        ("command_password", "mongosh --host h -u admin -p ¤ --quiet"),
+        ("command_password", "redis-cli -h r1 -a ¤ KEYS x"),
+        ("command_password", "/usr/bin/redis-cli AUTH ¤"),
+        ("command_password", "sqlcmd -S db -U sa -P ¤ -Q select"),
+        ("command_password", "zip -P ¤ out.zip x"),
+        ("command_password", "ldapsearch -x -D cn=a -w ¤ -b dc=corp"),
+        ("command_password", "net user backdoor ¤ /add"),
+        ("command_password", "cmd.exe /c net.exe user backdoor ¤"),
+        ("command_password", r"net use \\dc1\c$ /user:CORP\admin ¤"),
+        ("command_password", "smbclient //h/s -U admin%¤ -c ls"),
+        ("command_password", "secretsdump.py CORP/admin:¤@10.0.0.5"),
+        (
+            "command_password",
+            "impacket-psexec -k admin:¤@dc1.corp cmd",
+        ),
+        ("command_password", "crackmapexec smb h -u admin -p ¤ -x id"),
+        ("command_password", "evil-winrm -i 10.0.0.9 -u admin -p ¤"),
+        ("command_password", "xfreerdp /u:admin /p:¤ /v:10.0.0.1"),
+        ("command_password", "cmdkey /add:h /user:u /pass:¤"),
+        (
+            "command_password",
+            "ConvertTo-SecureString ¤ -AsPlainText -Force",
+        ),
+        ("command_password", "echo root:¤ | chpasswd"),
+        ("command_password", "echo ¤ | sudo -S su"),
+        ("command_password", "machine api.x.io login bob password ¤"),
+        ("command_password", "7z a -p¤ out.7z /data"),
+        ("command_password", "rar a -hp¤ out.rar x"),
+    ] {
+        let secret = match kind {
+            "cli_password" if command.contains("private-key") => format!("0x{}", hex_noise(64)),
+            "authorization" => hex_noise(37),
+            _ => "Winterberg1703#".to_owned(),
+        };
+        let clean = command.replace('¤', &format!("[redacted:{kind}]"));
+        assert_eq!(
+            redact(&command.replace('¤', &secret)),
+            (Cow::Owned(clean), 1)
+        );
+    }
+    for (command, clean) in [
+        ("redis-cli -a 'two words' KEYS x", "redis-cli -a ¤ KEYS x"),
+        ("sqlcmd -P \"two words\" -Q x", "sqlcmd -P ¤ -Q x"),
+        ("sqlcmd -P \"two words that were cut", "sqlcmd -P ¤"),
+    ] {
+        let clean = clean.replace('¤', "[redacted:command_password]");
+        assert_eq!(redact(command), (Cow::Owned(clean), 1));
+    }
+}
+
+#[test]
+fn a21_what_stands_where_others_have_passwords_stays() {
+    for text in [
+        "mongosh --host h -u admin -p --quiet",
+        "mongodump --port 27017 --out /tmp/dump -p",
+        "mysql -P 3306 -u root -p",
+        "gzip -9 x; ssh -P 2222 host",
+        "msbuild x.sln /p:Configuration=Release /p:Platform=x64",
+        "net user backdoor /add",
+        "net user backdoor | find \"Active\"",
+        "the net user account was disabled by the owner",
+        r"net use \\dc1\c$ /user:CORP\admin *",
+        "ansible-playbook --private-key /home/ops/.ssh/id_ed25519 site.yml",
+        "gpg --passphrase-file /run/secrets/gpg -c f",
+        "deploy.py registry.io/app:1.2.3@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "scan.py https://evil.com/a:b and mail@evil.com",
+        "BYPASS=enabled-for-all first_pass=complete",
+        "ConvertTo-SecureString $p -AsPlainText -Force",
+        "cat users.txt | chpasswd; echo hello world | tee x",
+        "xmrig -o pool.minexmr.com:4444 -u 44AFFq5kSiGBoZ -p x -k",
+        "https://evil.com/?code=404&auth=basic&state=open",
+        "https://evil.com/login?user=bob@corp.example",
+        "smbclient //h/s -U admin -c ls",
+        "ldapsearch -x -W -D cn=admin -b dc=corp",
+        "7z x -y a.7z -o/tmp",
+    ] {
+        assert_eq!(redact(text), (Cow::Borrowed(text), 0));
+    }
+}

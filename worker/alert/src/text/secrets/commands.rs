@@ -1,0 +1,180 @@
+//! Secrets by the words before them: what programs take in their options, and what is assigned to names of secrets.
+
+use super::Kind;
+
+/// Between the name of a program and its option, all of one command.
+macro_rules! before {
+    () => {
+        r#"(?:\.exe)?["']?\s(?:[^\n|;&]{0,200}?\s)?"#
+    };
+}
+
+/// A password as one argument; a quoted one that is cut off goes to the end of the text.
+macro_rules! word {
+    () => {
+        r#"(?P<secret>\\?"[^"\n]{3,}(?:"|\z)|'[^'\n]{3,}(?:'|\z)|[^\s"'-][^\s"']{2,})"#
+    };
+}
+
+pub(super) const SECRETS: &[Kind] = &[
+    (
+        "cli_password",
+        r"-(?:pass|token|secret|api|client)",
+        r#"(?:^|\s)(?:--?(?:password|passwd|passphrase|pass|token|secret|api[_-]?key|client[_-]secret)(?:\s+|=))(?P<secret>["']?[^\s"'-][^\s"']{3,})"#,
+    ),
+    // The path of a key is none.
+    (
+        "cli_password",
+        r"-private-key",
+        r#"(?:^|[\s"'])--?private-key(?:\s+|=)["']?(?P<secret>(?:0x)?[0-9a-fA-F]{32,})"#,
+    ),
+    (
+        "mysql_password",
+        r"mysql|mariadb",
+        r"\b(?:mysql|mysqldump|mariadb)\b.{0,80}?\s-p(?P<secret>[^\s-][^\s]{3,})",
+    ),
+    (
+        "curl_password",
+        r"curl",
+        r"\bcurl\b.{0,200}?\s(?:-[uU]|--(?:proxy-)?user)(?:=|\s*)['\x22]?[^\s:'\x22]{1,64}:(?P<secret>[^\s'\x22]{3,})",
+    ),
+    (
+        "sshpass",
+        r"sshpass",
+        r"\bsshpass\s+-p\s*['\x22]?(?P<secret>[^\s'\x22]{3,})",
+    ),
+    // `login -p` of docker and its like, the password apart or joined. The `-p` of `docker run` is a port.
+    (
+        "login_password",
+        r"login\s",
+        concat!(
+            r#"\b(?:docker|podman|nerdctl|buildah|skopeo|oras|helm|az|oc)(?:\.exe)?["']?(?:\s+(?:registry|acr)|\s+-[^\s]+(?:\s+[^\s-][^\s]*)?){0,4}\s+login\s(?:[^\n&|;]{0,200}?\s)?-p(?:\s+|=)?"#,
+            word!()
+        ),
+    ),
+    // The tools below take a password in an option whose letter means something else to others.
+    (
+        "command_password",
+        r"mongo|crackmapexec|netexec|nxc|evil-winrm|psexec",
+        concat!(
+            r#"\b(?:mongo(?:sh|dump|restore|export|import)?|crackmapexec|netexec|nxc|evil-winrm|psexec(?:64)?)"#,
+            before!(),
+            r"-p(?:\s+|=)",
+            word!()
+        ),
+    ),
+    (
+        "command_password",
+        r"redis-cli",
+        concat!(
+            r"\bredis-cli",
+            before!(),
+            r"(?:-a|--pass|(?i:auth))\s+",
+            word!()
+        ),
+    ),
+    (
+        "command_password",
+        r"sqlcmd|osql|bcp|zip",
+        concat!(
+            r"\b(?:sqlcmd|osql|bcp|zip|unzip)",
+            before!(),
+            r"-P\s*",
+            word!()
+        ),
+    ),
+    (
+        "command_password",
+        r"ldap",
+        concat!(
+            r"\bldap(?:search|add|modify|delete|passwd|whoami|compare|modrdn)",
+            before!(),
+            r"-w\s*",
+            word!()
+        ),
+    ),
+    (
+        "command_password",
+        r"7z|rar(?:\.exe)?[\x22\x27]?\s",
+        concat!(
+            r"\b(?:7z[arz]?|rar|unrar|winrar)",
+            before!(),
+            r"-h?p",
+            word!()
+        ),
+    ),
+    // `/p:` of others is a property.
+    (
+        "command_password",
+        r"/pass|freerdp",
+        concat!(
+            r"(?:(?:^|\s)/[pP]ass(?:word)?:|freerdp\w{0,2}",
+            before!(),
+            r"/p:)",
+            word!()
+        ),
+    ),
+    (
+        "command_password",
+        r"convertto-securestring",
+        concat!(
+            r"(?i)\bConvertTo-SecureString(?:\s+-(?:String|AsPlainText|Force)){0,3}\s+",
+            word!()
+        ),
+    ),
+    // `net user NAME PASSWORD /add`, `net use SHARE /user:NAME PASSWORD`.
+    (
+        "command_password",
+        r"net1?(?:\.exe)?[\x22\x27]?\s+use",
+        r#"(?i)\bnet1?(?:\.exe)?["']?\s+(?:user\s+["']?[^\s"'/]{1,64}["']?|use\s(?:[^\n|;&]{0,200}?\s)?/u(?:ser)?:[^\s]{1,128})\s+(?P<secret>"[^"\n]{3,}"|[^\s"'/|&<>*][^\s"']{2,})(?:\s+/|\s*[\r\n"'|&]|$)"#,
+    ),
+    // `-U NAME%PASSWORD` of Samba.
+    (
+        "command_password",
+        r"smb(?:client|map|get)|rpcclient|winexe|pth-",
+        concat!(
+            r"\b(?:smbclient|smbmap|smbget|rpcclient|winexe|pth-\w{2,16})",
+            before!(),
+            r#"(?:-U|--user)(?:=|\s*)["']?[^\s%"']{1,64}%(?P<secret>[^\s"']{3,})"#
+        ),
+    ),
+    // `DOMAIN/NAME:PASSWORD@HOST` of Impacket. The tag of an image stands before `@sha256:`.
+    (
+        "command_password",
+        r"\.py|impacket|secretsdump|(?:ps|wmi|smb|at|dcom)exec",
+        concat!(
+            r"\b(?:impacket-\w{3,24}|\w{3,24}\.py|secretsdump|(?:ps|wmi|smb|at|dcom)exec)",
+            before!(),
+            r#"["']?(?:[A-Za-z0-9.-]{1,64}/)?[A-Za-z0-9._$-]{1,64}:(?P<secret>[^\s"'/][^\s"']{2,})@[A-Za-z0-9.-]{1,253}(?:[\s"']|$)"#
+        ),
+    ),
+    (
+        "command_password",
+        r"chpasswd|--stdin|sudo\s",
+        r#"\b(?:echo|printf)\s+(?:-\w\s+){0,2}["']?(?:[^\s:"'|]{1,64}:)?(?P<secret>[^"'|\r\n]{3,}?)["']?\s*\|\s*(?:sudo\s[^|\n]{0,32}?-S|(?:sudo\s+)?[a-z/]{0,16}(?:chpasswd|passwd\s[^|\n]{0,64}?--stdin))"#,
+    ),
+    (
+        "command_password",
+        r"login\s+[!-~]+\s+password\s",
+        r#"\bmachine\s+[!-~]{1,253}\s+login\s+[!-~]{1,253}\s+password\s+(?P<secret>[^\s"']{3,})"#,
+    ),
+    (
+        "password_hash",
+        r"\$2[abxy]?\$|\$[156y]\$|\$argon2",
+        r"\$(?:2[abxy]?\$\d{2}\$[./A-Za-z0-9]{53}|[156]\$[^\s$]{1,32}\$[./A-Za-z0-9]{20,}|y\$[^\s$]+\$[^\s$]+\$[./A-Za-z0-9]{20,}|argon2i?d?\$[^\s'\x22]{30,})",
+    ),
+    // The ARN of what Secrets Manager holds is taken as one, with the part and the version that may stand after its name, so
+    // that `secret:NAME` in it assigns nothing: what begins with `arn:` is harmless. A `=` ends it, for there something is
+    // assigned.
+    (
+        "assigned_secret",
+        r"(?:passw(?:or)?d|passphrase|pwd|secret|key|token|credentials?)[\x22\x27\\]{0,3}\s{0,3}[=:]",
+        r#"(?i)\barn:aws[a-z-]*:secretsmanager:[\w*-]*:[\w*-]*:secret:[\w/+.@!*-]+(?:(?::[\w.-]+){1,2}:(?:AWS(?:CURRENT|PENDING|PREVIOUS)\b|:[0-9a-f-]{36}))?|\b[\w.-]{0,40}?(?:passw(?:or)?d|passwd|passphrase|pwd|client[_-]?secret|secret[_-]?(?:access[_-]?)?key|secret|api[_-]?key|apikey|auth[_-]?token|access[_-]?token|refresh[_-]?token|id[_-]?token|session[_-]?token|security[_-]?token|token|private[_-]?key|credentials?)(?:["'\\]{0,3})\s{0,3}(?:=>|:=|=|:)\s{0,3}(?:["'\\]{0,3})(?P<secret>[^\s"'\\,;&<>(){}\[\]]{6,})"#,
+    ),
+    // What only variables are called so: where text says that something passes, it assigns nothing.
+    (
+        "assigned_secret",
+        r"pass[\x22\x27\\]{0,3}\s{0,3}[=:]",
+        r#"\b(?:[A-Za-z0-9_]{0,40}(?:_|SSH|PG)PASS|(?i:[\w.-]{0,40}?(?:db|smtp|mail|user|admin|root|sql|pg|redis|ftp|ldap|proxy|login|service|svc|http|auth)[_-]?pass))["'\\]{0,3}\s{0,3}(?:=>|:=|=|:)\s{0,3}["'\\]{0,3}(?P<secret>[^\s"'\\,;&<>(){}\[\]]{6,})"#,
+    ),
+];
