@@ -88,10 +88,12 @@ pub(super) fn is_hidden(character: char) -> bool {
         | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}' | '\u{ffa0}' // fillers
         | '\u{180b}'..='\u{180f}'                  // Mongolian selectors
         | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{feff}' // zero width
-        | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' // variation selectors
-        | '\u{fff9}'..='\u{fffb}'                  // interlinear annotation
+        | '\u{fe00}'..='\u{fe0f}' // variation selectors
+        | '\u{2800}'                               // Braille without a dot
+        | '\u{fff0}'..='\u{fffb}'                  // unassigned, interlinear annotation
+        | '\u{13430}'..='\u{1345f}' | '\u{16fe4}'  // joiners of hieroglyphs, a filler
         | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' // shorthand and music format controls
-        | '\u{e0000}'..='\u{e007f}') // tags
+        | '\u{e0000}'..='\u{e0fff}') // tags, variation selectors, and what shows nothing whatever it will be
 }
 
 #[cfg(test)]
@@ -120,6 +122,40 @@ mod tests {
         ] {
             let (got, taken) = strip_hidden(text);
             assert_eq!((got.as_ref(), taken), (clean, count), "{text:?}");
+        }
+    }
+
+    /// `Default_Ignorable_Code_Point` of Unicode 16 (DerivedCoreProperties.txt), and blanks that are seen as nothing.
+    #[test]
+    fn a14_all_that_unicode_lets_be_ignored_goes() {
+        for range in [
+            0xad..=0xad,
+            0x34f..=0x34f,
+            0x61c..=0x61c,
+            0x115f..=0x1160,
+            0x17b4..=0x17b5,
+            0x180b..=0x180f,
+            0x200b..=0x200f,
+            0x202a..=0x202e,
+            0x2060..=0x206f,
+            0x2800..=0x2800,
+            0x3164..=0x3164,
+            0xfe00..=0xfe0f,
+            0xfeff..=0xfeff,
+            0xffa0..=0xffa0,
+            0xfff0..=0xfffb,
+            0x13430..=0x1345f,
+            0x16fe4..=0x16fe4,
+            0x1bca0..=0x1bca3,
+            0x1d173..=0x1d17a,
+            0xe0000..=0xe0fff,
+        ] {
+            for code in range {
+                let hidden = char::from_u32(code).unwrap();
+                let text = format!("no{hidden}body");
+                let (clean, count) = strip_hidden(&text);
+                assert_eq!((clean.as_ref(), count), ("nobody", 1), "{code:x}");
+            }
         }
     }
 
