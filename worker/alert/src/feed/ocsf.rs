@@ -31,6 +31,13 @@ pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
         .at("uid")
         .text()
         .or_else(|| node.path("metadata/uid").text())
+        // Not as the finding that it names: that may come for itself.
+        .or_else(|| {
+            Some(format!(
+                "incident/{}",
+                findings(node).next()?.at("uid").text()?
+            ))
+        })
         .ok_or_else(|| ReadError::Field {
             feed: "ocsf".to_owned(),
             path: "/finding_info/uid".to_owned(),
@@ -50,6 +57,19 @@ pub(super) fn read(node: Node<'_>) -> Result<Draft, ReadError> {
     techniques(&mut draft, node, info);
     evidence::read(&mut draft, node);
     Ok(draft)
+}
+
+/// Whether it gathers findings (class 2005), whose states have other numbers.
+///
+/// <https://schema.ocsf.io/1.3.0/classes/incident_finding>
+fn is_incident(node: Node<'_>) -> bool {
+    node.at("class_uid").count() == Some(2005)
+}
+
+/// The findings of an incident.
+fn findings(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+    let list = is_incident(node).then(|| node.at("finding_info_list"));
+    list.into_iter().flat_map(Node::items)
 }
 
 /// What Security Hub writes among the types of a finding: which kind of finding it is.
@@ -111,16 +131,23 @@ fn product(node: Node<'_>) -> Product {
 }
 
 fn heading(draft: &mut Draft, node: Node<'_>, info: Node<'_>) {
+    let said = ["message", "desc"].map(|key| node.at(key).text());
+    let said = || said.iter().flatten().next().cloned();
+    let titles: Vec<String> = findings(node)
+        .filter_map(|one| one.at("title").text())
+        .collect();
     draft.title = info
         .at("title")
         .text()
-        .or_else(|| node.at("message").text())
+        .or_else(said)
+        .or_else(|| titles.first().cloned())
         .unwrap_or_default();
-    draft.description = info
-        .at("desc")
-        .text()
-        .or_else(|| node.at("message").text())
-        .unwrap_or_default();
+    let description = info.at("desc").text().or_else(said);
+    draft.description = description
+        .into_iter()
+        .chain(titles)
+        .collect::<Vec<_>>()
+        .join("\n");
     draft.severity_sent = node
         .at("severity")
         .text()
@@ -152,14 +179,18 @@ fn severity(node: Node<'_>) -> Severity {
     }
 }
 
-/// `status_id` of findings: 3 suppressed, 4 resolved, 5 archived, 6 deleted; activity 3 closes.
+/// `status_id` of findings: 3 suppressed, 4 resolved, 5 archived, 6 deleted; of incidents 3 is on hold, which somebody still
+/// has to look at, and 5 closed; activity 3 closes.
 fn state(draft: &mut Draft, node: Node<'_>) {
+    let incident = is_incident(node);
     let status = node.at("status_id").count();
     let word = node.at("status");
-    draft.state.suppressed = status == Some(3) || word.is("Suppressed");
-    draft.state.resolved =
-        status == Some(4) || word.is("Resolved") || node.at("activity_id").count() == Some(3);
-    draft.state.archived = matches!(status, Some(5 | 6)) || word.is("Archived");
+    draft.state.suppressed = (status == Some(3) && !incident) || word.is("Suppressed");
+    draft.state.resolved = status == Some(4)
+        || (status == Some(5) && incident)
+        || word.is("Resolved")
+        || node.at("activity_id").count() == Some(3);
+    draft.state.archived = (matches!(status, Some(5 | 6)) && !incident) || word.is("Archived");
     // GuardDuty writes its titles itself; those of other products quote subjects of mails and names of files.
     let titled = draft.product == "guardduty" && draft.title.starts_with("[SAMPLE]");
     draft.state.sample =
@@ -242,7 +273,8 @@ fn tags(resource: Node<'_>) -> BTreeMap<String, String> {
 }
 
 fn techniques(draft: &mut Draft, node: Node<'_>, info: Node<'_>) {
-    for attack in info.at("attacks").items().chain(node.at("attacks").items()) {
+    let told = [info, node].into_iter().chain(findings(node));
+    for attack in told.flat_map(|one| one.at("attacks").items()) {
         for one in ["technique", "sub_technique"].map(|key| attack.at(key)) {
             let name = one.at("name").text();
             draft.techniques.extend(match one.at("uid").text() {

@@ -5,6 +5,7 @@ mod faults;
 mod feeds;
 mod kinds;
 mod newer;
+mod ocsf;
 mod principals;
 mod properties;
 mod traces;
