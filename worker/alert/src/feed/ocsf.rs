@@ -244,12 +244,32 @@ fn place(draft: &mut Draft, node: Node<'_>) {
             draft.region = resource.at("region").text();
         }
     }
+    if draft.resources.is_empty() {
+        device(draft, node.at("device"));
+    }
     for key in ["device", "dst_endpoint"] {
         draft.add(
             IndicatorKind::Instance,
             Role::Target,
             node.at(key).at("instance_uid"),
         );
+    }
+}
+
+/// What a product that watches machines has in the place of resources.
+fn device(draft: &mut Draft, device: Node<'_>) {
+    let name = ["hostname", "name"]
+        .iter()
+        .find_map(|key| device.at(key).str());
+    let id = ["uid", "instance_uid", "hostname", "name", "ip"];
+    if let Some(id) = id.iter().find_map(|key| device.at(key).text()) {
+        let kind = device.at("type").str().unwrap_or("Device");
+        draft.add_resource(kind, &id, name, tags(device));
+    }
+    draft.add(IndicatorKind::Ip, Role::Target, device.at("ip"));
+    draft.add(IndicatorKind::Domain, Role::Target, device.at("hostname"));
+    if draft.region.is_none() {
+        draft.region = device.at("region").text();
     }
 }
 

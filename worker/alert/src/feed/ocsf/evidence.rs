@@ -6,8 +6,9 @@ use super::super::{Draft, Node};
 use crate::{IndicatorKind, Role};
 
 pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
+    let device = node.at("device");
     for evidence in std::iter::once(node).chain(node.at("evidences").items()) {
-        read_evidence(draft, evidence);
+        read_evidence(draft, evidence, device);
     }
     observables(draft, node);
     for vulnerability in node.at("vulnerabilities").items() {
@@ -95,7 +96,20 @@ fn role(name: &str) -> Role {
     }
 }
 
-fn read_evidence(draft: &mut Draft, evidence: Node<'_>) {
+/// Whether an endpoint is the device that the finding is about. A host says its own name, so beside an address that is
+/// another one the name says nothing.
+fn is_device(endpoint: Node<'_>, device: Node<'_>) -> bool {
+    let same = |key: &str| {
+        let (one, other) = (endpoint.at(key).str()?, device.at(key).str()?);
+        Some(one.eq_ignore_ascii_case(other))
+    };
+    let is_known = ["uid", "instance_uid"]
+        .into_iter()
+        .any(|key| same(key) == Some(true));
+    is_known || same("ip").or_else(|| same("hostname")).unwrap_or_default()
+}
+
+fn read_evidence(draft: &mut Draft, evidence: Node<'_>, device: Node<'_>) {
     let direction = evidence.path("connection_info/direction");
     // GuardDuty says which end is the resource's own.
     let (source, destination) = match draft.product == "guardduty" {
@@ -105,6 +119,12 @@ fn read_evidence(draft: &mut Draft, evidence: Node<'_>) {
     };
     for (key, role) in [("src_endpoint", source), ("dst_endpoint", destination)] {
         let endpoint = evidence.at(key);
+        // Who signs in from a device of their own has no other end.
+        let has_ends = evidence.at("dst_endpoint").exists();
+        let role = match has_ends && is_device(endpoint, device) {
+            true => Role::Target,
+            false => role,
+        };
         let address = endpoint.at("ip");
         draft.add(IndicatorKind::Ip, role, address);
         let role = host_role(role, address.str().is_some());

@@ -48,3 +48,56 @@ fn an_incident_says_what_it_is_about_and_which_findings_it_gathers() {
     assert_eq!(alert.title, "Shadow copies deleted");
     assert_eq!(alert.key.to_string(), "soar/-/incident/f-1");
 }
+
+fn detection() -> Value {
+    json!({"class_uid": 2004, "severity_id": 4, "status_id": 1, "time": 1_795_142_472_000_u64,
+        "metadata": {"product": {"name": "Falcon", "vendor_name": "CrowdStrike"}},
+        "finding_info": {"uid": "f-1", "title": "Beacon", "types": ["Malware"]},
+        "device": {"hostname": "web-1.corp.example.com", "ip": "10.0.0.4", "type": "Server", "uid": "dev-1"},
+        "evidences": [{"src_endpoint": {"ip": "198.51.100.9"},
+            "dst_endpoint": {"ip": "10.0.0.4", "hostname": "web-1.corp.example.com"}}]})
+}
+
+fn roles(alert: &Alert) -> String {
+    let all = alert.indicators.iter();
+    let all = all.map(|one| format!("{} {}", one.role.as_str(), one.value));
+    all.collect::<Vec<_>>().join("; ")
+}
+
+#[test]
+fn a_device_is_what_a_finding_without_resources_is_about() {
+    let alert = one_of(&detection());
+    let device = &alert.resources[0];
+    assert_eq!(
+        (device.kind.as_str(), device.id.as_str()),
+        ("Server", "dev-1")
+    );
+    assert_eq!(alert.subject(), Some("web-1.corp.example.com"));
+    assert_eq!(
+        roles(&alert),
+        "target 10.0.0.4; actor 198.51.100.9; target web-1.corp.example.com"
+    );
+    let mut listed = detection();
+    listed["resources"] = json!([{"uid": "r-1", "type": "Host"}]);
+    assert_eq!(one_of(&listed).resources[0].id, "r-1");
+}
+
+#[test]
+fn an_end_of_a_connection_is_the_device_where_its_address_says_so() {
+    let mut out = detection();
+    let ends = &mut out["evidences"][0];
+    ends["src_endpoint"] = json!({"ip": "10.0.0.4"});
+    ends["dst_endpoint"] = json!({"ip": "198.51.100.9"});
+    assert_eq!(
+        roles(&one_of(&out)),
+        "target 10.0.0.4; remote 198.51.100.9; target web-1.corp.example.com"
+    );
+    // Another address, whatever name it gives itself.
+    let mut named = detection();
+    named["evidences"][0]["src_endpoint"]["hostname"] = json!("web-1.corp.example.com");
+    assert!(roles(&one_of(&named)).contains("actor 198.51.100.9"));
+    // Who signs in from a device of their own.
+    let mut alone = detection();
+    alone["evidences"] = json!([{"src_endpoint": {"ip": "10.0.0.4"}}]);
+    assert!(roles(&one_of(&alone)).starts_with("actor 10.0.0.4; target 10.0.0.4"));
+}
