@@ -120,7 +120,7 @@ impl<'a> Node<'a> {
             .is_some_and(|text| text.eq_ignore_ascii_case(word))
     }
 
-    /// A time: RFC 3339, or a number of seconds, milli-, micro- or nanoseconds since 1970, with or without fraction.
+    /// A time: RFC 3339 and what logs write instead of it, or a number of seconds, milli-, micro- or nanoseconds since 1970, with or without fraction.
     ///
     /// Nothing that is watched happened before 1970, and RFC 3339 has no year after 9999: what was stored with one could
     /// not be read again.
@@ -145,8 +145,27 @@ fn written_time(text: &str) -> Option<DateTime<Utc>> {
     if let Ok(time) = DateTime::parse_from_rfc3339(text) {
         return Some(time.to_utc());
     }
+    // A comma before the fraction, as Python and Java log it; the zone's name after an offset or alone.
+    let text = text.replacen(',', ".", 1);
+    let text = text
+        .trim_end_matches("UTC")
+        .trim_end_matches("GMT")
+        .trim_end();
+    let with_offset = [
+        "%Y-%m-%dT%H:%M:%S%.f%z",
+        "%Y-%m-%d %H:%M:%S%.f%z",
+        "%Y-%m-%d %H:%M:%S%.f %z",
+        // The Common Log Format of web servers.
+        "%d/%b/%Y:%H:%M:%S %z",
+    ];
+    let told = with_offset
+        .iter()
+        .find_map(|format| DateTime::parse_from_str(text, format).ok());
+    if let Some(time) = told {
+        return Some(time.to_utc());
+    }
     // Without an offset it is UTC, with `T` or a space.
-    let naive = text.trim_end_matches('Z').trim_end_matches(" UTC");
+    let naive = text.trim_end_matches('Z');
     ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f"]
         .iter()
         .find_map(|format| chrono::NaiveDateTime::parse_from_str(naive, format).ok())
@@ -190,6 +209,21 @@ mod tests {
         assert_eq!(at(json!("2026-03-02T02:41:12Z")), second);
         assert_eq!(at(json!("2026-03-02T03:41:12+01:00")), second);
         assert_eq!(at(json!("2026-03-02 02:41:12")), second);
+        for written in [
+            "2026-03-02T02:41:12+0000",
+            "2026-03-02T03:41:12.000+0100",
+            "2026-03-02 02:41:12 UTC",
+            "2026-03-02T02:41:12 GMT",
+            "2026-03-02 02:41:12 +0000 UTC",
+            "2026-03-02 04:41:12+02:00",
+            "02/Mar/2026:02:41:12 +0000",
+            "02/Mar/2026:01:41:12 -0100",
+        ] {
+            assert_eq!(at(json!(written)), second, "{written}");
+        }
+        for written in ["2026-03-02 02:41:12,500", "2026-03-02T02:41:12,500+0000"] {
+            assert_eq!(at(json!(written)), milli, "{written}");
+        }
         assert_eq!(at(json!(1_772_419_272)), second);
         assert_eq!(at(json!(1_772_419_272.5)), milli);
         assert_eq!(at(json!("1772419272.5")), milli);
