@@ -1,5 +1,6 @@
 //! Messages as feeds really send them. Sample files: `tests/fixtures/alerts/`.
 
+mod addresses;
 mod attacks;
 mod faults;
 mod feeds;

@@ -197,6 +197,15 @@ fn properties(draft: &mut Draft, source: Node<'_>) {
             draft.add(kind, Role::Remote, value);
         }
     }
+    // Of "Brute Force: SSH". Who fails to log in may type any name.
+    for attempt in properties.at("attempts").items() {
+        let role = match attempt.at("authResult").is("SUCCESS") {
+            true => Role::Actor,
+            false => Role::Related,
+        };
+        draft.add(IndicatorKind::Ip, Role::Actor, attempt.at("sourceIp"));
+        draft.add(IndicatorKind::Principal, role, attempt.at("username"));
+    }
     for key in ["command_line", "commandLine"] {
         if let Some(text) = properties.at(key).str() {
             draft.add_from_text(text);
