@@ -44,6 +44,32 @@ impl Principal {
     }
 }
 
+/// A principal of another account, as its ARN; where it has none, as AWS writes the ids of federated users.
+///
+/// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-arns>
+pub(crate) fn in_account(
+    account: &str,
+    name: &str,
+    id: Option<&str>,
+    kind: Option<PrincipalKind>,
+) -> String {
+    if name.starts_with("arn:") {
+        return name.to_owned();
+    }
+    let session = id
+        .and_then(|id| id.split_once(':'))
+        .map(|(_, session)| session);
+    match (kind, session) {
+        (Some(PrincipalKind::User), _) => format!("arn:aws:iam::{account}:user/{name}"),
+        (Some(PrincipalKind::Role), Some(session)) => {
+            format!("arn:aws:sts::{account}:assumed-role/{name}/{session}")
+        }
+        (Some(PrincipalKind::Role), None) => format!("arn:aws:iam::{account}:role/{name}"),
+        (Some(PrincipalKind::Root), _) => format!("arn:aws:iam::{account}:root"),
+        _ => format!("{account}:{name}"),
+    }
+}
+
 impl PrincipalKind {
     /// The kind by the word that CloudTrail, and GuardDuty after it, has for it, or by the type of a resource; else by the
     /// letters that its unique id begins with. None where neither tells.

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Node;
 use crate::key::OUR_PRODUCT;
+use crate::principal::in_account;
 use crate::text::{redact_known, whole_words};
 use crate::{
     FeedState, Indicator, IndicatorKind, Principal, PrincipalKind, Provider, Resource, Role,
@@ -45,6 +46,8 @@ pub(crate) struct Draft {
     pub(crate) times: Times,
     pub(crate) count: u64,
     pub(crate) state: FeedState,
+    /// Whose credentials were used, where that is another account than the one it was made for.
+    pub(crate) caller_account: Option<String>,
     indicators: BTreeSet<(Role, IndicatorKind, String)>,
     principals: BTreeSet<Principal>,
     overflow: bool,
@@ -83,6 +86,7 @@ impl Draft {
             times: Times::default(),
             count: 1,
             state: FeedState::default(),
+            caller_account: None,
             indicators: BTreeSet::new(),
             principals: BTreeSet::new(),
             overflow: false,
@@ -117,13 +121,23 @@ impl Draft {
         }
     }
 
-    /// Adds whose credentials were used, with the unique id and the word of AWS for what they are.
-    pub(crate) fn add_caller(&mut self, name: Node<'_>, id: Node<'_>, word: Node<'_>) {
-        self.add(IndicatorKind::Principal, Role::Actor, name);
+    /// Adds whose credentials were used, with the unique id and the word of AWS for what they are, and gives the name.
+    /// Somebody of another account is named with the account: who is called so in ours has done nothing.
+    pub(crate) fn add_caller(
+        &mut self,
+        name: Node<'_>,
+        id: Node<'_>,
+        word: Node<'_>,
+    ) -> Option<String> {
         self.add(IndicatorKind::Principal, Role::Related, id);
-        if let Some(name) = name.str() {
-            self.tell_kind(name, id.str(), word.str());
-        }
+        let (name, id, word) = (name.str()?, id.str(), word.str());
+        let name = match &self.caller_account {
+            Some(account) => in_account(account, name, id, PrincipalKind::of(word, id)),
+            None => name.to_owned(),
+        };
+        self.add_text(IndicatorKind::Principal, Role::Actor, &name);
+        self.tell_kind(&name, id, word);
+        Some(name)
     }
 
     /// Keeps what a principal is, where its unique id or the word of AWS for it tells.

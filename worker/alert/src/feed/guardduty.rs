@@ -63,6 +63,7 @@ pub(super) fn read_as(node: Node<'_>, feed: &str) -> Result<Draft, ReadError> {
     draft.count = service.at("count").count().unwrap_or(1);
     draft.state.archived = service.at("archived").is_true();
     draft.state.sample = is_sample(node);
+    draft.caller_account = action::caller_account(&draft, service);
     resource::read(&mut draft, node.at("resource"));
     action::read(&mut draft, service);
     runtime::read(&mut draft, service);

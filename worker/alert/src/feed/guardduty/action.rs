@@ -52,6 +52,21 @@ pub(super) fn read(draft: &mut Draft, service: Node<'_>) {
     }
 }
 
+/// The account of who called, where it is not the alert's. Of credentials that left their machine GuardDuty tells there
+/// whose the address is, and so it does of whoever came from an address alone: the credentials are ours.
+///
+/// <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_RemoteAccountDetails.html>
+pub(super) fn caller_account(draft: &Draft, service: Node<'_>) -> Option<String> {
+    let call = service.path("action/awsApiCallAction");
+    let caller = call.at("callerType");
+    let is_account = !caller.exists() || caller.is("Remote Account") || caller.is("remoteAccount");
+    let is_ours = draft.kind.contains("InstanceCredentialExfiltration");
+    let account = call.path("remoteAccountDetails/accountId").text()?;
+    let is_other = draft.account.as_ref().is_some_and(|ours| *ours != account);
+    let is_id = account.len() == 12 && account.bytes().all(|byte| byte.is_ascii_digit());
+    (is_account && !is_ours && is_other && is_id).then_some(account)
+}
+
 fn api_call(draft: &mut Draft, call: Node<'_>) -> Option<String> {
     remote(draft, Role::Actor, call.at("remoteIpDetails"));
     draft.add(

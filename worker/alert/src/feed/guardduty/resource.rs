@@ -69,7 +69,7 @@ fn is_main(kind: &str, key: &str) -> bool {
 
 fn access_key(draft: &mut Draft, key: Node<'_>) {
     draft.add(IndicatorKind::AccessKey, Role::Actor, key.at("accessKeyId"));
-    draft.add_caller(
+    let name = draft.add_caller(
         key.at("userName"),
         key.at("principalId"),
         key.at("userType"),
@@ -78,7 +78,7 @@ fn access_key(draft: &mut Draft, key: Node<'_>) {
         .iter()
         .find_map(|name| key.at(name).str());
     if let Some(id) = id {
-        draft.add_resource("AccessKey", id, key.at("userName").str(), BTreeMap::new());
+        draft.add_resource("AccessKey", id, name.as_deref(), BTreeMap::new());
     }
 }
 

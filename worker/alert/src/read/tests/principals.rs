@@ -76,3 +76,75 @@ fn what_a_principal_is_changes_no_content_and_alerts_of_before_are_read() {
     assert_eq!(untold.principals, Vec::<Principal>::new());
     assert_eq!(untold.content, alert.content);
 }
+
+/// The finding of somebody of an account, as GuardDuty names who called.
+fn by(account: &str, caller: &str, kind: &str, word: &str, id: &str) -> Alert {
+    let mut finding: Value =
+        serde_json::from_str(sample("guardduty-eventbridge-credential-exfiltration")).unwrap();
+    let detail = &mut finding["detail"];
+    detail["type"] = json!(kind);
+    let key = &mut detail["resource"]["accessKeyDetails"];
+    (key["userName"], key["userType"], key["principalId"]) =
+        (json!("payments"), json!(word), json!(id));
+    let call = &mut detail["service"]["action"]["awsApiCallAction"];
+    call["callerType"] = json!(caller);
+    call["remoteAccountDetails"] = json!({"accountId": account, "affiliated": true});
+    one_of(&finding)
+}
+
+fn actors(alert: &Alert) -> Vec<&str> {
+    let all = alert.with_role(Role::Actor);
+    let all = all.filter(|one| one.kind == IndicatorKind::Principal);
+    all.map(|one| one.value.as_str()).collect()
+}
+
+#[test]
+fn somebody_of_another_account_is_not_who_is_called_so_in_ours() {
+    let discovery = "Discovery:IAMUser/AnomalousBehavior";
+    let by_other = |word, id| by("999988887777", "Remote Account", discovery, word, id);
+    for (word, id, arn) in [
+        (
+            "AssumedRole",
+            "AROAEXAMPLE:s1",
+            "arn:aws:sts::999988887777:assumed-role/payments/s1",
+        ),
+        (
+            "Role",
+            "AROAEXAMPLE",
+            "arn:aws:iam::999988887777:role/payments",
+        ),
+        (
+            "IAMUser",
+            "AIDAEXAMPLE",
+            "arn:aws:iam::999988887777:user/payments",
+        ),
+        ("Root", "999988887777", "arn:aws:iam::999988887777:root"),
+        ("AWSAccount", "x", "999988887777:payments"),
+    ] {
+        let alert = by_other(word, id);
+        assert_eq!(actors(&alert), [arn]);
+        assert_eq!(alert.subject(), Some(arn));
+        assert_eq!(alert.principals[0].name, arn);
+    }
+    let ours = by(
+        "444455556666",
+        "Remote Account",
+        discovery,
+        "IAMUser",
+        "AIDAEXAMPLE",
+    );
+    assert_eq!(actors(&ours), ["payments"]);
+}
+
+#[test]
+fn credentials_of_ours_stay_ours_whosever_address_they_are_used_from() {
+    let (role, id) = ("AssumedRole", "AROAEXAMPLE:i-0abc");
+    let inside = "UnauthorizedAccess:IAMUser/InstanceCredentialExfiltration.InsideAWS";
+    let discovery = "Discovery:IAMUser/AnomalousBehavior";
+    let stolen = by("999988887777", "Remote Account", inside, role, id);
+    assert_eq!(actors(&stolen), ["payments"]);
+    let from_an_address = by("999988887777", "Remote IP", discovery, role, id);
+    assert_eq!(actors(&from_an_address), ["payments"]);
+    let odd = by("us; payments", "Remote Account", discovery, role, id);
+    assert_eq!(actors(&odd), ["payments"]);
+}
