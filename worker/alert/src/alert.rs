@@ -56,6 +56,10 @@ pub struct Alert {
     /// What those of its principals are whose kind the feed told, sorted; a name may be a user's and a role's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub principals: Vec<Principal>,
+    /// Those of its addresses that the feed told, in fields of their own, to be what it concerns: the interfaces of a
+    /// machine. Sorted; a text never adds one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<String>,
     /// ATT&CK techniques that the product named.
     pub techniques: Vec<Technique>,
     /// When it happened and was told.

@@ -45,6 +45,7 @@ pub(crate) fn alert() -> Alert {
             Indicator::new(IndicatorKind::Instance, "i-1", Role::Target),
         ],
         principals: Vec::new(),
+        addresses: Vec::new(),
         techniques: Vec::new(),
         times: Times {
             first_seen: Some(at(0)),

@@ -135,6 +135,7 @@ fn alert(source: &str, number: i64, at: DateTime<Utc>, is_late: bool) -> Alert {
         }],
         indicators: Vec::new(),
         principals: Vec::new(),
+        addresses: Vec::new(),
         techniques: Vec::new(),
         times: Times {
             first_seen: Some(at),

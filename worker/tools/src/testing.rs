@@ -57,6 +57,7 @@ pub(crate) fn alert() -> Alert {
             indicator(IndicatorKind::Domain, "pool.minexmr.com", Role::Remote),
         ],
         principals: Vec::new(),
+        addresses: Vec::new(),
         techniques: Vec::new(),
         times: Times {
             first_seen: Some(at("2026-03-02T02:00:00Z")),

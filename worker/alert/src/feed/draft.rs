@@ -21,6 +21,8 @@ const MAX_CANDIDATES: usize = 4096;
 const MAX_RESOURCES: usize = 64;
 /// Most principals whose kind is kept.
 const MAX_PRINCIPALS: usize = 64;
+/// Most addresses of what an alert concerns.
+const MAX_ADDRESSES: usize = 64;
 const MAX_DESCRIPTION_BYTES: usize = 8192;
 
 /// What a feed read from a finding.
@@ -50,6 +52,8 @@ pub(crate) struct Draft {
     pub(crate) caller_account: Option<String>,
     indicators: BTreeSet<(Role, IndicatorKind, String)>,
     principals: BTreeSet<Principal>,
+    /// Addresses of what it concerns.
+    addresses: BTreeSet<String>,
     overflow: bool,
 }
 
@@ -89,6 +93,7 @@ impl Draft {
             caller_account: None,
             indicators: BTreeSet::new(),
             principals: BTreeSet::new(),
+            addresses: BTreeSet::new(),
             overflow: false,
         }
     }
@@ -138,6 +143,17 @@ impl Draft {
         self.add_text(IndicatorKind::Principal, Role::Actor, &name);
         self.tell_kind(&name, id, word);
         Some(name)
+    }
+
+    /// Adds an address of what it concerns, as related: it is no part of what happened.
+    pub(crate) fn add_address(&mut self, node: Node<'_>) {
+        let told = node.str();
+        let address =
+            told.and_then(|text| Indicator::parse(IndicatorKind::Ip, text, Role::Related));
+        if let Some(address) = address.filter(|_| self.addresses.len() < MAX_ADDRESSES) {
+            self.addresses.insert(address.value);
+        }
+        self.add(IndicatorKind::Ip, Role::Related, node);
     }
 
     /// Keeps what a principal is, where its unique id or the word of AWS for it tells.

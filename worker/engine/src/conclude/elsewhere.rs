@@ -182,7 +182,8 @@ fn accounted_for(state: &State, alert: &Alert) -> Vec<IpNet> {
         .indicators
         .iter()
         .filter(|one| one.kind == IndicatorKind::Ip && one.role != Role::Related)
-        .map(|one| one.value.as_str());
+        .map(|one| one.value.as_str())
+        .chain(alert.addresses.iter().map(String::as_str));
     let cleared = state.exonerations.iter().map(|fact| fact.subject.as_str());
     let mut networks: Vec<IpNet> = of_alert.chain(cleared).filter_map(network).collect();
     for evidence in state.evidence.values() {

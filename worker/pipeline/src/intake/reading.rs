@@ -174,6 +174,7 @@ pub fn unreadable_alert(source: &str, bytes: &[u8], why: &str, now: DateTime<Utc
         }],
         indicators: Vec::new(),
         principals: Vec::new(),
+        addresses: Vec::new(),
         techniques: Vec::new(),
         times: Times {
             first_seen: Some(now),

@@ -30,6 +30,7 @@ impl Draft {
         let mut flags: BTreeSet<Flag> = decoding.into_iter().take(MAX_DECODING_FLAGS).collect();
         let indicators = self.bounded_indicators(&mut flags);
         let principals = self.principals_among(&indicators);
+        let addresses = std::mem::take(&mut self.addresses).into_iter().collect();
         let identity = [
             self.id.clone(),
             self.key_account.clone(),
@@ -62,6 +63,7 @@ impl Draft {
         flags.extend(in_raw);
         alert.indicators = indicators;
         alert.principals = principals;
+        alert.addresses = addresses;
         alert.raw = raw.into();
         alert.flags = flags.into_iter().collect();
         alert.content = content(&alert);
@@ -111,6 +113,7 @@ impl Draft {
             state: self.state,
             indicators: Vec::new(),
             principals: Vec::new(),
+            addresses: Vec::new(),
             flags: Vec::new(),
             trace: None,
             raw: Value::Null.into(),

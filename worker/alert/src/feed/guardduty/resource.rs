@@ -96,21 +96,13 @@ pub(super) fn instance(draft: &mut Draft, instance: Node<'_>) {
         instance.path("iamInstanceProfile/arn"),
     );
     for interface in instance.at("networkInterfaces").items() {
-        draft.add(IndicatorKind::Ip, Role::Related, interface.at("publicIp"));
-        draft.add(
-            IndicatorKind::Ip,
-            Role::Related,
-            interface.at("privateIpAddress"),
-        );
+        draft.add_address(interface.at("publicIp"));
+        draft.add_address(interface.at("privateIpAddress"));
         for address in interface.at("privateIpAddresses").items() {
-            draft.add(
-                IndicatorKind::Ip,
-                Role::Related,
-                address.at("privateIpAddress"),
-            );
+            draft.add_address(address.at("privateIpAddress"));
         }
         for address in interface.at("ipv6Addresses").items() {
-            draft.add(IndicatorKind::Ip, Role::Related, address);
+            draft.add_address(address);
         }
     }
     if let Some(id) = instance.at("instanceId").str() {

@@ -204,11 +204,18 @@ fn details(item: Node<'_>) -> Option<(&'static str, &'static str, Value)> {
             ("AccessKey", "accessKeyDetails", key)
         }
         "AwsEc2Instance" => {
+            let addresses = details.at("IpV4Addresses").items();
+            let addresses: Vec<Value> = addresses
+                .map(|address| json!({ "privateIpAddress": copy(address) }))
+                .collect();
             let instance = json!({
                 "instanceId": last,
                 "imageId": copy(details.at("ImageId")),
                 "iamInstanceProfile": { "arn": copy(details.at("IamInstanceProfileArn")) },
-                "networkInterfaces": [{ "ipv6Addresses": copy(details.at("IpV6Addresses")) }],
+                "networkInterfaces": [{
+                    "privateIpAddresses": addresses,
+                    "ipv6Addresses": copy(details.at("IpV6Addresses")),
+                }],
                 "tags": tags,
             });
             ("Instance", "instanceDetails", instance)

@@ -113,6 +113,18 @@ fn addresses_of_the_alert_of_registers_and_of_the_cloud_are_accounted_for() {
 }
 
 #[test]
+fn an_address_of_the_machine_itself_is_accounted_for_and_one_in_a_text_is_not() {
+    let rows = json!({"rows": [row("ListUsers", "203.0.113.42")]});
+    let state = case(&[("log_search.cloudtrail", rows)]);
+    let mut alert = Alert::clone(state.alert().unwrap());
+    let address = Indicator::new(IndicatorKind::Ip, "203.0.113.42", Role::Related);
+    alert.indicators.push(address);
+    assert!(of(&state, &alert).is_some());
+    alert.addresses = vec!["203.0.113.42".to_owned()];
+    assert_eq!(of(&state, &alert), None);
+}
+
+#[test]
 fn what_failed_what_others_did_and_what_anybody_may_write_is_no_use_of_the_key() {
     let mut failed = row("CreateUser", "203.0.113.42");
     failed["error"] = json!("AccessDenied");
