@@ -3,7 +3,7 @@
 use nightshift_tests::Place;
 use reqwest::Client;
 
-use super::desk::{place, read_again_knowing_vendor};
+use super::desk::{cases, place, read_again_knowing_vendor};
 use crate::doctor::{service, settings_of_aws};
 
 const SIGNED: &str = "AWS4-HMAC-SHA256 Credential=test/20261122/eu-west-1/s3/aws4_request, SignedHeaders=host, Signature=0";
@@ -82,6 +82,13 @@ async fn a_large_message_lies_in_a_bucket_until_it_is_purged() {
     // It is read again from there.
     read_again_knowing_vendor(&place);
     assert_eq!(objects(&bucket).await.len(), 2, "it came once more");
+    for case in cases(&place) {
+        if case["status"] == "queued" {
+            let id = case["id"].as_str().unwrap();
+            let over = place.run(&["cases", "cancel", id]).unwrap();
+            assert_eq!(over.code, Some(0), "{over:?}");
+        }
+    }
 
     let purged = place
         .run(&["cases", "purge", "--before", "2100-01-01", "--yes"])

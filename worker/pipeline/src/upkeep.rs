@@ -43,12 +43,12 @@ impl Kept {
     }
 }
 
-/// What somebody wants to have removed, whatever its state: personal data. Both conditions hold together.
+/// What somebody wants to have removed. Both conditions hold together.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Purge {
-    /// What came before this.
+    /// What came before this. Without an account a case goes only if it is over and nothing came for it since.
     pub before: Option<DateTime<Utc>>,
-    /// What is about this account or project.
+    /// What is about this account or project, whatever its state: personal data.
     pub account: Option<String>,
 }
 
@@ -75,14 +75,22 @@ pub trait Upkeep: Send + Sync {
         most: usize,
     ) -> Result<u64, StoreError>;
 
-    /// Removes at most this many alerts with everything that is known of them: cases with journals, reports and
-    /// deliveries, also those that run, the ledger, and the messages that they came in. How many arrivals it removed;
-    /// 0: none are left. Nothing is removed where nothing is said.
+    /// Removes at most this many alerts or cases with everything that is known of them: cases with journals, reports and
+    /// deliveries, the ledger, and the messages that they came in. How many arrivals it removed; 0: none are left. Nothing
+    /// is removed where nothing is said.
     ///
     /// # Errors
     ///
     /// When the store cannot be written.
     async fn purge(&self, what: &Purge, most: usize) -> Result<u64, StoreError>;
+
+    /// After [`Upkeep::purge`]: how many cases began before its day and are kept, because they are not over or something
+    /// came for them since.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    async fn kept(&self, what: &Purge) -> Result<u64, StoreError>;
 
     /// Removes a batch of the blobs that no message refers to: those of messages that are gone, and those whose message
     /// never came to be accepted, an hour after they were written. How many it removed; 0: none are left.

@@ -29,6 +29,7 @@ mod owed;
 mod past;
 mod people;
 mod places;
+mod purge;
 mod read;
 mod row;
 mod spending;
@@ -147,10 +148,15 @@ pub struct PostgresStore {
     told: Told,
     /// Up to which message retention has looked in this round.
     raw_until: LeftOff<Came>,
+    /// Up to which case it was looked for what somebody has to have removed.
+    purged_until: LeftOff<Opened>,
 }
 
 /// When something came, and its number.
 type Came = (DateTime<Utc>, i64);
+
+/// When a case was opened, and which it is.
+type Opened = (DateTime<Utc>, String);
 
 impl PostgresStore {
     /// Connects, and brings the schema up to date where it is behind.
@@ -191,6 +197,7 @@ impl PostgresStore {
             blobs: options.blobs,
             told: Told::default(),
             raw_until: LeftOff::default(),
+            purged_until: LeftOff::default(),
         })
     }
 

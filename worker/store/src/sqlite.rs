@@ -24,6 +24,7 @@ mod owed;
 mod past;
 mod people;
 mod places;
+mod purge;
 mod read;
 mod revisions;
 mod row;
@@ -132,10 +133,15 @@ pub struct SqliteStore {
     told: Told,
     /// Up to which message retention has looked in this round.
     raw_until: LeftOff<Came>,
+    /// Up to which case it was looked for what somebody has to have removed.
+    purged_until: LeftOff<Opened>,
 }
 
 /// When something came, as its column has it, and its number.
 type Came = (String, i64);
+
+/// When a case was opened, as its column has it, and which it is.
+type Opened = (String, String);
 
 impl SqliteStore {
     /// Opens the database, makes it where it is missing, and brings its schema up to date.
@@ -163,6 +169,7 @@ impl SqliteStore {
             bell: Bell::new(),
             told: Told::default(),
             raw_until: LeftOff::default(),
+            purged_until: LeftOff::default(),
         })
     }
 

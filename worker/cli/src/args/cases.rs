@@ -63,8 +63,9 @@ pub(crate) enum Cases {
     #[command(after_help = "Examples:\n  \
         nightshift cases purge --account 444455556666\n  \
         nightshift cases purge --before 2026-01-01 --yes\n\n\
-        Cases with their journals, reports and deliveries, also those that run, and the messages that they came in. What \
-        destinations show is not taken back. Both conditions together: only what fits both.")]
+        Cases with their journals, reports and deliveries, and the messages that they came in. With --account also those \
+        that run; with --before alone only what is over and did not come again since. What destinations show is not taken \
+        back. Both conditions together: only what fits both, whatever its state.")]
     Purge(CasesPurge),
     /// Write the journal of a case to a file that can be checked on any machine
     #[command(after_help = "Examples:\n  \
@@ -191,7 +192,7 @@ pub(crate) struct CasesCancel {
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("what").required(true).multiple(true)))]
 pub(crate) struct CasesPurge {
-    /// What came before this day; with --account only where both hold
+    /// What came before this day, unless its case goes on; with --account only where both hold
     #[arg(long, group = "what", value_name = "YYYY-MM-DD")]
     pub(crate) before: Option<chrono::NaiveDate>,
     /// What is about this account or project

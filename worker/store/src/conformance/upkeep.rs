@@ -12,6 +12,7 @@ on_both_stores! {
     what_is_kept_for_no_time_that_anybody_sets_is_swept
     a_day_of_the_ledger_is_read_without_the_rest
     nothing_is_left_of_what_is_purged
+    g2_what_goes_on_is_not_removed_because_it_began_before_a_day
     the_schema_says_which_migrations_it_has
 }
 
@@ -190,19 +191,24 @@ async fn nothing_is_left_of_what_is_purged(fixture: Fixture) {
     assert!(matches!(gone, Err(StoreError::NoSuchCase(_))));
     assert!(store.view(&ids[0].0).await.is_ok());
     assert_eq!(rows(&fixture, "{raw}").await, 5);
-    let running = fixture.claim().await;
-    let everything = Purge {
-        account: None,
+    // What runs goes for its account alone.
+    let runs = arrival(6, |alert| {
+        alert.key.id = "runs".into();
+        alert.account = Some("account 6".into());
+    });
+    let id = case_of(&fixture.take(runs).await);
+    let running = store.claim_one(&id).await.unwrap().unwrap();
+    let account = Purge {
+        account: Some("account 6".into()),
         before: Some(at(86_400)),
     };
-    let mut purged = 0;
-    loop {
-        match store.purge(&everything, 2).await.unwrap() {
-            0 => break,
-            some => purged += some,
-        }
+    assert_eq!(store.purge(&account, 100).await.unwrap(), 1);
+    while let Some(claimed) = store.claim(Lane::Any, 1).await.unwrap().pop() {
+        conclude(store, &claimed).await;
     }
-    assert_eq!(purged, 5);
+    let everything = before(86_400);
+    assert_eq!(purge(&fixture, &everything).await, 5);
+    assert_eq!(store.kept(&everything).await.unwrap(), 0);
     for table in [
         "{raw}",
         "cases",
@@ -222,6 +228,73 @@ async fn nothing_is_left_of_what_is_purged(fixture: Fixture) {
         .append(&running.lease, &[event], Charge::default())
         .await;
     assert!(matches!(late, Err(StoreError::LeaseLost)), "{late:?}");
+}
+
+fn before(second: i64) -> Purge {
+    Purge {
+        account: None,
+        before: Some(at(second)),
+    }
+}
+
+/// Removes all of it, a few at a time.
+async fn purge(fixture: &Fixture, what: &Purge) -> u64 {
+    let mut purged = 0;
+    loop {
+        match fixture.store.purge(what, 2).await.unwrap() {
+            0 => return purged,
+            some => purged += some,
+        }
+    }
+}
+
+async fn g2_what_goes_on_is_not_removed_because_it_began_before_a_day(fixture: Fixture) {
+    const DAY: i64 = 86_400;
+    let store = &fixture.store;
+    let old = |second, id: &str| {
+        let mut came = arrival(0, |alert| alert.key.id = id.into());
+        came.at = at(second);
+        came
+    };
+    for number in 0..5 {
+        let id = format!("over {number}");
+        fixture.take(old(number - 400 * DAY, &id)).await;
+    }
+    for (second, id) in [(10, "is seen again"), (11, "comes again")] {
+        fixture.take(old(second - 400 * DAY, id)).await;
+    }
+    while let Some(claimed) = store.claim(Lane::Any, 1).await.unwrap().pop() {
+        conclude(store, &claimed).await;
+    }
+    let waits = case_of(&fixture.take(old(13 - 400 * DAY, "waits")).await);
+    fixture.take(old(0, "is seen again")).await;
+    let mut again = old(0, "comes again");
+    again.always = true;
+    fixture.take(again).await;
+    let runs = store.claim_one(&waits).await.unwrap().unwrap();
+    fixture.take(old(0, "young")).await;
+    for (second, muted) in [(-400 * DAY, "old"), (0, "new")] {
+        let mut came = old(second, muted);
+        Arc::make_mut(&mut came.alert).state.archived = true;
+        fixture.take(came).await;
+    }
+    let what = before(-DAY);
+    assert_eq!(
+        purge(&fixture, &what).await,
+        6,
+        "five that are over, and one that has no case"
+    );
+    let keys = "SELECT key FROM cases ORDER BY opened_at";
+    let kept: Vec<_> = fixture.texts(keys).await.concat();
+    assert_eq!(kept.len(), 4, "{kept:?}");
+    for (key, id) in kept.iter().zip(["seen", "comes", "waits", "young"]) {
+        assert!(key.contains(id), "{kept:?}");
+    }
+    assert_eq!(store.kept(&what).await.unwrap(), 3);
+    assert_eq!(rows(&fixture, "{raw}").await, 7, "those of what is kept");
+    let event = [opened(&runs.alert, "x")];
+    let goes_on = store.append(&runs.lease, &event, Charge::default());
+    goes_on.await.unwrap();
 }
 
 async fn the_schema_says_which_migrations_it_has(fixture: Fixture) {

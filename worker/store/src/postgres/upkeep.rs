@@ -1,11 +1,11 @@
-//! What grew old, removed in small batches, and what somebody has to have removed.
+//! What grew old, removed in small batches.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_pipeline::{Kept, Purge, StoreError, Upkeep};
 
 use super::failure::Failure;
-use super::row::{count, limit, text};
+use super::row::{count, limit};
 use super::{Came, PostgresStore, migrate};
 use crate::blobs;
 
@@ -60,7 +60,7 @@ const SIGHTINGS_OF_ONE: &str = "WITH oldest AS MATERIALIZED (SELECT id FROM case
          WHERE case_id = (SELECT id FROM oldest) LIMIT $2)) RETURNING id) \
      SELECT count(*) FROM gone";
 /// How many of them at a time.
-const SLICE: i64 = 5000;
+pub(super) const SLICE: i64 = 5000;
 /// Batches older than this are asked for by nobody any more.
 const BATCHES: &str = "DELETE FROM batches WHERE id = ANY(ARRAY( \
      SELECT id FROM batches WHERE accepted_at < now() - interval '1 day' ORDER BY accepted_at LIMIT 10000))";
@@ -71,38 +71,6 @@ const OLD_SPENDING: &str = "WITH gone AS (DELETE FROM spending WHERE case_id <> 
      ON CONFLICT (day, case_id, urgent) DO UPDATE SET usd = spending.usd + excluded.usd";
 /// Most statements of a kind in one sweep.
 const MOST_TOGETHER: usize = 100;
-/// By an index each, however long the ledger is.
-pub(super) const OF_ACCOUNT: &str = "SELECT id, raw_id, case_id, dead_letter_id FROM arrivals \
-     WHERE account = $2::text AND received_at < coalesce($1::timestamptz, 'infinity') ORDER BY id LIMIT $3";
-const BEFORE: &str = "SELECT id, raw_id, case_id, dead_letter_id FROM arrivals \
-     WHERE received_at < $1::timestamptz AND $2::text IS NULL ORDER BY received_at, id LIMIT $3";
-/// Cases with all that refers to them, and what has no case. A message that holds alerts of several accounts goes with the
-/// first of them. Where more came for these cases than one statement should remove, that goes first, `$4` at a time; the
-/// cases, and the arrivals by which they were chosen, with the last of it.
-const PURGE: &str = "beside AS ( \
-         SELECT id, raw_id, dead_letter_id FROM arrivals \
-         WHERE case_id IN (SELECT case_id FROM chosen) AND id NOT IN (SELECT id FROM chosen) LIMIT $4 \
-     ), seen AS ( \
-         SELECT id FROM sightings WHERE case_id IN (SELECT case_id FROM chosen) LIMIT $4 \
-     ), all_of_it AS ( \
-         SELECT (SELECT count(*) FROM beside) < $4 AND (SELECT count(*) FROM seen) < $4 AS is_here \
-     ), last AS ( \
-         SELECT chosen.* FROM chosen CROSS JOIN all_of_it WHERE is_here \
-     ), ledger AS ( \
-         DELETE FROM arrivals WHERE id IN (SELECT id FROM last UNION SELECT id FROM beside) RETURNING id \
-     ), sighted AS ( \
-         DELETE FROM sightings WHERE id IN (SELECT id FROM seen) \
-     ), letters AS ( \
-         DELETE FROM dead_letters \
-         WHERE id IN (SELECT dead_letter_id FROM last UNION SELECT dead_letter_id FROM beside) \
-     ), raw AS ( \
-         DELETE FROM raw_alerts WHERE id IN (SELECT raw_id FROM last UNION SELECT raw_id FROM beside) \
-     ), gone AS ( \
-         DELETE FROM cases WHERE id IN (SELECT case_id FROM last) \
-     ), indicated AS ( \
-         DELETE FROM indicators WHERE case_id IN (SELECT case_id FROM last) \
-     ) \
-     SELECT count(*), (SELECT is_here FROM all_of_it) FROM ledger";
 
 #[async_trait]
 impl Upkeep for PostgresStore {
@@ -149,31 +117,17 @@ impl Upkeep for PostgresStore {
     }
 
     async fn purge(&self, what: &Purge, most: usize) -> Result<u64, StoreError> {
-        let account = what.account.as_deref().map(text);
-        let chosen = match (&account, what.before) {
-            (Some(_), _) => OF_ACCOUNT,
-            (None, Some(_)) => BEFORE,
-            (None, None) => return Ok(0),
-        };
-        let sql = &format!("WITH chosen AS ({chosen}), {PURGE}");
-        let (account, most) = (&account, limit(most));
-        let mut removed = 0;
-        loop {
-            let (some, is_all) = self
-                .look(
-                    "remove what somebody wants to have removed",
-                    |session| async move {
-                        let row = session
-                            .row(sql, [&what.before, account, &most, &SLICE])
-                            .await?;
-                        row.map_or(Ok((0, true)), |row| Ok((count(&row, 0)?, row.try_get(1)?)))
-                    },
-                )
-                .await?;
-            removed += some;
-            if is_all {
-                return Ok(removed);
-            }
+        match (&what.account, what.before) {
+            (Some(account), before) => self.purge_account(account, before, most).await,
+            (None, Some(before)) => self.purge_before(before, most).await,
+            (None, None) => Ok(0),
+        }
+    }
+
+    async fn kept(&self, what: &Purge) -> Result<u64, StoreError> {
+        match (&what.account, what.before) {
+            (None, Some(before)) => self.kept_before(before).await,
+            _ => Ok(0),
         }
     }
 

@@ -1,10 +1,11 @@
-//! What grew old, removed in small batches, and what somebody has to have removed.
+//! What grew old, removed in small batches.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_pipeline::{Kept, Purge, StoreError, Upkeep};
 use rusqlite::{Connection, params};
 
+use super::purge::{DROP_LETTER, DROP_RAW};
 use super::row::time;
 use super::thread::Failure;
 use super::{Came, SqliteStore};
@@ -39,14 +40,6 @@ const OLD_LETTERS: &str =
     "SELECT id, raw_id FROM dead_letters WHERE received_at < ?1 ORDER BY id LIMIT ?2";
 const HIDDEN: &str = "DELETE FROM arrivals WHERE id IN \
      (SELECT id FROM arrivals WHERE case_id IS NULL AND received_at < ?1 ORDER BY received_at LIMIT ?2)";
-const CHOSEN: &str = "SELECT case_id, raw_id, dead_letter_id, id FROM arrivals \
-     WHERE (?1 IS NULL OR received_at < ?1) AND (?2 IS NULL OR account = ?2) AND (?1 IS NOT NULL OR ?2 IS NOT NULL) \
-     LIMIT ?3";
-const OF_CASE: &str = "SELECT case_id, raw_id, dead_letter_id, id FROM arrivals WHERE case_id = ?1";
-const DROP_ARRIVAL: &str = "DELETE FROM arrivals WHERE id = ?1";
-const DROP_LETTER: &str = "DELETE FROM dead_letters WHERE id = ?1";
-const DROP_RAW: &str = "DELETE FROM raw_messages WHERE id = ?1";
-const DROP_CASE: &str = "DELETE FROM cases WHERE id = ?1";
 
 #[async_trait]
 impl Upkeep for SqliteStore {
@@ -88,24 +81,18 @@ impl Upkeep for SqliteStore {
     }
 
     async fn purge(&self, what: &Purge, most: usize) -> Result<u64, StoreError> {
-        let (before, account) = (what.before.map(time), what.account.clone());
-        let most = i64::try_from(most).unwrap_or(i64::MAX);
-        self.thread
-            .run(
-                "remove what somebody wants to have removed",
-                move |connection| {
-                    let mut chosen = arrivals(connection, CHOSEN, params![before, account, most])?;
-                    let cases: std::collections::BTreeSet<_> = chosen
-                        .iter()
-                        .filter_map(|one| one.case_id.clone())
-                        .collect();
-                    for id in &cases {
-                        chosen.extend(arrivals(connection, OF_CASE, params![id])?);
-                    }
-                    drop_all(connection, &chosen, &cases)
-                },
-            )
-            .await
+        match (&what.account, what.before) {
+            (Some(account), before) => self.purge_account(account, before, most).await,
+            (None, Some(before)) => self.purge_before(before, most).await,
+            (None, None) => Ok(0),
+        }
+    }
+
+    async fn kept(&self, what: &Purge) -> Result<u64, StoreError> {
+        match (&what.account, what.before) {
+            (None, Some(before)) => self.kept_before(before).await,
+            _ => Ok(0),
+        }
     }
 
     /// And what is kept for no time that anybody sets.
@@ -170,50 +157,6 @@ fn drop_raw(
         connection.prepare_cached(DROP_RAW)?.execute([id])?;
     }
     Ok((removed, until))
-}
-
-/// A line of the ledger, and what it refers to.
-struct Chosen {
-    case_id: Option<String>,
-    raw_id: Option<i64>,
-    letter: Option<i64>,
-    id: i64,
-}
-
-fn arrivals(
-    connection: &Connection,
-    sql: &str,
-    values: &[&dyn rusqlite::ToSql],
-) -> Result<Vec<Chosen>, Failure> {
-    let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map(values, |row| {
-        Ok(Chosen {
-            case_id: row.get(0)?,
-            raw_id: row.get(1)?,
-            letter: row.get(2)?,
-            id: row.get(3)?,
-        })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
-}
-
-fn drop_all(
-    connection: &Connection,
-    chosen: &[Chosen],
-    cases: &std::collections::BTreeSet<String>,
-) -> Result<u64, Failure> {
-    let mut gone = 0;
-    for one in chosen {
-        gone += connection.prepare_cached(DROP_ARRIVAL)?.execute([one.id])?;
-        connection
-            .prepare_cached(DROP_LETTER)?
-            .execute([one.letter])?;
-        connection.prepare_cached(DROP_RAW)?.execute([one.raw_id])?;
-    }
-    for id in cases {
-        connection.prepare_cached(DROP_CASE)?.execute([id])?;
-    }
-    Ok(u64::try_from(gone).unwrap_or_default())
 }
 
 fn drop_journals(connection: &Connection, before: &str, most: i64) -> Result<u64, Failure> {

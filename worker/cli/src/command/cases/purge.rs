@@ -1,4 +1,4 @@
-//! `nightshift cases purge`: everything about an account, or that came before a day, is removed.
+//! `nightshift cases purge`: everything about an account, or that was over before a day, is removed.
 
 use std::io::{BufRead as _, IsTerminal as _};
 
@@ -33,9 +33,20 @@ pub(super) async fn run(app: &App, options: &CasesPurge) -> Result<(), Exit> {
     }
     // Their blobs are known to nobody but the store now; what is left of them the next round of a worker removes.
     while app.store.sweep().await? > 0 {}
-    print(&format!(
-        "{removed} alerts removed with everything that was known of them"
-    ))
+    let kept = app.store.kept(&what).await?;
+    print(&outcome(removed, kept))
+}
+
+/// What became of it.
+fn outcome(removed: u64, kept: u64) -> String {
+    let removed = format!("{removed} alerts removed with everything that was known of them");
+    if kept == 0 {
+        return removed;
+    }
+    format!(
+        "{removed}\ncases that began before that day and are kept, because they are not over or something came for them \
+        since: {kept}"
+    )
 }
 
 /// What is asked about; both together are less than either.
@@ -45,7 +56,9 @@ fn described(what: &Purge) -> String {
         (Some(before), Some(account)) => {
             format!("only what is about the account {account:?} and also came before {before}")
         }
-        (Some(before), None) => format!("everything that came before {before}"),
+        (Some(before), None) => {
+            format!("every case that is over and for which nothing came since {before}")
+        }
         (None, Some(account)) => format!("everything about the account {account:?}"),
         (None, None) => "nothing".to_owned(),
     }
@@ -75,11 +88,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn who_removes_what_is_old_reads_how_many_cases_go_on() {
+        let without = "3 alerts removed with everything that was known of them";
+        assert_eq!(outcome(3, 0), without);
+        let with = format!(
+            "{without}\ncases that began before that day and are kept, because they are not over or something came for them \
+            since: 12"
+        );
+        assert_eq!(outcome(3, 12), with);
+    }
+
+    #[test]
     fn both_options_together_read_as_less_than_either() {
         let before: Option<chrono::DateTime<chrono::Utc>> = "2026-01-31T00:00:00Z".parse().ok();
         let account = Some("444455556666".to_owned());
         let said = |before, account| described(&Purge { before, account });
-        assert_eq!(said(before, None), "everything that came before 2026-01-31");
+        assert_eq!(
+            said(before, None),
+            "every case that is over and for which nothing came since 2026-01-31"
+        );
         assert_eq!(
             said(None, account.clone()),
             "everything about the account \"444455556666\""

@@ -25,7 +25,7 @@ async fn what_came_of_an_account_is_found_without_the_rest_of_the_ledger() {
     let Some(database) = TestDatabase::new().await else {
         return;
     };
-    let sql = upkeep::OF_ACCOUNT
+    let sql = purge::OF_ACCOUNT
         .replace("$1", "NULL")
         .replace("$2", "'123456789012'")
         .replace("$3", "200");

@@ -1,0 +1,150 @@
+//! What somebody has to have removed: everything about an account, or what was over before a day.
+
+use chrono::{DateTime, Utc};
+use nightshift_pipeline::StoreError;
+
+use super::database::Session;
+use super::failure::Failure;
+use super::row::{count, limit, text};
+use super::upkeep::SLICE;
+use super::{Opened, PostgresStore};
+
+const DOING: &str = "remove what somebody wants to have removed";
+/// By an index, however long the ledger is.
+pub(super) const OF_ACCOUNT: &str = "SELECT id, raw_id, case_id, dead_letter_id FROM arrivals \
+     WHERE account = $2::text AND received_at < coalesce($1::timestamptz, 'infinity') ORDER BY id LIMIT $3";
+/// Nothing can come for these cases until the transaction ends, and what came before is seen by its next statement.
+const HOLD: &str = "SELECT opened_at, id FROM cases \
+     WHERE opened_at < $1 AND (opened_at, id) > ($2, $3) AND status IN ('concluded', 'failed', 'cancelled') \
+     ORDER BY opened_at, id LIMIT $4 FOR UPDATE SKIP LOCKED";
+/// Of those that are held, each for which nothing came since, by one of its arrivals; and what has no case.
+const BEFORE: &str = "SELECT one.id, one.raw_id, old.id AS case_id, one.dead_letter_id FROM unnest($2::text[]) AS old (id) \
+         LEFT JOIN LATERAL (SELECT id, raw_id, dead_letter_id FROM arrivals WHERE case_id = old.id LIMIT 1) AS one ON true \
+         WHERE NOT EXISTS (SELECT FROM arrivals AS later WHERE later.case_id = old.id AND later.received_at >= $1) \
+     UNION ALL \
+     (SELECT id, raw_id, case_id, dead_letter_id FROM arrivals WHERE case_id IS NULL AND received_at < $1 \
+         ORDER BY received_at LIMIT $3)";
+const KEPT: &str = "SELECT count(*) FROM cases WHERE opened_at < $1";
+/// Cases with all that refers to them, and what has no case. A message that holds alerts of several accounts goes with the
+/// first of them. Where more came for these cases than one statement should remove, that goes first, `$4` at a time; the
+/// cases, and the arrivals by which they were chosen, with the last of it.
+const PURGE: &str = "beside AS ( \
+         SELECT id, raw_id, dead_letter_id FROM arrivals \
+         WHERE case_id IN (SELECT case_id FROM chosen) \
+             AND NOT EXISTS (SELECT FROM chosen WHERE chosen.id = arrivals.id) LIMIT $4 \
+     ), seen AS ( \
+         SELECT id FROM sightings WHERE case_id IN (SELECT case_id FROM chosen) LIMIT $4 \
+     ), all_of_it AS ( \
+         SELECT (SELECT count(*) FROM beside) < $4 AND (SELECT count(*) FROM seen) < $4 AS is_here \
+     ), last AS ( \
+         SELECT chosen.* FROM chosen CROSS JOIN all_of_it WHERE is_here \
+     ), ledger AS ( \
+         DELETE FROM arrivals WHERE id IN (SELECT id FROM last UNION SELECT id FROM beside) RETURNING id \
+     ), sighted AS ( \
+         DELETE FROM sightings WHERE id IN (SELECT id FROM seen) \
+     ), letters AS ( \
+         DELETE FROM dead_letters \
+         WHERE id IN (SELECT dead_letter_id FROM last UNION SELECT dead_letter_id FROM beside) \
+     ), raw AS ( \
+         DELETE FROM raw_alerts WHERE id IN (SELECT raw_id FROM last UNION SELECT raw_id FROM beside) \
+     ), gone AS ( \
+         DELETE FROM cases WHERE id IN (SELECT case_id FROM last) \
+     ), indicated AS ( \
+         DELETE FROM indicators WHERE case_id IN (SELECT case_id FROM last) \
+     ) \
+     SELECT count(*), (SELECT is_here FROM all_of_it) FROM ledger";
+
+/// What one statement of many removed.
+struct Removed {
+    arrivals: u64,
+    /// Whether nothing is left of the cases that it was to remove.
+    is_all: bool,
+    /// The last case that was looked at, if there was one.
+    until: Option<Opened>,
+}
+
+impl PostgresStore {
+    /// Whatever its state.
+    pub(super) async fn purge_account(
+        &self,
+        account: &str,
+        before: Option<DateTime<Utc>>,
+        most: usize,
+    ) -> Result<u64, StoreError> {
+        let sql = &format!("WITH chosen AS ({OF_ACCOUNT}), {PURGE}");
+        let (account, most) = (&text(account), limit(most));
+        let mut removed = 0;
+        loop {
+            let (some, is_all) = self
+                .look(DOING, |session| async move {
+                    let row = session.row(sql, [&before, account, &most, &SLICE]).await?;
+                    row.map_or(Ok((0, true)), |row| Ok((count(&row, 0)?, row.try_get(1)?)))
+                })
+                .await?;
+            removed += some;
+            if is_all {
+                return Ok(removed);
+            }
+        }
+    }
+
+    /// Goes on where the call before it left off, until there is no more: whoever asks then begins anew.
+    pub(super) async fn purge_before(
+        &self,
+        before: DateTime<Utc>,
+        most: usize,
+    ) -> Result<u64, StoreError> {
+        let (sql, most) = (&format!("WITH chosen AS ({BEFORE}), {PURGE}"), limit(most));
+        let mut removed = 0;
+        loop {
+            let from = &self.purged_until.get();
+            let some = self
+                .look(DOING, |session| async move {
+                    purge_some(&session, sql, before, most, from.as_ref()).await
+                })
+                .await?;
+            removed += some.arrivals;
+            if !some.is_all {
+                continue;
+            }
+            let is_end = some.until.is_none();
+            self.purged_until
+                .set(some.until.or_else(|| from.clone().filter(|_| removed > 0)));
+            if is_end || removed > 0 {
+                return Ok(removed);
+            }
+        }
+    }
+
+    pub(super) async fn kept_before(&self, before: DateTime<Utc>) -> Result<u64, StoreError> {
+        self.count("count what is kept", KEPT, [&before]).await
+    }
+}
+
+async fn purge_some(
+    session: &Session,
+    sql: &str,
+    before: DateTime<Utc>,
+    most: i64,
+    from: Option<&Opened>,
+) -> Result<Removed, Failure> {
+    let first = (DateTime::UNIX_EPOCH, String::new());
+    let (at, id) = from.unwrap_or(&first);
+    session.say("BEGIN").await?;
+    let held = session.rows(HOLD, [&before, at, id, &most]).await?;
+    let held = held
+        .iter()
+        .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
+    let held = held.collect::<Result<Vec<Opened>, Failure>>()?;
+    let ids: Vec<&str> = held.iter().map(|(_, id)| id.as_str()).collect();
+    let row = session.row(sql, [&before, &ids, &most, &SLICE]).await?;
+    let (arrivals, is_all) = row.map_or(Ok((0, true)), |row| {
+        Ok::<_, Failure>((count(&row, 0)?, row.try_get(1)?))
+    })?;
+    session.say("COMMIT").await?;
+    Ok(Removed {
+        arrivals,
+        is_all,
+        until: held.into_iter().next_back(),
+    })
+}

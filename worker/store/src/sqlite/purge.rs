@@ -1,0 +1,148 @@
+//! What somebody has to have removed: everything about an account, or what was over before a day.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Utc};
+use nightshift_pipeline::StoreError;
+use rusqlite::{Connection, params};
+
+use super::row::time;
+use super::thread::Failure;
+use super::{Opened, SqliteStore};
+
+const DOING: &str = "remove what somebody wants to have removed";
+const OF_ACCOUNT: &str = "SELECT case_id, raw_id, dead_letter_id, id FROM arrivals \
+     WHERE account = ?1 AND (?2 IS NULL OR received_at < ?2) LIMIT ?3";
+const OVER: &str = "SELECT opened_at, id, EXISTS (SELECT 1 FROM arrivals WHERE case_id = cases.id AND received_at >= ?1) FROM cases \
+     WHERE opened_at < ?1 AND (opened_at, id) > (?2, ?3) AND status IN ('concluded', 'failed', 'cancelled') \
+     ORDER BY opened_at, id LIMIT ?4";
+const WITHOUT_CASE: &str = "SELECT case_id, raw_id, dead_letter_id, id FROM arrivals \
+     WHERE case_id IS NULL AND received_at < ?1 ORDER BY received_at LIMIT ?2";
+const KEPT: &str = "SELECT count(*) FROM cases WHERE opened_at < ?1";
+const OF_CASE: &str = "SELECT case_id, raw_id, dead_letter_id, id FROM arrivals WHERE case_id = ?1";
+const DROP_ARRIVAL: &str = "DELETE FROM arrivals WHERE id = ?1";
+pub(super) const DROP_LETTER: &str = "DELETE FROM dead_letters WHERE id = ?1";
+pub(super) const DROP_RAW: &str = "DELETE FROM raw_messages WHERE id = ?1";
+const DROP_CASE: &str = "DELETE FROM cases WHERE id = ?1";
+
+impl SqliteStore {
+    /// Whatever its state.
+    pub(super) async fn purge_account(
+        &self,
+        account: &str,
+        before: Option<DateTime<Utc>>,
+        most: usize,
+    ) -> Result<u64, StoreError> {
+        let (before, account) = (before.map(time), account.to_owned());
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let run = self.thread.run(DOING, move |connection| {
+            let chosen = arrivals(connection, OF_ACCOUNT, params![account, before, most])?;
+            let cases = chosen
+                .iter()
+                .filter_map(|one| one.case_id.clone())
+                .collect();
+            drop_all(connection, chosen, &cases)
+        });
+        run.await
+    }
+
+    /// Goes on where the call before it left off, until there is no more: whoever asks then begins anew.
+    pub(super) async fn purge_before(
+        &self,
+        before: DateTime<Utc>,
+        most: usize,
+    ) -> Result<u64, StoreError> {
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        loop {
+            let (from, before) = (self.purged_until.get(), time(before));
+            let after = from.clone().unwrap_or_default();
+            let run = self.thread.run(DOING, move |connection| {
+                purge_some(connection, &before, after, most)
+            });
+            let (removed, until) = run.await?;
+            let is_end = until.is_none();
+            self.purged_until
+                .set(until.or_else(|| from.filter(|_| removed > 0)));
+            if is_end || removed > 0 {
+                return Ok(removed);
+            }
+        }
+    }
+
+    pub(super) async fn kept_before(&self, before: DateTime<Utc>) -> Result<u64, StoreError> {
+        let before = time(before);
+        let run = self.thread.run("count what is kept", move |connection| {
+            let mut statement = connection.prepare_cached(KEPT)?;
+            let kept: i64 = statement.query_row([before], |row| row.get(0))?;
+            Ok(u64::try_from(kept).unwrap_or_default())
+        });
+        run.await
+    }
+}
+
+/// How many arrivals it removed, and the last case that it looked at, if there was one.
+fn purge_some(
+    connection: &Connection,
+    before: &str,
+    (at, id): Opened,
+    most: i64,
+) -> Result<(u64, Option<Opened>), Failure> {
+    let mut statement = connection.prepare_cached(OVER)?;
+    let looked = statement.query_map(params![before, at, id, most], |row| {
+        Ok(((row.get(0)?, row.get(1)?), row.get(2)?))
+    })?;
+    let looked: Vec<(Opened, bool)> = looked.collect::<Result<_, _>>()?;
+    let until = looked.last().map(|(until, _)| until.clone());
+    let gone = looked.into_iter().filter(|(_, came_again)| !came_again);
+    let cases = gone.map(|((_, id), _)| id).collect();
+    let chosen = arrivals(connection, WITHOUT_CASE, params![before, most])?;
+    Ok((drop_all(connection, chosen, &cases)?, until))
+}
+
+/// A line of the ledger, and what it refers to.
+struct Chosen {
+    case_id: Option<String>,
+    raw_id: Option<i64>,
+    letter: Option<i64>,
+    id: i64,
+}
+
+fn arrivals(
+    connection: &Connection,
+    sql: &str,
+    values: &[&dyn rusqlite::ToSql],
+) -> Result<Vec<Chosen>, Failure> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map(values, |row| {
+        Ok(Chosen {
+            case_id: row.get(0)?,
+            raw_id: row.get(1)?,
+            letter: row.get(2)?,
+            id: row.get(3)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// The cases with all that came for them, and what was chosen besides.
+fn drop_all(
+    connection: &Connection,
+    mut chosen: Vec<Chosen>,
+    cases: &BTreeSet<String>,
+) -> Result<u64, Failure> {
+    for id in cases {
+        chosen.extend(arrivals(connection, OF_CASE, params![id])?);
+    }
+    let mut gone = 0;
+    for one in &chosen {
+        gone += connection.prepare_cached(DROP_ARRIVAL)?.execute([one.id])?;
+        connection
+            .prepare_cached(DROP_LETTER)?
+            .execute([one.letter])?;
+        connection.prepare_cached(DROP_RAW)?.execute([one.raw_id])?;
+    }
+    for id in cases {
+        connection.prepare_cached(DROP_CASE)?.execute([id])?;
+    }
+    Ok(u64::try_from(gone).unwrap_or_default())
+}
