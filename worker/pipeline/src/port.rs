@@ -221,12 +221,12 @@ pub trait Cases: Send + Sync {
     /// the store cannot be read or written.
     async fn claim_one(&self, id: &CaseId) -> Result<Option<Claimed>, StoreError>;
 
-    /// Lengthens these leases.
+    /// Lengthens these leases; which of them are lost: somebody called the case off, or it is another's.
     ///
     /// # Errors
     ///
     /// When the store cannot be written.
-    async fn renew(&self, leases: &[Lease]) -> Result<(), StoreError>;
+    async fn renew(&self, leases: &[Lease]) -> Result<Vec<Lease>, StoreError>;
 
     /// Gives a case back, so that it goes on elsewhere or later. That is neither an attempt nor a crash of it: where the
     /// lease was lost before, because the store was away or the worker frozen, the crash that was counted is taken back.

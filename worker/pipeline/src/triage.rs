@@ -108,21 +108,22 @@ impl Triage {
         claimed: Claimed,
         release: &CancellationToken,
     ) -> Result<End, TriageError> {
-        let lease = claimed.lease.clone();
+        let (lease, lost) = (claimed.lease.clone(), CancellationToken::new());
         let span = spans::of_case(&lease, &claimed.alert);
-        let driving = self.run_held(claimed, release);
+        let driving = self.run_held(claimed, release, &lost);
         tokio::pin!(driving);
         let every = std::time::Duration::from_secs(RENEW_SECS);
         let mut renewal = tokio::time::interval_at(tokio::time::Instant::now() + every, every);
         loop {
             tokio::select! {
                 result = &mut driving => return result,
-                _ = renewal.tick() => self.renew(&lease).instrument(span.clone()).await,
+                _ = renewal.tick() => self.renew(&lease, &lost).instrument(span.clone()).await,
             }
         }
     }
 
-    /// The same, with a lease that somebody else renews.
+    /// The same, with a lease that somebody else renews, who cancels `lost` when it is gone: what runs is dropped then, and
+    /// nothing more is asked or called.
     ///
     /// # Errors
     ///
@@ -131,22 +132,45 @@ impl Triage {
         &self,
         claimed: Claimed,
         release: &CancellationToken,
+        lost: &CancellationToken,
     ) -> Result<End, TriageError> {
         let span = spans::of_case(&claimed.lease, &claimed.alert);
         let now = self.clock.now();
         let work = spans::of_work(&claimed.lease, &claimed.alert, now);
-        let driving = self.drive_to_end(claimed, release, now).instrument(work);
-        driving.instrument(span).await
+        let driving = self.drive_to_end(claimed, release, lost, now);
+        driving.instrument(work).instrument(span).await
+    }
+
+    /// Until its lease is lost. What is being written then is waited for: a lease ends also with the conclusion.
+    async fn drive_while_held(
+        &self,
+        claimed: Claimed,
+        release: &CancellationToken,
+        lost: &CancellationToken,
+        now: DateTime<Utc>,
+    ) -> Result<End, TriageError> {
+        let writing = Arc::new(tokio::sync::Mutex::default());
+        let driving = self.drive(claimed, release, Arc::clone(&writing), now);
+        let is_lost = async {
+            lost.cancelled().await;
+            drop(writing.lock().await);
+        };
+        tokio::select! {
+            biased;
+            result = driving => result,
+            () = is_lost => Err(DriveError::from(JournalError::LeaseLost).into()),
+        }
     }
 
     async fn drive_to_end(
         &self,
         claimed: Claimed,
         release: &CancellationToken,
+        lost: &CancellationToken,
         now: DateTime<Utc>,
     ) -> Result<End, TriageError> {
         let lease = claimed.lease.clone();
-        let result = self.drive(claimed, release, now).await;
+        let result = self.drive_while_held(claimed, release, lost, now).await;
         match &result {
             Ok(End::Concluded(state)) => told(state),
             Ok(end @ (End::Released(_) | End::Cancelled(_))) => {
@@ -215,10 +239,12 @@ impl Triage {
         Some(state)
     }
 
-    /// A renewal that fails is tried again at the next tick; a lease that ended meanwhile refuses the next write.
-    async fn renew(&self, lease: &Lease) {
-        if let Err(error) = self.cases.renew(std::slice::from_ref(lease)).await {
-            tracing::warn!(%error, "a lease was not renewed");
+    /// A renewal that fails is tried again at the next tick.
+    async fn renew(&self, lease: &Lease, lost: &CancellationToken) {
+        match self.cases.renew(std::slice::from_ref(lease)).await {
+            Ok(gone) if gone.is_empty() => {}
+            Ok(_) => lost.cancel(),
+            Err(error) => tracing::warn!(%error, "a lease was not renewed"),
         }
     }
 
@@ -226,6 +252,7 @@ impl Triage {
         &self,
         claimed: Claimed,
         release: &CancellationToken,
+        writing: Arc<tokio::sync::Mutex<()>>,
         now: DateTime<Utc>,
     ) -> Result<End, TriageError> {
         let mut events = claimed.events;
@@ -257,6 +284,7 @@ impl Triage {
             tab: Mutex::new(Tab::new(severity, &before)),
             was_withdrawn: !withdrawn(&events).is_empty(),
             lease: claimed.lease,
+            writing,
         };
         journal.append(&news).await.map_err(DriveError::from)?;
         if events.is_empty() && journal.lease.revision == 1 {
@@ -351,6 +379,8 @@ struct CaseJournal {
     /// Whether models left this triage without an answer before.
     was_withdrawn: bool,
     lease: Lease,
+    /// Held while something is written.
+    writing: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl CaseJournal {
@@ -371,6 +401,7 @@ impl CaseJournal {
 #[async_trait]
 impl Journal for CaseJournal {
     async fn append(&self, events: &[Event]) -> Result<(), JournalError> {
+        let _one = self.writing.lock().await;
         self.triage
             .cases
             .append(&self.lease, events, self.charge(events))
@@ -405,6 +436,7 @@ impl Journal for CaseJournal {
             ),
             wants_model: self.wants_model(opened, end),
         };
+        let _one = self.writing.lock().await;
         self.triage
             .cases
             .conclude(&self.lease, &closing)

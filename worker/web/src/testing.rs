@@ -194,7 +194,7 @@ impl Cases for Store {
         Err(StoreError::LeaseLost)
     }
 
-    async fn renew(&self, _: &[Lease]) -> Result<(), StoreError> {
+    async fn renew(&self, _: &[Lease]) -> Result<Vec<Lease>, StoreError> {
         Err(StoreError::LeaseLost)
     }
 

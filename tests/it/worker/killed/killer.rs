@@ -231,7 +231,7 @@ impl Cases for Mortal {
         self.store.claim_one(id).await
     }
 
-    async fn renew(&self, leases: &[Lease]) -> Result<(), StoreError> {
+    async fn renew(&self, leases: &[Lease]) -> Result<Vec<Lease>, StoreError> {
         if self.killer.spoils_renewal {
             let is_first = self.killer.renewals.fetch_add(1, Ordering::SeqCst) == 0;
             assert!(!is_first, "the renewal is spoilt");

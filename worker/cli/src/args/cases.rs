@@ -56,7 +56,7 @@ pub(crate) enum Cases {
     /// Call off the triage of a case that waits or runs
     #[command(
         after_help = "Example:\n  nightshift cases cancel k3f9 --by ana@example.com\n\n\
-        A worker that runs it stops at its next write. `nightshift cases retry` triages it all the same."
+        A worker that runs it stops within ten seconds. `nightshift cases retry` triages it all the same."
     )]
     Cancel(CasesCancel),
     /// Remove cases and everything that is known of them, such as personal data

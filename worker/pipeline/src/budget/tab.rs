@@ -49,6 +49,7 @@ impl Tab {
                 EventBody::TimeUp => {
                     usd += std::mem::take(&mut self.running).values().sum::<f64>();
                 }
+                // Whoever calls a case off writes that, and the store charges what ran.
                 EventBody::Opened(_) | EventBody::Cancelled { .. } | EventBody::Concluded(_) => {}
             }
         }

@@ -5,47 +5,67 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use nightshift_engine::with_causes;
+use tokio_util::sync::CancellationToken;
 
 use crate::{CaseId, Cases, Lease};
 
-/// The leases of the cases that run.
+/// The leases of the cases that run, and what ends those whose lease is lost.
 #[derive(Debug, Default)]
-pub(super) struct Leases(Mutex<BTreeMap<CaseId, Lease>>);
+pub(super) struct Leases(Mutex<BTreeMap<CaseId, (Lease, CancellationToken)>>);
 
 impl Leases {
-    fn held(&self) -> MutexGuard<'_, BTreeMap<CaseId, Lease>> {
+    fn held(&self) -> MutexGuard<'_, BTreeMap<CaseId, (Lease, CancellationToken)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn add(&self, lease: &Lease) {
-        self.held().insert(lease.case_id.clone(), lease.clone());
+    /// Renews it from now on. What it gives is cancelled when the lease is lost.
+    pub(super) fn add(&self, lease: &Lease) -> CancellationToken {
+        let lost = CancellationToken::new();
+        let held = (lease.clone(), lost.clone());
+        self.held().insert(lease.case_id.clone(), held);
+        lost
     }
 
     /// Only this one: the case may have been given back and claimed again since.
     pub(super) fn remove(&self, lease: &Lease) {
         let mut held = self.held();
-        if held.get(&lease.case_id) == Some(lease) {
+        if held
+            .get(&lease.case_id)
+            .is_some_and(|(one, _)| one == lease)
+        {
             held.remove(&lease.case_id);
         }
     }
 
-    /// Renews all of them, for ever. A renewal that fails is tried at the next turn; a lease that ended meanwhile refuses
-    /// the next write.
+    fn lost(&self, leases: &[Lease]) {
+        let held = self.held();
+        for lease in leases {
+            if let Some((one, lost)) = held.get(&lease.case_id)
+                && one == lease
+            {
+                lost.cancel();
+            }
+        }
+    }
+
+    /// Renews all of them, for ever. A renewal that fails is tried at the next turn. Who works on what is lost is told: a
+    /// case that somebody called off asks its model nothing more.
     pub(super) async fn renew(&self, cases: &dyn Cases, every: Duration) {
         let mut turns = tokio::time::interval(every);
         turns.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             turns.tick().await;
-            let held: Vec<Lease> = self.held().values().cloned().collect();
+            let held: Vec<Lease> = self.held().values().map(|(one, _)| one.clone()).collect();
             if held.is_empty() {
                 continue;
             }
-            if let Err(error) = cases.renew(&held).await {
-                tracing::warn!(
+            match cases.renew(&held).await {
+                Ok(lost) => self.lost(&lost),
+                Err(error) => tracing::warn!(
                     cases = held.len(),
                     error = with_causes(&error),
                     "leases were not renewed"
-                );
+                ),
             }
         }
     }

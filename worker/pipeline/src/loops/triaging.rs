@@ -244,11 +244,11 @@ impl Running {
             is_overdue: triage.without_models,
             span: spans::of_case(&one.lease, &one.alert),
         };
-        self.leases.add(&held.lease);
+        let lost = self.leases.add(&held.lease);
         let (triage, stop) = (triage.clone(), stop.clone());
         let task = self
             .tasks
-            .spawn(async move { triage.run_held(one, &stop).await.map(drop) });
+            .spawn(async move { triage.run_held(one, &stop, &lost).await.map(drop) });
         self.cases.insert(task.id(), held);
     }
 

@@ -44,7 +44,8 @@ async fn f02_a_worker_whose_lease_is_gone_writes_nothing(fixture: Fixture) {
     fixture.expire(&lost.lease).await;
     refused(slow.append(&lost.lease, &events, Charge::default()).await);
     refused(slow.conclude(&lost.lease, &closing).await);
-    slow.renew(std::slice::from_ref(&lost.lease)).await.unwrap();
+    let of = std::slice::from_ref(&lost.lease);
+    assert_eq!(slow.renew(of).await.unwrap(), of);
     refused(slow.append(&lost.lease, &events, Charge::default()).await);
     let taken = fixture.claim().await;
     let store = &fixture.store;
@@ -201,7 +202,7 @@ async fn f29_a_clock_that_jumps_moves_no_lease(fixture: Fixture) {
     let other = fixture.another(options()).await;
     assert!(other.claim(Lane::Any, 9).await.unwrap().is_empty());
     let leases: Vec<_> = claimed.iter().map(|one| one.lease.clone()).collect();
-    fixture.store.renew(&leases).await.unwrap();
+    assert_eq!(fixture.store.renew(&leases).await.unwrap(), []);
     for one in &claimed {
         conclude(&fixture.store, one).await;
     }
@@ -224,7 +225,8 @@ async fn renewals_go_together_and_only_for_what_is_held(fixture: Fixture) {
     fixture.execute(&pass).await;
     let until = "SELECT id, lease_until FROM cases ORDER BY id";
     let before = fixture.texts(until).await;
-    fixture.store.renew(&leases).await.unwrap();
+    let lost = fixture.store.renew(&leases).await.unwrap();
+    assert_eq!(lost, leases[..1]);
     let after = fixture.texts(until).await;
     for (before, after) in before.iter().zip(&after) {
         let is_foreign = before[0] == leases[0].case_id.0;

@@ -130,7 +130,8 @@ async fn g3_who_runs_what_is_called_off_writes_nothing_any_more(fixture: Fixture
     other.cancel(&id.0, "ana \0", at(9)).await.unwrap();
     let (events, closing) = whole_journal(&claimed);
     let (store, lease) = (&fixture.store, &claimed.lease);
-    store.renew(std::slice::from_ref(lease)).await.unwrap();
+    let lost = store.renew(std::slice::from_ref(lease)).await.unwrap();
+    assert_eq!(lost, std::slice::from_ref(lease));
     let append = store.append(lease, &events, Charge::default()).await;
     assert!(matches!(append, Err(StoreError::LeaseLost)), "{append:?}");
     let end = store.conclude(lease, &closing).await;

@@ -1,5 +1,6 @@
 //! What cases cost, summed by case and by day while they run.
 
+use nightshift_engine::{CommandId, Cost, Event, EventBody};
 use nightshift_pipeline::DaySpent;
 
 use super::*;
@@ -7,6 +8,7 @@ use super::*;
 on_both_stores! {
     charges_add_up_by_case_and_day_while_the_case_runs
     what_is_not_written_is_not_charged
+    g7_what_runs_when_its_case_is_called_off_is_charged_with_its_reserve
 }
 
 fn day() -> chrono::NaiveDate {
@@ -72,4 +74,59 @@ async fn what_is_not_written_is_not_charged(fixture: Fixture) {
         fixture.store.spent_on(day()).await.unwrap(),
         DaySpent::default()
     );
+}
+
+async fn g7_what_runs_when_its_case_is_called_off_is_charged_with_its_reserve(fixture: Fixture) {
+    let id = case_of(&fixture.accept(MINER).await);
+    let claimed = fixture.claim().await;
+    let cost = |usd| Cost {
+        usd,
+        ..Cost::default()
+    };
+    let event = |body| Event::new(at(1), body);
+    let started = |id, usd| {
+        event(EventBody::Started {
+            id,
+            attempt: 1,
+            reserved: cost(usd),
+        })
+    };
+    let withdrawn = |id, usd| {
+        event(EventBody::Withdrawn {
+            id,
+            cost: cost(usd),
+        })
+    };
+    let (plan, first, second) = (
+        CommandId::plan(),
+        CommandId::reflect(1),
+        CommandId::reflect(2),
+    );
+    let events = [
+        opened(&claimed.alert, &id.0),
+        started(plan.clone(), 8.0),
+        // What was lost before is charged with the claim, by whoever claimed.
+        event(EventBody::Claimed {
+            epoch: claimed.lease.epoch,
+        }),
+        started(plan.clone(), 4.0),
+        withdrawn(plan, 0.75),
+        started(first, 0.5),
+        started(second, 0.125),
+    ];
+    let (store, lease) = (&fixture.store, &claimed.lease);
+    let append = store.append(lease, &events, charge(true, 0.75));
+    append.await.unwrap();
+    store.cancel(&id.0, "ana", at(9)).await.unwrap();
+    let sum = DaySpent {
+        urgent_usd: 1.375,
+        other_usd: 0.0,
+    };
+    assert_eq!(store.spent_on(day()).await.unwrap(), sum);
+    let usd = store.view(&id.0).await.unwrap().row.usd;
+    assert!((usd - 1.375).abs() < 1e-9, "{usd}");
+    // Of a triage that was not begun nothing runs.
+    store.retry(&id.0).await.unwrap();
+    store.cancel(&id.0, "ana", at(10)).await.unwrap();
+    assert_eq!(store.spent_on(day()).await.unwrap(), sum);
 }

@@ -37,7 +37,7 @@ impl Cases for PostgresStore {
         self.claim_this(id).await
     }
 
-    async fn renew(&self, leases: &[Lease]) -> Result<(), StoreError> {
+    async fn renew(&self, leases: &[Lease]) -> Result<Vec<Lease>, StoreError> {
         self.renew_all(leases).await
     }
 

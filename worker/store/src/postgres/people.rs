@@ -13,6 +13,7 @@ use super::desk::REOPEN;
 use super::failure::Failure;
 use super::read;
 use super::row::{get_revision, get_status, json, text};
+use super::spending::CHARGE_RUNNING;
 
 /// Nobody claims, concludes or writes it until this is committed.
 const HOLD: &str = "SELECT status, revision, last_write IS NOT DISTINCT FROM $2 FROM cases WHERE id = $1 \
@@ -159,6 +160,7 @@ impl PostgresStore {
             if held.status.is_over() {
                 return Err(Failure::AlreadyOver(held.id.0, held.status));
             }
+            session.change(CHARGE_RUNNING, [&held.id.0, &at]).await?;
             session
                 .row(CANCEL, [&held.id.0, &by, &at, &event, &name])
                 .await?;

@@ -9,6 +9,24 @@ use super::PostgresStore;
 const SPENT_ON: &str = "SELECT coalesce(sum(usd) FILTER (WHERE urgent), 0), \
          coalesce(sum(usd) FILTER (WHERE NOT urgent), 0) \
      FROM spending WHERE day = $1";
+/// What runs in a case that is called off: whoever asked will not say what it cost, so it is charged with its reserve, as
+/// a claim charges what an earlier one lost. What the last claim found is charged already, and what ended with the time.
+pub(super) const CHARGE_RUNNING: &str = "WITH lost AS ( \
+         SELECT cases.id, alert ->> 'severity' IN ('high', 'critical') AS urgent, sum((began.event #>> '{reserved,usd}')::double precision) AS usd \
+         FROM cases JOIN alerts ON alerts.case_id = cases.id AND alerts.revision = cases.revision \
+             JOIN journal AS began ON began.case_id = cases.id AND began.revision = cases.revision AND began.kind = 'started' \
+         WHERE cases.id = $1 \
+             AND began.seq > coalesce((SELECT max(seq) FROM journal AS since WHERE since.case_id = cases.id \
+                 AND since.revision = cases.revision AND since.kind IN ('claimed', 'time_up')), 0) \
+             AND NOT EXISTS (SELECT FROM journal AS ended WHERE ended.case_id = cases.id AND ended.revision = cases.revision \
+                 AND ended.command = began.command AND ended.kind IN ('finished', 'withdrawn') AND ended.seq > began.seq) \
+         GROUP BY cases.id, urgent \
+     ), charged AS ( \
+         INSERT INTO spending (day, case_id, urgent, usd) \
+         SELECT ($2::timestamptz AT TIME ZONE 'UTC')::date, id, urgent, usd FROM lost WHERE usd <> 0 \
+         ON CONFLICT (day, case_id, urgent) DO UPDATE SET usd = spending.usd + excluded.usd \
+     ) \
+     UPDATE cases SET usd = cases.usd + lost.usd FROM lost WHERE cases.id = lost.id";
 
 #[async_trait]
 impl Spending for PostgresStore {

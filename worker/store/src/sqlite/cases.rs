@@ -70,7 +70,7 @@ impl Cases for SqliteStore {
         self.claim_this(id).await
     }
 
-    async fn renew(&self, leases: &[Lease]) -> Result<(), StoreError> {
+    async fn renew(&self, leases: &[Lease]) -> Result<Vec<Lease>, StoreError> {
         self.renew_all(leases).await
     }
 

@@ -119,23 +119,27 @@ impl SqliteStore {
     }
 
     /// See [`nightshift_pipeline::Cases::renew`].
-    pub(super) async fn renew_all(&self, leases: &[Lease]) -> Result<(), StoreError> {
+    pub(super) async fn renew_all(&self, leases: &[Lease]) -> Result<Vec<Lease>, StoreError> {
         let leases = leases.to_vec();
         let (holder, lease_secs) = (self.holder.clone(), self.lease_secs);
         self.thread
             .run("renew leases", move |connection| {
                 let now = uptime_secs();
                 let mut statement = connection.prepare_cached(RENEW)?;
-                for lease in &leases {
-                    statement.execute(params![
+                let mut lost = Vec::new();
+                for lease in leases {
+                    let renewed = statement.execute(params![
                         lease.case_id.0,
-                        epoch(lease),
+                        epoch(&lease),
                         holder.0,
                         now + lease_secs,
                         now
                     ])?;
+                    if renewed == 0 {
+                        lost.push(lease);
+                    }
                 }
-                Ok(())
+                Ok(lost)
             })
             .await
     }

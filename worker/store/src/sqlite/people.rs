@@ -7,7 +7,7 @@ use rusqlite::{Connection, params};
 
 use super::row::{get_status, time};
 use super::thread::Failure;
-use super::{cases, desk, read, revisions};
+use super::{cases, desk, read, revisions, spending};
 
 const CANCEL: &str = "UPDATE cases SET status = 'cancelled', epoch = epoch + 1, lease_holder = NULL, lease_until = NULL, \
      crashes = 0, wants_model = 0, concluded_at = ?2 WHERE id = ?1 RETURNING epoch";
@@ -36,6 +36,7 @@ pub(super) fn cancel(
     if case.status.is_over() {
         return Err(Failure::AlreadyOver(case.id.0, case.status));
     }
+    spending::add_running(connection, &case, at)?;
     let epoch: i64 = connection
         .prepare_cached(CANCEL)?
         .query_row(params![case.id.0, time(at)], |row| row.get(0))?;

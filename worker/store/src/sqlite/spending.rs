@@ -1,8 +1,8 @@
 //! What cases cost: of each case, and of each day.
 
 use async_trait::async_trait;
-use chrono::NaiveDate;
-use nightshift_pipeline::{CaseId, Charge, DaySpent, Spending, StoreError};
+use chrono::{DateTime, NaiveDate, Utc};
+use nightshift_pipeline::{CaseId, CaseRow, Charge, DaySpent, Spending, StoreError};
 use rusqlite::{Connection, params};
 
 use super::SqliteStore;
@@ -13,6 +13,15 @@ const OF_THE_DAY: &str = "INSERT INTO spending (day, case_id, urgent, usd) VALUE
      ON CONFLICT (day, case_id, urgent) DO UPDATE SET usd = usd + excluded.usd";
 const SUM: &str = "SELECT coalesce(sum(usd) FILTER (WHERE urgent), 0.0), \
      coalesce(sum(usd) FILTER (WHERE NOT urgent), 0.0) FROM spending WHERE day = ?1";
+/// What was started since the last claim, and not settled since.
+const RUNNING: &str = "SELECT json_extract(alert, '$.severity') IN ('high', 'critical'), \
+         coalesce(sum(json_extract(began.event, '$.reserved.usd')), 0.0) \
+     FROM alerts JOIN journal AS began ON began.case_id = alerts.case_id AND began.revision = alerts.revision \
+     WHERE alerts.case_id = ?1 AND alerts.revision = ?2 AND began.kind = 'started' \
+         AND began.seq > coalesce((SELECT max(seq) FROM journal AS since WHERE since.case_id = ?1 AND since.revision = ?2 \
+             AND since.kind IN ('claimed', 'time_up')), 0) \
+         AND NOT EXISTS (SELECT 1 FROM journal AS ended WHERE ended.case_id = ?1 AND ended.revision = ?2 \
+             AND ended.command = began.command AND ended.kind IN ('finished', 'withdrawn') AND ended.seq > began.seq)";
 
 #[async_trait]
 impl Spending for SqliteStore {
@@ -47,4 +56,24 @@ pub(super) fn add(connection: &Connection, id: &CaseId, charge: Charge) -> Resul
         charge.usd
     ])?;
     Ok(())
+}
+
+/// Charges what runs in a case that is called off: whoever asked will not say what it cost, so it is charged with its
+/// reserve, as a claim charges what an earlier one lost.
+pub(super) fn add_running(
+    connection: &Connection,
+    case: &CaseRow,
+    at: DateTime<Utc>,
+) -> Result<(), Failure> {
+    let mut statement = connection.prepare_cached(RUNNING)?;
+    let (urgent, usd): (Option<bool>, f64) = statement
+        .query_row(params![case.id.0, case.revision], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
+    let charge = Charge {
+        day: at.date_naive(),
+        urgent: urgent.unwrap_or_default(),
+        usd,
+    };
+    add(connection, &case.id, charge)
 }

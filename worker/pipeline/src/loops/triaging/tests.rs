@@ -106,3 +106,31 @@ async fn f21_a_case_that_models_fail_on_while_they_are_up_goes_round_once() {
     assert_eq!(wanted, [true, false], "one more triage with models");
     assert_eq!(world.released.load(Ordering::Relaxed), 4);
 }
+
+#[tokio::test(start_paused = true)]
+async fn g7_a_case_that_is_called_off_asks_nothing_more_at_the_next_renewal() {
+    let world = Arc::new(World::that_answers_never());
+    let (triaging, stop) = (world.triaging(), CancellationToken::new());
+    let called_off = async {
+        let asking = || world.asking.load(Ordering::Relaxed);
+        sleep(Duration::from_secs(61)).await;
+        assert_eq!(asking(), 1, "it is held for as long as its lease is");
+        world.called_off.store(true, Ordering::Relaxed);
+        sleep(Duration::from_secs(10)).await;
+        assert_eq!(asking(), 0);
+        assert_eq!(world.released.load(Ordering::Relaxed), 1);
+        stop.cancel();
+    };
+    tokio::join!(triaging.run(&stop), called_off);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_being_written_when_a_lease_is_lost_is_waited_for() {
+    // It may be the conclusion, with which the lease ends; its answer is on its way.
+    let world = Arc::new(World::crowded(1));
+    world.called_off.store(true, Ordering::Relaxed);
+    let (triaging, stop) = (world.triaging(), CancellationToken::new());
+    let a_while = timeout(Duration::from_secs(60), triaging.run(&stop));
+    assert!(a_while.await.is_err());
+    assert_eq!(world.released.load(Ordering::Relaxed), 0);
+}

@@ -258,7 +258,7 @@ impl Cases for FakeOutbox {
         Err(StoreError::LeaseLost)
     }
 
-    async fn renew(&self, _: &[Lease]) -> Result<(), StoreError> {
+    async fn renew(&self, _: &[Lease]) -> Result<Vec<Lease>, StoreError> {
         Err(StoreError::LeaseLost)
     }
 

@@ -43,6 +43,11 @@ pub(super) struct World {
     pub(super) released: AtomicU64,
     /// A store that takes what is written, of one case; none: it does not.
     kept: Option<Mutex<Kept>>,
+    /// Journals are written, and whoever is asked does not answer: how many questions run.
+    answers_never: bool,
+    pub(super) asking: Arc<AtomicU64>,
+    /// Somebody called all cases off.
+    pub(super) called_off: AtomicBool,
 }
 
 /// The only case of a store.
@@ -85,6 +90,17 @@ impl World {
             says: None,
             released: AtomicU64::new(0),
             kept: None,
+            answers_never: false,
+            asking: Arc::default(),
+            called_off: AtomicBool::new(false),
+        }
+    }
+
+    /// One case waits, whose plan nobody ever tells.
+    pub(super) fn that_answers_never() -> Self {
+        Self {
+            answers_never: true,
+            ..Self::crowded(1)
         }
     }
 
@@ -174,7 +190,10 @@ impl World {
     pub(super) fn triaging(self: &Arc<Self>) -> Triaging {
         let profile = Profile {
             name: "default".to_owned(),
-            analyst: Arc::new(NOBODY),
+            analyst: Arc::new(Nobody {
+                never: self.answers_never.then(|| Arc::clone(&self.asking)),
+                ..NOBODY
+            }),
             fallback: Some(Arc::new(Nobody {
                 plans: true,
                 ..NOBODY
@@ -289,8 +308,13 @@ impl Cases for World {
         Err(StoreError::LeaseLost)
     }
 
-    async fn renew(&self, _: &[Lease]) -> Result<(), StoreError> {
-        Ok(())
+    async fn renew(&self, leases: &[Lease]) -> Result<Vec<Lease>, StoreError> {
+        let called_off = self.called_off.load(Ordering::Relaxed);
+        Ok(if called_off {
+            leases.to_vec()
+        } else {
+            Vec::new()
+        })
     }
 
     async fn release(&self, _: &Lease) -> Result<(), StoreError> {
@@ -310,6 +334,9 @@ impl Cases for World {
         }
         if let Some(says) = self.says {
             return Err(says());
+        }
+        if self.answers_never {
+            return Ok(());
         }
         self.are_down.store(false, Ordering::Relaxed);
         self.until_asked(1).await;
@@ -355,12 +382,15 @@ impl Cases for World {
 
 /// What a profile needs, though no case gets so far here.
 struct Nobody {
+    /// Counts the questions that run; whoever is asked never answers.
+    never: Option<Arc<AtomicU64>>,
     is_down: bool,
     /// Whether it answers the first question all the same, as rules would.
     plans: bool,
 }
 
 const NOBODY: Nobody = Nobody {
+    never: None,
     is_down: false,
     plans: false,
 };
@@ -375,9 +405,23 @@ impl Nobody {
     }
 }
 
+/// A question that runs.
+struct Asking(Arc<AtomicU64>);
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 #[async_trait]
 impl Analyst for Nobody {
     async fn plan(&self, _: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
+        if let Some(asking) = &self.never {
+            asking.fetch_add(1, Ordering::Relaxed);
+            let _runs = Asking(Arc::clone(asking));
+            std::future::pending::<()>().await;
+        }
         if self.plans {
             return Ok(Answer::free(PlanAnswer {
                 mode: Mode::Direct,
