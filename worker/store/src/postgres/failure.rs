@@ -129,6 +129,8 @@ fn of_server(error: &tokio_postgres::Error) -> Remedy {
         SqlState::CANNOT_CONNECT_NOW,
         SqlState::TOO_MANY_CONNECTIONS,
         SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+        // What was referred to was removed since it was read: another look finds something else.
+        SqlState::FOREIGN_KEY_VIOLATION,
         // It was the primary until a moment ago: a new connection finds the one that is.
         SqlState::READ_ONLY_SQL_TRANSACTION,
         // A password that was just changed: the file is read again.

@@ -42,6 +42,36 @@ async fn a_case_that_is_just_queued_again_is_not_removed_for_its_age() {
     assert_eq!(kept, [["queued", "2"]]);
 }
 
+#[tokio::test]
+async fn g2_an_alert_whose_storm_is_removed_as_it_joins_is_a_case_of_its_own() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let mut stormy = options();
+    stormy.admission.storm_cases = 1;
+    let store = PostgresStore::open(database.url(), stormy).await.unwrap();
+    let low = |number| {
+        let mut batch = numbered(number);
+        Arc::make_mut(&mut batch[0].alert).severity = nightshift_alert::Severity::Low;
+        batch
+    };
+    accept(&store, low(0)).await;
+    let removing = database.client().await;
+    let remove = "BEGIN; DELETE FROM cases";
+    removing.batch_execute(remove).await.unwrap();
+    let mut tasks = JoinSet::new();
+    let joins = low(1);
+    tasks.spawn(async move { accept(&store, joins).await });
+    while number(&database, WAITING).await == 0 {
+        assert!(tasks.try_join_next().is_none(), "it joins what is removed");
+    }
+    removing.batch_execute("COMMIT").await.unwrap();
+    let accepted = tasks.join_next().await.unwrap().unwrap();
+    assert!(matches!(accepted.admission, Admission::New), "{accepted:?}");
+    let places = "SELECT place, case_id IS NOT NULL FROM places";
+    assert_eq!(database.texts(places).await, [["case", "t"]]);
+}
+
 /// A store whose statements may take so long.
 async fn hasty(database: &TestDatabase, statement: Duration) -> PostgresStore {
     let mut hasty = options();
