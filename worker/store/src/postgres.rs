@@ -31,6 +31,7 @@ mod people;
 mod places;
 mod purge;
 mod read;
+mod renewal;
 mod row;
 mod spending;
 mod upkeep;

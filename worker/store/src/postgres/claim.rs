@@ -108,19 +108,6 @@ pub(super) const CONFIRM: &str = "WITH held AS MATERIALIZED ( \
      SELECT held.id FROM held JOIN unnest($1::text[], $2::bigint[]) AS taken (id, taken_epoch) \
          ON held.id = taken.id AND held.epoch = taken_epoch \
      WHERE held.status = 'running' AND held.lease_holder = $3 ORDER BY held.id";
-/// All rows are locked in the same order by everybody who locks several. Those of which it is certain that they are lost.
-const RENEW: &str = "WITH ours AS ( \
-         SELECT cases.id FROM cases JOIN unnest($1::text[], $2::bigint[]) AS lease (id, leased_epoch) \
-             ON cases.id = lease.id AND epoch = leased_epoch \
-         WHERE status = 'running' AND lease_until > clock_timestamp() ORDER BY cases.id FOR NO KEY UPDATE OF cases \
-     ), renewed AS ( \
-         UPDATE cases SET leased_at = clock_timestamp(), lease_until = clock_timestamp() + make_interval(secs => $3) \
-         FROM ours WHERE cases.id = ours.id RETURNING cases.id \
-     ) \
-     SELECT lease.id FROM unnest($1::text[], $2::bigint[]) AS lease (id, leased_epoch) \
-     WHERE NOT EXISTS (SELECT FROM renewed WHERE renewed.id = lease.id) \
-         AND NOT EXISTS (SELECT FROM cases WHERE cases.id = lease.id AND epoch = leased_epoch \
-             AND status = 'running' AND lease_until > clock_timestamp())";
 /// A case that is given back again and again, because its models come and go, waits since the first time.
 const RELEASE: &str = "UPDATE cases SET status = 'queued', lease_holder = NULL, lease_until = NULL, given_back = revision, \
          waiting_since = CASE WHEN given_back = revision THEN waiting_since ELSE clock_timestamp() END \
@@ -328,20 +315,6 @@ impl PostgresStore {
         }
     }
 
-    /// See [`nightshift_pipeline::Cases::renew`].
-    pub(super) async fn renew_all(&self, leases: &[Lease]) -> Result<Vec<Lease>, StoreError> {
-        let (ids, epochs) = &columns(leases.iter());
-        let lost: BTreeSet<String> = self
-            .look("renew leases", |session| async move {
-                let rows = session.rows(RENEW, [ids, epochs, &self.lease_secs]);
-                let rows = rows.await?;
-                rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
-            })
-            .await?;
-        let lost = leases.iter().filter(|one| lost.contains(&one.case_id.0));
-        Ok(lost.cloned().collect())
-    }
-
     /// See [`nightshift_pipeline::Cases::release`].
     pub(super) async fn give_back(&self, lease: &Lease) -> Result<(), StoreError> {
         let (id, epoch) = (&lease.case_id.0, number(lease.epoch));
@@ -355,7 +328,7 @@ impl PostgresStore {
     }
 }
 
-fn columns<'a>(leases: impl Iterator<Item = &'a Lease>) -> (Vec<&'a str>, Vec<i64>) {
+pub(super) fn columns<'a>(leases: impl Iterator<Item = &'a Lease>) -> (Vec<&'a str>, Vec<i64>) {
     leases
         .map(|lease| (lease.case_id.0.as_str(), number(lease.epoch)))
         .unzip()

@@ -43,20 +43,28 @@ impl Database {
     }
 
     /// Runs one try, which a server that falls silent cannot hold up.
-    pub(super) async fn within<T>(
+    pub(super) fn within<T>(
         &self,
         work: impl Future<Output = Result<T, Failure>>,
-    ) -> Result<T, Failure> {
+    ) -> impl Future<Output = Result<T, Failure>> {
         let most = self.waits.statement + self.waits.pool + self.waits.connect + GRACE;
-        tokio::time::timeout(most, work)
-            .await
-            .unwrap_or(Err(Failure::Silent(most)))
+        within_at_most(most, work)
     }
 
     /// The tries of one request.
     pub(super) fn tries(&self, doing: &'static str) -> Tries {
         Tries::new(doing, self.waits.patience)
     }
+}
+
+/// Runs one try of what cannot wait for that long.
+pub(super) async fn within_at_most<T>(
+    most: Duration,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    tokio::time::timeout(most, work)
+        .await
+        .unwrap_or(Err(Failure::Silent(most)))
 }
 
 /// The tries of one request, and when there are no more.

@@ -2,6 +2,7 @@
 
 mod busy;
 mod cluster;
+mod held_up;
 mod in_flight;
 mod listed;
 mod looked_at;

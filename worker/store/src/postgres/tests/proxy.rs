@@ -1,16 +1,20 @@
 //! Stands between a store and its server, and cuts a connection when the server says a certain word: what it means is
-//! done, and nobody is told.
+//! done, and nobody is told. Or falls silent on the connections that there are.
 
 use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 /// A proxy; its connections end with it.
 pub(super) struct Proxy {
     pub(super) url: String,
     state: Arc<Mutex<State>>,
+    /// How many connections were made, and how many of those are silent.
+    made: watch::Sender<usize>,
+    silent: watch::Sender<usize>,
     _tasks: JoinSet<()>,
 }
 
@@ -32,16 +36,30 @@ impl Proxy {
         let state = Arc::new(Mutex::new(State::default()));
         let mut tasks = JoinSet::new();
         let shared = Arc::clone(&state);
+        let (made, silent) = (watch::Sender::new(0), watch::Sender::new(0));
+        let (making, hushing) = (made.clone(), silent.clone());
         tasks.spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((client, _)) = listener.accept().await {
                 let server = TcpStream::connect(&server).await.unwrap();
-                connections.spawn(pass(client, server, Arc::clone(&shared)));
+                making.send_modify(|number| *number += 1);
+                let (number, mut silent) = (*making.borrow(), hushing.subscribe());
+                let state = Arc::clone(&shared);
+                connections.spawn(async move {
+                    // Both ends stay open, and nobody reads them.
+                    let (mut client, mut server) = (client, server);
+                    tokio::select! {
+                        () = pass(&mut client, &mut server, state) => {}
+                        () = async { drop(silent.wait_for(|silent| *silent >= number).await) } => std::future::pending().await,
+                    }
+                });
             }
         });
         Self {
             url: url.into(),
             state,
+            made,
+            silent,
             _tasks: tasks,
         }
     }
@@ -51,13 +69,18 @@ impl Proxy {
         self.state.lock().unwrap().word = Some(word.to_owned());
     }
 
+    /// Nothing is heard any more on the connections that there are; those that are made from now on are as usual.
+    pub(super) fn hush(&self) {
+        self.silent.send_replace(*self.made.borrow());
+    }
+
     /// How many were cut.
     pub(super) fn cuts(&self) -> usize {
         self.state.lock().unwrap().cuts
     }
 }
 
-async fn pass(mut client: TcpStream, mut server: TcpStream, state: Arc<Mutex<State>>) {
+async fn pass(client: &mut TcpStream, server: &mut TcpStream, state: Arc<Mutex<State>>) {
     let (mut from_client, mut to_client) = client.split();
     let (mut from_server, mut to_server) = server.split();
     let asking = tokio::io::copy(&mut from_client, &mut to_server);

@@ -1,0 +1,77 @@
+//! Renewals of leases: no other row and no single connection may hold them up.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use nightshift_pipeline::{Lease, StoreError};
+
+use super::PostgresStore;
+use super::claim::columns;
+use super::database::{Tries, within_at_most};
+use super::failure::Failure;
+
+/// What somebody has locked holds up none of the others. Those that were not renewed, and whether they are lost.
+const RENEW: &str = "WITH ours AS ( \
+         SELECT cases.id FROM cases JOIN unnest($1::text[], $2::bigint[]) AS lease (id, leased_epoch) \
+             ON cases.id = lease.id AND epoch = leased_epoch \
+         WHERE status = 'running' AND lease_until > clock_timestamp() FOR NO KEY UPDATE OF cases SKIP LOCKED \
+     ), renewed AS ( \
+         UPDATE cases SET leased_at = clock_timestamp(), lease_until = clock_timestamp() + make_interval(secs => $3) \
+         FROM ours WHERE cases.id = ours.id RETURNING cases.id \
+     ) \
+     SELECT lease.id, NOT EXISTS (SELECT FROM cases WHERE cases.id = lease.id AND epoch = leased_epoch \
+         AND status = 'running' AND lease_until > clock_timestamp()) \
+     FROM unnest($1::text[], $2::bigint[]) AS lease (id, leased_epoch) \
+     WHERE NOT EXISTS (SELECT FROM renewed WHERE renewed.id = lease.id)";
+const DOING: &str = "renew leases";
+/// How often what is locked is tried, until its next turn: a write of a case locks it for some milliseconds.
+const ROUNDS: usize = 5;
+const BETWEEN_ROUNDS: Duration = Duration::from_millis(100);
+
+impl PostgresStore {
+    /// See [`nightshift_pipeline::Cases::renew`].
+    pub(super) async fn renew_all(&self, leases: &[Lease]) -> Result<Vec<Lease>, StoreError> {
+        let (mut left, mut lost) = (leases.to_vec(), Vec::new());
+        for round in 0..ROUNDS {
+            if round > 0 {
+                tokio::time::sleep(BETWEEN_ROUNDS).await;
+            }
+            let not_renewed = self.renew_some(&left).await?;
+            let of = |is_lost| {
+                let found = |one: &&Lease| not_renewed.get(&one.case_id.0) == Some(&is_lost);
+                left.iter().filter(found).cloned().collect::<Vec<_>>()
+            };
+            lost.extend(of(true));
+            left = of(false);
+            if left.is_empty() {
+                return Ok(lost);
+            }
+        }
+        tracing::debug!(
+            cases = left.len(),
+            "leases are renewed later: their cases are locked"
+        );
+        Ok(lost)
+    }
+
+    /// Tries until the next turn, each time on another connection: a server that says nothing on one of them may still
+    /// answer on the others, before the leases have ended.
+    async fn renew_some(&self, leases: &[Lease]) -> Result<BTreeMap<String, bool>, StoreError> {
+        let (ids, epochs) = &columns(leases.iter());
+        let mut tries = Tries::of_a_running_case(DOING, self.lease / 3);
+        loop {
+            let one = async {
+                let session = self.database.session(&[]).await?;
+                let rows = session.rows(RENEW, [ids, epochs, &self.lease_secs]).await?;
+                session.done();
+                rows.iter()
+                    .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
+                    .collect::<Result<_, Failure>>()
+            };
+            match within_at_most(self.lease / 6, one).await {
+                Ok(not_renewed) => return Ok(not_renewed),
+                Err(failure) => tries.again(failure).await?,
+            }
+        }
+    }
+}
