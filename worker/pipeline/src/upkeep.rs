@@ -10,9 +10,9 @@ use crate::StoreError;
 pub enum Kept {
     /// Messages as they came; not those of dead letters.
     Raw,
-    /// Journals of cases that are over.
+    /// Journals of triages that are over.
     Journals,
-    /// Cases that are over, with all that belongs to them.
+    /// Cases that are over, with all that belongs to them; of cases that go on what came and was concluded, but the last.
     Cases,
     /// Dead letters, with their bytes.
     DeadLetters,

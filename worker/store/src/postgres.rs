@@ -15,6 +15,7 @@ mod database;
 mod dead_letters;
 mod desk;
 mod digest;
+mod earlier;
 mod examine;
 mod failure;
 mod feedback;
@@ -151,6 +152,9 @@ pub struct PostgresStore {
     raw_until: LeftOff<Came>,
     /// Up to which case it was looked for what somebody has to have removed.
     purged_until: LeftOff<Opened>,
+    /// Up to which case it was looked for what grew old of those that go on.
+    journals_until: LeftOff<Opened>,
+    rows_until: LeftOff<Opened>,
 }
 
 /// When something came, and its number.
@@ -199,6 +203,8 @@ impl PostgresStore {
             told: Told::default(),
             raw_until: LeftOff::default(),
             purged_until: LeftOff::default(),
+            journals_until: LeftOff::default(),
+            rows_until: LeftOff::default(),
         })
     }
 

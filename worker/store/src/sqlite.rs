@@ -11,6 +11,7 @@ mod claim;
 mod dead_letters;
 mod desk;
 mod digest;
+mod earlier;
 mod examine;
 mod feedback;
 mod held;
@@ -135,6 +136,9 @@ pub struct SqliteStore {
     raw_until: LeftOff<Came>,
     /// Up to which case it was looked for what somebody has to have removed.
     purged_until: LeftOff<Opened>,
+    /// Up to which case it was looked for what grew old of those that go on.
+    journals_until: LeftOff<Opened>,
+    rows_until: LeftOff<Opened>,
 }
 
 /// When something came, as its column has it, and its number.
@@ -170,6 +174,8 @@ impl SqliteStore {
             told: Told::default(),
             raw_until: LeftOff::default(),
             purged_until: LeftOff::default(),
+            journals_until: LeftOff::default(),
+            rows_until: LeftOff::default(),
         })
     }
 

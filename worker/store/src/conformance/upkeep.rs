@@ -9,6 +9,8 @@ on_both_stores! {
     what_grew_old_goes_in_batches_and_what_is_young_stays
     what_grew_old_goes_however_many_dead_letters_came_before_it
     journals_of_a_case_are_removed_once_and_again_when_it_was_triaged_again
+    journals_of_earlier_triages_go_while_their_case_goes_on
+    what_grew_old_of_a_case_that_goes_on_goes_and_the_last_of_it_stays
     what_is_kept_for_no_time_that_anybody_sets_is_swept
     a_day_of_the_ledger_is_read_without_the_rest
     nothing_is_left_of_what_is_purged
@@ -113,6 +115,81 @@ async fn journals_of_a_case_are_removed_once_and_again_when_it_was_triaged_again
     // One that nobody can tell from the others by its journal.
     fixture.execute("UPDATE cases SET journal_gone = 0").await;
     assert_eq!(store.expire(Kept::Journals, future, 9).await.unwrap(), 3);
+}
+
+/// Triages the case once more, up to this revision.
+async fn again(fixture: &Fixture, id: &CaseId, revision: u32) {
+    let store = &fixture.store;
+    store.retry(&id.0).await.unwrap();
+    let claimed = store.claim_one(id).await.unwrap().unwrap();
+    assert_eq!(claimed.lease.revision, revision);
+    conclude(store, &claimed).await;
+}
+
+async fn journals_of_earlier_triages_go_while_their_case_goes_on(fixture: Fixture) {
+    let ids = history(&fixture).await;
+    let (store, id) = (&fixture.store, &ids[1]);
+    for revision in [2, 3] {
+        again(&fixture, id, revision).await;
+    }
+    let later = "UPDATE conclusions SET concluded_at = '2999-01-01T00:00:00.000000Z' WHERE revision = 3; \
+        UPDATE cases SET concluded_at = '2999-01-01T00:00:00.000000Z' WHERE revision = 3";
+    fixture.execute(later).await;
+    store.retry(&id.0).await.unwrap();
+    let runs = store.claim_one(id).await.unwrap().unwrap();
+    let event = [opened(&runs.alert, &id.0)];
+    let append = store.append(&runs.lease, &event, Charge::default());
+    append.await.unwrap();
+    let future = at(86_400);
+    assert_eq!(store.expire(Kept::Journals, future, 9).await.unwrap(), 2);
+    assert_eq!(store.expire(Kept::Journals, future, 9).await.unwrap(), 1);
+    assert_eq!(store.expire(Kept::Journals, future, 9).await.unwrap(), 0);
+    let left = "SELECT revision, count(*) FROM journal GROUP BY revision ORDER BY revision";
+    assert_eq!(fixture.texts(left).await, [["3", "5"], ["4", "1"]]);
+    assert_eq!(store.expire(Kept::Journals, future, 9).await.unwrap(), 0);
+    conclude(store, &runs).await;
+    assert_eq!(store.expire(Kept::Journals, future, 9).await.unwrap(), 1);
+    assert_eq!(rows(&fixture, "journal").await, 0);
+}
+
+async fn what_grew_old_of_a_case_that_goes_on_goes_and_the_last_of_it_stays(fixture: Fixture) {
+    const DAY: i64 = 86_400;
+    let store = &fixture.store;
+    let came = |second| arrival(second, |_| {});
+    let id = case_of(&fixture.take(came(0)).await);
+    for second in [1, 2, 2 * DAY, 2 * DAY + 1] {
+        fixture.take(came(second)).await;
+    }
+    conclude(store, &fixture.claim().await).await;
+    for revision in [2, 3, 4] {
+        again(&fixture, &id, revision).await;
+    }
+    let judged = format!(
+        "INSERT INTO person_verdicts (case_id, revision, decided_at, decided_by, verdict, agreed, note) \
+        VALUES ('{id}', 2, '2026-03-02T00:00:00.000000Z', 'ana', 'inconclusive', {}, '')",
+        if fixture.is_sqlite() { "1" } else { "true" }
+    );
+    fixture.execute(&judged).await;
+    store.retry(&id.0).await.unwrap();
+    let runs = store.claim_one(&id).await.unwrap().unwrap();
+    let said = runs.again.as_ref().map(|again| again.revision);
+    assert_eq!(said, Some(4), "what was said last");
+    assert_eq!(store.expire(Kept::Cases, at(DAY), 9).await.unwrap(), 1);
+    assert_eq!(store.expire(Kept::Cases, at(DAY), 9).await.unwrap(), 0);
+    let left = "SELECT revision FROM conclusions ORDER BY revision";
+    assert_eq!(fixture.texts(left).await, [["2"], ["4"]]);
+    for table in ["arrivals", "sightings"] {
+        assert_eq!(rows(&fixture, table).await, 2, "{table}");
+    }
+    assert_eq!(store.expire(Kept::Cases, at(9 * DAY), 9).await.unwrap(), 1);
+    assert_eq!(store.expire(Kept::Cases, at(9 * DAY), 9).await.unwrap(), 0);
+    assert_eq!(rows(&fixture, "arrivals").await, 1, "by which it is found");
+    assert_eq!(rows(&fixture, "sightings").await, 0);
+    conclude(store, &runs).await;
+    let counted = store.view(&id.0).await.unwrap().row.sightings;
+    assert_eq!(counted, 4, "as often as it came");
+    assert_eq!(store.expire(Kept::Cases, at(9 * DAY), 9).await.unwrap(), 1);
+    assert_eq!(rows(&fixture, "cases").await, 0);
 }
 
 async fn what_is_kept_for_no_time_that_anybody_sets_is_swept(fixture: Fixture) {

@@ -84,16 +84,16 @@ const WIDEN: &str = "UPDATE alerts SET alert = jsonb_set(jsonb_set(alert, '{time
 const JOURNALS: &str = "SELECT case_id, seq, event::text FROM journal \
      JOIN unnest($1::text[], $2::integer[]) AS taken (id, taken_revision) ON case_id = taken.id AND revision = taken_revision \
      ORDER BY case_id, seq";
-/// What the reports before said, and the alerts that they were about.
-const AGAIN: &str = "SELECT DISTINCT ON (now.case_id) now.case_id, jsonb_build_object('revision', before.revision, \
+/// What the last report before said, and the alert that it was about.
+const AGAIN: &str = "SELECT now.case_id, jsonb_build_object('revision', before.revision, \
          'failed', before.status = 'failed', 'verdict', before.verdict, 'leaning', before.leaning, \
          'severity', before.assessed_severity, 'urgency', before.report -> 'urgency', 'why', now.why)::text, last.alert::text \
      FROM alerts AS now \
          JOIN unnest($1::text[], $2::integer[]) AS taken (id, taken_revision) \
              ON now.case_id = taken.id AND now.revision = taken_revision \
-         JOIN conclusions AS before ON before.case_id = now.case_id AND before.revision < now.revision \
-         LEFT JOIN alerts AS last ON last.case_id = before.case_id AND last.revision = before.revision \
-     ORDER BY now.case_id, before.revision DESC";
+         CROSS JOIN LATERAL (SELECT * FROM conclusions AS one WHERE one.case_id = now.case_id AND one.revision < now.revision \
+             ORDER BY one.revision DESC LIMIT 1) AS before \
+         LEFT JOIN alerts AS last ON last.case_id = before.case_id AND last.revision = before.revision";
 /// A look that came to nothing is no claim.
 const PUT_BACK: &str = "UPDATE cases SET status = 'queued', epoch = epoch - 1, lease_holder = NULL, lease_until = NULL \
      WHERE id = $1";

@@ -9,7 +9,7 @@ use super::row::{count, limit};
 use super::{Came, PostgresStore, migrate};
 use crate::blobs;
 
-const DOING: &str = "remove what grew old";
+pub(super) const DOING: &str = "remove what grew old";
 /// Those of dead letters are kept for longer, and may be millions: `$5` messages are looked at, from where the statement
 /// before it left off. Where this one leaves off: at the last that it removed, or at the last that it looked at.
 const RAW: &str = "WITH looked AS MATERIALIZED ( \
@@ -94,25 +94,10 @@ impl Upkeep for PostgresStore {
             Kept::Cases => CASES,
             Kept::DeadLetters => DEAD_LETTERS,
         };
-        let asked = u64::try_from(most).unwrap_or(u64::MAX);
-        let (mut most, mut removed, mut is_thin) = (limit(most), 0, false);
-        loop {
-            match self.remove(sql, before, most).await? {
-                // Of what is this heavy the next ones are too: they go in the same small batches.
-                Ok(some) => {
-                    removed += some;
-                    if some == 0 || removed >= asked || u64::try_from(most) == Ok(asked) {
-                        return Ok(removed);
-                    }
-                    is_thin = false;
-                }
-                Err(_) if most > 1 => most /= 2,
-                Err(_) if kind == Kept::Cases && !is_thin => {
-                    self.thin(before).await?;
-                    is_thin = true;
-                }
-                Err(failure) => return Err(failure.told(DOING)),
-            }
+        match (kind, self.expire_whole(kind, sql, before, most).await?) {
+            (Kept::Journals, 0) => self.expire_earlier_journals(before, most).await,
+            (Kept::Cases, 0) => self.expire_earlier_rows(before, most).await,
+            (_, removed) => Ok(removed),
         }
     }
 
@@ -150,6 +135,36 @@ impl Upkeep for PostgresStore {
 }
 
 impl PostgresStore {
+    /// Rows of this kind, with all that belongs to them.
+    async fn expire_whole(
+        &self,
+        kind: Kept,
+        sql: &str,
+        before: DateTime<Utc>,
+        most: usize,
+    ) -> Result<u64, StoreError> {
+        let asked = u64::try_from(most).unwrap_or(u64::MAX);
+        let (mut most, mut removed, mut is_thin) = (limit(most), 0, false);
+        loop {
+            match self.remove(sql, before, most).await? {
+                // Of what is this heavy the next ones are too: they go in the same small batches.
+                Ok(some) => {
+                    removed += some;
+                    if some == 0 || removed >= asked || u64::try_from(most) == Ok(asked) {
+                        return Ok(removed);
+                    }
+                    is_thin = false;
+                }
+                Err(_) if most > 1 => most /= 2,
+                Err(_) if kind == Kept::Cases && !is_thin => {
+                    self.thin(before).await?;
+                    is_thin = true;
+                }
+                Err(failure) => return Err(failure.told(DOING)),
+            }
+        }
+    }
+
     /// Goes on where the call before it left off, until there is no more: whoever asks then begins anew.
     async fn expire_raw(&self, before: DateTime<Utc>, most: usize) -> Result<u64, StoreError> {
         let asked = u64::try_from(most).unwrap_or(u64::MAX);

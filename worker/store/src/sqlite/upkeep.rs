@@ -8,9 +8,11 @@ use rusqlite::{Connection, params};
 use super::purge::{DROP_LETTER, DROP_RAW};
 use super::row::time;
 use super::thread::Failure;
-use super::{Came, SqliteStore};
+use super::{Came, Opened, SqliteStore, earlier};
 use crate::blobs;
+use crate::left_off::LeftOff;
 
+const DOING: &str = "remove what grew old";
 const MIGRATIONS: &str =
     "SELECT 'V' || version || '__' || name FROM refinery_schema_history ORDER BY version";
 /// Those of dead letters are kept for longer, and may be very many: `?4` messages are looked at, from where the one who
@@ -63,8 +65,10 @@ impl Upkeep for SqliteStore {
         if kind == Kept::Raw {
             return self.expire_raw(before, most).await;
         }
-        self.thread
-            .run("remove what grew old", move |connection| {
+        let old = before.clone();
+        let removed: u64 = self
+            .thread
+            .run(DOING, move |connection| {
                 let sql = match kind {
                     Kept::Raw => return Ok(0),
                     Kept::Cases => CASES,
@@ -77,7 +81,19 @@ impl Upkeep for SqliteStore {
                     .execute(params![before, most])?;
                 Ok(u64::try_from(gone).unwrap_or_default())
             })
-            .await
+            .await?;
+        match (kind, removed) {
+            (Kept::Journals, 0) => {
+                let until = &self.journals_until;
+                self.go_through(earlier::drop_journals, until, old, most)
+                    .await
+            }
+            (Kept::Cases, 0) => {
+                let until = &self.rows_until;
+                self.go_through(earlier::drop_rows, until, old, most).await
+            }
+            _ => Ok(removed),
+        }
     }
 
     async fn purge(&self, what: &Purge, most: usize) -> Result<u64, StoreError> {
@@ -97,9 +113,7 @@ impl Upkeep for SqliteStore {
 
     /// And what is kept for no time that anybody sets.
     async fn sweep(&self) -> Result<u64, StoreError> {
-        self.thread
-            .run("remove what grew old", fold_spending)
-            .await?;
+        self.thread.run(DOING, fold_spending).await?;
         blobs::sweep(
             self.blobs.as_ref(),
             |most| self.loose(most),
@@ -110,6 +124,35 @@ impl Upkeep for SqliteStore {
 }
 
 impl SqliteStore {
+    /// What grew old of cases that go on; of how many. Goes on where the call before it left off, until there is no more:
+    /// whoever asks then begins anew.
+    async fn go_through(
+        &self,
+        drop: fn(&Connection, &str, &Opened, i64) -> Result<earlier::Removed, Failure>,
+        left_off: &LeftOff<Opened>,
+        before: String,
+        most: i64,
+    ) -> Result<u64, StoreError> {
+        let mut removed = 0;
+        while removed < most {
+            let (from, rest) = (left_off.get(), most - removed);
+            let (after, before) = (from.clone().unwrap_or_default(), before.clone());
+            let (some, until) = self
+                .thread
+                .run(DOING, move |connection| {
+                    drop(connection, &before, &after, rest)
+                })
+                .await?;
+            removed += some;
+            let is_all = until.is_none();
+            left_off.set(until.or(from.filter(|_| removed > 0)));
+            if is_all {
+                break;
+            }
+        }
+        Ok(u64::try_from(removed).unwrap_or_default())
+    }
+
     /// Goes on where the call before it left off, until there is no more: whoever asks then begins anew.
     async fn expire_raw(&self, before: String, most: i64) -> Result<u64, StoreError> {
         let mut removed = 0;
@@ -118,7 +161,7 @@ impl SqliteStore {
             let (after, before) = (from.clone().unwrap_or_default(), before.clone());
             let (some, until) = self
                 .thread
-                .run("remove what grew old", move |connection| {
+                .run(DOING, move |connection| {
                     drop_raw(connection, &before, after, rest)
                 })
                 .await?;

@@ -1,0 +1,141 @@
+//! What grew old of cases that go on: they are triaged again now and then, or their alert comes again, so that their age
+//! never takes them whole. What was concluded last stays, and what came last, by which an account is found.
+
+use chrono::{DateTime, Utc};
+use nightshift_pipeline::StoreError;
+
+use super::failure::Failure;
+use super::row::{count, limit};
+use super::upkeep::{DOING, SLICE};
+use super::{Opened, PostgresStore};
+use crate::left_off::LeftOff;
+
+/// Whole journals, up to the last triage that ended before: one that was called off has no conclusion, and goes with the
+/// next that has.
+const JOURNALS: &str = "WITH looked AS MATERIALIZED ( \
+         SELECT opened_at, id, revision, journal_gone FROM cases \
+         WHERE journal_gone < revision - 1 AND opened_at < $1 AND (opened_at, id) > ($2, $3) ORDER BY opened_at, id LIMIT $4 \
+     ), old AS MATERIALIZED ( \
+         SELECT looked.id, ended.revision FROM looked CROSS JOIN LATERAL ( \
+             SELECT max(one.revision) AS revision FROM conclusions AS one WHERE one.case_id = looked.id \
+                 AND one.revision > looked.journal_gone AND one.revision < looked.revision AND one.concluded_at < $1 \
+         ) AS ended WHERE ended.revision IS NOT NULL LIMIT $5 \
+     ), held AS MATERIALIZED ( \
+         SELECT cases.id, old.revision FROM old JOIN cases ON cases.id = old.id FOR NO KEY UPDATE OF cases SKIP LOCKED \
+     ), noted AS ( \
+         UPDATE cases SET journal_gone = held.revision FROM held WHERE cases.id = held.id \
+     ), gone AS ( \
+         DELETE FROM journal USING held WHERE case_id = held.id AND journal.revision <= held.revision \
+     ) \
+     SELECT (SELECT count(*) FROM held), true, opened_at, id FROM looked ORDER BY opened_at DESC, id DESC LIMIT 1";
+/// Of what is many of a case `$5` at a time. What a person judged is kept with that. `+ 0`: by the index over cases, not
+/// down the ledger until one of the case is met.
+const ROWS: &str = "WITH looked AS MATERIALIZED ( \
+         SELECT opened_at, id FROM cases WHERE opened_at < $1 AND (opened_at, id) > ($2, $3) ORDER BY opened_at, id LIMIT $4 \
+     ), came AS MATERIALIZED ( \
+         SELECT one.id, one.case_id FROM looked \
+             CROSS JOIN LATERAL (SELECT max(arrivals.id + 0) AS id FROM arrivals WHERE case_id = looked.id) AS newest \
+             JOIN arrivals AS one ON one.case_id = looked.id AND one.id < newest.id \
+         WHERE one.received_at < $1 LIMIT $5 \
+     ), seen AS MATERIALIZED ( \
+         SELECT one.id, one.case_id FROM looked JOIN sightings AS one ON one.case_id = looked.id \
+         WHERE one.received_at < $1 LIMIT $5 \
+     ), said AS MATERIALIZED ( \
+         SELECT one.case_id, one.revision FROM looked \
+             CROSS JOIN LATERAL (SELECT max(revision) AS revision FROM conclusions WHERE case_id = looked.id) AS last \
+             JOIN conclusions AS one ON one.case_id = looked.id AND one.revision < last.revision \
+         WHERE one.concluded_at < $1 AND NOT EXISTS (SELECT FROM person_verdicts AS judged \
+             WHERE judged.case_id = one.case_id AND judged.revision = one.revision) LIMIT $5 \
+     ), arrived AS ( \
+         DELETE FROM arrivals WHERE id = ANY(ARRAY(SELECT id FROM came)) \
+     ), sighted AS ( \
+         DELETE FROM sightings WHERE id = ANY(ARRAY(SELECT id FROM seen)) \
+     ), concluded AS ( \
+         DELETE FROM conclusions USING said WHERE conclusions.case_id = said.case_id AND conclusions.revision = said.revision \
+     ) \
+     SELECT (SELECT count(*) FROM (SELECT case_id FROM came UNION SELECT case_id FROM seen UNION SELECT case_id FROM said) AS of), \
+         (SELECT count(*) FROM came) < $5 AND (SELECT count(*) FROM seen) < $5 AND (SELECT count(*) FROM said) < $5, \
+         opened_at, id FROM looked ORDER BY opened_at DESC, id DESC LIMIT 1";
+
+/// What one statement of many removed, whether that is all of what it looked at, and the last case that it looked at.
+type Removed = Option<(u64, bool, Opened)>;
+
+impl PostgresStore {
+    /// Journals of triages that were not the last; of how many cases.
+    pub(super) async fn expire_earlier_journals(
+        &self,
+        before: DateTime<Utc>,
+        most: usize,
+    ) -> Result<u64, StoreError> {
+        self.go_through(JOURNALS, &self.journals_until, before, most)
+            .await
+    }
+
+    /// Arrivals, sightings and conclusions before the last; of how many cases.
+    pub(super) async fn expire_earlier_rows(
+        &self,
+        before: DateTime<Utc>,
+        most: usize,
+    ) -> Result<u64, StoreError> {
+        self.go_through(ROWS, &self.rows_until, before, most).await
+    }
+
+    /// Goes on where the call before it left off, until there is no more: whoever asks then begins anew.
+    async fn go_through(
+        &self,
+        sql: &str,
+        left_off: &LeftOff<Opened>,
+        before: DateTime<Utc>,
+        most: usize,
+    ) -> Result<u64, StoreError> {
+        let asked = u64::try_from(most).unwrap_or(u64::MAX);
+        let (mut most, mut removed) = (limit(most), 0);
+        while removed < asked {
+            let from = left_off.get();
+            match self.remove_after(sql, before, most, from.clone()).await? {
+                Ok(Some((some, is_all, until))) => {
+                    removed += some;
+                    if is_all {
+                        left_off.set(Some(until));
+                    }
+                }
+                Ok(None) => {
+                    left_off.set(from.filter(|_| removed > 0));
+                    break;
+                }
+                Err(_) if most > 1 => most /= 2,
+                Err(failure) => return Err(failure.told(DOING)),
+            }
+        }
+        Ok(removed)
+    }
+
+    /// What a statement removed; or that it was too much for it.
+    async fn remove_after(
+        &self,
+        sql: &str,
+        before: DateTime<Utc>,
+        most: i64,
+        from: Option<Opened>,
+    ) -> Result<Result<Removed, Failure>, StoreError> {
+        let (at, id) = from.unwrap_or((DateTime::UNIX_EPOCH, String::new()));
+        let mut tries = self.database.tries(DOING);
+        loop {
+            let one = async {
+                let session = self.database.session(&[]).await?;
+                let row = session.row(sql, [&before, &at, &id, &most, &SLICE]).await?;
+                let removed = row.map(|row| {
+                    let until = (row.try_get(2)?, row.try_get(3)?);
+                    Ok((count(&row, 0)?, row.try_get(1)?, until))
+                });
+                session.done();
+                removed.transpose()
+            };
+            match self.database.within(one).await {
+                Ok(removed) => return Ok(Ok(removed)),
+                Err(failure) if failure.is_too_slow() => return Ok(Err(failure)),
+                Err(failure) => tries.again(failure).await?,
+            }
+        }
+    }
+}

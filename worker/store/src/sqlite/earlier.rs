@@ -1,0 +1,93 @@
+//! What grew old of cases that go on: they are triaged again now and then, or their alert comes again, so that their age
+//! never takes them whole. What was concluded last stays, and what came last, by which an account is found.
+
+use rusqlite::{Connection, params};
+
+use super::Opened;
+use super::thread::Failure;
+
+/// Up to the last triage that ended before: one that was called off has no conclusion, and goes with the next that has.
+const WITH_JOURNALS: &str = "SELECT opened_at, id, (SELECT max(one.revision) FROM conclusions AS one WHERE one.case_id = cases.id \
+         AND one.revision > journal_gone AND one.revision < cases.revision AND one.concluded_at < ?1) \
+     FROM cases WHERE journal_gone < revision - 1 AND opened_at < ?1 AND (opened_at, id) > (?2, ?3) ORDER BY opened_at, id LIMIT ?4";
+const DROP_JOURNALS: &str = "DELETE FROM journal WHERE case_id = ?1 AND revision <= ?2";
+const JOURNALS_GONE: &str = "UPDATE cases SET journal_gone = ?2 WHERE id = ?1";
+const OLD: &str = "SELECT opened_at, id, NULL FROM cases WHERE opened_at < ?1 AND (opened_at, id) > (?2, ?3) \
+     ORDER BY opened_at, id LIMIT ?4";
+const DROP_ROWS: [&str; 3] = [
+    "DELETE FROM arrivals WHERE case_id = ?1 AND received_at < ?2 \
+         AND id < (SELECT max(id) FROM arrivals WHERE case_id = ?1)",
+    "DELETE FROM sightings WHERE case_id = ?1 AND received_at < ?2",
+    // What a person judged is kept with that.
+    "DELETE FROM conclusions WHERE case_id = ?1 AND concluded_at < ?2 \
+         AND revision < (SELECT max(revision) FROM conclusions WHERE case_id = ?1) \
+         AND NOT EXISTS (SELECT 1 FROM person_verdicts AS judged \
+             WHERE judged.case_id = ?1 AND judged.revision = conclusions.revision)",
+];
+
+/// Of how many cases something was removed, and the last case that was looked at, if there was one.
+pub(super) type Removed = (i64, Option<Opened>);
+
+/// Journals of triages that were not the last.
+pub(super) fn drop_journals(
+    connection: &Connection,
+    before: &str,
+    after: &Opened,
+    most: i64,
+) -> Result<Removed, Failure> {
+    let looked = look(connection, WITH_JOURNALS, before, after, most)?;
+    let mut removed = 0;
+    for ((_, id), revision) in &looked {
+        if let Some(revision) = revision {
+            connection
+                .prepare_cached(DROP_JOURNALS)?
+                .execute(params![id, revision])?;
+            connection
+                .prepare_cached(JOURNALS_GONE)?
+                .execute(params![id, revision])?;
+            removed += 1;
+        }
+    }
+    Ok((
+        removed,
+        looked.into_iter().next_back().map(|(until, _)| until),
+    ))
+}
+
+/// Arrivals, sightings and conclusions before the last.
+pub(super) fn drop_rows(
+    connection: &Connection,
+    before: &str,
+    after: &Opened,
+    most: i64,
+) -> Result<Removed, Failure> {
+    let looked = look(connection, OLD, before, after, most)?;
+    let mut removed = 0;
+    for ((_, id), _) in &looked {
+        let mut gone = 0;
+        for sql in DROP_ROWS {
+            gone += connection
+                .prepare_cached(sql)?
+                .execute(params![id, before])?;
+        }
+        removed += i64::from(gone > 0);
+    }
+    Ok((
+        removed,
+        looked.into_iter().next_back().map(|(until, _)| until),
+    ))
+}
+
+fn look(
+    connection: &Connection,
+    sql: &str,
+    before: &str,
+    (at, id): &Opened,
+    most: i64,
+) -> Result<Vec<(Opened, Option<i64>)>, Failure> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map(params![before, at, id, most], |row| {
+        Ok(((row.get(0)?, row.get(1)?), row.get(2)?))
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
