@@ -157,8 +157,12 @@ impl<'a> Identities<'a> {
     }
 }
 
-/// Account and name of a user, or of the role that a session is of, by its ARN.
+/// Account and name of a user, of the role that a session is of, or of the root user, by its ARN.
 fn user_or_role(arn: &str) -> Option<(&str, &str)> {
+    let parts: Vec<&str> = arn.splitn(6, ':').collect();
+    if let ["arn", _, _, _, account, "root"] = parts.as_slice() {
+        return Some((account, "Root"));
+    }
     let name = match resource(arn)? {
         ("assumed-role", path) => path.split('/').next(),
         ("user", path) => path.rsplit('/').next(),

@@ -67,9 +67,9 @@ fn principals(record: &Value) -> Vec<String> {
     .iter()
     .filter_map(|pointer| text(record, pointer))
     .collect();
-    if names.is_empty() {
-        names.extend(text(record, "/userIdentity/type"));
-    }
+    // The root user has no name here; findings call it by its type.
+    let kind = text(record, "/userIdentity/type");
+    names.extend(kind.filter(|kind| names.is_empty() || kind == "Root"));
     let parts: Vec<String> = names
         .iter()
         .filter(|name| !name.starts_with("arn:"))

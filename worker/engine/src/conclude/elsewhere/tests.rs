@@ -137,25 +137,28 @@ fn what_failed_what_others_did_and_what_anybody_may_write_is_no_use_of_the_key()
 
 #[test]
 fn a_session_or_a_user_is_the_identity_that_the_alert_gives_the_bare_name_of() {
-    let used_by = |who: &str| {
+    let used_by = |who: &str, named: &str| {
         let mut call = row("GetObject", "203.0.113.42");
         (call["access_key"], call["principal"]) = (json!("ASIAANOTHER"), json!(who));
         let mut state = case(&[("log_search.cloudtrail", json!({"rows": [call]}))]);
         let mut opened = crate::Opened::clone(state.opened.as_ref().unwrap());
         let mut alert = Alert::clone(&opened.alert);
-        let actor = Indicator::new(IndicatorKind::Principal, "ci-drift", Role::Actor);
+        let actor = Indicator::new(IndicatorKind::Principal, named, Role::Actor);
         alert.indicators.push(actor);
         opened.alert = Arc::new(alert);
         state.opened = Some(Arc::new(opened));
         of(&state, state.alert().unwrap()).map(|used| used.text)
     };
+    let root = "arn:aws:iam::444455556666:root";
+    insta::assert_snapshot!(used_by(root, "Root").unwrap(), @"Root was also used from 203.0.113.42, which no record covers");
+    assert_eq!(used_by("arn:aws:iam::999900001111:root", "Root"), None);
     for who in [
         "ci-drift",
         "arn:aws:sts::444455556666:assumed-role/ci-drift/drift",
         "arn:aws:sts::444455556666:assumed-role/CI-Drift/i-0a1b",
         "arn:aws:iam::444455556666:user/robots/ci-drift",
     ] {
-        let told = used_by(who).unwrap_or_else(|| panic!("{who} is ci-drift"));
+        let told = used_by(who, "ci-drift").unwrap_or_else(|| panic!("{who} is ci-drift"));
         insta::allow_duplicates! {
             insta::assert_snapshot!(told, @"ci-drift was also used from 203.0.113.42, which no record covers");
         }
@@ -167,7 +170,7 @@ fn a_session_or_a_user_is_the_identity_that_the_alert_gives_the_bare_name_of() {
         "arn:aws:iam::444455556666:user/ci-drift/other",
         "ci-drift-2",
     ] {
-        assert_eq!(used_by(who), None, "{who}");
+        assert_eq!(used_by(who, "ci-drift"), None, "{who}");
     }
 }
 

@@ -59,6 +59,21 @@ async fn cloudtrail_knows_an_assumed_role_by_all_its_names() {
 }
 
 #[tokio::test]
+async fn cloudtrail_knows_the_root_user_by_the_name_that_findings_give_it() {
+    let call = json!({
+        "eventTime": "2026-03-02T02:15:00Z",
+        "eventName": "CreateAccessKey",
+        "sourceIPAddress": "203.0.113.42",
+        "userIdentity": {"type": "Root", "principalId": "444455556666", "arn": "arn:aws:iam::444455556666:root"},
+    });
+    let tool = tool(LogFormat::Cloudtrail, call.to_string());
+    for (principal, rows) in [("Root", 1), ("444455556666", 1), ("AssumedRole", 0)] {
+        let output = ask(&tool, json!({ "principal": principal })).await;
+        assert_eq!(output.rows, Some(rows), "{principal}");
+    }
+}
+
+#[tokio::test]
 async fn cloudtrail_tells_what_the_platform_wrote_from_what_the_caller_chose() {
     let tool = trail();
     let output = ask(&tool, json!({"ip": "203.0.113.42"})).await;
