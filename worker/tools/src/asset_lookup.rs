@@ -310,7 +310,7 @@ fn search(subject: &Subject, name: &str, table: &Table<Asset>, alert: &Alert) ->
         "type": subject.kind.as_str(),
         "found": found,
         "assets": assets,
-        "searched": { "register": name, "records": table.records.len() },
+        "searched": table.searched(name),
     }));
     output.rows = Some(found as u64);
     output.indicators = indicators;

@@ -182,7 +182,7 @@ fn search(subject: &Subject, name: &str, table: &Table<Scanner>, alert: &Alert) 
         "type": subject.kind.as_str(),
         "found": found.len(),
         "scanners": scanners,
-        "searched": { "register": name, "records": table.records.len() },
+        "searched": table.searched(name),
     }));
     output.rows = Some(found.len() as u64);
     output.exonerations = found

@@ -273,17 +273,17 @@ fn search(
         .filter(|change| change.pattern.matches(subject) && change.within(range))
         .collect();
     let changes: Vec<Row<'_>> = found.iter().map(|change| change.row(alert)).collect();
+    let mut searched = table.searched(name);
+    if let Some(searched) = searched.as_object_mut() {
+        searched.insert("from".to_owned(), json!(range.from));
+        searched.insert("until".to_owned(), json!(range.until));
+    }
     let mut output = ToolOutput::of(json!({
         "indicator": subject.value,
         "type": subject.kind.as_str(),
         "found": found.len(),
         "changes": changes,
-        "searched": {
-            "register": name,
-            "records": table.records.len(),
-            "from": range.from,
-            "until": range.until,
-        },
+        "searched": searched,
     }));
     output.rows = Some(found.len() as u64);
     output.indicators = found

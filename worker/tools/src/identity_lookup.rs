@@ -283,7 +283,7 @@ fn search(subject: &Subject, name: &str, table: &Table<Identity>, alert: &Alert)
         "type": subject.kind.as_str(),
         "found": found.len(),
         "identities": identities,
-        "searched": { "register": name, "records": table.records.len() },
+        "searched": table.searched(name),
     }));
     output.rows = Some(found.len() as u64);
     output.indicators = found

@@ -1,7 +1,7 @@
 //! Registers: tables that the organisation keeps, as CSV with a header line, a JSON array, or JSON lines.
 //!
 //! A bad row is reported with its line and left out, the rest is used; a table without a column that it cannot do
-//! without is no register at all. Columns that we do not know are kept and shown (`more`), unless they look like a slip of
+//! without, or with rows of which none can be used, is no register at all. Columns that we do not know are kept and shown (`more`), unless they look like a slip of
 //! the pen in one that we know.
 
 mod fields;
@@ -10,6 +10,7 @@ mod parse;
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::content::{Cached, Content};
 pub(crate) use fields::Fields;
@@ -71,7 +72,20 @@ pub(crate) trait Record: Sized + Send + Sync + 'static {
 #[derive(Debug)]
 pub(crate) struct Table<R> {
     pub(crate) records: Vec<R>,
+    /// Rows that could not be used: what they say is found by nobody.
+    pub(crate) left_out: usize,
     pub(crate) problems: Vec<Problem>,
+}
+
+impl<R> Table<R> {
+    /// What an answer says was searched.
+    pub(crate) fn searched(&self, name: &str) -> Value {
+        let mut searched = json!({ "register": name, "records": self.records.len() });
+        if let Some(searched) = searched.as_object_mut().filter(|_| self.left_out > 0) {
+            searched.insert("left_out".to_owned(), self.left_out.into());
+        }
+        searched
+    }
 }
 
 /// A register that follows its file.
@@ -95,13 +109,20 @@ impl<R: Record> Register<R> {
     ///
     /// # Errors
     ///
-    /// Why it cannot be read.
+    /// Why it cannot be read, or that none of its rows can be used.
     pub(crate) fn get(&self) -> Result<Arc<Table<R>>, String> {
-        self.cached.get()
+        let table = self.cached.get()?;
+        match table.problems.first() {
+            Some(first) if table.records.is_empty() && table.left_out > 0 => Err(format!(
+                "{}: no row of it can be used: {first}",
+                self.name()
+            )),
+            _ => Ok(table),
+        }
     }
 
     pub(crate) fn report(&self, name: &str, kind: &str) -> RegisterReport {
-        report(name, kind, self.name(), self.get(), |table| {
+        report(name, kind, self.name(), self.cached.get(), |table| {
             (table.records.len(), table.problems.clone())
         })
     }

@@ -170,6 +170,7 @@ impl Watchlist {
                     ("/matches", Trust::Register),
                     ("/lists_searched", Trust::Register),
                     ("/entries_searched", Trust::Register),
+                    ("/entries_left_out", Trust::Register),
                 ],
             ),
             lists,
@@ -211,10 +212,14 @@ impl Tool for Watchlist {
 
 fn search(subject: &Subject, lists: &[Loaded]) -> Result<ToolOutput, ToolError> {
     let mut matches = Vec::new();
-    let mut searched = 0;
+    let (mut searched, mut left_out) = (0, 0);
     for list in lists {
         let entries = list.entries.get().map_err(unavailable)?;
+        if let Some(what) = entries.unusable() {
+            return Err(unavailable(format!("{}: {what}", list.entries.name())));
+        }
         searched += entries.len();
+        left_out += entries.left_out;
         matches.extend(entries.find(subject).into_iter().map(|entry| {
             Match {
                 list: list.name.clone(),
@@ -239,6 +244,9 @@ fn search(subject: &Subject, lists: &[Loaded]) -> Result<ToolOutput, ToolError> 
         "lists_searched": names,
         "entries_searched": searched,
     }));
+    if let Some(body) = output.body.as_object_mut().filter(|_| left_out > 0) {
+        body.insert("entries_left_out".to_owned(), left_out.into());
+    }
     output.rows = Some(found as u64);
     if found > MAX_MATCHES {
         output.truncated = true;

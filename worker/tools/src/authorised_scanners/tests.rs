@@ -90,10 +90,12 @@ async fn unapproved_uncovered_or_endless_rows_clear_nothing() {
 
 #[tokio::test]
 async fn half_the_internet_is_no_scanner() {
-    let output = ask(
-        &ROW.replace("203.0.113.0/24", "128.0.0.0/1"),
-        "203.0.113.42",
-    )
-    .await;
+    let wide = ROW.replace("203.0.113.0/24", "128.0.0.0/1");
+    let narrow = ROW.replace("203.0.113.0/24", "198.51.100.0/24");
+    let output = ask(&format!("{wide}{narrow}"), "203.0.113.42").await;
     assert_eq!(output.rows, Some(0));
+    assert_eq!(
+        output.body["searched"],
+        json!({"register": "scanners.csv", "records": 1, "left_out": 1})
+    );
 }

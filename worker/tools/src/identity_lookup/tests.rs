@@ -111,12 +111,11 @@ async fn what_clears_reads_as_a_conclusion() {
 
 #[tokio::test]
 async fn a_network_that_is_none_makes_a_bad_row() {
-    let output = ask(
-        &ROW.replace("203.0.113.0/24", "office"),
-        "prod-payments-worker",
-    )
-    .await;
-    assert_eq!(output.body["searched"]["records"], 0);
+    let bad = ROW.replace("203.0.113.0/24", "office");
+    let other = ROW.replace("prod-payments-worker", "other");
+    let output = ask(&format!("{bad}{other}"), "prod-payments-worker").await;
+    assert_eq!(output.rows, Some(0));
+    assert_eq!(output.body["searched"]["left_out"], 1);
 }
 
 #[tokio::test]

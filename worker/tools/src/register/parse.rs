@@ -1,5 +1,6 @@
 //! From the text of a register to its records, with the line of each.
 
+use csv::StringRecord;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -14,18 +15,46 @@ const MAX_PROBLEMS: usize = 200;
 
 type Row = (u64, Map<String, Value>);
 
+/// The rows of a text, and how many are not among them.
+#[derive(Default)]
+struct Rows {
+    rows: Vec<Row>,
+    left_out: usize,
+    problems: Vec<Problem>,
+}
+
+impl Rows {
+    fn leave_out(&mut self, rows: usize, line: Option<u64>, what: String) {
+        self.left_out += rows;
+        self.problems.push(Problem { line, what });
+    }
+
+    /// Tells what follows the last row that is used.
+    fn too_many(&mut self, line: u64, rows: usize) {
+        if rows > 0 {
+            let what = format!("more than {MAX_ROWS} rows: what follows is not used");
+            self.leave_out(rows, Some(line), what);
+        }
+    }
+}
+
 /// How like a known column an unknown one may look before it counts as misspelt.
 const MISSPELT: f64 = 0.92;
 
 pub(super) fn table<R: Record>(content: &Content, text: &str) -> Result<Table<R>, String> {
     let name = content.name();
-    let mut problems = Vec::new();
-    let rows = match text.trim_start().chars().next() {
+    let read = match text.trim_start().chars().next() {
         None => return Err(format!("{name} is empty: write a header line and rows")),
         Some('[') => json_array(text).map_err(|error| format!("{name}: {error}"))?,
-        Some('{') => json_lines(text, &mut problems),
-        Some(_) => csv_rows(text, &name, R::REQUIRED, &mut problems)?,
+        Some('{') => json_lines(text),
+        Some(_) => csv_rows(text, &name, R::REQUIRED)?,
     };
+    needed(&read.rows, R::REQUIRED).map_err(|what| format!("{name}: {what}"))?;
+    let Rows {
+        rows,
+        mut left_out,
+        mut problems,
+    } = read;
     misspelt(&rows, R::COLUMNS, &mut problems);
     let mut records = Vec::new();
     for (line, cells) in &rows {
@@ -37,23 +66,43 @@ pub(super) fn table<R: Record>(content: &Content, text: &str) -> Result<Table<R>
                 }));
                 records.push(record);
             }
-            Err(what) => problems.push(Problem {
-                line: Some(*line),
-                what: format!("{what}; the row is left out"),
-            }),
+            Err(what) => {
+                left_out += 1;
+                problems.push(Problem {
+                    line: Some(*line),
+                    what: format!("{what}; the row is left out"),
+                });
+            }
         }
     }
     problems.sort();
     problems.truncate(MAX_PROBLEMS);
-    Ok(Table { records, problems })
+    Ok(Table {
+        records,
+        left_out,
+        problems,
+    })
 }
 
-fn csv_rows(
-    text: &str,
-    name: &str,
-    required: &[&str],
-    problems: &mut Vec<Problem>,
-) -> Result<Vec<Row>, String> {
+/// A column that no row has is no slip in a row; a header line is looked at before.
+fn needed(rows: &[Row], required: &[&str]) -> Result<(), String> {
+    let Some((_, first)) = rows.first() else {
+        return Ok(());
+    };
+    let is_missing = |column: &&&str| !rows.iter().any(|(_, cells)| cells.contains_key(**column));
+    match required.iter().find(is_missing) {
+        Some(column) => {
+            let have: Vec<&str> = first.keys().map(String::as_str).collect();
+            Err(format!(
+                "no row has a column `{column}`: the first has {}; write an array of rows, or one row per line",
+                have.join(", ")
+            ))
+        }
+        None => Ok(()),
+    }
+}
+
+fn csv_rows(text: &str, name: &str, required: &[&str]) -> Result<Rows, String> {
     let mut reader = csv::ReaderBuilder::new()
         .flexible(true)
         .trim(csv::Trim::All)
@@ -73,84 +122,124 @@ fn csv_rows(
             ));
         }
     }
-    let mut rows = Vec::new();
-    for record in reader.records() {
-        let record = match record {
-            Ok(record) => record,
+    let mut read = Rows::default();
+    let mut records = reader.into_records();
+    while let Some(record) = records.next() {
+        match record {
+            Ok(record) => {
+                let end = records.reader().position().byte();
+                csv_row(text, &record, end, &columns, &mut read);
+            }
             Err(error) => {
                 let line = error.position().map(csv::Position::line);
-                let what = format!("{error}; the row is left out");
-                problems.push(Problem { line, what });
-                continue;
+                read.leave_out(1, line, format!("{error}; the row is left out"));
             }
-        };
-        let line = record.position().map_or(0, csv::Position::line);
-        if record.len() != columns.len() {
-            problems.push(uneven(line, record.len(), columns.len()));
         }
-        if record.len() > columns.len() {
-            continue;
-        }
-        let cells = columns
-            .iter()
-            .zip(&record)
-            .map(|(column, cell)| (column.clone(), Value::from(cell)))
-            .collect();
-        rows.push((line, cells));
-        if rows.len() == MAX_ROWS {
-            problems.push(too_many(line));
+        if read.rows.len() == MAX_ROWS {
+            let line = records.reader().position().line();
+            read.too_many(line, records.count());
             break;
         }
     }
-    Ok(rows)
+    Ok(read)
 }
 
-fn uneven(line: u64, cells: usize, columns: usize) -> Problem {
-    let outcome = if cells > columns {
-        "quote cells that hold a comma; the row is left out"
-    } else {
-        "the last ones are taken as empty"
-    };
-    Problem {
-        line: Some(line),
-        what: format!("{cells} cells for {columns} columns: {outcome}"),
+/// Takes a row, which ends before the byte `end`, or says why not.
+fn csv_row(text: &str, record: &StringRecord, end: u64, columns: &[String], read: &mut Rows) {
+    let at = |byte: u64| usize::try_from(byte).ok();
+    let raw = record.position().and_then(|start| {
+        let raw = text.get(at(start.byte())?..at(end)?)?;
+        Some((start.line(), raw))
+    });
+    let (line, raw) = raw.unwrap_or_default();
+    let row = without_comments(raw);
+    let line = line + newlines(raw) - newlines(row);
+    let breaks: usize = record.iter().map(|cell| cell.matches('\n').count()).sum();
+    if breaks > 0 {
+        // Of quotes that were closed there are as many as were opened.
+        if row.matches('"').count() % 2 == 1 {
+            let what = format!(
+                "a quote is not closed: this row spans {} lines, all of which are left out",
+                breaks + 1
+            );
+            return read.leave_out(breaks + 1, Some(line), what);
+        }
+        read.problems.push(Problem {
+            line: Some(line),
+            what: format!(
+                "a cell spans {} lines: if it should not, a quote is not closed, and what follows is no row",
+                breaks + 1
+            ),
+        });
+    }
+    let (cells, wanted) = (record.len(), columns.len());
+    if cells > wanted {
+        let what = format!(
+            "{cells} cells for {wanted} columns: quote cells that hold a comma; the row is left out"
+        );
+        return read.leave_out(1, Some(line), what);
+    }
+    if cells < wanted {
+        read.problems.push(Problem {
+            line: Some(line),
+            what: format!("{cells} cells for {wanted} columns: the last ones are taken as empty"),
+        });
+    }
+    let cells = columns
+        .iter()
+        .zip(record)
+        .map(|(column, cell)| (column.clone(), Value::from(cell)))
+        .collect();
+    read.rows.push((line, cells));
+}
+
+/// A record begins where the one before it ended, with the comments between them.
+fn without_comments(mut raw: &str) -> &str {
+    loop {
+        raw = raw.trim_start();
+        match raw.starts_with('#').then(|| raw.split_once('\n')) {
+            Some(Some((_, rest))) => raw = rest,
+            _ => return raw,
+        }
     }
 }
 
-fn json_array(text: &str) -> Result<Vec<Row>, String> {
+fn json_array(text: &str) -> Result<Rows, String> {
     let items: Vec<&RawValue> =
         serde_json::from_str(text).map_err(|error| format!("no JSON array: {error}"))?;
     let start = text.as_ptr().addr();
     let (mut line, mut seen) = (1, 0);
-    let mut rows = Vec::new();
+    let mut read = Rows::default();
+    let beyond = items.len().saturating_sub(MAX_ROWS);
     for item in items.into_iter().take(MAX_ROWS) {
         let at = item.get().as_ptr().addr().saturating_sub(start);
         line += newlines(text.get(seen..at).unwrap_or_default());
         seen = at;
-        rows.push((line, cells_of(item.get())));
+        read.rows.push((line, cells_of(item.get())));
     }
-    Ok(rows)
+    read.too_many(line, beyond);
+    Ok(read)
 }
 
-fn json_lines(text: &str, problems: &mut Vec<Problem>) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for (line, text) in (1..).zip(text.lines()) {
-        if text.trim().is_empty() {
-            continue;
-        }
+fn json_lines(text: &str) -> Rows {
+    let mut read = Rows::default();
+    let mut lines = (1..)
+        .zip(text.lines())
+        .filter(|(_, text)| !text.trim().is_empty());
+    while let Some((line, text)) = lines.next() {
         match serde_json::from_str::<Map<String, Value>>(text) {
-            Ok(cells) => rows.push((line, lower(cells))),
-            Err(error) => problems.push(Problem {
-                line: Some(line),
-                what: format!("no JSON object: {error}; the row is left out"),
-            }),
+            Ok(cells) => read.rows.push((line, lower(cells))),
+            Err(error) => {
+                let what = format!("no JSON object: {error}; the row is left out");
+                read.leave_out(1, Some(line), what);
+            }
         }
-        if rows.len() == MAX_ROWS {
-            problems.push(too_many(line));
+        if read.rows.len() == MAX_ROWS {
+            read.too_many(line, lines.count());
             break;
         }
     }
-    rows
+    read
 }
 
 /// The cells of an object; anything else has none, and its row is then refused for what it lacks.
@@ -171,13 +260,6 @@ fn column_name(text: &str) -> String {
 
 fn newlines(text: &str) -> u64 {
     text.bytes().filter(|byte| *byte == b'\n').count() as u64
-}
-
-fn too_many(line: u64) -> Problem {
-    Problem {
-        line: Some(line),
-        what: format!("more than {MAX_ROWS} rows: what follows is not used"),
-    }
 }
 
 /// A column that is nearly one of ours would silently do nothing: it is told.

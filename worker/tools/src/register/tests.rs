@@ -96,11 +96,51 @@ fn a_table_without_what_it_needs_is_no_register() {
         ("name,flag\na,yes\n", "has no column `id`"),
         ("", "is empty"),
         ("[{\"id\": 1,]", "no JSON array"),
+        (
+            "[{\"instance_id\": \"i-1\", \"owner\": \"ana\"}]",
+            "no row has a column `id`: the first has instance_id, owner",
+        ),
+        (
+            "{\"assets\": [{\"id\": \"i-1\"}]}",
+            "no row has a column `id`: the first has assets; write an array of rows",
+        ),
+        (
+            "{\n\"assets\": [\n{\n\"id\": \"i-1\"}\n]}",
+            "no row of it can be used: line 1: no JSON object",
+        ),
+        (
+            "id,flag\n,no\nb,perhaps\n",
+            "no row of it can be used: line 2: `id` is empty",
+        ),
     ] {
         let error = read(text).unwrap_err();
         assert!(error.contains(message), "{error}");
         assert!(error.contains("demo/rows"), "{error}");
     }
+}
+
+#[test]
+fn a_quote_that_is_not_closed_is_told_with_what_it_swallows() {
+    let open = "id,flag,list\na,yes,x\n# don't\nb,no,\"y\nc,no,z\nd,no,z\n";
+    let table = read(open).unwrap();
+    assert_eq!((table.records.len(), table.left_out), (1, 3));
+    assert_eq!(
+        table.problems[0].to_string(),
+        "line 4: a quote is not closed: this row spans 3 lines, all of which are left out"
+    );
+    let meant = "id,flag,list\na,yes,\"x;\ny\"\nb,no,z\n";
+    let table = read(meant).unwrap();
+    assert_eq!((table.records.len(), table.left_out), (2, 0));
+    assert_eq!(
+        table.problems[0].to_string(),
+        "line 2: a cell spans 2 lines: if it should not, a quote is not closed, and what follows is no row"
+    );
+    assert_eq!(
+        table.searched("rows"),
+        json!({"register": "rows", "records": 2})
+    );
+    let table = read("id,flag\na,yes\nb,perhaps\n").unwrap();
+    assert_eq!(table.searched("rows")["left_out"], 1);
 }
 
 proptest! {

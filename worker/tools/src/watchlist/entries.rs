@@ -1,12 +1,14 @@
 //! The entries of one list, found by hash: a list of a million lines answers as fast as one of ten.
 //!
-//! Text lists have one entry per line, with an optional note after `#`. CSV lists have a header with a column `indicator`
+//! Text lists have one entry per line, with an optional note after `#` or `;`, or are written as hosts files are. CSV lists have a header with a column `indicator`
 //! (or `entry`, `value`, `ioc`), and optionally `note` and `meaning`.
 
 use std::collections::{BTreeSet, HashMap};
+use std::net::IpAddr;
 
 use ipnet::IpNet;
 use nightshift_alert::IndicatorKind;
+use nightshift_alert::text::refang;
 
 use crate::arguments::Subject;
 use crate::content::Content;
@@ -33,12 +35,20 @@ pub(super) struct Entries {
     nets: HashMap<IpNet, Entry>,
     /// Lengths that occur among `nets`, apart for the two versions.
     lengths: BTreeSet<(bool, u8)>,
+    /// Lines that could not be used.
+    pub(super) left_out: usize,
     pub(super) problems: Vec<Problem>,
 }
 
 impl Entries {
     pub(super) fn len(&self) -> usize {
         self.names.len() + self.nets.len()
+    }
+
+    /// What is wrong with a list that has lines, and none that can be used.
+    pub(super) fn unusable(&self) -> Option<String> {
+        let first = self.problems.first().filter(|_| self.len() == 0)?;
+        Some(format!("no line of it can be used: {first}"))
     }
 
     /// The entries that stand for the value, the closest first.
@@ -126,7 +136,8 @@ impl Entries {
             note,
             meaning,
         };
-        if let Some(net) = network(text) {
+        let plain = refang(text);
+        if let Some(net) = network(&plain) {
             if net.prefix_len() == 0 {
                 return self.problem(
                     line,
@@ -138,7 +149,7 @@ impl Entries {
             self.nets.entry(net).or_insert_with(|| entry(text));
             return;
         }
-        let name = text.strip_prefix("*.").unwrap_or(text);
+        let name = plain.strip_prefix("*.").unwrap_or(&plain);
         let name = name.trim_end_matches('.').to_ascii_lowercase();
         if name.is_empty() || name.contains('*') {
             return self.problem(
@@ -151,7 +162,9 @@ impl Entries {
         self.names.entry(name).or_insert_with(|| entry(text));
     }
 
+    /// Leaves out a line.
     fn problem(&mut self, line: u64, what: String) {
+        self.left_out += 1;
         if self.problems.len() < MAX_PROBLEMS {
             self.problems.push(Problem {
                 line: Some(line),
@@ -165,24 +178,50 @@ pub(super) fn parse(content: &Content, text: &str) -> Result<Entries, String> {
     let mut entries = Entries::default();
     if content.ending() == "csv" {
         csv_entries(content, text, &mut entries)?;
-        return Ok(entries);
-    }
-    for (line, text) in (1..).zip(text.lines()) {
-        let (value, note) = match text.trim() {
-            comment if comment.starts_with('#') => continue,
-            text => text.split_once(" #").unwrap_or((text, "")),
-        };
-        let note = Some(note.trim().to_owned()).filter(|note| !note.is_empty());
-        match value.trim() {
-            "" => {}
-            value if value.contains(char::is_whitespace) => entries.problem(
-                line,
-                format!("{value:?} is more than one word: one entry per line, notes after `#`"),
-            ),
-            value => entries.add(line, value, note, None),
+    } else {
+        for (line, text) in (1..).zip(text.lines()) {
+            text_entry(line, text, &mut entries);
         }
     }
     Ok(entries)
+}
+
+fn text_entry(line: u64, text: &str, entries: &mut Entries) {
+    let (value, note) = split_note(text);
+    let note = Some(note.trim().to_owned()).filter(|note| !note.is_empty());
+    let words: Vec<&str> = value.split_whitespace().collect();
+    match words.as_slice() {
+        [] => {}
+        // As hosts files send a name to nowhere; those of the machine itself are no entries.
+        ["0.0.0.0" | "127.0.0.1" | "::" | "::1", names @ ..] if !names.is_empty() => {
+            for name in names.iter().filter(|name| name.contains('.')) {
+                if name.parse::<IpAddr>().is_err() && !name.starts_with("localhost.") {
+                    entries.add(line, name, note.clone(), None);
+                }
+            }
+        }
+        [value] => entries.add(line, value, note, None),
+        _ => entries.problem(
+            line,
+            format!(
+                "{:?} is more than one word: one entry per line, notes after `#`",
+                value.trim()
+            ),
+        ),
+    }
+}
+
+/// What stands before a note and the note, which begins with `#` or `;` at the start or behind a space.
+fn split_note(text: &str) -> (&str, &str) {
+    let mut before = ' ';
+    for (at, mark) in text.char_indices() {
+        if matches!(mark, '#' | ';') && before.is_whitespace() {
+            let (value, note) = text.split_at(at);
+            return (value, note.get(1..).unwrap_or_default());
+        }
+        before = mark;
+    }
+    (text, "")
 }
 
 fn csv_entries(content: &Content, text: &str, entries: &mut Entries) -> Result<(), String> {

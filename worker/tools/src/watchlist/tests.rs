@@ -107,11 +107,53 @@ fn bad_entries_are_told_with_their_line() {
 
 #[tokio::test]
 async fn a_list_that_cannot_be_read_is_no_miss() {
-    let tool = tool(&[("b", "own", "b.csv", "name,note\nx,y\n")]);
-    let error = testing::call(&tool, json!({"indicator": "203.0.113.42"}))
-        .await
-        .unwrap_err();
-    assert!(matches!(error, ToolError::Unavailable { .. }), "{error}");
+    for (file, text) in [
+        ("b.csv", "name,note\nx,y\n"),
+        ("b.csv", "indicator,note\n,y\n"),
+        ("b.txt", "203.0.113.0/24 SBL1\n198.51.100.0/24 SBL2\n"),
+    ] {
+        let tool = tool(&[("b", "own", file, text)]);
+        let error = testing::call(&tool, json!({"indicator": "203.0.113.42"}))
+            .await
+            .unwrap_err();
+        assert!(matches!(error, ToolError::Unavailable { .. }), "{error}");
+        assert_eq!(tool.reports()[1].records, 0);
+    }
+    let tool = tool(&[("b", "own", "b.txt", "203.0.113.0/24 SBL1\n192.0.2.1\n")]);
+    let body = ask(&tool, "203.0.113.42").await;
+    assert_eq!(body["listed"], false);
+    assert_eq!(body["entries_left_out"], 1);
+}
+
+#[tokio::test]
+async fn lists_are_read_as_those_who_publish_them_write_them() {
+    let hosts = "127.0.0.1 localhost localhost.localdomain\n0.0.0.0 evil.example.com ads.example # two\n\
+                 ::1 ip6-localhost\n0.0.0.0 0.0.0.0\n";
+    let drop = "; Spamhaus DROP List\n203.0.113.0/24 ; SBL1\n198.51.100.9\t# with a tab\n\
+                hxxp://evil[.]example/x\n192.0.2[.]7\nhttps://example.org/#here\n";
+    let tool = tool(&[
+        ("hosts", "bad", "hosts.txt", hosts),
+        ("drop", "bad", "drop.txt", drop),
+    ]);
+    for (value, note) in [
+        ("evil.example.com", json!("two")),
+        ("ads.example", json!("two")),
+        ("203.0.113.42", json!("SBL1")),
+        ("198.51.100.9", json!("with a tab")),
+        ("http://evil.example/x", Value::Null),
+        ("192.0.2.7", Value::Null),
+        ("https://example.org/#here", Value::Null),
+    ] {
+        let body = ask(&tool, value).await;
+        assert_eq!(body["listed"], true, "{value}");
+        assert_eq!(body["matches"][0]["note"], note, "{value}");
+    }
+    for miss in ["127.0.0.1", "0.0.0.0", "localhost.localdomain"] {
+        assert_eq!(ask(&tool, miss).await["listed"], false, "{miss}");
+    }
+    for report in tool.reports() {
+        assert_eq!(report.problems, [], "{}", report.name);
+    }
 }
 
 proptest! {
