@@ -3,7 +3,7 @@
 //! A register may say `2026-03-02T02:41:12Z` or only `2026-03-02`: a date alone starts at 00:00 UTC, and as an end it
 //! lasts until the next midnight.
 
-use chrono::{DateTime, Duration, NaiveDate, NaiveTime, Utc};
+use chrono::{DateTime, Duration, NaiveDate, NaiveDateTime, NaiveTime, Utc};
 use nightshift_alert::Alert;
 
 /// How far before the alert's first event a search may reach.
@@ -19,20 +19,48 @@ pub(crate) enum Edge {
     End,
 }
 
-/// Reads RFC 3339, the same with a space or without a zone (UTC), or a date.
+/// Times with their distance from UTC: of `date`, of PostgreSQL, of web servers, of Java.
+const WITH_ZONE: [&str; 4] = [
+    "%Y-%m-%dT%H:%M:%S%.f%#z",
+    "%Y-%m-%d %H:%M:%S%.f%#z",
+    "%Y-%m-%d %H:%M:%S%.f %#z",
+    "%d/%b/%Y:%H:%M:%S %#z",
+];
+
+/// Times of which nobody says the zone: they are taken for UTC.
+const WITHOUT_ZONE: [&str; 6] = [
+    "%Y-%m-%dT%H:%M:%S%.f",
+    "%Y-%m-%d %H:%M:%S%.f",
+    "%Y-%m-%d %H:%M",
+    "%Y/%m/%d %H:%M:%S%.f",
+    "%d/%b/%Y:%H:%M:%S",
+    "%Y%m%dT%H%M%S",
+];
+
+/// Reads RFC 3339, a date, or a time as logs spell it; without a zone it is UTC.
 pub(crate) fn parse(text: &str, edge: Edge) -> Option<DateTime<Utc>> {
-    let text = text.trim();
-    if let Ok(at) = DateTime::parse_from_rfc3339(text) {
+    let text = text.trim().trim_matches(['[', ']']);
+    if let Ok(at) =
+        DateTime::parse_from_rfc3339(text).or_else(|_| DateTime::parse_from_rfc2822(text))
+    {
         return Some(at.to_utc());
     }
-    for format in [
-        "%Y-%m-%dT%H:%M:%S%.f",
-        "%Y-%m-%d %H:%M:%S%.f",
-        "%Y-%m-%d %H:%M",
-    ] {
-        if let Ok(at) = chrono::NaiveDateTime::parse_from_str(text, format) {
-            return Some(at.and_utc());
-        }
+    let plain = text.replacen(',', ".", 1);
+    let in_utc = [" UTC", " GMT", "Z"]
+        .iter()
+        .find_map(|end| plain.strip_suffix(end));
+    let plain = in_utc.map_or(plain.as_str(), str::trim_end);
+    let with_zone = || {
+        let mut all = WITH_ZONE.iter();
+        all.find_map(|format| DateTime::parse_from_str(plain, format).ok())
+    };
+    let without_zone = || {
+        let mut all = WITHOUT_ZONE.iter();
+        all.find_map(|format| NaiveDateTime::parse_from_str(plain, format).ok())
+    };
+    let at = with_zone().map(|at| at.to_utc());
+    if let Some(at) = at.or_else(|| without_zone().map(|at| at.and_utc())) {
+        return Some(at);
     }
     let date = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?;
     let start = date.and_time(NaiveTime::MIN).and_utc();
@@ -99,6 +127,39 @@ mod tests {
         );
         assert_eq!(at("2026-03-02 10:00"), at("2026-03-02T11:00:00+01:00"));
         assert_eq!(parse("next week", Edge::Start), None);
+    }
+
+    #[test]
+    fn a_time_is_read_as_logs_spell_it() {
+        for text in [
+            "2026-11-23T01:30:00+0000",
+            "2026-11-23T03:30:00.000+0200",
+            "2026-11-23 01:30:00,000",
+            "2026-11-23 01:30:00.000 UTC",
+            "2026-11-23 01:30:00 +0000 UTC",
+            "2026-11-23 03:30:00+02",
+            "23/Nov/2026:01:30:00 +0000",
+            "[22/Nov/2026:20:30:00 -0500]",
+            "Mon, 23 Nov 2026 01:30:00 GMT",
+            "2026/11/23 01:30:00",
+            "20261123T013000Z",
+        ] {
+            assert_eq!(
+                parse(text, Edge::Start),
+                Some(at("2026-11-23T01:30:00Z")),
+                "{text}"
+            );
+        }
+        for text in [
+            "Nov 23 01:30:00",
+            "11/23/2026 01:30:00",
+            "01:30",
+            "UTC",
+            "Z",
+            "",
+        ] {
+            assert_eq!(parse(text, Edge::Start), None, "{text}");
+        }
     }
 
     #[test]

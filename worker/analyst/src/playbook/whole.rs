@@ -41,10 +41,14 @@ pub(super) fn tell(
     // A log of whatever application, without a record of that time, is perhaps of something else.
     let is_of_else = |call: &ToolCall| {
         answers(steps, call).any(|answer| {
-            let in_time = facts
-                .body(answer.id)
-                .and_then(|body| body.pointer("/searched/records_in_time"));
-            answer.kind == "log_search.json_lines" && in_time == Some(&0.into())
+            let is_none = |pointer: &str| {
+                let body = facts.body(answer.id);
+                body.and_then(|body| body.pointer(pointer)) == Some(&0.into())
+            };
+            // What it holds of no known time is of this.
+            answer.kind == "log_search.json_lines"
+                && is_none("/searched/records_in_time")
+                && answer.rows.unwrap_or_default() == 0
         })
     };
     let (mut whole, mut partial) = (Vec::new(), Vec::new());

@@ -37,18 +37,7 @@ pub(super) fn of(config: &Config, search: &Search, mut seen: Seen) -> ToolOutput
     let rows: Vec<Value> = entries.into_iter().map(Entry::row).collect();
     let mut output = ToolOutput::of(json!({
         "source": config.format.as_str(),
-        "searched": {
-            "log": config.path.name(),
-            "files": seen.files,
-            "from": search.range.from,
-            "until": search.range.until,
-            "filters": search.filters.told(),
-            "records_from": seen.earliest,
-            "records_until": seen.latest,
-            "records_in_time": seen.in_time,
-            "unreadable_lines": seen.unreadable,
-            "problems": seen.problems.iter().take(MAX_PROBLEMS).collect::<Vec<_>>(),
-        },
+        "searched": searched(config, search, &seen),
         "rows_scanned": seen.scanned,
         "rows_matched": seen.matched,
         "rows": rows,
@@ -66,6 +55,25 @@ pub(super) fn of(config: &Config, search: &Search, mut seen: Seen) -> ToolOutput
         });
     }
     output
+}
+
+fn searched(config: &Config, search: &Search, seen: &Seen) -> Value {
+    let mut searched = json!({
+        "log": config.path.name(),
+        "files": seen.files,
+        "from": search.range.from,
+        "until": search.range.until,
+        "filters": search.filters.told(),
+        "records_from": seen.earliest,
+        "records_until": seen.latest,
+        "records_in_time": seen.in_time,
+        "unreadable_lines": seen.unreadable,
+        "problems": seen.problems.iter().take(MAX_PROBLEMS).collect::<Vec<_>>(),
+    });
+    if let Some(searched) = searched.as_object_mut().filter(|_| seen.without_time > 0) {
+        searched.insert("without_time".to_owned(), seen.without_time.into());
+    }
+    searched
 }
 
 /// The rows in the order of time; where they are too large, the last ones that were chosen go.
@@ -96,6 +104,12 @@ fn note(search: &Search, seen: &Seen, shown: usize) -> Option<String> {
             seen.matched
         ));
     }
+    if seen.matched > 0 && seen.without_time > 0 {
+        parts.push(format!(
+            "{} of {} records tell no time that is read, and may be of any",
+            seen.without_time, seen.scanned
+        ));
+    }
     if seen.lacks_instance {
         parts.push("the records name interfaces, no instances: search by ip instead".to_owned());
     }
@@ -118,10 +132,14 @@ fn note(search: &Search, seen: &Seen, shown: usize) -> Option<String> {
 
 fn none_found(search: &Search, seen: &Seen) -> String {
     let (from, until) = (search.range.from, search.range.until);
-    let span = match (seen.earliest, seen.latest) {
-        (Some(first), Some(last)) => format!("they run from {first} to {last}"),
-        _ => "they tell no time".to_owned(),
-    };
+    let mut span = Vec::new();
+    if let (Some(first), Some(last)) = (seen.earliest, seen.latest) {
+        span.push(format!("they run from {first} to {last}"));
+    }
+    if seen.without_time > 0 {
+        span.push(format!("{} tell no time that is read", seen.without_time));
+    }
+    let span = span.join(", ");
     if seen.scanned == 0 {
         return "0 rows: the log is empty, which proves nothing".to_owned();
     }

@@ -12,7 +12,8 @@ use super::entry::{Entry, mentions, moment, text};
 /// Keys under which files may hold their records.
 pub(super) const LISTS: &[&str] = &[];
 
-/// The fields and their common places, those of Elastic Common Schema and of Route 53 query logs among them. A field can be placed elsewhere by configuration.
+/// The fields and their common places, those of Elastic Common Schema, of Route 53 query logs and of the sign-ins of Okta
+/// and Entra among them. A field can be placed elsewhere by configuration.
 pub(super) const FIELDS: [(&str, &[&str]); 13] = [
     (
         "at",
@@ -25,6 +26,8 @@ pub(super) const FIELDS: [(&str, &[&str]); 13] = [
             "/eventTime",
             "/event_time",
             "/query_timestamp",
+            "/published",
+            "/createdDateTime",
         ],
     ),
     (
@@ -37,6 +40,7 @@ pub(super) const FIELDS: [(&str, &[&str]); 13] = [
             "/eventName",
             "/operation",
             "/method",
+            "/eventType",
         ],
     ),
     (
@@ -49,6 +53,8 @@ pub(super) const FIELDS: [(&str, &[&str]); 13] = [
             "/user_name",
             "/actor",
             "/account",
+            "/userPrincipalName",
+            "/actor/alternateId",
         ],
     ),
     (
@@ -64,6 +70,8 @@ pub(super) const FIELDS: [(&str, &[&str]); 13] = [
             "/client_ip",
             "/remote_addr",
             "/client/ip",
+            "/client/ipAddress",
+            "/ipAddress",
             "/ip",
             "/src",
             "/srcaddr",
@@ -122,9 +130,23 @@ pub(super) const FIELDS: [(&str, &[&str]); 13] = [
     ),
     (
         "outcome",
-        &["/outcome", "/event/outcome", "/result", "/status"],
+        &[
+            "/outcome",
+            "/event/outcome",
+            "/outcome/result",
+            "/result",
+            "/status",
+        ],
     ),
-    ("error", &["/error", "/error/message", "/error_code"]),
+    (
+        "error",
+        &[
+            "/error",
+            "/error/message",
+            "/error_code",
+            "/status/errorCode",
+        ],
+    ),
     ("bytes", &["/bytes", "/bytes_sent", "/network/bytes"]),
 ];
 
@@ -132,9 +154,9 @@ pub(super) const FIELDS: [(&str, &[&str]); 13] = [
 const MAX_RECORD_BYTES: usize = 2048;
 
 /// How applications say that something did not succeed.
-const FAILED: [&str; 13] = [
-    "failure", "failed", "fail", "error", "denied", "rejected", "refused", "invalid", "blocked",
-    "locked", "timeout", "401", "403",
+const FAILED: [&str; 14] = [
+    "failure", "failed", "fail", "error", "deny", "denied", "rejected", "refused", "invalid",
+    "blocked", "locked", "timeout", "401", "403",
 ];
 
 /// Longest text of a larger record, in characters.
@@ -142,21 +164,17 @@ const MAX_TEXT_CHARS: usize = 300;
 
 pub(super) fn entry(record: &Value, fields: &BTreeMap<String, String>) -> Option<Entry> {
     record.as_object()?;
-    let value = |field: &str| match fields.get(field) {
-        Some(pointer) => record.pointer(pointer),
-        None => FIELDS
-            .iter()
-            .filter(|(name, _)| *name == field)
-            .flat_map(|(_, places)| places.iter())
-            .filter_map(|pointer| record.pointer(pointer))
-            .find(|value| !value.is_object() && !value.is_array() && !value.is_null()),
-    };
+    let values = |field: &str| values(record, fields.get(field), field);
+    let value = |field: &str| values(field).into_iter().next();
     let word = |field: &str| value(field).and_then(|value| text(value, ""));
-    let error = word("error");
+    // Some write the code of what went well too.
+    let error = word("error").filter(|error| error != "0");
+    // Who is called by several names is found by each.
+    let principals = values("principal").into_iter();
     let mut entry = Entry {
         at: value("at").and_then(moment),
         action: word("action"),
-        principals: word("principal").into_iter().collect(),
+        principals: principals.filter_map(|name| text(name, "")).collect(),
         access_key: word("access_key"),
         source_ip: word("source_ip"),
         destination_ip: word("destination_ip"),
@@ -182,6 +200,45 @@ pub(super) fn entry(record: &Value, fields: &BTreeMap<String, String>) -> Option
     entry.column("error", error);
     entry.column("record", shown(record));
     Some(entry)
+}
+
+/// What stands in the places of a field: in the one that is configured, else in all common ones.
+fn values<'a>(record: &'a Value, configured: Option<&String>, field: &str) -> Vec<&'a Value> {
+    if let Some(pointer) = configured {
+        return record.pointer(pointer).into_iter().collect();
+    }
+    FIELDS
+        .iter()
+        .filter(|(name, _)| *name == field)
+        .flat_map(|(_, places)| places.iter())
+        .filter_map(|pointer| record.pointer(pointer))
+        .filter(|value| !value.is_object() && !value.is_array() && !value.is_null())
+        .collect()
+}
+
+/// Where a record of which no principal is read seems to name one: in its first text under such a key.
+pub(super) fn unread_name(record: &Value) -> Option<String> {
+    const NAMING: [&str; 5] = ["user", "principal", "actor", "login", "email"];
+    let names = |key: &str| {
+        let key = key.to_ascii_lowercase();
+        NAMING.iter().any(|word| key.contains(word)) && !key.contains("agent")
+    };
+    let mut open = vec![(String::new(), record, false)];
+    while let Some((pointer, value, is_named)) = open.pop() {
+        match value {
+            Value::String(text) if is_named && !text.is_empty() => return Some(pointer),
+            Value::Object(map) => open.extend(map.iter().rev().map(|(key, value)| {
+                let key_in_pointer = key.replace('~', "~0").replace('/', "~1");
+                (
+                    format!("{pointer}/{key_in_pointer}"),
+                    value,
+                    is_named || names(key),
+                )
+            })),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// The record itself, or its scalars where it is large.

@@ -37,6 +37,8 @@ pub(super) struct Seen {
     pub(super) matched: u64,
     /// Records within the searched time.
     pub(super) in_time: u64,
+    /// Records that tell no time that is read, and may be of any.
+    pub(super) without_time: u64,
     pub(super) earliest: Option<DateTime<Utc>>,
     pub(super) latest: Option<DateTime<Utc>>,
     /// The rows that are kept.
@@ -143,8 +145,30 @@ pub(super) fn run(config: &Config, search: &Search, stop: &AtomicBool) -> Result
 /// As [`run`].
 pub(super) fn check(config: &Config) -> Result<(usize, Vec<String>), String> {
     let mut seen = Seen::default();
-    pass(config, &mut seen, &mut |_, _| true)?;
+    let (mut is_named, mut unread_name) = (false, None);
+    pass(config, &mut seen, &mut |_, entry| {
+        if let Some(entry) = entry.filter(|_| !is_named) {
+            is_named = !entry.principals.is_empty();
+            let record = entry.columns.get("record");
+            unread_name = unread_name
+                .take()
+                .or_else(|| json_lines::unread_name(record?));
+        }
+        true
+    })?;
     let mut problems = seen.problems;
+    if seen.scanned > 0 && seen.earliest.is_none() {
+        problems.push(format!(
+            "no record tells a time that is read{}: a search cannot tell what is of the alert's time",
+            set_field(config, "at")
+        ));
+    }
+    if let Some(pointer) = unread_name.filter(|_| !is_named) {
+        problems.push(format!(
+            "no record tells a principal that is read, though one has `{pointer}`{}",
+            set_field(config, "principal")
+        ));
+    }
     if seen.unreadable > 0 {
         problems.push(format!(
             "{} lines are no {} records; they are left out",
@@ -161,6 +185,13 @@ pub(super) fn check(config: &Config) -> Result<(usize, Vec<String>), String> {
         usize::try_from(seen.scanned).unwrap_or(usize::MAX),
         problems,
     ))
+}
+
+fn set_field(config: &Config, field: &str) -> String {
+    match config.format {
+        LogFormat::JsonLines => format!(" (name its place in `fields`, as `{field}`)"),
+        _ => String::new(),
+    }
 }
 
 type Each<'a> = &'a mut dyn FnMut(&mut Seen, Option<Entry>) -> bool;
@@ -292,10 +323,11 @@ fn note(seen: &mut Seen, entry: Option<Entry>, each: Each<'_>) -> bool {
 
 fn keep(seen: &mut Seen, search: &Search, mut entry: Entry) {
     // A record without a time could be of any time: it is kept, and listed last.
-    if entry.at.is_some_and(|at| !search.range.holds(at)) {
-        return;
+    match entry.at {
+        Some(at) if !search.range.holds(at) => return,
+        Some(_) => seen.in_time += 1,
+        None => seen.without_time += 1,
     }
-    seen.in_time += 1;
     if !search.filters.match_entry(&entry) {
         return;
     }

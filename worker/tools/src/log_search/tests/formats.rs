@@ -231,6 +231,76 @@ async fn json_lines_finds_fields_by_common_names_or_by_configuration() {
 }
 
 #[tokio::test]
+async fn sign_ins_of_okta_and_entra_are_found_by_who_signed_in() {
+    let okta = json!({"published": "2026-03-02T02:10:00.000Z", "eventType": "user.session.start",
+        "actor": {"alternateId": "maria.lopez@example.com", "displayName": "Maria"},
+        "client": {"ipAddress": "198.51.100.23"}, "outcome": {"result": "SUCCESS"}});
+    let entra = |code: i64| {
+        json!({"createdDateTime": "2026-03-02T02:10:00Z", "userPrincipalName": "maria.lopez@example.com",
+            "ipAddress": "198.51.100.23", "status": {"errorCode": code}})
+    };
+    for (record, errors) in [(okta, 0), (entra(0), 0), (entra(50_126), 1)] {
+        let tool = tool(LogFormat::JsonLines, record.to_string());
+        let arguments = json!({"principal": "maria.lopez@example.com", "ip": "198.51.100.23"});
+        let output = ask(&tool, arguments).await;
+        assert_eq!(output.rows, Some(1), "{record}");
+        assert_eq!(output.body["searched"]["records_in_time"], 1, "{record}");
+        assert_eq!(output.body["summary"]["errors"], errors, "{record}");
+        assert_eq!(tool.reports()[0].problems, []);
+    }
+}
+
+#[tokio::test]
+async fn a_record_that_tells_no_time_is_not_counted_as_of_the_searched_one() {
+    let record = |time: &str| json!({"timestamp": time, "user": "root", "src_ip": "203.0.113.42"});
+    let old = tool(
+        LogFormat::JsonLines,
+        record("2025-01-23T01:30:00+0000").to_string(),
+    );
+    let output = ask(&old, json!({"ip": "203.0.113.42"})).await;
+    assert_eq!(output.rows, Some(0), "another time in another spelling");
+    let untold = tool(
+        LogFormat::JsonLines,
+        lines(&[record("noon"), record("Mar 2 02:30:00")]),
+    );
+    let found = ask(&untold, json!({"ip": "203.0.113.42"})).await;
+    assert_eq!(found.rows, Some(2), "it may be of any time");
+    assert_eq!(found.body["searched"]["records_in_time"], 0);
+    assert_eq!(found.body["searched"]["without_time"], 2);
+    assert_eq!(
+        found.body["note"],
+        "2 of 2 records tell no time that is read, and may be of any"
+    );
+    let missed = ask(&untold, json!({"ip": "198.51.100.9"})).await;
+    assert_eq!(
+        missed.body["note"],
+        "0 rows: none of the 2 records lies between 2026-03-01 02:00:00 UTC and 2026-03-02 06:00:00 UTC \
+         (2 tell no time that is read), which proves nothing"
+    );
+}
+
+#[test]
+fn a_log_of_which_no_time_or_no_name_is_read_is_told() {
+    let log = lines(&[
+        json!({"when": "2026-03-02T02:10:00Z", "login": {"who/what": "maria.lopez"}, "user_agent": "curl"}),
+        json!({"when": "2026-03-02T02:11:00Z"}),
+    ]);
+    let report = tool(LogFormat::JsonLines, log).reports().remove(0);
+    let told: Vec<&str> = report
+        .problems
+        .iter()
+        .map(|one| one.what.as_str())
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "no record tells a time that is read (name its place in `fields`, as `at`): a search cannot tell what is of the alert's time",
+            "no record tells a principal that is read, though one has `/login/who~1what` (name its place in `fields`, as `principal`)",
+        ]
+    );
+}
+
+#[tokio::test]
 async fn dns_query_logs_are_found_by_domain_and_instance() {
     let log = r#"{"version":"1.1","account_id":"444455556666","region":"eu-west-1","query_timestamp":"2026-03-02T02:12:00Z","query_name":"Pool.MineXMR.com.","query_type":"A","rcode":"NOERROR","srcaddr":"10.20.31.7","srcids":{"instance":"i-0a1b2c3d4e5f60718"}}"#;
     let tool = tool(LogFormat::JsonLines, log);
