@@ -1,6 +1,7 @@
 //! Which files a log consists of.
 //!
-//! A folder means all log files below it; a glob is matched against the whole path. Symbolic links inside a folder are not
+//! A folder means all log files below it, those that were rotated last; a glob is matched against the whole path, and what
+//! matches is read whatever its ending. Symbolic links inside a folder are not
 //! followed, so that a log folder never leads out of itself.
 
 use std::fs;
@@ -18,6 +19,9 @@ const MAX_DEPTH: usize = 12;
 
 /// Endings of what is taken for a log in a folder.
 const ENDINGS: [&str; 5] = ["json", "jsonl", "ndjson", "log", "txt"];
+
+/// Endings of what would have to be unpacked first.
+const COMPRESSED: [&str; 4] = ["gz", "zst", "bz2", "xz"];
 
 /// The files of a log, in the order of their names.
 #[derive(Debug, Default)]
@@ -39,7 +43,9 @@ pub(super) fn find(path: &Path) -> Result<Files, String> {
             files.paths.push(path.to_owned());
             return Ok(files);
         }
-        Ok(_) => walk(path, 0, &mut files, &|_| true),
+        Ok(_) => walk(path, 0, &mut files, &|file| {
+            is_log(file) || is_rotated(file) || is_compressed(file)
+        }),
         Err(error) if !is_glob(path) => return Err(unreadable(path, &error)),
         Err(_) => {
             let glob = GlobBuilder::new(&path.to_string_lossy())
@@ -59,7 +65,9 @@ pub(super) fn find(path: &Path) -> Result<Files, String> {
             walk(base, 0, &mut files, &|file| glob.is_match(file));
         }
     }
-    files.paths.sort();
+    files
+        .paths
+        .sort_by_cached_key(|path| (is_rotated(path), path.clone()));
     if files.paths.len() > MAX_FILES {
         let more = files.paths.len() - MAX_FILES;
         files.problems.push(format!(
@@ -69,19 +77,44 @@ pub(super) fn find(path: &Path) -> Result<Files, String> {
     }
     if files.paths.is_empty() {
         let problems = files.problems.join("; ");
-        return Err(format!(
-            "{} holds no log files (.{}) {problems}",
-            path.display(),
-            ENDINGS.join(", .")
-        )
-        .trim_end()
-        .to_owned());
+        let endings = match path.is_dir() {
+            true => format!("(.{}) ", ENDINGS.join(", .")),
+            false => String::new(),
+        };
+        let what = format!("{} holds no log files {endings}{problems}", path.display());
+        return Err(what.trim_end().to_owned());
     }
     Ok(files)
 }
 
 fn is_glob(path: &Path) -> bool {
     path.to_string_lossy().contains(['*', '?', '[', '{'])
+}
+
+/// In lower case; empty where it has none.
+fn ending(path: &Path) -> String {
+    path.extension()
+        .map(|ending| ending.to_string_lossy().to_ascii_lowercase())
+        .unwrap_or_default()
+}
+
+fn is_log(path: &Path) -> bool {
+    ENDINGS.contains(&ending(path).as_str())
+}
+
+fn is_compressed(path: &Path) -> bool {
+    COMPRESSED.contains(&ending(path).as_str())
+}
+
+/// Whether it is named as logs are once they are put aside: `auth.log.1`, `auth.log-20261122`, `app.jsonl.2026-11-22.gz`.
+fn is_rotated(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.to_ascii_lowercase();
+    ENDINGS.iter().any(|ending| {
+        let behind = name.split_once(&format!(".{ending}"));
+        let behind = behind.and_then(|(_, rest)| rest.strip_prefix(['.', '-', '_']));
+        behind.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    })
 }
 
 fn walk(folder: &Path, depth: usize, files: &mut Files, wanted: &dyn Fn(&Path) -> bool) {
@@ -100,20 +133,16 @@ fn walk(folder: &Path, depth: usize, files: &mut Files, wanted: &dyn Fn(&Path) -
             walk(&path, depth + 1, files, wanted);
             continue;
         }
-        let ending = path
-            .extension()
-            .map(|ending| ending.to_string_lossy().to_ascii_lowercase())
-            .unwrap_or_default();
         if !kind.is_file() || !wanted(&path) {
             continue;
         }
-        if ending == "gz" || ending == "zst" {
+        if is_compressed(&path) {
             let what = format!(
                 "{} is compressed: unpack it to have it read",
                 path.display()
             );
             files.problems.push(what);
-        } else if ENDINGS.contains(&ending.as_str()) {
+        } else {
             files.paths.push(path);
         }
     }
@@ -159,6 +188,46 @@ mod tests {
             find(&root.join("*.json"))
                 .unwrap_err()
                 .contains("holds no log files")
+        );
+    }
+
+    #[test]
+    fn what_was_rotated_is_read_last_and_what_a_glob_matches_whatever_its_ending() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        for name in [
+            "auth.log",
+            "auth.log.1",
+            "auth.log.2.gz",
+            "auth.log.offset",
+            "auth.log-20261122",
+            "b.log",
+            "audit",
+        ] {
+            fs::write(root.join(name), "").unwrap();
+        }
+        let names = |files: &Files| {
+            let name = |path: &PathBuf| path.file_name().unwrap().display().to_string();
+            files.paths.iter().map(name).collect::<Vec<_>>()
+        };
+        let files = find(root).unwrap();
+        assert_eq!(
+            names(&files),
+            ["auth.log", "b.log", "auth.log-20261122", "auth.log.1"]
+        );
+        assert_eq!(files.problems.len(), 1, "{:?}", files.problems);
+        assert!(files.problems[0].contains("auth.log.2.gz is compressed"));
+        let files = find(&root.join("aud*")).unwrap();
+        assert_eq!(names(&files), ["audit"]);
+        let files = find(&root.join("auth.log*")).unwrap();
+        assert_eq!(
+            names(&files),
+            [
+                "auth.log",
+                "auth.log.offset",
+                "auth.log-20261122",
+                "auth.log.1"
+            ]
         );
     }
 
