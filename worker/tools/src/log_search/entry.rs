@@ -1,5 +1,7 @@
 //! One log record, as all formats share it.
 
+use std::net::IpAddr;
+
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
@@ -38,9 +40,34 @@ impl Entry {
         Value::Object(row)
     }
 
+    /// The same with its addresses in the one spelling that alerts and rows are compared in; what the log wrote is kept
+    /// among what it mentions.
+    pub(super) fn canonical(mut self) -> Self {
+        for address in [&mut self.source_ip, &mut self.destination_ip] {
+            let Some(written) = address.as_mut() else {
+                continue;
+            };
+            let Some(canonical) = canonical(written).filter(|canonical| canonical != written)
+            else {
+                continue;
+            };
+            self.mentions.push(std::mem::replace(written, canonical));
+        }
+        if let Some(column) = self.columns.get_mut("destination_ip") {
+            *column = Value::from(self.destination_ip.clone());
+        }
+        self
+    }
+
     pub(super) fn column(&mut self, name: &str, value: impl Into<Value>) {
         self.columns.insert(name.to_owned(), value.into());
     }
+}
+
+/// An address in its one spelling, `::ffff:192.0.2.1` as `192.0.2.1`; nothing where it is none.
+pub(super) fn canonical(text: &str) -> Option<String> {
+    let ip: IpAddr = text.trim().parse().ok()?;
+    Some(ip.to_canonical().to_string())
 }
 
 /// The text at a pointer, where it is one.

@@ -312,6 +312,7 @@ fn flows(reader: impl io::BufRead, seen: &mut Seen, each: Each<'_>) -> io::Resul
 }
 
 fn note(seen: &mut Seen, entry: Option<Entry>, each: Each<'_>) -> bool {
+    let entry = entry.map(Entry::canonical);
     if let Some(entry) = &entry {
         seen.scanned += 1;
         widen(&mut seen.earliest, &mut seen.latest, entry.at);

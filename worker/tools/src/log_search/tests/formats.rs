@@ -148,6 +148,37 @@ async fn vpc_flow_reads_version_2_and_named_fields() {
 }
 
 #[tokio::test]
+async fn an_address_has_one_spelling_in_rows_whatever_the_log_writes() {
+    let call = |ip: &str| json!({"eventTime": "2026-03-02T02:15:00Z", "eventName": "DeleteObjects", "sourceIPAddress": ip});
+    for (written, shown) in [
+        ("2001:0db8:0000:0000:0000:0000:0000:0024", "2001:db8::24"),
+        ("2001:DB8::24", "2001:db8::24"),
+        ("::ffff:203.0.113.42", "203.0.113.42"),
+    ] {
+        let tool = tool(LogFormat::Cloudtrail, call(written).to_string());
+        let output = ask(&tool, json!({ "ip": shown })).await;
+        assert_eq!(output.body["rows"][0]["source_ip"], shown, "{written}");
+        assert_eq!(
+            output.body["summary"]["source_ips"],
+            json!({ shown: 1 }),
+            "{written}"
+        );
+    }
+    let log = json!({"time": "2026-03-02T02:15:00Z", "src_ip": "::ffff:203.0.113.42", "dst_ip": "2001:0DB8::1"});
+    let tool = tool(LogFormat::JsonLines, log.to_string());
+    let output = ask(&tool, json!({"ip": "2001:db8::1"})).await;
+    let row = &output.body["rows"][0];
+    assert_eq!(
+        (&row["source_ip"], &row["destination_ip"]),
+        (&json!("203.0.113.42"), &json!("2001:db8::1"))
+    );
+    assert_eq!(
+        row["record"]["dst_ip"], "2001:0DB8::1",
+        "the record is shown as it was written"
+    );
+}
+
+#[tokio::test]
 async fn gcp_audit_reads_lines_and_arrays() {
     let record = json!({
         "timestamp": "2026-03-02T02:15:00.123456Z",
