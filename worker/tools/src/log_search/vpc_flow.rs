@@ -7,7 +7,7 @@
 use chrono::DateTime;
 use serde_json::Value;
 
-use super::entry::Entry;
+use super::entry::{Entry, canonical};
 
 /// The default fields, version 2.
 const VERSION_2: [&str; 14] = [
@@ -83,6 +83,7 @@ impl Layout {
         let number = |name: &str| cell(name).and_then(|text| text.parse::<u64>().ok());
         let start = number("start").or_else(|| number("end"))?;
         let action = cell("action").map(str::to_owned);
+        let via = via(cell);
         let mut entry = Entry {
             at: i64::try_from(start)
                 .ok()
@@ -109,15 +110,11 @@ impl Layout {
         entry.column("bytes", entry.bytes);
         entry.column("interface", cell("interface-id"));
         entry.column("account", cell("account-id"));
-        entry.column(
-            "outcome",
-            match entry.action.as_deref() {
-                Some("ACCEPT") => Value::from("accepted"),
-                Some("REJECT") => Value::from("rejected"),
-                // NODATA and SKIPDATA records tell of no traffic.
-                _ => Value::Null,
-            },
-        );
+        entry.column("outcome", outcome(entry.action.as_deref()));
+        if self.has("pkt-srcaddr") || self.has("pkt-dstaddr") {
+            entry.column("via", (!via.is_empty()).then(|| via.join(", ")));
+        }
+        entry.mentions.extend(via);
         if self.has("instance-id") {
             entry.column("instance", cell("instance-id"));
         }
@@ -126,6 +123,27 @@ impl Layout {
         }
         Some(entry)
     }
+}
+
+fn outcome(action: Option<&str>) -> Value {
+    match action {
+        Some("ACCEPT") => Value::from("accepted"),
+        Some("REJECT") => Value::from("rejected"),
+        // NODATA and SKIPDATA records tell of no traffic.
+        _ => Value::Null,
+    }
+}
+
+/// The addresses of interfaces on the way, of a NAT gateway or of a pod's host, where the packet names other ends.
+fn via<'a>(cell: impl Fn(&str) -> Option<&'a str>) -> Vec<String> {
+    let passed = |inner: &str, outer: &str| {
+        let (packet, interface) = (canonical(cell(inner)?)?, canonical(cell(outer)?)?);
+        (packet != interface).then_some(interface)
+    };
+    [("pkt-srcaddr", "srcaddr"), ("pkt-dstaddr", "dstaddr")]
+        .into_iter()
+        .filter_map(|(inner, outer)| passed(inner, outer))
+        .collect()
 }
 
 /// <https://www.iana.org/assignments/protocol-numbers>

@@ -148,6 +148,23 @@ async fn vpc_flow_reads_version_2_and_named_fields() {
 }
 
 #[tokio::test]
+async fn a_flow_is_found_by_the_interfaces_on_its_way_too() {
+    let named = "srcaddr dstaddr pkt-srcaddr pkt-dstaddr start end action\n\
+                 10.0.1.5 203.0.113.42 10.0.9.9 203.0.113.42 1772418000 1772418060 ACCEPT\n\
+                 10.0.1.6 203.0.113.42 10.0.1.6 203.0.113.42 1772418000 1772418060 ACCEPT\n";
+    let tool = tool(LogFormat::VpcFlow, named);
+    for (ip, via) in [
+        ("10.0.1.5", json!("10.0.1.5")),
+        ("10.0.9.9", json!("10.0.1.5")),
+        ("10.0.1.6", Value::Null),
+    ] {
+        let output = ask(&tool, json!({ "ip": ip })).await;
+        assert_eq!(output.rows, Some(1), "{ip}");
+        assert_eq!(output.body["rows"][0]["via"], via, "{ip}");
+    }
+}
+
+#[tokio::test]
 async fn an_address_has_one_spelling_in_rows_whatever_the_log_writes() {
     let call = |ip: &str| json!({"eventTime": "2026-03-02T02:15:00Z", "eventName": "DeleteObjects", "sourceIPAddress": ip});
     for (written, shown) in [
