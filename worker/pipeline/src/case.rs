@@ -216,6 +216,20 @@ impl CaseRow {
             }
         }
     }
+
+    /// The verdict that stands where running the case again was called off, in the words of lists; none where it had none.
+    #[must_use]
+    pub fn called_off(&self) -> Option<&'static str> {
+        let verdict = self
+            .verdict
+            .filter(|_| self.status == CaseStatus::Cancelled)?;
+        Some(match verdict {
+            Verdict::TruePositive => "True positive (run again called off)",
+            Verdict::BenignTruePositive => "Benign true positive (run again called off)",
+            Verdict::FalsePositive => "False positive (run again called off)",
+            Verdict::Inconclusive => "Inconclusive (run again called off)",
+        })
+    }
 }
 
 /// Which cases to list.

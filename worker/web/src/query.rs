@@ -78,8 +78,8 @@ impl ListQuery {
     }
 
     /// What is high or critical, nobody took yet, and is not cleared; each part with its words. Nothing happened where a
-    /// sample was made.
-    pub(crate) fn grave() -> [(Self, &'static str); 5] {
+    /// sample was made. A verdict stands while its case runs again, and where that was called off.
+    pub(crate) fn grave() -> [(Self, &'static str); 6] {
         let open = |verdict: &str, status: &str| Self {
             severity: Severity::High.as_str().to_owned(),
             desk: DeskStatus::Open.as_str().to_owned(),
@@ -90,13 +90,17 @@ impl ListQuery {
         };
         let concluded = CaseStatus::Concluded.as_str();
         [
-            (
-                open(Verdict::TruePositive.as_str(), concluded),
-                "true positive",
-            ),
+            (open(Verdict::TruePositive.as_str(), ""), "true positive"),
             (
                 open(Verdict::Inconclusive.as_str(), concluded),
                 "inconclusive",
+            ),
+            (
+                open(
+                    Verdict::Inconclusive.as_str(),
+                    CaseStatus::Cancelled.as_str(),
+                ),
+                "inconclusive, run again called off",
             ),
             (open("", CaseStatus::Failed.as_str()), "not triaged"),
             (open("", CaseStatus::Running.as_str()), "running"),

@@ -156,7 +156,7 @@ pub(super) fn outcome(row: &CaseRow) -> &'static str {
     match (row.status, row.verdict) {
         (CaseStatus::Concluded, Some(verdict)) => verdict.title(),
         (CaseStatus::Failed, _) => "Not triaged",
-        (status, _) => status.as_str(),
+        (status, _) => row.called_off().unwrap_or(status.as_str()),
     }
 }
 

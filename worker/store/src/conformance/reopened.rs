@@ -15,6 +15,7 @@ on_both_stores! {
     what_is_closed_before_its_report_is_open_with_it
     what_is_called_off_leaves_open_what_waited_behind_it
     whoever_runs_a_closed_case_again_does_not_open_it
+    a_verdict_stands_while_its_case_runs_again_and_where_that_is_called_off
 }
 
 fn severe(second: i64, severity: Severity) -> Arrival {
@@ -167,4 +168,39 @@ async fn whoever_runs_a_closed_case_again_does_not_open_it(fixture: Fixture) {
     asked.always = true;
     fixture.take(asked).await;
     assert!(desk_of(&fixture, &id).await.0.is_settled());
+}
+
+async fn a_verdict_stands_while_its_case_runs_again_and_where_that_is_called_off(fixture: Fixture) {
+    let store = &fixture.store;
+    let id = case_of(&fixture.take(severe(0, Severity::High)).await);
+    let waits = async || {
+        let digest = store.brought(at(-1), at(86_400)).await.unwrap();
+        let open = digest.open.into_iter();
+        open.map(|case| (case.case_id, case.verdict))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(waits().await, [], "nothing is known of it yet");
+    conclude_as(store, &fixture.claim().await, Verdict::TruePositive).await;
+    let known = [(id.0.clone(), Some(Verdict::TruePositive))];
+    store.retry(&id.0).await.unwrap();
+    assert_eq!(waits().await, known);
+    fixture.claim().await;
+    assert_eq!(waits().await, known);
+    store.cancel(&id.0, "ana", at(20)).await.unwrap();
+    assert_eq!(waits().await, known);
+    let all = CaseFilter {
+        limit: 9,
+        ..CaseFilter::default()
+    };
+    let rows = store.list(&all).await.unwrap();
+    assert_eq!(
+        rows[0].called_off(),
+        Some("True positive (run again called off)")
+    );
+    close(&fixture, &id).await;
+    assert_eq!(waits().await, []);
+    // Who calls off what was never triaged knows that there is no verdict.
+    let other = case_of(&fixture.accept(MINER).await);
+    store.cancel(&other.0, "ana", at(21)).await.unwrap();
+    assert_eq!(waits().await, []);
 }

@@ -22,9 +22,10 @@ const ENDED: &str = "SELECT ended.status, ended.verdict, count(*), coalesce(sum(
      WHERE ended.concluded_at >= $1 AND ended.concluded_at < $2 AND feed <> 'canary' GROUP BY ended.status, ended.verdict";
 const LETTERS: &str =
     "SELECT count(*) FROM dead_letters WHERE received_at >= $1 AND received_at < $2";
-/// What waits for people: there is an index of just this, in this order.
+/// What waits for people: there is an index of just this, in this order. A verdict stands while its case runs again, and
+/// where that was called off.
 const WAITS: &str = "desk <> 'closed' AND feed <> 'canary' \
-     AND (status = 'failed' OR (status = 'concluded' AND verdict IN ('true_positive', 'inconclusive')))";
+     AND (status = 'failed' OR verdict IN ('true_positive', 'inconclusive'))";
 const UNDELIVERED: &str = "SELECT destination, count(*) FROM deliveries \
      WHERE given_up AND wished_at >= $1 AND wished_at < $2 GROUP BY destination ORDER BY destination";
 /// Sources that brought something in the week before, and nothing since. From one source to the next, and of each its last

@@ -21,10 +21,11 @@ const ENDED: &str = "SELECT json_extract(report, '$.status') = 'failed' AS faile
      WHERE ended.concluded_at >= ?1 AND ended.concluded_at < ?2 AND feed <> 'canary' GROUP BY failed, ended.verdict";
 const LETTERS: &str =
     "SELECT count(*) FROM dead_letters WHERE received_at >= ?1 AND received_at < ?2";
-/// What waits for people, the most severe and oldest first: there is an index of just this, in this order.
+/// What waits for people, the most severe and oldest first: there is an index of just this, in this order. A verdict stands
+/// while its case runs again, and where that was called off.
 pub(super) const OPEN: &str = "SELECT id, title, verdict, status, coalesce(assessed_severity, severity), opened_at, owner FROM cases \
      WHERE desk <> 'closed' AND feed <> 'canary' \
-         AND (status = 'failed' OR (status = 'concluded' AND verdict IN ('true_positive', 'inconclusive'))) \
+         AND (status = 'failed' OR verdict IN ('true_positive', 'inconclusive')) \
      ORDER BY coalesce(assessed_severity, severity) DESC, opened_at LIMIT ?1";
 const UNDELIVERED: &str = "SELECT destination, count(*) FROM deliveries \
      WHERE given_up = 1 AND wished_at >= ?1 AND wished_at < ?2 GROUP BY destination ORDER BY destination";

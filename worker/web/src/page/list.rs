@@ -212,7 +212,7 @@ fn counts(cases: &[CaseRow]) -> Vec<Count> {
     for case in cases {
         let words = match (case.status, case.verdict) {
             (CaseStatus::Concluded, Some(verdict)) => verdict.title(),
-            (status, _) => status_word(status),
+            (status, _) => case.called_off().unwrap_or(status_word(status)),
         };
         let words = words.to_lowercase();
         match counts.iter_mut().find(|count| count.words == words) {
@@ -233,6 +233,10 @@ pub(super) fn outcome(case: &CaseRow) -> Outcome {
             ("Inconclusive, leans benign", "inconclusive")
         }
         (CaseStatus::Concluded, Some(verdict), _) => (verdict.title(), verdict.as_str()),
+        (CaseStatus::Cancelled, Some(verdict), _) => {
+            let words = case.called_off().unwrap_or(verdict.title());
+            (words, verdict.as_str())
+        }
         (status, ..) => (status_word(status), status.as_str()),
     };
     Outcome { words, class }

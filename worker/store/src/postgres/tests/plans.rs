@@ -65,7 +65,12 @@ async fn what_waits_for_people_is_read_in_its_order_and_counted_without_the_rest
         return;
     };
     for sql in [digest::open(), digest::how_many_open()] {
-        let plan = plan(&database, &sql.replace("$1", "10")).await;
+        // The few that the server takes an empty table to have would be sorted.
+        let sql = format!(
+            "SET enable_seqscan = off; SET enable_bitmapscan = off; EXPLAIN {}",
+            sql.replace("$1", "10")
+        );
+        let plan = format!("{:?}", database.texts(&sql).await);
         assert!(plan.contains("cases_waiting_for_people"), "{plan}");
         assert!(!plan.contains("Sort"), "{plan}");
     }

@@ -100,7 +100,7 @@ async fn a_critical_case_that_nobody_took_is_seen_behind_a_flood_of_lesser_ones(
     let mut cleared = flood(1, Severity::High).remove(0);
     cleared.row.verdict = Some(Verdict::BenignTruePositive);
     views.extend([failed, cleared]);
-    let words = "Open, high or critical: <a href=\"/?status=concluded&amp;verdict=true_positive&amp;severity=high&amp;desk=open&amp;samples=no\">\
+    let words = "Open, high or critical: <a href=\"/?verdict=true_positive&amp;severity=high&amp;desk=open&amp;samples=no\">\
         1 true positive</a> · <a href=\"/?status=failed&amp;severity=high&amp;desk=open&amp;samples=no\">1 not triaged</a></p>";
     let page = get(Arc::new(Store::of(views.clone())), "/").await;
     assert!(!page.text.contains("critical-0000"));
@@ -158,6 +158,26 @@ async fn what_is_grave_is_what_the_rows_show_and_what_waits() {
     let page = get(store, "/?severity=high&samples=no").await;
     has(&page, &["medium-0000", "value=\"no\" selected"]);
     assert!(!page.text.contains("a sample"));
+}
+
+#[tokio::test]
+async fn a_verdict_stands_while_its_case_runs_again_and_where_that_was_called_off() {
+    let mut views = flood(3, Severity::High);
+    views[0].row.status = CaseStatus::Queued;
+    views[1].row.status = CaseStatus::Cancelled;
+    views[2].row.status = CaseStatus::Cancelled;
+    views[2].row.verdict = Some(Verdict::Inconclusive);
+    let page = get(Arc::new(Store::of(views)), "/").await;
+    has(
+        &page,
+        &[
+            "\"/?verdict=true_positive&amp;severity=high&amp;desk=open&amp;samples=no\">2 true positive</a> · ",
+            ">1 inconclusive, run again called off</a> · ",
+            ">1 waiting</a></p>",
+            "True positive (run again called off)",
+            "Inconclusive (run again called off)",
+        ],
+    );
 }
 
 #[tokio::test]
