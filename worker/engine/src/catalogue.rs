@@ -11,15 +11,17 @@ use serde::{Deserialize, Serialize};
 use crate::Exoneration;
 
 mod names;
+mod object;
 mod scope;
 
 pub(crate) use names::resource;
 
 /// What a text or a command may name beside the types of indicators.
-pub const PLACEHOLDERS: [&str; 12] = [
+pub const PLACEHOLDERS: [&str; 13] = [
     "account",
     "region",
     "resource",
+    "object",
     "user_name",
     "role_name",
     "sso_role",
@@ -32,10 +34,11 @@ pub const PLACEHOLDERS: [&str; 12] = [
 ];
 
 /// An action as the catalogue holds it. `{name}` in text and command stands for a value: `account`, `region`,
-/// `resource`, an indicator type such as `ip` or `instance`, a principal as commands of its cloud want it (`user_name`,
-/// `role_name`, `sso_role`; `person`, `service_account`) or as CloudTrail names it (`caller_name`), or a key that a user
-/// holds (`long_term_key`), and once the alert is cleared who made the finding (`product`) and what a rule that hides its
-/// like must name (`scope`). A text that needs one which there is none of leaves the action out. A brace as such is doubled.
+/// `resource`, an indicator type such as `ip` or `instance`, the one stored `object` that it is about, a principal as
+/// commands of its cloud want it (`user_name`, `role_name`, `sso_role`; `person`, `service_account`) or as CloudTrail names
+/// it (`caller_name`), or a key that a user holds (`long_term_key`), and once the alert is cleared who made the finding
+/// (`product`) and what a rule that hides its like must name (`scope`). A text that needs one which there is none of leaves
+/// the action out. A brace as such is doubled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ActionTemplate {
@@ -182,6 +185,10 @@ impl Values<'_> {
                 .resources
                 .first()
                 .map(|resource| resource.name.as_ref().unwrap_or(&resource.id).clone()),
+            "object" => {
+                let buckets = self.candidates(IndicatorKind::Bucket);
+                object::of(self.alert, buckets.first()?)
+            }
             "user_name" => self.principal(|one| names::user(self.alert, one)),
             "role_name" => self.principal(|one| names::role(self.alert, one)),
             "sso_role" => self.principal(|one| names::sso_role(self.alert, one)),

