@@ -66,12 +66,55 @@ pub struct ActionTemplate {
     pub when_cleared: bool,
 }
 
+/// How the ids of actions begin that cut somebody off: they never name what is ours.
+const BLOCKS: &str = "block-";
+
+/// What the registers and watch lists of a case say of an address or a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It is ours, or allowed.
+    Ours,
+    /// A watch list knows it as bad.
+    Bad,
+}
+
+/// What a case knows beside its alert.
+#[derive(Clone, Copy)]
+pub struct Known<'a> {
+    /// The indicators that tool results added.
+    pub indicators: &'a [Indicator],
+    /// What clears the alert.
+    pub cleared: &'a [Exoneration],
+    /// What registers and lists say of a value.
+    pub standing: &'a dyn Fn(&str) -> Option<Standing>,
+}
+
+impl std::fmt::Debug for Known<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Known")
+            .field("indicators", &self.indicators)
+            .field("cleared", &self.cleared)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for Known<'_> {
+    fn default() -> Self {
+        Self {
+            indicators: &[],
+            cleared: &[],
+            standing: &|_| None,
+        }
+    }
+}
+
 /// An analyst's choice from the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActionChoice {
     /// The action's id.
     pub id: String,
-    /// The values it is about; where none of a type is given, the alert's own is taken.
+    /// The values it is about; where none of a type is given, the alert's own is taken. An address, a domain or a URL
+    /// that the action may not name leaves it out.
     #[serde(default)]
     pub indicators: Vec<Indicator>,
 }
@@ -98,15 +141,14 @@ pub struct Action {
 }
 
 /// Fills an action in; none where the catalogue has no such action for this alert's cloud, or where its text needs a
-/// value that is not known. `known` are the indicators of the case, `cleared` is what clears it. A command or an undo that
-/// lacks a value is left out, and so is a command that is without what must be true first.
+/// value that is not known. A command or an undo that lacks a value is left out, and so is a command that is without what
+/// must be true first.
 #[must_use]
 pub fn fill(
     templates: &[Arc<ActionTemplate>],
     choice: &ActionChoice,
     alert: &Alert,
-    known: &[Indicator],
-    cleared: &[Exoneration],
+    known: &Known<'_>,
 ) -> Option<Action> {
     let template = templates.iter().find(|template| {
         template.id == choice.id
@@ -118,7 +160,7 @@ pub fn fill(
         choice,
         alert,
         known,
-        cleared,
+        blocks: template.id.starts_with(BLOCKS),
     };
     let command = values.option(template.command.as_deref(), true);
     // Beside a command it holds commands of its own.
@@ -137,8 +179,8 @@ pub fn fill(
 struct Values<'a> {
     choice: &'a ActionChoice,
     alert: &'a Alert,
-    known: &'a [Indicator],
-    cleared: &'a [Exoneration],
+    known: &'a Known<'a>,
+    blocks: bool,
 }
 
 impl Values<'_> {
@@ -178,7 +220,7 @@ impl Values<'_> {
         match name {
             "account" => self.alert.account.clone(),
             "product" => Some(scope::product(self.alert)),
-            "scope" => scope::of(self.alert, self.cleared),
+            "scope" => scope::of(self.alert, self.known.cleared),
             "region" => self.alert.region.clone(),
             "resource" => self
                 .alert
@@ -215,36 +257,53 @@ impl Values<'_> {
     }
 
     /// The chosen values that the case knows, else the alert's: its actors, far ends or targets, in that order of interest.
-    /// An address or name that only stands beside them may be our own, and is none to block.
+    ///
+    /// An address or name that only stands beside them may be our own, and is none to block, unless a watch list knows it as
+    /// bad; and where one was chosen that may not be named, another in its place is none that anybody chose.
     fn candidates(&self, kind: IndicatorKind) -> Vec<&str> {
-        let is_known = |value: &str| {
-            let mut known = self.known.iter();
-            self.alert.knows(kind, value)
-                || known.any(|indicator| indicator.kind == kind && indicator.value == value)
-        };
         let is_network = matches!(
             kind,
             IndicatorKind::Ip | IndicatorKind::Domain | IndicatorKind::Url
         );
-        let chosen: Vec<&Indicator> = self
-            .choice
-            .indicators
-            .iter()
-            .filter(|indicator| is_known(&indicator.value))
-            .collect();
+        let mut chosen = values(self.choice.indicators.iter(), kind);
+        if is_network && !chosen.is_empty() {
+            chosen.retain(|value| self.takes_part(kind, value) && self.may_name(value));
+            return chosen;
+        }
+        chosen.retain(|value| {
+            let mut known = self.known.indicators.iter();
+            self.alert.knows(kind, value)
+                || known.any(|one| one.kind == kind && one.value == *value)
+        });
         let own = [Role::Actor, Role::Remote, Role::Target, Role::Related]
             .into_iter()
             .filter(|role| !(is_network && *role == Role::Related))
-            .map(|role| self.alert.with_role(role).collect());
-        std::iter::once(chosen)
+            .map(|role| values(self.alert.with_role(role), kind));
+        let mut found = std::iter::once(chosen)
             .chain(own)
-            .map(|all| {
-                let of_kind = all.into_iter().filter(|one| one.kind == kind);
-                of_kind.map(|one| one.value.as_str()).collect::<Vec<_>>()
-            })
             .find(|values| !values.is_empty())
-            .unwrap_or_default()
+            .unwrap_or_default();
+        found.retain(|value| !is_network || self.may_name(value));
+        found
     }
+
+    /// Whether the case knows the value as more than a bystander.
+    fn takes_part(&self, kind: IndicatorKind, value: &str) -> bool {
+        let all = self.alert.indicators.iter().chain(self.known.indicators);
+        let mut known = all.filter(|one| one.kind == kind && one.value == value);
+        let is_bad = || (self.known.standing)(value) == Some(Standing::Bad);
+        known.any(|one| one.role != Role::Related || is_bad())
+    }
+
+    fn may_name(&self, value: &str) -> bool {
+        !(self.blocks && (self.known.standing)(value) == Some(Standing::Ours))
+    }
+}
+
+fn values<'a>(all: impl Iterator<Item = &'a Indicator>, kind: IndicatorKind) -> Vec<&'a str> {
+    all.filter(|one| one.kind == kind)
+        .map(|one| one.value.as_str())
+        .collect()
 }
 
 /// Whether a value may stand in a shell command without quotes: no blank, no quote, nothing that a shell reads, nothing that

@@ -12,6 +12,7 @@ mod missing;
 mod plain;
 mod prose;
 mod reason;
+mod standing;
 mod summary;
 mod urgency;
 
@@ -19,17 +20,19 @@ pub use floor::OVERRIDES;
 pub(crate) use floor::held_up;
 pub use prose::Prose;
 
+use std::cell::LazyCell;
 use std::sync::Arc;
 
 use nightshift_alert::{Flag, Technique};
 
 use claims::Cited;
 use floor::Ruling;
+use standing::Standings;
 
 use crate::fold::leans_benign;
 use crate::{
     Action, ActionChoice, ActionTemplate, Conclusion, ConclusionDraft, Finding, FindingDraft,
-    Opened, State, Verdict, fill,
+    Known, Opened, State, Verdict, fill,
 };
 
 /// Most actions that a conclusion advises.
@@ -196,10 +199,13 @@ fn actions(
         .filter(|action| verdict.is_benign() || !action.when_cleared)
         .cloned()
         .collect();
-    let filled = |choice: &ActionChoice| {
-        let (known, cleared) = (&state.indicators, &state.exonerations);
-        fill(&offered, choice, &opened.alert, known, cleared)
+    let standings = LazyCell::new(|| Standings::of(state));
+    let known = Known {
+        indicators: &state.indicators,
+        cleared: &state.exonerations,
+        standing: &|value| standings.value(value),
     };
+    let filled = |choice: &ActionChoice| fill(&offered, choice, &opened.alert, &known);
     let mut actions: Vec<Action> = Vec::new();
     let mut add = |choice: &ActionChoice| {
         if let Some(action) = filled(choice).filter(|action| !actions.contains(action)) {

@@ -42,7 +42,7 @@ mod fixture;
 
 pub use again::Again;
 pub use allowance::{Allowance, Leave};
-pub use catalogue::{Action, ActionChoice, ActionTemplate, PLACEHOLDERS, fill};
+pub use catalogue::{Action, ActionChoice, ActionTemplate, Known, PLACEHOLDERS, Standing, fill};
 pub use causes::{and_causes, with_causes};
 pub use checkup::{Checkup, Diagnosis, Gravity};
 pub use command::{Command, Question};

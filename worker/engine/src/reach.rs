@@ -32,16 +32,21 @@ pub fn is_public(ip: IpAddr) -> bool {
     !(inside || ip.is_loopback() || ip.is_multicast() || ip.is_unspecified())
 }
 
+/// The host that a URL names; of what is no URL, what stands before a path or a port.
+pub(crate) fn host(value: &str) -> &str {
+    value
+        .split_once("://")
+        .map_or(value, |(_, rest)| rest)
+        .split(['/', ':', '?'])
+        .next()
+        .and_then(|authority| authority.rsplit('@').next())
+        .unwrap_or_default()
+}
+
 /// Whether a value is one of ours: the text itself, a name below a name of ours, or an address in a range of ours.
 pub(crate) fn is_own(value: &str, never_send: &[String]) -> bool {
     let value = value.to_lowercase();
-    let host = value
-        .split_once("://")
-        .map_or(value.as_str(), |(_, rest)| rest)
-        .split(['/', ':', '?'])
-        .next()
-        .unwrap_or_default()
-        .to_owned();
+    let host = host(&value).to_owned();
     never_send.iter().any(|own| {
         let own = own.to_lowercase();
         value == own

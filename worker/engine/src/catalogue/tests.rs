@@ -33,8 +33,7 @@ fn fills_in_from_the_alert() {
         &template("aws ec2 stop-instances --instance-ids {instance} --region {region}"),
         &choice(None),
         &alert,
-        &[],
-        &[],
+        &Known::default(),
     );
     assert_eq!(
         action.and_then(|action| action.command).as_deref(),
@@ -49,8 +48,7 @@ fn a_brace_as_such_is_doubled() {
         &template(braces),
         &choice(None),
         &fixture::alert(),
-        &[],
-        &[],
+        &Known::default(),
     );
     assert_eq!(
         action.and_then(|action| action.command).as_deref(),
@@ -65,8 +63,7 @@ fn a05_a_value_the_case_does_not_know_never_reaches_a_command() {
         &template("stop {instance}"),
         &choice(Some("i-999")),
         &alert,
-        &[],
-        &[],
+        &Known::default(),
     );
     assert_eq!(
         action.and_then(|action| action.command).as_deref(),
@@ -86,8 +83,7 @@ fn a05_a_value_with_shell_characters_leaves_the_command_out() {
         &template("stop {instance}"),
         &choice(None),
         &alert,
-        &[],
-        &[],
+        &Known::default(),
     );
     assert_eq!(action.map(|action| action.command), Some(None));
 }
@@ -106,7 +102,12 @@ fn command(template: &str, principal: &str, told: Option<(PrincipalKind, &str)>)
         id: Some(id.into()),
     });
     alert.principals = told.into_iter().collect();
-    let action = fill(&self::template(template), &choice(None), &alert, &[], &[]);
+    let action = fill(
+        &self::template(template),
+        &choice(None),
+        &alert,
+        &Known::default(),
+    );
     action
         .and_then(|action| action.command)
         .unwrap_or_else(|| "none".to_owned())
@@ -194,8 +195,13 @@ fn where_no_feed_tells_what_a_principal_is_the_kind_of_its_keys_does() {
                 text: format!("{{{name}}}"),
                 ..ActionTemplate::clone(&template("")[0])
             };
-            fill(&[Arc::new(template)], &choice(None), &alert, &[], &[])
-                .map_or_else(|| "none".to_owned(), |action| action.text)
+            fill(
+                &[Arc::new(template)],
+                &choice(None),
+                &alert,
+                &Known::default(),
+            )
+            .map_or_else(|| "none".to_owned(), |action| action.text)
         };
         ["user_name", "role_name", "long_term_key"]
             .map(value)
@@ -221,7 +227,10 @@ fn a_service_account_is_no_person() {
 fn an_action_of_another_cloud_is_not_offered() {
     let mut alert = fixture::alert();
     alert.provider = Provider::Gcp;
-    assert_eq!(fill(&template("x"), &choice(None), &alert, &[], &[]), None);
+    assert_eq!(
+        fill(&template("x"), &choice(None), &alert, &Known::default()),
+        None
+    );
 }
 
 /// The template's command as filled in for an alert of these indicators, and what was chosen of them.
@@ -230,7 +239,12 @@ fn filled(template: &ActionTemplate, alert: &Alert, chosen: &[Indicator]) -> Opt
         id: template.id.clone(),
         indicators: chosen.to_vec(),
     };
-    fill(&[Arc::new(template.clone())], &choice, alert, &[], &[])
+    fill(
+        &[Arc::new(template.clone())],
+        &choice,
+        alert,
+        &Known::default(),
+    )
 }
 
 fn of_object(key: &str, inside: &str) -> Alert {
@@ -304,4 +318,77 @@ fn a05_a_path_inside_an_archive_is_never_the_object_of_a_command() {
         assert_eq!(action.text, "Mark uploads/x y.zip in uploads");
         assert_eq!(action.command, None);
     }
+}
+
+fn block(what: &str) -> ActionTemplate {
+    ActionTemplate {
+        id: "block-it".into(),
+        text: format!("Block {{{what}}}"),
+        ..ActionTemplate::clone(&template("x")[0])
+    }
+}
+
+#[test]
+fn a05_a_chosen_address_that_only_stands_beside_is_none_to_block() {
+    let mut alert = fixture::alert();
+    let beside = Indicator::new(IndicatorKind::Ip, "203.0.113.77", Role::Related);
+    let shop = Indicator::new(IndicatorKind::Domain, "shop.example.com", Role::Related);
+    let nobody = Indicator::new(IndicatorKind::Ip, "203.0.113.200", Role::Related);
+    let actor = Indicator::new(IndicatorKind::Ip, "198.51.100.7", Role::Related);
+    alert.indicators.extend([beside.clone(), shop.clone()]);
+    let of =
+        |chosen: &[Indicator], what| filled(&block(what), &alert, chosen).map(|action| action.text);
+    assert_eq!(of(std::slice::from_ref(&beside), "ip"), None);
+    assert_eq!(of(&[shop], "domain"), None);
+    assert_eq!(
+        of(&[nobody], "ip"),
+        None,
+        "and no other is put in its place"
+    );
+    assert_eq!(
+        of(&[beside, actor], "ip").as_deref(),
+        Some("Block 198.51.100.7")
+    );
+    assert_eq!(of(&[], "ip").as_deref(), Some("Block 198.51.100.7"));
+}
+
+#[test]
+fn what_is_ours_is_never_blocked_and_what_a_list_knows_as_bad_may_be() {
+    let mut alert = fixture::alert();
+    let ip = |value, role| Indicator::new(IndicatorKind::Ip, value, role);
+    alert.indicators = vec![
+        ip("192.0.2.193", Role::Actor),
+        ip("203.0.113.9", Role::Actor),
+        ip("203.0.113.77", Role::Related),
+    ];
+    let of = |template: &ActionTemplate, chosen: &[Indicator], ours: &[&str]| {
+        let standing = |value: &str| match value {
+            "203.0.113.77" => Some(Standing::Bad),
+            _ => ours.contains(&value).then_some(Standing::Ours),
+        };
+        let known = Known {
+            standing: &standing,
+            ..Known::default()
+        };
+        let choice = ActionChoice {
+            id: template.id.clone(),
+            indicators: chosen.to_vec(),
+        };
+        let action = fill(&[Arc::new(template.clone())], &choice, &alert, &known);
+        action.map_or_else(|| "none".to_owned(), |action| action.text)
+    };
+    let first = ip("192.0.2.193", Role::Actor);
+    let bad = ip("203.0.113.77", Role::Related);
+    let ask = ActionTemplate {
+        id: "ask".into(),
+        text: "Ask who owns {ip}".into(),
+        ..block("ip")
+    };
+    let scanner = ["192.0.2.193"];
+    insta::assert_snapshot!(of(&block("ip"), &[], &[]), @"Block 192.0.2.193");
+    insta::assert_snapshot!(of(&block("ip"), &[], &scanner), @"Block 203.0.113.9");
+    insta::assert_snapshot!(of(&block("ip"), &[first], &scanner), @"none");
+    insta::assert_snapshot!(of(&block("ip"), &[], &["192.0.2.193", "203.0.113.9"]), @"none");
+    insta::assert_snapshot!(of(&block("ip"), &[bad], &[]), @"Block 203.0.113.77");
+    insta::assert_snapshot!(of(&ask, &[], &scanner), @"Ask who owns 192.0.2.193");
 }

@@ -29,7 +29,7 @@ pub(super) const REGISTERS: [&str; 4] = [
     "watchlist",
 ];
 /// What a watch list must say of an address that is accounted for.
-const OURS: [&str; 3] = ["own", "vpn", "allowed"];
+pub(super) const OURS: [&str; 3] = ["own", "vpn", "allowed"];
 /// Widest networks that account for anything, in bits of IPv4 and IPv6.
 const WIDEST: (u8, u8) = (8, 19);
 
@@ -180,7 +180,7 @@ pub(super) fn trust(state: &State, evidence: &Evidence, path: &str) -> Trust {
         .map_or(Trust::External, |spec| spec.trust_of(path))
 }
 
-/// The addresses of the alert itself, of what clears it, and those that registers gave in this case.
+/// The addresses of the alert itself, and those that records account for.
 fn accounted_for(state: &State, alert: &Alert) -> Vec<IpNet> {
     let of_alert = alert
         .indicators
@@ -188,8 +188,16 @@ fn accounted_for(state: &State, alert: &Alert) -> Vec<IpNet> {
         .filter(|one| one.kind == IndicatorKind::Ip && one.role != Role::Related)
         .map(|one| one.value.as_str())
         .chain(alert.addresses.iter().map(String::as_str));
+    of_alert
+        .filter_map(network)
+        .chain(recorded(state))
+        .collect()
+}
+
+/// The addresses of what clears the alert, and those that registers gave in this case.
+pub(super) fn recorded(state: &State) -> Vec<IpNet> {
     let cleared = state.exonerations.iter().map(|fact| fact.subject.as_str());
-    let mut networks: Vec<IpNet> = of_alert.chain(cleared).filter_map(network).collect();
+    let mut networks: Vec<IpNet> = cleared.filter_map(network).collect();
     for evidence in state.evidence.values() {
         if evidence.error.is_none() && REGISTERS.contains(&evidence.kind.as_str()) {
             told(&evidence.body.value(), &mut networks);

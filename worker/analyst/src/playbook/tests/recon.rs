@@ -3,7 +3,7 @@ use nightshift_engine::{Leaning, Reason, ToolError, Verdict};
 use serde_json::{Value, json};
 
 use super::alerts::sample;
-use super::drive::{ALL, Answers, World, logged, nothing, record};
+use super::drive::{ALL, Answers, World, logged, nothing, on_list, record};
 
 fn scan(source: &str) -> Alert {
     let mut alert = sample("guardduty-eventbridge-dns");
@@ -193,4 +193,34 @@ fn a_reply_to_the_source_is_not_what_the_source_sent() {
     let claims = World::with(&ALL, replies).run(scan("192.0.2.10")).claims();
     assert!(!claims.contains("let 192.0.2.10 through"), "{claims}");
     assert!(claims.contains("None of the 1 flows"), "{claims}");
+}
+
+#[test]
+fn of_several_sources_the_one_that_got_in_is_blocked_and_never_one_of_ours() {
+    let got_in: Answers = |kind, arguments| match kind {
+        "log_search.json_lines" if arguments["ip"] == "203.0.113.66" => {
+            let row = json!({"at": "2023-04-16T06:12:00Z", "principal": "root", "outcome": "success", "error": null});
+            Ok(logged(kind, json!([row])))
+        }
+        _ => quiet(kind, arguments),
+    };
+    let ours: Answers = |kind, arguments| match kind {
+        "watchlist" => Ok(on_list("own", arguments)),
+        _ => quiet(kind, arguments),
+    };
+    let blocked = |answers: Answers| {
+        let mut alert = scan("192.0.2.10");
+        let second = Indicator::new(IndicatorKind::Ip, "203.0.113.66", Role::Actor);
+        alert.indicators.push(second);
+        let ran = World::with(&ALL, answers).run(alert);
+        let mut actions = ran.conclusion.actions.into_iter();
+        actions
+            .find(|one| one.id == "block-source-ip")
+            .map(|one| one.text)
+    };
+    let text = blocked(got_in).unwrap();
+    assert!(text.contains("203.0.113.66"), "{text}");
+    let text = blocked(quiet).unwrap();
+    assert!(text.contains("192.0.2.10"), "{text}");
+    assert_eq!(blocked(ours), None);
 }

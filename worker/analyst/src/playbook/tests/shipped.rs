@@ -1,4 +1,4 @@
-use nightshift_engine::{ActionChoice, ToolSpec, fill};
+use nightshift_engine::{ActionChoice, Known, ToolSpec, fill};
 
 use super::alerts::sample;
 use super::drive::{ALL, spec};
@@ -82,7 +82,7 @@ fn commands_are_filled_in_from_the_alert() {
             id: id.to_owned(),
             indicators: Vec::new(),
         };
-        fill(&catalogue(), &choice, &alert, &[], &[])
+        fill(&catalogue(), &choice, &alert, &Known::default())
             .and_then(|action| action.command)
             .unwrap_or_default()
     };

@@ -1,0 +1,153 @@
+//! What registers and watch lists of the case say of an address or a name that an action is about.
+//!
+//! Advice to block is followed at three in the morning: where it names our own egress address, the advice is the outage.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use serde_json::Value;
+
+use super::elsewhere::{OURS, REGISTERS, recorded};
+use crate::reach::{host, is_own};
+use crate::{Evidence, Standing, State};
+
+/// What a watch list says of an address or a name that nobody means well with.
+const BAD: [&str; 4] = ["malicious", "tor_exit", "mining_pool", "sinkhole"];
+
+/// What this case holds about addresses and names.
+pub(super) struct Standings<'a> {
+    never_send: &'a [String],
+    networks: Vec<IpNet>,
+    ours: BTreeSet<String>,
+    bad: BTreeSet<String>,
+}
+
+impl<'a> Standings<'a> {
+    pub(super) fn of(state: &'a State) -> Self {
+        let opened = state.opened.as_ref();
+        let mut all = Self {
+            never_send: opened.map_or(&[][..], |opened| &opened.conduct.never_send),
+            networks: recorded(state),
+            ours: state
+                .exonerations
+                .iter()
+                .map(|fact| fact.subject.clone())
+                .collect(),
+            bad: BTreeSet::new(),
+        };
+        for evidence in state.evidence.values() {
+            if evidence.error.is_none() && REGISTERS.contains(&evidence.kind.as_str()) {
+                all.read(evidence);
+            }
+        }
+        all
+    }
+
+    /// What the answer says of the value that was asked about.
+    fn read(&mut self, evidence: &Evidence) {
+        let asked = evidence.arguments.values().filter_map(Value::as_str);
+        let asked: Vec<String> = asked.map(str::to_owned).collect();
+        let body = evidence.body.value();
+        if evidence.kind == "watchlist" {
+            let matches = body.get("matches").and_then(Value::as_array);
+            let matches = matches.into_iter().flatten();
+            for meaning in matches.filter_map(|row| row.get("meaning")?.as_str()) {
+                if OURS.contains(&meaning) {
+                    self.ours.extend(asked.iter().cloned());
+                } else if BAD.contains(&meaning) {
+                    self.bad.extend(asked.iter().cloned());
+                }
+            }
+        } else if evidence.rows.is_some_and(|rows| rows > 0) {
+            self.ours.extend(asked);
+        }
+    }
+
+    /// Ours goes before bad: a list of others may hold our own address too, and blocking it stops us.
+    pub(super) fn value(&self, value: &str) -> Option<Standing> {
+        let host = host(value);
+        let is_in = |names: &BTreeSet<String>| names.contains(value) || names.contains(host);
+        let address = value.parse().or_else(|_| host.parse::<IpAddr>()).ok();
+        let in_network = |ip: IpAddr| self.networks.iter().any(|network| network.contains(&ip));
+        if is_in(&self.ours) || is_own(value, self.never_send) || address.is_some_and(in_network) {
+            Some(Standing::Ours)
+        } else {
+            is_in(&self.bad).then_some(Standing::Bad)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::{Conduct, EvidenceId, fixture};
+
+    #[test]
+    fn what_a_register_a_list_of_ours_or_never_send_holds_is_ours_and_what_a_bad_list_holds_is_bad()
+    {
+        let mut state = fixture::opened_state();
+        let mut opened = fixture::opened(crate::Limits::default());
+        opened.conduct = Conduct {
+            never_send: vec!["larkspur.example".to_owned()],
+            ..Conduct::default()
+        };
+        state.opened = Some(Arc::new(opened));
+        let list = |meaning, entry| json!({ "matches": [{ "meaning": meaning, "entry": entry }] });
+        let scanner = json!({ "scanners": [{ "subject": "192.0.2.193" }] });
+        let answers = [
+            ("watchlist", "203.0.113.9", list("own", "203.0.113.0/28"), 1),
+            (
+                "watchlist",
+                "198.51.100.24",
+                list("malicious", "198.51.100.0/24"),
+                1,
+            ),
+            (
+                "watchlist",
+                "partner.example",
+                list("allowed", "partner.example"),
+                1,
+            ),
+            ("authorised_scanners", "192.0.2.193", scanner, 1),
+            ("asset_lookup", "shop.example", json!({ "assets": [{}] }), 1),
+            ("asset_lookup", "evil.example", json!({ "assets": [] }), 0),
+            (
+                "log_search.vpc_flow",
+                "203.0.113.99",
+                json!({ "rows": [{}] }),
+                1,
+            ),
+        ];
+        for (number, (kind, asked, body, rows)) in (2..).zip(answers) {
+            let mut evidence = Evidence::clone(state.evidence_of(EvidenceId::ALERT).unwrap());
+            evidence.id = EvidenceId(number);
+            evidence.kind = kind.to_owned();
+            evidence.arguments = json!({ "indicator": asked }).as_object().cloned().unwrap();
+            evidence.body = body.into();
+            evidence.rows = Some(rows);
+            state.evidence.insert(evidence.id, Arc::new(evidence));
+        }
+        let standings = Standings::of(&state);
+        for ours in [
+            "203.0.113.9",
+            "203.0.113.14",
+            "partner.example",
+            "https://maria@partner.example/x",
+            "192.0.2.193",
+            "shop.example",
+            "www.larkspur.example",
+        ] {
+            assert_eq!(standings.value(ours), Some(Standing::Ours), "{ours}");
+        }
+        assert_eq!(standings.value("198.51.100.24"), Some(Standing::Bad));
+        // The alert's own actor, what a register does not know, and what a log holds.
+        for other in ["198.51.100.7", "evil.example", "203.0.113.99"] {
+            assert_eq!(standings.value(other), None, "{other}");
+        }
+    }
+}
