@@ -1,6 +1,6 @@
 //! Reach: what registers and tags say of the thing that was hit, and which other cases it is part of.
 
-use nightshift_engine::{Evidence, State};
+use nightshift_engine::{Evidence, EvidenceId, State};
 use serde_json::Value;
 
 use super::Reach;
@@ -31,7 +31,33 @@ pub(super) fn of(state: &State) -> Reach {
             _ => {}
         }
     }
+    if let Some(subject) = state.alert().and_then(|alert| alert.subject())
+        && reach.owner.is_none()
+        && reach.evidence.is_none()
+    {
+        let mut owners = state
+            .evidence
+            .values()
+            .filter_map(|evidence| owner(evidence, subject));
+        (reach.evidence, reach.owner) = owners.next().unzip();
+    }
     reach
+}
+
+/// Who owns the identity that the alert is about: no asset has it, and a register of identities may.
+fn owner(evidence: &Evidence, subject: &str) -> Option<(EvidenceId, String)> {
+    if evidence.kind != "identity_lookup" {
+        return None;
+    }
+    let asked = evidence.arguments.get("principal").and_then(Value::as_str);
+    let body = evidence.body.value();
+    let rows = body.get("identities").and_then(Value::as_array)?;
+    let is_subject = |row: &&Value| {
+        asked == Some(subject) || row.get("principal").and_then(Value::as_str) == Some(subject)
+    };
+    let row = rows.iter().find(is_subject)?;
+    let owner = row.get("owner")?.as_str().filter(|name| !name.is_empty())?;
+    Some((evidence.id, owner.to_owned()))
 }
 
 /// The register's row about a target of the alert; a row about its actor says nothing of its reach.
@@ -78,10 +104,50 @@ fn others(reach: &mut Reach, evidence: &Evidence) {
 
 #[cfg(test)]
 mod tests {
-    use nightshift_engine::EvidenceId;
     use serde_json::json;
 
     use super::*;
+
+    fn answer(kind: &str, arguments: Value, body: Value) -> Evidence {
+        Evidence {
+            id: EvidenceId(1),
+            step: None,
+            tool: kind.to_owned(),
+            kind: kind.to_owned(),
+            arguments: arguments.as_object().cloned().unwrap(),
+            at: chrono::DateTime::UNIX_EPOCH,
+            body: body.into(),
+            rows: Some(1),
+            truncated: false,
+            error: None,
+            flags: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn an_identity_that_the_alert_is_about_is_owned_by_whom_its_register_says() {
+        let owned = |kind: &str, asked: &str, owner: Value| {
+            let row = json!({ "principal": "ci-drift", "owner": owner });
+            let body = json!({ "principal": asked, "identities": [row] });
+            let evidence = answer(kind, json!({ "principal": asked }), body);
+            super::owner(&evidence, "ci-drift").map(|(_, owner)| owner)
+        };
+        let team = || json!("team-platform");
+        for asked in ["ci-drift", "AKIAEXAMPLE00000001"] {
+            assert_eq!(
+                owned("identity_lookup", asked, team()).as_deref(),
+                Some("team-platform")
+            );
+        }
+        assert_eq!(owned("change_lookup", "ci-drift", team()), None);
+        assert_eq!(owned("identity_lookup", "ci-drift", json!("")), None);
+        let other = answer(
+            "identity_lookup",
+            json!({ "principal": "admin" }),
+            json!({ "identities": [{ "principal": "admin", "owner": "team-it" }] }),
+        );
+        assert_eq!(super::owner(&other, "ci-drift"), None);
+    }
 
     #[test]
     fn of_other_cases_what_was_found_is_kept_and_what_cannot_be_read_is_left_out() {
@@ -91,19 +157,7 @@ mod tests {
               "verdict": "true_positive", "shared": { "ip": ["203.0.113.9"] } },
             { "case_id": 7 },
         ] });
-        let evidence = Evidence {
-            id: EvidenceId(1),
-            step: None,
-            tool: "past_cases".to_owned(),
-            kind: "past_cases".to_owned(),
-            arguments: serde_json::Map::new(),
-            at: chrono::DateTime::UNIX_EPOCH,
-            body: found.into(),
-            rows: Some(1),
-            truncated: false,
-            error: None,
-            flags: Vec::new(),
-        };
+        let evidence = answer("past_cases", json!({}), found);
         let mut reach = Reach::default();
         others(&mut reach, &evidence);
         assert_eq!(reach.other_cases, ["1qsk-2kbc-pwjb"]);
