@@ -119,6 +119,9 @@ pub struct Reach {
     /// What is known of them, in the same order; nothing in a report of an older version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<OtherCase>,
+    /// Whether the look at earlier cases ended at its limit, so that there may be more, all of them older.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub others_cut: bool,
 }
 
 /// Another case, as far as it was known when this one was looked into.

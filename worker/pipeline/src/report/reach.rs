@@ -1,6 +1,7 @@
 //! Reach: what registers and tags say of the thing that was hit, and which other cases it is part of.
 
 use nightshift_engine::{Evidence, EvidenceId, State};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::Reach;
@@ -92,14 +93,30 @@ fn asset(reach: &mut Reach, evidence: &Evidence, state: &State) {
         .or(reach.internet_facing);
 }
 
+/// How many earlier cases were found, and looked for.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Past {
+    found: u64,
+    searched: Searched,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Searched {
+    limit: u64,
+}
+
 fn others(reach: &mut Reach, evidence: &Evidence) {
     reach.others = items(evidence, "cases")
         .into_iter()
         .filter_map(|case| serde_json::from_str(case.get()).ok())
-        .take(10)
         .collect();
     let ids = reach.others.iter().map(|other| other.case_id.clone());
     reach.other_cases = ids.collect();
+    let past: Past = serde_json::from_str(evidence.body.as_str()).unwrap_or_default();
+    let limit = past.searched.limit;
+    reach.others_cut = limit > 0 && past.found >= limit;
 }
 
 #[cfg(test)]
@@ -147,6 +164,23 @@ mod tests {
             json!({ "identities": [{ "principal": "admin", "owner": "team-it" }] }),
         );
         assert_eq!(super::owner(&other, "ci-drift"), None);
+    }
+
+    #[test]
+    fn where_a_search_ended_at_its_limit_there_may_be_more_cases() {
+        let found = |many: usize, limit: usize| {
+            let case = |number| {
+                json!({ "case_id": format!("c{number}"), "key": "k", "same_key": false, "type": "t",
+                    "opened_at": "2026-11-20T02:53:00Z", "severity": "low", "status": "concluded" })
+            };
+            let cases: Vec<Value> = (0..many).map(case).collect();
+            let body = json!({ "cases": cases, "found": many, "searched": { "limit": limit } });
+            let mut reach = Reach::default();
+            others(&mut reach, &answer("past_cases", json!({}), body));
+            (reach.others.len(), reach.others_cut)
+        };
+        assert_eq!(found(12, 20), (12, false));
+        assert_eq!(found(20, 20), (20, true));
     }
 
     #[test]

@@ -34,14 +34,27 @@ pub(super) fn line(report: &Report, language: Language) -> Line {
         .count();
     let told = reach.others.iter().take(MOST_CASES);
     let told = joined(told.map(|one| other(one, report.opened_at, language)), "; ");
-    let told = told.and_more(language, MOST_CASES, all);
-    match u64::try_from(near).unwrap_or(u64::MAX) {
-        0 => told,
-        near => match language {
-            Language::En => Line::default().number(near).say(" within 12 h: "),
-            Language::Ja => Line::of("前後12時間に ").number(near).say(" 件: "),
-        }
-        .then(&told),
+    let left = u64::try_from(all.saturating_sub(MOST_CASES)).unwrap_or(u64::MAX);
+    let told = match (language, reach.others_cut) {
+        (Language::En, true) if left > 0 => told.say(" and at least ").number(left).say(" more"),
+        (Language::Ja, true) if left > 0 => told.say("、ほか ").number(left).say(" 件以上"),
+        _ => told.and_more(language, MOST_CASES, all),
+    };
+    // The search ends at its limit with the newest: where these are all near, older ones may be as well.
+    let is_least = reach.others_cut && near == reach.others.len();
+    let count = Line::default().number(u64::try_from(near).unwrap_or(u64::MAX));
+    match (language, is_least) {
+        _ if near == 0 => told,
+        (Language::En, true) => count.say(" or more within 12 h: ").then(&told),
+        (Language::En, false) => count.say(" within 12 h: ").then(&told),
+        (Language::Ja, true) => Line::of("前後12時間に ")
+            .then(&count)
+            .say(" 件以上: ")
+            .then(&told),
+        (Language::Ja, false) => Line::of("前後12時間に ")
+            .then(&count)
+            .say(" 件: ")
+            .then(&told),
     }
 }
 

@@ -151,10 +151,14 @@ async fn other_cases_say_what_they_are_and_what_they_share() {
         "verdict": "true_positive", "shared": { "ip": ["203.0.113.9", "203.0.113.10"] },
     }]);
     report.reach.others = serde_json::from_value(others).unwrap();
+    report.reach.other_cases = vec!["aaaa-bbbb-cccc".to_owned(); 20];
+    report.reach.others_cut = true;
     let page = get(Arc::new(Store::of(vec![view(Some(report))])), "/cases/k3f9").await;
+    assert_eq!(page.text.matches("/cases/aaaa-bbbb-cccc").count(), 5);
     has(
         &page,
         &[
+            "and 1 more) and at least 15 more",
             "href=\"/cases/aaaa-bbbb-cccc\">aaaa-bbbb-cccc</a> (True positive, Recon:EC2&#x2f;Portscan, 0 s before, shares 203.0.113[.]10 and 1 more)",
         ],
     );

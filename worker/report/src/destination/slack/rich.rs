@@ -38,6 +38,22 @@ pub(super) fn fit(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// What stands between the entries of a line that lists things.
+const BETWEEN: &str = "; ";
+
+/// As [`fit`], of a line that may list things: one that would be cut goes with those behind it, for half of an id or of an
+/// address names another.
+fn fit_list(text: &str, most: usize) -> Cow<'_, str> {
+    let short = fit(text, most);
+    let whole = short
+        .rsplit_once(BETWEEN)
+        .filter(|_| short.len() < text.len());
+    match whole {
+        Some((whole, _)) => Cow::Owned(format!("{whole}{BETWEEN}…")),
+        None => short,
+    }
+}
+
 /// Text for the one place that Slack reads for syntax: the fallback of a message.
 /// <https://docs.slack.dev/messaging/formatting-message-text#escaping>
 pub(super) fn escape(text: &str) -> String {
@@ -152,7 +168,11 @@ pub(super) fn pieces(block: &Block, language: Language, most: usize) -> (Vec<Pie
             let label = language.of("⚠ Warning: ", "⚠ 警告: ");
             one(Shape::Line, label, line.as_str())
         }
-        Block::Labelled(label, line) => one(Shape::Line, &colon(label), line.as_str()),
+        Block::Labelled(label, line) => {
+            let label = colon(label);
+            let short = fit_list(line.as_str(), most.saturating_sub(units(&label) + 1));
+            (one(Shape::Line, &label, &short).0, short != line.as_str())
+        }
         Block::Item(line) => one(Shape::Bullet(0), "", line.as_str()),
         Block::Below(line) => one(Shape::Bullet(1), "", line.as_str()),
         Block::Numbered(number, line) => one(Shape::Line, &format!("{number}. "), line.as_str()),
@@ -263,6 +283,14 @@ impl Sheet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_is_cut_between_its_entries() {
+        let text = "3 within 12 h: a (1qsk); b (2qsk); c (3qsk)";
+        assert_eq!(fit_list(text, 43), text);
+        assert_eq!(fit_list(text, 40), "3 within 12 h: a (1qsk); b (2qsk); …");
+        assert_eq!(fit_list(text, 20), "3 within 12 h: a (1…");
+    }
 
     #[test]
     fn r1_text_is_cut_between_characters() {

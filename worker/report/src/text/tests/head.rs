@@ -180,6 +180,28 @@ fn other_cases_say_what_they_are_and_what_they_share() {
 }
 
 #[test]
+fn where_there_are_more_other_cases_than_were_looked_for_it_says_at_least() {
+    let mut report = fixture::true_positive();
+    let other = serde_json::json!({ "case_id": "1qsk-2kbc-pwjb", "same_key": true, "type": "Recon:EC2/Portscan",
+        "opened_at": "2026-11-20T02:53:00Z" });
+    report.reach.others = vec![serde_json::from_value(other).unwrap(); 20];
+    report.reach.other_cases = vec!["1qsk-2kbc-pwjb".to_owned(); 20];
+    let said = |report: &_| {
+        let shown = text(report, &fixture::options(160));
+        let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        (
+            words.contains("Other cases: 20 within 12 h: ")
+                && words.contains("(1qsk-2kbc-pwjb) and 15 more"),
+            words.contains("Other cases: 20 or more within 12 h: ")
+                && words.contains("(1qsk-2kbc-pwjb) and at least 15 more"),
+        )
+    };
+    assert_eq!(said(&report), (true, false));
+    report.reach.others_cut = true;
+    assert_eq!(said(&report), (false, true));
+}
+
+#[test]
 fn a_source_that_was_only_to_be_asked_was_not_asked() {
     let mut report = fixture::true_positive();
     let step = &mut report.steps[0];

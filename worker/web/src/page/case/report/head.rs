@@ -31,7 +31,11 @@ pub(super) struct Head {
     reach: Vec<Fact>,
     reach_cite: Vec<Cite>,
     others: Vec<Other>,
+    others_left: Option<String>,
 }
+
+/// Most other cases that are named.
+const MOST_CASES: usize = 5;
 
 /// What must not be missed.
 #[derive(Debug, Serialize)]
@@ -79,6 +83,7 @@ impl Head {
             reach: reach(report),
             reach_cite: cites(report.reach.evidence, here),
             others: others(report),
+            others_left: others_left(report),
         }
     }
 }
@@ -195,12 +200,22 @@ fn others(report: &Report) -> Vec<Other> {
     let reach = &report.reach;
     let known = |id: &str| reach.others.iter().find(|other| other.case_id == id);
     let ids = reach.other_cases.iter().filter_map(|id| case_id(id));
-    ids.take(10)
+    ids.take(MOST_CASES)
         .map(|id| Other {
             words: known(&id).map(|other| told(other, report.opened_at)),
             id,
         })
         .collect()
+}
+
+/// How many of them are not named.
+fn others_left(report: &Report) -> Option<String> {
+    let left = report.reach.other_cases.len().saturating_sub(MOST_CASES);
+    let least = match report.reach.others_cut {
+        true => "at least ",
+        false => "",
+    };
+    (left > 0).then(|| format!(" and {least}{left} more"))
 }
 
 /// `True positive, Cryptocurrency Mining, 20 min before, shares shop-web-03`.
