@@ -21,7 +21,10 @@ use crate::Language;
 use crate::line::Line;
 
 pub(crate) use changed::{differences, reasons};
-pub(crate) use head::{early as early_header, summary};
+pub(crate) use head::{early as early_header, header, summary};
+
+/// Most characters of the header, where a destination takes no other number.
+const HEADER: usize = 140;
 
 /// When and where the reader is.
 #[derive(Debug, Clone, Copy)]
@@ -138,7 +141,7 @@ pub(crate) fn document(report: &Report, reader: Reader) -> Document {
         Some(about::section(report, language)),
     ];
     Document {
-        header: head::header(report, language),
+        header: header(report, language, HEADER),
         urgency: report.urgency,
         sections: sections
             .into_iter()

@@ -3,19 +3,21 @@
 use nightshift_alert::text::plain;
 use nightshift_pipeline::{CaseStatus, Report, Told, with_plain_times};
 
-use super::{Block, Part, Reader, Section, changed, others};
+use super::{Block, HEADER, Part, Reader, Section, changed, others};
 use crate::Language;
 use crate::line::{Line, SENTENCE, joined};
 use crate::words;
 
-/// Most characters of the header.
-const HEADER: usize = 140;
+/// Most characters of what it happened to, where the title has to be cut.
+const SUBJECT: usize = 40;
+/// Most characters of a title that are looked at.
+const TITLE: usize = 1_200;
 /// Most texts that talk to the analyst.
 const MOST_SIGNALS: usize = 3;
 
 /// `▲ Act now · True positive · Critical [SAMPLE] — Crypto miner on web-01 (production)`. The marks stand before the
-/// title, where nothing from outside can put one.
-pub(super) fn header(report: &Report, language: Language) -> Line {
+/// title, where nothing from outside can put one. At most so many characters.
+pub(crate) fn header(report: &Report, language: Language, most: usize) -> Line {
     let failed = report.status == CaseStatus::Failed;
     let own = format!(
         "{} {} · {}{} · {}",
@@ -29,7 +31,7 @@ pub(super) fn header(report: &Report, language: Language) -> Line {
         language.verdict_of(report),
         language.severity(report.assessed_severity),
     );
-    titled(own, report)
+    titled(own, report, most)
 }
 
 /// `◌ Investigating · High — Crypto miner on web-01 (production)`: a case that has no report yet, or never will.
@@ -39,11 +41,11 @@ pub(crate) fn early(report: &Report, language: Language) -> Line {
         _ => language.of("Investigating", "調査中"),
     };
     let severity = language.severity(report.severity);
-    titled(format!("◌ {word} · {severity}"), report)
+    titled(format!("◌ {word} · {severity}"), report, HEADER)
 }
 
 /// Our own words, the marks, and the title in the room that is left.
-fn titled(mut own: String, report: &Report) -> Line {
+fn titled(mut own: String, report: &Report, most: usize) -> Line {
     let early = !matches!(report.status, CaseStatus::Concluded | CaseStatus::Failed);
     let marks = report.marks();
     // Who thinks about a case is not settled before it has ended.
@@ -64,12 +66,49 @@ fn titled(mut own: String, report: &Report) -> Line {
         .filter(|account| !report.title.contains(account.as_str()))
         .map(|account| format!(" ({})", plain(account, 40)))
         .unwrap_or_default();
-    let room = HEADER.saturating_sub(own.chars().count() + place.chars().count());
-    let title = without_marks(&plain(&report.title, room));
+    let room = most.saturating_sub(own.chars().count() + place.chars().count());
+    let title = without_marks(&short_title(report, room));
     Line::default().made(words::Made(format!(
         "{own}{title}{}",
         without_marks(&place)
     )))
+}
+
+/// The title in so many characters, cut between words. What it happened to is kept: by the half of it that says what, an
+/// on-call engineer knows what kind of night it is, and not where to look.
+fn short_title(report: &Report, room: usize) -> String {
+    let whole = at_word(&report.title, room);
+    let Some(subject) = report.alert.subject.as_deref() else {
+        return whole;
+    };
+    let named = plain(subject, SUBJECT.min(room / 2));
+    if named.is_empty() || whole.contains(&named) || whole == plain(&report.title, TITLE) {
+        return whole;
+    }
+    let on = format!(" on {named}");
+    let own = report.title.strip_suffix(&format!(" on {subject}"));
+    let what = at_word(
+        own.unwrap_or(&report.title),
+        room.saturating_sub(on.chars().count()),
+    );
+    format!("{what}{on}")
+}
+
+/// Text from outside in so many characters, cut between words where it has any.
+fn at_word(text: &str, room: usize) -> String {
+    let safe = plain(text, TITLE);
+    if safe.chars().count() <= room {
+        return safe;
+    }
+    let head: String = safe.chars().take(room).collect();
+    let words = head.rsplit_once(' ').map(|(words, _)| words);
+    match words.filter(|words| 2 * words.chars().count() >= room) {
+        Some(words) => format!(
+            "{}…",
+            words.trim_end_matches([' ', ',', ';', ':', '.', '-'])
+        ),
+        None => plain(text, room),
+    }
 }
 
 /// A mark in a title is the alert's word, not ours.

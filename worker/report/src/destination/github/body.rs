@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::{mark, ticket};
 use super::config::GitHubConfig;
-use crate::document::Section;
+use crate::document::{Section, header};
 use crate::line::Line;
 use crate::markdown::{self, escape};
 
@@ -35,7 +35,8 @@ pub(super) fn label(report: &Report) -> Result<String, DeliveryError> {
 pub(super) fn issue(showing: &Showing, config: &GitHubConfig) -> Result<Value, DeliveryError> {
     let report = &showing.report;
     let document = ticket::read(report, config.language);
-    let title = neutral(&single_line(document.header.as_str()));
+    let title = header(report, config.language, TITLE);
+    let title = neutral(&single_line(title.as_str()));
     let mut labels = vec![label(report)?, OURS.to_owned()];
     labels.extend(config.labels.iter().cloned());
     let key = mark::told(report)?;

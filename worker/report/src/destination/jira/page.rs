@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::{mark, ticket};
 use super::adf::{self, Page};
 use super::config::JiraConfig;
-use crate::document::{Block, Section};
+use crate::document::{Block, Section, header};
 use crate::line::Line;
 
 /// Longest summary, in characters ("The summary is invalid because it … 255 characters or less").
@@ -26,7 +26,8 @@ pub(super) const PROPERTY: &str = "nightshift";
 pub(super) fn issue(showing: &Showing, config: &JiraConfig) -> Result<Value, DeliveryError> {
     let report = &showing.report;
     let document = ticket::read(report, config.language);
-    let summary = single_line(document.header.as_str());
+    let title = header(report, config.language, SUMMARY);
+    let summary = single_line(title.as_str());
     let mut fields = config.fields.clone();
     let mut set = |name: &str, value: Value| fields.insert(name.to_owned(), value);
     set("project", json!({ "key": config.project }));

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::{case_id, outline, ticket};
 use super::config::PagerDutyConfig;
-use crate::document::Section;
+use crate::document::{Section, header};
 
 /// Longest `summary`, in characters.
 pub(super) const SUMMARY: usize = 1_024;
@@ -28,7 +28,8 @@ pub(super) fn trigger(
     let document = ticket::read(report, config.language);
     let case = case_id(report)?;
     let alert = &report.alert;
-    let summary = single_line(document.header.as_str());
+    let title = header(report, config.language, SUMMARY);
+    let summary = single_line(title.as_str());
     let named = |value: &Option<String>| value.as_deref().map(|value| plain(value, NAME));
     let source = named(&alert.subject).or_else(|| named(&alert.account));
     let severity = config.severities.get(&report.assessed_severity);

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::{case_id, mark, outline, ticket};
 use super::config::{ServiceNowConfig, ServiceNowResolve};
-use crate::document::Section;
+use crate::document::{Section, header};
 use crate::line::Line;
 
 /// Longest `short_description` (dictionary of `task`). What is longer is cut there without a word.
@@ -30,7 +30,8 @@ pub(super) fn incident(
         .map(|(name, value)| (name.clone(), json!(value)))
         .collect();
     let mut set = |name: &str, value: Value| fields.insert(name.to_owned(), value);
-    let short = single_line(document.header.as_str());
+    let title = header(report, config.language, SHORT);
+    let short = single_line(title.as_str());
     set(
         "short_description",
         json!(ticket::bounded(short.trim(), SHORT)),

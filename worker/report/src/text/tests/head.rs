@@ -202,6 +202,27 @@ fn where_there_are_more_other_cases_than_were_looked_for_it_says_at_least() {
 }
 
 #[test]
+fn a_title_that_is_too_long_keeps_what_it_happened_to_and_whole_words() {
+    let mut report = fixture::true_positive();
+    let header = |report: &_, most| {
+        crate::document::header(report, crate::Language::En, most)
+            .as_str()
+            .to_owned()
+    };
+    let long = "EC2 instance is communicating with an IP address on a custom threat list of the organisation";
+    report.title = format!("{long} on web-server-prod-01");
+    assert_snapshot!(header(&report, 140), @"▲ Act now · True positive · Critical [PLAYBOOK] — EC2 instance is communicating with an IP… on web-server-prod-01 (production-project-12345)");
+    assert_snapshot!(header(&report, 255), @"▲ Act now · True positive · Critical [PLAYBOOK] — EC2 instance is communicating with an IP address on a custom threat list of the organisation on web-server-prod-01 (production-project-12345)");
+    // Named within, and what is cut off behind it is no loss.
+    report.title = format!("web-server-prod-01 is at work: {long}");
+    assert_snapshot!(header(&report, 140), @"▲ Act now · True positive · Critical [PLAYBOOK] — web-server-prod-01 is at work: EC2 instance is communicating… (production-project-12345)");
+    // Without a blank there is no word to end with.
+    report.title = "x".repeat(300);
+    assert_snapshot!(header(&report, 140), @"▲ Act now · True positive · Critical [PLAYBOOK] — xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx… on web-server-prod-01 (production-project-12345)");
+    assert!(header(&report, 140).chars().count() <= 140);
+}
+
+#[test]
 fn a_source_that_was_only_to_be_asked_was_not_asked() {
     let mut report = fixture::true_positive();
     let step = &mut report.steps[0];
