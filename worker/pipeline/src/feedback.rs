@@ -2,9 +2,17 @@
 //! here either: admission asks whether a case is disputed, the tool `past_cases` what a person's verdict clears.
 
 use chrono::{DateTime, Utc};
-use nightshift_alert::Severity;
+use nightshift_alert::text::plain_value;
+use nightshift_alert::{Alert, Role, Severity};
 use nightshift_engine::Verdict;
 use serde::{Deserialize, Serialize};
+
+use crate::{CaseView, Language};
+
+/// Most actors that are named.
+const MOST_ACTORS: usize = 4;
+/// Most characters of the name of one.
+const NAME: usize = 80;
 
 /// What a person says of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,4 +67,101 @@ pub struct Decided {
     /// What the person decided.
     #[serde(flatten)]
     pub person: PersonVerdict,
+}
+
+impl CaseView {
+    /// What follows from it, in a sentence, where a person calls this case benign: which alerts are cleared from then on, or
+    /// that none is, and what would.
+    #[must_use]
+    pub fn cleared_by_people(&self, language: Language) -> String {
+        let is_manipulated = self.report.as_ref().is_some_and(|one| one.manipulation);
+        cleared(&self.alert, is_manipulated, language)
+    }
+}
+
+fn cleared(alert: &Alert, is_manipulated: bool, language: Language) -> String {
+    let actors: Vec<String> = alert
+        .with_role(Role::Actor)
+        .map(|one| plain_value(one.kind, &one.value, NAME))
+        .collect();
+    if actors.is_empty() || alert.account.is_none() {
+        return language
+            .of(
+                "Nothing is cleared by it: the alert does not name who acted, or in which account. What clears the next \
+                 one is a record that expects this type of its target or far end; what hides it, a mute.",
+                "これにより無害とされるものはありません。アラートに実行主体またはアカウントがないためです。次のアラートを無害とするのは、\
+                 対象または通信相手についてこの種類を想定する台帳の記録です。非表示にするにはミュートを使います。",
+            )
+            .to_owned();
+    }
+    if is_manipulated {
+        return language
+            .of(
+                "Nothing is cleared by it while text in the data talks to the analyst: no such alert is ever cleared. What \
+                 hides the next one is a mute.",
+                "データ内の文章が分析者に話しかけている間、これにより無害とされるものはありません。そのようなアラートは無害とされません。\
+                 非表示にするにはミュートを使います。",
+            )
+            .to_owned();
+    }
+    let named = actors.iter().take(MOST_ACTORS).map(String::as_str);
+    let named: Vec<&str> = named.collect();
+    let left = actors.len().saturating_sub(MOST_ACTORS);
+    match language {
+        Language::En => {
+            let more = match left {
+                0 => String::new(),
+                left => format!(" and {left} more"),
+            };
+            let named = named.join(", ");
+            format!(
+                "The same type by the same actors ({named}{more}) in the same account is cleared by it for 90 days."
+            )
+        }
+        Language::Ja => {
+            let more = match left {
+                0 => String::new(),
+                left => format!("、ほか {left} 件"),
+            };
+            let named = named.join("、");
+            format!(
+                "同じアカウントで同じ主体（{named}{more}）による同じ種類のアラートは、これにより 90 日間、無害とされます。"
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nightshift_alert::{Indicator, IndicatorKind};
+
+    use super::*;
+
+    #[test]
+    fn nobody_is_told_that_something_is_cleared_where_nothing_is() {
+        let alert = |actors: &[(IndicatorKind, &str)]| {
+            let bytes = include_bytes!("../../../tests/fixtures/alerts/guardduty-finding.json");
+            let read = nightshift_alert::read(bytes, &nightshift_alert::ReadOptions::default());
+            let mut alert = read.unwrap().alerts.remove(0);
+            alert.account = Some("123456789012".into());
+            let actor = |(kind, value): &(_, &str)| Indicator::new(*kind, *value, Role::Actor);
+            alert.indicators = actors.iter().map(actor).collect();
+            alert
+        };
+        let said = |alert: &Alert, is_manipulated| cleared(alert, is_manipulated, Language::En);
+        let known = alert(&[
+            (IndicatorKind::Ip, "203.0.113.9"),
+            (IndicatorKind::Principal, "ci-drift"),
+        ]);
+        insta::assert_snapshot!(said(&known, false), @"The same type by the same actors (203.0.113[.]9, ci-drift) in the same account is cleared by it for 90 days.");
+        assert!(said(&known, true).starts_with("Nothing is cleared by it while text"));
+        assert!(said(&alert(&[]), false).starts_with("Nothing is cleared by it: the alert"));
+        let mut nowhere = known;
+        nowhere.account = None;
+        assert!(said(&nowhere, false).starts_with("Nothing is cleared by it: the alert"));
+        let many =
+            alert(&["a", "b", "c", "d", "e", "f"].map(|name| (IndicatorKind::Principal, name)));
+        assert!(said(&many, false).contains("(a, b, c, d and 2 more)"));
+        assert!(cleared(&many, false, Language::Ja).contains("（a、b、c、d、ほか 2 件）"));
+    }
 }

@@ -75,7 +75,7 @@ pub trait SlackAnswers: Send + Sync {
     /// Why not, in words for the log.
     async fn open_view(&self, desk: &str, trigger_id: &str, view: Value) -> Result<(), String>;
 
-    /// Shows a line to one person in a channel (`chat.postEphemeral`). The text is plain words of ours.
+    /// Shows a line to one person in a channel (`chat.postEphemeral`): plain text, names of an alert among it.
     ///
     /// # Errors
     ///

@@ -135,7 +135,7 @@ impl SlackDestination {
     ///
     /// What Slack said, in words.
     pub async fn tell(&self, channel: &str, user: &str, text: &str) -> Result<(), String> {
-        let body = json!({ "channel": channel, "user": user, "text": text });
+        let body = json!({ "channel": channel, "user": user, "text": rich::escape(text) });
         self.answer("chat.postEphemeral", &body).await
     }
 

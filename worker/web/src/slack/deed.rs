@@ -161,10 +161,11 @@ impl Buttons {
             at: who.at,
             note,
         };
+        let view = self.cases.view(&target.case.0).await?;
         let said = self.slack.feedback.add_verdict(&target.case.0, new).await?;
         let agreed = said.agreed;
         self.slack.meter.count(&Measure::Feedback { agreed });
-        Ok(words::judged(who.language, target, &said))
+        Ok(words::judged(who.language, target, &said, &view))
     }
 
     pub(super) async fn act(

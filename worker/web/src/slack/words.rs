@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::Verdict;
-use nightshift_pipeline::{CaseId, CaseStatus, Language, PersonVerdict, StoreError};
+use nightshift_pipeline::{CaseId, CaseStatus, CaseView, Language, PersonVerdict, StoreError};
 use tokio::time::error::Elapsed;
 
 use super::deed::Answer;
@@ -164,16 +164,19 @@ pub(super) fn slow(language: Language) -> String {
 }
 
 /// What was noted of a verdict.
-pub(super) fn judged(language: Language, target: &Target, said: &PersonVerdict) -> String {
+pub(super) fn judged(
+    language: Language,
+    target: &Target,
+    said: &PersonVerdict,
+    view: &CaseView,
+) -> String {
     let mut text = match language {
         Language::En => judgement(&target.case, said),
         Language::Ja => judgement_ja(&target.case, said),
     };
     if said.verdict.is_benign() {
-        text.push_str(language.of(
-            " The same type by the same actors in the same account is cleared by it for 90 days.",
-            "同じアカウントで同じ主体による同じ種類のアラートは、これにより 90 日間、無害とされます。",
-        ));
+        text.push_str(language.of(" ", ""));
+        text.push_str(&view.cleared_by_people(language));
     }
     if said.revision != target.revision {
         let latest = said.revision;

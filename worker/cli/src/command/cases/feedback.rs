@@ -1,7 +1,7 @@
 //! `nightshift cases agree` and `disagree`: what a person says of a verdict.
 
 use nightshift_engine::{Measure, Meter as _, Verdict};
-use nightshift_pipeline::{NewPersonVerdict, PersonVerdict};
+use nightshift_pipeline::{Language, NewPersonVerdict, PersonVerdict};
 
 use crate::args::{CasesAct, CasesDisagree};
 use crate::config::user;
@@ -12,7 +12,7 @@ use crate::wiring::App;
 pub(super) async fn agree(app: &App, options: &CasesAct) -> Result<(), Exit> {
     let by = who(options.by.as_deref())?;
     let said = add(app, &options.id, None, by, &options.note).await?;
-    show(&options.id, &said, options.json.json)
+    show(app, &options.id, &said, options.json.json).await
 }
 
 pub(super) async fn disagree(app: &App, options: &CasesDisagree) -> Result<(), Exit> {
@@ -27,7 +27,7 @@ pub(super) async fn disagree(app: &App, options: &CasesDisagree) -> Result<(), E
         )));
     }
     let said = add(app, &options.id, Some(options.verdict), by, &options.note).await?;
-    show(&options.id, &said, options.json.json)
+    show(app, &options.id, &said, options.json.json).await
 }
 
 pub(super) fn who(by: Option<&str>) -> Result<String, Exit> {
@@ -58,15 +58,17 @@ async fn add(
     Ok(said)
 }
 
-fn show(id: &str, said: &PersonVerdict, json: bool) -> Result<(), Exit> {
+async fn show(app: &App, id: &str, said: &PersonVerdict, json: bool) -> Result<(), Exit> {
     if json {
         return print_json(said);
     }
     let mut text = format!("case {}: {}", plain(id, 20), line(said));
     if said.verdict.is_benign() {
-        text.push_str(
-            "\nthe same type by the same actors in the same account is cleared by it for 90 days",
-        );
+        // It is noted by now: that the rest cannot be read is no failure of it.
+        if let Ok(view) = app.store.view(id).await {
+            text.push('\n');
+            text.push_str(&view.cleared_by_people(Language::En));
+        }
     }
     print(&text)
 }

@@ -97,11 +97,10 @@ async fn disagreement_asks_for_a_verdict_and_notes_it_with_its_note() {
         ("slack:U1 (ana)", "our scanner")
     );
     assert_eq!(*room.shown.counted.lock().unwrap(), [false]);
-    assert_eq!(
-        room.last_line(),
-        "Noted: for you case k3f9-x2mq-7d1w is a false positive. The same type by the same actors in the same account \
-         is cleared by it for 90 days."
-    );
+    // Its report tells of text that talks to the analyst.
+    let told = room.last_line();
+    let noted = "Noted: for you case k3f9-x2mq-7d1w is a false positive. Nothing is cleared by it";
+    assert!(told.starts_with(noted), "{told}");
 }
 
 #[tokio::test]

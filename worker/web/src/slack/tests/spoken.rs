@@ -1,6 +1,6 @@
 //! A desk whose language is Japanese is spoken to in Japanese.
 
-use nightshift_alert::Severity;
+use nightshift_alert::{Indicator, IndicatorKind, Role, Severity};
 use nightshift_engine::Verdict;
 use nightshift_pipeline::{CaseId, MutePreview, PersonVerdict, StoreError};
 
@@ -144,6 +144,14 @@ fn what_the_store_refuses_is_told_in_both_languages() {
         agreed,
         note: String::new(),
     };
+    let mut view = mutable();
+    view.alert.account = Some("123456789012".into());
+    view.alert.indicators = vec![Indicator::new(
+        IndicatorKind::Ip,
+        "203.0.113.9",
+        Role::Actor,
+    )];
+    view.report = None;
     let mut said = Vec::new();
     for language in Language::ALL {
         for error in [
@@ -160,11 +168,13 @@ fn what_the_store_refuses_is_told_in_both_languages() {
             language,
             &target,
             &judged(Verdict::Inconclusive, true),
+            &view,
         ));
         said.push(words::judged(
             language,
             &target,
             &judged(Verdict::BenignTruePositive, false),
+            &view,
         ));
     }
     insta::assert_snapshot!(said.join("\n"));
