@@ -82,8 +82,11 @@ pub struct FeedDay {
     pub alerts: u64,
     /// How many of them opened a case or had one triaged again.
     pub triaged: u64,
-    /// How many were sightings of a case, or told with another of a storm.
+    /// How many were sightings of a case.
     pub repeated: u64,
+    /// How many were told with another of their storm, and looked at by nobody.
+    #[serde(default)]
+    pub members: u64,
     /// How many a mute hid.
     pub muted: u64,
     /// How many were set aside for their state or class.

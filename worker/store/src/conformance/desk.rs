@@ -361,6 +361,16 @@ async fn a_digest_tells_what_a_day_brought(fixture: Fixture) {
         .map(|feed| (feed.alerts, feed.triaged, feed.repeated))
         .collect();
     assert_eq!(sums, [(2, 1, 1), (1, 1, 0)]);
+    assert!(day.arrived.iter().all(|feed| feed.members == 0));
+    // What is told with another of its storm is no repetition of it.
+    fixture
+        .execute("UPDATE arrivals SET outcome = 'member', alert = '{}' WHERE outcome = 'sighting'")
+        .await;
+    let again = store.brought(since, until).await.unwrap();
+    assert_eq!(
+        (again.arrived[0].repeated, again.arrived[0].members),
+        (0, 1)
+    );
     assert_eq!(
         day.verdicts,
         [(Verdict::TruePositive, 1), (Verdict::FalsePositive, 1)]

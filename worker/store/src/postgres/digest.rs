@@ -13,8 +13,9 @@ use super::row::{count, get_severity, get_verdict, limit, number, to_verdict};
 
 const ARRIVED: &str = "SELECT feed, count(*), \
          count(*) FILTER (WHERE outcome IN ('new', 'revision', 'replaced', 'resumed')), \
-         count(*) FILTER (WHERE outcome IN ('sighting', 'member')), \
-         count(*) FILTER (WHERE outcome = 'muted'), count(*) FILTER (WHERE outcome = 'set_aside') \
+         count(*) FILTER (WHERE outcome = 'sighting'), \
+         count(*) FILTER (WHERE outcome = 'muted'), count(*) FILTER (WHERE outcome = 'set_aside'), \
+         count(*) FILTER (WHERE outcome = 'member') \
      FROM arrivals WHERE received_at >= $1 AND received_at < $2 AND feed <> 'canary' GROUP BY feed ORDER BY 2 DESC, 1";
 /// How cases ended, and what the models cost.
 const ENDED: &str = "SELECT ended.status, ended.verdict, count(*), coalesce(sum((report #>> '{cost,usd}')::double precision), 0) \
@@ -88,6 +89,7 @@ async fn brought(
             repeated: count(&row, 3)?,
             muted: count(&row, 4)?,
             set_aside: count(&row, 5)?,
+            members: count(&row, 6)?,
         });
     }
     for row in session.rows(ENDED, [&since, &until]).await? {

@@ -12,7 +12,7 @@ use super::row::{get_severity, get_time, get_verdict, time, to_verdict};
 use super::thread::Failure;
 
 const ARRIVED: &str = "SELECT feed, count(*), sum(outcome IN ('new', 'revision', 'replaced', 'resumed')), \
-         sum(outcome IN ('sighting', 'member')), sum(outcome = 'muted'), sum(outcome = 'set_aside') \
+         sum(outcome = 'sighting'), sum(outcome = 'muted'), sum(outcome = 'set_aside'), sum(outcome = 'member') \
      FROM arrivals WHERE received_at >= ?1 AND received_at < ?2 AND feed <> 'canary' GROUP BY feed ORDER BY 2 DESC, 1";
 /// How cases ended, and what the models cost.
 const ENDED: &str = "SELECT json_extract(report, '$.status') = 'failed' AS failed, ended.verdict, count(*), \
@@ -116,6 +116,7 @@ fn feed_day(row: &Row<'_>) -> Result<FeedDay, rusqlite::Error> {
         repeated: number(row, 3)?,
         muted: number(row, 4)?,
         set_aside: number(row, 5)?,
+        members: number(row, 6)?,
     })
 }
 

@@ -92,6 +92,7 @@ fn arrived(digest: &Digest, language: Language) -> Vec<Line> {
         let counts = [
             (day.triaged, ["triaged", "triaged", "件トリアージ"]),
             (day.repeated, ["repeated", "repeated", "件重複"]),
+            (day.members, ["in a storm", "in a storm", "件集中発生"]),
             (day.muted, ["muted", "muted", "件ミュート"]),
             (day.set_aside, ["set aside", "set aside", "件対象外"]),
         ];

@@ -36,7 +36,8 @@ pub(super) fn digest() -> Digest {
                 feed: "guardduty".into(),
                 alerts: 31,
                 triaged: 9,
-                repeated: 20,
+                repeated: 14,
+                members: 6,
                 muted: 2,
                 set_aside: 0,
             },
@@ -45,6 +46,7 @@ pub(super) fn digest() -> Digest {
                 alerts: 10,
                 triaged: 3,
                 repeated: 0,
+                members: 0,
                 muted: 0,
                 set_aside: 7,
             },
@@ -414,7 +416,7 @@ fn the_digest_of_a_day() {
     41 alerts · 12 triaged · 4 open · 1 failure · 0.4210 USD
 
     *What came*
-    • guardduty: 31 alerts, 9 triaged, 20 repeated, 2 muted
+    • guardduty: 31 alerts, 9 triaged, 14 repeated, 6 in a storm, 2 muted
     • scc: 10 alerts, 3 triaged, 7 set aside
     • SILENT: edr, the last message at 2026-11-18 12:00 UTC
 
