@@ -68,7 +68,14 @@ async fn list(app: &App, options: &CasesList) -> Result<(), Exit> {
         say(nothing(app).await?);
         return Ok(());
     }
-    let header = ["Case", "Opened", "Severity", "Outcome", "Seen", "What"];
+    let header = [
+        "Case",
+        "Opened (UTC)",
+        "Severity",
+        "Outcome",
+        "Seen",
+        "What",
+    ];
     let rows: Vec<_> = rows.iter().map(cells).collect();
     print(&lines(header, &rows))
 }
@@ -217,7 +224,7 @@ fn trace(app: &App, view: &CaseView) -> String {
         };
         lines.push(format!(
             "seen again {} from {}, count {}{note}",
-            sighting.at.format("%Y-%m-%d %H:%M:%S"),
+            sighting.at.format("%Y-%m-%d %H:%M:%S UTC"),
             plain(&sighting.source, 60),
             sighting.count
         ));
@@ -231,7 +238,7 @@ fn trace(app: &App, view: &CaseView) -> String {
     for member in &view.members {
         lines.push(format!(
             "  {} {} {}: {}",
-            member.at.format("%Y-%m-%d %H:%M:%S"),
+            member.at.format("%Y-%m-%d %H:%M:%S UTC"),
             member.severity,
             plain(&member.key, 100),
             plain(&member.title, 100)

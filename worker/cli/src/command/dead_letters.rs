@@ -38,7 +38,7 @@ async fn list(app: &App, limit: usize, json: bool) -> Result<(), Exit> {
     let mut table = table(
         &[
             "No.",
-            "Came",
+            "Came (UTC)",
             "Source",
             "Bytes",
             "Why it could not be read",

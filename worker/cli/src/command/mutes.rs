@@ -189,7 +189,15 @@ async fn list(app: &App, all: bool, json: bool) -> Result<(), Exit> {
         say("no mutes hold; `nightshift mutes list --all` also shows those that ended");
         return Ok(());
     }
-    let header = ["Name", "Hides", "Until", "Hits", "Last hit", "Why", "By"];
+    let header = [
+        "Name",
+        "Hides",
+        "Until (UTC)",
+        "Hits",
+        "Last hit (UTC)",
+        "Why",
+        "By",
+    ];
     let mut table = table(&header, &[1, 5]);
     for row in &rows {
         let until = match state(row, now) {

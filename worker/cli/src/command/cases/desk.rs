@@ -76,7 +76,7 @@ pub(super) fn line(act: &Act) -> String {
     };
     format!(
         "{} {} {what}{note}",
-        act.at.format("%Y-%m-%d %H:%M:%S"),
+        act.at.format("%Y-%m-%d %H:%M:%S UTC"),
         plain(&act.by, 80)
     )
 }

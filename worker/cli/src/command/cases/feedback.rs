@@ -73,7 +73,7 @@ async fn show(app: &App, id: &str, said: &PersonVerdict, json: bool) -> Result<(
     print(&text)
 }
 
-/// `2026-03-02 08:00:00 ana disagrees: False positive (revision 1): why`.
+/// `2026-03-02 08:00:00 UTC ana disagrees: False positive (revision 1): why`.
 pub(super) fn line(said: &PersonVerdict) -> String {
     let note = if said.note.is_empty() {
         String::new()
@@ -82,10 +82,28 @@ pub(super) fn line(said: &PersonVerdict) -> String {
     };
     format!(
         "{} {} {}: {} (revision {}){note}",
-        said.at.format("%Y-%m-%d %H:%M:%S"),
+        said.at.format("%Y-%m-%d %H:%M:%S UTC"),
         plain(&said.by, 80),
         if said.agreed { "agrees" } else { "disagrees" },
         said.verdict.title(),
         said.revision
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_says_whose_it_is() {
+        let said = PersonVerdict {
+            at: chrono::DateTime::UNIX_EPOCH,
+            by: "ana".into(),
+            revision: 1,
+            verdict: Verdict::FalsePositive,
+            agreed: false,
+            note: "why".into(),
+        };
+        insta::assert_snapshot!(line(&said), @"1970-01-01 00:00:00 UTC ana disagrees: False positive (revision 1): why");
+    }
 }
