@@ -88,17 +88,20 @@ without it nobody would answer probes and Prometheus. */ -}}
 {{- end -}}
 {{- end -}}
 
-{{- /* The address of the database in `config`, as it stands there: without what is in a comment or another section. A store
-on PostgreSQL has to be known here: the migration, several pods and KEDA go by it. */ -}}
-{{- define "nightshift.storeOfConfig" -}}
-{{- $section := "" -}}
-{{- range $line := splitList "\n" .Values.config -}}
+{{- /* A value in `config`, as it stands there: without what is in a comment or another section. Call with config, section and
+key. A store on PostgreSQL has to be known here: the migration, several pods and KEDA go by it; and how often canaries come,
+for the rule that tells of one that is late. */ -}}
+{{- define "nightshift.ofConfig" -}}
+{{- $in := "" -}}
+{{- $key := .key -}}
+{{- $section := .section -}}
+{{- range $line := splitList "\n" .config -}}
 {{- if regexMatch `^\s*\[` $line -}}
-{{- $section = regexReplaceAll `^\s*\[+\s*["']?([^]"'\s]*).*$` (trim $line) "${1}" -}}
-{{- else if and (eq $section "store") (regexMatch `^\s*["']?url["']?\s*=` $line) -}}
+{{- $in = regexReplaceAll `^\s*\[+\s*["']?([^]"'\s]*).*$` (trim $line) "${1}" -}}
+{{- else if and (eq $in $section) (regexMatch (printf `^\s*["']?%s["']?\s*=` $key) $line) -}}
 {{- regexReplaceAll `^[^=]*=\s*["']?([^"'\s]*).*$` (trim $line) "${1}" -}}
-{{- else if and (eq $section "") (regexMatch `^\s*["']?store["']?\s*(\.\s*["']?url["']?\s*=|=.*\burl\b)` $line) -}}
-{{- regexReplaceAll `^.*\burl["']?\s*=\s*["']?([^"'\s]*).*$` (trim $line) "${1}" -}}
+{{- else if and (eq $in "") (regexMatch (printf `^\s*["']?%s["']?\s*(\.\s*["']?%s["']?\s*=|=.*\b%s\b)` $section $key $key) $line) -}}
+{{- regexReplaceAll (printf `^.*\b%s["']?\s*=\s*["']?([^"'\s]*).*$` $key) (trim $line) "${1}" -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
