@@ -2,20 +2,25 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 53 | trimSuffix "-" -}}
 {{- end -}}
 
+{{- /* What everything is called. A release may have dots in its name, and a Service may not; nor may it begin with a digit. */ -}}
 {{- define "nightshift.fullname" -}}
 {{- $name := include "nightshift.name" . -}}
+{{- $whole := printf "%s-%s" .Release.Name $name -}}
 {{- if .Values.fullnameOverride -}}
-{{- .Values.fullnameOverride | trunc 53 | trimSuffix "-" -}}
+{{- $whole = toString .Values.fullnameOverride -}}
 {{- else if contains $name .Release.Name -}}
-{{- .Release.Name | trunc 53 | trimSuffix "-" -}}
-{{- else -}}
-{{- printf "%s-%s" .Release.Name $name | trunc 53 | trimSuffix "-" -}}
+{{- $whole = .Release.Name -}}
 {{- end -}}
+{{- $whole = $whole | replace "." "-" | trunc 53 | trimSuffix "-" -}}
+{{- if not (regexMatch `^[a-z]([-a-z0-9]*[a-z0-9])?$` $whole) -}}
+{{- fail (printf "fullnameOverride: a Service cannot be called %q: small letters, digits and dashes, a letter first; set it to such a name" $whole) -}}
+{{- end -}}
+{{- $whole -}}
 {{- end -}}
 
 {{- define "nightshift.selector" -}}
-app.kubernetes.io/name: {{ include "nightshift.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "nightshift.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{- define "nightshift.labels" -}}
@@ -53,6 +58,15 @@ without it nobody would answer probes and Prometheus. */ -}}
 {{- $all = append $all (dict "name" (printf "%s-%s" $name $part) "component" $part "only" (ternary (list "web") (list $part "web") $is_web) "replicas" $own.replicas "resources" (default $.Values.resources $own.resources) "pages" (and $is_web $.Values.web.exposed) "posts" (and (eq $part "intake") $.Values.web.intakeExposed)) -}}
 {{- end -}}
 {{- end -}}
+{{- end -}}
+{{- if not $all -}}
+{{- fail "components: none of them is enabled, and nothing would run" -}}
+{{- end -}}
+{{- if and (eq .Values.mode "apart") .Values.web.exposed (not .Values.components.web.enabled) -}}
+{{- fail "web.exposed: nobody would serve the pages; set components.web.enabled" -}}
+{{- end -}}
+{{- if and (eq .Values.mode "apart") .Values.web.intakeExposed (not .Values.components.intake.enabled) -}}
+{{- fail "web.intakeExposed: nobody would take what is posted; set components.intake.enabled" -}}
 {{- end -}}
 {{- dict "all" $all | toJson -}}
 {{- end -}}

@@ -3,7 +3,11 @@
 use super::helm;
 
 fn refused(options: &[&str]) -> String {
-    let made = helm(&["template", "night"], options);
+    refused_as("night", options)
+}
+
+fn refused_as(release: &str, options: &[&str]) -> String {
+    let made = helm(&["template", release], options);
     assert!(!made.status.success(), "{options:?}");
     String::from_utf8_lossy(&made.stderr).into_owned()
 }
@@ -97,5 +101,64 @@ fn what_keda_cannot_ask_and_what_pods_cannot_have_is_refused() {
     ] {
         let said = refused(&["--set", &values]);
         assert!(said.contains(says), "{values}: {said}");
+    }
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn what_nobody_would_run_or_serve_and_numbers_that_cross_are_refused() {
+    let all_off = ["intake", "triage", "delivery", "web"]
+        .map(|one| format!("components.{one}.enabled=false"));
+    let apart = "mode=apart,components";
+    let queue = |index: u8, key: &str| {
+        let queue = format!("autoscaling.keda.rabbitmq[{index}]");
+        format!("{queue}.queue=q{index},{queue}.messagesPerReplica=1,{queue}.hostKey={key}")
+    };
+    for (values, says) in [
+        (
+            format!("mode=apart,{}", all_off.join(",")),
+            "components: none of them is enabled",
+        ),
+        (
+            format!("{apart}.web.enabled=false,web.exposed=true"),
+            "nobody would serve the pages",
+        ),
+        (
+            format!("{apart}.intake.enabled=false,web.intakeExposed=true"),
+            "nobody would take what is posted",
+        ),
+        (
+            "autoscaling.kind=hpa,autoscaling.minReplicas=9,autoscaling.maxReplicas=2".to_owned(),
+            "more than maxReplicas",
+        ),
+        (
+            format!(
+                "autoscaling.kind=keda,existingSecret=s,store.passwordKey=pw,{},{}",
+                queue(0, "a_b"),
+                queue(1, "a-b")
+            ),
+            "the keys a_b and a-b would get one name",
+        ),
+    ] {
+        let said = refused(&["--set", &format!("store.url=postgres://u@h/d,{values}")]);
+        assert!(said.contains(says), "{values}: {said}");
+    }
+    let said = refused_as("123", &[]);
+    assert!(
+        said.contains("a Service cannot be called \"123-nightshift\""),
+        "{said}"
+    );
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn the_name_of_a_release_stays_a_text_and_one_with_dots_is_a_name_of_services() {
+    for release in ["true", "on", "a.b.c"] {
+        let made = helm(&["template", release], &[]);
+        let text = String::from_utf8(made.stdout).unwrap();
+        let name = format!("\n  name: {}-nightshift\n", release.replace('.', "-"));
+        assert!(text.contains(&name), "{text}");
+        let label = format!("app.kubernetes.io/instance: \"{release}\"");
+        assert!(text.contains(&label), "{text}");
     }
 }
