@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::extract::{Json, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{get, post};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -22,8 +22,18 @@ struct Broker {
     sent: Arc<Mutex<Vec<Value>>>,
 }
 
+/// A password that would end an address.
+const PASSWORD: &str = "p/w@#? %";
+
+fn is_let_in(headers: &HeaderMap) {
+    let said = headers["authorization"].to_str().unwrap();
+    let wanted = STANDARD.encode(format!("nightshift:{PASSWORD}"));
+    assert_eq!(said, format!("Basic {wanted}"));
+}
+
 /// The queue is there when it is asked for the second time: until then the worker has not made it.
-async fn queue(State(broker): State<Broker>) -> StatusCode {
+async fn queue(State(broker): State<Broker>, headers: HeaderMap) -> StatusCode {
+    is_let_in(&headers);
     let mut asked = broker.asked.lock().unwrap();
     *asked += 1;
     if *asked > 1 {
@@ -46,7 +56,12 @@ async fn graphs(State(broker): State<Broker>) -> Json<Value> {
     Json(json!({"status": "success", "data": {"resultType": "vector", "result": result}}))
 }
 
-async fn publish(State(broker): State<Broker>, Json(message): Json<Value>) -> Json<Value> {
+async fn publish(
+    State(broker): State<Broker>,
+    headers: HeaderMap,
+    Json(message): Json<Value>,
+) -> Json<Value> {
+    is_let_in(&headers);
     assert!(*broker.scraped.lock().unwrap() > 1, "nobody counted it");
     broker.sent.lock().unwrap().push(message);
     Json(json!({"routed": true}))
@@ -66,7 +81,8 @@ async fn as_many_samples_as_were_asked_for_come_and_most_are_alerts_of_their_own
     tasks.spawn(async move { axum::serve(listener, routes).await });
     let ran = Command::new("sh")
         .arg(root().join("deploy/compose/send.sh"))
-        .env("RABBITMQ", format!("http://nightshift:pw@{address}"))
+        .env("RABBITMQ", format!("http://{address}"))
+        .env("RABBITMQ_PASSWORD", PASSWORD)
         .env("PROMETHEUS", format!("http://{address}"))
         .env("QUEUE", "alerts")
         .env("MANY", "25")
@@ -77,6 +93,7 @@ async fn as_many_samples_as_were_asked_for_come_and_most_are_alerts_of_their_own
     assert!(ran.status.success(), "{ran:?}");
     let sent = broker.sent.lock().unwrap();
     assert_eq!(sent.len(), 25);
+    assert_eq!(String::from_utf8_lossy(&ran.stderr), "");
     let mut bodies = BTreeSet::new();
     for message in &*sent {
         assert_eq!(message["routing_key"], "alerts");
