@@ -167,7 +167,7 @@ fn visibility(config: &Config, retained: Option<u64>, checkup: &mut Checkup) {
             "source.visibility",
             format!("visibility_secs = {ours} is as long as the queue keeps a message"),
             "the messages of a worker that dies are dropped before they can come again",
-            "set visibility_secs to 60",
+            "set MessageRetentionPeriod to 1209600 (14 days); for visibility_secs 60 is enough",
         );
     } else if ours > LONGEST_SECS {
         checkup.warning(
@@ -248,6 +248,33 @@ async fn dead_letters(client: &Client, arn: &str, source: &Attributes, checkup: 
             format!("dead letters are kept for {}, and messages for {}", length(theirs), length(ours)),
             "a message keeps its age when it is moved: one may be dropped as soon as it is a dead letter",
             format!("set MessageRetentionPeriod of {name} to 1209600 (14 days)"),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_queue_that_keeps_nothing_is_mended_at_the_queue() {
+        let config = json!({"name": "gd", "queue_url": "https://sqs.eu-west-1.amazonaws.com/1/q"});
+        let config: Config = serde_json::from_value(config).unwrap();
+        let mut checkup = Checkup::default();
+        let attributes = [(Name::MessageRetentionPeriod, "60".to_owned())];
+        judge(&attributes.into(), &config, &mut checkup);
+        let found = checkup.found.iter();
+        let found =
+            found.filter(|one| ["source.retention", "source.visibility"].contains(&one.check));
+        let mends: Vec<_> = found.map(|one| one.mend.as_str()).collect();
+        assert_eq!(
+            mends,
+            [
+                "set MessageRetentionPeriod to 1209600 (14 days)",
+                "set MessageRetentionPeriod to 1209600 (14 days); for visibility_secs 60 is enough"
+            ]
         );
     }
 }

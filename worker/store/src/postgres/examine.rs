@@ -23,7 +23,8 @@ const FACTS: &str = "SELECT current_setting('server_version') AS version, curren
     current_user::text AS role, (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS is_super,
     current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes,
     current_setting('synchronous_commit') AS synchronous_commit, current_setting('autovacuum') AS autovacuum,
-    pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on' AS is_read_only,
+    pg_is_in_recovery() AS is_standby, current_setting('default_transaction_read_only') = 'on' AS is_read_only,
+    current_schema() IS NOT NULL AS has_place,
     current_setting('server_encoding') AS encoding,
     least(current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
             - coalesce(current_setting('reserved_connections', true), '0')::int
@@ -146,7 +147,9 @@ async fn look(
         full_page_writes: row.try_get("full_page_writes")?,
         synchronous_commit: row.try_get("synchronous_commit")?,
         autovacuum: row.try_get("autovacuum")?,
+        is_standby: row.try_get("is_standby")?,
         is_read_only: row.try_get("is_read_only")?,
+        has_place: row.try_get("has_place")?,
         encoding: row.try_get("encoding")?,
         free_connections: row.try_get("free_connections")?,
         may_create: row.try_get("may_create")?,

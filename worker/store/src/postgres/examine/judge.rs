@@ -15,7 +15,11 @@ pub(super) struct Facts {
     pub(super) full_page_writes: String,
     pub(super) synchronous_commit: String,
     pub(super) autovacuum: String,
+    pub(super) is_standby: bool,
+    /// Whether our role's transactions may not write unless they say so.
     pub(super) is_read_only: bool,
+    /// Whether the schema is there that our role's tables are in.
+    pub(super) has_place: bool,
     pub(super) encoding: String,
     pub(super) free_connections: i32,
     pub(super) may_create: bool,
@@ -117,6 +121,18 @@ fn role(facts: &Facts, checkup: &mut Checkup) {
 }
 
 fn schema_of(facts: &Facts, ours: i64, checkup: &mut Checkup) {
+    if !facts.has_place {
+        return checkup.error(
+            "store.search_path",
+            "search_path leads to no schema that is there",
+            "no table is found, and none can be made: the worker does not start",
+            format!(
+                "ALTER ROLE \"{0}\" RESET search_path, or make the schema that it names and let {0} use it; see the \
+                 database's own setting, too",
+                facts.role
+            ),
+        );
+    }
     match facts.schema {
         Some(latest) if latest > ours => ahead(latest, ours, checkup),
         Some(latest) if latest == ours => {}
@@ -141,13 +157,19 @@ fn schema_of(facts: &Facts, ours: i64, checkup: &mut Checkup) {
 }
 
 fn server(facts: &Facts, most: usize, checkup: &mut Checkup) {
-    if facts.is_read_only {
-        checkup.error(
-            "store.read_only",
-            "the server takes no writes: it is a standby, or default_transaction_read_only is on",
-            "no alert can be accepted",
-            "name the primary in [store] url; with several hosts add target_session_attrs=read-write",
+    let why = "no alert can be accepted";
+    if facts.is_standby {
+        let mend = "name the primary in [store] url; with several hosts add target_session_attrs=read-write";
+        let what = "the server takes no writes: it is a standby";
+        checkup.error("store.read_only", what, why, mend);
+    } else if facts.is_read_only {
+        let mend = format!(
+            "ALTER ROLE \"{}\" RESET default_transaction_read_only; it may be set for the database, or in \
+             postgresql.conf, too",
+            facts.role
         );
+        let what = "default_transaction_read_only is on, on a server that could write";
+        checkup.error("store.read_only", what, why, mend);
     }
     if facts.encoding != "UTF8" {
         checkup.error(
@@ -192,7 +214,9 @@ mod tests {
             full_page_writes: "on".into(),
             synchronous_commit: "on".into(),
             autovacuum: "on".into(),
+            is_standby: false,
             is_read_only: false,
+            has_place: true,
             encoding: "UTF8".into(),
             free_connections: 80,
             may_create: false,
@@ -230,5 +254,32 @@ mod tests {
         assert_eq!(found(|it| it.free_connections = 9), ["store.connections"]);
         assert_eq!(found(|it| it.free_connections = -3), ["store.connections"]);
         assert_eq!(found(|it| it.schema = Some(9)), ["store.schema_ahead"]);
+        assert_eq!(
+            found(|it| (it.has_place, it.schema) = (false, None)),
+            ["store.search_path"]
+        );
+    }
+
+    #[test]
+    fn what_a_standby_and_a_role_that_may_not_write_need_is_not_the_same() {
+        let mend = |is_standby| {
+            let facts = Facts {
+                is_standby,
+                is_read_only: true,
+                ..good()
+            };
+            let mut checkup = Checkup::default();
+            judge(&facts, 10, 8, &mut checkup);
+            checkup
+                .found
+                .iter()
+                .map(|one| one.mend.clone())
+                .collect::<String>()
+        };
+        assert!(mend(true).starts_with("name the primary"));
+        assert!(
+            mend(false)
+                .starts_with("ALTER ROLE \"nightshift\" RESET default_transaction_read_only;")
+        );
     }
 }
