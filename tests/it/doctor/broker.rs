@@ -192,6 +192,12 @@ async fn queues_as_people_make_them() {
         ),
         ("full", json!({ "x-max-length": 10 }), "source.max_length"),
         (
+            "stream",
+            json!({ "x-queue-type": "stream", "x-dead-letter-exchange": null }),
+            "source.stream",
+        ),
+        ("idle", json!({ "x-expires": 600_000 }), "source.expires"),
+        (
             "brief",
             json!({ "x-queue-type": "classic", "x-consumer-timeout": 60_000 }),
             "source.consumer_timeout",

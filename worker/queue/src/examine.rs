@@ -41,6 +41,9 @@ pub async fn examine_publishing(config: &SourceConfig, secrets: Secrets) -> Chec
 /// Shortest time that messages should be kept, in seconds: a weekend.
 const SHORTEST_SECS: u64 = 2 * 24 * 3600;
 
+/// Shorter than this, and each restart or upgrade of ours may lose alerts.
+const SHORTEST_AT_ALL_SECS: u64 = 3_600;
+
 /// Notes a source that cannot be what its configuration says.
 pub(crate) fn unusable(what: String, checkup: &mut Checkup) {
     checkup.error(
@@ -53,13 +56,14 @@ pub(crate) fn unusable(what: String, checkup: &mut Checkup) {
 
 /// Notes a queue that keeps messages for too short a time.
 pub(crate) fn retention(secs: u64, mend: &str, checkup: &mut Checkup) {
-    if secs < SHORTEST_SECS {
-        checkup.warning(
-            "source.retention",
-            format!("messages are dropped after {}", length(secs)),
-            "alerts that come while nobody takes them, over a weekend say, are gone before anybody sees them",
-            mend,
-        );
+    let check = "source.retention";
+    let what = format!("messages are dropped after {}", length(secs));
+    if secs < SHORTEST_AT_ALL_SECS {
+        let why = "alerts that come while nobody takes them, during an upgrade say, are gone before anybody sees them";
+        checkup.error(check, what, why, mend);
+    } else if secs < SHORTEST_SECS {
+        let why = "alerts that come while nobody takes them, over a weekend say, are gone before anybody sees them";
+        checkup.warning(check, what, why, mend);
     }
 }
 

@@ -23,6 +23,16 @@ pub(super) fn message(connection: u64, delivery: Delivery) -> Message {
     }
 }
 
+/// Whether it comes from a stream, as far as its broker says: <https://www.rabbitmq.com/docs/streams#consuming>. AMQP tells
+/// of no other sign, and refuses nothing.
+pub(super) fn is_of_stream(properties: &BasicProperties) -> bool {
+    let mut headers = properties
+        .headers()
+        .iter()
+        .flat_map(|headers| headers.inner());
+    headers.any(|(name, _)| name.as_str() == "x-stream-offset")
+}
+
 /// What is too large for us has been sent already, but need not be kept.
 fn head(mut bytes: Vec<u8>) -> Vec<u8> {
     if bytes.len() > MOST_BYTES {
@@ -90,6 +100,15 @@ mod tests {
         let huge = head(vec![b'x'; MOST_BYTES + 5]);
         assert_eq!((huge.len(), huge.capacity()), (MOST_BYTES, MOST_BYTES));
         assert_eq!(head(b"whole".to_vec()), b"whole");
+    }
+
+    #[test]
+    fn a_stream_is_known_by_what_its_broker_adds() {
+        let mut headers = FieldTable::default();
+        let properties = BasicProperties::default().with_headers(headers.clone());
+        assert!(!is_of_stream(&properties));
+        headers.insert("x-stream-offset".into(), AMQPValue::LongLongInt(7));
+        assert!(is_of_stream(&properties.with_headers(headers)));
     }
 
     #[test]

@@ -21,7 +21,7 @@ use secrecy::ExposeSecret;
 use tokio::time::timeout;
 
 use super::config::Config;
-use super::message::message;
+use super::message::{is_of_stream, message};
 use crate::pace::Failure;
 use crate::sizes::Sizes;
 use crate::{LONG_POLL, Secrets};
@@ -120,11 +120,20 @@ struct Came {
     /// Not handed over.
     waiting: VecDeque<Message>,
     sizes: Sizes,
+    /// Whether it was told that they come from a stream.
+    is_told: bool,
 }
 
 impl Came {
     fn add(&mut self, delivery: Delivery) {
         self.sizes.note(delivery.data.len());
+        if !self.is_told && is_of_stream(&delivery.properties) {
+            self.is_told = true;
+            tracing::error!(
+                "the queue is a stream: alerts that come while no worker listens are never taken; bind a durable quorum \
+                 queue in its place"
+            );
+        }
         self.waiting.push_back(message(self.number, delivery));
     }
 }
@@ -156,6 +165,7 @@ impl Session {
                 number,
                 waiting: VecDeque::new(),
                 sizes: Sizes::new(LARGEST_BYTES),
+                is_told: false,
             },
         })
     }

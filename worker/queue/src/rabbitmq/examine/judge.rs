@@ -16,6 +16,8 @@ pub(super) struct Facts {
     is_durable: bool,
     /// It goes with its last consumer, or its connection.
     is_fleeting: bool,
+    /// How long it may be without consumers, in milliseconds, until it goes.
+    expires_ms: Option<u64>,
     pub(super) dead_letter_exchange: Option<String>,
     pub(super) dead_letter_key: Option<String>,
     ttl_ms: Option<u64>,
@@ -55,6 +57,7 @@ pub(super) fn facts(queue: &Value, version: &str) -> Facts {
             .unwrap_or_else(|| "classic".to_owned()),
         is_durable: is("durable"),
         is_fleeting: is("auto_delete") || is("exclusive"),
+        expires_ms: least("expires"),
         dead_letter_exchange: string("dead-letter-exchange"),
         dead_letter_key: string("dead-letter-routing-key"),
         ttl_ms: least("message-ttl"),
@@ -106,6 +109,16 @@ pub(super) fn judge(facts: &Facts, checkup: &mut Checkup) {
         format!(", RabbitMQ {}", facts.version)
     };
     checkup.saw(format!("a {} queue{version}", facts.kind));
+    if facts.kind == "stream" {
+        // What is below is of queues.
+        return checkup.error(
+            "source.stream",
+            "it is a stream",
+            "a reader gets what comes while it reads: alerts that come while no worker listens, during an upgrade or while \
+             the inbox is full, are never taken",
+            "make a durable quorum queue, and bind it in place of the stream",
+        );
+    }
     kept(facts, checkup);
     if facts.dead_letter_exchange.is_none() && (facts.gives_up() || facts.ttl_ms.is_some()) {
         checkup.warning(
@@ -128,7 +141,7 @@ pub(super) fn judge(facts: &Facts, checkup: &mut Checkup) {
         .as_deref()
         .is_none_or(|how| how == "drop-head");
     if let Some(most) = facts.most.filter(|_| drops) {
-        checkup.warning(
+        checkup.error(
             "source.max_length",
             format!("the queue holds {most} at the most, and drops the oldest"),
             "a flood of unimportant alerts pushes out those that came before it",
@@ -167,6 +180,17 @@ fn kept(facts: &Facts, checkup: &mut Checkup) {
             "delete it and make it anew: durable, of type quorum, without auto_delete",
         );
     }
+    if let Some(ms) = facts.expires_ms {
+        checkup.error(
+            "source.expires",
+            format!(
+                "the queue is deleted when nobody has listened for {}",
+                length(ms / 1_000)
+            ),
+            "when workers are away for that long, what lies in it is gone, and what comes then goes nowhere",
+            "take expires out of the policy; where it is an argument (x-expires), delete the queue and make it anew without",
+        );
+    }
     if facts.kind == "classic" {
         checkup.warning(
             "source.classic_queue",
@@ -179,6 +203,7 @@ fn kept(facts: &Facts, checkup: &mut Checkup) {
 
 #[cfg(test)]
 mod tests {
+    use nightshift_engine::Gravity;
     use serde_json::json;
 
     use super::*;
@@ -197,6 +222,26 @@ mod tests {
         let mut checkup = Checkup::default();
         judge(&facts(&queue, "4.1.0"), &mut checkup);
         checkup.found.iter().map(|one| one.check).collect()
+    }
+
+    #[test]
+    fn what_loses_alerts_on_an_ordinary_day_is_an_error() {
+        let errors = |name: &str, value: Value| {
+            let queue = json!({"type": "quorum", "durable": true, "arguments": {name: value, "x-delivery-limit": -1}});
+            let mut checkup = Checkup::default();
+            judge(&facts(&queue, "4.1.0"), &mut checkup);
+            let errors = checkup
+                .found
+                .iter()
+                .filter(|one| one.severity == Gravity::Error);
+            errors.map(|one| one.check).collect::<Vec<_>>()
+        };
+        assert_eq!(errors("x-message-ttl", json!(60_000)), ["source.retention"]);
+        assert_eq!(
+            errors("x-message-ttl", json!(86_400_000)),
+            Vec::<&str>::new()
+        );
+        assert_eq!(errors("x-max-length", json!(10)), ["source.max_length"]);
     }
 
     #[test]
@@ -244,6 +289,11 @@ mod tests {
         assert_eq!(found(none), ["source.no_dead_letter"]);
         let no_limit = json!({"/effective_policy_definition": {"delivery-limit": -1}});
         assert_eq!(found(no_limit), Vec::<&str>::new());
+        assert_eq!(found(json!({"/type": "stream"})), ["source.stream"]);
+        let days = json!({"/arguments/x-expires": 604_800_000});
+        assert_eq!(found(days), ["source.expires"]);
+        let policy = json!({"/effective_policy_definition/expires": 60_000});
+        assert_eq!(found(policy), ["source.expires"]);
         let hour = json!({"/arguments/x-message-ttl": 3_600_000});
         assert_eq!(found(hour), ["source.retention"]);
         let short = json!({"/effective_policy_definition/consumer-timeout": 60_000});
