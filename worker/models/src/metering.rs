@@ -3,6 +3,7 @@
 //! Next to the adapter, so that each try of a retry is counted and time in queues is not. The names of metrics stand in
 //! the program; here is only the engine's port.
 
+mod refusal;
 mod span;
 
 use std::sync::Arc;
@@ -14,6 +15,8 @@ use nightshift_analyst::chat::{
 use nightshift_engine::{Measure, Meter, ModelTokens};
 use tokio::time::Instant;
 use tracing::{Instrument as _, Span};
+
+use self::refusal::Refusal;
 
 /// How a request can end: an answer, dropped by us, or a failure that a provider's reply can be.
 pub const OUTCOMES: [&str; 14] = [
@@ -42,6 +45,7 @@ pub struct Metered {
     provider: &'static str,
     model: String,
     meter: Arc<dyn Meter>,
+    refusal: Refusal,
 }
 
 impl Metered {
@@ -57,6 +61,7 @@ impl Metered {
             provider,
             model: model.into(),
             meter,
+            refusal: Refusal::default(),
         }
     }
 }
@@ -78,6 +83,7 @@ impl ChatModel for Metered {
             ended: None,
         };
         let result = self.inner.chat(request).instrument(span.clone()).await;
+        self.refusal.heard(self.provider, &self.model, &result);
         if let Ok(answer) = &result {
             span::answered(&span, answer);
         }
