@@ -73,8 +73,10 @@ impl Log {
 /// What spans are handed on by: everything that makes lines.
 type Written = Layered<Lines<Stderr>, Layered<reload::Layer<EnvFilter, Registry>, Registry>>;
 
-/// The library that migrates, as its lines name it.
-const MIGRATES: &str = "refinery_core";
+/// Libraries, as their lines name them, that say at their own level what is no news, and how much of that is written: the
+/// one that migrates tells of each step that there is nothing to do; what the one of RabbitMQ calls an error is told by its
+/// source, where it is one.
+const TALKATIVE: [(&str, &str); 2] = [("refinery_core", "warn"), ("lapin", "off")];
 
 /// The words for how much is written.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
@@ -90,19 +92,31 @@ pub(crate) fn filter(level: &str, has_traces: bool, has_content: bool) -> Result
             nearest(&word.to_lowercase(), &LEVELS)
         )));
     }
-    let mut filter = EnvFilter::try_new(level).map_err(|error| bad(&error))?;
+    let mut filter = EnvFilter::try_new(of_ours(level)).map_err(|error| bad(&error))?;
     // Spans of traces are no business of the log, and cost nothing where nobody wants them.
     for (target, is_wanted) in [(traces::TARGET, has_traces), (traces::CONTENT, has_content)] {
         let level = if is_wanted { "info" } else { "off" };
         let directive = format!("{target}={level}").parse();
         filter = filter.add_directive(directive.map_err(|error| bad(&error))?);
     }
-    // The library that migrates tells of each step that there is nothing to do.
-    if !level.contains(MIGRATES) {
-        let directive = format!("{MIGRATES}=warn").parse();
-        filter = filter.add_directive(directive.map_err(|error| bad(&error))?);
+    for (library, most) in TALKATIVE {
+        if !level.contains(library) {
+            let directive = format!("{library}={most}").parse();
+            filter = filter.add_directive(directive.map_err(|error| bad(&error))?);
+        }
     }
     Ok(filter)
+}
+
+/// The same, but that a level which is said of everything holds for what we say ourselves: libraries write out below `info`
+/// what they send and get, a message as it came or the password of a broker, byte by byte, where nothing can be redacted.
+fn of_ours(level: &str) -> String {
+    let capped = |word: &str| match word.trim().parse::<LevelFilter>() {
+        Ok(said) if said > LevelFilter::INFO => format!("info,nightshift={said}"),
+        _ => word.to_owned(),
+    };
+    let words: Vec<String> = level.split(',').map(capped).collect();
+    words.join(",")
 }
 
 /// What stands alone between commas and is no level. `EnvFilter` takes it for a part of the program, says everything of that

@@ -173,6 +173,38 @@ fn spans_of_traces_cost_nothing_where_only_the_log_is_written_whatever_its_level
 }
 
 #[test]
+fn a21_what_libraries_send_and_get_is_not_written_at_any_level_unless_they_are_named() {
+    let secret = "hunter2secret";
+    let bytes = format!("{:?}", secret.as_bytes());
+    let all = || {
+        tracing::debug!(target: "tokio_postgres::query", "executing with parameters: [{bytes}]");
+        tracing::trace!(target: "lapin::io_loop", ?bytes, "SASL PLAIN {secret}");
+        tracing::trace!(target: "hyper::proto", "authorization: Bearer {secret}");
+        tracing::info!(target: "hyper::proto", "a library");
+        tracing::debug!(target: "nightshift_store::claim", "ours");
+        tracing::trace!(target: "nightshift", "ours");
+    };
+    let ends = |level: &str| {
+        let said = lines(LogFormat::Text, level, all);
+        let word = |line: &String| line.split_whitespace().nth(1).map(str::to_owned);
+        said.iter().filter_map(word).collect::<Vec<String>>()
+    };
+    let (info, debug, trace) = ("INFO", "DEBUG", "TRACE");
+    assert_eq!(ends("info"), [info]);
+    assert_eq!(ends("debug"), [info, debug]);
+    assert_eq!(ends("warn, TRACE"), [info, debug, trace]);
+    assert_eq!(ends("trace,nightshift=debug,hyper=warn"), [debug]);
+    assert_eq!(ends("debug,tokio_postgres=debug").len(), 3, "it is named");
+}
+
+#[test]
+fn a_queue_that_is_not_there_yet_is_no_error_of_the_library_that_looks_for_it() {
+    let closed = || tracing::error!(target: "lapin::channel", "Channel closed");
+    assert_eq!(lines(LogFormat::Text, "info", closed), Vec::<String>::new());
+    assert_eq!(lines(LogFormat::Text, "info,lapin=error", closed).len(), 1);
+}
+
+#[test]
 fn a_word_that_is_no_level_is_refused_and_does_not_silence_the_log() {
     let refused = |level: &str| match filter(level, false, false) {
         Err(exit) => exit.words(),
