@@ -62,6 +62,12 @@ async fn each_case_is_one_trace_of_questions_model_calls_tools_and_deliveries() 
     traces.sort_unstable();
     traces.dedup();
     assert_eq!(traces.len(), 2, "{spans:#?}");
+    let concluded = lines.iter().filter(|line| line.contains("case concluded"));
+    let names = ["case.id=", "case.revision=", "trace.id="];
+    for line in concluded.clone() {
+        assert!(names.iter().all(|name| line.contains(name)), "{line}");
+    }
+    assert_eq!(concluded.count(), 2, "{lines:#?}");
     // The log names the same trace.
     let shown: Vec<&String> = lines
         .iter()

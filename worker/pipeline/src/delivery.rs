@@ -69,9 +69,10 @@ pub async fn deliver_due(delivery: &Delivery, most: usize) -> Result<(usize, usi
 /// One try.
 async fn send(kind: &str, destination: &dyn Destination, due: &Due) -> Result<Sent, DeliveryError> {
     let name = destination.name();
-    let span = spans::of_sending(kind, name, due);
+    let around = spans::of_delivery(name, due);
+    let span = around.in_scope(|| spans::of_sending(kind, name, due));
     let sending = destination.deliver(&due.showing).instrument(span.clone());
-    let result = sending.instrument(spans::of_delivery(name, due)).await;
+    let result = sending.instrument(around).await;
     if let Err(error) = &result {
         spans::not_sent(&span, error);
     }

@@ -136,7 +136,8 @@ impl Triage {
     ) -> Result<End, TriageError> {
         let span = spans::of_case(&claimed.lease, &claimed.alert);
         let now = self.clock.now();
-        let work = spans::of_work(&claimed.lease, &claimed.alert, now);
+        // Made within that of the log: what is said in it belongs to the case, too.
+        let work = span.in_scope(|| spans::of_work(&claimed.lease, &claimed.alert, now));
         let driving = self.drive_to_end(claimed, release, lost, now);
         driving.instrument(work).instrument(span).await
     }
