@@ -225,3 +225,24 @@ async fn a_case_that_runs_ends_as_it_began_and_no_question_is_asked_twice() {
     assert_eq!(cases(&place)[0]["verdict"], "true_positive");
     assert_eq!(fake.refusals(), []);
 }
+
+#[test]
+fn a_file_that_was_cut_off_or_emptied_changes_nothing_and_makes_no_database() {
+    let place = logged("[store]\nurl = \"sqlite:ours.db\"\n");
+    let mut worker = place.start(&["worker"]).unwrap();
+    worker.until("works:");
+    let path = place.path().join("nightshift.toml");
+    let whole = std::fs::read_to_string(&path).unwrap();
+    let (cut, _) = whole.split_once("[[destination]]").unwrap();
+    std::fs::write(&path, cut).unwrap();
+    let told = worker.until("changes nothing");
+    assert!(told.contains("[[destination]]"), "{told}");
+    put(&place, SCC, "s1");
+    worker.until("report shown");
+    std::fs::write(&path, "").unwrap();
+    let told = worker.until("changes nothing");
+    assert!(told.contains("the file is empty"), "{told}");
+    assert!(!place.path().join("nightshift-data").exists());
+    std::fs::write(&path, whole).unwrap();
+    worker.until(RENEWED);
+}

@@ -41,7 +41,7 @@ pub(crate) use destinations::{destinations_alone, link};
 pub(crate) use examine::{
     check_profiles, examine_destination, examine_profiles, examine_store, unused_globs,
 };
-pub(crate) use sources::Sources;
+pub(crate) use sources::{Sources, check_sources};
 pub(crate) use worker::Loop;
 
 use impatient::Impatient;

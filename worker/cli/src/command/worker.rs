@@ -6,6 +6,7 @@
 
 mod changes;
 mod crew;
+mod holds;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,14 +16,15 @@ use anyhow::anyhow;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use self::changes::{Changes, Seen};
+use self::changes::{Changes, Seen, Why};
 use self::crew::{Crew, Part, Ready};
-use crate::args::Worker;
+use self::holds::Holds;
+use crate::args::{Part as Does, Worker};
 use crate::config::{Loaded, load};
 use crate::exit::Exit;
 use crate::output::say;
 use crate::telemetry::{Telemetry, Wanted};
-use crate::wiring::App;
+use crate::wiring::{App, check_sources};
 
 /// How long the parts have to end once they are told to. Cases that were not given back by then are free when their
 /// leases end. With what traces may take after it, the process is gone within ten seconds.
@@ -36,12 +38,14 @@ pub(super) async fn run(
 ) -> Result<(), Exit> {
     // Before anything that may wait for a database: what is edited meanwhile is a change, and SIGHUP is heard.
     let changes = Changes::after(Seen::of(&loaded));
+    check_sources_of(&loaded, options)?;
     let app = App::build(&loaded).await?;
     let ready = Ready::of(&app, options, None).await?;
     let stop = super::stop_on_signal();
     let mut site = Site {
         parts: JoinSet::new(),
         changes,
+        holds: Holds::of(&loaded),
         metrics: Arc::clone(&app.metrics),
         file: loaded.file.clone(),
         options,
@@ -79,6 +83,8 @@ pub(super) async fn run(
 struct Site<'a> {
     parts: JoinSet<Part>,
     changes: Changes,
+    /// What the configuration holds that is followed now.
+    holds: Holds,
     metrics: Arc<crate::metrics::Metrics>,
     /// What was read at the start, and is read again: that it is gone is a mistake, and no wish for the defaults.
     file: Option<PathBuf>,
@@ -88,17 +94,17 @@ struct Site<'a> {
 }
 
 /// What a configuration comes to.
-type Taken = (App, Ready, Wanted);
+type Taken = (App, Ready, Wanted, Holds);
 
 impl Site<'_> {
     /// A crew that follows the configuration as it is now; none where that is wrong: then everything stays as it was.
-    async fn renew(&mut self, old: &Crew, why: &str) -> Result<Option<Crew>, Exit> {
-        tracing::info!(why, "the configuration is read again");
+    async fn renew(&mut self, old: &Crew, why: Why) -> Result<Option<Crew>, Exit> {
+        tracing::info!(why = why.as_str(), "the configuration is read again");
         let stop = self.stop.clone();
         let read = tokio::select! {
             biased;
             () = stop.cancelled() => return Ok(None),
-            read = Box::pin(self.read(old)) => read,
+            read = Box::pin(self.read(old, why)) => read,
         };
         let (seen, taken) = match read {
             Ok((seen, taken)) => (Some(seen), taken),
@@ -108,7 +114,7 @@ impl Site<'_> {
         if let Some(seen) = seen {
             self.changes.watch(seen);
         }
-        let (app, ready, wanted) = match taken {
+        let (app, ready, wanted, holds) = match taken {
             Ok(taken) => taken,
             // The database is away, an address is taken: that passes, and no file changes when it does.
             Err(exit @ Exit::Failed(_)) => {
@@ -131,6 +137,7 @@ impl Site<'_> {
         };
         // From here on the new one counts, whatever happens: all of it is known to be right.
         self.telemetry.follow(wanted);
+        self.holds = holds;
         let new = ready.start(&app, self.options, Some(old), &mut self.parts, &self.stop);
         let new = new.await?;
         if !self.stop.is_cancelled() {
@@ -140,17 +147,28 @@ impl Site<'_> {
     }
 
     /// What was seen where there is a configuration, and what it comes to.
-    async fn read(&self, old: &Crew) -> Result<(Seen, Result<Taken, Exit>), Exit> {
+    async fn read(&self, old: &Crew, why: Why) -> Result<(Seen, Result<Taken, Exit>), Exit> {
         let loaded = load(self.file.as_deref()).map_err(Exit::Config)?;
         let seen = Seen::of(&loaded);
-        Ok((seen, Box::pin(self.take_up(&loaded, old)).await))
+        Ok((seen, Box::pin(self.take_up(&loaded, old, why)).await))
     }
 
-    async fn take_up(&self, loaded: &Loaded, old: &Crew) -> Result<Taken, Exit> {
+    async fn take_up(&self, loaded: &Loaded, old: &Crew, why: Why) -> Result<Taken, Exit> {
+        let holds = Holds::of(loaded);
+        self.holds.check(&holds, why)?;
+        check_sources_of(loaded, self.options)?;
         let wanted = Telemetry::wanted(loaded)?;
         let app = App::build_with(loaded, Arc::clone(&self.metrics)).await?;
         let ready = Ready::of(&app, self.options, Some(old)).await?;
-        Ok((app, ready, wanted))
+        Ok((app, ready, wanted, holds))
+    }
+}
+
+/// That there is something to take in, before a database is made for it.
+fn check_sources_of(loaded: &Loaded, options: &Worker) -> Result<(), Exit> {
+    match options.does(Does::Intake) {
+        true => check_sources(&loaded.config),
+        false => Ok(()),
     }
 }
 

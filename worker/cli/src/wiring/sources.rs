@@ -9,7 +9,7 @@ use nightshift_queue::{Secrets, connect};
 use nightshift_web::{HttpIntake, HttpSource};
 
 use super::App;
-use crate::config::{Taken, secret_at};
+use crate::config::{Config, Taken, secret_at};
 use crate::exit::Exit;
 
 /// A source, and the feeds that it may carry.
@@ -24,27 +24,34 @@ pub(crate) struct Sources {
     pub(crate) http: Option<HttpIntake>,
 }
 
+/// That there are sources, each with a name of its own. It needs no store.
+pub(crate) fn check_sources(config: &Config) -> Result<(), Exit> {
+    if config.sources.is_empty() {
+        return Err(Exit::Config(anyhow!(
+            "there is no [[source]] to take messages from; docs/sources.md shows how one is configured, and \
+             `nightshift worker --only triage,delivery,web` works without"
+        )));
+    }
+    let mut names: Vec<&str> = config.sources.iter().map(|one| one.name()).collect();
+    names.sort_unstable();
+    let mut pairs = names.windows(2);
+    match pairs.find(|pair| pair.first() == pair.last()) {
+        Some(twice) => Err(Exit::Config(anyhow!(
+            "two [[source]] are called {:?}: give each its own name, since metrics tell them apart by it",
+            twice.first().unwrap_or(&"")
+        ))),
+        None => Ok(()),
+    }
+}
+
 impl App {
-    /// All configured sources. They connect when they are first asked for messages.
+    /// All configured sources, which were checked. They connect when they are first asked for messages.
     pub(crate) async fn sources(&self, room: &Arc<InboxRoom>) -> Result<Sources, Exit> {
-        if self.config.sources.is_empty() {
-            return Err(Exit::Config(anyhow!(
-                "there is no [[source]] to take messages from; docs/sources.md shows how one is configured, and \
-                 `nightshift worker --only triage,delivery,web` works without"
-            )));
-        }
         let base = self.base.clone();
         let secrets: Secrets = Arc::new(move |text| secret_at(KeyRef::from(text).place(), &base)());
         let mut sources = Sources::default();
         let mut posted = Vec::new();
         for config in &self.config.sources {
-            let mut names = sources.all.iter().map(|(other, _)| other.name());
-            if names.any(|name| name == config.name()) {
-                return Err(Exit::Config(anyhow!(
-                    "two [[source]] are called {:?}: give each its own name, since metrics tell them apart by it",
-                    config.name()
-                )));
-            }
             let source: Arc<dyn Source> = match config.taken() {
                 Taken::Queue(queue) => connect(&queue, Arc::clone(&secrets))
                     .await

@@ -1,7 +1,8 @@
 //! What tells that the configuration is to be read again: SIGHUP, and files that have changed.
 //!
 //! Files are looked at every few seconds, by what they hold: a mounted ConfigMap changes by a link that is turned, and no
-//! watcher of the kernel sees that on every file system.
+//! watcher of the kernel sees that on every file system. A change is told when two looks in a row saw the same: a file that
+//! is still being written is not read half.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
@@ -57,12 +58,35 @@ impl Seen {
     }
 }
 
+/// Why the configuration is read again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    /// Somebody says so.
+    Signal,
+    /// A file holds something else.
+    Files,
+    /// What was wrong may have passed.
+    Again,
+}
+
+impl Why {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Signal => "SIGHUP",
+            Self::Files => "a file has changed",
+            Self::Again => "it could not be taken up before",
+        }
+    }
+}
+
 /// Waits for a change.
 pub(super) struct Changes {
     seen: Seen,
+    /// What the last look saw.
+    last: Seen,
     looks: Interval,
-    /// What is to be told and was not yet: whoever waits may be called away in between.
-    owed: Option<&'static str>,
+    /// Whether a signal is to be told and was not yet: whoever waits may be called away in between.
+    is_signalled: bool,
     /// When what could not be taken up is tried again.
     again_at: Option<Instant>,
     #[cfg(unix)]
@@ -75,9 +99,10 @@ impl Changes {
         let mut looks = interval(EVERY);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
+            last: seen.clone(),
             seen,
             looks,
-            owed: None,
+            is_signalled: false,
             again_at: None,
             #[cfg(unix)]
             hang_up: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()).ok(),
@@ -109,22 +134,27 @@ impl Changes {
     }
 
     /// Waits for the next change, and says what it was.
-    pub(super) async fn next(&mut self) -> &'static str {
+    pub(super) async fn next(&mut self) -> Why {
         loop {
-            if self.wait().await {
-                self.owed = Some("SIGHUP");
-            } else if self.again_at.is_some_and(|at| Instant::now() >= at) {
-                self.owed = Some("it could not be taken up before");
-            }
+            self.is_signalled |= self.wait().await;
             let paths = self.seen.paths();
             let look = tokio::task::spawn_blocking(move || Seen::now(paths));
             let now = look.await.unwrap_or_else(|_| self.seen.clone());
-            let before = std::mem::replace(&mut self.seen, now);
-            let changed = (before != self.seen).then_some("a file has changed");
-            if let Some(why) = self.owed.take().or(changed) {
-                self.again_at = None;
-                return why;
-            }
+            let is_still = now == self.last;
+            self.last = now;
+            let is_due = self.again_at.is_some_and(|at| Instant::now() >= at);
+            let why = if std::mem::take(&mut self.is_signalled) {
+                Why::Signal
+            } else if is_still && self.last != self.seen {
+                Why::Files
+            } else if is_still && is_due {
+                Why::Again
+            } else {
+                continue;
+            };
+            self.seen = self.last.clone();
+            self.again_at = None;
+            return why;
         }
     }
 }
@@ -198,7 +228,7 @@ mod tests {
         load(Some(&file)).unwrap()
     }
 
-    async fn change_told(changes: &mut Changes) -> Option<&'static str> {
+    async fn change_told(changes: &mut Changes) -> Option<Why> {
         tokio::time::timeout(EVERY * 3, changes.next()).await.ok()
     }
 
@@ -210,9 +240,23 @@ mod tests {
         assert_eq!(change_told(&mut same).await, None);
         loaded(dir.path(), "others");
         let mut edited = Changes::after(Seen::of(&read));
-        let told = Some("a file has changed");
+        let told = Some(Why::Files);
         assert_eq!(change_told(&mut edited).await, told);
         assert_eq!(change_told(&mut edited).await, None, "it is told once");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_file_that_is_still_being_written_is_not_told_of_yet() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut changes = Changes::after(Seen::of(&loaded(dir.path(), "books")));
+        assert_eq!(change_told(&mut changes).await, None);
+        for part in ["a", "ab", "abc"] {
+            loaded(dir.path(), part);
+            let look = tokio::time::timeout(EVERY, changes.next()).await;
+            assert_eq!(look.ok(), None, "{part}");
+        }
+        assert_eq!(change_told(&mut changes).await, Some(Why::Files));
+        assert_eq!(change_told(&mut changes).await, None);
     }
 
     #[tokio::test(start_paused = true)]
@@ -224,7 +268,7 @@ mod tests {
         // The parts are built, and the playbooks were read.
         std::fs::write(dir.path().join("others/new.toml"), "new").unwrap();
         changes.watch(seen);
-        let told = Some("a file has changed");
+        let told = Some(Why::Files);
         assert_eq!(change_told(&mut changes).await, told);
         assert_eq!(change_told(&mut changes).await, None);
     }

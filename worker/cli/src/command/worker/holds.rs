@@ -1,0 +1,134 @@
+//! What a configuration holds that one which was cut off holds no more: a file that is written where it stands may be read
+//! half, and half a file may well be a right one.
+
+use anyhow::anyhow;
+
+use super::changes::Why;
+use crate::config::{DEFAULTS, Loaded};
+use crate::exit::Exit;
+
+/// What is missed where it goes away.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Holds {
+    /// Whether the file says anything at all.
+    says_something: bool,
+    /// Where cases are kept; none where nobody said so.
+    store: Option<String>,
+    has_destinations: bool,
+    /// Whether any report goes anywhere.
+    sends: bool,
+    has_tokens: bool,
+}
+
+impl Holds {
+    pub(super) fn of(loaded: &Loaded) -> Self {
+        let config = &loaded.config;
+        let text = loaded.text.as_deref().unwrap_or_default();
+        let is_said = |line: &str| !line.is_empty() && !line.starts_with('#');
+        let store = Some(config.store.url.clone());
+        let mut sent_to = config.routes.iter().flat_map(|route| {
+            let all = route.destinations.iter().chain(&route.otherwise);
+            all.flatten()
+        });
+        Self {
+            says_something: text.lines().map(str::trim).any(is_said),
+            store: store.filter(|url| !DEFAULTS.contains(&format!("url = {url:?}\n"))),
+            has_destinations: !config.destinations.is_empty(),
+            sends: sent_to.next().is_some(),
+            has_tokens: !config.web.tokens.is_empty(),
+        }
+    }
+
+    /// Refuses a configuration that lacks what this one holds, unless it is a person who says that it is to be read: then
+    /// the log tells what went away.
+    pub(super) fn check(&self, new: &Self, why: Why) -> Result<(), Exit> {
+        if self.says_something && !new.says_something {
+            return Err(Exit::Config(anyhow!("the file is empty")));
+        }
+        let gone = self.gone(new);
+        if !gone.is_empty() {
+            let gone = gone.join(", ");
+            if why != Why::Signal {
+                return Err(Exit::Config(anyhow!(
+                    "the file says nothing any more of {gone}, as one does that was cut off; if that is meant, send \
+                     SIGHUP, or start the worker again"
+                )));
+            }
+            tracing::warn!(gone, "the configuration has no more what it had");
+        }
+        if self.store != new.store {
+            tracing::warn!(
+                "[store] url has changed: what waits in the database before is triaged and shown by workers that are \
+                 still on it, and by no other"
+            );
+        }
+        Ok(())
+    }
+
+    fn gone(&self, new: &Self) -> Vec<&'static str> {
+        let all = [
+            (self.store.is_some(), new.store.is_some(), "[store] url"),
+            (
+                self.has_destinations,
+                new.has_destinations,
+                "any [[destination]]",
+            ),
+            (self.sends, new.sends, "any [[route]] with destinations"),
+            (self.has_tokens, new.has_tokens, "[web] tokens"),
+        ];
+        let gone = all.into_iter().filter(|(had, has, _)| *had && !has);
+        gone.map(|(_, _, what)| what).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::load;
+
+    const WHOLE: &str = r#"
+[store]
+url = "sqlite:ours.db"
+[web]
+tokens = ["file:token"]
+[[destination]]
+name = "soc"
+kind = "file"
+path = "reports"
+[[route]]
+destinations = ["soc"]
+"#;
+
+    fn holds(text: &str) -> Holds {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("nightshift.toml");
+        std::fs::write(&file, text).unwrap();
+        Holds::of(&load(Some(&file)).unwrap())
+    }
+
+    #[test]
+    fn a_file_that_was_cut_off_anywhere_is_not_taken_up_by_itself() {
+        let whole = holds(WHOLE);
+        whole.check(&whole, Why::Files).unwrap();
+        let refused = |end: &str| {
+            let cut = WHOLE.split(end).next().unwrap();
+            whole.check(&holds(cut), Why::Files).unwrap_err().words()
+        };
+        insta::assert_snapshot!(refused("[store]"), @"the file is empty");
+        insta::assert_snapshot!(refused("[web]"), @"the file says nothing any more of any [[destination]], any [[route]] with destinations, [web] tokens, as one does that was cut off; if that is meant, send SIGHUP, or start the worker again");
+        insta::assert_snapshot!(refused("[[route]]"), @"the file says nothing any more of any [[route]] with destinations, as one does that was cut off; if that is meant, send SIGHUP, or start the worker again");
+        let moved = WHOLE.replace("url = \"sqlite:ours.db\"", "");
+        let refused = whole.check(&holds(&moved), Why::Again).unwrap_err();
+        assert!(refused.words().contains("[store] url"), "{refused:?}");
+    }
+
+    #[test]
+    fn whoever_says_that_it_is_to_be_read_may_take_away_all_but_the_file() {
+        let whole = holds(WHOLE);
+        let without = holds(WHOLE.split("[[destination]]").next().unwrap());
+        whole.check(&without, Why::Signal).unwrap();
+        without.check(&whole, Why::Files).unwrap();
+        let nothing = whole.check(&holds("# nothing\n\n"), Why::Signal);
+        assert_eq!(nothing.unwrap_err().words(), "the file is empty");
+    }
+}
