@@ -85,7 +85,7 @@ async fn a_large_message_lies_in_a_bucket_until_it_is_purged() {
     for case in cases(&place) {
         if case["status"] == "queued" {
             let id = case["id"].as_str().unwrap();
-            let over = place.run(&["cases", "cancel", id]).unwrap();
+            let over = place.run(&["cases", "cancel", id, "--by", "ana"]).unwrap();
             assert_eq!(over.code, Some(0), "{over:?}");
         }
     }

@@ -26,7 +26,7 @@ const MAX_ENTRIES: usize = 256;
 const MAX_ANSWERED: usize = 200 * MAX_CALLS;
 
 /// The functions, with which argument names a step or a finding (for the check).
-pub(super) const FUNCTIONS: [&str; 13] = [
+pub(super) const FUNCTIONS: [&str; 14] = [
     "indicators",
     "each",
     "answered",

@@ -190,10 +190,7 @@ impl World {
     pub(super) fn triaging(self: &Arc<Self>) -> Triaging {
         let profile = Profile {
             name: "default".to_owned(),
-            analyst: Arc::new(Nobody {
-                never: self.answers_never.then(|| Arc::clone(&self.asking)),
-                ..NOBODY
-            }),
+            analyst: Arc::new(NOBODY),
             fallback: Some(Arc::new(Nobody {
                 plans: true,
                 ..NOBODY
@@ -210,6 +207,7 @@ impl World {
         };
         let patient = Profile {
             analyst: Arc::new(Nobody {
+                never: self.answers_never.then(|| Arc::clone(&self.asking)),
                 is_down: self.kept.is_some(),
                 ..NOBODY
             }),
