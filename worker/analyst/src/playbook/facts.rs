@@ -234,7 +234,7 @@ pub(super) fn blank_alert() -> Json {
         "severity": "low", "severity_sent": "", "provider": "aws",
         "account": null, "account_name": null, "region": null, "class": null, "action": null,
         "resources": [{"type": "", "id": "", "name": null, "tags": {}}],
-        "indicators": [], "techniques": [],
+        "indicators": [], "principals": [], "addresses": [], "techniques": [],
         "times": {"first_seen": null, "last_seen": null, "created": null, "updated": null},
         "count": 1,
         "state": {"archived": false, "inactive": false, "resolved": false, "suppressed": false, "sample": false},

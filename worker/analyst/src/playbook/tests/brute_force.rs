@@ -56,6 +56,8 @@ fn a_success_that_google_counted_is_a_true_positive() {
     For [E0] By the feed, sign-ins as admin succeeded (SUCCESS)
     For [E0] By the feed, sign-ins as root failed (FAIL)
     ");
+    let gaps = ran.conclusion.gaps.join("; ");
+    assert!(!gaps.contains("could not be evaluated"), "{gaps}");
 }
 
 #[test]
