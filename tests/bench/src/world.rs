@@ -157,6 +157,7 @@ impl World {
             },
             announcer: None,
             without_models: false,
+            models_are_up: false,
         };
         Ok(Self { store, triage })
     }

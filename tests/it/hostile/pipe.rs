@@ -135,6 +135,7 @@ impl Pipe {
             sender: Sender::default(),
             announcer: None,
             without_models: false,
+            models_are_up: false,
         };
         Self {
             store,

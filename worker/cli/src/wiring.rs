@@ -182,6 +182,7 @@ impl App {
             sender: sender(),
             announcer: None,
             without_models: false,
+            models_are_up: false,
         }
     }
 

@@ -18,7 +18,6 @@ use tokio_util::sync::CancellationToken;
 pub use delivering::{Delivering, GivenUp, GivingUp, HandingOn};
 pub use digesting::DigestPlan;
 pub use inbox_room::{Heard, InboxRoom};
-pub(crate) use outage::withdrawn;
 pub use outage::{ModelHealth, Outage};
 pub use taking::Taking;
 pub use triaging::Triaging;

@@ -8,15 +8,14 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, Severity};
 use nightshift_engine::{
-    Analyst, AnalystKind, Clock, DriveError, End, Event, EventBody, Journal, JournalError, Measure,
-    Meter, Opened, Ports, State, Stop, drive, fold, read_event,
+    Again, Analyst, AnalystKind, Clock, DriveError, End, Event, EventBody, Journal, JournalError,
+    Measure, Meter, Ports, State, Stop, drive, fold, read_event,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::budget::{Guard, Tab};
-use crate::loops::withdrawn;
 use crate::spans;
 use crate::{
     CaseStatus, Cases, Charge, Claimed, Closing, Lease, Outbox, Profile, Profiles, Purse, Routes,
@@ -70,6 +69,8 @@ pub struct Triage {
     pub announcer: Option<Arc<dyn Outbox>>,
     /// Whether cases get here only because the models are down: what is concluded without them is triaged again later.
     pub without_models: bool,
+    /// Whether they get here though the models are up: those left them without an answer again and again.
+    pub models_are_up: bool,
 }
 
 /// Why a case could not go on.
@@ -283,7 +284,6 @@ impl Triage {
         let journal = CaseJournal {
             triage: self.clone(),
             tab: Mutex::new(Tab::new(severity, &before)),
-            was_withdrawn: !withdrawn(&events).is_empty(),
             lease: claimed.lease,
             writing,
         };
@@ -365,6 +365,14 @@ impl Triage {
         }
     }
 
+    /// Whether a case is triaged again once the models answer. One that had that already, and that they left without an
+    /// answer again though they are up, would go round for ever: perhaps it is the case that they fail on.
+    pub(crate) fn wants_model(&self, again: Option<&Again>, is_degraded: bool) -> bool {
+        let why = again.and_then(|again| again.why.as_deref());
+        let had_its_turn = self.models_are_up && why == Some(MODELS_BACK);
+        self.without_models && is_degraded && !had_its_turn
+    }
+
     fn saw(&self, lease: &Lease, events: &[Event]) {
         if let Some(watcher) = &self.watcher {
             watcher.saw(&lease.case_id.0, events);
@@ -377,22 +385,12 @@ struct CaseJournal {
     triage: Triage,
     /// What the events cost.
     tab: Mutex<Tab>,
-    /// Whether models left this triage without an answer before.
-    was_withdrawn: bool,
     lease: Lease,
     /// Held while something is written.
     writing: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl CaseJournal {
-    /// Whether the case is triaged again once the models answer. One that had that already, and was left without an answer
-    /// again, would go round for ever: perhaps it is the case that they fail on.
-    fn wants_model(&self, opened: &Opened, end: &State) -> bool {
-        let again = opened.again.as_ref().and_then(|again| again.why.as_deref());
-        let had_its_turn = self.was_withdrawn && again == Some(MODELS_BACK);
-        self.triage.without_models && !end.degraded.is_empty() && !had_its_turn
-    }
-
     fn charge(&self, events: &[Event]) -> Charge {
         let mut tab = self.tab.lock().unwrap_or_else(PoisonError::into_inner);
         tab.charge(events)
@@ -435,7 +433,9 @@ impl Journal for CaseJournal {
                 &opened.alert,
                 Some(conclusion.verdict).filter(|_| conclusion.failed.is_none()),
             ),
-            wants_model: self.wants_model(opened, end),
+            wants_model: self
+                .triage
+                .wants_model(opened.again.as_deref(), !end.degraded.is_empty()),
         };
         let _one = self.writing.lock().await;
         self.triage

@@ -303,6 +303,7 @@ impl World {
                 sender: Sender::default(),
                 announcer: None,
                 without_models: false,
+                models_are_up: false,
             },
             wake: self.store.clone(),
             max_cases: 4,

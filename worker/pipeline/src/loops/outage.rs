@@ -42,6 +42,13 @@ pub struct Outage {
 }
 
 impl Outage {
+    /// Who takes a case that its models leave without an answer though they are up.
+    pub(super) fn despite(&self) -> Triage {
+        let mut overdue = self.overdue.clone();
+        overdue.models_are_up = true;
+        overdue
+    }
+
     /// Whether a case waits for its models no longer though they are up: they left it without an answer too often, or so
     /// long ago that it would have its report if they had stayed away.
     pub(super) fn is_over_for(&self, case: &Claimed, now: DateTime<Utc>) -> bool {
@@ -60,7 +67,7 @@ fn is_over(waits: &Waited, events: &[Event], severity: Severity, now: DateTime<U
 }
 
 /// When this triage was given back because no model answered, once for each worker that had it.
-pub(crate) fn withdrawn(events: &[Event]) -> Vec<DateTime<Utc>> {
+fn withdrawn(events: &[Event]) -> Vec<DateTime<Utc>> {
     let (mut times, mut is_noted) = (Vec::new(), false);
     for event in events {
         match event.body {

@@ -155,18 +155,17 @@ impl Triaging {
         for one in claimed {
             let now = self.triage.clock.now();
             let outage = self.outage.as_ref();
-            let triage = match outage.filter(|outage| outage.is_over_for(&one, now)) {
-                None => &self.triage,
+            match outage.filter(|outage| outage.is_over_for(&one, now)) {
+                None => running.start(&self.triage, one, stop),
                 Some(outage) => {
                     spans::of_case(&one.lease, &one.alert).in_scope(|| {
                         tracing::warn!(
                             "the models are up and gave this case no answer: it waits for them no longer"
                         );
                     });
-                    &outage.overdue
+                    running.start(&outage.despite(), one, stop);
                 }
-            };
-            running.start(triage, one, stop);
+            }
         }
     }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use nightshift_alert::Severity;
+use nightshift_engine::{Again, Leaning, Urgency, Verdict};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -105,6 +106,25 @@ async fn f21_a_case_that_models_fail_on_while_they_are_up_goes_round_once() {
     let wanted: Vec<bool> = closed.iter().map(|one| one.wants_model).collect();
     assert_eq!(wanted, [true, false], "one more triage with models");
     assert_eq!(world.released.load(Ordering::Relaxed), 4);
+}
+
+#[test]
+fn f21_a_second_outage_in_the_triage_that_follows_is_followed_by_another() {
+    let world = Arc::new(World::with_a_case_that_models_fail_on());
+    let outage = world.triaging().outage.unwrap();
+    let again = Again {
+        revision: 1,
+        failed: false,
+        verdict: Verdict::Inconclusive,
+        leaning: Leaning::None,
+        severity: Severity::Critical,
+        urgency: Urgency::Now,
+        why: Some("models_back".to_owned()),
+        new: Vec::new(),
+    };
+    assert!(outage.overdue.wants_model(Some(&again), true));
+    assert!(!outage.despite().wants_model(Some(&again), true));
+    assert!(outage.despite().wants_model(None, true));
 }
 
 #[tokio::test(start_paused = true)]

@@ -224,6 +224,7 @@ impl World {
             sender: Sender::default(),
             announcer: None,
             without_models: false,
+            models_are_up: false,
         };
         let waits = Waited {
             urgent: Duration::from_secs(120),
