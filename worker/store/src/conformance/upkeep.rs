@@ -178,6 +178,12 @@ async fn what_grew_old_of_a_case_that_goes_on_goes_and_the_last_of_it_stays(fixt
     assert_eq!(store.expire(Kept::Cases, at(DAY), 9).await.unwrap(), 0);
     let left = "SELECT revision FROM conclusions ORDER BY revision";
     assert_eq!(fixture.texts(left).await, [["2"], ["4"]]);
+    let journals = "SELECT DISTINCT revision FROM journal WHERE revision < 5 ORDER BY revision";
+    assert_eq!(
+        fixture.texts(journals).await,
+        [["4"]],
+        "with what they came to"
+    );
     for table in ["arrivals", "sightings"] {
         assert_eq!(rows(&fixture, table).await, 2, "{table}");
     }

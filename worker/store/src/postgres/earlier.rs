@@ -28,7 +28,7 @@ const JOURNALS: &str = "WITH looked AS MATERIALIZED ( \
          DELETE FROM journal USING held WHERE case_id = held.id AND journal.revision <= held.revision \
      ) \
      SELECT (SELECT count(*) FROM held), true, opened_at, id FROM looked ORDER BY opened_at DESC, id DESC LIMIT 1";
-/// Of what is many of a case `$5` at a time. What a person judged is kept with that. `+ 0`: by the index over cases, not
+/// Of what is many of a case `$5` at a time. What a person judged is kept with that; a journal goes with what it came to. `+ 0`: by the index over cases, not
 /// down the ledger until one of the case is met.
 const ROWS: &str = "WITH looked AS MATERIALIZED ( \
          SELECT opened_at, id FROM cases WHERE opened_at < $1 AND (opened_at, id) > ($2, $3) ORDER BY opened_at, id LIMIT $4 \
@@ -46,12 +46,20 @@ const ROWS: &str = "WITH looked AS MATERIALIZED ( \
              JOIN conclusions AS one ON one.case_id = looked.id AND one.revision < last.revision \
          WHERE one.concluded_at < $1 AND NOT EXISTS (SELECT FROM person_verdicts AS judged \
              WHERE judged.case_id = one.case_id AND judged.revision = one.revision) LIMIT $5 \
+     ), ended AS MATERIALIZED ( \
+         SELECT cases.id, last.revision FROM (SELECT case_id, max(revision) AS revision FROM said GROUP BY case_id) AS last \
+             JOIN cases ON cases.id = last.case_id FOR NO KEY UPDATE OF cases SKIP LOCKED \
+     ), noted AS ( \
+         UPDATE cases SET journal_gone = greatest(journal_gone, ended.revision) FROM ended WHERE cases.id = ended.id \
+     ), told AS ( \
+         DELETE FROM journal USING ended WHERE journal.case_id = ended.id AND journal.revision <= ended.revision \
      ), arrived AS ( \
          DELETE FROM arrivals WHERE id = ANY(ARRAY(SELECT id FROM came)) \
      ), sighted AS ( \
          DELETE FROM sightings WHERE id = ANY(ARRAY(SELECT id FROM seen)) \
      ), concluded AS ( \
-         DELETE FROM conclusions USING said WHERE conclusions.case_id = said.case_id AND conclusions.revision = said.revision \
+         DELETE FROM conclusions USING said JOIN ended ON ended.id = said.case_id \
+         WHERE conclusions.case_id = said.case_id AND conclusions.revision = said.revision \
      ) \
      SELECT (SELECT count(*) FROM (SELECT case_id FROM came UNION SELECT case_id FROM seen UNION SELECT case_id FROM said) AS of), \
          (SELECT count(*) FROM came) < $5 AND (SELECT count(*) FROM seen) < $5 AND (SELECT count(*) FROM said) < $5, \

@@ -14,6 +14,13 @@ const DROP_JOURNALS: &str = "DELETE FROM journal WHERE case_id = ?1 AND revision
 const JOURNALS_GONE: &str = "UPDATE cases SET journal_gone = ?2 WHERE id = ?1";
 const OLD: &str = "SELECT opened_at, id, NULL FROM cases WHERE opened_at < ?1 AND (opened_at, id) > (?2, ?3) \
      ORDER BY opened_at, id LIMIT ?4";
+/// The last triage whose conclusion goes: its journal goes with that, and those before it.
+const LAST_OLD: &str = "SELECT max(revision) FROM conclusions WHERE case_id = ?1 AND concluded_at < ?2 \
+     AND revision < (SELECT max(revision) FROM conclusions WHERE case_id = ?1) \
+     AND NOT EXISTS (SELECT 1 FROM person_verdicts AS judged \
+         WHERE judged.case_id = ?1 AND judged.revision = conclusions.revision)";
+const NO_EARLIER_JOURNALS: &str =
+    "UPDATE cases SET journal_gone = max(journal_gone, ?2) WHERE id = ?1";
 const DROP_ROWS: [&str; 3] = [
     "DELETE FROM arrivals WHERE case_id = ?1 AND received_at < ?2 \
          AND id < (SELECT max(id) FROM arrivals WHERE case_id = ?1)",
@@ -65,6 +72,14 @@ pub(super) fn drop_rows(
     let mut removed = 0;
     for ((_, id), _) in &looked {
         let mut gone = 0;
+        let last: Option<i64> = connection
+            .prepare_cached(LAST_OLD)?
+            .query_row(params![id, before], |row| row.get(0))?;
+        if let Some(last) = last {
+            for sql in [DROP_JOURNALS, NO_EARLIER_JOURNALS] {
+                connection.prepare_cached(sql)?.execute(params![id, last])?;
+            }
+        }
         for sql in DROP_ROWS {
             gone += connection
                 .prepare_cached(sql)?
