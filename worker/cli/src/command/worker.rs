@@ -123,7 +123,7 @@ impl Site<'_> {
                     error,
                     "the configuration cannot be taken up now: the earlier one stays, and it is tried again"
                 );
-                self.changes.try_again();
+                self.changes.try_again(why);
                 return Ok(None);
             }
             Err(exit) => {

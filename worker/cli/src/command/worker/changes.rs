@@ -89,6 +89,8 @@ pub(super) struct Changes {
     is_signalled: bool,
     /// When what could not be taken up is tried again.
     again_at: Option<Instant>,
+    /// As what it comes then.
+    again_why: Why,
     #[cfg(unix)]
     hang_up: Option<tokio::signal::unix::Signal>,
 }
@@ -104,6 +106,7 @@ impl Changes {
             looks,
             is_signalled: false,
             again_at: None,
+            again_why: Why::Again,
             #[cfg(unix)]
             hang_up: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()).ok(),
         }
@@ -115,7 +118,12 @@ impl Changes {
     }
 
     /// Says in a while that there is something to be read, though nothing changes.
-    pub(super) fn try_again(&mut self) {
+    /// What a person meant is still meant then.
+    pub(super) fn try_again(&mut self, why: Why) {
+        self.again_why = match why {
+            Why::Signal => Why::Signal,
+            _ => Why::Again,
+        };
         self.again_at = Some(Instant::now() + AGAIN);
     }
 
@@ -148,7 +156,7 @@ impl Changes {
             } else if is_still && self.last != self.seen {
                 Why::Files
             } else if is_still && is_due {
-                Why::Again
+                self.again_why
             } else {
                 continue;
             };
