@@ -28,8 +28,8 @@ const JOURNALS: &str = "WITH looked AS MATERIALIZED ( \
          DELETE FROM journal USING held WHERE case_id = held.id AND journal.revision <= held.revision \
      ) \
      SELECT (SELECT count(*) FROM held), true, opened_at, id FROM looked ORDER BY opened_at DESC, id DESC LIMIT 1";
-/// Of what is many of a case `$5` at a time. What a person judged is kept with that; a journal goes with what it came to. `+ 0`: by the index over cases, not
-/// down the ledger until one of the case is met.
+/// Of what is many of a case `$5` at a time. What a person judged is kept with that; a journal goes with what it came to.
+/// `+ 0`: by the index over cases, not down the ledger until one of the case is met.
 const ROWS: &str = "WITH looked AS MATERIALIZED ( \
          SELECT opened_at, id FROM cases WHERE opened_at < $1 AND (opened_at, id) > ($2, $3) ORDER BY opened_at, id LIMIT $4 \
      ), came AS MATERIALIZED ( \

@@ -138,3 +138,12 @@ fn what_we_sent_to_the_source_is_no_session_of_it() {
         "{claims}"
     );
 }
+
+#[test]
+fn a_scanner_that_google_names_as_actor_and_far_end_is_benign() {
+    let scanner = record("authorised_scanner", IndicatorKind::Ip, "203.0.113.201");
+    let ran = World::with(&ALL, quiet)
+        .clearing(scanner)
+        .run(made_for("scc-brute-force-ssh"));
+    assert_eq!(ran.conclusion.verdict, Verdict::BenignTruePositive);
+}

@@ -288,3 +288,40 @@ fn one_address_of_ours_among_those_that_called_explains_not_the_other() {
     let claims = ran.claims();
     assert!(!claims.contains("Against"), "{claims}");
 }
+
+#[test]
+fn calls_from_our_own_egress_alone_prove_no_use_at_a_foreign_address() {
+    let ours: Answers = |kind, arguments| match kind {
+        "watchlist" if arguments["indicator"] == "203.0.113.9" => quiet(kind, arguments),
+        "log_search.cloudtrail" => Ok(logged(kind, json!([call("ListBuckets", "203.0.113.42")]))),
+        _ => own_egress(kind, arguments),
+    };
+    let mut alert = sample(ALERT);
+    let second = Indicator::new(IndicatorKind::Ip, "203.0.113.9", Role::Actor);
+    alert.indicators.push(second);
+    let ran = World::with(&ALL, ours).run(alert);
+    assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive);
+}
+
+#[test]
+fn what_the_machine_did_from_its_own_interface_is_no_use_from_elsewhere() {
+    LOG.set(Some(|kind, _| {
+        let rows = [
+            call("ListBuckets", "203.0.113.42"),
+            call("GetSecretValue", "10.20.8.12"),
+        ];
+        Ok(logged(kind, json!(rows)))
+    }));
+    let both: Answers = |kind, arguments| match (kind, LOG.get()) {
+        ("watchlist", _) => own_egress(kind, arguments),
+        ("log_search.cloudtrail", Some(log)) => log(kind, arguments),
+        _ => quiet(kind, arguments),
+    };
+    let verdict = |addresses: &[&str]| {
+        let mut alert = sample(ALERT);
+        alert.addresses = addresses.iter().map(|one| (*one).to_owned()).collect();
+        World::with(&ALL, both).run(alert).conclusion.verdict
+    };
+    assert_eq!(verdict(&["10.20.8.12"]), Verdict::FalsePositive);
+    assert_eq!(verdict(&[]), Verdict::Inconclusive);
+}

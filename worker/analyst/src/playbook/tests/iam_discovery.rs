@@ -306,3 +306,22 @@ fn every_address_is_held_against_the_usual_networks_and_not_only_the_first() {
     );
     assert!(!claims.contains("in a network that"), "{claims}");
 }
+
+#[test]
+fn what_others_did_behind_the_same_address_is_no_deed_of_this_identity() {
+    let shared: Answers = |kind, arguments| match kind {
+        "log_search.cloudtrail" if arguments["ip"].is_null() => Ok(trail(&["ListUsers"])),
+        "log_search.cloudtrail" => {
+            let mut answer = trail(&["ListUsers", "CreateUser"]);
+            answer["rows"][1]["principal"] =
+                json!("arn:aws:sts::444455556666:assumed-role/ci-deployer-admin/ana");
+            answer["rows"][1]["access_key"] = json!("ASIAEXAMPLE00000009");
+            Ok(answer)
+        }
+        _ => quiet(kind, arguments),
+    };
+    let ran = World::with(&ALL, shared).run(sample(ALERT));
+    assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive);
+    let claims = ran.claims();
+    assert!(!claims.contains("followed by doing"), "{claims}");
+}

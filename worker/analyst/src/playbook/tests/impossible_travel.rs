@@ -203,3 +203,18 @@ fn the_usual_address_of_the_account_being_ours_says_nothing_of_the_other() {
         ran.claims()
     );
 }
+
+#[test]
+fn a_sign_in_from_the_usual_address_proves_nothing_of_a_listed_one() {
+    let home: Answers = |kind, arguments| match (kind, arguments["indicator"].as_str()) {
+        ("watchlist", Some("192.0.2.14")) => Ok(on_list("own", arguments)),
+        ("watchlist", Some("198.51.100.77")) => Ok(on_list("malicious", arguments)),
+        ("log_search.json_lines", _) if arguments["ip"] == "192.0.2.14" => Ok(logged(
+            kind,
+            json!([{"at": "2026-03-02T02:31:00Z", "action": "sign-in", "principal": "maria.lopez", "source_ip": "192.0.2.14", "outcome": "success"}]),
+        )),
+        _ => quiet(kind, arguments),
+    };
+    let ran = World::with(&ALL, home).run(travel());
+    assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive);
+}

@@ -280,4 +280,18 @@ mod tests {
         assert_eq!(change_told(&mut changes).await, told);
         assert_eq!(change_told(&mut changes).await, None);
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_signal_meant_is_still_meant_when_it_is_tried_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut changes = Changes::after(Seen::of(&loaded(dir.path(), "books")));
+        for (why, then) in [
+            (Why::Signal, Why::Signal),
+            (Why::Files, Why::Again),
+            (Why::Again, Why::Again),
+        ] {
+            changes.try_again(why);
+            assert_eq!(changes.next().await, then, "{why:?}");
+        }
+    }
 }
