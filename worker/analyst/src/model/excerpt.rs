@@ -95,8 +95,8 @@ pub(super) fn size(evidence: &Evidence) -> u64 {
 /// The whole answer as compact JSON, each text of it bounded. Most have no long text, and are that already.
 fn whole(body: &JsonText) -> Cow<'_, str> {
     let text = body.as_str();
-    let is_bounded =
-        !text.contains("\\\"") && text.split('"').all(|between| between.len() <= FIELD_BYTES);
+    let is_bounded = text.len() <= FIELD_BYTES
+        || !text.contains("\\\"") && text.split('"').all(|between| between.len() <= FIELD_BYTES);
     if is_bounded {
         Cow::Borrowed(text)
     } else {

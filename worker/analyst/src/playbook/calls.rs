@@ -243,7 +243,7 @@ enum Sort {
 }
 
 fn is_late(text: &str, sort: Sort, late: &[&str]) -> bool {
-    if late.is_empty() {
+    if !late.iter().any(|name| text.contains(name)) {
         return false;
     }
     let names = match sort {
