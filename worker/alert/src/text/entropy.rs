@@ -23,7 +23,7 @@ static KEEP: LazyLock<Option<Regex>> = LazyLock::new(|| {
         | \b(?:AKIA|ASIA|ABIA|ACCA|AROA|AIDA|AGPA|AIPA|ANPA|ANVA|APKA|ASCA)[A-Z0-9]{12,}\b  # ids, by IAM's prefixes
         | \b(?:bc1|ltc1)[a-z0-9]{20,90}\b | \b0x[0-9a-fA-F]{40,64}\b | \b[48][0-9A-Za-z]{94}(?:[0-9A-Za-z]{11})?\b
         | \b[a-z]+(?:-[a-z]+)*-[0-9a-f]{8,17}\b                 # i-0a1b…, eni-…, snap-…
-        | \[redacted:[a-z_]+\]
+        | \[redacted:[a-z_]+(?:~[0-9a-f]{16})?\]
         ",
     )
     .ok()

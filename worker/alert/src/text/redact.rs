@@ -1,6 +1,7 @@
 //! Taking secrets out of text: known kinds first, then what looks random.
 //!
-//! A secret becomes `[redacted:<kind>]`. Typed indicators, digests, UUIDs, resource names and access key *ids* stay.
+//! A secret becomes `[redacted:<kind>]`, a random part of a URL `[redacted:<kind>~<fingerprint>]`: it is none that can be
+//! guessed, and tells one place from another. Typed indicators, digests, UUIDs, resource names and access key *ids* stay.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,6 +11,13 @@ use regex::{Regex, RegexSet};
 
 use super::entropy;
 use super::secrets::{SECRET_KEY, SECRETS};
+use crate::key::sha256;
+
+/// The mark of what is secret by its looks alone.
+const RANDOM: &str = "high_entropy";
+
+/// How far before its random part a URL is taken to begin, in bytes.
+const MAX_URL_BYTES: usize = 1024;
 
 /// Which kinds may stand in a text.
 static TRIGGERS: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
@@ -49,7 +57,7 @@ pub(super) fn redact_keeping<'a>(
     let random: Vec<(Range<usize>, &str)> = entropy::secrets(&known)
         .into_iter()
         .filter(|range| known.get(range.clone()).is_some_and(|token| !keep(token)))
-        .map(|range| (range, "high_entropy"))
+        .map(|range| (range, RANDOM))
         .collect();
     if random.is_empty() {
         return (known, count);
@@ -69,7 +77,7 @@ pub(crate) fn redact_url(url: &str) -> String {
     let random: Vec<(Range<usize>, &str)> = entropy::secrets(&known)
         .into_iter()
         .filter(|range| range.end <= host.start || host.end <= range.start)
-        .map(|range| (range, "high_entropy"))
+        .map(|range| (range, RANDOM))
         .collect();
     replace(&known, &random)
 }
@@ -245,11 +253,34 @@ pub(super) fn replace(text: &str, ranges: &[(Range<usize>, &str)]) -> String {
         out.push_str(text.get(done..range.start).unwrap_or_default());
         out.push_str("[redacted:");
         out.push_str(name);
+        if is_place(text, range, name) {
+            let mut digest = sha256(text.get(range.clone()).unwrap_or_default());
+            digest.truncate(16);
+            out.push('~');
+            out.push_str(&digest);
+        }
         out.push(']');
         done = range.end;
     }
     out.push_str(text.get(done..).unwrap_or_default());
     out
+}
+
+/// Whether what is taken out is part of where a URL leads: behind its host, and random, so that its fingerprint gives nothing
+/// away. A signature or a code in its query leads nowhere else than another one does.
+fn is_place(text: &str, range: &Range<usize>, name: &str) -> bool {
+    let start = text.ceil_char_boundary(range.start.saturating_sub(MAX_URL_BYTES));
+    let before = text.get(start..range.start).unwrap_or_default();
+    let Some((_, rest)) = before
+        .rsplit(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '`' | '|'))
+        .next()
+        .and_then(|word| word.rsplit_once("://"))
+    else {
+        return false;
+    };
+    let is_random = || !entropy::secrets(text.get(range.clone()).unwrap_or_default()).is_empty();
+    rest.contains(['/', '?', '#'])
+        && (name == RANDOM || (!rest.contains(['?', '#', ';', '=']) && is_random()))
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use nightshift_alert::IndicatorKind;
 use nightshift_alert::text::refang;
+use nightshift_alert::{Indicator, IndicatorKind, Role};
 
 use crate::arguments::Subject;
 use crate::content::Content;
@@ -149,7 +149,14 @@ impl Entries {
             self.nets.entry(net).or_insert_with(|| entry(text));
             return;
         }
-        let name = plain.strip_prefix("*.").unwrap_or(&plain);
+        // As it is asked for: canonical, with fingerprints for its random parts.
+        let url = (plain.contains("://") && !plain.contains('*'))
+            .then(|| Indicator::parse(IndicatorKind::Url, &plain, Role::Related))
+            .flatten();
+        let name = match &url {
+            Some(url) => &url.value,
+            None => plain.strip_prefix("*.").unwrap_or(&plain),
+        };
         let name = name.trim_end_matches('.').to_ascii_lowercase();
         if name.is_empty() || name.contains('*') {
             return self.problem(

@@ -1,3 +1,4 @@
+use nightshift_alert::{Indicator, Role};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -153,6 +154,34 @@ async fn lists_are_read_as_those_who_publish_them_write_them() {
     }
     for report in tool.reports() {
         assert_eq!(report.problems, [], "{}", report.name);
+    }
+}
+
+#[tokio::test]
+async fn a_url_with_random_parts_is_found_and_its_neighbour_is_not() {
+    let list = "http://198.51.100.7/aB3dE5fG7hI9jK1lM3nO5pQ7\n\
+                hxxp://EVIL[.]example:80/get?id=q7Zk2Vx9Lm4Tb8Rw3Yd6Nc1Hf5Gs0Jp\n\
+                https://api.telegram.org/bot5260181590:AAq7Zk2Vx9Lm4Tb8Rw3Yd6Nc1Hf5Gs0JpXy/sendMessage\n\
+                http://evil.example/payload/install.sh\n";
+    let tool = tool(&[("bad", "malicious", "bad.txt", list)]);
+    for url in [
+        "http://198.51.100.7/aB3dE5fG7hI9jK1lM3nO5pQ7",
+        "http://evil.example/get?id=q7Zk2Vx9Lm4Tb8Rw3Yd6Nc1Hf5Gs0Jp",
+        "https://api.telegram.org/bot5260181590:AAq7Zk2Vx9Lm4Tb8Rw3Yd6Nc1Hf5Gs0JpXy/sendMessage",
+        "http://evil.example/payload/install.sh",
+    ] {
+        let body = ask(&tool, url).await;
+        assert_eq!(body["listed"], true, "{url}");
+        let shown = Indicator::parse(IndicatorKind::Url, url, Role::Related).unwrap();
+        let again = ask(&tool, &shown.value).await;
+        assert_eq!(again["listed"], true, "{url} as its case has it");
+    }
+    for url in [
+        "http://198.51.100.7/zY9xW7vU5tS3rQ1pO8nM6lK4",
+        "http://evil.example/get?id=J0sG5fH1cN6dY3wR8bT4mL9xV2kZ7qp",
+        "https://api.telegram.org/bot5260181590:AAJ0sG5fH1cN6dY3wR8bT4mL9xV2kZ7qpXy/sendMessage",
+    ] {
+        assert_eq!(ask(&tool, url).await["listed"], false, "{url}");
     }
 }
 

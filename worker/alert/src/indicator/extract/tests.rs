@@ -180,15 +180,15 @@ fn a21_a_url_holds_nothing_that_is_taken_out_of_a_text() {
     for (url, clean) in [
         (
             format!("https://api.telegram.org/bot5260181590:AA{random}Xy/sendMessage"),
-            "https://api.telegram.org/bot[redacted:telegram_token]/sendMessage",
+            "https://api.telegram.org/bot[redacted:telegram_token~da76bf17086e9605]/sendMessage",
         ),
         (
             format!("https://discord.com/api/v10/webhooks/123456789012345678/{random}{random}"),
-            "https://discord.com/api/v10/webhooks/[redacted:discord_webhook]",
+            "https://discord.com/api/v10/webhooks/[redacted:discord_webhook~9a7580ebf79fc36f]",
         ),
         (
             format!("https://hooks.slack-gov.com/services/T0000000/B0000000/{random}"),
-            "https://hooks.slack-gov.com/services/[redacted:slack_webhook]",
+            "https://hooks.slack-gov.com/services/[redacted:slack_webhook~68989a0bcecd5681]",
         ),
         (
             format!("https://storage.googleapis.com/b/o?X-Goog-Signature={hex}&x=1"),
@@ -218,7 +218,7 @@ fn a21_a_url_holds_nothing_that_is_taken_out_of_a_text() {
         ),
         (
             format!("https://{random}@git.example.com/{random}/x?{random}#{random}"),
-            "https://[redacted:high_entropy]@git.example.com/[redacted:high_entropy]/x?[redacted:high_entropy]#[redacted:high_entropy]",
+            "https://[redacted:high_entropy]@git.example.com/[redacted:high_entropy~5acc873089eb85b2]/x?[redacted:high_entropy~5acc873089eb85b2]#[redacted:high_entropy~5acc873089eb85b2]",
         ),
     ] {
         let found = Indicator::parse(IndicatorKind::Url, &url, Role::Related).unwrap();

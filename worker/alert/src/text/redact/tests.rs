@@ -55,7 +55,9 @@ fn a21_more_than_fifty_kinds_of_secrets_go() {
         let (clean, count) = redact(&text);
         assert!(count >= 1, "{kind}: {text}");
         assert!(
-            clean.contains(&format!("[redacted:{kind}]")),
+            [']', '~']
+                .iter()
+                .any(|end| clean.contains(&format!("[redacted:{kind}{end}"))),
             "{kind}: {clean}"
         );
         assert!(
