@@ -96,8 +96,8 @@ fn role(name: &str) -> Role {
     }
 }
 
-/// Whether an endpoint is the device that the finding is about. A host says its own name, so beside an address that is
-/// another one the name says nothing.
+/// Whether an endpoint is the device that the finding is about. A host says its own name, so beside its address the name says
+/// nothing, also where that of the device is not told.
 fn is_device(endpoint: Node<'_>, device: Node<'_>) -> bool {
     let same = |key: &str| {
         let (one, other) = (endpoint.at(key).str()?, device.at(key).str()?);
@@ -106,7 +106,8 @@ fn is_device(endpoint: Node<'_>, device: Node<'_>) -> bool {
     let is_known = ["uid", "instance_uid"]
         .into_iter()
         .any(|key| same(key) == Some(true));
-    is_known || same("ip").or_else(|| same("hostname")).unwrap_or_default()
+    let by_name = || same("hostname").filter(|_| endpoint.at("ip").str().is_none());
+    is_known || same("ip").or_else(by_name).unwrap_or_default()
 }
 
 fn read_evidence(draft: &mut Draft, evidence: Node<'_>, device: Node<'_>) {

@@ -96,6 +96,12 @@ fn an_end_of_a_connection_is_the_device_where_its_address_says_so() {
     let mut named = detection();
     named["evidences"][0]["src_endpoint"]["hostname"] = json!("web-1.corp.example.com");
     assert!(roles(&one_of(&named)).contains("actor 198.51.100.9"));
+    named["device"].as_object_mut().unwrap().remove("ip");
+    assert!(roles(&one_of(&named)).contains("actor 198.51.100.9"));
+    // No address at all: the name is all there is.
+    let mut nameless = named.clone();
+    nameless["evidences"][0]["src_endpoint"] = json!({"hostname": "web-1.corp.example.com"});
+    assert!(!roles(&one_of(&nameless)).contains("actor"));
     // Who signs in from a device of their own.
     let mut alone = detection();
     alone["evidences"] = json!([{"src_endpoint": {"ip": "10.0.0.4"}}]);
