@@ -13,7 +13,7 @@ macro_rules! program {
 /// Between the name of a program and its option, all of one command.
 macro_rules! before {
     () => {
-        r#"(?:\.exe)?["']?\s(?:[^\n|;&]{0,200}?\s)?"#
+        r#"(?i:\.exe)?["']?\s(?:[^\n|;&]{0,200}?\s)?"#
     };
 }
 
@@ -66,7 +66,7 @@ pub(super) const SECRETS: &[Kind] = &[
         r"mongo|crackmapexec|netexec|nxc|evil-winrm|psexec",
         concat!(
             program!(),
-            r"(?:mongo(?:sh|dump|restore|export|import)?|crackmapexec|netexec|nxc|evil-winrm|psexec(?:64)?)",
+            r"(?:mongo(?:sh|dump|restore|export|import)?|crackmapexec|netexec|nxc|evil-winrm|(?i:psexec(?:64)?))",
             before!(),
             r"-p(?:\s+|=)",
             word!()
@@ -87,7 +87,7 @@ pub(super) const SECRETS: &[Kind] = &[
         r"sqlcmd|osql|bcp",
         concat!(
             program!(),
-            r"(?:sqlcmd|osql|bcp)",
+            r"(?i:sqlcmd|osql|bcp)",
             before!(),
             r"-P\s*",
             word!()
@@ -113,7 +113,7 @@ pub(super) const SECRETS: &[Kind] = &[
         r"7z|rar(?:\.exe)?[\x22\x27]?\s",
         concat!(
             program!(),
-            r"(?:7z[arz]?|rar|unrar|winrar)",
+            r"(?i:7z[arz]?|rar|unrar|winrar)",
             before!(),
             r"-h?p",
             word!()
@@ -138,11 +138,11 @@ pub(super) const SECRETS: &[Kind] = &[
             word!()
         ),
     ),
-    // `net user NAME PASSWORD /add`, `net use SHARE /user:NAME PASSWORD`.
+    // `net user NAME PASSWORD /add`, `net use SHARE /user:NAME PASSWORD`, `net use SHARE PASSWORD /user:NAME`.
     (
         "command_password",
         r"net1?(?:\.exe)?[\x22\x27]?\s+use",
-        r#"(?i)\bnet1?(?:\.exe)?["']?\s+(?:user\s+["']?[^\s"'/]{1,64}["']?|use\s(?:[^\n|;&]{0,200}?\s)?/u(?:ser)?:[^\s]{1,128})\s+(?P<secret>"[^"\n]{3,}"|[^\s"'/|&<>*][^\s"']{2,})(?:\s+/|\s*[\r\n"'|&]|$)"#,
+        r#"(?i)\bnet1?(?:\.exe)?["']?\s+(?:user\s+["']?[^\s"'/]{1,64}["']?|use\s(?:[^\n|;&]{0,200}?\s)?/u(?:ser)?:[^\s]{1,128}|use\s+(?:(?:[a-z0-9]{1,4}:|\*)\s+)?["']?\\\\[^\s]{1,256})\s+(?P<secret>"[^"\n]{3,}"|[^\s"'/|&<>*][^\s"']{2,})(?:\s+/|\s*[\r\n"'|&]|$)"#,
     ),
     // `-U NAME%PASSWORD` of Samba.
     (

@@ -43,8 +43,6 @@ fn a21_a_password_in_a_command_goes_and_the_rest_stays() {
         ("command_password", "machine api.x.io login bob password ¤"),
         ("command_password", "7z a -p¤ out.7z /data"),
         ("command_password", "rar a -hp¤ out.rar x"),
-        ("command_password", "cd /tmp;/usr/bin/unzip -P ¤ out.zip"),
-        ("command_password", r"C:\tools\mongosh.exe -u admin -p ¤"),
     ] {
         let secret = match kind {
             "cli_password" if command.contains("private-key") => format!("0x{}", hex_noise(64)),
@@ -68,6 +66,25 @@ fn a21_a_password_in_a_command_goes_and_the_rest_stays() {
 }
 
 #[test]
+fn a21_a_program_has_a_path_and_letters_of_its_own() {
+    for command in [
+        "cd /tmp;/usr/bin/unzip -P ¤ out.zip",
+        r"C:\tools\mongosh.exe -u admin -p ¤",
+        r"net use \\dc1\c$ ¤ /user:CORP\admin",
+        r"NET USE Z: \\dc1\c$ ¤",
+        r"PsExec64.exe \\dc1 -u admin -p ¤ cmd",
+        "SQLCMD.EXE -S db -U sa -P ¤",
+        r#""C:\Program Files (x86)\WinRAR\Rar.exe" a -hp¤ o.rar"#,
+    ] {
+        let clean = command.replace('¤', "[redacted:command_password]");
+        assert_eq!(
+            redact(&command.replace('¤', "Winterberg1703#")),
+            (Cow::Owned(clean), 1)
+        );
+    }
+}
+
+#[test]
 fn a21_what_stands_where_others_have_passwords_stays() {
     for text in [
         "mongosh --host h -u admin -p --quiet",
@@ -79,6 +96,9 @@ fn a21_what_stands_where_others_have_passwords_stays() {
         "net user backdoor | find \"Active\"",
         "the net user account was disabled by the owner",
         r"net use \\dc1\c$ /user:CORP\admin *",
+        r"net use \\dc1\c$ * /user:CORP\admin",
+        r"net use Z: \\dc1\c$ /persistent:no",
+        r"net use \\dc1\c$ & whoami",
         "ansible-playbook --private-key /home/ops/.ssh/id_ed25519 site.yml",
         "gpg --passphrase-file /run/secrets/gpg -c f",
         "deploy.py registry.io/app:1.2.3@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
