@@ -267,7 +267,8 @@ fn device(draft: &mut Draft, device: Node<'_>) {
         draft.add_resource(kind, &id, name, tags(device));
     }
     draft.add(IndicatorKind::Ip, Role::Target, device.at("ip"));
-    draft.add(IndicatorKind::Domain, Role::Target, device.at("hostname"));
+    let role = evidence::host_role(Role::Target, device.at("ip").str().is_some());
+    draft.add(IndicatorKind::Domain, role, device.at("hostname"));
     if draft.region.is_none() {
         draft.region = device.at("region").text();
     }

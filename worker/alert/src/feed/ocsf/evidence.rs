@@ -35,7 +35,8 @@ fn observables(draft: &mut Draft, node: Node<'_>) {
     let mut told: Vec<_> = told.collect();
     told.sort_by_key(|(kind, ..)| *kind != IndicatorKind::Ip);
     for (kind, name, value) in told {
-        let is_host = kind == IndicatorKind::Domain && name.contains("endpoint");
+        let is_host =
+            kind == IndicatorKind::Domain && (name.contains("endpoint") || name.contains("device"));
         let role = match role(name) {
             role if is_host => host_role(role, draft.names_any(IndicatorKind::Ip, role)),
             role => role,
@@ -45,7 +46,7 @@ fn observables(draft: &mut Draft, node: Node<'_>) {
 }
 
 /// The part of a host's name. The host chooses it: beside its address it says nothing of who that is.
-fn host_role(role: Role, has_address: bool) -> Role {
+pub(super) fn host_role(role: Role, has_address: bool) -> Role {
     if has_address { Role::Related } else { role }
 }
 

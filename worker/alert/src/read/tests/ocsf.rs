@@ -75,8 +75,16 @@ fn a_device_is_what_a_finding_without_resources_is_about() {
     assert_eq!(alert.subject(), Some("web-1.corp.example.com"));
     assert_eq!(
         roles(&alert),
-        "target 10.0.0.4; actor 198.51.100.9; target web-1.corp.example.com"
+        "target 10.0.0.4; actor 198.51.100.9; related web-1.corp.example.com"
     );
+    let mut seen = detection();
+    seen["observables"] =
+        json!([{"name": "device.hostname", "type_id": 1, "value": "scan01.corp.example.com"}]);
+    assert!(roles(&one_of(&seen)).contains("related scan01.corp.example.com"));
+    let mut nameless = detection();
+    nameless["device"].as_object_mut().unwrap().remove("ip");
+    nameless["evidences"] = json!([]);
+    assert_eq!(roles(&one_of(&nameless)), "target web-1.corp.example.com");
     let mut listed = detection();
     listed["resources"] = json!([{"uid": "r-1", "type": "Host"}]);
     assert_eq!(one_of(&listed).resources[0].id, "r-1");
@@ -90,7 +98,7 @@ fn an_end_of_a_connection_is_the_device_where_its_address_says_so() {
     ends["dst_endpoint"] = json!({"ip": "198.51.100.9"});
     assert_eq!(
         roles(&one_of(&out)),
-        "target 10.0.0.4; remote 198.51.100.9; target web-1.corp.example.com"
+        "target 10.0.0.4; remote 198.51.100.9; related web-1.corp.example.com"
     );
     // Another address, whatever name it gives itself.
     let mut named = detection();
