@@ -154,10 +154,13 @@ pub(super) const FIELDS: [(&str, &[&str]); 13] = [
 const MAX_RECORD_BYTES: usize = 2048;
 
 /// How applications say that something did not succeed.
-const FAILED: [&str; 14] = [
-    "failure", "failed", "fail", "error", "deny", "denied", "rejected", "refused", "invalid",
-    "blocked", "locked", "timeout", "401", "403",
+const FAILED: [&str; 11] = [
+    "failure", "failed", "fail", "error", "deny", "denied", "rejected", "refused", "timeout",
+    "401", "403",
 ];
+
+/// The same, where it is not said of a thing: `status` is as often the state that something was brought to.
+const HELD_UP: [&str; 3] = ["invalid", "blocked", "locked"];
 
 /// Longest text of a larger record, in characters.
 const MAX_TEXT_CHARS: usize = 300;
@@ -169,6 +172,9 @@ pub(super) fn entry(record: &Value, fields: &BTreeMap<String, String>) -> Option
     let word = |field: &str| value(field).and_then(|value| text(value, ""));
     // Some write the code of what went well too.
     let error = word("error").filter(|error| error != "0");
+    let status = record.get("status");
+    let is_status = !fields.contains_key("outcome")
+        && status.is_some_and(|it| value("outcome").is_some_and(|said| std::ptr::eq(it, said)));
     // Who is called by several names is found by each.
     let principals = values("principal").into_iter();
     let mut entry = Entry {
@@ -180,9 +186,8 @@ pub(super) fn entry(record: &Value, fields: &BTreeMap<String, String>) -> Option
         destination_ip: word("destination_ip"),
         failed: error.is_some()
             || word("outcome").is_some_and(|outcome| {
-                FAILED
-                    .iter()
-                    .any(|failed| outcome.eq_ignore_ascii_case(failed))
+                let is = |word: &&str| outcome.eq_ignore_ascii_case(word);
+                FAILED.iter().any(is) || (!is_status && HELD_UP.iter().any(is))
             }),
         bytes: value("bytes").and_then(Value::as_u64),
         ..Entry::default()

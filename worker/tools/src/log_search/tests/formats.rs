@@ -394,3 +394,24 @@ async fn gcp_audit_says_of_a_call_that_it_only_reads_where_the_platform_does() {
         assert_eq!(output.body["rows"][0]["read_only"], read_only, "{record}");
     }
 }
+
+#[tokio::test]
+async fn a_state_that_a_deed_brought_about_is_no_failure_of_it() {
+    for (said, errors) in [
+        (json!({"status": "locked"}), 0),
+        (json!({"status": "blocked", "outcome": "success"}), 0),
+        (json!({"status": "denied"}), 1),
+        (json!({"outcome": "blocked"}), 1),
+        (json!({"event": {"outcome": "invalid"}}), 1),
+    ] {
+        let mut record =
+            json!({"time": "2026-03-02T02:10:00Z", "user": "maria.lopez", "action": "set"});
+        record
+            .as_object_mut()
+            .unwrap()
+            .extend(said.as_object().unwrap().clone());
+        let tool = tool(LogFormat::JsonLines, record.to_string());
+        let output = ask(&tool, json!({"principal": "maria.lopez"})).await;
+        assert_eq!(output.body["summary"]["errors"], errors, "{record}");
+    }
+}
