@@ -9,10 +9,12 @@ use std::net::IpAddr;
 use chrono::{DateTime, Utc};
 use minijinja::{Environment, Error, State, Value};
 use nightshift_alert::IndicatorKind;
-use nightshift_engine::{Exoneration, clears};
+use nightshift_engine::{Evidence, Exoneration, clears};
+use serde_json::{Value as Json, json};
 
 use super::facts::Facts;
 use super::vocabulary::{in_any, with_facts, words};
+use super::whole::is_cut;
 
 /// Sign-ins, reports and what agents tell of themselves: CloudTrail does not have them as reads, and they change nothing.
 const ROUTINE: [&str; 22] = [
@@ -105,18 +107,60 @@ fn is_reading(action: &str) -> bool {
 }
 
 /// `entries | unexplained(kinds)`: the rows that no record of these kinds speaks of. One does that is about a row's address,
-/// key, caller or resource, and holds at its time.
+/// key, caller or resource, and holds at its time; where the answer was cut, one that also speaks of what it left out.
 fn unexplained(state: &State<'_, '_>, list: Value, kinds: &Value) -> Result<Vec<Value>, Error> {
     let kinds = words(Some(kinds))?.unwrap_or_default();
     with_facts(state, |facts| {
         let account = facts.fields.get("account").and_then(|it| it.as_str());
-        keep(list, |row| {
+        let mut found = Vec::new();
+        for entry in list.try_iter()? {
+            let row = Row(entry.get_attr("row")?);
             let speaks = |record: &Exoneration| {
-                holds_at(record, row.text("at")) && row.is_about(record, account)
+                holds_at(record, row.text("at"))
+                    && row.is_about(record, account)
+                    && speaks_of_hidden(record, &entry)
             };
-            Some(!of_kinds(facts, &kinds).any(speaks))
-        })
+            if !of_kinds(facts, &kinds).any(speaks) {
+                found.push(entry);
+            }
+        }
+        Ok(found)
     })?
+}
+
+/// What an answer that was cut tells of the rows that it does not show: between which times they lie. None where it
+/// shows all.
+pub(super) fn hidden(evidence: &Evidence, body: &Json) -> Option<Json> {
+    let moment = |pointer: &str| body.pointer(pointer).filter(|at| at.is_string());
+    // Those without a time may be of any.
+    let is_timed = body.pointer("/searched/without_time").is_none();
+    let first = moment("/summary/first").filter(|_| is_timed);
+    let last = moment("/summary/last").filter(|_| is_timed);
+    is_cut(evidence, body).then(|| json!({"first": first, "last": last}))
+}
+
+/// Whether the record speaks also of the repetitions that an answer left out. They are by the same caller, from the same
+/// address, but at any time between its first and its last, on anything, and with any key but where one was searched for.
+fn speaks_of_hidden(record: &Exoneration, entry: &Value) -> bool {
+    use IndicatorKind as K;
+    let Some(hidden) = entry.get_attr("hidden").ok().filter(Value::is_true) else {
+        return true;
+    };
+    let holds = |end: &str| {
+        let at = hidden.get_attr(end).ok();
+        holds_at(
+            record,
+            at.as_ref().and_then(Value::as_str).map(str::to_owned),
+        )
+    };
+    let is_of_all = match record.subject_type {
+        K::Ip | K::Principal | K::Email => true,
+        K::AccessKey => entry
+            .get_attr("asked")
+            .is_ok_and(|asked| asked.as_str() == Some(&record.subject)),
+        _ => false,
+    };
+    is_of_all && holds("first") && holds("last")
 }
 
 /// `cleared_by(kinds)`: whether records of these kinds clear the alert by themselves.

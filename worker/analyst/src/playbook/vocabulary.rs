@@ -148,7 +148,7 @@ fn indicators(
 }
 
 /// `each(step, pointer)`: what stands at this JSON pointer of each answer of a step, lists spread out; each `{row, at,
-/// asked, tool, kind, whole}`.
+/// asked, tool, kind, whole, hidden}`.
 fn each(state: &State<'_, '_>, step: &str, pointer: &str) -> Result<Value, Error> {
     with_facts(state, |facts| {
         let mut list = Vec::new();
@@ -158,6 +158,7 @@ fn each(state: &State<'_, '_>, step: &str, pointer: &str) -> Result<Value, Error
                 continue;
             };
             let whole = facts.says_all(&result.output);
+            let hidden = body.and_then(|body| deeds::hidden(&result.output, body));
             let mut add = |row: &Json, path: String| {
                 list.push(json!({
                     "row": row,
@@ -166,6 +167,7 @@ fn each(state: &State<'_, '_>, step: &str, pointer: &str) -> Result<Value, Error
                     "tool": result.tool,
                     "kind": result.kind,
                     "whole": whole,
+                    "hidden": hidden,
                 }));
             };
             match value {

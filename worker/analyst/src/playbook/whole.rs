@@ -108,13 +108,17 @@ fn unlimited(call: &ToolCall) -> impl Iterator<Item = (&String, &Json)> {
 /// the time of the alert, and what the alert itself is about.
 pub(super) fn says_all(evidence: &Evidence, body: &Json, alert: &Alert) -> bool {
     let is = |pointer: &str, value: Json| body.pointer(pointer) == Some(&value);
-    let cut = evidence.truncated || is("/truncated", true.into());
-    if cut && !is("/left_out", "repeats".into()) {
+    if is_cut(evidence, body) && !is("/left_out", "repeats".into()) {
         return false;
     }
     let searched = Searched::in_body(evidence, body);
     searched.is_none_or(|searched| searched.covers(&alert.times))
         && !(is("/rows_matched", 0.into()) && lacks_its_call(evidence, alert))
+}
+
+/// Whether an answer does not show all that it found.
+pub(super) fn is_cut(evidence: &Evidence, body: &Json) -> bool {
+    evidence.truncated || body.pointer("/truncated") == Some(&true.into())
 }
 
 /// Whether a search of the trail without a row shows that the trail is of another account or region: it was for the key that

@@ -126,6 +126,43 @@ fn a_record_explains_no_deed_after_its_end() {
 }
 
 #[test]
+fn a_record_explains_no_repetition_that_is_not_shown_beyond_its_time_or_its_key() {
+    /// Many calls of one sort, of which the first is shown; the last is at that time.
+    fn repeated(kind: &str, arguments: &Value, last: &str) -> Result<Value, ToolError> {
+        if kind != "log_search.cloudtrail" {
+            return quiet(kind, arguments);
+        }
+        let first = "2026-03-02T02:55:00Z";
+        let mut answer = logged(kind, json!([deed("198.51.100.23", first)]));
+        answer["rows_matched"] = json!(400);
+        answer["truncated"] = json!(true);
+        answer["left_out"] = json!("repeats");
+        answer["summary"] = json!({"first": first, "last": last});
+        Ok(answer)
+    }
+    let within: Answers = |kind, arguments| repeated(kind, arguments, "2026-03-02T03:59:00Z");
+    let after: Answers = |kind, arguments| repeated(kind, arguments, "2026-03-02T22:00:00Z");
+    let ip = || record("authorised_scanner", IndicatorKind::Ip, "198.51.100.23");
+    let user = || record("change", IndicatorKind::Principal, "ci-deployer");
+    let key = record("change", IndicatorKind::AccessKey, "AKIAEXAMPLE00000001");
+    for (answers, record, benign) in [
+        (within, in_the_night(ip()), true),
+        (within, in_the_night(user()), true),
+        (after, in_the_night(ip()), false),
+        (after, in_the_night(user()), false),
+        (after, ip(), true),
+        (after, user(), true),
+        // Its owner was searched for too, who may have another.
+        (within, key, false),
+    ] {
+        let told = format!("{} {:?}", record.subject, record.until);
+        let world = World::with(&ALL, answers).clearing(record);
+        let end = world.run(sample("securityhub-eventbridge-discovery"));
+        assert_eq!(end.conclusion.verdict.is_benign(), benign, "{told}");
+    }
+}
+
+#[test]
 fn a_test_from_one_address_explains_no_deed_from_another() {
     let answers: Answers = |kind, arguments| match kind {
         "log_search.cloudtrail" => Ok(logged(kind, json!([deed(OTHER, "2026-03-02T02:55:00Z")]))),
