@@ -7,7 +7,7 @@ use nightshift_engine::{Leaning, ToolError, Verdict};
 use serde_json::{Value, json};
 
 use super::alerts::sample;
-use super::drive::{ALL, Answers, Ran, World, logged, nothing, record};
+use super::drive::{ALL, Answers, Ran, World, logged, nothing, on_list, record};
 use crate::playbook::Playbooks;
 
 const SOURCE: &str = "198.51.100.23";
@@ -170,6 +170,38 @@ fn a_test_that_guessed_a_password_explains_nobody_elses_command_on_the_host() {
         let world = World::with(&ALL, answers).clearing(tested);
         let end = world.run(alert("UnauthorizedAccess:EC2/SSHBruteForce"));
         assert_eq!(end.conclusion.verdict.is_benign(), benign);
+    }
+}
+
+#[test]
+fn whoever_names_a_bad_address_did_not_call_from_there() {
+    fn blocked(kind: &str, arguments: &Value, source: &str) -> Result<Value, ToolError> {
+        match kind {
+            "watchlist" if arguments["indicator"] == SOURCE => Ok(on_list("malicious", arguments)),
+            "log_search.cloudtrail" if arguments["ip"] == SOURCE => {
+                let mut entry = call("CreateNetworkAclEntry", json!(false));
+                entry["source_ip"] = json!(source);
+                Ok(logged(kind, json!([entry])))
+            }
+            _ => Ok(nothing(kind, arguments)),
+        }
+    }
+    let from_ours: Answers = |kind, arguments| blocked(kind, arguments, "192.0.2.50");
+    let from_there: Answers = |kind, arguments| blocked(kind, arguments, SOURCE);
+    for kind in [
+        "UnauthorizedAccess:EC2/MaliciousIPCaller.Custom",
+        "CustomApi:IAMUser/OddCall",
+        "UnauthorizedAccess:IAMUser/ConsoleLoginSuccess.B",
+    ] {
+        for (answers, malicious) in [(from_ours, false), (from_there, true)] {
+            let mut alert = alert(kind);
+            alert.count = 1;
+            let ran = World::with(&ALL, answers).run(alert);
+            let is_malicious = ran.conclusion.verdict == Verdict::TruePositive;
+            assert_eq!(is_malicious, malicious, "{kind}: {}", ran.claims());
+            let told = format!("CreateNetworkAclEntry from {SOURCE}");
+            assert!(malicious || !ran.claims().contains(&told), "{kind}");
+        }
     }
 }
 
