@@ -172,3 +172,34 @@ fn what_the_key_deleted_counts_from_wherever_it_was_used() {
         "{claims}"
     );
 }
+
+#[test]
+fn what_the_key_reads_at_its_usual_place_was_not_taken() {
+    fn read(kind: &str, arguments: &Value, source: &str) -> Result<Value, ToolError> {
+        match kind {
+            "identity_lookup" => Ok(known_identity("service", &["192.0.2.0/24"], arguments)),
+            "log_search.cloudtrail" if !arguments["access_key"].is_null() => {
+                let mut entry = call("GetObject", "claims-export", source);
+                entry["read_only"] = json!(true);
+                Ok(logged(kind, json!([entry])))
+            }
+            _ => quiet(kind, arguments),
+        }
+    }
+    let private: Answers = |kind, arguments| read(kind, arguments, "10.20.1.1");
+    let usual: Answers = |kind, arguments| read(kind, arguments, "192.0.2.7");
+    let same: Answers = |kind, arguments| read(kind, arguments, "203.0.113.77");
+    let other: Answers = |kind, arguments| read(kind, arguments, "198.51.100.9");
+    for (answers, taken) in [
+        (private, false),
+        (usual, false),
+        (same, true),
+        (other, true),
+    ] {
+        let ran = World::with(&ALL, answers).run(made_for(OPENED));
+        let claims = ran.claims();
+        assert_eq!(claims.contains("Objects were taken"), taken, "{claims}");
+        let is_malicious = ran.conclusion.verdict == Verdict::TruePositive;
+        assert_eq!(is_malicious, taken, "{claims}");
+    }
+}
