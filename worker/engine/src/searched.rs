@@ -41,26 +41,35 @@ impl Searched {
         struct Body {
             searched: Searched,
         }
-        let kind = Self::is_log(evidence).then_some(evidence.kind.as_str())?;
+        if !Self::is_log(evidence) {
+            return None;
+        }
         let body: Body = serde_json::from_str(evidence.body.as_str()).ok()?;
-        Some(body.searched.in_log(kind))
+        Some(body.searched.by(evidence))
     }
 
     /// The same, of evidence whose body was read already.
     #[must_use]
     pub fn in_body(evidence: &Evidence, body: &Value) -> Option<Self> {
-        let kind = Self::is_log(evidence).then_some(evidence.kind.as_str())?;
+        if !Self::is_log(evidence) {
+            return None;
+        }
         let searched = Self::deserialize(body.get("searched")?).ok()?;
-        Some(searched.in_log(kind))
+        Some(searched.by(evidence))
     }
 
     fn is_log(evidence: &Evidence) -> bool {
         evidence.error.is_none() && evidence.kind.starts_with(LOGS)
     }
 
-    fn in_log(mut self, kind: &str) -> Self {
-        self.of_flows = kind == FLOWS;
+    fn by(mut self, evidence: &Evidence) -> Self {
+        self.of_flows = evidence.kind == FLOWS;
         self
+    }
+
+    /// How long after its last record the log may still hold the time of an event.
+    const fn quiet(&self) -> TimeDelta {
+        if self.of_flows { FLOW } else { QUIET }
     }
 
     /// Whether the log has records from the first event to the last, as far as the times of the alert tell. The log's own
@@ -74,11 +83,10 @@ impl Searched {
             return true;
         };
         let last = times.last_seen.map_or(first, |last| last.max(first));
-        let quiet = if self.of_flows { FLOW } else { QUIET };
         self.records_from.is_some_and(|from| from - first <= QUIET)
             && self
                 .records_until
-                .is_some_and(|until| last - until <= quiet)
+                .is_some_and(|until| last - until <= self.quiet())
     }
 
     /// That the log has no record of the alert's time at all, in words that follow its name; none where it has one, or
@@ -87,7 +95,9 @@ impl Searched {
         let told = |at: DateTime<Utc>| at.format("%Y-%m-%d %H:%M UTC");
         let (first, last) = times.window()?;
         match (self.records_from, self.records_until) {
-            (_, Some(until)) if until < first => Some(format!("nothing after {}", told(until))),
+            (_, Some(until)) if first - until > self.quiet() => {
+                Some(format!("nothing after {}", told(until)))
+            }
             (Some(from), _) if from - last > QUIET => {
                 Some(format!("nothing before {}", told(from)))
             }
@@ -148,6 +158,17 @@ mod tests {
         let mut hole = log(-9_000_000, 9_000_000);
         hole.records_in_time = Some(0);
         insta::assert_snapshot!(silence(hole), @"no record of that time");
+    }
+
+    #[test]
+    fn a_log_that_may_hold_the_time_is_not_said_to_have_nothing_of_it() {
+        // Its last flows began before the alert, and may go on into it.
+        let mut flows = log(-9_000, -360);
+        assert_ne!(silence(flows), "");
+        flows.of_flows = true;
+        assert_eq!(silence(flows), "");
+        flows.records_until = Some(fixture::at(-660));
+        assert_ne!(silence(flows), "");
     }
 
     #[test]
