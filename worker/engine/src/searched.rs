@@ -31,6 +31,9 @@ pub struct Searched {
     /// Whether a record may be later than it says.
     #[serde(skip)]
     of_flows: bool,
+    /// Whether any of its records were found.
+    #[serde(skip)]
+    found: bool,
 }
 
 impl Searched {
@@ -64,6 +67,7 @@ impl Searched {
 
     fn by(mut self, evidence: &Evidence) -> Self {
         self.of_flows = evidence.kind == FLOWS;
+        self.found = evidence.rows.is_some_and(|rows| rows > 0);
         self
     }
 
@@ -94,6 +98,10 @@ impl Searched {
     pub(crate) fn silence(&self, times: &Times) -> Option<String> {
         let told = |at: DateTime<Utc>| at.format("%Y-%m-%d %H:%M UTC");
         let (first, last) = times.window()?;
+        // What was found is then of no known time, and may be of this.
+        if self.records_in_time == Some(0) && self.found {
+            return None;
+        }
         match (self.records_from, self.records_until) {
             (_, Some(until)) if first - until > self.quiet() => {
                 Some(format!("nothing after {}", told(until)))
@@ -121,6 +129,7 @@ mod tests {
             records_until: Some(fixture::at(until)),
             records_in_time: Some(9),
             of_flows: false,
+            found: false,
         }
     }
 
@@ -169,6 +178,14 @@ mod tests {
         assert_eq!(silence(flows), "");
         flows.records_until = Some(fixture::at(-660));
         assert_ne!(silence(flows), "");
+        // Its records tell no time, and some are about what was asked.
+        let mut untimed = Searched {
+            records_in_time: Some(0),
+            ..Searched::default()
+        };
+        assert_eq!(silence(untimed), "no record of that time");
+        untimed.found = true;
+        assert_eq!(silence(untimed), "");
     }
 
     #[test]
@@ -179,8 +196,10 @@ mod tests {
         evidence.body = body.clone().into();
         assert_eq!(Searched::of(&evidence), None);
         evidence.kind = FLOWS.to_owned();
+        evidence.rows = Some(2);
         let told = Searched::of(&evidence);
         assert_eq!(told, Searched::in_body(&evidence, &body));
         assert_eq!(told.and_then(|told| told.records_in_time), Some(0));
+        assert_eq!(told.map(|told| told.found), Some(true));
     }
 }
