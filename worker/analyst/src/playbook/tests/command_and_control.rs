@@ -173,3 +173,22 @@ fn of_more_values_than_a_step_may_ask_for_each_kind_has_its_turn_and_the_rest_is
     let ran = World::with(&DEFAULT, sinkhole).run(alert);
     assert!(ran.claims().contains("evil.example is a sinkhole"));
 }
+
+#[test]
+fn a_value_that_two_tools_look_up_is_one_value() {
+    let quiet: Answers = |kind, arguments| Ok(nothing(kind, arguments));
+    let two = ["watchlist", "watchlist#2", "past_cases"];
+    let ran = World::with(&two, quiet).run(many());
+    insta::assert_snapshot!(ran.claims().lines().last().unwrap(), @"Against [E2] No value of the alert is on a watch list as bad (1 looked up)");
+    let mut alert = many();
+    alert.indicators.extend((1..=14).map(|last| {
+        Indicator::new(
+            IndicatorKind::Ip,
+            format!("198.51.100.{last}"),
+            Role::Remote,
+        )
+    }));
+    alert.indicators.sort();
+    let claims = World::with(&two, quiet).run(alert).claims();
+    insta::assert_snapshot!(claims.lines().last().unwrap(), @"Against [E2] None of the 10 values that were looked up is on a watch list as bad; 5 were not");
+}

@@ -82,13 +82,15 @@ fn argument(name: &str, kind: ArgumentKind, required: bool) -> Argument {
     }
 }
 
-/// A tool of this kind, as the tools crate declares it.
+/// A tool of this kind, as the tools crate declares it; `watchlist#2` is another one.
 pub(in crate::playbook) fn spec(kind: &str) -> ToolSpec {
     use IndicatorKind as K;
     let of = |types: &[K]| ArgumentKind::Indicator {
         types: types.to_vec(),
     };
     let one = |types: &[K]| vec![argument("indicator", of(types), true)];
+    let name = kind.replace(['.', '#'], "_");
+    let kind = kind.split('#').next().unwrap();
     let arguments = match kind {
         "indicator_facts" => one(&[K::Ip, K::Domain, K::Url, K::Email, K::Hash]),
         "watchlist" => one(&[
@@ -134,7 +136,7 @@ pub(in crate::playbook) fn spec(kind: &str) -> ToolSpec {
         ],
     };
     ToolSpec {
-        name: kind.replace('.', "_"),
+        name,
         kind: kind.to_owned(),
         description: String::new(),
         arguments,
