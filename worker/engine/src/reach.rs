@@ -34,13 +34,15 @@ pub fn is_public(ip: IpAddr) -> bool {
 
 /// The host that a URL names; of what is no URL, what stands before a path or a port.
 pub(crate) fn host(value: &str) -> &str {
-    value
-        .split_once("://")
-        .map_or(value, |(_, rest)| rest)
-        .split(['/', ':', '?'])
-        .next()
-        .and_then(|authority| authority.rsplit('@').next())
-        .unwrap_or_default()
+    let rest = value.split_once("://").map_or(value, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    // A name and a password may stand before it.
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let in_brackets = host.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    match in_brackets {
+        Some((address, _)) => address,
+        None => host.split(':').next().unwrap_or_default(),
+    }
 }
 
 /// Whether a value is one of ours: the text itself, a name below a name of ours, or an address in a range of ours.
@@ -99,6 +101,7 @@ mod tests {
         let own = [
             "corp.example".to_owned(),
             "10.0.0.0/8".to_owned(),
+            "fd00::/8".to_owned(),
             "maria".to_owned(),
         ];
         for value in [
@@ -106,6 +109,12 @@ mod tests {
             "db.corp.example",
             "DB.Corp.Example",
             "https://db.corp.example/x?y",
+            "https://x@db.corp.example/x",
+            "https://x:y@db.corp.example:8443/x",
+            "https://x:y@evil.test@db.corp.example#z",
+            "https://db.corp.example#@evil.test",
+            "http://x:y@10.1.2.3:80",
+            "http://x:y@[fd00::1]:80/",
             "maria@corp.example",
             "10.1.2.3",
             "maria",
@@ -115,6 +124,8 @@ mod tests {
         for value in [
             "notcorp.example",
             "corp.example.evil.test",
+            "https://corp.example:y@evil.test/",
+            "https://evil.test/@corp.example.org",
             "11.1.2.3",
             "mariana",
         ] {
