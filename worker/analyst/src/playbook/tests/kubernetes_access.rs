@@ -162,3 +162,34 @@ fn a_log_of_something_else_beside_the_audit_log_holds_nothing_up() {
     assert_eq!(verdict(beside), Verdict::BenignTruePositive);
     assert_eq!(verdict(neither), Verdict::Inconclusive);
 }
+
+#[test]
+fn what_was_changed_in_the_cluster_is_not_told_as_outside_of_it() {
+    let answers: Answers = |kind, arguments| match kind {
+        "log_search.gcp_audit" => {
+            let call = |action: &str, service: &str| {
+                let mut row = audit(action);
+                row["service"] = json!(service);
+                row["read_only"] = json!(false);
+                row["outcome"] = json!("success");
+                row["resource"] = json!("core/v1/namespaces/shop/configmaps/x");
+                row["source_ip"] = json!("198.51.100.140");
+                row
+            };
+            let inside = call("io.k8s.core.v1.configmaps.create", "k8s.io");
+            let outside = call("storage.buckets.create", "storage.googleapis.com");
+            Ok(logged(kind, json!([inside, outside])))
+        }
+        _ => quiet(kind, arguments),
+    };
+    let ran = World::with(&ALL, answers).run(made_for("scc-gke-anonymous-binding"));
+    let claims = ran.claims();
+    let changed: Vec<_> = claims
+        .lines()
+        .filter(|line| line.contains("cluster "))
+        .collect();
+    insta::assert_snapshot!(changed.join("\n"), @"
+    For [E14 E0] In the cluster something was changed: io.k8s.core.v1.configmaps.create (198.51.100.140) by system:anonymous at 2026-03-02T02:31:00Z
+    For [E14 E0] Outside the cluster the audit log holds storage.buckets.create (198.51.100.140) by system:anonymous at 2026-03-02T02:31:00Z
+    ");
+}
