@@ -1,6 +1,6 @@
 //! The header and what an engineer needs before anything else: conclusion, warnings, still happening, reach.
 
-use nightshift_alert::text::plain;
+use nightshift_alert::text::{cut, plain};
 use nightshift_pipeline::{CaseStatus, Report, Told, with_plain_times};
 
 use super::{Block, HEADER, Part, Reader, Section, changed, others};
@@ -75,39 +75,46 @@ fn titled(mut own: String, report: &Report, most: usize) -> Line {
 }
 
 /// The title in so many characters, cut between words. What it happened to is kept: by the half of it that says what, an
-/// on-call engineer knows what kind of night it is, and not where to look.
+/// on-call engineer knows what kind of night it is, and not where to look. It is told once: a long one within the title
+/// is shortened where it stands, if that shows it.
 fn short_title(report: &Report, room: usize) -> String {
-    let whole = at_word(&report.title, room);
-    let Some(subject) = report.alert.subject.as_deref() else {
-        return whole;
-    };
-    let named = plain(subject, SUBJECT.min(room / 2));
-    if named.is_empty() || whole.contains(&named) || whole == plain(&report.title, TITLE) {
+    let title = plain(&report.title, TITLE);
+    let subject = plain(report.alert.subject.as_deref().unwrap_or_default(), TITLE);
+    let whole = at_word(&title, room);
+    let named = cut(&subject, SUBJECT.min(room / 2));
+    if named.is_empty() || title == subject || whole == title || whole.contains(&subject) {
         return whole;
     }
+    let Some((before, _)) = title.split_once(&subject) else {
+        return on(&title, &named, room);
+    };
+    let within = at_word(&title.replacen(&subject, &named, 1), room);
+    match within.contains(&*named) {
+        true => within,
+        false => on(before, &named, room),
+    }
+}
+
+/// `EC2 instance is communicating with an IP… on web-01`.
+fn on(what: &str, named: &str, room: usize) -> String {
     let on = format!(" on {named}");
-    let own = report.title.strip_suffix(&format!(" on {subject}"));
-    let what = at_word(
-        own.unwrap_or(&report.title),
-        room.saturating_sub(on.chars().count()),
-    );
+    let what = at_word(what, room.saturating_sub(on.chars().count()));
     format!("{what}{on}")
 }
 
-/// Text from outside in so many characters, cut between words where it has any.
-fn at_word(text: &str, room: usize) -> String {
-    let safe = plain(text, TITLE);
-    if safe.chars().count() <= room {
-        return safe;
-    }
+/// Harmless text in so many characters, cut between words where it has any.
+fn at_word(safe: &str, room: usize) -> String {
     let head: String = safe.chars().take(room).collect();
+    if head.len() == safe.len() {
+        return head;
+    }
     let words = head.rsplit_once(' ').map(|(words, _)| words);
     match words.filter(|words| 2 * words.chars().count() >= room) {
         Some(words) => format!(
             "{}…",
             words.trim_end_matches([' ', ',', ';', ':', '.', '-'])
         ),
-        None => plain(text, room),
+        None => cut(safe, room).into_owned(),
     }
 }
 

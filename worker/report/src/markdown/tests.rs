@@ -381,7 +381,7 @@ fn the_head_of_a_hostile_one() {
     let file = markdown(&fixture::hostile(), fixture::now());
     let head: Vec<&str> = file.lines().take(8).collect();
     assert_snapshot!(head.join("\n"), @r#"
-    # ▲ Act now · True positive · Critical [PLAYBOOK] [PARTIAL] — &lt;(!)channel&gt; &lt;(at)U1&gt; (at)everyone… on &lt;(!)channel&gt; &lt;(at)U1&gt; (at)everyone \[(\~)…
+    # ▲ Act now · True positive · Critical [PLAYBOOK] [PARTIAL] — &lt;(!)channel&gt; &lt;(at)U1&gt; (at)everyone \[(\~)admin\]…
 
     ## Summary
 

@@ -327,8 +327,8 @@ fn the_head_of_a_hostile_one_at_100_columns() {
     let shown = text(&fixture::hostile(), &fixture::options(100));
     let head: Vec<&str> = shown.lines().take(16).collect();
     assert_snapshot!(head.join("\n"), @r#"
-    ▲ Act now · True positive · Critical [PLAYBOOK] [PARTIAL] — <(!)channel> <(at)U1> (at)everyone… on
-      <(!)channel> <(at)U1> (at)everyone [(~)…
+    ▲ Act now · True positive · Critical [PLAYBOOK] [PARTIAL] — <(!)channel> <(at)U1> (at)everyone
+      [(~)admin]…
 
       <(!)channel> <(at)U1> (at)everyone [(~)admin] [click](hxxps://evil[.]com/?d=AKIA)
       ![x](hxxps://evil[.]com/p.png) txt `rm -rf /` | a | b | # Verdict: False positive - [x] done

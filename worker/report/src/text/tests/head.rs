@@ -223,6 +223,34 @@ fn a_title_that_is_too_long_keeps_what_it_happened_to_and_whole_words() {
 }
 
 #[test]
+fn a_long_name_in_a_long_title_is_told_once_and_so_is_what_happened() {
+    let mut report = fixture::true_positive();
+    let header = |report: &_| {
+        crate::document::header(report, crate::Language::En, 140)
+            .as_str()
+            .to_owned()
+    };
+    report.alert.account_name = None;
+    report.alert.account = Some("444455556666".to_owned());
+    let role = "AWSReservedSSO_AdministratorAccess_0123456789abcdef";
+    let what = "is anomalously invoking APIs commonly used in Discovery tactics";
+    report.alert.subject = Some(role.to_owned());
+    // Where the whole name fits, it stays whole.
+    report.title = format!("The user AssumedRole : {role} {what}.");
+    assert_snapshot!(header(&report), @"▲ Act now · True positive · Critical [PLAYBOOK] — The user AssumedRole : AWSReservedSSO_AdministratorAccess_0123456789abcdef… (444455556666)");
+    report.title = format!("{role} {what}.");
+    assert_snapshot!(header(&report), @"▲ Act now · True positive · Critical [PLAYBOOK] — AWSReservedSSO_AdministratorAccess_0123456789abcdef is anomalously… (444455556666)");
+    // Where it does not, it is shortened where it stands.
+    let mail = "nightly-export-of-the-warehouse@production-project-12345.iam.gserviceaccount.com";
+    report.alert.subject = Some(mail.to_owned());
+    report.title = format!("{mail} {what}.");
+    assert_snapshot!(header(&report), @"▲ Act now · True positive · Critical [PLAYBOOK] — nightly-export-of-the-warehouse@prod… is anomalously invoking APIs… (444455556666)");
+    // Behind what is cut off, it follows the words before it.
+    report.title = format!("An account {what} by {mail}");
+    assert_snapshot!(header(&report), @"▲ Act now · True positive · Critical [PLAYBOOK] — An account is anomalously… on nightly-export-of-the-warehouse@prod… (444455556666)");
+}
+
+#[test]
 fn a_source_that_was_only_to_be_asked_was_not_asked() {
     let mut report = fixture::true_positive();
     let step = &mut report.steps[0];
