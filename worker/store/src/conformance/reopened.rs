@@ -15,6 +15,7 @@ on_both_stores! {
     what_is_closed_before_its_report_is_open_with_it
     what_is_called_off_leaves_open_what_waited_behind_it
     whoever_runs_a_closed_case_again_does_not_open_it
+    a_triage_that_failed_leaves_no_verdict_where_running_again_was_called_off
     a_verdict_stands_while_its_case_runs_again_and_where_that_is_called_off
 }
 
@@ -203,4 +204,57 @@ async fn a_verdict_stands_while_its_case_runs_again_and_where_that_is_called_off
     let other = case_of(&fixture.accept(MINER).await);
     store.cancel(&other.0, "ana", at(21)).await.unwrap();
     assert_eq!(waits().await, []);
+}
+
+async fn a_triage_that_failed_leaves_no_verdict_where_running_again_was_called_off(
+    fixture: Fixture,
+) {
+    let store = &fixture.store;
+    let id = case_of(&fixture.take(severe(0, Severity::High)).await);
+    let claimed = fixture.claim().await;
+    let (events, mut closing) = whole_journal(&claimed);
+    closing.conclusion.verdict = Verdict::Inconclusive;
+    (closing.status, closing.report.status) = (CaseStatus::Failed, CaseStatus::Failed);
+    let append = store.append(&claimed.lease, &events, Charge::default());
+    append.await.unwrap();
+    store.conclude(&claimed.lease, &closing).await.unwrap();
+    let all = CaseFilter {
+        limit: 9,
+        ..CaseFilter::default()
+    };
+    let said = async || {
+        let open = store.brought(at(-1), at(86_400)).await.unwrap().open;
+        let row = store.list(&all).await.unwrap().remove(0);
+        let seen = store.view(&id.0).await.unwrap().row;
+        assert_eq!(
+            (seen.verdict, seen.called_off()),
+            (row.verdict, row.called_off())
+        );
+        let inconclusive = CaseFilter {
+            verdict: Some(Verdict::Inconclusive),
+            status: Some(row.status),
+            ..all.clone()
+        };
+        (
+            open.iter().map(|case| case.verdict).collect::<Vec<_>>(),
+            (row.status, row.verdict, row.called_off()),
+            store.list(&inconclusive).await.unwrap().len(),
+        )
+    };
+    assert_eq!(said().await.0, [None]);
+    store.retry(&id.0).await.unwrap();
+    assert_eq!(
+        said().await,
+        (vec![None], (CaseStatus::Queued, None, None), 0)
+    );
+    fixture.claim().await;
+    assert_eq!(
+        said().await,
+        (vec![None], (CaseStatus::Running, None, None), 0)
+    );
+    store.cancel(&id.0, "ana", at(20)).await.unwrap();
+    assert_eq!(
+        said().await,
+        (vec![None], (CaseStatus::Cancelled, None, None), 0)
+    );
 }

@@ -9,7 +9,7 @@ use nightshift_pipeline::{
 use super::PostgresStore;
 use super::database::Session;
 use super::failure::Failure;
-use super::row::{count, get_severity, get_verdict, limit, number, to_verdict};
+use super::row::{LEFTOVER, count, get_severity, get_verdict, limit, number, to_verdict};
 
 const ARRIVED: &str = "SELECT feed, count(*), \
          count(*) FILTER (WHERE outcome IN ('new', 'revision', 'replaced', 'resumed')), \
@@ -61,7 +61,7 @@ impl Digests for PostgresStore {
 /// The most severe and oldest of what waits for people.
 pub(super) fn open() -> String {
     format!(
-        "SELECT id, title, verdict, status, coalesce(assessed_severity, severity)::text, opened_at, owner FROM cases \
+        "SELECT id, title, verdict, status = 'failed' OR {LEFTOVER}, coalesce(assessed_severity, severity)::text, opened_at, owner FROM cases \
          WHERE {WAITS} ORDER BY coalesce(assessed_severity, severity) DESC, opened_at LIMIT $1"
     )
 }
@@ -111,11 +111,11 @@ async fn brought(
         digest.open_total = count(&row, 0)?;
     }
     for row in session.rows(&open(), [&limit(DIGEST_ROWS)]).await? {
-        let status: &str = row.try_get(3)?;
+        let is_none: bool = row.try_get(3)?;
         digest.open.push(OpenCase {
             case_id: row.try_get(0)?,
             title: row.try_get(1)?,
-            verdict: to_verdict(row.try_get(2)?).filter(|_| status != "failed"),
+            verdict: to_verdict(row.try_get(2)?).filter(|_| !is_none),
             severity: get_severity(&row, 4)?,
             since: row.try_get(5)?,
             owner: row.try_get(6)?,

@@ -5,7 +5,7 @@ use nightshift_pipeline::{CaseFilter, CaseRow};
 
 use super::database::Session;
 use super::failure::Failure;
-use super::row::{self, CASE_COLUMNS, limit, text};
+use super::row::{self, CASE_COLUMNS, LEFTOVER, limit, text};
 
 /// The severity that is shown, as `CaseRow::shown_severity` has it. The index of what is grave is over the same words.
 const SEVERITY: &str = "CASE WHEN status IN ('concluded', 'failed') THEN coalesce(assessed_severity, severity) \
@@ -64,7 +64,7 @@ pub(super) fn sql(filter: &CaseFilter) -> String {
     };
     format!(
         "SELECT {CASE_COLUMNS} FROM cases \
-         WHERE ($1::text IS NULL OR status = $1) AND ($2::text IS NULL OR verdict = $2) \
+         WHERE ($1::text IS NULL OR status = $1) AND ($2::text IS NULL OR verdict = $2 AND NOT {LEFTOVER}) \
          AND ($3::text IS NULL OR {SEVERITY} >= $3::text::severity) AND (CASE WHEN $4::text IS NULL THEN feed <> '{CANARY_FEED}' ELSE feed = $4 END) \
          AND ($6::text IS NULL OR account = $6) AND ($9::text IS NULL OR desk = $9) \
          AND (NOT $10::boolean OR EXISTS ({DISPUTED})) AND (NOT $11::boolean OR NOT EXISTS ({SAMPLE})) \

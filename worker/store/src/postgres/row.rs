@@ -11,16 +11,31 @@ use tokio_postgres::Row;
 
 use super::failure::Failure;
 
+/// Whether the verdict in a row is none: the last triage failed, and the case is triaged once more, or that was called off.
+macro_rules! leftover {
+    () => {
+        "(status IN ('queued', 'running', 'cancelled') AND coalesce((SELECT conclusions.status = 'failed' FROM conclusions \
+             WHERE conclusions.case_id = cases.id ORDER BY conclusions.revision DESC LIMIT 1), false))"
+    };
+}
+
+/// See [`leftover`].
+pub(super) const LEFTOVER: &str = leftover!();
+
 /// Columns of a case in a list, in the order in which [`case`] reads them.
-pub(super) const CASE_COLUMNS: &str = "id, revision, status, feed, key, type, title, account, severity::text, \
-     assessed_severity::text, verdict, leaning, opened_at, concluded_at, sightings, usd, members, desk, owner, \
+pub(super) const CASE_COLUMNS: &str = concat!(
+    "id, revision, status, feed, key, type, title, account, severity::text, \
+     assessed_severity::text, CASE WHEN ",
+    leftover!(),
+    " THEN NULL ELSE verdict END, leaning, opened_at, concluded_at, sightings, usd, members, desk, owner, \
      (SELECT coalesce(alerts.alert #>> '{resources,0,name}', alerts.alert #>> '{resources,0,id}') FROM alerts \
          WHERE alerts.case_id = cases.id AND alerts.revision = cases.revision) AS subject, \
      (SELECT report ->> 'urgency' FROM conclusions WHERE conclusions.case_id = cases.id ORDER BY conclusions.revision DESC LIMIT 1) AS urgency, \
      (SELECT theirs.about FROM acts AS theirs WHERE theirs.case_id = cases.id AND theirs.act = 'disagreed' \
          AND theirs.about IS DISTINCT FROM cases.verdict AND NOT EXISTS (SELECT FROM acts AS later \
              WHERE later.case_id = theirs.case_id AND later.id > theirs.id AND later.act IN ('agreed', 'disagreed')) \
-         ORDER BY theirs.id DESC LIMIT 1) AS person_verdict";
+         ORDER BY theirs.id DESC LIMIT 1) AS person_verdict"
+);
 
 /// A text as PostgreSQL takes it: without NUL.
 pub(super) fn text(text: &str) -> Cow<'_, str> {

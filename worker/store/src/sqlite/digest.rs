@@ -8,7 +8,7 @@ use nightshift_pipeline::{
 use rusqlite::{Connection, Row, params};
 
 use super::SqliteStore;
-use super::row::{get_severity, get_time, get_verdict, time, to_verdict};
+use super::row::{LEFTOVER, get_severity, get_time, get_verdict, time, to_verdict};
 use super::thread::Failure;
 
 const ARRIVED: &str = "SELECT feed, count(*), sum(outcome IN ('new', 'revision', 'replaced', 'resumed')), \
@@ -21,18 +21,23 @@ const ENDED: &str = "SELECT json_extract(report, '$.status') = 'failed' AS faile
      WHERE ended.concluded_at >= ?1 AND ended.concluded_at < ?2 AND feed <> 'canary' GROUP BY failed, ended.verdict";
 const LETTERS: &str =
     "SELECT count(*) FROM dead_letters WHERE received_at >= ?1 AND received_at < ?2";
-/// What waits for people, the most severe and oldest first: there is an index of just this, in this order. A verdict stands
-/// while its case runs again, and where that was called off.
-pub(super) const OPEN: &str = "SELECT id, title, verdict, status, coalesce(assessed_severity, severity), opened_at, owner FROM cases \
-     WHERE desk <> 'closed' AND feed <> 'canary' \
-         AND (status = 'failed' OR verdict IN ('true_positive', 'inconclusive')) \
-     ORDER BY coalesce(assessed_severity, severity) DESC, opened_at LIMIT ?1";
 const UNDELIVERED: &str = "SELECT destination, count(*) FROM deliveries \
      WHERE given_up = 1 AND wished_at >= ?1 AND wished_at < ?2 GROUP BY destination ORDER BY destination";
 /// Sources that brought something in the week before, and nothing since.
 const SILENT: &str = "SELECT source, max(received_at) FROM arrivals \
      WHERE received_at >= ?3 AND received_at < ?2 AND feed <> 'canary' \
      GROUP BY source HAVING max(received_at) < ?1 ORDER BY source";
+
+/// What waits for people, the most severe and oldest first: there is an index of just this, in this order. A verdict stands
+/// while its case runs again, and where that was called off.
+pub(super) fn open() -> String {
+    format!(
+        "SELECT id, title, verdict, status = 'failed' OR {LEFTOVER}, coalesce(assessed_severity, severity), opened_at, owner \
+         FROM cases WHERE desk <> 'closed' AND feed <> 'canary' \
+             AND (status = 'failed' OR verdict IN ('true_positive', 'inconclusive')) \
+         ORDER BY coalesce(assessed_severity, severity) DESC, opened_at LIMIT ?1"
+    )
+}
 
 #[async_trait]
 impl Digests for SqliteStore {
@@ -81,10 +86,10 @@ fn brought(
         .query_row([&from, &to], |row| number(row, 0))?;
     let most = i64::try_from(MOST_COUNTED + 1).unwrap_or(i64::MAX);
     digest.open_total = connection
-        .prepare_cached(&format!("SELECT count(*) FROM ({OPEN})"))?
+        .prepare_cached(&format!("SELECT count(*) FROM ({})", open()))?
         .query_row([most], |row| number(row, 0))?;
     let most = i64::try_from(DIGEST_ROWS).unwrap_or(i64::MAX);
-    let mut statement = connection.prepare_cached(OPEN)?;
+    let mut statement = connection.prepare_cached(&open())?;
     let mut rows = statement.query([most])?;
     while let Some(row) = rows.next()? {
         digest.open.push(open_case(row)?);
@@ -121,11 +126,11 @@ fn feed_day(row: &Row<'_>) -> Result<FeedDay, rusqlite::Error> {
 }
 
 fn open_case(row: &Row<'_>) -> Result<OpenCase, rusqlite::Error> {
-    let (verdict, status): (Option<String>, String) = (row.get(2)?, row.get(3)?);
+    let (verdict, is_none): (Option<String>, bool) = (row.get(2)?, row.get(3)?);
     Ok(OpenCase {
         case_id: row.get(0)?,
         title: row.get(1)?,
-        verdict: to_verdict(verdict.as_deref()).filter(|_| status != "failed"),
+        verdict: to_verdict(verdict.as_deref()).filter(|_| !is_none),
         severity: get_severity(row, 4)?,
         since: get_time(row, 5)?,
         owner: row.get(6)?,

@@ -4,7 +4,7 @@ use nightshift_alert::{CANARY_FEED, IndicatorKind};
 use nightshift_pipeline::{CaseFilter, CaseRow};
 use rusqlite::{Connection, params};
 
-use super::row::{CASE_COLUMNS, case, severity};
+use super::row::{CASE_COLUMNS, LEFTOVER, case, severity};
 use super::thread::Failure;
 
 /// The severity that is shown, as `CaseRow::shown_severity` has it. The index of what is grave is over the same words.
@@ -63,7 +63,7 @@ pub(super) fn sql(filter: &CaseFilter) -> String {
     let named = format!("{NAMED} AND type IN ({})", kinds.join(", "));
     format!(
         "SELECT {CASE_COLUMNS} FROM cases \
-         WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR verdict = ?2) \
+         WHERE (?1 IS NULL OR status = ?1) AND (?2 IS NULL OR verdict = ?2 AND NOT {LEFTOVER}) \
          AND (?3 IS NULL OR {SEVERITY} >= ?3) AND (CASE WHEN ?4 IS NULL THEN feed <> '{CANARY_FEED}' ELSE feed = ?4 END) AND (?6 IS NULL OR account = ?6) \
          AND (?9 IS NULL OR desk = ?9) AND (NOT ?10 OR EXISTS ({DISPUTED})) AND (NOT ?11 OR NOT EXISTS ({SAMPLE})) \
          AND (?7 IS NULL OR instr(lower(title || char(10) || type || char(10) || key || char(10) || id), lower(?7)) OR id IN ({named})) \

@@ -94,16 +94,31 @@ fn to_urgency(word: Option<&str>) -> Option<Urgency> {
         .find(|urgency| Some(urgency.as_str()) == word)
 }
 
+/// Whether the verdict in a row is none: the last triage failed, and the case is triaged once more, or that was called off.
+macro_rules! leftover {
+    () => {
+        "(status IN ('queued', 'running', 'cancelled') AND coalesce((SELECT json_extract(report, '$.status') = 'failed' FROM conclusions \
+             WHERE conclusions.case_id = cases.id ORDER BY conclusions.revision DESC LIMIT 1), false))"
+    };
+}
+
+/// See [`leftover`].
+pub(super) const LEFTOVER: &str = leftover!();
+
 /// Columns of a case in a list, in the order in which [`case`] reads them.
-pub(super) const CASE_COLUMNS: &str = "id, revision, status, feed, key, type, title, account, severity, \
-     assessed_severity, verdict, leaning, opened_at, concluded_at, sightings, usd, members, desk, owner, \
+pub(super) const CASE_COLUMNS: &str = concat!(
+    "id, revision, status, feed, key, type, title, account, severity, \
+     assessed_severity, CASE WHEN ",
+    leftover!(),
+    " THEN NULL ELSE verdict END, leaning, opened_at, concluded_at, sightings, usd, members, desk, owner, \
      (SELECT coalesce(json_extract(alerts.alert, '$.resources[0].name'), json_extract(alerts.alert, '$.resources[0].id')) FROM alerts \
          WHERE alerts.case_id = cases.id AND alerts.revision = cases.revision) AS subject, \
      (SELECT json_extract(report, '$.urgency') FROM conclusions WHERE conclusions.case_id = cases.id ORDER BY conclusions.revision DESC LIMIT 1) AS urgency, \
      (SELECT theirs.about FROM acts AS theirs WHERE theirs.case_id = cases.id AND theirs.act = 'disagreed' \
          AND theirs.about IS NOT cases.verdict AND NOT EXISTS (SELECT 1 FROM acts AS later \
              WHERE later.case_id = theirs.case_id AND later.id > theirs.id AND later.act IN ('agreed', 'disagreed')) \
-         ORDER BY theirs.id DESC LIMIT 1) AS person_verdict";
+         ORDER BY theirs.id DESC LIMIT 1) AS person_verdict"
+);
 
 /// A case in a list.
 pub(super) fn case(row: &Row<'_>) -> Result<CaseRow, Error> {

@@ -264,7 +264,7 @@ async fn what_is_rare_is_found_without_the_rest() {
         let plan = plan(&store, list::sql(&filter)).await;
         assert!(plan.contains(index), "{plan}");
     }
-    let plan = plan(&store, digest::OPEN.to_owned()).await;
+    let plan = plan(&store, digest::open()).await;
     assert!(plan.contains("cases_waiting_for_people"), "{plan}");
     assert!(!plan.contains("TEMP B-TREE"), "{plan}");
 }
