@@ -27,11 +27,10 @@ pub(super) fn line(report: &Report, language: Language) -> Line {
         let named = ids.map(|id| Line::default().foreign(id, 40));
         return joined(named, ", ").and_more(language, MOST_CASES, all);
     }
-    let near = reach
-        .others
-        .iter()
-        .filter(|other| (report.opened_at - other.opened_at).abs() <= TimeDelta::hours(NEAR_HOURS))
-        .count();
+    let is_near = |other: &&OtherCase| {
+        (report.opened_at - other.opened_at).abs() <= TimeDelta::hours(NEAR_HOURS)
+    };
+    let near = reach.others.iter().filter(is_near).count();
     let told = reach.others.iter().take(MOST_CASES);
     let told = joined(told.map(|one| other(one, report.opened_at, language)), "; ");
     let left = u64::try_from(all.saturating_sub(MOST_CASES)).unwrap_or(u64::MAX);
@@ -40,8 +39,10 @@ pub(super) fn line(report: &Report, language: Language) -> Line {
         (Language::Ja, true) if left > 0 => told.say("、ほか ").number(left).say(" 件以上"),
         _ => told.and_more(language, MOST_CASES, all),
     };
-    // The search ends at its limit with the newest: where these are all near, older ones may be as well.
-    let is_least = reach.others_cut && near == reach.others.len();
+    // The search begins with those of the same finding, however old, and ends at its limit with the newest of the others:
+    // where these are all near, older ones may be as well.
+    let mut others = reach.others.iter().filter(|other| !other.same_key);
+    let is_least = reach.others_cut && others.all(|other| is_near(&other));
     let count = Line::default().number(u64::try_from(near).unwrap_or(u64::MAX));
     match (language, is_least) {
         _ if near == 0 => told,

@@ -199,6 +199,18 @@ fn where_there_are_more_other_cases_than_were_looked_for_it_says_at_least() {
     assert_eq!(said(&report), (true, false));
     report.reach.others_cut = true;
     assert_eq!(said(&report), (false, true));
+    // Those of the same finding are told first, and however old they are: they say nothing of where the search ended.
+    for old in &mut report.reach.others[..5] {
+        old.opened_at -= chrono::TimeDelta::days(3);
+    }
+    for near in &mut report.reach.others[5..] {
+        near.same_key = false;
+    }
+    let shown = text(&report, &fixture::options(160));
+    assert!(shown.contains("15 or more within 12 h: "), "{shown}");
+    report.reach.others[19].opened_at -= chrono::TimeDelta::days(3);
+    let shown = text(&report, &fixture::options(160));
+    assert!(shown.contains("14 within 12 h: "), "{shown}");
 }
 
 #[test]
