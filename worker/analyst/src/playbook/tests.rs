@@ -15,6 +15,7 @@ mod iam_discovery;
 mod iam_privilege_escalation;
 mod impossible_travel;
 mod kubernetes_access;
+mod machine;
 mod recon;
 mod runtime_malware;
 mod s3_exposure;

@@ -1,0 +1,58 @@
+//! What a machine does itself, and what is done to it, in the playbooks that tell them apart.
+
+use nightshift_alert::IndicatorKind;
+use nightshift_engine::Verdict;
+use serde_json::{Value, json};
+
+use super::alerts::made_for;
+use super::drive::{ALL, Answers, World, logged, nothing, record};
+
+const HOST: &str = "i-0c4e9a71d2b36f580";
+
+/// A write by a session of a role that is called like the machine.
+fn session(role: &str, source: &str) -> Value {
+    json!({"at": "2026-03-02T02:20:00Z", "action": "SendCommand", "service": "ssm.amazonaws.com",
+        "principal": format!("arn:aws:sts::444455556666:assumed-role/{role}/{HOST}"), "access_key": "ASIAEXAMPLE00000077",
+        "source_ip": source, "outcome": "success", "error": null, "resource": null, "read_only": false})
+}
+
+fn audited(kind: &str, arguments: &Value, row: Value) -> Value {
+    match kind {
+        "log_search.cloudtrail" => logged(kind, json!([row])),
+        _ => nothing(kind, arguments),
+    }
+}
+
+#[test]
+fn a_session_that_is_called_like_the_machine_is_not_the_machine() {
+    let strangers: Answers =
+        |kind, arguments| Ok(audited(kind, arguments, session("Admin", "198.51.100.200")));
+    let like_its_role: Answers = |kind, arguments| {
+        let row = session("jump-admin", "198.51.100.200");
+        Ok(audited(kind, arguments, row))
+    };
+    let at_home: Answers =
+        |kind, arguments| Ok(audited(kind, arguments, session("web", "10.20.40.8")));
+    let through_egress: Answers =
+        |kind, arguments| Ok(audited(kind, arguments, session("jump", "198.51.100.7")));
+    for finding in [
+        "CryptoCurrency:EC2/BitcoinTool.B",
+        "Execution:Runtime/NewBinaryExecuted",
+    ] {
+        for (answers, benign) in [
+            (strangers, false),
+            (like_its_role, false),
+            (at_home, true),
+            (through_egress, true),
+        ] {
+            let mut alert = made_for("guardduty-ssh-brute-force");
+            finding.clone_into(&mut alert.kind);
+            let asset = record("asset", IndicatorKind::Instance, HOST);
+            let ran = World::with(&ALL, answers).clearing(asset).run(alert);
+            let verdict = ran.conclusion.verdict;
+            assert_eq!(verdict == Verdict::BenignTruePositive, benign, "{finding}");
+            let told = ran.would_decide().contains("SendCommand");
+            assert_ne!(told, benign, "{finding}");
+        }
+    }
+}
