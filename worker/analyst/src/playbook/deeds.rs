@@ -4,6 +4,8 @@
 //! it, or about what it was done to, that holds at that moment: the test of one address says nothing about what another
 //! one did, nor about the evening after it.
 
+mod resource;
+
 use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
@@ -11,6 +13,8 @@ use minijinja::{Environment, Error, State, Value};
 use nightshift_alert::IndicatorKind;
 use nightshift_engine::{Evidence, Exoneration, clears};
 use serde_json::{Value as Json, json};
+
+use resource::is_subject;
 
 use super::facts::Facts;
 use super::vocabulary::{in_any, with_facts, words};
@@ -216,11 +220,10 @@ impl Row {
             IndicatorKind::Principal | IndicatorKind::Email => self
                 .text("principal")
                 .is_some_and(|caller| is_caller(&caller, subject, account)),
-            _ => {
-                let names = |text: String| text.split(['/', ':']).any(|part| part == subject);
-                self.text("resource")
-                    .is_some_and(|resource| resource == subject || names(resource))
-            }
+            kind => self.text("resource").is_some_and(|resource| {
+                let service = self.text("service");
+                is_subject(&resource, service.as_deref(), (kind, subject), account)
+            }),
         }
     }
 }

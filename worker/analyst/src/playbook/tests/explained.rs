@@ -5,7 +5,7 @@ use nightshift_alert::{Alert, Indicator, IndicatorKind, Role};
 use nightshift_engine::{Exoneration, ToolError, Verdict};
 use serde_json::{Value, json};
 
-use super::alerts::sample;
+use super::alerts::{made_for, sample};
 use super::drive::{ALL, Answers, World, logged, nothing, record};
 
 const TESTED: &str = "192.0.2.10";
@@ -183,4 +183,35 @@ fn a_test_from_one_address_explains_no_deed_from_another() {
     );
     let end = World::with(&ALL, answers).clearing(key).run(alert);
     assert_eq!(end.conclusion.verdict, Verdict::BenignTruePositive);
+}
+
+#[test]
+fn a_user_that_is_called_like_the_bucket_of_a_record_is_not_the_bucket() {
+    let named: Answers = |kind, arguments| match kind {
+        "log_search.cloudtrail" => {
+            let mut user = deed("203.0.113.77", "2026-03-02T02:20:00Z");
+            user["action"] = json!("CreateUser");
+            user["service"] = json!("iam.amazonaws.com");
+            user["resource"] = json!("larkspur-claims");
+            Ok(logged(kind, json!([user])))
+        }
+        _ => quiet(kind, arguments),
+    };
+    let of_bucket: Answers = |kind, arguments| match kind {
+        "log_search.cloudtrail" => {
+            let mut tagging = deed("203.0.113.77", "2026-03-02T02:20:00Z");
+            tagging["action"] = json!("PutBucketTagging");
+            tagging["service"] = json!("s3.amazonaws.com");
+            tagging["resource"] = json!("arn:aws:s3:::larkspur-claims");
+            Ok(logged(kind, json!([tagging])))
+        }
+        _ => quiet(kind, arguments),
+    };
+    for (answers, benign) in [(named, false), (of_bucket, true)] {
+        let change = record("change", IndicatorKind::Bucket, "larkspur-claims");
+        let world = World::with(&ALL, answers).clearing(change);
+        let ran = world.run(made_for("guardduty-s3-anonymous-access"));
+        assert_eq!(ran.conclusion.verdict.is_benign(), benign);
+        assert_ne!(ran.would_decide().contains("CreateUser"), benign);
+    }
 }
