@@ -215,3 +215,45 @@ fn a_user_that_is_called_like_the_bucket_of_a_record_is_not_the_bucket() {
         assert_ne!(ran.would_decide().contains("CreateUser"), benign);
     }
 }
+
+#[test]
+fn a_test_explains_no_sign_in_after_its_end_however_that_ended() {
+    fn row(at: &str, outcome: &str) -> Value {
+        json!({"at": at, "principal": "root", "source_ip": TESTED, "outcome": outcome, "error": null})
+    }
+    let within: Answers = |kind, arguments| match kind {
+        "log_search.json_lines" => Ok(logged(
+            kind,
+            json!([row("2023-04-16T06:30:00Z", "session opened")]),
+        )),
+        _ => quiet(kind, arguments),
+    };
+    let after: Answers = |kind, arguments| match kind {
+        "log_search.json_lines" => Ok(logged(
+            kind,
+            json!([
+                row("2023-04-16T06:30:00Z", "success"),
+                row("2023-04-16T20:20:00Z", "session opened")
+            ]),
+        )),
+        _ => quiet(kind, arguments),
+    };
+    for kind in ["Recon:EC2/Portscan", "UnauthorizedAccess:EC2/SSHBruteForce"] {
+        for (answers, verdict) in [
+            (within, Verdict::BenignTruePositive),
+            (after, Verdict::Inconclusive),
+        ] {
+            let mut alert = probed();
+            kind.clone_into(&mut alert.kind);
+            alert.indicators.retain(|one| one.value != OTHER);
+            let mut test = scanner();
+            test.until = "2023-04-16T08:00:00Z".parse().ok();
+            let ran = World::with(&ALL, answers).clearing(test).run(alert);
+            assert_eq!(ran.conclusion.verdict, verdict, "{kind}");
+            let told = ran
+                .would_decide()
+                .contains("How the sign-ins of 192.0.2.10 ended");
+            assert_eq!(told, verdict == Verdict::Inconclusive);
+        }
+    }
+}
