@@ -52,10 +52,17 @@ fn audited(kind: &str, arguments: &Value, call: Value) -> Result<Value, ToolErro
 }
 
 fn cleared(kind: &str, answers: Answers) -> Ran {
-    World::with(&ALL, answers)
-        .clearing(record("identity", IndicatorKind::Principal, "ci-deployer"))
-        .clearing(record("asset", IndicatorKind::Instance, HOST))
-        .run(alert(kind))
+    ruled(kind, answers, false)
+}
+
+/// The same where the records also say that the detection is wrong.
+fn ruled(kind: &str, answers: Answers, detection_wrong: bool) -> Ran {
+    let mut known = record("identity", IndicatorKind::Principal, "ci-deployer");
+    let mut host = record("asset", IndicatorKind::Instance, HOST);
+    known.detection_wrong = detection_wrong;
+    host.detection_wrong = detection_wrong;
+    let world = World::with(&ALL, answers).clearing(known);
+    world.clearing(host).run(alert(kind))
 }
 
 /// The playbooks that search an audit log whatever was found before.
@@ -99,8 +106,8 @@ fn no_playbook_clears_in_spite_of_a_call_that_changed_something() {
             let end = cleared(kind, answers).conclusion;
             assert_eq!(end.verdict, Verdict::BenignTruePositive, "{playbook}");
         }
-        for answers in [wrote, untold] {
-            let ran = cleared(kind, answers);
+        for (answers, wrong) in [(wrote, false), (untold, false), (wrote, true)] {
+            let ran = ruled(kind, answers, wrong);
             assert!(!ran.conclusion.verdict.is_benign(), "{playbook}");
             assert_ne!(ran.conclusion.leaning, Leaning::Benign, "{playbook}");
             let told = ran.claims() + &ran.would_decide();
