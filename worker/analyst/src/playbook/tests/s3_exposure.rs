@@ -77,12 +77,23 @@ fn objects_taken_from_an_unusual_network_are_a_true_positive() {
 
 #[test]
 fn a_publication_in_the_change_register_is_benign() {
-    let change = record("change", IndicatorKind::Bucket, "larkspur-claims");
-    let end = World::with(&ALL, quiet)
-        .clearing(change)
-        .run(made_for(OPENED))
-        .conclusion;
-    assert_eq!(end.verdict, Verdict::BenignTruePositive);
+    let logged: Answers = |kind, arguments| match kind {
+        "log_search.cloudtrail" => Ok(logged(
+            kind,
+            json!([call("PutBucketPolicy", "claims-export", "203.0.113.77")]),
+        )),
+        _ => quiet(kind, arguments),
+    };
+    // A trail without the very call of the alert is that of another account or region.
+    for (answers, verdict) in [
+        (logged, Verdict::BenignTruePositive),
+        (quiet, Verdict::Inconclusive),
+    ] {
+        let change = record("change", IndicatorKind::Bucket, "larkspur-claims");
+        let world = World::with(&ALL, answers).clearing(change);
+        let end = world.run(made_for(OPENED)).conclusion;
+        assert_eq!(end.verdict, verdict);
+    }
 }
 
 #[test]

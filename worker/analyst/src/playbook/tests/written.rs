@@ -127,10 +127,31 @@ fn a_log_that_was_cut_or_could_not_be_read_clears_nothing_in_any_playbook() {
         "log_search.cloudtrail" => Err(ToolError::Timeout { secs: 30 }),
         _ => Ok(nothing(kind, arguments)),
     };
+    let cut: Answers = |kind, arguments| {
+        let mut answer = audited(kind, arguments, call("ListUsers", json!(true)))?;
+        if kind == "log_search.cloudtrail" {
+            answer["truncated"] = json!(true);
+            answer["left_out"] = json!("others");
+        }
+        Ok(answer)
+    };
+    let changing = |kind: &str, answers: Answers| {
+        World::with(&ALL, answers)
+            .clearing(record("change", IndicatorKind::Principal, "ci-deployer"))
+            .clearing(record("change", IndicatorKind::Instance, HOST))
+            .run(alert(kind))
+    };
     // Sign-ins are cleared by who may sign in, as long as no answer was cut.
     for kind in KINDS.into_iter().filter(|kind| !kind.contains("Login")) {
-        let ran = cleared(kind, away);
-        assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive, "{kind}");
+        for answers in [away, cut] {
+            for ran in [cleared(kind, answers), changing(kind, answers)] {
+                assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive, "{kind}");
+            }
+        }
+        let read: Answers =
+            |kind, arguments| audited(kind, arguments, call("ListUsers", json!(true)));
+        let end = changing(kind, read).conclusion;
+        assert_eq!(end.verdict, Verdict::BenignTruePositive, "{kind}");
     }
 }
 
