@@ -9,6 +9,11 @@ use super::drive::{ALL, Answers, World, logged, nothing, record};
 
 const HOST: &str = "i-0c4e9a71d2b36f580";
 
+fn signed_in() -> Value {
+    json!({"at": "2026-03-02T02:20:00Z", "action": "sshd", "principal": "root", "source_ip": "203.0.113.201",
+        "outcome": "success", "error": null})
+}
+
 /// A write by a session of a role that is called like the machine.
 fn session(role: &str, source: &str) -> Value {
     json!({"at": "2026-03-02T02:20:00Z", "action": "SendCommand", "service": "ssm.amazonaws.com",
@@ -19,6 +24,7 @@ fn session(role: &str, source: &str) -> Value {
 fn audited(kind: &str, arguments: &Value, row: Value) -> Value {
     match kind {
         "log_search.cloudtrail" => logged(kind, json!([row])),
+        "log_search.json_lines" => logged(kind, json!([signed_in()])),
         _ => nothing(kind, arguments),
     }
 }
@@ -54,5 +60,39 @@ fn a_session_that_is_called_like_the_machine_is_not_the_machine() {
             let told = ran.would_decide().contains("SendCommand");
             assert_ne!(told, benign, "{finding}");
         }
+    }
+}
+
+#[test]
+fn a_test_that_got_in_is_no_intrusion_for_what_the_machine_or_others_do() {
+    let at_home: Answers =
+        |kind, arguments| Ok(audited(kind, arguments, session("web", "10.20.40.8")));
+    let through_egress: Answers =
+        |kind, arguments| Ok(audited(kind, arguments, session("jump", "198.51.100.7")));
+    let started: Answers = |kind, arguments| {
+        let mut row = session("ci", "198.51.100.7");
+        row["action"] = json!("StartInstances");
+        Ok(audited(kind, arguments, row))
+    };
+    let strangers: Answers =
+        |kind, arguments| Ok(audited(kind, arguments, session("Admin", "198.51.100.200")));
+    let of_source: Answers =
+        |kind, arguments| Ok(audited(kind, arguments, session("Admin", "203.0.113.201")));
+    for (answers, verdict) in [
+        (at_home, Verdict::BenignTruePositive),
+        (through_egress, Verdict::BenignTruePositive),
+        (started, Verdict::BenignTruePositive),
+        (of_source, Verdict::BenignTruePositive),
+        (strangers, Verdict::Inconclusive),
+    ] {
+        let test = record("authorised_scanner", IndicatorKind::Ip, "203.0.113.201");
+        let world = World::with(&ALL, answers).clearing(test);
+        let ran = world.run(made_for("guardduty-ssh-brute-force"));
+        assert_eq!(ran.conclusion.verdict, verdict);
+        let told = ran.would_decide().contains("Whether SendCommand was meant");
+        assert_eq!(told, verdict == Verdict::Inconclusive);
+        // Nothing clears it: whoever got in is a stranger.
+        let ran = World::with(&ALL, answers).run(made_for("guardduty-ssh-brute-force"));
+        assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     }
 }

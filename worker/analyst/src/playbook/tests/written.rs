@@ -198,6 +198,7 @@ fn a_test_that_guessed_a_password_explains_nobody_elses_command_on_the_host() {
         let world = World::with(&ALL, answers).clearing(tested);
         let end = world.run(alert("UnauthorizedAccess:EC2/SSHBruteForce"));
         assert_eq!(end.conclusion.verdict.is_benign(), benign);
+        assert_eq!(end.would_decide().contains("SendCommand"), !benign);
     }
 }
 
