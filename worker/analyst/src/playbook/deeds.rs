@@ -118,7 +118,7 @@ fn unexplained(state: &State<'_, '_>, list: Value, kinds: &Value) -> Result<Vec<
         let account = facts.fields.get("account").and_then(|it| it.as_str());
         let mut found = Vec::new();
         for entry in list.try_iter()? {
-            let row = Row(entry.get_attr("row")?);
+            let row = Row::of(&entry)?;
             let speaks = |record: &Exoneration| {
                 holds_at(record, row.text("at"))
                     && row.is_about(record, account)
@@ -192,10 +192,21 @@ fn holds_at(record: &Exoneration, at: Option<String>) -> bool {
     record.from.is_none_or(|from| from <= at) && record.until.is_none_or(|until| at <= until)
 }
 
-/// A row of a log.
-struct Row(Value);
+/// A row of a log, and where the log does not tell the address, the one that the search found it by.
+struct Row(Value, Option<String>);
 
 impl Row {
+    /// Only logs of applications have the address wherever they like; a search finds it there too.
+    fn of(entry: &Value) -> Result<Self, Error> {
+        let text = |name: &str| {
+            let value = entry.get_attr(name).ok()?;
+            value.as_str().map(str::to_owned)
+        };
+        let is_free = text("kind").as_deref() == Some("log_search.json_lines");
+        let asked = text("asked").filter(|_| is_free);
+        Ok(Self(entry.get_attr("row")?, asked))
+    }
+
     fn text(&self, column: &str) -> Option<String> {
         let value = self.0.get_attr(column).ok()?;
         let text = value.as_str().filter(|text| !text.is_empty());
@@ -211,7 +222,7 @@ impl Row {
         let subject = record.subject.as_str();
         match record.subject_type {
             IndicatorKind::Ip => {
-                let source = self.text("source_ip");
+                let source = self.text("source_ip").or_else(|| self.1.clone());
                 source.is_some_and(|source| {
                     address(&source).is_some_and(|ip| address(subject) == Some(ip))
                 })
@@ -254,7 +265,7 @@ fn is_caller(caller: &str, subject: &str, account: Option<&str>) -> bool {
 fn keep(list: Value, wanted: impl Fn(&Row) -> Option<bool>) -> Result<Vec<Value>, Error> {
     let mut found = Vec::new();
     for entry in list.try_iter()? {
-        if wanted(&Row(entry.get_attr("row")?)) == Some(true) {
+        if wanted(&Row::of(&entry)?) == Some(true) {
             found.push(entry);
         }
     }

@@ -257,3 +257,36 @@ fn a_test_explains_no_sign_in_after_its_end_however_that_ended() {
         }
     }
 }
+
+#[test]
+fn a_test_explains_its_own_sign_in_where_the_log_calls_the_address_otherwise() {
+    fn row(source: &Value) -> Value {
+        json!({"at": "2023-04-16T06:12:00Z", "principal": "root", "source_ip": source, "outcome": "success", "error": null})
+    }
+    let untold: Answers = |kind, arguments| match kind {
+        "log_search.json_lines" => Ok(logged(kind, json!([row(&Value::Null)]))),
+        _ => quiet(kind, arguments),
+    };
+    let others: Answers = |kind, arguments| match kind {
+        "log_search.json_lines" => Ok(logged(kind, json!([row(&json!(OTHER))]))),
+        _ => quiet(kind, arguments),
+    };
+    for kind in ["Recon:EC2/Portscan", "UnauthorizedAccess:EC2/SSHBruteForce"] {
+        for (answers, verdict) in [
+            (untold, Verdict::BenignTruePositive),
+            (others, Verdict::TruePositive),
+        ] {
+            let mut alert = probed();
+            kind.clone_into(&mut alert.kind);
+            alert.indicators.retain(|one| one.value != OTHER);
+            let ran = World::with(&ALL, answers).clearing(scanner()).run(alert);
+            assert_eq!(ran.conclusion.verdict, verdict, "{kind}");
+        }
+        // Of two addresses, the other one is in no test.
+        let mut alert = probed();
+        kind.clone_into(&mut alert.kind);
+        let world = World::with(&ALL, untold).clearing(scanner());
+        let ran = world.clearing(host()).run(alert);
+        assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
+    }
+}
