@@ -1,7 +1,7 @@
 //! What a machine does itself, and what is done to it, in the playbooks that tell them apart.
 
 use nightshift_alert::IndicatorKind;
-use nightshift_engine::Verdict;
+use nightshift_engine::{Leaning, Verdict};
 use serde_json::{Value, json};
 
 use super::alerts::made_for;
@@ -91,8 +91,44 @@ fn a_test_that_got_in_is_no_intrusion_for_what_the_machine_or_others_do() {
         assert_eq!(ran.conclusion.verdict, verdict);
         let told = ran.would_decide().contains("Whether SendCommand was meant");
         assert_eq!(told, verdict == Verdict::Inconclusive);
+        assert!(!ran.would_decide().contains("the log says success"));
         // Nothing clears it: whoever got in is a stranger.
         let ran = World::with(&ALL, answers).run(made_for("guardduty-ssh-brute-force"));
         assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     }
+}
+
+#[test]
+fn what_holds_a_test_up_is_named_beside_a_session_of_it() {
+    fn with_session(kind: &str, arguments: &Value) -> Value {
+        let flow = json!({"at": "2026-03-02T02:21:00Z", "source_ip": "203.0.113.201", "destination_ip": "10.20.40.8",
+            "destination_port": 22, "outcome": "accepted", "bytes": 200_000});
+        match kind {
+            "log_search.vpc_flow" if arguments["instance"].is_null() => logged(kind, json!([flow])),
+            "log_search.vpc_flow" => nothing(kind, arguments),
+            _ => audited(kind, arguments, session("Admin", "198.51.100.200")),
+        }
+    }
+    let signed: Answers = |kind, arguments| Ok(with_session(kind, arguments));
+    let unclear: Answers = |kind, arguments| {
+        let mut row = signed_in();
+        row["outcome"] = json!("session opened");
+        row["source_ip"] = json!("203.0.113.202");
+        match kind {
+            "log_search.json_lines" => Ok(logged(kind, json!([row]))),
+            _ => Ok(with_session(kind, arguments)),
+        }
+    };
+    let decide = |answers: Answers| {
+        let test = record("authorised_scanner", IndicatorKind::Ip, "203.0.113.201");
+        let world = World::with(&ALL, answers).clearing(test);
+        let ran = world.run(made_for("guardduty-ssh-brute-force"));
+        assert_eq!(ran.conclusion.leaning, Leaning::Malicious);
+        ran.would_decide()
+    };
+    insta::assert_snapshot!(decide(signed), @"Whether SendCommand was meant: what clears the alert does not speak of it");
+    insta::assert_snapshot!(decide(unclear), @"
+    Whether SendCommand was meant: what clears the alert does not speak of it
+    How the sign-ins of 203.0.113.201 ended: the log says session opened
+    ");
 }
