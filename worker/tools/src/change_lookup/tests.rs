@@ -1,5 +1,5 @@
 use nightshift_engine::check;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::testing;
@@ -20,7 +20,7 @@ fn tool(rows: &str) -> ChangeLookup {
     })
 }
 
-async fn ask_with(rows: &str, arguments: serde_json::Value) -> Result<ToolOutput, ToolError> {
+async fn ask_with(rows: &str, arguments: Value) -> Result<ToolOutput, ToolError> {
     testing::call(&tool(rows), arguments).await
 }
 
@@ -46,10 +46,7 @@ async fn a_change_by_the_alerts_actor_clears_its_subject() {
     );
     assert_eq!(check(one, &testing::alert()), Ok(()));
     let anybody = ask(&ROW.replace("prod-payments-worker", "")).await;
-    assert_eq!(
-        anybody.body["changes"][0]["actor_in_alert"],
-        serde_json::Value::Null
-    );
+    assert_eq!(anybody.body["changes"][0]["actor_in_alert"], Value::Null);
     assert_eq!(anybody.exonerations.len(), 1);
 }
 
