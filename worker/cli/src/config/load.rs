@@ -174,7 +174,7 @@ fn check(config: &Config) -> anyhow::Result<()> {
     )?;
     refuse(
         config.worker.lease_secs < 15,
-        "[worker] lease_secs: use 15 or more; leases are renewed every 10 seconds".to_owned(),
+        "[worker] lease_secs: use 15 or more; a lease is renewed three times before it ends, and every 10 seconds at least".to_owned(),
     )?;
     let limits = &config.limits;
     for (name, is_zero) in [

@@ -22,6 +22,8 @@ use crate::{Claimed, Lane, Lease, StoreError, Triage, TriageError, Wake};
 
 /// How long cases have to be given back when the loop is told to stop.
 const GRACE: Duration = Duration::from_secs(7);
+/// Between two renewals of leases, however long they are: only then a worker hears that a case of its own was called off.
+const LONGEST_RENEWAL: Duration = Duration::from_secs(10);
 /// Cases that are triaged again at once when the models are back.
 const AGAIN: usize = 100;
 
@@ -124,7 +126,7 @@ impl Triaging {
 
     fn renewal(&self, leases: &Arc<Leases>) -> impl Future<Output = ()> + use<> {
         let (leases, cases) = (Arc::clone(leases), Arc::clone(&self.triage.cases));
-        let every = self.lease / 3;
+        let every = LONGEST_RENEWAL.min(self.lease / 3);
         async move { leases.renew(cases.as_ref(), every).await }
     }
 

@@ -129,19 +129,23 @@ fn f21_a_second_outage_in_the_triage_that_follows_is_followed_by_another() {
 
 #[tokio::test(start_paused = true)]
 async fn g7_a_case_that_is_called_off_asks_nothing_more_at_the_next_renewal() {
-    let world = Arc::new(World::that_answers_never());
-    let (triaging, stop) = (world.triaging(), CancellationToken::new());
-    let called_off = async {
-        let asking = || world.asking.load(Ordering::Relaxed);
-        sleep(Duration::from_secs(61)).await;
-        assert_eq!(asking(), 1, "it is held for as long as its lease is");
-        world.called_off.store(true, Ordering::Relaxed);
-        sleep(Duration::from_secs(10)).await;
-        assert_eq!(asking(), 0);
-        assert_eq!(world.released.load(Ordering::Relaxed), 1);
-        stop.cancel();
-    };
-    tokio::join!(triaging.run(&stop), called_off);
+    // However long a lease is.
+    for lease in [15, 30, 600] {
+        let world = Arc::new(World::that_answers_never());
+        let (mut triaging, stop) = (world.triaging(), CancellationToken::new());
+        triaging.lease = Duration::from_secs(lease);
+        let called_off = async {
+            let asking = || world.asking.load(Ordering::Relaxed);
+            sleep(Duration::from_secs(61)).await;
+            assert_eq!(asking(), 1, "it is held for as long as its lease is");
+            world.called_off.store(true, Ordering::Relaxed);
+            sleep(Duration::from_secs(10)).await;
+            assert_eq!(asking(), 0, "{lease}");
+            assert_eq!(world.released.load(Ordering::Relaxed), 1);
+            stop.cancel();
+        };
+        tokio::join!(triaging.run(&stop), called_off);
+    }
 }
 
 #[tokio::test(start_paused = true)]
