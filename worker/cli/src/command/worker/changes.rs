@@ -154,7 +154,11 @@ impl Changes {
             let why = if std::mem::take(&mut self.is_signalled) {
                 Why::Signal
             } else if is_still && self.last != self.seen {
-                Why::Files
+                match (self.again_at, self.again_why) {
+                    // What somebody means waits still, and takes up this, too.
+                    (Some(_), Why::Signal) => Why::Signal,
+                    _ => Why::Files,
+                }
             } else if is_still && is_due {
                 self.again_why
             } else {
@@ -293,5 +297,15 @@ mod tests {
             changes.try_again(why);
             assert_eq!(changes.next().await, then, "{why:?}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_signal_meant_is_still_meant_where_a_file_changes_before_the_next_try() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut changes = Changes::after(Seen::of(&loaded(dir.path(), "books")));
+        changes.try_again(Why::Signal);
+        loaded(dir.path(), "others");
+        assert_eq!(changes.next().await, Why::Signal);
+        assert_eq!(change_told(&mut changes).await, None, "it is told once");
     }
 }
