@@ -54,16 +54,34 @@ pub(crate) fn unusable(what: String, checkup: &mut Checkup) {
     );
 }
 
+/// What becomes of messages that a queue no longer keeps.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Fate {
+    Gone,
+    DeadLettered,
+}
+
 /// Notes a queue that keeps messages for too short a time.
-pub(crate) fn retention(secs: u64, mend: &str, checkup: &mut Checkup) {
-    let check = "source.retention";
-    let what = format!("messages are dropped after {}", length(secs));
+pub(crate) fn retention(secs: u64, fate: Fate, mend: &str, checkup: &mut Checkup) {
+    let (do_what, are_where) = match fate {
+        Fate::Gone => ("are dropped", "are gone before anybody sees them"),
+        Fate::DeadLettered => (
+            "go to the dead-letter exchange",
+            "are where nobody triages them",
+        ),
+    };
+    let found = |during: &str| {
+        (
+            format!("messages {do_what} after {}", length(secs)),
+            format!("alerts that come while nobody takes them, {during} say, {are_where}"),
+        )
+    };
     if secs < SHORTEST_AT_ALL_SECS {
-        let why = "alerts that come while nobody takes them, during an upgrade say, are gone before anybody sees them";
-        checkup.error(check, what, why, mend);
+        let (what, why) = found("during an upgrade");
+        checkup.error("source.retention", what, why, mend);
     } else if secs < SHORTEST_SECS {
-        let why = "alerts that come while nobody takes them, over a weekend say, are gone before anybody sees them";
-        checkup.warning(check, what, why, mend);
+        let (what, why) = found("over a weekend");
+        checkup.warning("source.retention", what, why, mend);
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::batch::told;
 use super::{Config, Sqs};
-use crate::examine::{length, retention, unusable};
+use crate::examine::{Fate, length, retention, unusable};
 
 /// Fewer receives than this and a slow hour of ours moves alerts away.
 const FEWEST_RECEIVES: u64 = 3;
@@ -139,6 +139,7 @@ fn judge(attributes: &Attributes, config: &Config, checkup: &mut Checkup) {
     if let Some(secs) = retained {
         retention(
             secs,
+            Fate::Gone,
             "set MessageRetentionPeriod to 1209600 (14 days)",
             checkup,
         );

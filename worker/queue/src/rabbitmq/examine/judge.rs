@@ -3,7 +3,7 @@
 use nightshift_engine::Checkup;
 use serde_json::Value;
 
-use crate::examine::{length, retention};
+use crate::examine::{Fate, length, retention};
 
 /// How long our hands may be full before the broker takes it for a stuck consumer, in milliseconds: an inbox that is
 /// full, or a database that is away, holds messages for as long as that lasts.
@@ -129,9 +129,14 @@ pub(super) fn judge(facts: &Facts, checkup: &mut Checkup) {
             "set a policy with dead-letter-exchange, or, for deliveries, delivery-limit = 1000000000 (docs/sources.md)",
         );
     }
+    let fate = match facts.dead_letter_exchange {
+        Some(_) => Fate::DeadLettered,
+        None => Fate::Gone,
+    };
     if let Some(ms) = facts.ttl_ms {
         retention(
             ms / 1_000,
+            fate,
             "take message-ttl out of the policy or the arguments of the queue",
             checkup,
         );
@@ -143,8 +148,13 @@ pub(super) fn judge(facts: &Facts, checkup: &mut Checkup) {
     if let Some(most) = facts.most.filter(|_| drops) {
         checkup.error(
             "source.max_length",
-            format!("the queue holds {most} at the most, and drops the oldest"),
-            "a flood of unimportant alerts pushes out those that came before it",
+            match fate {
+                Fate::Gone => format!("the queue holds {most} at the most, and drops the oldest"),
+                Fate::DeadLettered => format!(
+                    "the queue holds {most} at the most, and gives the oldest to the dead-letter exchange"
+                ),
+            },
+            "a flood of unimportant alerts pushes out those that came before it, and nobody triages them",
             "set overflow to reject-publish, so that publishers are told, or leave the limit out",
         );
     }
@@ -242,6 +252,37 @@ mod tests {
             Vec::<&str>::new()
         );
         assert_eq!(errors("x-max-length", json!(10)), ["source.max_length"]);
+    }
+
+    #[test]
+    fn what_goes_to_the_dead_letter_exchange_is_not_said_to_be_gone() {
+        let said = |policy: Value| {
+            let queue = json!({
+                "type": "quorum", "durable": true, "arguments": {"x-message-ttl": 60_000, "x-max-length": 10},
+                "effective_policy_definition": policy,
+            });
+            let mut checkup = Checkup::default();
+            judge(&facts(&queue, "4.1.0"), &mut checkup);
+            let errors = checkup
+                .found
+                .iter()
+                .filter(|one| one.severity == Gravity::Error);
+            errors.map(|one| one.what.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            said(json!({"delivery-limit": -1})),
+            [
+                "messages are dropped after 60 seconds",
+                "the queue holds 10 at the most, and drops the oldest"
+            ]
+        );
+        assert_eq!(
+            said(json!({"dead-letter-exchange": "dlx"})),
+            [
+                "messages go to the dead-letter exchange after 60 seconds",
+                "the queue holds 10 at the most, and gives the oldest to the dead-letter exchange"
+            ]
+        );
     }
 
     #[test]
