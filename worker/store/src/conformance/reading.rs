@@ -6,6 +6,7 @@ use super::*;
 
 on_both_stores! {
     a20_earlier_cases_come_in_typed_fields_and_without_this_one
+    an_earlier_case_whose_triage_failed_has_no_verdict
     of_many_cases_that_share_a_value_the_newest_are_found
     a_case_is_found_by_a_beginning_of_its_id_that_fits_no_other
     a_list_is_filtered
@@ -42,6 +43,37 @@ async fn a20_earlier_cases_come_in_typed_fields_and_without_this_one(fixture: Fi
     assert!(!text.contains(&claimed.alert.title), "no free text crosses");
 }
 
+async fn an_earlier_case_whose_triage_failed_has_no_verdict(fixture: Fixture) {
+    let store = &fixture.store;
+    let id = case_of(&fixture.accept(THEFT).await);
+    let claimed = fixture.claim().await;
+    let (events, mut closing) = whole_journal(&claimed);
+    closing.conclusion.verdict = Verdict::Inconclusive;
+    (closing.status, closing.report.status) = (CaseStatus::Failed, CaseStatus::Failed);
+    let append = store.append(&claimed.lease, &events, Charge::default());
+    append.await.unwrap();
+    store.conclude(&claimed.lease, &closing).await.unwrap();
+    let query = PastQuery {
+        case_id: "none".into(),
+        key: claimed.alert.key.to_string(),
+        kind: claimed.alert.kind.clone(),
+        account: claimed.alert.account.clone(),
+        indicators: claimed.alert.indicators.clone(),
+        since: None,
+        limit: 10,
+    };
+    let said = async || {
+        let found = store.similar(&query).await.unwrap().remove(0);
+        (found.status, found.verdict)
+    };
+    assert_eq!(said().await, ("failed".to_owned(), None));
+    // Nor has it one while it is triaged once more.
+    store.retry(&id.0).await.unwrap();
+    assert_eq!(said().await, ("queued".to_owned(), None));
+    conclude(store, &fixture.claim().await).await;
+    assert_eq!(said().await.1, Some(Verdict::Inconclusive));
+}
+
 async fn of_many_cases_that_share_a_value_the_newest_are_found(fixture: Fixture) {
     const MANY: i64 = 60;
     let mut alert = None;
@@ -72,6 +104,11 @@ async fn of_many_cases_that_share_a_value_the_newest_are_found(fixture: Fixture)
         .collect();
     assert_eq!(keys, newest);
     assert!(found.iter().all(|case| !case.shared.is_empty()));
+    let more = PastQuery {
+        limit: 100,
+        ..query
+    };
+    assert_eq!(fixture.store.similar(&more).await.unwrap().len(), 60);
 }
 
 fn alert_key(alert: &Alert, second: i64) -> String {

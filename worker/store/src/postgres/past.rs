@@ -1,6 +1,7 @@
 //! Earlier cases: those of the same key, and those that share an actor, a target or a far end. Typed fields only.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use nightshift_alert::{Indicator, IndicatorKind, Role};
@@ -12,14 +13,17 @@ use super::PostgresStore;
 use super::database::Session;
 use super::failure::Failure;
 use super::feedback;
-use super::row::{get_severity, limit, text, to_verdict};
+use super::row::{LEFTOVER, get_severity, limit, text, to_verdict};
 
-/// Most alerts, the newest, that one value may bring in: what stands in more is no trace of anything.
+/// Most alerts, the newest, that one value may bring in where no more are asked for: what stands in more is no trace of
+/// anything.
 const MOST_PER_VALUE: i64 = 50;
 
 /// Reports are large: what looks into them stands beside the columns, and so is made for the rows alone that are told.
-const SIMILAR: &str = "WITH alike AS ( \
-         SELECT id, coalesce(array_agg(number) FILTER (WHERE number IS NOT NULL), '{}') AS numbers FROM ( \
+static SIMILAR: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "WITH alike AS ( \
+         SELECT id, coalesce(array_agg(number) FILTER (WHERE number IS NOT NULL), '{{}}') AS numbers FROM ( \
              (SELECT id, NULL::integer AS number FROM cases WHERE key = $1 AND id <> $2 ORDER BY opened_at DESC LIMIT $3) \
              UNION ALL \
              SELECT found.case_id, (wanted.number - 1)::integer \
@@ -33,7 +37,8 @@ const SIMILAR: &str = "WITH alike AS ( \
          ) AS one \
          GROUP BY id \
      ) \
-     SELECT cases.id, key, type, account, opened_at, severity::text, status, verdict, numbers, \
+     SELECT cases.id, key, type, account, opened_at, severity::text, status, \
+         CASE WHEN status <> 'failed' AND NOT {LEFTOVER} THEN verdict END, numbers, \
          (SELECT p.verdict FROM person_verdicts p WHERE p.case_id = cases.id ORDER BY p.id DESC LIMIT 1), \
          array(SELECT DISTINCT tool FROM conclusions c \
              CROSS JOIN LATERAL jsonb_array_elements(c.report -> 'steps') AS step \
@@ -41,7 +46,9 @@ const SIMILAR: &str = "WITH alike AS ( \
              WHERE c.case_id = cases.id AND step ->> 'status' = 'failed' ORDER BY 1) \
      FROM alike JOIN cases USING (id) \
      WHERE opened_at >= coalesce($7::timestamptz, '-infinity') \
-     ORDER BY key = $1 DESC, opened_at DESC, cases.id COLLATE \"C\" DESC LIMIT $3";
+     ORDER BY key = $1 DESC, opened_at DESC, cases.id COLLATE \"C\" DESC LIMIT $3"
+    )
+});
 
 #[async_trait]
 impl PastCases for PostgresStore {
@@ -84,14 +91,14 @@ async fn similar(session: &Session, query: &PastQuery) -> Result<Vec<PastCase>, 
     let most = limit(query.limit);
     let rows = session
         .rows(
-            SIMILAR,
+            &SIMILAR,
             [
                 &key,
                 &id,
                 &most,
                 &kinds,
                 &values,
-                &MOST_PER_VALUE,
+                &MOST_PER_VALUE.max(most),
                 &query.since,
             ],
         )

@@ -1,6 +1,7 @@
 //! Earlier cases: those of the same key, and those that share an actor, a target or a far end. Typed fields only.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use nightshift_alert::{IndicatorKind, Role};
@@ -8,11 +9,12 @@ use nightshift_engine::{PastCase, PastCases, PastQuery, PersonDecision};
 use nightshift_pipeline::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::row::{get_severity, get_time, time, to_verdict};
+use super::row::{LEFTOVER, get_severity, get_time, time, to_verdict};
 use super::thread::Failure;
 use super::{SqliteStore, feedback};
 
-/// Most alerts, the newest, that one value may bring in: what stands in more is no trace of anything.
+/// Most alerts, the newest, that one value may bring in where no more are asked for: what stands in more is no trace of
+/// anything.
 const MOST_PER_VALUE: i64 = 50;
 
 /// Values of a case, by their type.
@@ -23,8 +25,12 @@ const SAME_KEY: &str =
 const SAME_VALUE: &str = "SELECT case_id FROM indicators \
      WHERE type = ?1 AND value = ?2 AND case_id <> ?3 AND role <> 'related' \
      ORDER BY noted_at DESC LIMIT ?4";
-const CASE: &str = "SELECT key, type, account, opened_at, severity, status, verdict FROM cases \
-     WHERE id = ?1 AND opened_at >= ?2";
+static CASE: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "SELECT key, type, account, opened_at, severity, status, \
+         CASE WHEN status <> 'failed' AND NOT {LEFTOVER} THEN verdict END FROM cases WHERE id = ?1 AND opened_at >= ?2"
+    )
+});
 const FAILED_TOOLS: &str = "SELECT DISTINCT tool.value FROM conclusions c, \
      json_each(c.report, '$.steps') step, json_each(step.value, '$.tools') tool \
      WHERE c.case_id = ?1 AND json_extract(step.value, '$.status') = 'failed' ORDER BY 1";
@@ -77,7 +83,7 @@ fn similar(connection: &Connection, query: &PastQuery) -> Result<Vec<PastCase>, 
                 indicator.kind.as_str(),
                 indicator.value,
                 query.case_id,
-                MOST_PER_VALUE
+                MOST_PER_VALUE.max(limit)
             ],
             |row| row.get::<_, String>(0),
         )?;
@@ -113,7 +119,7 @@ fn case(
 ) -> Result<Option<PastCase>, Failure> {
     let since = query.since.map(time).unwrap_or_default();
     Ok(connection
-        .prepare_cached(CASE)?
+        .prepare_cached(&CASE)?
         .query_row(params![id, since], |row| {
             let key: String = row.get(0)?;
             let verdict: Option<String> = row.get(6)?;
