@@ -64,7 +64,7 @@ pub(crate) enum Cases {
         nightshift cases purge --account 444455556666\n  \
         nightshift cases purge --before 2026-01-01 --yes\n\n\
         Cases with their journals, reports and deliveries, and the messages that they came in. With --account also those \
-        that run; with --before alone only what is over and did not come again since. What destinations show is not taken \
+        that run; with --before alone only what is over and did not come again since, and what was muted or set aside. What destinations show is not taken \
         back. Both conditions together: only what fits both, whatever its state.")]
     Purge(CasesPurge),
     /// Write the journal of a case to a file that can be checked on any machine

@@ -57,7 +57,10 @@ fn described(what: &Purge) -> String {
             format!("only what is about the account {account:?} and also came before {before}")
         }
         (Some(before), None) => {
-            format!("every case that is over and for which nothing came since {before}")
+            format!(
+                "every case that is over and for which nothing came since {before}, and every alert from before that was \
+                 muted or set aside"
+            )
         }
         (None, Some(account)) => format!("everything about the account {account:?}"),
         (None, None) => "nothing".to_owned(),
@@ -105,7 +108,8 @@ mod tests {
         let said = |before, account| described(&Purge { before, account });
         assert_eq!(
             said(before, None),
-            "every case that is over and for which nothing came since 2026-01-31"
+            "every case that is over and for which nothing came since 2026-01-31, and every alert from before that was muted \
+             or set aside"
         );
         assert_eq!(
             said(None, account.clone()),
