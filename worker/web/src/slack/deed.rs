@@ -88,7 +88,7 @@ impl Buttons {
                         Answer::Say(words::before(language).to_owned())
                     }
                     Some(text) => Answer::Say(text),
-                    None => Answer::Say(self.judge(target, who, None, String::new()).await?),
+                    None => Answer::Say(self.judge(target, who, None, String::new(), &view).await?),
                 }
             }
             Button::Disagree => {
@@ -154,6 +154,7 @@ impl Buttons {
         who: &Who,
         verdict: Option<Verdict>,
         note: String,
+        view: &CaseView,
     ) -> Result<String, StoreError> {
         let new = NewPersonVerdict {
             verdict,
@@ -161,11 +162,10 @@ impl Buttons {
             at: who.at,
             note,
         };
-        let view = self.cases.view(&target.case.0).await?;
         let said = self.slack.feedback.add_verdict(&target.case.0, new).await?;
         let agreed = said.agreed;
         self.slack.meter.count(&Measure::Feedback { agreed });
-        Ok(words::judged(who.language, target, &said, &view))
+        Ok(words::judged(who.language, target, &said, view))
     }
 
     pub(super) async fn act(

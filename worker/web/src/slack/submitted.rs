@@ -99,7 +99,8 @@ impl Buttons {
             return Ok(Err((VERDICT, text.to_owned())));
         }
         let note = person::note(form.entered(NOTE));
-        self.judge(target, who, Some(theirs), note).await.map(Ok)
+        let said = self.judge(target, who, Some(theirs), note, &view);
+        said.await.map(Ok)
     }
 
     async fn muted(

@@ -1,5 +1,4 @@
-//! What those who click are told, in the language of their desk. Words and numbers of ours alone: nothing of an alert
-//! stands in them.
+//! What those who click are told, in the language of their desk.
 
 use chrono::{DateTime, Utc};
 use nightshift_engine::Verdict;
