@@ -129,6 +129,23 @@ pub(super) fn judge(facts: &Facts, checkup: &mut Checkup) {
             "set a policy with dead-letter-exchange, or, for deliveries, delivery-limit = 1000000000 (docs/sources.md)",
         );
     }
+    bounds(facts, checkup);
+    if let Some(ms) = facts
+        .consumer_timeout_ms
+        .filter(|ms| *ms < SHORTEST_TIMEOUT_MS)
+    {
+        checkup.warning(
+            "source.consumer_timeout",
+            format!("the broker gives up on a consumer after {}", length(ms / 1_000)),
+            "while the inbox is full or the database away messages are held for longer: they are delivered again and \
+             again, and that counts against their delivery limit",
+            "set consumer-timeout to 1800000 (30 minutes) or more",
+        );
+    }
+}
+
+/// How long and how much it holds, and where the rest goes.
+fn bounds(facts: &Facts, checkup: &mut Checkup) {
     let fate = match facts.dead_letter_exchange {
         Some(_) => Fate::DeadLettered,
         None => Fate::Gone,
@@ -156,18 +173,6 @@ pub(super) fn judge(facts: &Facts, checkup: &mut Checkup) {
             },
             "a flood of unimportant alerts pushes out those that came before it, and nobody triages them",
             "set overflow to reject-publish, so that publishers are told, or leave the limit out",
-        );
-    }
-    if let Some(ms) = facts
-        .consumer_timeout_ms
-        .filter(|ms| *ms < SHORTEST_TIMEOUT_MS)
-    {
-        checkup.warning(
-            "source.consumer_timeout",
-            format!("the broker gives up on a consumer after {}", length(ms / 1_000)),
-            "while the inbox is full or the database away messages are held for longer: they are delivered again and \
-             again, and that counts against their delivery limit",
-            "set consumer-timeout to 1800000 (30 minutes) or more",
         );
     }
 }
