@@ -4,6 +4,7 @@ use nightshift_alert::Content;
 use nightshift_engine::PastQuery;
 use nightshift_pipeline::{Change, NewPersonVerdict};
 
+use super::reading::query;
 use super::*;
 
 on_both_stores! {
@@ -19,18 +20,6 @@ fn says(verdict: Option<Verdict>, second: i64) -> NewPersonVerdict {
         by: "ana".into(),
         at: at(second),
         note: "the yearly test".into(),
-    }
-}
-
-fn query(alert: &Alert) -> PastQuery {
-    PastQuery {
-        case_id: "new".into(),
-        key: alert.key.to_string(),
-        kind: alert.kind.clone(),
-        account: alert.account.clone(),
-        indicators: alert.indicators.clone(),
-        since: None,
-        limit: 20,
     }
 }
 

@@ -12,30 +12,37 @@ on_both_stores! {
     a_list_is_filtered
 }
 
-async fn a20_earlier_cases_come_in_typed_fields_and_without_this_one(fixture: Fixture) {
-    let first = fixture.accept(THEFT).await;
-    let claimed = fixture.claim().await;
-    conclude(&fixture.store, &claimed).await;
-    let query = |case_id: &str, alert: &Alert| PastQuery {
-        case_id: case_id.into(),
+pub(super) fn query(alert: &Alert) -> PastQuery {
+    PastQuery {
+        case_id: "new".into(),
         key: alert.key.to_string(),
         kind: alert.kind.clone(),
         account: alert.account.clone(),
         indicators: alert.indicators.clone(),
         since: None,
-        limit: 10,
+        limit: 20,
+    }
+}
+
+async fn a20_earlier_cases_come_in_typed_fields_and_without_this_one(fixture: Fixture) {
+    let first = fixture.accept(THEFT).await;
+    let claimed = fixture.claim().await;
+    conclude(&fixture.store, &claimed).await;
+    let of_case = |id: CaseId, alert: &Alert| PastQuery {
+        case_id: id.0,
+        ..query(alert)
     };
     let mut alert = Alert::clone(&claimed.alert);
     assert_eq!(
         fixture
             .store
-            .similar(&query(&case_of(&first).0, &alert))
+            .similar(&of_case(case_of(&first), &alert))
             .await
             .unwrap(),
         []
     );
     alert.key.id = "another".into();
-    let found = fixture.store.similar(&query("none", &alert)).await.unwrap();
+    let found = fixture.store.similar(&query(&alert)).await.unwrap();
     assert_eq!(found.len(), 1);
     assert!(!found[0].same_key && !found[0].shared.is_empty());
     assert_eq!(found[0].verdict, Some(Verdict::Inconclusive));
@@ -53,15 +60,7 @@ async fn an_earlier_case_whose_triage_failed_has_no_verdict(fixture: Fixture) {
     let append = store.append(&claimed.lease, &events, Charge::default());
     append.await.unwrap();
     store.conclude(&claimed.lease, &closing).await.unwrap();
-    let query = PastQuery {
-        case_id: "none".into(),
-        key: claimed.alert.key.to_string(),
-        kind: claimed.alert.kind.clone(),
-        account: claimed.alert.account.clone(),
-        indicators: claimed.alert.indicators.clone(),
-        since: None,
-        limit: 10,
-    };
+    let query = query(&claimed.alert);
     let said = async || {
         let found = store.similar(&query).await.unwrap().remove(0);
         (found.status, found.verdict)
@@ -88,13 +87,9 @@ async fn of_many_cases_that_share_a_value_the_newest_are_found(fixture: Fixture)
     }
     let alert = alert.unwrap();
     let query = PastQuery {
-        case_id: "none".into(),
         key: "another".into(),
-        kind: alert.kind.clone(),
-        account: alert.account.clone(),
-        indicators: alert.indicators.clone(),
-        since: None,
         limit: 10,
+        ..query(&alert)
     };
     let found = fixture.store.similar(&query).await.unwrap();
     let keys: Vec<_> = found.iter().map(|case| case.key.clone()).collect();
