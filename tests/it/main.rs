@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod cli;
+mod copies;
 mod demo;
 mod deploy;
 mod digest;

@@ -19,13 +19,9 @@ mod worker;
 mod world;
 
 use anyhow::bail;
+use nightshift_memory as _;
 
 use crate::figure::Figure;
-
-/// As in the program.
-#[cfg(target_env = "musl")]
-#[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// Measures one group of figures.
 type Measure = fn() -> anyhow::Result<Vec<Figure>>;

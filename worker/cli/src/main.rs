@@ -3,14 +3,11 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use nightshift_memory as _;
+
 /// How long the end waits for a database file to be closed. It is told what was not, and no more: a log beside the file
 /// is read at the next start.
 const CLOSING: Duration = Duration::from_secs(5);
-
-/// musl's own takes one lock for all threads. What this one keeps is bounded in `.cargo/config.toml`.
-#[cfg(target_env = "musl")]
-#[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     let code = nightshift_cli::main();
