@@ -19,7 +19,7 @@ use crate::arguments::{self, Arguments, Subject};
 use crate::content::Content;
 use crate::pattern::network;
 use crate::register::{Fields, Record, Register, RegisterReport, Table};
-use crate::tool::{self, Tool, blocking, spec};
+use crate::tool::{Tool, spec};
 
 const TYPES: [IndicatorKind; 9] = [
     IndicatorKind::Ip,
@@ -272,12 +272,10 @@ impl Tool for AssetLookup {
         context: &CallContext,
     ) -> Result<ToolOutput, ToolError> {
         let subject = arguments.indicator("indicator", &TYPES)?;
-        let (register, alert) = (Arc::clone(&self.register), Arc::clone(&context.alert));
-        blocking(move || {
-            let table = register.get().map_err(tool::unavailable)?;
-            Ok(search(&subject, &register.name(), &table, &alert))
-        })
-        .await
+        let alert = Arc::clone(&context.alert);
+        self.register
+            .search(move |name, table| search(&subject, name, table, &alert))
+            .await
     }
 
     fn reports(&self) -> Vec<RegisterReport> {

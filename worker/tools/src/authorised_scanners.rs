@@ -14,7 +14,7 @@ use crate::arguments::{self, Arguments, Subject};
 use crate::content::Content;
 use crate::pattern::Pattern;
 use crate::register::{Fields, Record, Register, RegisterReport, Table};
-use crate::tool::{self, Tool, blocking, spec};
+use crate::tool::{Tool, spec};
 
 const TYPES: [IndicatorKind; 4] = [
     IndicatorKind::Ip,
@@ -147,12 +147,10 @@ impl Tool for AuthorisedScanners {
         context: &CallContext,
     ) -> Result<ToolOutput, ToolError> {
         let subject = arguments.indicator("indicator", &TYPES)?;
-        let (register, alert) = (Arc::clone(&self.register), Arc::clone(&context.alert));
-        blocking(move || {
-            let table = register.get().map_err(tool::unavailable)?;
-            Ok(search(&subject, &register.name(), &table, &alert))
-        })
-        .await
+        let alert = Arc::clone(&context.alert);
+        self.register
+            .search(move |name, table| search(&subject, name, table, &alert))
+            .await
     }
 
     fn reports(&self) -> Vec<RegisterReport> {

@@ -18,7 +18,7 @@ use crate::content::Content;
 use crate::moment::Range;
 use crate::pattern::Pattern;
 use crate::register::{Fields, Record, Register, RegisterReport, Table};
-use crate::tool::{self, Tool, blocking, spec};
+use crate::tool::{Tool, spec};
 
 /// Whatever can be changed or can change something; strict kinds first.
 const TYPES: [IndicatorKind; 15] = [
@@ -247,12 +247,10 @@ impl Tool for ChangeLookup {
     ) -> Result<ToolOutput, ToolError> {
         let subject = arguments.indicator("indicator", &TYPES)?;
         let range = arguments.range(context.now)?;
-        let (register, alert) = (Arc::clone(&self.register), Arc::clone(&context.alert));
-        blocking(move || {
-            let table = register.get().map_err(tool::unavailable)?;
-            Ok(search(&subject, range, &register.name(), &table, &alert))
-        })
-        .await
+        let alert = Arc::clone(&context.alert);
+        self.register
+            .search(move |name, table| search(&subject, range, name, table, &alert))
+            .await
     }
 
     fn reports(&self) -> Vec<RegisterReport> {

@@ -1,20 +1,24 @@
 //! Where a register, list or log comes from, and reading it again when it changes.
 //!
 //! A configuration names files; the demo brings its text along. A file is read again when its modification time or its
-//! length differs, so that a register can be mended without a restart. Reading blocks: callers do it off the runtime.
+//! length differs, so that a register can be mended without a restart. To read or only to look blocks: callers do it off
+//! the runtime. What was looked at within the last second is at hand, for a case asks many times in a row.
 
 use std::borrow::Cow;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
 /// Largest register or list that is read, in bytes: 64 MiB.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// How long a file is taken to be as it was when it was looked at.
+const AT_HAND: Duration = Duration::from_secs(1);
 
 /// Where text comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -142,7 +146,15 @@ struct Stamp {
 pub(crate) struct Cached<T> {
     content: Content,
     parse: fn(&Content, &str) -> Result<T, String>,
-    made: Mutex<Option<(Stamp, Arc<T>)>>,
+    made: Mutex<Option<Made<T>>>,
+}
+
+#[derive(Debug)]
+struct Made<T> {
+    of: Stamp,
+    /// When the file was last seen to be still that.
+    looked: Instant,
+    value: Arc<T>,
 }
 
 impl<T> Cached<T> {
@@ -169,14 +181,27 @@ impl<T> Cached<T> {
     pub(crate) fn get(&self) -> Result<Arc<T>, String> {
         let stamp = self.content.stamp()?;
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((old, value)) = made.as_ref()
-            && *old == stamp
-        {
-            return Ok(Arc::clone(value));
+        let looked = Instant::now();
+        if let Some(made) = made.as_mut().filter(|made| made.of == stamp) {
+            made.looked = looked;
+            return Ok(Arc::clone(&made.value));
         }
         let value = Arc::new((self.parse)(&self.content, &self.content.read()?)?);
-        *made = Some((stamp, Arc::clone(&value)));
+        *made = Some(Made {
+            of: stamp,
+            looked,
+            value: Arc::clone(&value),
+        });
         Ok(value)
+    }
+
+    /// The content as it stood within the last second. Does not block: none where nobody looked, or somebody reads it now.
+    pub(crate) fn at_hand(&self) -> Option<Arc<T>> {
+        let made = self.made.try_lock().ok()?;
+        let made = made.as_ref()?;
+        let is_fresh =
+            matches!(self.content, Content::Text { .. }) || made.looked.elapsed() < AT_HAND;
+        is_fresh.then(|| Arc::clone(&made.value))
     }
 }
 
@@ -190,12 +215,34 @@ mod tests {
         let path = folder.path().join("list.txt");
         let cached = Cached::new(Content::Path(path.clone()), |_, text| Ok(text.to_owned()));
         let error = cached.get().unwrap_err();
+        assert!(cached.at_hand().is_none(), "it never was there");
         assert!(error.contains("list.txt cannot be read"), "{error}");
         fs::write(&path, "\u{feff}one").unwrap();
         assert_eq!(*cached.get().unwrap(), "one");
         fs::write(&path, "three").unwrap();
         assert_eq!(*cached.get().unwrap(), "three");
+        assert_eq!(*cached.at_hand().unwrap(), "three");
         fs::write(&path, b"\xff\xfe").unwrap();
         assert!(cached.get().unwrap_err().contains("no UTF-8"));
+    }
+
+    #[test]
+    fn what_was_looked_at_a_second_ago_is_not_at_hand_but_text_that_came_along_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list.txt");
+        fs::write(&path, "one").unwrap();
+        let file = Cached::new(Content::Path(path), |_, text| Ok(text.to_owned()));
+        let text = Cached::new(Content::embedded("a", "two"), |_, text| Ok(text.to_owned()));
+        for cached in [&file, &text] {
+            assert!(cached.at_hand().is_none(), "nobody looked");
+            cached.get().unwrap();
+            cached.made.lock().unwrap().as_mut().unwrap().looked -= AT_HAND;
+        }
+        assert!(file.at_hand().is_none());
+        assert_eq!(*text.at_hand().unwrap(), "two");
+        file.get().unwrap();
+        assert_eq!(*file.at_hand().unwrap(), "one");
+        let _read_by_somebody = file.made.lock().unwrap();
+        assert!(file.at_hand().is_none(), "it is not waited for");
     }
 }

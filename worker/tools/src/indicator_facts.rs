@@ -132,6 +132,9 @@ impl Tool for IndicatorFacts {
     ) -> Result<ToolOutput, ToolError> {
         let subject = arguments.indicator("indicator", &TYPES)?;
         let clouds = Arc::clone(&self.clouds);
+        if clouds.is_empty() {
+            return facts(&subject, &[]).map(ToolOutput::of);
+        }
         blocking(move || facts(&subject, &clouds).map(ToolOutput::of)).await
     }
 

@@ -9,11 +9,16 @@ mod parse;
 
 use std::sync::Arc;
 
+use nightshift_engine::{ToolError, ToolOutput};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::content::{Cached, Content};
+use crate::tool::{blocking, unavailable};
 pub(crate) use fields::Fields;
+
+/// Most records that are searched on the spot: longer searches are for threads of their own, as is reading.
+const FEW_RECORDS: usize = 2_000;
 
 /// What is wrong in a register, list or log.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -119,6 +124,29 @@ impl<R: Record> Register<R> {
             )),
             _ => Ok(table),
         }
+    }
+
+    /// Searches it; the search is told its name.
+    ///
+    /// # Errors
+    ///
+    /// As [`Register::get`].
+    pub(crate) async fn search(
+        self: &Arc<Self>,
+        search: impl FnOnce(&str, &Table<R>) -> ToolOutput + Send + 'static,
+    ) -> Result<ToolOutput, ToolError> {
+        let at_hand = self.cached.at_hand();
+        if let Some(table) =
+            at_hand.filter(|table| (1..=FEW_RECORDS).contains(&table.records.len()))
+        {
+            return Ok(search(&self.name(), &table));
+        }
+        let own = Arc::clone(self);
+        blocking(move || {
+            let table = own.get().map_err(unavailable)?;
+            Ok(search(&own.name(), &table))
+        })
+        .await
     }
 
     pub(crate) fn report(&self, name: &str, kind: &str) -> RegisterReport {

@@ -191,7 +191,15 @@ impl Tool for Watchlist {
     ) -> Result<ToolOutput, ToolError> {
         let subject = arguments.indicator("indicator", &TYPES)?;
         let lists = Arc::clone(&self.lists);
-        blocking(move || search(&subject, &lists)).await
+        let at_hand: Option<Vec<_>> = lists.iter().map(|list| list.entries.at_hand()).collect();
+        if let Some(entries) = at_hand {
+            return search(&subject, &lists, &entries);
+        }
+        blocking(move || {
+            let entries: Result<Vec<_>, _> = lists.iter().map(|list| list.entries.get()).collect();
+            search(&subject, &lists, &entries.map_err(unavailable)?)
+        })
+        .await
     }
 
     fn reports(&self) -> Vec<RegisterReport> {
@@ -210,11 +218,15 @@ impl Tool for Watchlist {
     }
 }
 
-fn search(subject: &Subject, lists: &[Loaded]) -> Result<ToolOutput, ToolError> {
+/// Looks in all lists, whose entries these are: each look finds its place without going through a list.
+fn search(
+    subject: &Subject,
+    lists: &[Loaded],
+    entries: &[Arc<Entries>],
+) -> Result<ToolOutput, ToolError> {
     let mut matches = Vec::new();
     let (mut searched, mut left_out) = (0, 0);
-    for list in lists {
-        let entries = list.entries.get().map_err(unavailable)?;
+    for (list, entries) in lists.iter().zip(entries) {
         if let Some(what) = entries.unusable() {
             return Err(unavailable(format!("{}: {what}", list.entries.name())));
         }
