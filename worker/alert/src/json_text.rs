@@ -31,6 +31,17 @@ impl JsonText {
         Self(to_raw_value(&parts).unwrap_or_default())
     }
 
+    /// The object without what stands under `key`, which is not read for it; itself where it is no object.
+    #[must_use]
+    pub fn without(&self, key: &str) -> Self {
+        let parts: Result<BTreeMap<String, &RawValue>, _> = serde_json::from_str(self.as_str());
+        let Ok(mut parts) = parts else {
+            return self.clone();
+        };
+        parts.remove(key);
+        Self(to_raw_value(&parts).unwrap_or_default())
+    }
+
     /// As it is kept: compact.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -97,6 +108,17 @@ mod tests {
     fn numbers_stay_as_they_are() {
         let value = json!([1e300, 0.1, -7, u64::MAX, i64::MIN, 1.0, "nul \0", {"": null}]);
         assert_eq!(JsonText::from(&value).value(), value);
+    }
+
+    #[test]
+    fn an_object_can_be_told_without_one_of_its_fields() {
+        let value = json!({"raw \"x\"": {"long": [1, 2]}, "a": "\u{0}é", "b": {"raw": 1}});
+        let text = JsonText::from(&value);
+        let rest = json!({"a": "\u{0}é", "b": {"raw": 1}});
+        assert_eq!(text.without("raw \"x\""), JsonText::from(&rest));
+        assert_eq!(text.without("raw"), text);
+        let list = JsonText::from(&json!([1]));
+        assert_eq!(list.without("a"), list);
     }
 
     #[test]

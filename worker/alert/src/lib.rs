@@ -17,6 +17,7 @@ mod read;
 mod severity;
 pub mod text;
 pub mod trace;
+mod written_time;
 
 pub use alert::{Alert, CANARY_FEED, FeedState, Flag, Provider, Resource, Technique, Times};
 pub use decode::{Decoded, decode};
@@ -28,3 +29,4 @@ pub use principal::{Principal, PrincipalKind};
 pub use read::{Batch, ReadOptions, Rejected, read};
 pub use severity::{Severity, UnknownSeverity};
 pub use trace::{CaseTrace, TraceContext};
+pub use written_time::written_time;

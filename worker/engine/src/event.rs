@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use nightshift_alert::Alert;
+use nightshift_alert::{Alert, written_time};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -270,6 +270,7 @@ impl EventBody {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     /// When, by the clock of the driver that wrote it.
+    #[serde(serialize_with = "written_time")]
     pub at: DateTime<Utc>,
     /// What.
     #[serde(flatten)]

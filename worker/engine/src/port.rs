@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use nightshift_alert::{Indicator, IndicatorKind, Severity};
+use nightshift_alert::{Indicator, IndicatorKind, Severity, written_time};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -195,6 +195,7 @@ pub struct PastCase {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
     /// When it was opened.
+    #[serde(serialize_with = "written_time")]
     pub opened_at: DateTime<Utc>,
     /// Severity as sent.
     pub severity: Severity,

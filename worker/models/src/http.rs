@@ -11,6 +11,8 @@ mod wait;
 
 use std::time::Duration;
 
+use bytes::Bytes;
+use http_body_util::Full;
 use nightshift_analyst::chat::{ChatError, ChatRequest, Failure};
 use reqwest::Body;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -30,6 +32,8 @@ pub(crate) use wait::{retry_after, seconds};
 
 /// Bytes of an answer that are read; a longer one is none.
 pub(crate) const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
+/// Room for a request of usual length: what grows is copied again and again.
+const USUAL_BODY_BYTES: usize = 24 * 1024;
 /// What one request may take where the configuration does not say.
 const REQUEST_SECS: u64 = 300;
 
@@ -91,7 +95,8 @@ impl Wire {
         if let Some(key) = &key {
             headers.insert(self.key_header.clone(), self.key_value(key, &errors)?);
         }
-        let body = serde_json::to_string(body).map_err(|error| {
+        let mut written = Vec::with_capacity(USUAL_BODY_BYTES);
+        serde_json::to_writer(&mut written, body).map_err(|error| {
             errors.make(
                 Failure::BadRequest,
                 &format!("the request cannot be written: {error}"),
@@ -103,7 +108,7 @@ impl Wire {
             .post(url.clone())
             .headers(headers)
             // What is wrapped can be sent once only: otherwise a copy is held, for a redirect, until the model answers.
-            .body(Body::wrap(body))
+            .body(Body::wrap(Full::<Bytes>::from(written)))
             .send();
         match timeout_at(until, sent).await {
             Err(_) => Err(errors.make(Failure::Timeout, "no answer began in time")),

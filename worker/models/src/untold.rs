@@ -28,11 +28,12 @@ impl Untold {
         }
     }
 
-    /// Fills in what is missing, and says so once.
-    fn fill(&self, usage: &mut Usage, usual: Usage) {
+    /// Fills in what is missing, and says so once. What is usual is asked for only then: it reads the whole request.
+    fn fill(&self, usage: &mut Usage, usual: impl FnOnce() -> Usage) {
         if usage.input_tokens > 0 && usage.output_tokens > 0 {
             return;
         }
+        let usual = usual();
         if usage.input_tokens == 0 {
             usage.input_tokens = usual.input_tokens;
         }
@@ -56,15 +57,19 @@ impl ChatModel for Untold {
         let mut result = self.inner.chat(request).await;
         match &mut result {
             Ok(answer) => {
-                let mut usual = estimate(request);
-                usual.output_tokens = usual.output_tokens.max(tokens_of(&answer.parts));
-                self.fill(&mut answer.usage, usual);
+                let parts = &answer.parts;
+                self.fill(&mut answer.usage, || {
+                    let mut usual = estimate(request);
+                    usual.output_tokens = usual.output_tokens.max(tokens_of(parts));
+                    usual
+                });
             }
             Err(error) if error.failure == Failure::Truncated => {
-                let mut usual = estimate(request);
                 let traits = self.inner.traits();
-                usual.output_tokens = traits.most_output(request.max_output_tokens).into();
-                self.fill(&mut error.usage, usual);
+                self.fill(&mut error.usage, || Usage {
+                    output_tokens: traits.most_output(request.max_output_tokens).into(),
+                    ..estimate(request)
+                });
             }
             Err(_) => {}
         }

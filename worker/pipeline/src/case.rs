@@ -360,10 +360,6 @@ impl CaseView {
             opened_at: row.opened_at,
             cancelled_by: self.cancelled_by.clone(),
         };
-        let mut told = self.alert.told_in_short();
-        if let Some(fields) = told.as_object_mut() {
-            fields.remove("raw");
-        }
         Report {
             evidence: vec![EvidenceEntry {
                 id: EvidenceId::ALERT,
@@ -373,7 +369,7 @@ impl CaseView {
                 rows: None,
                 truncated: false,
                 error: None,
-                body: told.into(),
+                body: self.alert.told_text().without("raw"),
             }],
             ..early_report(&self.alert, early)
         }

@@ -20,6 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, Utc};
 use nightshift_alert::{
     CANARY_FEED, Flag, Indicator, IndicatorKind, Provider, Role, Severity, Technique, TraceContext,
+    written_time,
 };
 use nightshift_engine::{
     Action, Again, AnalystKind, Cap, Confidence, Cost, Coverage, EvidenceId, Exoneration, JsonText,
@@ -135,6 +136,7 @@ pub struct OtherCase {
     #[serde(rename = "type")]
     pub kind: String,
     /// When it was opened.
+    #[serde(serialize_with = "written_time")]
     pub opened_at: DateTime<Utc>,
     /// Its verdict, once it has one.
     #[serde(default)]

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use foldhash::fast::RandomState;
 use serde_json::{Map, Value};
 
 use super::argv::{is_arguments, program, redact_arguments};
@@ -63,7 +64,7 @@ pub fn clean_json_keeping(
     let mut pass = Pass {
         bounds,
         keep,
-        clean: HashSet::new(),
+        clean: HashSet::default(),
         program: "",
         nodes: 0,
         redacted: 0,
@@ -95,8 +96,9 @@ pub(crate) fn clean_text(
 struct Pass<'a> {
     bounds: &'a Bounds,
     keep: &'a dyn Fn(&str) -> bool,
-    /// Texts in which there was nothing to take out and nothing to tell: rows repeat their values.
-    clean: HashSet<String>,
+    /// Texts in which there was nothing to take out and nothing to tell: rows repeat their values. No tree has so many that
+    /// a hash of which nobody knows the seed has to be as good as the standard one.
+    clean: HashSet<String, RandomState>,
     /// The program of the list of arguments that comes next.
     program: &'static str,
     nodes: usize,

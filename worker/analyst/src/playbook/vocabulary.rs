@@ -123,7 +123,7 @@ fn indicators(
     };
     with_facts(state, |facts| {
         let all = facts.fields.get("indicators").and_then(Json::as_array);
-        let list: Vec<Json> = all
+        let list = all
             .into_iter()
             .flatten()
             .enumerate()
@@ -133,17 +133,12 @@ fn indicators(
             })
             .take(MAX_ENTRIES)
             .map(|(index, one)| {
-                let mut entry = one.clone();
-                if let Some(map) = entry.as_object_mut() {
-                    map.insert(
-                        "at".to_owned(),
-                        json!(format!("E0:/indicators/{index}/value")),
-                    );
-                }
-                entry
-            })
-            .collect();
-        Value::from(Serde(list))
+                let at = format!("E0:/indicators/{index}/value");
+                let fields = one.as_object().into_iter().flatten();
+                let fields = fields.map(|(name, value)| (name.as_str(), Value::from(Serde(value))));
+                Value::from_pairs(fields.chain([("at", Value::from(at))]))
+            });
+        list.collect()
     })
 }
 

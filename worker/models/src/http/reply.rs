@@ -1,5 +1,8 @@
 //! An answer as it comes in: its head, and a body of which at most so much is read.
 
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use nightshift_analyst::chat::{ChatError, Failure};
@@ -83,7 +86,16 @@ impl Reply {
         bytes: &mut Vec<u8>,
         until: Instant,
     ) -> Result<bool, ChatError> {
-        let chunk = match timeout_at(until.min(self.until), self.response.chunk()).await {
+        let until = until.min(self.until);
+        let chunk = {
+            let mut chunk = pin!(self.response.chunk());
+            // Most pieces are there already: a timer for each would cost more than the piece.
+            match poll_fn(|context| Poll::Ready(chunk.as_mut().poll(context))).await {
+                Poll::Ready(chunk) => Ok(chunk),
+                Poll::Pending => timeout_at(until, chunk).await,
+            }
+        };
+        let chunk = match chunk {
             Err(_) => {
                 return Err(self
                     .errors

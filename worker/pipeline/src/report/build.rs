@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 
 use nightshift_alert::{Alert, Flag, Indicator, Role};
-use nightshift_engine::{
-    Conclusion, Evidence, EvidenceId, Finding, JsonText, Prose, State, StepView,
-};
+use nightshift_engine::{Conclusion, Evidence, EvidenceId, Finding, Prose, State, StepView};
 use serde_json::Value;
 
 use super::{
@@ -42,7 +40,7 @@ pub fn build(state: &State, sender: &Sender) -> Option<Report> {
         timeline,
         timeline_left,
         since: Box::new(since::of(state)),
-        evidence: evidence(state, alert),
+        evidence: state.evidence.values().map(|one| entry(one)).collect(),
         signals: signals(state),
         steps: steps(state, &prose),
         findings: conclusion.findings.iter().map(finding).collect(),
@@ -186,14 +184,10 @@ fn described(words: String, used: &BTreeSet<&str>) -> String {
     }
 }
 
-fn evidence(state: &State, alert: &Alert) -> Vec<EvidenceEntry> {
-    let all = state.evidence.values();
-    all.map(|one| entry(one, alert)).collect()
-}
-
-fn entry(evidence: &Evidence, alert: &Alert) -> EvidenceEntry {
+/// A piece of evidence as the report holds it: the finding as it was sent is stored, but would drown a report.
+fn entry(evidence: &Evidence) -> EvidenceEntry {
     let body = if evidence.id == EvidenceId::ALERT {
-        normalised(alert)
+        evidence.body.without("raw")
     } else {
         evidence.body.clone()
     };
@@ -207,15 +201,6 @@ fn entry(evidence: &Evidence, alert: &Alert) -> EvidenceEntry {
         error: evidence.error.clone(),
         body,
     }
-}
-
-/// The alert without the finding as it was sent, which is stored but would drown a report.
-fn normalised(alert: &Alert) -> JsonText {
-    let mut value = alert.told_in_short();
-    if let Some(map) = value.as_object_mut() {
-        map.remove("raw");
-    }
-    value.into()
 }
 
 /// Where text talks to the analyst, with its beginning. Flags of an alert point into the finding as it was sent.

@@ -3,9 +3,9 @@
 use nightshift_engine::{Evidence, EvidenceId, State};
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::Reach;
-use super::items::items;
 
 /// Tag names that tell an owner or an environment, as clouds and teams write them.
 const OWNER_TAGS: [&str; 4] = ["owner", "team", "Owner", "Team"];
@@ -93,10 +93,13 @@ fn asset(reach: &mut Reach, evidence: &Evidence, state: &State) {
         .or(reach.internet_facing);
 }
 
-/// How many earlier cases were found, and looked for.
+/// Earlier cases, how many were found, and how many were looked for. Each case is read by itself: one that cannot be read
+/// is left out.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Past {
+struct Past<'a> {
+    #[serde(borrow)]
+    cases: Vec<&'a RawValue>,
     found: u64,
     searched: Searched,
 }
@@ -108,13 +111,14 @@ struct Searched {
 }
 
 fn others(reach: &mut Reach, evidence: &Evidence) {
-    reach.others = items(evidence, "cases")
+    let past: Past<'_> = serde_json::from_str(evidence.body.as_str()).unwrap_or_default();
+    reach.others = past
+        .cases
         .into_iter()
         .filter_map(|case| serde_json::from_str(case.get()).ok())
         .collect();
     let ids = reach.others.iter().map(|other| other.case_id.clone());
     reach.other_cases = ids.collect();
-    let past: Past = serde_json::from_str(evidence.body.as_str()).unwrap_or_default();
     let limit = past.searched.limit;
     reach.others_cut = limit > 0 && past.found >= limit;
 }
