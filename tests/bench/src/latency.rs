@@ -27,7 +27,11 @@ use crate::world::{LEASE, MINER, Modelled, World, folder, no_storms};
 /// its beginning.
 const BEFORE: u32 = 50;
 
+/// The argument that makes this program run such cases and nothing else, for a profiler to look at.
+pub(crate) const ARGUMENT: &str = "twelve-calls";
+
 /// How cases come.
+#[derive(Clone, Copy)]
 struct Load {
     /// Cases that are measured.
     cases: u32,
@@ -66,7 +70,7 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
         None => eprintln!("latency: not measured on PostgreSQL; tests/services starts one"),
     }
     for (shape, calls, server, store) in measured {
-        let ran = Ran::of(shape, calls, server.as_deref(), &LIMITS)?;
+        let ran = Ran::of(shape, calls, server.as_deref(), LIMITS)?;
         let path = f64::from(shape.critical_path()) * LIMITS.latency.as_secs_f64();
         let ratios: Vec<f64> = ran.walls.iter().map(|secs| secs / path).collect();
         let name = |what: &str| format!("{calls} calls, {store}, {what}");
@@ -85,7 +89,7 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
             figures.push(figure.at_most(10.0));
         }
         if let Some(server) = server {
-            let busy = Ran::of(shape, calls, Some(&server), &BUSY)?;
+            let busy = Ran::of(shape, calls, Some(&server), BUSY)?;
             figures.extend([
                 Figure::new(name("CPU where cores are busy"), busy.cpu_ms, "ms/case"),
                 Figure::new(
@@ -99,23 +103,39 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
     Ok(figures)
 }
 
+/// Runs so many cases of twelve calls on PostgreSQL, one each few milliseconds, and prints what a case took.
+pub(crate) fn serve(arguments: &[String]) -> anyhow::Result<()> {
+    let [cases, every_ms] = arguments else {
+        anyhow::bail!("how many cases, and how many milliseconds from one to the next?");
+    };
+    let load = Load {
+        cases: cases.parse()?,
+        every: Duration::from_millis(every_ms.parse()?),
+        ..LIMITS
+    };
+    let server = service("POSTGRES").context("tests/services starts a server")?;
+    let ran = Ran::of(Shape::Twelve, 12, Some(&server), load)?;
+    println!(
+        "{:.2} ms a case, the system's {:.2}",
+        ran.cpu_ms, ran.system_ms
+    );
+    Ok(())
+}
+
 /// What the cases came to.
 struct Ran {
     /// Seconds from arrival to conclusion, of each case.
     walls: Vec<f64>,
     /// Our own CPU per case, in milliseconds.
     cpu_ms: f64,
+    /// The part of it that is the system's.
+    system_ms: f64,
     /// Connections to the database at the end; they are kept once they are made.
     connections: Option<f64>,
 }
 
 impl Ran {
-    fn of(
-        shape: Shape,
-        calls: u32,
-        server: Option<&str>,
-        load: &'static Load,
-    ) -> anyhow::Result<Self> {
+    fn of(shape: Shape, calls: u32, server: Option<&str>, load: Load) -> anyhow::Result<Self> {
         let mut fake = Fake::start(shape, load.latency, Duration::ZERO)?;
         let folder = folder()?;
         let runtime = runtime()?;
@@ -136,9 +156,10 @@ impl Ran {
             let measured = messages.split_off(BEFORE.try_into()?);
             let world = Arc::new(world);
             beside(arrive(Arc::clone(&world), messages, load)).await?;
-            let before = cpu()?.own_secs;
+            let before = cpu()?;
             let walls = beside(arrive(Arc::clone(&world), measured, load)).await?;
-            let cpu_ms = (cpu()?.own_secs - before) * 1e3 / f64::from(load.cases);
+            let after = cpu()?;
+            let of_a_case = |secs: f64| secs * 1e3 / f64::from(load.cases);
             let connections = match &database {
                 Some(database) => Some(f64::from(u32::try_from(database.connections().await?)?)),
                 None => None,
@@ -146,7 +167,8 @@ impl Ran {
             drop(world);
             anyhow::Ok(Self {
                 walls,
-                cpu_ms,
+                cpu_ms: of_a_case(after.own_secs - before.own_secs),
+                system_ms: of_a_case(after.system_secs - before.system_secs),
                 connections,
             })
         })?;
@@ -170,11 +192,7 @@ async fn beside<T: Send + 'static>(
 }
 
 /// Takes one message in after the other, each at its time, and triages it at once: seconds that each took.
-async fn arrive(
-    world: Arc<World>,
-    messages: Vec<Vec<u8>>,
-    load: &'static Load,
-) -> anyhow::Result<Vec<f64>> {
+async fn arrive(world: Arc<World>, messages: Vec<Vec<u8>>, load: Load) -> anyhow::Result<Vec<f64>> {
     let release = CancellationToken::new();
     let mut ticks = tokio::time::interval(load.every);
     let mut waiting: VecDeque<&Vec<u8>> = messages.iter().collect();

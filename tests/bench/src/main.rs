@@ -20,6 +20,7 @@ mod world;
 
 use anyhow::bail;
 use nightshift_memory as _;
+use tracing::subscriber::NoSubscriber;
 
 use crate::figure::Figure;
 
@@ -38,11 +39,14 @@ const GROUPS: [(&str, Measure); 8] = [
 ];
 
 fn main() -> anyhow::Result<()> {
+    // As in the program, where no traces are recorded: with nobody to hear, values of spans are made for the crate `log`.
+    tracing::subscriber::set_global_default(NoSubscriber::default())?;
     let wanted: Vec<String> = std::env::args().skip(1).collect();
     // Some things are measured from processes of their own, which are this program again.
     match wanted.split_first() {
         Some((name, rest)) if name == model::fake::ARGUMENT => return model::fake::serve(rest),
         Some((name, rest)) if name == open::ARGUMENT => return open::serve(rest),
+        Some((name, rest)) if name == latency::ARGUMENT => return latency::serve(rest),
         _ => {}
     }
     let known: Vec<&str> = GROUPS.iter().map(|(name, _)| *name).collect();
