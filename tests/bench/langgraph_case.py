@@ -7,6 +7,8 @@ script again, in a process of its own.
     python3 -m venv /tmp/langgraph
     /tmp/langgraph/bin/pip install langgraph==1.2.22 langchain-anthropic==1.7.7 aiohttp==3.14.5
     /tmp/langgraph/bin/python tests/bench/langgraph_case.py
+
+`nightshift-bench latency` runs it in turn with a case of ours, where NIGHTSHIFT_TEST_LANGGRAPH_PYTHON names such a Python.
 """
 
 import asyncio

@@ -53,7 +53,7 @@ impl Figure {
         };
         let (limit, ratio) = limit.map_or(("-".to_owned(), "-".to_owned()), |limit| {
             (
-                format!("{sign} {limit} {}", self.unit),
+                format!("{sign} {} {}", (limit * 1e3).round() / 1e3, self.unit),
                 format!("{ratio:.2}"),
             )
         });

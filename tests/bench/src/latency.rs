@@ -2,6 +2,7 @@
 //! the wall time of each case over its critical path.
 
 mod wire;
+mod yardstick;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -98,6 +99,9 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
                     "ms/case",
                 ),
             ]);
+            if let Some(python) = service("LANGGRAPH_PYTHON") {
+                figures.extend(yardstick::measure(&python)?);
+            }
         }
     }
     Ok(figures)
@@ -116,7 +120,7 @@ pub(crate) fn serve(arguments: &[String]) -> anyhow::Result<()> {
     let server = service("POSTGRES").context("tests/services starts a server")?;
     let ran = Ran::of(Shape::Twelve, 12, Some(&server), load)?;
     println!(
-        "{:.2} ms a case, the system's {:.2}",
+        "{:.2} ms/case, {:.2} of it the system's",
         ran.cpu_ms, ran.system_ms
     );
     Ok(())

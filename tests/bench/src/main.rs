@@ -56,7 +56,9 @@ fn main() -> anyhow::Result<()> {
              Usage: nightshift-bench [GROUP…]\n\n\
              Groups: {}; all where none is named.\n\
              NIGHTSHIFT_BIN names the program that `program` and `worker` start; else they build it. `worker` and the rows\n\
-             of PostgreSQL need the servers that `. tests/.cache/services.env` names, after `bash tests/services`.",
+             of PostgreSQL need the servers that `. tests/.cache/services.env` names, after `bash tests/services`;\n\
+             NIGHTSHIFT_TEST_LANGGRAPH_PYTHON names a Python that can run `tests/bench/langgraph_case.py`, and `latency`\n\
+             then holds a case against one of LangGraph.",
             known.join(", ")
         );
         return Ok(());

@@ -146,11 +146,18 @@ fn is_option(item: &Value) -> bool {
         .is_some_and(|text| text.trim_start_matches('"').starts_with(['-', '/']))
 }
 
+/// How the scripts of Impacket are called as programs, and how all of them end.
+const IMPACKET: &str = "impacket-";
+const SCRIPT: &str = ".py";
+
 /// Whether this is a program to which a password may be told without an option.
 fn needs_no_option(item: &Value) -> bool {
     let path = item.as_str().unwrap_or_default().trim_matches('"');
-    let name = name_of(path).to_ascii_lowercase();
-    NO_OPTION.contains(&name.as_str()) || name.starts_with("impacket-") || name.ends_with(".py")
+    let name = name_of(path);
+    let is = |part: Option<&str>, word: &str| part.is_some_and(|it| it.eq_ignore_ascii_case(word));
+    NO_OPTION.iter().any(|one| name.eq_ignore_ascii_case(one))
+        || is(name.get(..IMPACKET.len()), IMPACKET)
+        || is(name.get(name.len().saturating_sub(SCRIPT.len())..), SCRIPT)
 }
 
 /// Arguments as one line of text.

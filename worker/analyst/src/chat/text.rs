@@ -14,14 +14,20 @@ pub struct Text(Kind);
 
 #[derive(Clone)]
 enum Kind {
-    Own(String),
+    Own(Counted),
     Shared(Arc<Shared>),
 }
 
-struct Shared {
+/// A text, and its tokens once somebody has counted them: a request is weighed when it is made and when it is charged.
+#[derive(Clone)]
+struct Counted {
     text: String,
-    json: OnceLock<Option<Box<RawValue>>>,
     tokens: OnceLock<u64>,
+}
+
+struct Shared {
+    counted: Counted,
+    json: OnceLock<Option<Box<RawValue>>>,
 }
 
 impl Text {
@@ -29,26 +35,27 @@ impl Text {
     #[must_use]
     pub fn shared(text: impl Into<String>) -> Self {
         Self(Kind::Shared(Arc::new(Shared {
-            text: text.into(),
+            counted: text.into().into(),
             json: OnceLock::new(),
-            tokens: OnceLock::new(),
         })))
     }
 
-    /// Its tokens, as `count` counts them; those of a shared text are counted once.
+    /// Its tokens, as `count` counts them; they are counted once.
     pub(crate) fn tokens(&self, count: impl FnOnce(&str) -> u64) -> u64 {
-        match &self.0 {
-            Kind::Own(text) => count(text),
-            Kind::Shared(shared) => *shared.tokens.get_or_init(|| count(&shared.text)),
-        }
+        let counted = self.counted();
+        *counted.tokens.get_or_init(|| count(&counted.text))
     }
 
     /// It.
     #[must_use]
     pub fn as_str(&self) -> &str {
+        &self.counted().text
+    }
+
+    fn counted(&self) -> &Counted {
         match &self.0 {
-            Kind::Own(text) => text,
-            Kind::Shared(shared) => &shared.text,
+            Kind::Own(own) => own,
+            Kind::Shared(shared) => &shared.counted,
         }
     }
 }
@@ -61,9 +68,18 @@ impl Deref for Text {
     }
 }
 
+impl From<String> for Counted {
+    fn from(text: String) -> Self {
+        Self {
+            text,
+            tokens: OnceLock::new(),
+        }
+    }
+}
+
 impl From<String> for Text {
     fn from(text: String) -> Self {
-        Self(Kind::Own(text))
+        Self(Kind::Own(text.into()))
     }
 }
 
@@ -95,7 +111,7 @@ impl fmt::Display for Text {
 impl Serialize for Text {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if let Kind::Shared(shared) = &self.0 {
-            let write = || serde_json::value::to_raw_value(&shared.text).ok();
+            let write = || serde_json::value::to_raw_value(&shared.counted.text).ok();
             if let Some(json) = shared.json.get_or_init(write) {
                 return json.serialize(serializer);
             }

@@ -10,7 +10,7 @@ use crate::{ModelConfig, ModelError};
 const CONNECT: Duration = Duration::from_secs(10);
 /// Connections to one host that are kept while nobody asks. Steps of a case ask side by side, so that many cases leave
 /// many; each holds some 30 KiB. A provider with HTTP/2 needs one.
-const MOST_IDLE: usize = 64;
+const MOST_IDLE: usize = 32;
 
 /// # Errors
 ///
