@@ -76,7 +76,7 @@ async fn told(rest: &str) -> (Collector, String) {
 /// Words of the example's prompts, answers, arguments and results.
 const CONTENT: [(&str, &str); 4] = [
     ("gen_ai.input.messages", "minexmr"),
-    ("gen_ai.output.messages", "part"),
+    ("gen_ai.output.messages", "finish_reason"),
     ("gen_ai.tool.call.arguments", "{"),
     ("gen_ai.tool.call.result", "{"),
 ];
@@ -105,6 +105,24 @@ async fn a21_where_content_is_wanted_it_is_there_without_secrets() {
     for (name, word) in CONTENT {
         let with = spans.iter().filter(|span| span.get(name).contains(word));
         assert!(with.count() > 0, "{name}: {spans:#?}");
+    }
+    for name in ["gen_ai.input.messages", "gen_ai.output.messages"] {
+        let written = spans.iter().map(|span| span.get(name));
+        for text in written.filter(|text| !text.is_empty()) {
+            let messages: Vec<serde_json::Value> = serde_json::from_str(text).unwrap();
+            for part in messages
+                .iter()
+                .flat_map(|one| one["parts"].as_array().unwrap())
+            {
+                let known = match part["type"].as_str().unwrap() {
+                    "text" => part["content"].is_string(),
+                    "tool_call" => part["name"].is_string() && part["arguments"].is_object(),
+                    "tool_call_response" => part["id"].is_string() && part["response"].is_string(),
+                    _ => false,
+                };
+                assert!(known, "{name}: {part}");
+            }
+        }
     }
     for word in [SECRET, TOKEN, "collector-secret"] {
         assert!(!text.contains(word), "{word}");

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use opentelemetry_proto::tonic::common::v1::KeyValue;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
 use opentelemetry_proto::tonic::trace::v1 as otlp;
 
 /// A span, its ids in hex.
@@ -102,6 +102,16 @@ fn id(bytes: &[u8], length: usize) -> Result<String, String> {
     Ok(hex::encode(bytes))
 }
 
+/// The texts of a list, with commas between them.
+fn texts(values: &[AnyValue]) -> Result<String, String> {
+    let values = values.iter().map(|value| match &value.value {
+        Some(Value::StringValue(text)) => Ok(text.as_str()),
+        other => Err(format!("in a list: {other:?}")),
+    });
+    let values = values.collect::<Result<Vec<_>, _>>()?;
+    Ok(format!("[{}]", values.join(", ")))
+}
+
 /// Attributes, each name once.
 pub(super) fn attributes(all: &[KeyValue]) -> Result<BTreeMap<String, String>, String> {
     let mut read = BTreeMap::new();
@@ -112,6 +122,7 @@ pub(super) fn attributes(all: &[KeyValue]) -> Result<BTreeMap<String, String>, S
             Some(Value::BoolValue(value)) => value.to_string(),
             Some(Value::IntValue(value)) => value.to_string(),
             Some(Value::DoubleValue(value)) => value.to_string(),
+            Some(Value::ArrayValue(values)) => texts(&values.values)?,
             other => return Err(format!("the attribute {}: {other:?}", one.key)),
         };
         let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._".contains(c);

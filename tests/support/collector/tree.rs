@@ -6,11 +6,12 @@ use std::fmt::Write as _;
 use super::Span;
 
 /// Attributes that differ from run to run, whose value is not shown.
-const VARIES: [&str; 6] = [
+const VARIES: [&str; 7] = [
     "case.id",
     "case.epoch",
     "cost.usd",
     "gen_ai.conversation.id",
+    "gen_ai.response.id",
     "gen_ai.usage.cache_read.input_tokens",
     "gen_ai.usage.input_tokens",
 ];

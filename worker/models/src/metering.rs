@@ -3,6 +3,7 @@
 //! Next to the adapter, so that each try of a retry is counted and time in queues is not. The names of metrics stand in
 //! the program; here is only the engine's port.
 
+mod conversation;
 mod refusal;
 mod span;
 

@@ -22,7 +22,7 @@ use reading::Reading;
 pub use reading::{read_message, unreadable_alert};
 
 use crate::spans;
-use crate::{Accepted, Canary, Fate, Inbox, Message, Settled, Source, StoreError};
+use crate::{Accepted, Admission, Canary, Fate, Inbox, Message, Settled, Source, StoreError};
 
 /// Most bytes of messages that are committed together, unless one alone has more: what they become in memory and on the
 /// wire is several times as much.
@@ -312,15 +312,36 @@ async fn hold<T>(source: &dyn Source, ids: &[String], work: impl Future<Output =
     }
 }
 
-/// One line for a batch, and one for each message of it that could not be read.
+/// One line for a batch, with how many of its alerts ended how, and one for each message of it that could not be read. Those
+/// that nobody is told of have a line each below `info`: where they are many, somebody wanted them so.
 fn tell(source: &str, messages: usize, accepted: &[Accepted]) {
+    let many = |fits: fn(&Admission) -> bool| {
+        let fitting = accepted.iter().filter(|one| fits(&one.admission));
+        fitting.count()
+    };
     tracing::info!(
         source.name = source,
         messages,
         alerts = accepted.len(),
         cases = accepted.iter().filter(|one| one.opens()).count(),
+        sightings = many(|one| matches!(one, Admission::Sighting(..) | Admission::Replaced(..))),
+        members = many(|one| matches!(one, Admission::Member(_))),
+        muted = many(|one| matches!(one, Admission::Muted(_))),
+        set_aside = many(|one| matches!(one, Admission::SetAside(_))),
         "messages accepted"
     );
+    for one in accepted {
+        if let Admission::Muted(_) | Admission::SetAside(_) = &one.admission {
+            tracing::debug!(
+                source.name = source,
+                alert.feed = one.feed,
+                alert.key = one.key,
+                outcome = one.admission.as_str(),
+                why = one.admission.why(),
+                "an alert has no case"
+            );
+        }
+    }
     for one in accepted.iter().filter(|one| one.dead_letter.is_some()) {
         let case_id = one.case_id.as_ref().map(|id| id.0.as_str());
         tracing::warn!(

@@ -11,7 +11,7 @@ use std::fmt;
 use nightshift_alert::TraceContext;
 use nightshift_alert::text::{cut, redact, strip_hidden, whole_words};
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
-use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
+use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, KeyValue};
 use opentelemetry_proto::tonic::trace::v1::span::{Link, SpanKind};
 use tracing::field::{Field, Visit};
 
@@ -25,8 +25,17 @@ const CONTENTS: [&str; 5] = [
     "gen_ai.tool.call.arguments",
     "gen_ai.tool.call.result",
 ];
-/// Ids that this program made: they look random, and are no secrets.
-const OURS: [&str; 3] = ["case.id", "gen_ai.conversation.id", "gen_ai.tool.call.id"];
+/// Ids that look random, and are no secrets: this program made them, or a provider for its answer.
+const IDS: [&str; 4] = [
+    "case.id",
+    "gen_ai.conversation.id",
+    "gen_ai.tool.call.id",
+    "gen_ai.response.id",
+];
+/// Most characters of one.
+const MOST_OF_ID: usize = 200;
+/// What the conventions want a list of, and there is one of.
+const LISTS: [&str; 1] = ["gen_ai.response.finish_reasons"];
 
 /// What is known of a span so far.
 #[derive(Debug, Default)]
@@ -103,11 +112,15 @@ impl Visit for Draft {
             name => {
                 self.failed |= name == "error.type";
                 let value = match () {
-                    () if OURS.contains(&name) => value.to_owned(),
+                    () if IDS.contains(&name) => cut(value, MOST_OF_ID).into_owned(),
                     () if CONTENTS.contains(&name) => content(value),
                     () => clean(value),
                 };
-                self.set(field, Value::StringValue(value));
+                let value = Value::StringValue(value);
+                match LISTS.contains(&name) {
+                    true => self.set(field, list_of(value)),
+                    false => self.set(field, value),
+                }
             }
         }
     }
@@ -115,6 +128,11 @@ impl Visit for Draft {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.record_str(field, &format!("{value:?}"));
     }
+}
+
+fn list_of(value: Value) -> Value {
+    let values = vec![AnyValue { value: Some(value) }];
+    Value::ArrayValue(ArrayValue { values })
 }
 
 /// An attribute that is a text.

@@ -2,9 +2,10 @@
 //! (<https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/>).
 
 use nightshift_analyst::chat::{ChatAnswer, ChatRequest, Usage};
-use serde_json::json;
 use tracing::field::Empty;
 use tracing::{Span, info_span};
+
+use super::conversation;
 
 /// The target of spans that are part of a trace, and the one that is enabled where they hold what was asked and answered.
 const TRACE: &str = "nightshift::trace";
@@ -21,6 +22,8 @@ pub(super) fn of(provider: &str, model: &str, request: &ChatRequest) -> Span {
         gen_ai.provider.name = name(provider),
         gen_ai.request.model = model,
         gen_ai.request.max_tokens = request.max_output_tokens,
+        gen_ai.response.id = Empty,
+        gen_ai.response.finish_reasons = Empty,
         gen_ai.usage.input_tokens = Empty,
         gen_ai.usage.cache_read.input_tokens = Empty,
         gen_ai.usage.output_tokens = Empty,
@@ -32,19 +35,30 @@ pub(super) fn of(provider: &str, model: &str, request: &ChatRequest) -> Span {
         "error.type" = Empty
     );
     if !span.is_disabled() && has_content() {
-        let system = json!([{"type": "text", "content": &*request.system}]);
-        span.record("gen_ai.system_instructions", system.to_string());
-        let messages = serde_json::to_string(&request.messages).unwrap_or_default();
-        span.record("gen_ai.input.messages", messages);
+        let system = conversation::instructions(&request.system);
+        span.record("gen_ai.system_instructions", system);
+        span.record(
+            "gen_ai.input.messages",
+            conversation::input(&request.messages),
+        );
     }
     span
 }
 
 /// Notes what was answered.
 pub(super) fn answered(span: &Span, answer: &ChatAnswer) {
-    if !span.is_disabled() && has_content() {
-        let parts = serde_json::to_string(&answer.parts).unwrap_or_default();
-        span.record("gen_ai.output.messages", parts);
+    if span.is_disabled() {
+        return;
+    }
+    span.record(
+        "gen_ai.response.finish_reasons",
+        conversation::finish(answer.stop),
+    );
+    if let Some(id) = &answer.id {
+        span.record("gen_ai.response.id", id.as_str());
+    }
+    if has_content() {
+        span.record("gen_ai.output.messages", conversation::output(answer));
     }
 }
 
