@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-use nightshift_tests::model::{FakeModel, Fault, Reply, Script, Seen};
+use nightshift_tests::model::{Answer, FakeModel, Fault, Reply, Script, Seen};
 use nightshift_tests::{Place, Running};
 
 use super::desk::{place_with, put};
@@ -25,17 +25,22 @@ async fn model(is_down: &Arc<AtomicBool>, told: Option<Sender<()>>) -> FakeModel
         if is_down.load(Ordering::Relaxed) {
             return Reply::Fault(Fault::Unavailable);
         }
-        Reply::from(example::answer(seen))
+        // Whoever asks about no case wants to know whether it is back.
+        match seen.text().contains("# Your task now: ") {
+            true => Reply::from(example::answer(seen)),
+            false => Reply::from(Answer::text("OK")),
+        }
     });
     FakeModel::start(script).await.unwrap()
 }
 
 /// A worker with a case for this model, and the address of its metrics.
 fn worker(model: &FakeModel) -> (Place, Running, String) {
-    let place = place_with(|place| {
-        let tools = example::logs(place);
-        format!("{tools}\n{}", ANTHROPIC.table(model, ""))
-    });
+    worker_of(&ANTHROPIC.table(model, ""))
+}
+
+fn worker_of(models: &str) -> (Place, Running, String) {
+    let place = place_with(|place| format!("{}\n{models}", example::logs(place)));
     change(&place, "warn,nightshift_pipeline=info", "info");
     put(&place, "scc-crypto-miner", "s1");
     let mut worker = place.start(&["worker"]).unwrap();
@@ -47,19 +52,23 @@ fn worker(model: &FakeModel) -> (Place, Running, String) {
 
 async fn is_open(url: &str) -> bool {
     let text = reqwest::get(url).await.unwrap().text().await.unwrap();
-    let mut lines = text.lines();
-    let of_circuit = |line: &&str| line.starts_with("nightshift_llm_circuit_open{");
-    lines.find(of_circuit).unwrap().ends_with(" 1")
+    let lines = text.lines();
+    let mut of_circuits = lines.filter(|line| line.starts_with("nightshift_llm_circuit_open{"));
+    of_circuits.any(|line| line.ends_with(" 1"))
 }
 
 /// Waits until the model is told for down.
 async fn until_open(url: &str) {
-    let opens = async {
-        while !is_open(url).await {
+    until(url, true).await;
+}
+
+async fn until(url: &str, wanted: bool) {
+    let changes = async {
+        while is_open(url).await != wanted {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     };
-    tokio::time::timeout(HANGS, opens).await.unwrap();
+    tokio::time::timeout(HANGS, changes).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -91,4 +100,23 @@ async fn f21_what_a_case_finds_that_began_before_a_reload_is_not_told_of_the_mod
     let ended = worker.until("case concluded");
     assert!(ended.contains("analyst=model"), "{ended}");
     assert!(!is_open(&url).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f21_a_model_that_another_stands_in_for_is_asked_whether_it_is_back_though_no_case_asks_it()
+{
+    let (is_down, never) = (Arc::new(AtomicBool::new(true)), Arc::default());
+    let (main, spare) = (model(&is_down, None).await, model(&never, None).await);
+    let table = ANTHROPIC.table(&spare, "").replace("main", "spare");
+    let both = [ANTHROPIC.table(&main, ""), table.replace("sonnet", "haiku")].concat();
+    let chains = ["plan", "turn", "decide", "reflect", "conclude"];
+    let chains = chains.map(|asked| format!("{asked} = [\"main\", \"spare\"]"));
+    let models = format!("models = {{ {} }}", chains.join(", "));
+    let profile = format!("[[profile]]\nname = \"default\"\nanalyst = \"model\"\n{models}\n");
+    let (_place, mut worker, url) = worker_of(&[both, profile].concat());
+    let ended = worker.until("case concluded");
+    assert!(ended.contains("analyst=model"), "{ended}");
+    until_open(&url).await;
+    is_down.store(false, Ordering::Relaxed);
+    until(&url, false).await;
 }

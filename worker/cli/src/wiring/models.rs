@@ -208,10 +208,31 @@ struct Chains {
 
 impl Chains {
     fn health(&self) -> impl Iterator<Item = Health> {
-        self.all.iter().map(|chain| {
-            let names: Vec<&str> = chain.iter().map(String::as_str).collect();
-            self.models.circuits().health(&names)
-        })
+        self.all.iter().map(|chain| self.health_of(chain))
+    }
+
+    fn health_of(&self, chain: &[String]) -> Health {
+        let names: Vec<&str> = chain.iter().map(String::as_str).collect();
+        self.models.circuits().health(&names)
+    }
+
+    /// Models that are down in chains that are up, and may be asked now. Nobody else asks them before the next case does.
+    fn spared(&self) -> Vec<&str> {
+        let (now, circuits) = (Instant::now(), self.models.circuits());
+        let up = self.all.iter();
+        let up = up.filter(|chain| self.health_of(chain) == Health::Up);
+        let mut names: Vec<&str> = up.flatten().map(String::as_str).collect();
+        names.retain(|name| circuits.probe_at(name).is_some_and(|at| at <= now));
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    async fn ask(&self, names: &[&str]) {
+        if let Ok(model) = self.models.chain(names) {
+            // Whatever it answers: the circuit hears it.
+            drop(model.chat(&about_nothing()).await);
+        }
     }
 }
 
@@ -223,21 +244,22 @@ impl ModelHealth for Chains {
 
     fn may_probe(&self) -> bool {
         let now = Instant::now();
-        self.health().all(|health| match health {
+        let is_time = self.health().all(|health| match health {
             Health::Up => true,
             Health::Down { probe_at, .. } => probe_at <= now,
-        })
+        });
+        is_time && self.are_down() || !self.spared().is_empty()
     }
 
     async fn probe(&self) {
         for (chain, health) in self.all.iter().zip(self.health()) {
-            let names: Vec<&str> = chain.iter().map(String::as_str).collect();
-            if health != Health::Up
-                && let Ok(model) = self.models.chain(&names)
-            {
-                // Whatever it answers: the circuit hears it.
-                drop(model.chat(&about_nothing()).await);
+            if health != Health::Up {
+                let names: Vec<&str> = chain.iter().map(String::as_str).collect();
+                self.ask(&names).await;
             }
+        }
+        for name in self.spared() {
+            self.ask(&[name]).await;
         }
     }
 }

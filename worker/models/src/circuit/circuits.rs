@@ -38,6 +38,12 @@ impl Circuits {
         self.state(name).is_some_and(|state| state.open.is_some())
     }
 
+    /// When a model whose circuit is open is asked next whether it is back; none where the circuit is closed.
+    #[must_use]
+    pub fn probe_at(&self, name: &str) -> Option<Instant> {
+        self.state(name)?.open.map(|open| open.probe_at)
+    }
+
     /// Whether a chain of models answers. One without models does.
     ///
     /// This is the same rule by which the chain itself tells an outage: what one that is down leaves to one that refuses

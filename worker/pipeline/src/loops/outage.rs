@@ -23,7 +23,7 @@ pub trait ModelHealth: Send + Sync {
     /// Whether none of them can be.
     fn are_down(&self) -> bool;
 
-    /// Whether one request may try whether they are back.
+    /// Whether one request may try whether they, or one of them that others stand in for, are back.
     fn may_probe(&self) -> bool;
 
     /// Tries it, with a question that no case is about and that costs a few tokens.

@@ -105,9 +105,11 @@ impl Triaging {
         running.give_back().await;
     }
 
-    /// Claims what there is room for, and has cases triaged again that wait for models which are back.
+    /// Claims what there is room for, and has cases triaged again that wait for models which are back; whether those are is
+    /// tried, too.
     async fn take(&self, running: &mut Running, stop: &CancellationToken) {
         if let Some(outage) = &self.outage {
+            running.probe(outage);
             let now = Instant::now();
             if outage.health.are_down() {
                 running.again_at = None;
@@ -171,7 +173,7 @@ impl Triaging {
         }
     }
 
-    /// The cases that have waited for the models long enough; and a question that tries whether they are back.
+    /// The cases that have waited for the models long enough.
     async fn fill_without_models(
         &self,
         running: &mut Running,
@@ -179,7 +181,6 @@ impl Triaging {
         stop: &CancellationToken,
     ) -> Result<(), StoreError> {
         let cases = &self.triage.cases;
-        running.probe(outage);
         let any = cases
             .claim_waited(Lane::Any, self.free_for_any(running), outage.waits)
             .await?;
@@ -223,7 +224,7 @@ impl Triaging {
 }
 
 impl Running {
-    /// Tries whether the models are back, unless that is tried already.
+    /// Tries whether models that are down are back, unless that is tried already.
     fn probe(&mut self, outage: &Outage) {
         while self.probe.try_join_next().is_some() {}
         if self.probe.is_empty() && outage.health.may_probe() {
