@@ -62,6 +62,8 @@ pub(crate) struct App {
     pub(crate) destinations: Vec<Arc<dyn Destination>>,
     /// The models that the triage loop asks, once there is one.
     asked: OnceLock<Models>,
+    /// The day's budget, if there is one.
+    purse: Option<Arc<Purse>>,
 }
 
 /// What the command line overrules.
@@ -117,6 +119,10 @@ impl App {
         let past: Arc<dyn PastCases> = store.clone();
         let tools = build_tools(config.tools.clone(), past, loaded.base()).map_err(Exit::Config)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let purse = DayBudget::new(config.limits.day_usd).map(|budget| {
+            let (clock, meter) = (Arc::clone(&clock), metrics.clone());
+            Arc::new(Purse::new(budget, store.clone(), clock, meter))
+        });
         Ok(Self {
             routes: samples::routes(&config),
             destinations: destinations_alone(loaded, &clock)?,
@@ -128,6 +134,7 @@ impl App {
             tools: Arc::new(tools),
             playbooks: Arc::new(playbooks),
             asked: OnceLock::new(),
+            purse,
         })
     }
 
@@ -177,24 +184,13 @@ impl App {
             routes: Arc::new(routes),
             clock: Arc::clone(&self.clock),
             meter: self.metrics.clone(),
-            purse: self.purse(),
+            purse: self.purse.clone(),
             watcher,
             sender: sender(),
             announcer: None,
             without_models: false,
             models_are_up: false,
         }
-    }
-
-    /// The day's budget, if there is one.
-    fn purse(&self) -> Option<Arc<Purse>> {
-        let budget = DayBudget::new(self.config.limits.day_usd)?;
-        Some(Arc::new(Purse::new(
-            budget,
-            self.store.clone(),
-            Arc::clone(&self.clock),
-            self.metrics.clone(),
-        )))
     }
 
     /// Whether there is such a profile.

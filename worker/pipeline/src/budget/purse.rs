@@ -103,6 +103,11 @@ impl Purse {
         })
     }
 
+    /// Tells what today has cost, also while nobody asks for room: yesterday's sum would stand there until somebody does.
+    pub async fn look(&self) {
+        self.read(self.clock.now().date_naive()).await;
+    }
+
     /// Reads the day's sum, unless a reading of this day still counts. Where it cannot be read the last one goes on to
     /// count, with what this process spent since.
     async fn read(&self, today: NaiveDate) {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use nightshift_alert::Severity;
 use nightshift_engine::{
     AskError, Clock, CommandId, Cost, Event, EventBody, Measure, Meter, NoMeter, Outcome, State,
@@ -240,6 +240,11 @@ async fn readings_are_metered() {
         reserved: 4.0,
     };
     assert_eq!(*seen.0.lock().unwrap(), [of(0.0), of(1.5)]);
+    // Nobody asks for room, and the day is another one.
+    *world.clock.0.lock().unwrap() = noon() + TimeDelta::days(1);
+    purse.look().await;
+    purse.look().await;
+    assert_eq!(*seen.0.lock().unwrap(), [of(0.0), of(1.5), of(0.0)]);
 }
 
 fn event(body: EventBody) -> Event {
