@@ -297,3 +297,27 @@ fn a_canary_that_cannot_be_signed_is_told_of_at_the_start() {
     let ran = place.run(&["cases", "list"]).unwrap();
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f32_a_worker_that_sends_none_knows_those_of_others_by_the_key() {
+    let place = place_with(|place| {
+        let config = canary(place, 0);
+        config.replace("key =", "source = \"drop\"\nkey =")
+    });
+    let others = nightshift_pipeline::Canary {
+        source: "drop".to_owned(),
+        every: Duration::from_secs(900),
+        keys: std::sync::Arc::new(|| Ok(KEY.into())),
+    };
+    let message = others.message(7, chrono::Utc::now()).unwrap();
+    let written = place.file("spool/tmp/canary", message).unwrap();
+    std::fs::create_dir_all(place.path().join("spool/new")).unwrap();
+    std::fs::rename(written, place.path().join("spool/new/canary")).unwrap();
+    let mut worker = place.start(&["worker"]).unwrap();
+    let url = address(&mut worker);
+    worker.until("a canary came through");
+    assert_eq!(canaries(&place).len(), 1);
+    assert!(cases(&place).is_empty(), "nobody is told of a dead letter");
+    let told = value(&url, "nightshift_dead_letters ").await;
+    assert_eq!(told, Some(0));
+}

@@ -11,6 +11,8 @@ use super::{Config, Destination, Source};
 
 /// Longest time between two canaries, in minutes.
 const MOST_MINUTES: u64 = 1_440;
+/// What others are taken to send them at, in minutes, where none are sent here.
+const USUAL_MINUTES: u64 = 15;
 
 /// `[canary]`
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -23,7 +25,7 @@ pub(crate) struct Canary {
     /// The `[[destination]]` that shows them for a moment. Empty: the first that can take them away again.
     destination: String,
     /// What they are signed with: `env:NAME` or `file:PATH`, at least 20 characters. Several with spaces between are
-    /// believed, and the first signs.
+    /// believed, and the first signs. A key alone believes those that others send.
     pub(crate) key: Option<KeyRef>,
 }
 
@@ -33,9 +35,18 @@ impl Canary {
         self.every_minutes > 0
     }
 
+    /// Whether canaries are believed: sent here, or by others that share a queue with this process.
+    pub(crate) fn is_known(&self) -> bool {
+        self.key().is_some()
+    }
+
     /// Time between two of them.
     pub(crate) const fn every(&self) -> Duration {
-        Duration::from_secs(self.every_minutes * 60)
+        let minutes = match self.every_minutes {
+            0 => USUAL_MINUTES,
+            minutes => minutes,
+        };
+        Duration::from_secs(minutes * 60)
     }
 
     /// What they are signed with.

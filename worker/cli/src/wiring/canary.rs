@@ -20,7 +20,7 @@ pub(super) fn route(config: &Config, profile: Option<String>) -> CanaryRoute {
     let destination = canary
         .destination(config)
         .ok()
-        .filter(|_| canary.is_on())
+        .filter(|_| canary.is_known())
         .map(|one| one.name().to_owned());
     CanaryRoute {
         profile,
@@ -29,11 +29,11 @@ pub(super) fn route(config: &Config, profile: Option<String>) -> CanaryRoute {
 }
 
 impl App {
-    /// How canaries are made and known, if any are sent.
+    /// How canaries are made and known. Workers that send none know them by their key: those of one rollout share a queue.
     pub(super) fn canary(&self) -> Option<Canary> {
         let canary = &self.config.canary;
         let source = canary.source(&self.config).ok()?;
-        let key = canary.key().filter(|_| canary.is_on())?;
+        let key = canary.key()?;
         Some(Canary {
             source: source.name().to_owned(),
             every: canary.every(),
@@ -44,7 +44,7 @@ impl App {
     /// How they end.
     pub(super) fn canary_ending(&self) -> Option<CanaryEnding> {
         let canary = &self.config.canary;
-        canary.is_on().then(|| CanaryEnding {
+        canary.is_known().then(|| CanaryEnding {
             desk: self.store.clone(),
             clock: Arc::clone(&self.clock),
             every: canary.every(),
@@ -75,6 +75,9 @@ impl App {
         let (Some(canary), Some(ending)) = (self.canary(), self.canary_ending()) else {
             return Ok(None);
         };
+        if !self.config.canary.is_on() {
+            return Ok(None);
+        }
         canary
             .message(0, self.clock.now())
             .map_err(|why| Exit::Config(anyhow!("[canary] key: {why}")))?;
