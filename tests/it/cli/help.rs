@@ -224,6 +224,7 @@ fn the_list_of_metrics() {
     nightshift_cases_resumed_total counter
     nightshift_cases_running gauge
     nightshift_cases_total counter
+    nightshift_configuration_refused gauge
     nightshift_dead_letters gauge
     nightshift_evidence_claims_total counter
     nightshift_feedback_total counter

@@ -87,3 +87,35 @@ fn a_source_that_nobody_would_serve_or_could_use_is_told_of_at_the_start() {
         "{ran:?}"
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f32_what_is_posted_to_a_worker_that_was_told_to_stop_is_taken_while_it_lingers() {
+    let mut place = posted_to();
+    place.set("NIGHTSHIFT__WEB__LINGER_SECS", "60");
+    let mut worker = place.start(&["worker"]).unwrap();
+    let url = address(&mut worker);
+    let readiness = url.replace("/v1/alerts", "/readyz");
+    let ready = async || reqwest::get(&readiness).await.unwrap().status();
+    assert_eq!(ready().await, 200);
+    worker.signal("TERM");
+    while ready().await != 503 {}
+    let alert = finding("scc-crypto-miner", "p1").unwrap().to_string();
+    let (status, told) = post(&url, TOKEN, alert).await;
+    assert_eq!((status, told.as_str()), (200, r#"{"outcome":"accepted"}"#));
+    worker.signal("TERM");
+    assert_eq!(
+        worker.ended().0.code(),
+        Some(1),
+        "told twice, it ends at once"
+    );
+    assert_eq!(cases(&place).len(), 1);
+    place.set("NIGHTSHIFT__WEB__LINGER_SECS", "1");
+    let mut worker = place.start(&["worker"]).unwrap();
+    address(&mut worker);
+    worker.signal("TERM");
+    assert_eq!(worker.ended().0.code(), Some(0), "it ends by itself");
+    place.set("NIGHTSHIFT__WEB__LINGER_SECS", "61");
+    let ran = place.run(&["config", "check"]).unwrap();
+    assert_eq!(ran.code, Some(64), "{ran:?}");
+    assert!(ran.stderr.contains("[web] linger_secs = 61"), "{ran:?}");
+}

@@ -123,19 +123,29 @@ fn a_worker_that_waits_for_its_database_hears_sighup() {
     assert_ne!(status.signal(), Some(1), "SIGHUP ended it: {lines:#?}");
 }
 
-#[test]
-fn what_is_wrong_changes_nothing_and_is_told_aloud() {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_wrong_changes_nothing_and_is_told_aloud() {
     let place = logged("");
     let mut worker = place.start(&["worker"]).unwrap();
+    let told = worker.until("the cases are on http://127.0.0.1:");
+    let (_, address) = told.split_once("http://").unwrap();
+    let url = format!("http://{address}metrics");
+    let is_refused = async |value: &str| {
+        let text = reqwest::get(&url).await.unwrap().text().await.unwrap();
+        text.contains(&format!("\nnightshift_configuration_refused {value}\n"))
+    };
     worker.until("works:");
+    assert!(is_refused("0").await);
     change(&place, "path = \"reports\"", "pathh = \"others\"");
     let told = worker.until("changes nothing");
     assert!(told.contains("ERROR") && told.contains("pathh"), "{told}");
+    assert!(is_refused("1").await, "until it is mended");
     put(&place, SCC, "s1");
     worker.until("report shown");
     assert_eq!(reports(&place).len(), 1);
     change(&place, "pathh = \"others\"", "path = \"others\"");
     worker.until(RENEWED);
+    assert!(is_refused("0").await);
     put(&place, SCC, "s2");
     worker.until("report shown");
     assert_eq!(reports(&place).len(), 1);

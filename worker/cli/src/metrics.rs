@@ -53,6 +53,7 @@ pub(crate) struct Metrics {
     models: Models,
     proof: Proof,
     waits: Waits,
+    refused: IntGauge,
 }
 
 impl Metrics {
@@ -67,12 +68,21 @@ impl Metrics {
             models: Models::new(&declare)?,
             proof: Proof::new(&declare)?,
             waits: Waits::new(&declare)?,
+            refused: declare.gauge(
+                "nightshift_configuration_refused",
+                "1 while the configuration has changed and cannot be taken up: the earlier one counts.",
+            )?,
             registry,
         };
         for feed in feeds() {
             metrics.begin_feed(feed);
         }
         Ok(metrics)
+    }
+
+    /// Shows whether a configuration that has changed was refused: a worker that starts would not, or otherwise.
+    pub(crate) fn refused(&self, is_refused: bool) {
+        self.refused.set(i64::from(is_refused));
     }
 
     /// Shows what waits.
@@ -212,7 +222,7 @@ impl Cases {
         let cases = Self {
             ended: declare.counters(
                 "nightshift_cases_total",
-                "Cases that ended, by feed, status, verdict, assessed severity and analyst.",
+                "Cases that ended while a worker ran them, by feed, status, verdict, assessed severity and analyst.",
                 &["feed", "status", "verdict", "severity", "analyst"],
             )?,
             duration: declare.histogram(
@@ -290,7 +300,7 @@ impl Work {
             )?,
             tool_calls: declare.counters(
                 "nightshift_tool_calls_total",
-                "Tool calls, by tool and outcome.",
+                "Calls that reached a tool, by tool and outcome.",
                 &["tool", "outcome"],
             )?,
             tool_duration: declare.histograms(

@@ -4,6 +4,7 @@
 //! says who is there, or nothing is served. Secrets are read by whoever starts the server, never here.
 
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use ipnet::IpNet;
 use schemars::JsonSchema;
@@ -17,6 +18,8 @@ use crate::server::ServerOptions;
 
 /// Shortest token, in characters: one that nobody guesses.
 const SHORTEST_TOKEN: usize = 20;
+/// Longest time that requests are taken for after the process is told to stop, in seconds.
+const LONGEST_LINGER: u64 = 60;
 
 /// `[web]`
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -36,6 +39,9 @@ pub struct WebConfig {
     pub tokens: Vec<String>,
     /// Proxies that sign people in and tell who they are.
     pub trusted_proxies: Vec<TrustedProxy>,
+    /// Seconds for which requests are still taken after the process is told to stop, while `/readyz` says no more: for whoever sends requests on until it has heard. At most 60.
+    #[schemars(range(max = 60))]
+    pub linger_secs: u64,
 }
 
 impl Default for WebConfig {
@@ -48,6 +54,7 @@ impl Default for WebConfig {
             hosts: Vec::new(),
             tokens: Vec::new(),
             trusted_proxies: Vec::new(),
+            linger_secs: 0,
         }
     }
 }
@@ -127,6 +134,12 @@ pub enum WebError {
         /// Which one, counted from 1.
         place: usize,
     },
+    /// A process would take too long to end.
+    #[error(
+        "[web] linger_secs = {0}: a process that is told to stop would be there for longer than {LONGEST_LINGER} s more; \
+         some seconds are enough for a load balancer to hear of it"
+    )]
+    LongLinger(u64),
     /// A trusted proxy that cannot be one.
     #[error("[web] trusted_proxies: {0}")]
     NoProxy(String),
@@ -187,6 +200,9 @@ impl WebConfig {
         if access.is_open() && !listen.ip().to_canonical().is_loopback() {
             return Err(WebError::OpenToAll(listen));
         }
+        if self.linger_secs > LONGEST_LINGER {
+            return Err(WebError::LongLinger(self.linger_secs));
+        }
         let mut names = Vec::new();
         for host in &self.hosts {
             let is_name = url::Host::parse(host).is_ok() && !host.contains(['/', ':', '@']);
@@ -200,8 +216,15 @@ impl WebConfig {
             listen,
             metrics_listen,
             intake_listen,
+            linger: self.linger(),
             access,
         })
+    }
+
+    /// How long requests are still taken after the process is told to stop.
+    #[must_use]
+    pub fn linger(&self) -> Duration {
+        Duration::from_secs(self.linger_secs)
     }
 
     fn tokens(

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
@@ -16,6 +17,7 @@ use nightshift_alert::text::plain;
 use nightshift_pipeline::{Cases, Source};
 use tokio::time::timeout;
 
+use crate::server::Leaving;
 use crate::site::Site;
 
 /// How long a part has to answer.
@@ -124,7 +126,14 @@ pub(crate) async fn alive() -> &'static str {
     "ok\n"
 }
 
-pub(crate) async fn ready(State(site): State<Arc<Site>>) -> Response {
+pub(crate) async fn ready(
+    State(site): State<Arc<Site>>,
+    leaving: Option<Extension<Leaving>>,
+) -> Response {
+    if leaving.is_some() {
+        let told = "told to stop: what comes still is answered, and others are to be asked\n";
+        return (StatusCode::SERVICE_UNAVAILABLE, told).into_response();
+    }
     let mut lines = String::new();
     let mut status = StatusCode::OK;
     for part in &site.parts.readiness {

@@ -16,8 +16,9 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::limit::RequestBodyLimitLayer;
 use tower_http::timeout::TimeoutLayer;
 
+pub(crate) use self::doors::Leaving;
+use self::doors::{Behind, Place, Wanted};
 pub use self::doors::{Bound, Doors, Relieved};
-use self::doors::{Place, Wanted};
 use crate::access::Access;
 use crate::config::WebError;
 use crate::hosts::Hosts;
@@ -42,6 +43,8 @@ pub struct ServerOptions {
     pub metrics_listen: Option<SocketAddr>,
     /// Where alerts are handed in, if not beside the pages.
     pub intake_listen: Option<SocketAddr>,
+    /// How long requests are still taken after the process is told to stop.
+    pub linger: Duration,
     pub(crate) access: Access,
     pub(crate) hosts: Hosts,
 }
@@ -104,26 +107,22 @@ impl Server {
     ///
     /// As [`Server::bind`].
     pub async fn bind_after(self, before: &Doors) -> Result<Bound, WebError> {
-        let mut wanted = vec![Wanted {
-            place: Place::Pages,
-            address: self.options.listen,
-            router: self.pages(),
-        }];
+        let wanted = |place, address, router| Wanted {
+            place,
+            address,
+            behind: Behind {
+                router,
+                linger: self.options.linger,
+            },
+        };
+        let mut all = vec![wanted(Place::Pages, self.options.listen, self.pages())];
         if let Some(address) = self.options.metrics_listen {
-            wanted.push(Wanted {
-                place: Place::Metrics,
-                address,
-                router: self.figures(address),
-            });
+            all.push(wanted(Place::Metrics, address, self.figures(address)));
         }
         if let Some(address) = self.options.intake_listen {
-            wanted.push(Wanted {
-                place: Place::Intake,
-                address,
-                router: self.posts(address),
-            });
+            all.push(wanted(Place::Intake, address, self.posts(address)));
         }
-        Bound::of(wanted, before).await
+        Bound::of(all, before).await
     }
 
     /// Binds, and answers until it is told to stop.

@@ -27,7 +27,8 @@ use crate::telemetry::{Telemetry, Wanted};
 use crate::wiring::{App, check_sources};
 
 /// How long the parts have to end once they are told to. Cases that were not given back by then are free when their
-/// leases end. With what traces may take after it, the process is gone within ten seconds.
+/// leases end. With what traces may take after it, the process is gone within ten seconds, and as many more as its pages
+/// linger.
 const GRACE: Duration = Duration::from_millis(7_600);
 
 /// Runs the worker.
@@ -73,7 +74,10 @@ pub(super) async fn run(
         }
     }
     let all = async { while site.parts.join_next().await.is_some() {} };
-    if tokio::time::timeout(GRACE, all).await.is_err() {
+    if tokio::time::timeout(GRACE + crew.linger, all)
+        .await
+        .is_err()
+    {
         say("not everything could be given back in time; leases end by themselves");
     }
     result
@@ -114,6 +118,7 @@ impl Site<'_> {
         if let Some(seen) = seen {
             self.changes.watch(seen);
         }
+        self.metrics.refused(taken.is_err());
         let (app, ready, wanted, holds) = match taken {
             Ok(taken) => taken,
             // The database is away, an address is taken: that passes, and no file changes when it does.

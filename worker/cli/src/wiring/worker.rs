@@ -8,7 +8,7 @@ use nightshift_engine::{AnalystKind, Clock, Toolbox as _};
 use nightshift_models::Models;
 use nightshift_pipeline::{
     Backlog, Canaries, Cases, DayBudget, Delivering, Destination, DigestPlan, Heard, InboxRoom,
-    Intake, Order, Outage, Source, StoreError, Taking, Triaging, Upkeep, Waited,
+    Intake, Order, Outage, Purse, Source, StoreError, Taking, Triaging, Upkeep, Waited,
 };
 use nightshift_web::{HttpIntake, Server, SourceReady};
 use tokio::time::Instant;
@@ -208,6 +208,7 @@ impl App {
             cases: self.store.clone(),
             canaries: self.config.canary.is_on().then(|| self.store.clone() as _),
             models: self.asked.get().cloned(),
+            purse: self.purse.clone(),
             meter: self.metrics.clone(),
             room,
         }
@@ -264,6 +265,7 @@ struct Gauges {
     cases: Arc<dyn Cases>,
     canaries: Option<Arc<dyn Canaries>>,
     models: Option<Models>,
+    purse: Option<Arc<Purse>>,
     meter: Arc<Metrics>,
     room: Arc<InboxRoom>,
 }
@@ -280,6 +282,9 @@ impl Loop for Gauges {
             }
             if let Some(models) = &self.models {
                 self.meter.circuits(&models.open_circuits());
+            }
+            if let Some(purse) = &self.purse {
+                purse.look().await;
             }
             let looked = self.look().await;
             self.look_at_sources(looked.is_ok());

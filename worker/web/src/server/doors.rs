@@ -1,7 +1,7 @@
 //! Addresses that stay while what answers behind them changes: a configuration that is taken up refuses no request.
 //!
 //! A request is answered by whoever stood behind the door when it came. Addresses that the next server does not have are
-//! closed, and new ones opened.
+//! closed, and new ones opened. Told to stop, a server may linger: load balancers send requests on until they have heard.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -14,6 +14,7 @@ use tokio::net::TcpListener;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 use tower::ServiceExt as _;
 
 use super::connections;
@@ -34,8 +35,19 @@ pub(super) enum Place {
 pub(super) struct Wanted {
     pub(super) place: Place,
     pub(super) address: SocketAddr,
-    pub(super) router: Router,
+    pub(super) behind: Behind,
 }
+
+/// What answers at an address, and how long it does after it is told to stop.
+#[derive(Clone)]
+pub(super) struct Behind {
+    pub(super) router: Router,
+    pub(super) linger: Duration,
+}
+
+/// Stands in requests that come after the process was told to stop.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Leaving;
 
 /// An address that is listened at.
 struct Door {
@@ -50,7 +62,7 @@ struct Door {
 
 /// Who answers, until others take over.
 struct Shift {
-    router: Router,
+    behind: Behind,
     /// The requests that are not answered yet.
     open: TaskTracker,
 }
@@ -63,7 +75,7 @@ pub struct Doors(Vec<Arc<Door>>);
 pub struct Bound {
     fresh: Vec<(Arc<Door>, TcpListener)>,
     /// Doors of the server before.
-    kept: Vec<(Arc<Door>, Router)>,
+    kept: Vec<(Arc<Door>, Behind)>,
     /// Addresses that the server before uses for something else: they are free when that has ended.
     waiting: Vec<Wanted>,
 }
@@ -75,9 +87,9 @@ pub struct Relieved {
 }
 
 impl Shift {
-    fn new(router: Router) -> Self {
+    fn new(behind: Behind) -> Self {
         let open = TaskTracker::new();
-        Self { router, open }
+        Self { behind, open }
     }
 }
 
@@ -86,7 +98,7 @@ impl Door {
         let Wanted {
             place,
             address: asked,
-            router,
+            behind,
         } = wanted;
         let bad = |cause| WebError::Bind {
             address: asked,
@@ -98,7 +110,7 @@ impl Door {
             place,
             asked,
             address,
-            behind: RwLock::new(Shift::new(router)),
+            behind: RwLock::new(Shift::new(behind)),
             shut: CancellationToken::new(),
             serving: TaskTracker::new(),
         };
@@ -109,17 +121,22 @@ impl Door {
         let (router, _open) = {
             let shift = self.behind.read().unwrap_or_else(PoisonError::into_inner);
             // Before the lock is let go: who is relieved then waits for this request, too.
-            (shift.router.clone(), shift.open.token())
+            (shift.behind.router.clone(), shift.open.token())
         };
         let Ok(response) = router.oneshot(request).await;
         response.into_response()
     }
 
     /// Puts others behind the door. What tells when those before have answered all that came to them.
-    fn relieve(&self, router: Router) -> TaskTracker {
-        let mut behind = self.behind.write().unwrap_or_else(PoisonError::into_inner);
-        let before = std::mem::replace(&mut *behind, Shift::new(router));
+    fn relieve(&self, behind: Behind) -> TaskTracker {
+        let mut shift = self.behind.write().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *shift, Shift::new(behind));
         before.open
+    }
+
+    fn linger(&self) -> Duration {
+        let shift = self.behind.read().unwrap_or_else(PoisonError::into_inner);
+        shift.behind.linger
     }
 
     fn open_requests(&self) -> TaskTracker {
@@ -127,21 +144,27 @@ impl Door {
         behind.open.clone()
     }
 
-    /// Answers until it is shut, or all are told to stop; requests that are open then have five seconds more.
+    /// Answers until it is shut, or all have been told to stop for as long as it lingers; requests that are open then have
+    /// five seconds more.
     async fn serve(
         self: Arc<Self>,
         listener: TcpListener,
         stop: CancellationToken,
+        _serving: TaskTrackerToken,
     ) -> Result<(), WebError> {
-        let door = Arc::clone(&self);
-        let answer = move |request: Request| Arc::clone(&door).answer(request);
+        let (door, leaves) = (Arc::clone(&self), stop.clone());
+        let answer = move |mut request: Request| {
+            if leaves.is_cancelled() {
+                request.extensions_mut().insert(Leaving);
+            }
+            Arc::clone(&door).answer(request)
+        };
         let ends = CancellationToken::new();
         let serving = connections::serve(listener, answer, ends.clone());
-        let serving = self.serving.track_future(serving);
         let late = async {
             tokio::select! {
                 () = self.shut.cancelled() => {}
-                () = stop.cancelled() => {}
+                () = stop.cancelled() => sleep(self.linger()).await,
             }
             ends.cancel();
             sleep(GRACE).await;
@@ -161,6 +184,12 @@ impl Doors {
     }
 }
 
+/// Whether no two can listen at these: they are one, or one is all of this machine's.
+fn share(one: SocketAddr, other: SocketAddr) -> bool {
+    let is_all = one.ip().is_unspecified() || other.ip().is_unspecified();
+    one.port() == other.port() && one.port() != 0 && (one.ip() == other.ip() || is_all)
+}
+
 impl Bound {
     /// Takes the addresses that nobody has; those of the server before stay, or are free when it has ended.
     pub(super) async fn of(wanted: Vec<Wanted>, before: &Doors) -> Result<Self, WebError> {
@@ -170,9 +199,10 @@ impl Bound {
             waiting: Vec::new(),
         };
         for one in wanted {
-            let is_used = before.0.iter().any(|door| door.asked == one.address);
+            let mut asked = before.0.iter().map(|door| door.asked);
+            let is_used = asked.any(|taken| share(taken, one.address));
             match before.find(&one) {
-                Some(door) => bound.kept.push((Arc::clone(door), one.router)),
+                Some(door) => bound.kept.push((Arc::clone(door), one.behind)),
                 None if is_used => bound.waiting.push(one),
                 None => bound.fresh.push(Door::open(one).await?),
             }
@@ -188,8 +218,8 @@ impl Bound {
         };
         for door in &before.0 {
             let kept = self.kept.iter().find(|(kept, _)| Arc::ptr_eq(kept, door));
-            if let Some((_, router)) = kept {
-                relieved.open.push(door.relieve(router.clone()));
+            if let Some((_, behind)) = kept {
+                relieved.open.push(door.relieve(behind.clone()));
             } else {
                 door.shut.cancel();
                 relieved.open.push(door.open_requests());
@@ -221,12 +251,13 @@ impl Bound {
         let mut serving = Vec::new();
         for (door, listener) in self.fresh {
             doors.push(Arc::clone(&door));
-            serving.push(door.serve(listener, stop.clone()));
+            let token = door.serving.token();
+            serving.push(door.serve(listener, stop.clone(), token));
         }
         Ok((Doors(doors), serving))
     }
 
-    /// Answers until it is told to stop; requests that are open then have five seconds more.
+    /// Answers until it is told to stop and has lingered; requests that are open then have five seconds more.
     ///
     /// # Errors
     ///
@@ -255,6 +286,12 @@ impl Doors {
         self.at(Place::Metrics)
     }
 
+    /// Waits until none of them is listened at any more, and what came is answered.
+    pub fn ended(&self) -> impl Future<Output = ()> + Send + use<> {
+        let all: Vec<TaskTracker> = self.0.iter().map(|door| door.serving.clone()).collect();
+        async move { wait(&all).await }
+    }
+
     /// Where alerts are handed in, if not beside the pages.
     #[must_use]
     pub fn intake_address(&self) -> Option<SocketAddr> {
@@ -265,17 +302,19 @@ impl Doors {
 impl Relieved {
     /// Waits until all that came before is answered.
     pub async fn answered(&self) {
-        for open in &self.open {
-            open.close();
-            open.wait().await;
-        }
+        wait(&self.open).await;
     }
 
     /// Waits until the addresses that are closed are free.
     pub async fn closed(&self) {
-        for closing in &self.closing {
-            closing.close();
-            closing.wait().await;
-        }
+        wait(&self.closing).await;
+    }
+}
+
+/// Waits until nothing is under way in any of them.
+async fn wait(all: &[TaskTracker]) {
+    for one in all {
+        one.close();
+        one.wait().await;
     }
 }

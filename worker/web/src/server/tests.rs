@@ -336,3 +336,35 @@ async fn over_a_real_socket_it_answers_and_stops_when_told() {
         .to_string();
     assert!(told.starts_with("cannot listen on 127.0.0.1:"), "{told}");
 }
+
+#[tokio::test]
+async fn an_address_that_becomes_all_of_the_machine_s_is_taken_when_the_one_before_is_closed() {
+    let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let at = |host: &str| WebConfig {
+        listen: "127.0.0.1:0".into(),
+        metrics_listen: format!("{host}:{port}"),
+        ..WebConfig::default()
+    };
+    let stop = CancellationToken::new();
+    let first = server(&at("127.0.0.1"), store()).bind().await.unwrap();
+    let (doors, serving) = first.open(&stop).await.unwrap();
+    let mut tasks: tokio::task::JoinSet<_> = serving.into_iter().collect();
+    let second = server(&at("0.0.0.0"), store());
+    let mut second = second.bind_after(&doors).await.unwrap();
+    second.take_over(&doors).closed().await;
+    let (doors, serving) = second.open(&stop).await.unwrap();
+    tasks.extend(serving);
+    let metrics = doors.metrics_address().unwrap();
+    assert_eq!(metrics.to_string(), format!("0.0.0.0:{port}"));
+    assert!(
+        tokio::net::TcpStream::connect(("127.0.0.1", port))
+            .await
+            .is_ok()
+    );
+    stop.cancel();
+    while let Some(ended) = tasks.join_next().await {
+        ended.unwrap().unwrap();
+    }
+}

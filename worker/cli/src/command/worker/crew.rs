@@ -48,6 +48,8 @@ pub(super) struct Crew {
     doors: Doors,
     /// Its sources, and whether each was there: the crew after it knows.
     awaited: Vec<Arc<SourceReady>>,
+    /// For how long its pages answer when all else ends.
+    pub(super) linger: Duration,
 }
 
 impl Ready {
@@ -101,11 +103,12 @@ impl Ready {
     ) -> Result<Crew, Exit> {
         let mut crew = Crew {
             stop: process.child_token(),
-            posted: process.child_token(),
+            posted: CancellationToken::new(),
             enough: CancellationToken::new(),
             leaving: TaskTracker::new(),
             doors: Doors::default(),
             awaited: self.awaited,
+            linger: app.config.web.linger(),
         };
         let room = &self.room;
         let is_posted = |source: &Arc<dyn Source>| source.kind() == "http";
@@ -123,14 +126,19 @@ impl Ready {
         if let Some(old) = old {
             tokio::select! {
                 biased;
-                () = process.cancelled() => return Ok(crew),
+                () = process.cancelled() => {
+                    crew.end_with(&old.doors, parts, process);
+                    return Ok(crew);
+                }
                 () = old.make_way(self.pages.as_mut(), parts) => {}
             }
             app.follow_in_metrics();
         }
         if let Some(pages) = self.pages {
-            crew.serve(app, pages, parts, process).await?;
+            let served = crew.serve(app, pages, parts, process).await;
+            served.inspect_err(|_| crew.posted.cancel())?;
         }
+        crew.end_with(&crew.doors, parts, process);
         for (source, feeds) in self.sources.all.iter().filter(|(one, _)| !is_posted(one)) {
             crew.spawn(parts, app.taking(source, feeds.clone(), room));
         }
@@ -205,6 +213,23 @@ impl Crew {
                 "a part of the crew before takes long to end; the new one begins beside it"
             );
         }
+    }
+
+    /// Ends the intake of what is posted to once the process is told to stop and nobody can post any more: whoever did has
+    /// an answer then.
+    fn end_with(&self, doors: &Doors, parts: &mut JoinSet<Part>, process: &CancellationToken) {
+        let (posted, process, ended) = (self.posted.clone(), process.clone(), doors.ended());
+        parts.spawn(async move {
+            let over = async {
+                process.cancelled().await;
+                ended.await;
+            };
+            tokio::select! {
+                () = posted.cancelled() => {}
+                () = over => posted.cancel(),
+            }
+            Part(Ok(()))
+        });
     }
 
     fn spawn(&self, parts: &mut JoinSet<Part>, part: impl Loop) {
