@@ -9,9 +9,10 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::ensure;
 
 use crate::Options;
-use crate::publish::QUEUE;
+use crate::publish::{QUEUE, TICKETS};
 use crate::rotation::{BROKER_PASSWORD, DATABASE_PASSWORD, USER};
 use crate::servers::{Broker, Database};
+use crate::tickets::Desk;
 use crate::verdict::Changes;
 
 /// Seconds of a lease, as shipped.
@@ -20,6 +21,28 @@ const LEASE_SECS: u64 = 30;
 const GRACE: Duration = Duration::from_secs(30);
 /// How long a new worker has until it is ready.
 const BEGINS: Duration = Duration::from_secs(60);
+
+/// What workers are started with: every case has its file, and those of one account a ticket besides.
+pub(crate) fn config(
+    database: &Database,
+    broker: &Broker,
+    desk: &Desk,
+    options: &Options,
+) -> String {
+    format!(
+        "[store]\nurl = \"{}\"\npassword = \"file:{DATABASE_PASSWORD}\"\n[worker]\nmax_cases = {}\nlease_secs = {LEASE_SECS}\n\
+         [limits]\nstorm_cases = 1000000\n\
+         [[source]]\nname = \"mq\"\nkind = \"rabbitmq\"\nurl = \"{}\"\nqueue = \"{QUEUE}\"\n\
+         password = \"file:{BROKER_PASSWORD}\"\ndeclare = true\n\
+         [[destination]]\nname = \"files\"\nkind = \"file\"\npath = \"reports\"\nformat = \"json\"\n{}\
+         [[route]]\nwhen = {{ account = [\"{TICKETS}\"] }}\ndestinations = [\"files\", \"tickets\"]\n\
+         [[route]]\ndestinations = [\"files\"]\n",
+        of_user(database.url()),
+        options.max_cases,
+        of_user(broker.url()),
+        desk.table(),
+    )
+}
 
 /// All workers.
 pub(crate) struct Fleet {
@@ -41,25 +64,12 @@ struct Worker {
 }
 
 impl Fleet {
+    /// Starts the workers in a folder with their configuration.
     pub(crate) async fn start(
         program: &Path,
         folder: &Path,
-        database: &Database,
-        broker: &Broker,
         options: &Options,
     ) -> anyhow::Result<Self> {
-        let config = format!(
-            "[store]\nurl = \"{}\"\npassword = \"file:{DATABASE_PASSWORD}\"\n[worker]\nmax_cases = {}\nlease_secs = {LEASE_SECS}\n\
-             [limits]\nstorm_cases = 1000000\n\
-             [[source]]\nname = \"mq\"\nkind = \"rabbitmq\"\nurl = \"{}\"\nqueue = \"{QUEUE}\"\n\
-             password = \"file:{BROKER_PASSWORD}\"\ndeclare = true\n\
-             [[destination]]\nname = \"files\"\nkind = \"file\"\npath = \"reports\"\nformat = \"json\"\n\
-             [[route]]\ndestinations = [\"files\"]\n",
-            of_user(database.url()),
-            options.max_cases,
-            of_user(broker.url()),
-        );
-        std::fs::write(folder.join("nightshift.toml"), config)?;
         let mut fleet = Self {
             program: options.previous.as_deref().unwrap_or(program).to_owned(),
             next: program.to_owned(),
@@ -86,6 +96,7 @@ impl Fleet {
             .open(self.folder.join("worker.log"))?;
         let child = Command::new(&self.program)
             .arg("worker")
+            .env("CHAOS_TICKETS", "hush")
             .env("NIGHTSHIFT__WEB__LISTEN", "127.0.0.1:0")
             .env(
                 "NIGHTSHIFT__WEB__METRICS_LISTEN",
@@ -105,6 +116,7 @@ impl Fleet {
         self.program.clone_from(&self.next);
         let migrated = Command::new(&self.program)
             .arg("migrate")
+            .env("CHAOS_TICKETS", "hush")
             .current_dir(&self.folder)
             .stdout(Stdio::null())
             .stderr(Stdio::null())

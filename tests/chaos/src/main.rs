@@ -1,5 +1,6 @@
 //! Workers, the database and the broker are killed at random, workers replaced and passwords changed while alerts come in;
-//! afterwards everything that the broker had acknowledged must have ended in exactly one place, with one report.
+//! afterwards everything that the broker had acknowledged must have ended in exactly one place, with one report, and one
+//! ticket where one was wanted.
 //!
 //! ```console
 //! cargo run --release -p nightshift-chaos -- --alerts 2000 --kills 200
@@ -15,6 +16,7 @@ mod fleet;
 mod publish;
 mod rotation;
 mod servers;
+mod tickets;
 mod verdict;
 
 use std::path::{Path, PathBuf};
@@ -28,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 
 use fleet::Fleet;
 use servers::{Broker, Database};
+use tickets::Desk;
 use verdict::Verdict;
 
 /// Kills workers, databases and brokers at random, and says what was lost.
@@ -126,7 +129,10 @@ async fn run(options: &Options, program: &Path, folder: &Path) -> anyhow::Result
     let database = Database::start(folder)?;
     let broker = Broker::start(folder)?;
     rotation::prepare(folder, &database, &broker).await?;
-    let mut fleet = Fleet::start(program, folder, &database, &broker, options).await?;
+    let desk = Desk::open().await?;
+    let config = fleet::config(&database, &broker, &desk, options);
+    std::fs::write(folder.join("nightshift.toml"), config)?;
+    let mut fleet = Fleet::start(program, folder, options).await?;
     let mut publishing = JoinSet::new();
     let enough = CancellationToken::new();
     let most = options.minutes.map_or(options.alerts, |_| usize::MAX);
@@ -139,7 +145,9 @@ async fn run(options: &Options, program: &Path, folder: &Path) -> anyhow::Result
     }
     let obligations = publishing.join_next().await.context("the publisher")???;
     let begun = Instant::now();
-    let mut looked = verdict::look(database.url(), &fleet, &obligations).await;
+    let look =
+        async |fleet: &Fleet| verdict::look(database.url(), fleet, &desk, &obligations).await;
+    let mut looked = look(&fleet).await;
     while !looked.as_ref().is_ok_and(Verdict::is_over) {
         ensure!(
             begun.elapsed() < Duration::from_secs(options.patience_secs),
@@ -147,7 +155,7 @@ async fn run(options: &Options, program: &Path, folder: &Path) -> anyhow::Result
         );
         fleet.revive()?;
         tokio::time::sleep(Duration::from_secs(1)).await;
-        looked = verdict::look(database.url(), &fleet, &obligations).await;
+        looked = look(&fleet).await;
     }
     // One fresh alert passes.
     let fresh = publish::fresh(broker.url()).await?;

@@ -10,6 +10,12 @@ use tokio_util::sync::CancellationToken;
 /// The queue.
 pub(crate) const QUEUE: &str = "alerts";
 const SAMPLES: [&str; 2] = ["guardduty-finding", "scc-crypto-miner"];
+/// The project of the second one.
+const PROJECT: &str = "production-project-12345";
+/// The project of those whose cases get a ticket.
+pub(crate) const TICKETS: &str = "tickets-project";
+/// One alert of so many is of it: a desk takes two tickets a second.
+const TICKETS_EVERY: usize = 10;
 /// Between two tries to reach the broker.
 const PAUSE: Duration = Duration::from_millis(300);
 
@@ -44,7 +50,16 @@ pub(crate) async fn fresh(url: &str) -> anyhow::Result<String> {
 /// A sample with another id.
 fn alert(number: usize, id: &str) -> anyhow::Result<Vec<u8>> {
     let sample = SAMPLES.get(number % SAMPLES.len()).context("a sample")?;
-    Ok(serde_json::to_vec(&finding(sample, id)?)?)
+    let text = finding(sample, id)?.to_string();
+    Ok(match wants_ticket(number) {
+        true => text.replace(PROJECT, TICKETS).into(),
+        false => text.into(),
+    })
+}
+
+/// Whether the case of this alert gets a ticket.
+pub(crate) fn wants_ticket(number: usize) -> bool {
+    number % TICKETS_EVERY == 1
 }
 
 /// Publishes until the broker has confirmed it.

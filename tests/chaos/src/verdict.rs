@@ -9,7 +9,9 @@ use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls};
 
 use crate::fleet::Fleet;
+use crate::publish::wants_ticket;
 use crate::rotation::MOST_ROTATION;
+use crate::tickets::Desk;
 
 type Connections = JoinSet<Result<(), tokio_postgres::Error>>;
 
@@ -69,6 +71,10 @@ pub(crate) struct Verdict {
     duplicate_reports: usize,
     /// Cases whose report is not shown.
     missing_reports: usize,
+    /// Tickets that somebody waits for, and those that are there twice.
+    tickets: usize,
+    missing_tickets: usize,
+    duplicate_tickets: usize,
     /// Commands that were finished twice, or started again after they were finished.
     repeated: i64,
     /// Journal entries written under an epoch that another one had followed.
@@ -84,14 +90,23 @@ pub(crate) struct Verdict {
 impl Verdict {
     /// Whether everything has ended, well or not.
     pub(crate) fn is_over(&self) -> bool {
-        self.open == 0 && self.lost == 0 && self.missing_reports == 0
+        self.open == 0 && self.lost == 0 && self.missing_reports + self.missing_tickets == 0
+    }
+
+    /// What a desk has of a case that is over, by the number in its alert's id.
+    fn count_tickets(&mut self, alert: Option<&str>, many: usize) {
+        let number = alert.and_then(|id| id.trim_start_matches("chaos-").parse().ok());
+        let wanted = usize::from(number.is_some_and(wants_ticket));
+        self.tickets += wanted;
+        self.missing_tickets += wanted.saturating_sub(many);
+        self.duplicate_tickets += many.saturating_sub(wanted);
     }
 
     /// Whether what became of the alerts and the workers holds, however long it took.
     pub(crate) fn holds(&self) -> bool {
         self.is_over()
             && self.unknown == 0
-            && self.duplicate_reports == 0
+            && self.duplicate_reports + self.duplicate_tickets == 0
             && self.repeated == 0
             && self.zombies == 0
             && self.fresh
@@ -124,6 +139,11 @@ impl fmt::Display for Verdict {
         writeln!(f, "unknown                  {}", self.unknown)?;
         writeln!(f, "duplicate reports        {}", self.duplicate_reports)?;
         writeln!(f, "missing reports          {}", self.missing_reports)?;
+        writeln!(
+            f,
+            "tickets                  {}, missing {}, made twice {}",
+            self.tickets, self.missing_tickets, self.duplicate_tickets
+        )?;
         writeln!(f, "repeated finished calls  {}", self.repeated)?;
         writeln!(f, "zombie writes            {}", self.zombies)?;
         let at = |share: usize| {
@@ -178,6 +198,7 @@ pub(crate) async fn wait_for(url: &str, id: &str, patience: Duration) -> anyhow:
 pub(crate) async fn look(
     url: &str,
     fleet: &Fleet,
+    desk: &Desk,
     obligations: &[String],
 ) -> anyhow::Result<Verdict> {
     let (client, _connection) = connect(url).await?;
@@ -195,6 +216,7 @@ pub(crate) async fn look(
         let id: String = name.chars().take(14).collect();
         *shown.entry(id).or_default() += 1;
     }
+    let tickets = desk.tickets();
     for row in &rows {
         let (id, key, status): (&str, &str, &str) = (row.get(0), row.get(1), row.get(2));
         let place = key
@@ -213,6 +235,7 @@ pub(crate) async fn look(
                 None => verdict.missing_reports += 1,
                 Some(many) => verdict.duplicate_reports += many - 1,
             }
+            verdict.count_tickets(place, tickets.get(id).copied().unwrap_or_default());
         }
     }
     verdict.lost = cases.values().filter(|count| **count == 0).count();
