@@ -5,11 +5,12 @@
 //! not, its tests are ignored. No cluster is asked: what Kubernetes takes is what its published schemas take.
 
 mod away;
+mod aws;
 mod chart;
-mod clouds;
 mod dashboards;
 mod declared;
 mod files;
+mod google;
 mod kept;
 mod live;
 mod network;
@@ -18,11 +19,14 @@ mod operators;
 mod pods;
 mod promql;
 mod refused;
+mod rows;
 mod rules;
 mod samples;
 mod scaling;
 mod secrets;
+mod several;
 mod trial;
+mod workflows;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

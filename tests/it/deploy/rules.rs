@@ -7,8 +7,14 @@ use nightshift_tests::{Place, root};
 use regex::Regex;
 
 use super::declared::declared;
+use super::named;
 use super::promql::undeclared;
-use super::{folder, named};
+
+/// When each rule fires and when it does not; the second one looks back for more than a week.
+const TESTS: [&str; 2] = [
+    "helm/nightshift/files/alerts.test.yaml",
+    "tests/it/deploy/feeds.test.yaml",
+];
 
 fn text(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap()
@@ -49,31 +55,36 @@ fn sections() -> BTreeMap<String, String> {
         .collect()
 }
 
+fn promtool(arguments: &[&str]) {
+    let ran = Command::new(named("NIGHTSHIFT_TEST_PROMTOOL"))
+        .args(arguments)
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(
+        ran.status.success(),
+        "{arguments:?}: {}{}",
+        String::from_utf8_lossy(&ran.stdout),
+        String::from_utf8_lossy(&ran.stderr)
+    );
+}
+
 #[test]
 #[cfg_attr(not(has_prometheus), ignore = "tests/services installs prometheus")]
 fn promtool_takes_the_rules_and_each_fires_when_it_should() {
-    let files = folder().join("files");
-    for arguments in [
-        ["check", "rules", "alerts.yaml"],
-        ["test", "rules", "alerts.test.yaml"],
-    ] {
-        let ran = Command::new(named("NIGHTSHIFT_TEST_PROMTOOL"))
-            .args(arguments)
-            .current_dir(&files)
-            .output()
-            .unwrap();
-        assert!(
-            ran.status.success(),
-            "{arguments:?}: {}{}",
-            String::from_utf8_lossy(&ran.stdout),
-            String::from_utf8_lossy(&ran.stderr)
-        );
-    }
+    promtool(&["check", "rules", "helm/nightshift/files/alerts.yaml"]);
+    promtool(&["test", "rules", TESTS[0]]);
+}
+
+#[test]
+#[cfg_attr(not(has_prometheus), ignore = "tests/services installs prometheus")]
+fn promtool_finds_the_feeds_that_are_silent_and_no_other() {
+    promtool(&["test", "rules", TESTS[1]]);
 }
 
 #[test]
 fn every_rule_is_seen_to_fire() {
-    let tests = text("helm/nightshift/files/alerts.test.yaml");
+    let tests = TESTS.map(text).concat();
     let fires = |name: &String| tests.contains(&format!("alertname=\"{name}\""));
     let never: Vec<_> = rules().into_keys().filter(|name| !fires(name)).collect();
     assert_eq!(never, Vec::<String>::new());
@@ -103,6 +114,23 @@ fn a_case_that_waits_for_models_wakes_nobody() {
     let found = time.captures(&rules["NightshiftNoSuccess"]).unwrap();
     let minutes: i64 = found[1].parse().unwrap();
     assert!(minutes * 60 > waits_secs, "{minutes} minutes");
+}
+
+#[test]
+fn urgent_cases_that_wait_for_models_as_they_should_wake_nobody() {
+    let defaults: toml::Table = text("worker/cli/config.default.toml").parse().unwrap();
+    let waits = |key: &str| defaults["limits"][key].as_integer().unwrap();
+    let rules = rules();
+    let below = |what: &str| -> i64 {
+        let bound = Regex::new(&format!(r"{what}\) < (\d+)\n")).unwrap();
+        let found = bound.captures(&rules["NightshiftUrgentCasesWaiting"]);
+        found.unwrap()[1].parse().unwrap()
+    };
+    // With room until one is claimed, reported and scraped.
+    let success = below("nightshift_last_success_timestamp_seconds");
+    assert!(success >= waits("models_down_urgent_wait_secs") + 120);
+    let oldest = below("nightshift_inbox_oldest_seconds");
+    assert!(oldest >= waits("models_down_wait_secs") + 120);
 }
 
 #[test]

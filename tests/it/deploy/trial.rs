@@ -8,6 +8,8 @@ use std::process::{Command, Output};
 use nightshift_tests::{program, root};
 use serde_json::Value;
 
+use super::dashboards::asked_of_database;
+
 /// Alerts that are put into the queue.
 const MANY: u64 = 100;
 
@@ -70,6 +72,15 @@ impl Trial {
             .unwrap();
         assert!(ran.status.success(), "{query}: {ran:?}");
         String::from_utf8(ran.stdout).unwrap().trim().to_owned()
+    }
+
+    /// Panels that the database has nothing for, asked by the role of dashboards.
+    fn panels_without_rows(&self) -> Vec<String> {
+        let panels = asked_of_database("now() - interval '1 day' AND now()");
+        let empty = panels
+            .into_iter()
+            .filter(|(_, query)| self.read_by_dashboards(query).is_empty());
+        empty.map(|(panel, _)| panel).collect()
     }
 
     /// The only number that Prometheus answers.
@@ -159,6 +170,9 @@ async fn a_hundred_samples_go_from_rabbitmq_through_a_worker_into_graphs() {
     );
     let many = trial.read_by_dashboards("SELECT count(*) > 50 FROM cases");
     assert_eq!(many, "t");
+    // No model and nobody has a part in it: rows.rs has these.
+    let empty = trial.panels_without_rows();
+    assert_eq!(empty, ["Cost by day", "Dearest types", "Disagreed"]);
     let told = doctor(trial.dir.path());
     assert_eq!(
         told["findings"],

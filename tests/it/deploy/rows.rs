@@ -1,0 +1,174 @@
+//! What the dashboards ask the database of real rows, as the role that the documentation gives them: a grant that is missing
+//! and a cast that fails are seen, and times of cases that were triaged more than once are those of each triage.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use nightshift_tests::Place;
+use nightshift_tests::model::{Answer, FakeModel, Fault, Reply, Script, Seen};
+use tokio::task::JoinSet;
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage, SimpleQueryRow};
+
+use super::dashboards::asked_of_database;
+use super::text;
+use crate::models::desk::ANTHROPIC;
+use crate::models::example;
+use crate::worker::desk::{cases, place_with, put};
+use crate::worker::production::database;
+
+/// What is asked must be answered, whatever the time of the day.
+const EVER: &str = "'2000-01-01T00:00:00Z' AND '2100-01-01T00:00:00Z'";
+
+/// A model that is down until it is told otherwise.
+async fn model() -> (FakeModel, Arc<AtomicBool>) {
+    let is_down = Arc::new(AtomicBool::new(true));
+    let down = Arc::clone(&is_down);
+    let script = Script::by(move |seen: &Seen| match down.load(Ordering::Relaxed) {
+        true => Reply::Fault(Fault::Unavailable),
+        false if !seen.text().contains("# Your task now: ") => Answer::text("OK").into(),
+        false => Reply::from(example::answer(seen)),
+    });
+    (FakeModel::start(script).await.unwrap(), is_down)
+}
+
+/// The id of the case of this feed.
+fn case(place: &Place, feed: &str) -> String {
+    let all = cases(place);
+    let found = all.iter().find(|one| one["feed"] == feed);
+    let found = found.unwrap_or_else(|| panic!("{all:#?}"));
+    found["id"].as_str().unwrap().to_owned()
+}
+
+fn does(place: &Place, arguments: &[&str]) {
+    let ran = place.run(arguments).unwrap();
+    assert_eq!(ran.code, Some(0), "{arguments:?}: {ran:?}");
+}
+
+/// A database with cases that a model triaged, that were reported without it and then triaged with it, that somebody had
+/// triaged again or disagreed with, and that are to be triaged once more. The first triage of each is two days old.
+async fn two_days_later(url: &str, owner: &Client) {
+    let (fake, is_down) = model().await;
+    let mut place = place_with(|place| {
+        let tools = example::logs(place);
+        let model = ANTHROPIC.table(&fake, "price = { input = 3.0, output = 15.0 }");
+        format!(
+            "[limits]\nmodels_down_urgent_wait_secs = 1\nmodels_down_wait_secs = 2\n{tools}\n{model}"
+        )
+    });
+    place.set("NIGHTSHIFT__STORE__URL", url);
+    put(&place, "scc-crypto-miner", "s1");
+    let mut worker = place.start(&["worker"]).unwrap();
+    worker.until("case concluded");
+    is_down.store(false, Ordering::Relaxed);
+    worker.until("the models are back");
+    worker.until("case concluded");
+    put(&place, "guardduty-finding", "g1");
+    worker.until("case concluded");
+    let (miner, other) = (case(&place, "scc"), case(&place, "guardduty"));
+    does(&place, &["cases", "retry", &other]);
+    worker.until("case concluded");
+    worker.signal("TERM");
+    worker.ended();
+    let verdict = [
+        "--verdict",
+        "benign_true_positive",
+        "--note",
+        "a test",
+        "--by",
+        "ana",
+    ];
+    does(
+        &place,
+        &[&["cases", "disagree", &miner], &verdict[..]].concat(),
+    );
+    does(&place, &["cases", "retry", &miner]);
+    owner
+        .batch_execute(
+            "UPDATE cases SET opened_at = opened_at - interval '2 days';
+             UPDATE alerts SET received_at = received_at - interval '2 days';
+             UPDATE conclusions SET concluded_at = concluded_at - interval '2 days' WHERE revision = 1",
+        )
+        .await
+        .unwrap();
+    assert_eq!(fake.refusals(), []);
+}
+
+type Connections = JoinSet<Result<(), tokio_postgres::Error>>;
+
+async fn connected(url: &str, connections: &mut Connections) -> Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    connections.spawn(connection);
+    client
+}
+
+/// Makes a role of the dashboards as the documentation does; its name, and the address for it.
+async fn reader(owner: &Client, url: &str) -> (String, String) {
+    let name = format!("it_{}", uuid::Uuid::new_v4().simple());
+    let manual = text("docs/database.md");
+    let (_, grants) = manual.split_once("```sql\nGRANT ").unwrap();
+    let (grants, _) = grants.split_once("```").unwrap();
+    assert_eq!(grants.matches("grafana").count(), 2, "{grants}");
+    let grants = grants.replace("grafana", &name);
+    let make = format!("CREATE ROLE {name} LOGIN PASSWORD '{name}'; GRANT {grants}");
+    owner.batch_execute(&make).await.unwrap();
+    let (_, place) = url.split_once('@').unwrap();
+    let url = format!("postgres://{name}:{name}@{place}");
+    (name, url)
+}
+
+/// The rows of an answer, each value as text.
+async fn rows(client: &Client, query: &str) -> Vec<SimpleQueryRow> {
+    let answer = client.simple_query(query).await;
+    let answer = answer.unwrap_or_else(|error| panic!("{query}: {error:?}"));
+    let rows = answer.into_iter().filter_map(|one| match one {
+        SimpleQueryMessage::Row(row) => Some(row),
+        _ => None,
+    });
+    rows.collect()
+}
+
+/// The seconds that stand in these columns.
+fn seconds(rows: &[SimpleQueryRow], columns: &[&str]) -> Vec<f64> {
+    let values = rows
+        .iter()
+        .flat_map(|row| columns.iter().filter_map(|column| row.get(*column)));
+    values.map(|value| value.parse().unwrap()).collect()
+}
+
+#[cfg_attr(
+    not(has_services),
+    ignore = "needs PostgreSQL and RabbitMQ: run tests/services"
+)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_role_of_the_dashboards_is_answered_with_what_happened() {
+    let (url, mut connections) = (database().await, JoinSet::new());
+    let owner = connected(&url, &mut connections).await;
+    two_days_later(&url, &owner).await;
+    let (role, url) = reader(&owner, &url).await;
+    let client = connected(&url, &mut connections).await;
+    for kept in ["raw_alerts", "dead_letters"] {
+        let read = client
+            .simple_query(&format!("SELECT count(*) FROM {kept}"))
+            .await;
+        assert!(read.is_err(), "{kept}");
+    }
+    let mut timed = 0;
+    for (panel, query) in asked_of_database(EVER) {
+        let rows = rows(&client, &query).await;
+        assert!(!rows.is_empty(), "{panel}: no row of {query}");
+        // Neither was one of them triaged for two days, nor does one end before it comes.
+        let times = match panel.as_str() {
+            "From arrival to conclusion" => seconds(&rows, &["median", "95 of 100"]),
+            "Verdicts by type" => seconds(&rows, &["took"]),
+            _ => continue,
+        };
+        assert!(!times.is_empty(), "{panel}");
+        let is_short = |secs: &f64| (0.0..3_600.0).contains(secs);
+        assert!(times.iter().all(is_short), "{panel}: {times:?}");
+        timed += 1;
+    }
+    assert_eq!(timed, 2);
+    drop(client);
+    let gone = format!("DROP OWNED BY {role}; DROP ROLE {role}");
+    owner.batch_execute(&gone).await.unwrap();
+}
