@@ -36,17 +36,20 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 nightshift/role: worker
 {{- end -}}
 
-{{- /* The Deployments, as JSON: {"all": [{name, component, only, replicas, resources, pages, posts}]}. Every process does `web` too:
-without it nobody would answer probes and Prometheus. */ -}}
+{{- /* The Deployments, as JSON: {"all": [{name, component, only, replicas, resources, pages, posts, takes, triages, isScaled}]}.
+Every process does `web` too: without it nobody would answer probes and Prometheus. What takes messages is scaled by the length
+of queues, what triages by the cases that wait or by CPU, whatever it is called; nothing tells how much there is to deliver. */ -}}
 {{- define "nightshift.deployments" -}}
 {{- $name := include "nightshift.fullname" . -}}
-{{- $all := list -}}
+{{- $found := list -}}
 {{- if eq .Values.mode "together" -}}
 {{- $only := list -}}
 {{- if .Values.only -}}
 {{- $only = append .Values.only "web" -}}
 {{- end -}}
-{{- $all = append $all (dict "name" $name "component" "worker" "only" $only "replicas" .Values.replicas "resources" .Values.resources "pages" .Values.web.exposed "posts" (and .Values.web.intakeExposed (or (not .Values.only) (has "intake" .Values.only)))) -}}
+{{- $takes := or (not $only) (has "intake" $only) -}}
+{{- $triages := or (not $only) (has "triage" $only) -}}
+{{- $found = append $found (dict "name" $name "component" "worker" "only" $only "replicas" .Values.replicas "resources" .Values.resources "pages" .Values.web.exposed "posts" (and .Values.web.intakeExposed $takes) "takes" $takes "triages" $triages) -}}
 {{- else -}}
 {{- if .Values.only -}}
 {{- fail "only: with mode apart, say which of components are enabled" -}}
@@ -55,11 +58,12 @@ without it nobody would answer probes and Prometheus. */ -}}
 {{- $own := get $.Values.components $part -}}
 {{- if $own.enabled -}}
 {{- $is_web := eq $part "web" -}}
-{{- $all = append $all (dict "name" (printf "%s-%s" $name $part) "component" $part "only" (ternary (list "web") (list $part "web") $is_web) "replicas" $own.replicas "resources" (default $.Values.resources $own.resources) "pages" (and $is_web $.Values.web.exposed) "posts" (and (eq $part "intake") $.Values.web.intakeExposed)) -}}
+{{- $takes := eq $part "intake" -}}
+{{- $found = append $found (dict "name" (printf "%s-%s" $name $part) "component" $part "only" (ternary (list "web") (list $part "web") $is_web) "replicas" $own.replicas "resources" (default $.Values.resources $own.resources) "pages" (and $is_web $.Values.web.exposed) "posts" (and $takes $.Values.web.intakeExposed) "takes" $takes "triages" (eq $part "triage")) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
-{{- if not $all -}}
+{{- if not $found -}}
 {{- fail "components: none of them is enabled, and nothing would run" -}}
 {{- end -}}
 {{- if and (eq .Values.mode "apart") .Values.web.exposed (not .Values.components.web.enabled) -}}
@@ -68,18 +72,19 @@ without it nobody would answer probes and Prometheus. */ -}}
 {{- if and (eq .Values.mode "apart") .Values.web.intakeExposed (not .Values.components.intake.enabled) -}}
 {{- fail "web.intakeExposed: nobody would take what is posted; set components.intake.enabled" -}}
 {{- end -}}
+{{- $scaling := .Values.autoscaling -}}
+{{- $hasQueues := and (eq $scaling.kind "keda") (or $scaling.keda.sqs $scaling.keda.rabbitmq | empty | not) -}}
+{{- $all := list -}}
+{{- $areScaled := false -}}
+{{- range $found -}}
+{{- $isScaled := and (ne $scaling.kind "none") (or .triages (and .takes $hasQueues)) -}}
+{{- $areScaled = or $areScaled $isScaled -}}
+{{- $all = append $all (set . "isScaled" $isScaled) -}}
+{{- end -}}
+{{- if and (ne $scaling.kind "none") (not $areScaled) -}}
+{{- fail (printf "autoscaling.kind: %s would scale nothing that this release runs: hpa and keda scale what triages, and keda what takes messages where autoscaling.keda names queues; set it to none" $scaling.kind) -}}
+{{- end -}}
 {{- dict "all" $all | toJson -}}
-{{- end -}}
-
-{{- /* Whether the number of a Deployment's pods is left to something else: "true" or nothing. Call with root and component. */ -}}
-{{- define "nightshift.isScaled" -}}
-{{- $scaling := .root.Values.autoscaling -}}
-{{- $takes := or $scaling.keda.sqs $scaling.keda.rabbitmq -}}
-{{- if eq $scaling.kind "hpa" -}}
-{{- if has .component (list "worker" "triage") -}}true{{- end -}}
-{{- else if eq $scaling.kind "keda" -}}
-{{- if or (has .component (list "worker" "triage")) (and (eq .component "intake") $takes) -}}true{{- end -}}
-{{- end -}}
 {{- end -}}
 
 {{- define "nightshift.serviceAccount" -}}
@@ -183,6 +188,22 @@ volumes:
   {{- end }}
 {{- end -}}
 
+{{- /* Where pods may go, as a NetworkPolicy has it: those of the workers, and that of the migration. */ -}}
+{{- define "nightshift.egress" -}}
+{{- with .Values.networkPolicy.dns -}}
+- to:
+    {{- toYaml . | nindent 4 }}
+  ports:
+    - port: 53
+      protocol: UDP
+    - port: 53
+      protocol: TCP
+{{ end -}}
+{{- with .Values.networkPolicy.egress -}}
+{{- toYaml . }}
+{{- end -}}
+{{- end -}}
+
 {{- /* What pods listen on, as an address with a port has it: IPv6 stands in brackets there. Quote it with its port, for YAML
 takes brackets for a list. */ -}}
 {{- define "nightshift.bind" -}}
@@ -220,12 +241,19 @@ env:
   - name: NIGHTSHIFT__WEB__INTAKE_LISTEN
     value: {{ printf "%s:%d" $bind (int .root.Values.web.intakePort) | quote }}
   {{- end }}
+  - name: NIGHTSHIFT__WEB__LINGER_SECS
+    value: {{ int .root.Values.web.lingerSecs | quote }}
   {{- with .root.Values.canary }}
+  {{- if and .everyMinutes (not .keyKey) }}
+  {{- fail "canary.keyKey: which key of the Secret are canaries signed with?" }}
+  {{- end }}
   {{- if .everyMinutes }}
   - name: NIGHTSHIFT__CANARY__EVERY_MINUTES
     value: {{ int .everyMinutes | quote }}
+  {{- end }}
+  {{- if .keyKey }}
   - name: NIGHTSHIFT__CANARY__KEY
-    value: {{ required "canary.keyKey: which key of the Secret are canaries signed with?" .keyKey | printf "file:/run/secrets/nightshift/%s" | quote }}
+    value: {{ printf "file:/run/secrets/nightshift/%s" .keyKey | quote }}
   {{- with .source }}
   - name: NIGHTSHIFT__CANARY__SOURCE
     value: {{ . | quote }}

@@ -1,6 +1,6 @@
 //! Who may reach the pods, and where they may go.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{kind, list, of_set, rendered, text};
 
@@ -8,7 +8,7 @@ use super::{kind, list, of_set, rendered, text};
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
 fn what_is_not_listed_is_denied_to_all_pods_of_the_release() {
     let objects = of_set("postgres-rabbitmq");
-    let policy = &kind(&objects, "NetworkPolicy")[0]["spec"];
+    let policy = &policy(&objects, "night-nightshift").unwrap()["spec"];
     assert_eq!(policy["policyTypes"], json!(["Ingress", "Egress"]));
     let selector = policy["podSelector"]["matchLabels"].as_object().unwrap();
     for maker in [kind(&objects, "Deployment"), kind(&objects, "Job")].concat() {
@@ -27,6 +27,69 @@ fn what_is_not_listed_is_denied_to_all_pods_of_the_release() {
         for rule in list(&policy[direction]) {
             assert!(!list(&rule[peers]).is_empty(), "{rule}");
         }
+    }
+}
+
+/// A policy of this name, if there is one.
+fn policy<'a>(objects: &'a [Value], name: &str) -> Option<&'a Value> {
+    let mut all = kind(objects, "NetworkPolicy").into_iter();
+    all.find(|one| one["metadata"]["name"] == name)
+}
+
+/// Before an install the workers' policy is not there, and before an upgrade it is that of the version before.
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn the_migration_may_go_where_the_new_values_say_before_the_policy_of_the_workers_is_changed() {
+    let objects = of_set("postgres-rabbitmq");
+    let workers = &policy(&objects, "night-nightshift").unwrap();
+    assert!(workers["metadata"]["annotations"].is_null(), "{workers}");
+    let own = policy(&objects, "night-nightshift-migrate").unwrap();
+    let job = kind(&objects, "Job")[0];
+    let hook = |of: &Value, key: &str| of["metadata"]["annotations"][key].clone();
+    for key in ["helm.sh/hook", "helm.sh/hook-delete-policy"] {
+        assert_eq!(hook(own, key), hook(job, key));
+    }
+    let weight = |of: &Value| -> i32 {
+        let weight = hook(of, "helm.sh/hook-weight");
+        weight.as_str().unwrap().parse().unwrap()
+    };
+    let others = objects
+        .iter()
+        .filter(|one| !hook(one, "helm.sh/hook").is_null());
+    let later = others.filter(|one| *one != own).map(weight);
+    assert!(later.clone().count() >= 2);
+    assert!(later.min().unwrap() > weight(own));
+    let spec = &own["spec"];
+    let selector = spec["podSelector"]["matchLabels"].as_object().unwrap();
+    assert_eq!(selector["app.kubernetes.io/component"], "migrate");
+    let labels = &job["spec"]["template"]["metadata"]["labels"];
+    assert!(selector.iter().all(|(key, value)| labels[key] == *value));
+    assert_eq!(spec["policyTypes"], json!(["Ingress", "Egress"]));
+    // It listens to nobody.
+    assert_eq!(spec["ingress"], json!([]));
+    assert_eq!(spec["egress"], workers["spec"]["egress"]);
+    assert!(!list(&spec["egress"]).is_empty());
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn only_a_migration_that_runs_has_a_policy_of_its_own_and_only_where_policies_are_wanted() {
+    let egress = r#"networkPolicy.egress=[{"to":[{"podSelector":{}}]}]"#;
+    for (values, wanted) in [
+        (
+            "networkPolicy.enabled=true,store.url=postgres://u@h/d",
+            true,
+        ),
+        ("networkPolicy.enabled=true", false),
+        (
+            "networkPolicy.enabled=true,store.url=postgres://u@h/d,migrate.enabled=false",
+            false,
+        ),
+        ("store.url=postgres://u@h/d", false),
+    ] {
+        let objects = rendered(&["--set", values, "--set-json", egress]);
+        let own = policy(&objects, "night-nightshift-migrate");
+        assert_eq!(own.is_some(), wanted, "{values}");
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{all, kind, list, of_set, pods, rendered};
 
-/// Seconds that the worker takes to drain.
+/// Seconds that the worker takes to drain, at the most.
 const DRAIN_SECS: u64 = 10;
 
 /// What the pods of a set of values listen on: one of them is for clusters with IPv6 alone.
@@ -64,12 +64,10 @@ fn the_image_is_that_of_this_version() {
 
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
-fn workers_are_asked_for_health_where_they_listen_and_have_time_to_drain() {
+fn workers_are_asked_for_health_where_they_listen() {
     for (name, objects) in all() {
         for deployment in kind(&objects, "Deployment") {
             let pod = &deployment["spec"]["template"]["spec"];
-            let grace = pod["terminationGracePeriodSeconds"].as_u64().unwrap();
-            assert!(grace > DRAIN_SECS, "{name}: {grace}");
             let container = &pod["containers"][0];
             for (probe, path) in [
                 ("startupProbe", "/healthz"),
@@ -100,6 +98,58 @@ fn workers_are_asked_for_health_where_they_listen_and_have_time_to_drain() {
             }
         }
     }
+}
+
+/// Seconds that a pod lingers, as its variable says it.
+fn linger_secs(pod: &Value) -> u64 {
+    let mut env = list(&pod["containers"][0]["env"]).iter();
+    let variable = env.find(|one| one["name"] == "NIGHTSHIFT__WEB__LINGER_SECS");
+    let variable = variable.unwrap_or_else(|| panic!("it ends at once: {pod}"));
+    variable["value"].as_str().unwrap().parse().unwrap()
+}
+
+/// Services send requests on until they have heard that a pod ends.
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn a_pod_that_ends_takes_requests_for_a_while_and_is_not_killed_meanwhile() {
+    let mut made = all();
+    let most = "web.lingerSecs=60,terminationGracePeriodSeconds=75";
+    for (values, name) in [("web.lingerSecs=0", "none"), (most, "most")] {
+        made.push((name.to_owned(), rendered(&["--set", values])));
+    }
+    for (name, objects) in made {
+        let wanted = match name.as_str() {
+            "none" => 0,
+            "most" => 60,
+            _ => 5,
+        };
+        for deployment in kind(&objects, "Deployment") {
+            let pod = &deployment["spec"]["template"]["spec"];
+            let lingers = linger_secs(pod);
+            assert_eq!(lingers, wanted, "{name}");
+            let grace = pod["terminationGracePeriodSeconds"].as_u64().unwrap();
+            assert!(grace > DRAIN_SECS + lingers, "{name}: {grace}");
+        }
+    }
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn no_rollout_has_failed_while_a_worker_may_still_start() {
+    let deadline = |secs: &str| {
+        let values = format!("migrate.activeDeadlineSeconds={secs}");
+        let objects = rendered(&["--set", &values]);
+        let rollout = &kind(&objects, "Deployment")[0]["spec"];
+        let start = &rollout["template"]["spec"]["containers"][0]["startupProbe"];
+        let secs = |key: &str| start[key].as_u64().unwrap();
+        let starts = secs("failureThreshold") * secs("periodSeconds");
+        let ends = rollout["progressDeadlineSeconds"].as_u64();
+        assert!(ends.is_some_and(|ends| ends > starts), "{ends:?}: {starts}");
+        ends.unwrap()
+    };
+    assert_eq!(["900", "3600"].map(deadline), [960, 3660]);
+    // Kubernetes' own: a node and an image may take that, however short the migration is.
+    assert_eq!(deadline("30"), 600);
 }
 
 /// Whether a selector finds the pods of a Deployment or a Job.
@@ -244,4 +294,16 @@ fn names_of_a_canarys_source_and_destination_stay_words() {
         let wanted = json!({"name": name, "value": value});
         assert!(list(&container["env"]).contains(&wanted), "{key}");
     }
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn a_canarys_key_can_be_laid_out_before_any_is_sent() {
+    let objects = rendered(&["--set", "existingSecret=s,canary.keyKey=k"]);
+    let container = &pods(&objects)[0]["containers"][0];
+    let names = list(&container["env"]).iter().map(|one| &one["name"]);
+    let of_canaries: Vec<_> = names
+        .filter(|name| name.as_str().unwrap().contains("CANARY"))
+        .collect();
+    assert_eq!(of_canaries, ["NIGHTSHIFT__CANARY__KEY"]);
 }

@@ -152,6 +152,52 @@ fn what_nobody_would_run_or_serve_and_numbers_that_cross_are_refused() {
 
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn a_password_in_the_address_of_the_database_is_refused_wherever_it_stands() {
+    for url in [
+        "postgres://u:hush@h/d",
+        "postgres://:hush@h/d",
+        "postgresql://h/d?user=u&password=hush",
+        "postgres://u@h/d?password=hush&sslmode=require",
+        "postgres://u@h/d?Password=hush",
+        "postgres://u@h/d?sslpassword=hush",
+    ] {
+        let said = refused(&["--set", &format!("store.url={url}")]);
+        assert!(said.contains("store.url"), "{url}: {said}");
+        assert!(!said.contains("hush"), "{url}: {said}");
+        let says = "name the key in store.passwordKey";
+        assert!(said.contains(says) || !url.contains('?'), "{url}: {said}");
+    }
+    let fine = "store.url=postgres://password@h/password?sslmode=require&application_name=password";
+    let made = helm(&["template", "night"], &["--set", fine]);
+    assert!(made.status.success(), "{made:?}");
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn a_pod_that_would_be_killed_while_it_lingers_is_refused() {
+    for (values, says) in [
+        (
+            "web.lingerSecs=16",
+            "a worker takes up to 10 seconds to drain and lingers for 16 more (web.lingerSecs)",
+        ),
+        (
+            "web.lingerSecs=60,terminationGracePeriodSeconds=74",
+            "set it to at least 75",
+        ),
+        ("terminationGracePeriodSeconds=19", "set it to at least 20"),
+        (
+            "web.lingerSecs=61,terminationGracePeriodSeconds=200",
+            "lingerSecs",
+        ),
+        ("web.lingerSecs=-1", "lingerSecs"),
+    ] {
+        let said = refused(&["--set", values]);
+        assert!(said.contains(says), "{values}: {said}");
+    }
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
 fn the_name_of_a_release_stays_a_text_and_one_with_dots_is_a_name_of_services() {
     for release in ["true", "on", "a.b.c"] {
         let made = helm(&["template", release], &[]);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{all, kind, list, of_set, rendered};
+use super::{all, helm, kind, list, of_set, rendered};
 
 /// Names of the Deployments that an object of this kind scales.
 fn scaled(objects: &[Value], scaler: &str) -> Vec<String> {
@@ -103,6 +103,67 @@ fn keda_asks_the_database_and_the_brokers_with_credentials_that_are_there() {
         used.dedup();
         assert_eq!(known, used, "{set}");
     }
+}
+
+const STORE: &str = "existingSecret=s,store.passwordKey=pw,store.url=postgres://u@h/d";
+const QUEUES: &str = "autoscaling.keda.rabbitmq[0].queue=q,autoscaling.keda.rabbitmq[0].messagesPerReplica=1,\
+     autoscaling.keda.rabbitmq[0].hostKey=k,autoscaling.keda.sqs[0].queueURL=https://q,\
+     autoscaling.keda.sqs[0].region=r,autoscaling.keda.sqs[0].messagesPerReplica=1";
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn workers_are_scaled_by_what_they_do_and_by_nothing_else() {
+    let (database, queues) = (&["postgresql"][..], &["aws-sqs-queue", "rabbitmq"][..]);
+    let both = [database, queues].concat();
+    for (values, wanted) in [
+        ("mode=together", both.as_slice()),
+        ("only={intake,triage}", &both),
+        ("only={intake}", queues),
+        ("only={intake,delivery}", queues),
+        ("only={triage,delivery}", database),
+        ("mode=apart,components.triage.enabled=false", queues),
+        ("mode=apart,components.intake.enabled=false", database),
+    ] {
+        let values = format!("{STORE},{QUEUES},autoscaling.kind=keda,{values}");
+        let objects = rendered(&["--set", &values]);
+        let made = triggers(&objects);
+        let made_of: Vec<_> = made.iter().map(|(kind, _)| kind.as_str()).collect();
+        assert_eq!(made_of, wanted, "{values}");
+        // What nothing is asked with is not made.
+        let known = kind(&objects, "TriggerAuthentication");
+        assert_eq!(known.len(), made.len(), "{values}");
+    }
+    // Without a database to ask, its address need not be one that KEDA can ask.
+    let values = format!("existingSecret=s,store.url=postgres://h/d,{QUEUES},only={{intake}}");
+    let objects = rendered(&["--set", &values, "--set", "autoscaling.kind=keda"]);
+    assert_eq!(triggers(&objects).len(), 2);
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn what_would_scale_nothing_is_refused() {
+    for (values, is_refused) in [
+        ("autoscaling.kind=hpa,only={delivery}", true),
+        ("autoscaling.kind=hpa,only={intake}", true),
+        ("autoscaling.kind=hpa,only={triage}", false),
+        (
+            "autoscaling.kind=hpa,mode=apart,components.triage.enabled=false",
+            true,
+        ),
+        ("autoscaling.kind=keda,only={intake}", true),
+        ("autoscaling.kind=keda,only={triage}", false),
+        ("autoscaling.kind=none,only={delivery}", false),
+    ] {
+        let values = format!("{STORE},{values}");
+        let made = helm(&["template", "night"], &["--set", &values]);
+        let said = String::from_utf8_lossy(&made.stderr);
+        let says = "would scale nothing that this release runs: hpa and keda scale what triages";
+        assert_eq!(said.contains(says), is_refused, "{values}: {said}");
+        assert_eq!(made.status.success(), !is_refused, "{values}: {said}");
+    }
+    let values = format!("{STORE},{QUEUES},autoscaling.kind=keda,only={{delivery}}");
+    let made = helm(&["template", "night"], &["--set", &values]);
+    assert!(!made.status.success(), "{made:?}");
 }
 
 #[test]

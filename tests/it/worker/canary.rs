@@ -298,6 +298,10 @@ fn a_canary_that_cannot_be_signed_is_told_of_at_the_start() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the program under test has the real clock too"
+)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f32_a_worker_that_sends_none_knows_those_of_others_by_the_key() {
     let place = place_with(|place| {

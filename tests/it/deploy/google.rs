@@ -1,164 +1,15 @@
-//! What is made at AWS and Google Cloud, judged by what there is that can judge it without an account.
+//! What is made at Google Cloud, judged by what there is that can judge it without an account: HashiCorp's parser, and a
+//! `gcloud` that remembers what it was told to make.
 
 use std::collections::BTreeSet;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
-use nightshift_tests::root;
+use nightshift_tests::{Place, root};
 use regex::Regex;
-use serde_json::{Value, json};
 
-use super::{named, succeeds, text};
-
-#[test]
-#[cfg_attr(not(has_cfn_lint), ignore = "tests/services installs cfn-lint")]
-fn cloudformation_is_what_it_should_be() {
-    let mut check = Command::new(named("NIGHTSHIFT_TEST_CFN_LINT"));
-    succeeds(check.arg("deploy/aws/guardduty.yaml"));
-}
-
-#[test]
-fn workers_may_do_at_sqs_what_the_documentation_says_they_need() {
-    let stack = text("deploy/aws/guardduty.yaml");
-    let action = Regex::new(r#""(sqs:\w+)""#).unwrap();
-    let documented: BTreeSet<_> = action
-        .captures_iter(&text("docs/sources.md"))
-        .map(|found| found[1].to_owned())
-        .collect();
-    assert!(documented.len() >= 4, "{documented:?}");
-    let (_, policy) = stack.split_once("  WorkerPolicy:").unwrap();
-    let (policy, _) = policy.split_once("  WorkerRole:").unwrap();
-    // Only those who ask for it may send.
-    let (policy, canaries) = policy.split_once("            - SendsCanaries\n").unwrap();
-    assert!(canaries.contains("Action: sqs:SendMessage"), "{canaries}");
-    let given: BTreeSet<_> = Regex::new(r"sqs:\w+")
-        .unwrap()
-        .find_iter(policy)
-        .map(|found| found.as_str().to_owned())
-        .collect();
-    assert_eq!(given, documented);
-}
-
-#[test]
-fn values_say_what_their_role_may_do_besides_taking_messages() {
-    let values = text("helm/nightshift/ci/postgres-sqs-values.yaml");
-    assert!(values.contains("everyMinutes: 10") && values.contains("Canary=yes"));
-    assert!(values.contains("provider = \"bedrock\"") && values.contains("bedrock:InvokeModel "));
-}
-
-/// A resource of the stack, as it stands there.
-fn resource<'a>(stack: &'a str, name: &str) -> &'a str {
-    let (_, rest) = stack.split_once(&format!("\n  {name}:\n")).unwrap();
-    let next = Regex::new(r"\n {0,2}\S").unwrap();
-    next.split(rest).next().unwrap()
-}
-
-#[test]
-fn eventbridge_may_use_the_key_whatever_its_call_says_and_one_rule_may_send() {
-    let stack = text("deploy/aws/guardduty.yaml");
-    let key = resource(&stack, "Key");
-    let (_, statement) = key.split_once("- Sid: EventBridgeWrites\n").unwrap();
-    assert!(
-        statement.contains("Service: events.amazonaws.com"),
-        "{statement}"
-    );
-    assert!(!statement.contains("Condition:"), "{statement}");
-    let policy = resource(&stack, "QueuePolicy");
-    assert!(policy.contains("aws:SourceArn: !GetAtt Rule.Arn"));
-}
-
-#[test]
-fn what_was_given_up_on_can_be_read_and_its_alarms_say_how_it_comes_back() {
-    let stack = text("deploy/aws/guardduty.yaml");
-    let told = text("docs/sources.md");
-    let (_, told) = told.split_once("\n## SQS\n").unwrap();
-    let (told, _) = told.split_once("\n## ").unwrap();
-    assert!(told.contains("aws sqs start-message-move-task --source-arn "));
-    let (_, outputs) = stack.split_once("\nOutputs:\n").unwrap();
-    let policy = resource(&stack, "WorkerPolicy");
-    let (_, reads) = policy.split_once("sqs:ReceiveMessage").unwrap();
-    let (reads, _) = reads.split_once("- Effect:").unwrap();
-    for (queue, alarms) in [
-        ("DeadLetters", &["FindingsAreDead"][..]),
-        (
-            "Undelivered",
-            &["FindingsAreUndelivered", "FindingsAreGivenUp"],
-        ),
-    ] {
-        assert!(reads.contains(&format!("!GetAtt {queue}.Arn")), "{reads}");
-        assert!(outputs.contains(&format!("\n  {queue}:\n")), "{outputs}");
-        assert!(told.contains(&format!("the output `{queue}`")), "{queue}");
-        for alarm in alarms {
-            let alarm = resource(&stack, alarm);
-            let (_, says) = alarm.split_once("AlarmDescription: ").unwrap();
-            let says = says.lines().next().unwrap();
-            assert!(says.contains("docs/sources.md#sqs"), "{says}");
-            assert!(says.ends_with(queue), "{says}");
-        }
-    }
-}
-
-#[test]
-fn an_alarm_tells_when_eventbridge_gives_up_also_where_no_queue_can_be_written() {
-    let stack = text("deploy/aws/guardduty.yaml");
-    let name = Regex::new(r"(?m)^  (\w+):\n    Type: AWS::CloudWatch::Alarm$").unwrap();
-    let alarms: Vec<_> = name
-        .captures_iter(&stack)
-        .map(|found| resource(&stack, &found[1]))
-        .collect();
-    for metric in ["FailedInvocations", "InvocationsFailedToBeSentToDlq"] {
-        let line = format!("      MetricName: {metric}\n");
-        let alarm = alarms.iter().find(|one| one.contains(&line));
-        let alarm = alarm.unwrap_or_else(|| panic!("no alarm of {metric}"));
-        for what in [
-            "Namespace: AWS/Events\n",
-            "- Name: RuleName\n          Value: !Ref Rule\n",
-            "Statistic: Sum\n",
-            "Threshold: 0\n",
-            "AlarmActions: !If [HasTopic, [!Ref AlarmTopic], !Ref AWS::NoValue]",
-        ] {
-            assert!(alarm.contains(what), "{metric}: {what}");
-        }
-    }
-}
-
-/// Who may take the role of the workers, with and without KEDA.
-fn trusted(stack: &str, with_keda: bool) -> Value {
-    let role = resource(stack, "WorkerRole");
-    let written =
-        Regex::new(r#"(?s)!Sub\n +- \|-\n(.*)\n +- (\w+): !If \[HasKeda, !Sub '(.*)', ""\]"#);
-    let written = written.unwrap().captures(role).unwrap();
-    let more = if with_keda { &written[3] } else { "" };
-    let document = written[1]
-        .replace(&format!("${{{}}}", &written[2]), more)
-        .replace("${OidcProvider}", "arn")
-        .replace("${OidcIssuer}", "issuer")
-        .replace("${ServiceAccount}", "security:nightshift")
-        .replace("${KedaServiceAccount}", "keda:keda-operator");
-    assert!(!document.contains("${"), "{document}");
-    let document: Value = serde_json::from_str(&document).unwrap();
-    document["Statement"][0]["Condition"]["StringEquals"].clone()
-}
-
-#[test]
-fn keda_may_take_the_role_of_the_workers_where_that_is_wanted() {
-    let stack = text("deploy/aws/guardduty.yaml");
-    let workers = "system:serviceaccount:security:nightshift";
-    let keda = "system:serviceaccount:keda:keda-operator";
-    for (with_keda, subjects) in [(false, &[workers][..]), (true, &[workers, keda])] {
-        assert_eq!(
-            trusted(&stack, with_keda),
-            json!({"issuer:sub": subjects, "issuer:aud": "sts.amazonaws.com"})
-        );
-    }
-    let (_, parameter) = stack.split_once("\n  KedaServiceAccount:\n").unwrap();
-    assert!(parameter.starts_with("    Type: String\n    Default: \"\"\n"));
-    assert!(stack.contains("HasKeda: !Not [!Equals [!Ref KedaServiceAccount, \"\"]]"));
-    for told in ["docs/kubernetes.md", "helm/nightshift/values.yaml"] {
-        let told = text(told);
-        assert!(told.contains("KedaServiceAccount"));
-        assert!(told.contains("sqs:GetQueueAttributes"));
-    }
-}
+use super::{named, text};
 
 #[test]
 fn terraform_finds_its_files_formatted_where_it_is_installed() {
@@ -253,16 +104,6 @@ fn the_script_for_google_cloud_makes_what_terraform_makes() {
     ] {
         assert!(said.contains(what), "{what}: {said}");
     }
-    let filter = |text: &str, begin: &str| {
-        let (_, rest) = text.split_once(begin).unwrap();
-        rest.lines()
-            .next()
-            .unwrap()
-            .replace(['\\', '\'', '"', '='], "")
-    };
-    let ours = filter(&text("deploy/gcp/scc.sh"), "FILTER=");
-    let terraform = filter(&text("deploy/gcp/scc.tf"), "default     = \"state");
-    assert_eq!(ours, format!("state{terraform}"));
     let refused = Command::new("bash")
         .arg(root().join("deploy/gcp/scc.sh"))
         .args(["organizations/1", "p"])
@@ -349,5 +190,135 @@ fn pubsub_pushes_for_as_long_as_it_can_and_the_documentation_says_how_long_that_
         "modify-push-config nightshift-scc-dead-letters".to_owned(),
     ] {
         assert!(told.contains(&what), "{what}");
+    }
+}
+
+/// Which findings are sent, as a file says it.
+fn filter(file: &str, pattern: &str) -> String {
+    let file = text(file);
+    let found = Regex::new(pattern).unwrap().captures(&file).unwrap();
+    found[1].replace('\\', "")
+}
+
+#[test]
+fn findings_are_sent_whatever_their_state_for_a_change_of_it_is_noted_on_their_case() {
+    let script = filter("deploy/gcp/scc.sh", "(?m)^readonly FILTER='(.*)'$");
+    let terraform = filter(
+        "deploy/gcp/scc.tf",
+        r#"(?m)^  default     = "(finding.*)"$"#,
+    );
+    assert_eq!(script, terraform);
+    let classes = r#"finding_class = "THREAT" OR finding_class = "TOXIC_COMBINATION""#;
+    assert_eq!(script, classes);
+    let told = text("docs/admission.md");
+    let noted = "| is archived, inactive, resolved or suppressed at the feed, or of a class that is set aside | a sighting; the state is noted";
+    assert!(told.contains(noted), "{told}");
+}
+
+#[test]
+fn pubsub_may_sign_as_the_account_that_it_pushes_as() {
+    let terraform = text("deploy/gcp/scc.tf");
+    let (_, binding) = terraform
+        .split_once("resource \"google_service_account_iam_member\" ")
+        .unwrap();
+    let (binding, _) = binding.split_once("\n}\n").unwrap();
+    for what in [
+        "local.pushes ? 1 : 0",
+        "google_service_account.push[0].name",
+        "\"roles/iam.serviceAccountTokenCreator\"",
+        "local.pubsub",
+    ] {
+        assert!(binding.contains(what), "{what}: {binding}");
+    }
+    let said = scc(&["https://nightshift.example.com/v1/alerts/pubsub"], "");
+    let bound = "iam service-accounts add-iam-policy-binding nightshift-push@security-tools.iam.gserviceaccount.com \
+        --project security-tools --member serviceAccount:service-UNKNOWN@gcp-sa-pubsub.iam.gserviceaccount.com \
+        --role roles/iam.serviceAccountTokenCreator ";
+    assert!(said.contains(bound), "{said}");
+    let pulled = scc(&[], "");
+    assert!(!pulled.contains("TokenCreator"), "{pulled}");
+}
+
+/// A `gcloud` that has a file for each thing that was made, and in that of a subscription where it pushes to. It writes down what
+/// it was told to change; what is there is not made again, and what is not there is not changed.
+const GCLOUD: &str = r#"#!/usr/bin/env bash
+set -euo pipefail
+cd "$(dirname "$0")"
+[[ $1 == projects ]] && echo 4711 && exit
+said=$* thing=$2.${4%@*} verb=$3 endpoint='' format=''
+while [[ $# -gt 1 ]]; do
+    [[ $1 != --push-endpoint ]] || endpoint=$2
+    [[ $1 != --format ]] || format=$2
+    shift
+done
+[[ $verb == create || -e $thing ]]
+case $verb in
+    describe)
+        case $format in
+            *pushEndpoint*) cat "$thing" ;;
+            *serviceAccount*) echo scc@example.iam.gserviceaccount.com ;;
+        esac
+        exit
+        ;;
+    create) set -o noclobber && printf %s "$endpoint" >"$thing" ;;
+    modify-push-config) printf %s "$endpoint" >"$thing" ;;
+    add-iam-policy-binding) ;;
+    *) exit 2 ;;
+esac
+set +o noclobber
+echo "$said" >>changes
+"#;
+
+/// What the script says when it is run where that `gcloud` is, and what it has changed.
+fn made(place: &Place, arguments: &[&str], puller: &str) -> (String, String) {
+    let gcloud = place.file("gcloud", GCLOUD).unwrap();
+    std::fs::set_permissions(&gcloud, Permissions::from_mode(0o755)).unwrap();
+    let changes = place.file("changes", "").unwrap();
+    let ran = Command::new("bash")
+        .arg(root().join("deploy/gcp/scc.sh"))
+        .args(["123456789012", "security-tools"])
+        .args(arguments)
+        .env_clear()
+        .env("PATH", format!("{}:/usr/bin:/bin", place.path().display()))
+        .env("PULLER", puller)
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    let said = String::from_utf8(ran.stdout).unwrap();
+    (said, std::fs::read_to_string(changes).unwrap())
+}
+
+#[test]
+fn a_subscription_that_is_there_pushes_to_the_address_that_is_given() {
+    let place = Place::new().unwrap();
+    let pushes_to = || std::fs::read_to_string(place.path().join("subscriptions.nightshift-scc"));
+    let (said, changes) = made(&place, &[], "serviceAccount:nightshift@x");
+    assert!(!said.contains("push"), "{said}");
+    assert!(changes.contains("subscriptions create nightshift-scc "));
+    assert_eq!(pushes_to().unwrap(), "");
+    let account = "nightshift-push@security-tools.iam.gserviceaccount.com";
+    // The third time nothing is other than before.
+    for host in ["night", "other", "other"] {
+        let endpoint = format!("https://{host}.example.com/v1/alerts/pubsub");
+        let (said, changes) = made(&place, &[&endpoint], "");
+        let config = format!(
+            "pubsub subscriptions modify-push-config nightshift-scc --project security-tools --push-endpoint {endpoint} \
+             --push-auth-service-account {account} --push-auth-token-audience {endpoint}\n"
+        );
+        assert!(changes.contains(&config), "{changes}");
+        assert!(!changes.contains("subscriptions create "), "{changes}");
+        assert!(said.contains(&format!("pushed as {account}: ")), "{said}");
+        assert_eq!(pushes_to().unwrap(), endpoint);
+    }
+    // Alerts come that way: it is not ended because nobody said that it should go on.
+    let (said, changes) = made(&place, &[], "");
+    let kept = "https://other.example.com/v1/alerts/pubsub";
+    assert_eq!(pushes_to().unwrap(), kept);
+    assert!(!changes.contains("modify-push-config"), "{changes}");
+    for what in [
+        &format!("it pushes to {kept}, as before"),
+        "gcloud pubsub subscriptions modify-push-config nightshift-scc --project security-tools --push-endpoint ''\n",
+    ] {
+        assert!(said.contains(what), "{what}: {said}");
     }
 }
