@@ -1,12 +1,14 @@
 //! Memory with many cases open that all wait on the model: each has its plan, its steps' results and one request under
-//! way, the conclusion. Measured in a process of its own, which no other group has made larger.
+//! way, the conclusion. Measured in a process of its own, which no other group has made larger; on the PostgreSQL of
+//! `tests/services`, with its connections, or on SQLite where there is none.
 
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use nightshift_models::Provider;
 use nightshift_pipeline::Lane;
+use nightshift_store::Options;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -14,7 +16,8 @@ use crate::figure::Figure;
 use crate::model::fake::Fake;
 use crate::model::script::Shape;
 use crate::process::{runtime, status_kib};
-use crate::world::{MINER, Modelled, World, folder};
+use crate::worker::{Database, service};
+use crate::world::{LEASE, MINER, Modelled, World, folder, no_storms};
 
 /// The argument that makes this program the process that is measured.
 pub(crate) const ARGUMENT: &str = "open-cases";
@@ -38,14 +41,21 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
             "{}",
             String::from_utf8_lossy(&output.stderr)
         );
-        let mib: f64 = String::from_utf8(output.stdout)?.trim().parse()?;
+        let told = String::from_utf8(output.stdout)?;
+        let mut told = told.split_whitespace().map(str::parse);
+        let mib: f64 = told.next().context("it says nothing")??;
         let name = format!("RSS, {cases} cases wait");
         figures.push(Figure::new(name, mib, "MiB").at_most(most));
+        if let Some(connections) = told.next() {
+            let name = format!("connections, {cases} cases wait");
+            figures.push(Figure::new(name, connections?, "connections").at_most(10.0));
+        }
     }
     Ok(figures)
 }
 
-/// Is that process: opens so many cases, waits until all of them wait, and prints its memory in MiB.
+/// Is that process: opens so many cases, waits until all of them wait, and prints its memory in MiB and, on PostgreSQL, its
+/// connections.
 pub(crate) fn serve(arguments: &[String]) -> anyhow::Result<()> {
     let [cases] = arguments else {
         anyhow::bail!("how many cases?");
@@ -56,7 +66,18 @@ pub(crate) fn serve(arguments: &[String]) -> anyhow::Result<()> {
     let runtime = runtime()?;
     runtime.block_on(async {
         let modelled = Modelled::new(&fake.config(Provider::Anthropic))?;
-        let world = World::new(folder.path(), Vec::new(), Some(modelled))?;
+        let database = match service("POSTGRES") {
+            Some(server) => Some(Database::new(&server).await?),
+            None => None,
+        };
+        let world = match &database {
+            None => World::new(folder.path(), Vec::new(), Some(modelled))?,
+            Some(database) => {
+                let options = Options::new(LEASE, no_storms());
+                let store = nightshift_store::open(&database.url, options).await?;
+                World::over(store, folder.path(), Vec::new(), Some(modelled))?
+            }
+        };
         world.take_in(&MINER.messages(cases)?).await?;
         let release = CancellationToken::new();
         let mut running = JoinSet::new();
@@ -71,7 +92,11 @@ pub(crate) fn serve(arguments: &[String]) -> anyhow::Result<()> {
             }
         }
         wait(&mut fake, cases).await?;
-        println!("{:.1}", status_kib("self", "VmRSS")? / 1024.0);
+        print!("{:.1}", status_kib("self", "VmRSS")? / 1024.0);
+        if let Some(database) = &database {
+            print!(" {}", database.connections().await?);
+        }
+        println!();
         anyhow::Ok(())
     })?;
     runtime.shutdown_background();

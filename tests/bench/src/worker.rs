@@ -4,6 +4,7 @@
 //! Servers are those of `tests/services`, which `NIGHTSHIFT_TEST_POSTGRES` and `NIGHTSHIFT_TEST_RABBITMQ` name; without
 //! them nothing is measured. They run on the same machine and take their part of it.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -14,10 +15,12 @@ use nightshift_alert::{ReadOptions, Severity, read};
 use nightshift_pipeline::Arrival;
 use nightshift_store::Options;
 use nightshift_tests::Publisher;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls};
 
-use crate::figure::Figure;
+use crate::figure::{Figure, median};
 use crate::process::{runtime, status_kib};
 use crate::world::{LEASE, MINER, folder, no_storms};
 
@@ -31,6 +34,8 @@ const BATCH: usize = 500;
 const LOOK: Duration = Duration::from_millis(10);
 /// How long a worker settles before its memory is read.
 const SETTLES: Duration = Duration::from_secs(5);
+/// Starts that are timed.
+const STARTS: usize = 9;
 
 /// Intake, priority, memory.
 pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
@@ -45,6 +50,7 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
         let mut figures = intake(&postgres, &rabbitmq).await?;
         figures.push(critical(&postgres, &rabbitmq).await?);
         figures.push(idle(&postgres, &rabbitmq).await?);
+        figures.push(ready(&postgres, &rabbitmq).await?);
         Ok(figures)
     })
 }
@@ -120,20 +126,31 @@ fn start(
     rabbitmq: &str,
     queue: &str,
 ) -> anyhow::Result<Worker> {
+    let child = command(folder, parts, database, rabbitmq, queue)?.spawn()?;
+    Ok(Worker(child))
+}
+
+fn command(
+    folder: &Path,
+    parts: &str,
+    database: &Database,
+    rabbitmq: &str,
+    queue: &str,
+) -> anyhow::Result<Command> {
     let config = format!(
         "store = {{ url = \"{}\" }}\n[limits]\nstorm_cases = 1000000\n\
          [[source]]\nname = \"mq\"\nkind = \"rabbitmq\"\nurl = \"{rabbitmq}\"\nqueue = \"{queue}\"\ndeclare = true\n",
         database.url,
     );
     std::fs::write(folder.join("nightshift.toml"), config)?;
-    let child = Command::new(nightshift_tests::built()?)
+    let mut command = Command::new(nightshift_tests::built()?);
+    command
         .args(["worker", "--only", parts])
         .current_dir(folder)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()?;
-    Ok(Worker(child))
+        .stderr(Stdio::null());
+    Ok(command)
 }
 
 /// Milliseconds from the receipt of an alert to the last statement of its transaction, after which it is acked: that of
@@ -209,6 +226,42 @@ async fn idle(postgres: &str, rabbitmq: &str) -> anyhow::Result<Figure> {
     tokio::time::sleep(SETTLES).await;
     let mib = status_kib(&worker.0.id().to_string(), "VmRSS")? / 1024.0;
     Ok(Figure::new("RSS of an idle worker", mib, "MiB").at_most(40.0))
+}
+
+/// Milliseconds from the start of a worker to the moment when it says that it is ready: the store answers, and the broker
+/// has been read. The median of some, on a database that is there.
+async fn ready(postgres: &str, rabbitmq: &str) -> anyhow::Result<Figure> {
+    let (folder, database) = (folder()?, Database::new(postgres).await?);
+    let queue = format!("bench-{}", uuid::Uuid::new_v4().simple());
+    let all = "intake,triage,delivery,web";
+    let mut times = Vec::new();
+    // The first one makes the tables.
+    for _ in 0..=STARTS {
+        let free = TcpListener::bind("127.0.0.1:0").await?.local_addr()?;
+        let began = Instant::now();
+        let worker = Worker(
+            command(folder.path(), all, &database, rabbitmq, &queue)?
+                .env("NIGHTSHIFT__WEB__LISTEN", free.to_string())
+                .spawn()?,
+        );
+        let mut looks = tokio::time::interval(Duration::from_millis(2));
+        while !is_ready(free).await.unwrap_or_default() {
+            looks.tick().await;
+        }
+        times.push(began.elapsed().as_secs_f64() * 1e3);
+        drop(worker);
+    }
+    let times = times.split_off(1);
+    Ok(Figure::new("a worker is ready after", median(times), "ms").at_most(300.0))
+}
+
+async fn is_ready(address: SocketAddr) -> std::io::Result<bool> {
+    let mut stream = TcpStream::connect(address).await?;
+    let ask = format!("GET /readyz HTTP/1.1\r\nHost: {address}\r\n\r\n");
+    stream.write_all(ask.as_bytes()).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    Ok(answer.starts_with("HTTP/1.1 200"))
 }
 
 fn arrival(message: &[u8], severity: Severity) -> anyhow::Result<Arrival> {
