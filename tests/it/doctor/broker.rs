@@ -180,9 +180,10 @@ async fn queues_as_people_make_them() {
             json!({ "x-queue-type": "classic" }),
             "source.classic_queue",
         ),
+        // Without a limit versions before 4 drop nothing.
         (
             "undead",
-            json!({ "x-dead-letter-exchange": null }),
+            json!({ "x-dead-letter-exchange": null, "x-delivery-limit": 20 }),
             "source.no_dead_letter",
         ),
         (

@@ -4,13 +4,27 @@ use nightshift_tests::Place;
 use nightshift_tests::model::{Answer, FakeModel, Fault, Provider, Reply, Script, Seen};
 use serde_json::json;
 
-use super::found;
+use super::{doctor, found};
 
-/// As a model that can everything answers.
+/// As a model that can everything answers, by a tool too where that is how it must.
 fn well(seen: &Seen) -> Reply {
-    let answer = match seen.wants {
-        Some(_) => Answer::value(json!({ "ok": true })),
-        None => Answer::text("OK"),
+    let answer = match (&seen.wants, seen.forced(), seen.tools.first()) {
+        (None, None, Some(tool)) => Answer::call(tool.name.clone(), json!({ "ok": true })),
+        (None, None, None) => Answer::text("Yes."),
+        _ => Answer::value(json!({ "ok": true })),
+    };
+    answer.into()
+}
+
+/// As a server answers that takes schemas and tools, and leaves them out of what it asks the model.
+fn dropping(seen: &Seen) -> Reply {
+    let asked = seen.text();
+    let answer = if asked.contains("JSON") {
+        Answer::text("{\"ok\": true}")
+    } else if asked.contains("`checkup`") {
+        Answer::text("I have called `checkup` with ok = true.")
+    } else {
+        Answer::text("Yes.")
     };
     answer.into()
 }
@@ -29,6 +43,27 @@ pub(super) async fn fake() -> FakeModel {
     FakeModel::start(Script::by(well)).await.unwrap()
 }
 
+/// One of each provider.
+const MODELS: [(Provider, &str, &str); 4] = [
+    (Provider::OpenAi, "openai", "gpt-5"),
+    (Provider::Anthropic, "anthropic", "claude-sonnet-4-5"),
+    (Provider::Gemini, "gemini", "gemini-3-pro-preview"),
+    (
+        Provider::Bedrock,
+        "bedrock",
+        "eu.anthropic.claude-sonnet-4-5-20250929-v1:0",
+    ),
+];
+
+/// A `[[model]]` of this provider that the fake plays.
+fn of(fake: &FakeModel, provider: Provider, name: &str, model: &str) -> String {
+    format!(
+        "[limits]\nday_usd = 20.0\n[[model]]\nname = \"main\"\nprovider = \"{name}\"\nmodel = \"{model}\"\n\
+         base_url = \"{}\"\napi_key = \"env:KEY\"\nprice = {{ input = 1.0, output = 8.0 }}\n",
+        fake.base_url(provider)
+    )
+}
+
 fn place() -> Place {
     let mut place = Place::new().unwrap();
     place.set("KEY", "key-of-the-tests-0123456789");
@@ -37,24 +72,10 @@ fn place() -> Place {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_model_that_answers_has_no_finding_and_is_asked_two_questions() {
-    for (provider, name, model) in [
-        (Provider::OpenAi, "openai", "gpt-5"),
-        (Provider::Anthropic, "anthropic", "claude-sonnet-4-5"),
-        (Provider::Gemini, "gemini", "gemini-3-pro-preview"),
-        (
-            Provider::Bedrock,
-            "bedrock",
-            "eu.anthropic.claude-sonnet-4-5-20250929-v1:0",
-        ),
-    ] {
+    for (provider, name, model) in MODELS {
         let fake = fake().await;
-        let config = format!(
-            "[limits]\nday_usd = 20.0\n[[model]]\nname = \"main\"\nprovider = \"{name}\"\nmodel = \"{model}\"\n\
-             base_url = \"{}\"\napi_key = \"env:KEY\"\nprice = {{ input = 1.0, output = 8.0 }}\n",
-            fake.base_url(provider)
-        );
         assert_eq!(
-            found(&place(), &config, "models"),
+            found(&place(), &of(&fake, provider, name, model), "models"),
             Vec::<String>::new(),
             "{name}"
         );
@@ -90,6 +111,40 @@ async fn why_a_model_does_not_answer_is_told() {
     assert_eq!(found(&nobody, closed, "models"), ["model.unreachable"]);
     let wrong = closed.replace("http://127.0.0.1:1/v1", "http://models.example.com/v1");
     assert_eq!(found(&nobody, &wrong, "models"), ["model.configuration"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_drops_schemas_and_tools_is_told_of() {
+    for (provider, name, model) in MODELS {
+        let fake = FakeModel::start(Script::by(dropping)).await.unwrap();
+        let said = doctor(&place(), &of(&fake, provider, name, model), "models");
+        assert_eq!(said.checks(), ["model.schema", "model.tools"], "{name}");
+        assert_eq!(said.code, Some(0), "it can be used all the same");
+        let found = said.object["findings"].as_array().unwrap();
+        let what: Vec<&str> = found
+            .iter()
+            .map(|one| one["what"].as_str().unwrap())
+            .collect();
+        let words = [
+            "its answers are held to no schema: asked with one, it said \"Yes.\"",
+            "it called no tool where it was told to: it said \"I have called `checkup` with ok = true.\"",
+        ];
+        assert_eq!(what, words, "{name}");
+        assert_eq!((fake.accepted(), fake.refusals().len()), (2, 0), "{name}");
+    }
+    // JSON of another shape is what a server makes that knows of JSON, and of no schema.
+    let other = Script::by(|seen: &Seen| match seen.wants {
+        Some(_) => Answer::value(json!({ "answer": "yes" })).into(),
+        None => well(seen),
+    });
+    let other = FakeModel::start(other).await.unwrap();
+    assert_eq!(
+        found(&place(), &table(&other, ""), "models"),
+        ["model.schema"]
+    );
+    let by_tool = super::models::fake().await;
+    let config = table(&by_tool, "schema = \"tool\"");
+    assert_eq!(found(&place(), &config, "models"), Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

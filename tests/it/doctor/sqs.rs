@@ -33,7 +33,12 @@ pub(crate) async fn call(action: &str, input: Value) -> Value {
 
 /// A queue with these attributes; its URL and its arn.
 pub(crate) async fn queue(attributes: Value) -> (String, String) {
-    let name = format!("doctor-{}", uuid::Uuid::new_v4().simple());
+    let end = if attributes["FifoQueue"] == "true" {
+        ".fifo"
+    } else {
+        ""
+    };
+    let name = format!("doctor-{}{end}", uuid::Uuid::new_v4().simple());
     let made = call(
         "CreateQueue",
         json!({ "QueueName": name, "Attributes": attributes }),
@@ -128,6 +133,15 @@ async fn queues_that_do_not_fit_the_source_or_are_not_there() {
     assert_eq!(
         found(&place, &source(&url, ""), "sources"),
         ["source.dead_letter_retention"]
+    );
+    let (_, short) = queue(json!({ "MessageRetentionPeriod": "3600", "FifoQueue": "true" })).await;
+    let mut fifo = good(&short);
+    fifo["FifoQueue"] = json!("true");
+    let (url, _) = queue(fifo).await;
+    assert_eq!(
+        found(&place, &source(&url, ""), "sources"),
+        Vec::<String>::new(),
+        "there the age of a message begins anew when it is moved"
     );
     let missing = url.replace("doctor-", "no-such-");
     assert_eq!(

@@ -121,6 +121,21 @@ const WORSE: [(&str, &str, &str); 5] = [
     ),
 ];
 
+/// What shows whose storage a server has, and takes it away again.
+const STORAGES: [(&str, &str, &str); 2] = [
+    (
+        "ALTER ROLE nightshift SET neon.tenant_id = '3aa8fcc61f6d357410b7de754b1d9001'",
+        "ALTER ROLE nightshift RESET neon.tenant_id",
+        "Neon",
+    ),
+    (
+        "CREATE FUNCTION pg_catalog.aurora_version() RETURNS text LANGUAGE sql AS $$ SELECT '16.4.1' $$",
+        "DROP FUNCTION pg_catalog.aurora_version()",
+        "Aurora",
+    ),
+];
+const OF_THE_LOG: [&str; 2] = ["fsync", "full_page_writes"];
+
 #[cfg_attr(not(has_services), ignore = "needs PostgreSQL: run tests/services")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_made_worse_one_setting_at_a_time() {
@@ -154,6 +169,7 @@ async fn a_server_made_worse_one_setting_at_a_time() {
         server.say(&format!("ALTER SYSTEM RESET {setting}")).await;
         server.reload(setting, "on").await;
     }
+    server.kept_elsewhere(&place, &config).await;
     for (worse, better, check) in WORSE {
         server.say(worse).await;
         assert_eq!(look(), [check]);
@@ -174,6 +190,31 @@ async fn a_server_made_worse_one_setting_at_a_time() {
 }
 
 impl Server {
+    /// Where the storage keeps the log, fsync and full pages are not for the server to see to.
+    async fn kept_elsewhere(&self, place: &Place, config: &str) {
+        let url = self.url.replacen("/postgres?", "/nightshift?", 1);
+        let (ours, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move { drop(connection.await) });
+        for setting in OF_THE_LOG {
+            self.say(&format!("ALTER SYSTEM SET {setting} = off")).await;
+            self.reload(setting, "off").await;
+        }
+        for (make, remove, whose) in STORAGES {
+            ours.batch_execute(make).await.unwrap();
+            let said = doctor(place, config, "store");
+            assert_eq!(said.checks(), Vec::<&str>::new(), "{whose}");
+            let seen = said.object["areas"][0]["seen"].to_string();
+            let told = format!("fsync and full_page_writes are off: {whose} keeps the log");
+            assert!(seen.contains(&told), "{seen}");
+            ours.batch_execute(remove).await.unwrap();
+        }
+        for setting in OF_THE_LOG {
+            self.say(&format!("ALTER SYSTEM RESET {setting}")).await;
+            self.reload(setting, "on").await;
+        }
+    }
+
     /// Waits until new connections have this value.
     async fn reload(&self, setting: &str, wanted: &str) {
         self.say("SELECT pg_reload_conf()").await;

@@ -55,6 +55,8 @@ async fn vendors_in_good_order_have_no_finding_and_nothing_is_changed() {
             .all(|one| one.starts_with("GET ") || one.starts_with("HEAD ")),
         "{asked:?}"
     );
+    let issues = "GET /github/repos/acme/soc/issues?per_page=1".to_owned();
+    assert!(asked.contains(&issues), "{asked:?}");
     assert!(!said.object.to_string().contains("hush"));
 }
 
@@ -70,8 +72,12 @@ fn refusals() -> Vec<Refusal> {
     let table = "/snow/api/now/table/incident";
     let (channel, auth) = ("/slack/conversations.history", "/slack/auth.test");
     let (may, myself) = ("/jira/rest/api/3/mypermissions", "/jira/rest/api/3/myself");
+    let issues = "/github/repos/acme/soc/issues";
+    let metadata = json!({ "message": "Resource not accessible by personal access token" });
     let mut all = repository();
     all.extend([
+        // A fine-grained token with Metadata alone reads the repository all the same.
+        ("destination.refused", issues, 403, metadata),
         ("destination.refused", channel, 200, no("not_in_channel")),
         ("destination.refused", auth, 200, no("token_revoked")),
         ("destination.scope", may, 200, has),
@@ -124,7 +130,7 @@ async fn what_a_vendor_does_not_let_us_do_is_told() {
     ] {
         world.says_with(
             "/slack/auth.test",
-            ("x-oauth-scopes", scopes),
+            &[("x-oauth-scopes", scopes)],
             json!({ "ok": true }),
         );
         assert_eq!(
@@ -200,11 +206,14 @@ async fn a_clock_that_differs_is_told() {
         found(&place, &hook, "clock,destinations"),
         Vec::<String>::new()
     );
-    world.says_with(
-        "/hook",
-        ("date", "Fri, 20 Nov 2020 12:00:00 GMT"),
-        json!({}),
+    let date = ("date", "Fri, 20 Nov 2020 12:00:00 GMT");
+    world.says_with("/hook", &[date, ("age", "86400")], json!({}));
+    assert_eq!(
+        found(&place, &hook, "clock,destinations"),
+        Vec::<String>::new(),
+        "a cache tells the time at which it was filled"
     );
+    world.says_with("/hook", &[date, ("age", "0")], json!({}));
     let said = doctor(&place, &hook, "clock,destinations");
     assert_eq!(said.checks(), ["clock.skew"]);
     let what = said.only()["what"].as_str().unwrap();

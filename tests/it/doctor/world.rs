@@ -59,14 +59,16 @@ impl World {
             .insert(path.to_owned(), (status, Vec::new(), body));
     }
 
-    /// The same with a header.
-    pub(super) fn says_with(&self, path: &str, header: (&'static str, &str), body: Value) {
-        let header = vec![(header.0, header.1.to_owned())];
+    /// The same with headers.
+    pub(super) fn says_with(&self, path: &str, headers: &[(&'static str, &str)], body: Value) {
+        let headers = headers.iter();
+        let headers = headers.map(|(name, value)| (*name, (*value).to_owned()));
+        let says = (200, headers.collect(), body);
         self.inside
             .lock()
             .unwrap()
             .says
-            .insert(path.to_owned(), (200, header, body));
+            .insert(path.to_owned(), says);
     }
 
     /// All is as it was.
@@ -74,7 +76,7 @@ impl World {
         self.inside.lock().unwrap().says = good();
     }
 
-    /// What was asked: method and path.
+    /// What was asked: method, path and query.
     pub(super) fn asked(&self) -> Vec<String> {
         self.inside.lock().unwrap().asked.clone()
     }
@@ -127,6 +129,7 @@ fn good() -> BTreeMap<String, Says> {
             ),
         ),
         ("/github/repos/acme/soc", (200, vec![], repository)),
+        ("/github/repos/acme/soc/issues", (200, vec![], json!([]))),
         (
             "/pager/v2/enqueue",
             (405, vec![], json!("method not allowed")),
@@ -140,7 +143,8 @@ fn good() -> BTreeMap<String, Says> {
 async fn answer(State(inside): State<Arc<Mutex<Inside>>>, request: Request) -> Response {
     let path = request.uri().path().to_owned();
     let mut inside = inside.lock().unwrap();
-    inside.asked.push(format!("{} {path}", request.method()));
+    let asked = format!("{} {}", request.method(), request.uri());
+    inside.asked.push(asked);
     let authorisation = request
         .headers()
         .get("authorization")

@@ -9,7 +9,7 @@ use nightshift_analyst::chat::{
     OutputSchema, Part, Role,
 };
 use nightshift_engine::{Checkup, with_causes};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::{KeySource, ModelConfig, connect};
@@ -20,6 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(40);
 const MOST_TOKENS: u32 = 512;
 /// What the prompts of a case come to: a smaller window is full before the evidence is in.
 const SMALLEST_WINDOW: u64 = 16_384;
+/// Most characters of what it says that are shown.
+const MOST_CHARS: usize = 80;
 
 /// Looks at a model with this key.
 pub async fn examine(config: &ModelConfig, key: Option<KeySource>) -> Checkup {
@@ -73,9 +75,10 @@ fn known(config: &ModelConfig, checkup: &mut Checkup) {
     }
 }
 
-/// Whether it answers at all, and to a schema.
+/// Whether it answers at all, and to a schema. The words ask for another answer than the schema does: one that fits it was
+/// made to fit, and is not that of a model which does as it is told.
 async fn answers(model: &dyn ChatModel, checkup: &mut Checkup) -> bool {
-    let mut request = question("Answer with the JSON object {\"ok\": true}.");
+    let mut request = question("Are you there? Answer with one word: yes or no.");
     request.output = Some(OutputSchema {
         name: "checkup".to_owned(),
         schema: Arc::new(json!({
@@ -84,21 +87,8 @@ async fn answers(model: &dyn ChatModel, checkup: &mut Checkup) -> bool {
         })),
     });
     match model.chat(&request).await {
-        Ok(ChatAnswer {
-            structured: Some(_),
-            ..
-        }) => {
-            checkup.saw("answers to a schema");
-            true
-        }
-        Ok(_) => {
-            checkup.saw("answers");
-            checkup.warning(
-                "model.schema",
-                "its answers are held to their schema by words alone",
-                "more answers cannot be read: they are asked for again, and in the end the playbooks take over",
-                "use a model or server with structured output, or set schema = \"strict\" or \"tool\" where it has that",
-            );
+        Ok(answer) => {
+            held(&answer, checkup);
             true
         }
         // It does answer; these words are just not the ones that were asked for.
@@ -118,7 +108,43 @@ async fn answers(model: &dyn ChatModel, checkup: &mut Checkup) -> bool {
     }
 }
 
-/// Whether it takes tools.
+/// Notes whether more than words held an answer to the schema.
+fn held(answer: &ChatAnswer, checkup: &mut Checkup) {
+    let fits = |value: &Value| {
+        let fields = value.as_object().filter(|fields| fields.len() == 1);
+        fields.is_some_and(|fields| fields.get("ok").is_some_and(Value::is_boolean))
+    };
+    if answer.structured.as_ref().is_some_and(fits) {
+        return checkup.saw("answers to a schema");
+    }
+    checkup.saw("answers");
+    let what = if serde_json::from_str(&answer.text()).is_ok_and(|value| fits(&value)) {
+        "its answers are held to their schema by words alone".to_owned()
+    } else {
+        format!(
+            "its answers are held to no schema: asked with one, it said {}",
+            said(answer)
+        )
+    };
+    checkup.warning(
+        "model.schema",
+        what,
+        "more answers cannot be read: they are asked for again, and in the end the playbooks take over",
+        "use a model or server with structured output, or set schema = \"strict\" or \"tool\", whichever it keeps to; \
+         with \"prompt\" it is told the schema in words",
+    );
+}
+
+/// The beginning of its text, in quotes.
+fn said(answer: &ChatAnswer) -> String {
+    let text = answer.text();
+    format!(
+        "{:?}",
+        text.trim().chars().take(MOST_CHARS).collect::<String>()
+    )
+}
+
+/// Whether it takes tools, and calls one when it is told to.
 async fn calls(model: &dyn ChatModel, checkup: &mut Checkup) {
     if !model.traits().tools {
         checkup.warning(
@@ -140,7 +166,18 @@ async fn calls(model: &dyn ChatModel, checkup: &mut Checkup) {
     }]);
     request.may_call = true;
     match model.chat(&request).await {
-        Ok(_) => checkup.saw("takes tools"),
+        Ok(answer) if answer.calls().next().is_some() => checkup.saw("calls tools"),
+        // A model is free to call none; a server that leaves tools out, or does not read its calls, looks the same.
+        Ok(answer) => checkup.warning(
+            "model.tools",
+            format!(
+                "it called no tool where it was told to: it said {}",
+                said(&answer)
+            ),
+            "a step without calls finds nothing: its case ends without evidence, and inconclusive",
+            "run this again; where it stays so, switch calls of tools on at the server (vLLM: --enable-auto-tool-choice, \
+             llama.cpp: --jinja), set tools = false, so that it is told of them in words, or use another model",
+        ),
         Err(error) if error.failure == Failure::BadRequest => checkup.error(
             "model.tools",
             format!("it refuses tools: {}", error.what),

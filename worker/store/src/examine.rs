@@ -88,8 +88,7 @@ async fn database(
         Some(Address::Postgres(url)) => postgres::examine(url, options, clock, checkup).await,
         Some(Address::Sqlite(path)) => {
             let path = path.to_owned();
-            let looked = tokio::task::spawn_blocking(move || sqlite::examine(&path)).await;
-            let (looked, owed) = looked.unwrap_or_default();
+            let (looked, owed) = in_thread(move || sqlite::examine(&path)).await;
             checkup.join(looked);
             owed
         }
@@ -102,5 +101,22 @@ async fn database(
             );
             Vec::new()
         }
+    }
+}
+
+/// What a look that blocks has found. Where it panics, so does this: to have found nothing is another thing.
+async fn in_thread<T: Send + 'static>(look: impl FnOnce() -> T + Send + 'static) -> T {
+    let looked = tokio::task::spawn_blocking(look).await;
+    looked.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    #[should_panic(expected = "a fault of a look")]
+    async fn a_look_that_panics_has_not_found_nothing() {
+        let _: Checkup = in_thread(|| panic!("a fault of a look")).await;
     }
 }

@@ -41,7 +41,7 @@ async fn look(client: &Client, config: &Config, checkup: &mut Checkup) {
         Ok(attributes) => {
             judge(&attributes, config, checkup);
             if let Some((arn, _)) = redrive(&attributes) {
-                dead_letters(client, &arn, &attributes, checkup).await;
+                dead_letters(client, config, &arn, &attributes, checkup).await;
             }
         }
         Err(failed) => refused(&failed, checkup),
@@ -208,7 +208,13 @@ fn encryption(attributes: &Attributes, checkup: &mut Checkup) {
 }
 
 /// Whether dead letters have somewhere to go. Not to be allowed to look there is no fault.
-async fn dead_letters(client: &Client, arn: &str, source: &Attributes, checkup: &mut Checkup) {
+async fn dead_letters(
+    client: &Client,
+    config: &Config,
+    arn: &str,
+    source: &Attributes,
+    checkup: &mut Checkup,
+) {
     let mut parts = arn.rsplit(':');
     let (Some(name), Some(account)) = (parts.next(), parts.next()) else {
         return;
@@ -237,6 +243,11 @@ async fn dead_letters(client: &Client, arn: &str, source: &Attributes, checkup: 
             return;
         }
     };
+    // A message of a FIFO queue gets a new age when it is moved, that of another one keeps its own.
+    // <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/setting-up-dead-letter-queue-retention.html>
+    if config.is_fifo() {
+        return;
+    }
     let Ok(theirs) = attributes(client, &url, Name::MessageRetentionPeriod).await else {
         return;
     };

@@ -34,14 +34,15 @@ pub(super) fn refused(error: &DeliveryError, checkup: &mut Checkup) {
     }
 }
 
-/// Notes what time an answer says it is.
+/// Notes what time an answer says it is. One out of a cache says when it was put there (RFC 9111, `Age`).
 pub(super) fn hear(
     caller: &Caller,
     answer: &Answer,
     asked: chrono::DateTime<chrono::Utc>,
     checkup: &mut Checkup,
 ) {
-    let date = answer.header("date");
+    let is_fresh = answer.header("age").is_none_or(|age| age.trim() == "0");
+    let date = answer.header("date").filter(|_| is_fresh);
     let date = date.and_then(|date| chrono::DateTime::parse_from_rfc2822(date).ok());
     if let Some(date) = date {
         checkup.heard(caller.host(), date.to_utc(), asked, caller.now());

@@ -66,7 +66,9 @@ impl Destination for FileDestination {
             folder(&dir, &mut checkup);
             checkup
         });
-        looked.await.unwrap_or_default()
+        looked
+            .await
+            .unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
     }
 
     async fn deliver(&self, showing: &Showing) -> Result<Sent, DeliveryError> {

@@ -8,9 +8,9 @@ use nightshift_engine::{Checkup, Clock, with_causes};
 use nightshift_pipeline::Owed;
 use rustls::CertificateError;
 use tokio::task::JoinSet;
-use tokio_postgres::config::Host;
+use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Client, Error};
+use tokio_postgres::{Client, Config, Error};
 
 use super::connect::Connector;
 use super::{MOST_CONNECTIONS, OpenError, migrate, owed};
@@ -18,10 +18,14 @@ use crate::options::Options;
 use judge::{Facts, judge};
 
 /// Of other roles' connections a plain role sees whose they are and where, and not of what kind. `least` passes over limits that
-/// are not set.
+/// are not set. Neon shows by a setting of its own, and Aurora by a function, that the log is kept by their storage:
+/// <https://neon.com/docs/reference/compatibility>,
+/// <https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/aurora_version.html>.
 const FACTS: &str = "SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int AS number,
     current_user::text AS role, (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS is_super,
     current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes,
+    CASE WHEN coalesce(current_setting('neon.tenant_id', true), '') <> '' THEN 'Neon'
+        WHEN to_regprocedure('aurora_version()') IS NOT NULL THEN 'Aurora' END AS log_keeper,
     current_setting('synchronous_commit') AS synchronous_commit, current_setting('autovacuum') AS autovacuum,
     pg_is_in_recovery() AS is_standby, current_setting('default_transaction_read_only') = 'on' AS is_read_only,
     current_schema() IS NOT NULL AS has_place,
@@ -100,8 +104,8 @@ pub(crate) async fn examine(
     // Ends with the look.
     let mut driving = JoinSet::new();
     driving.spawn(connection);
-    let is_near = connector.config().get_hosts().iter().all(is_near);
-    if let Err(error) = look(&client, is_near, clock, checkup).await {
+    let is_private = is_private(&connector.config());
+    if let Err(error) = look(&client, is_private, clock, checkup).await {
         checkup.error(
             "store.unreachable",
             format!("the server broke off: {}", with_causes(&error)),
@@ -118,7 +122,7 @@ pub(crate) async fn examine(
 
 async fn look(
     client: &Client,
-    is_near: bool,
+    is_private: Option<bool>,
     clock: &dyn Clock,
     checkup: &mut Checkup,
 ) -> Result<(), Error> {
@@ -145,6 +149,7 @@ async fn look(
         is_super: row.try_get::<_, Option<bool>>("is_super")?.unwrap_or(false),
         fsync: row.try_get("fsync")?,
         full_page_writes: row.try_get("full_page_writes")?,
+        log_keeper: row.try_get("log_keeper")?,
         synchronous_commit: row.try_get("synchronous_commit")?,
         autovacuum: row.try_get("autovacuum")?,
         is_standby: row.try_get("is_standby")?,
@@ -153,12 +158,25 @@ async fn look(
         encoding: row.try_get("encoding")?,
         free_connections: row.try_get("free_connections")?,
         may_create: row.try_get("may_create")?,
-        is_private: is_near || row.try_get("is_encrypted")?,
+        is_private: is_private.unwrap_or(row.try_get("is_encrypted")?),
         closed,
         schema,
     };
     judge(&facts, MOST_CONNECTIONS, migrate::ours(), checkup);
     Ok(())
+}
+
+/// Whether nobody can read what we say to it, where that is known without its word: behind a pooler the server tells of the
+/// way from there to itself.
+fn is_private(config: &Config) -> Option<bool> {
+    if config.get_hosts().iter().all(is_near) {
+        return Some(true);
+    }
+    match config.get_ssl_mode() {
+        SslMode::Require => Some(true),
+        SslMode::Disable => Some(false),
+        _ => None,
+    }
 }
 
 /// Whether what goes there crosses no network.
@@ -227,4 +245,20 @@ fn is_of_another_name(error: &Error) -> bool {
             )
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_address_says_of_tls_goes_before_the_word_of_a_server_behind_a_pooler() {
+        let private = |address: &str| is_private(&address.parse().unwrap());
+        let far = "postgres://nightshift@pooler.example.com/nightshift?sslmode";
+        assert_eq!(private(&format!("{far}=require")), Some(true));
+        assert_eq!(private(&format!("{far}=disable")), Some(false));
+        assert_eq!(private(&format!("{far}=prefer")), None);
+        let near = "postgres://nightshift@127.0.0.1/nightshift?sslmode=disable";
+        assert_eq!(private(near), Some(true));
+    }
 }

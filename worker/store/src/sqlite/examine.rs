@@ -1,6 +1,7 @@
 //! A look at a database file.
 
 use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use nightshift_engine::Checkup;
@@ -11,6 +12,10 @@ use super::{migrations, owed};
 
 /// How long it is waited for another process.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long damage is looked for: the file is read whole, and the doctor waits for 30 seconds.
+const LONGEST: Duration = Duration::from_secs(20);
+/// After this the search is told to end once more: what comes before it has begun is not heard.
+const AGAIN: Duration = Duration::from_millis(1);
 const LATEST: &str = "SELECT max(version) FROM refinery_schema_history";
 /// Says `ok`, or what is broken first.
 const SOUND: &str = "PRAGMA quick_check(1)";
@@ -21,7 +26,7 @@ pub(crate) fn examine(path: &Path) -> (Checkup, Vec<Owed>) {
     let (mut checkup, mut owed) = (Checkup::default(), Vec::new());
     checkup.saw(format!("SQLite, {}", path.display()));
     if path.exists() {
-        match file(path, &mut checkup) {
+        match file(path, LONGEST, &mut checkup) {
             Ok(found) => owed = found,
             Err(error) => checkup.error(
                 "store.broken",
@@ -37,18 +42,22 @@ pub(crate) fn examine(path: &Path) -> (Checkup, Vec<Owed>) {
     (checkup, owed)
 }
 
-fn file(path: &Path, checkup: &mut Checkup) -> rusqlite::Result<Vec<Owed>> {
+fn file(path: &Path, longest: Duration, checkup: &mut Checkup) -> rusqlite::Result<Vec<Owed>> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(PATIENCE)?;
-    let sound: String = connection.query_row(SOUND, [], |row| row.get(0))?;
-    if sound != "ok" {
-        checkup.error(
+    match sound(&connection, longest)?.as_deref() {
+        Some("ok") => {}
+        Some(damage) => checkup.error(
             "store.broken",
-            format!("{} is damaged: {sound}", path.display()),
+            format!("{} is damaged: {damage}", path.display()),
             "cases and reports in it may be wrong or lost, and writes may fail",
             "stop the worker, keep a copy, and restore a backup or use sqlite3's .recover; then look at the disk",
-        );
+        ),
+        None => checkup.saw(format!(
+            "damage was looked for during {} seconds, and not to the end: sqlite3's PRAGMA quick_check does",
+            longest.as_secs()
+        )),
     }
     let latest = connection.query_row(LATEST, [], |row| row.get::<_, Option<i64>>(0));
     let ours = migrations::migrations::runner();
@@ -74,6 +83,29 @@ fn file(path: &Path, checkup: &mut Checkup) -> rusqlite::Result<Vec<Owed>> {
     Ok(owed::owed(&connection).unwrap_or_default())
 }
 
+/// What the file says of itself; none where that took longer than this.
+fn sound(connection: &Connection, longest: Duration) -> rusqlite::Result<Option<String>> {
+    let handle = connection.get_interrupt_handle();
+    let (said, waits) = mpsc::channel::<()>();
+    std::thread::scope(|threads| {
+        threads.spawn(move || {
+            let mut wait = longest;
+            while waits.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+                handle.interrupt();
+                wait = AGAIN;
+            }
+        });
+        let sound = connection.query_row(SOUND, [], |row| row.get(0));
+        drop(said);
+        match sound {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) => {
+                Ok(None)
+            }
+            sound => sound.map(Some),
+        }
+    })
+}
+
 /// What holds for both stores.
 pub(crate) fn ahead(latest: i64, ours: i64, checkup: &mut Checkup) {
     checkup.warning(
@@ -93,6 +125,40 @@ fn folder(path: &Path, checkup: &mut Checkup) {
             format!("{} cannot be made: {error}", path.display()),
             "the worker cannot start without its database",
             "make a folder that its user may write, or name another file in [store] url",
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes a while to read through: many pages, and an index whose entries are held against the rows.
+    const MANY: &str = "CREATE TABLE many (one TEXT, other TEXT); CREATE INDEX by_other ON many (other);
+        WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 200000)
+        INSERT INTO many SELECT hex(randomblob(40)), hex(randomblob(10)) FROM numbers";
+
+    #[test]
+    fn a_large_file_is_looked_at_for_a_while_and_is_no_fault() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("large.db");
+        let connection = Connection::open(&path).unwrap();
+        connection.execute_batch(MANY).unwrap();
+        let look = |longest| {
+            let mut checkup = Checkup::default();
+            file(&path, longest, &mut checkup).unwrap();
+            checkup
+        };
+        let short = look(Duration::ZERO);
+        assert_eq!(short.found, []);
+        assert!(
+            short.seen[0].starts_with("damage was looked for during 0 seconds, and not to the end"),
+            "{short:?}"
+        );
+        let whole = look(LONGEST);
+        assert_eq!(
+            (whole.found, whole.seen),
+            (vec![], vec!["no schema yet".to_owned()])
         );
     }
 }

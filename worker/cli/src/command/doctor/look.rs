@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use nightshift_engine::Checkup;
-use tokio::task::JoinSet;
+use tokio::task::{Id, JoinSet};
 use tokio::time::timeout;
 
 use crate::args::Area;
@@ -35,10 +35,6 @@ impl Thing {
             look: Box::pin(look),
         }
     }
-
-    fn label(&self) -> String {
-        label(self.area, &self.name)
-    }
 }
 
 /// What was seen of it.
@@ -53,54 +49,97 @@ pub(super) fn label(area: Area, name: &str) -> String {
     format!("{} {name}", area.as_str()).trim_end().to_owned()
 }
 
+/// What a task looks at, and where that stands among the others.
+struct Waited {
+    task: Id,
+    index: usize,
+    area: Area,
+    name: String,
+}
+
 /// Looks at all of them at once; their order stays.
 pub(super) async fn side_by_side(things: Vec<Thing>) -> Vec<Looked> {
-    let mut waited: Vec<(usize, String)> = things.iter().map(Thing::label).enumerate().collect();
     let progress = progress();
-    let mut looks = JoinSet::new();
+    let (mut looks, mut waited) = (JoinSet::new(), Vec::new());
     for (index, thing) in things.into_iter().enumerate() {
-        looks.spawn(async move { (index, within(thing).await) });
+        let Thing { area, name, look } = thing;
+        let task = looks.spawn(within(area, look)).id();
+        waited.push(Waited {
+            task,
+            index,
+            area,
+            name,
+        });
     }
     let mut looked = Vec::new();
     loop {
-        let names: Vec<&str> = waited.iter().map(|(_, name)| name.as_str()).collect();
-        progress.set_message(names.join(", "));
-        match looks.join_next().await {
-            Some(Ok((index, one))) => {
-                waited.retain(|(other, _)| *other != index);
-                looked.push((index, one));
-            }
-            // What panicked has said so itself; its area is missing from the list.
-            Some(Err(error)) => tracing::error!(%error, "a look broke off"),
+        let names = waited.iter().map(|one| label(one.area, &one.name));
+        progress.set_message(names.collect::<Vec<_>>().join(", "));
+        let (task, checkup) = match looks.join_next_with_id().await {
+            Some(Ok((task, checkup))) => (task, Some(checkup)),
+            Some(Err(error)) => (error.id(), None),
             None => break,
-        }
+        };
+        let Some(place) = waited.iter().position(|one| one.task == task) else {
+            continue;
+        };
+        let Waited {
+            index, area, name, ..
+        } = waited.remove(place);
+        let checkup = checkup.unwrap_or_else(|| broken_off(area));
+        let seen = Looked {
+            area,
+            name,
+            checkup,
+        };
+        looked.push((index, seen));
     }
     progress.finish_and_clear();
     looked.sort_by_key(|(index, _)| *index);
     looked.into_iter().map(|(_, one)| one).collect()
 }
 
-async fn within(thing: Thing) -> Looked {
-    let limit = if thing.area == Area::Models {
+/// What a look that blocks has found. Where it panics, so does this: to have found nothing is another thing.
+pub(super) async fn in_thread(look: impl FnOnce() -> Checkup + Send + 'static) -> Checkup {
+    let looked = tokio::task::spawn_blocking(look).await;
+    looked.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+}
+
+async fn within(area: Area, look: impl Future<Output = Checkup>) -> Checkup {
+    let limit = if area == Area::Models {
         MODEL_PATIENCE
     } else {
         PATIENCE
     };
-    let checkup = timeout(limit, thing.look).await.unwrap_or_else(|_| {
+    timeout(limit, look).await.unwrap_or_else(|_| {
         let mut checkup = Checkup::default();
         checkup.error(
-            silent(thing.area),
+            silent(area),
             format!("no answer within {} seconds", limit.as_secs()),
             "what is that slow now will be so when an alert comes",
             "see whether it is up, and whether a firewall drops what goes there instead of refusing it",
         );
         checkup
-    });
-    Looked {
-        area: thing.area,
-        name: thing.name,
-        checkup,
-    }
+    })
+}
+
+/// What is said of a thing whose look panicked.
+fn broken_off(area: Area) -> Checkup {
+    let check = match area {
+        Area::Store => "store.broken_off",
+        Area::Sources => "source.broken_off",
+        Area::Models => "model.broken_off",
+        Area::Destinations => "destination.broken_off",
+        _ => "configuration.broken_off",
+    };
+    let mut checkup = Checkup::default();
+    checkup.error(
+        check,
+        "a fault of this program: its look broke off",
+        "whatever is wrong with it was not found",
+        "please report it, with what standard error says of it; the rest was looked at",
+    );
+    checkup
 }
 
 /// The check that fails where nobody answers.
@@ -129,6 +168,8 @@ fn progress() -> ProgressBar {
 
 #[cfg(test)]
 mod tests {
+    use nightshift_engine::Gravity;
+
     use super::*;
 
     #[tokio::test(start_paused = true)]
@@ -150,5 +191,29 @@ mod tests {
         ];
         assert_eq!(others, names);
         assert_eq!(label(looked[1].area, &looked[1].name), "source siem");
+    }
+
+    #[tokio::test]
+    async fn a_look_that_panics_is_an_error_of_its_area_and_holds_up_nobody() {
+        let faulty = || in_thread(|| panic!("a fault of a look"));
+        for (area, check) in [
+            (Area::Store, "store.broken_off"),
+            (Area::Sources, "source.broken_off"),
+            (Area::Models, "model.broken_off"),
+            (Area::Destinations, "destination.broken_off"),
+            (Area::Web, "configuration.broken_off"),
+        ] {
+            let fine = Thing::new(
+                Area::Sources,
+                "siem",
+                std::future::ready(Checkup::default()),
+            );
+            let looked = side_by_side(vec![Thing::new(area, "soc", faulty()), fine]).await;
+            let found = &looked[0].checkup.found;
+            assert_eq!((looked[0].area, looked[0].name.as_str()), (area, "soc"));
+            assert_eq!((found.len(), found[0].check), (1, check));
+            assert_eq!(found[0].severity, Gravity::Error);
+            assert_eq!((looked.len(), looked[1].name.as_str()), (2, "siem"));
+        }
     }
 }

@@ -8,7 +8,7 @@ use nightshift_models::KeyRef;
 use nightshift_store::Address;
 use nightshift_web::HttpConfig;
 
-use super::look::Thing;
+use super::look::{Thing, in_thread};
 use super::{configuration, playbooks, tls};
 use crate::args::Area;
 use crate::clock::SystemClock;
@@ -216,9 +216,7 @@ fn web(loaded: &Loaded) -> Thing {
     let posted: Vec<String> = posted.map(|one| one.name().to_owned()).collect();
     let look = async move {
         let secret = move |text: &str| secret_at(KeyRef::from(text).place(), &base)();
-        let look = move || nightshift_web::examine(&config, &posted, secret);
-        let looked = tokio::task::spawn_blocking(look);
-        looked.await.unwrap_or_default()
+        in_thread(move || nightshift_web::examine(&config, &posted, secret)).await
     };
     Thing::new(Area::Web, "", look)
 }

@@ -116,12 +116,7 @@ impl Ready {
         let read = read.filter(|source| !is_posted(source)).cloned().collect();
         crew.spawn(parts, app.gauges(Arc::clone(room), read));
         for (source, feeds) in self.sources.all.iter().filter(|(one, _)| is_posted(one)) {
-            let taking = app.taking(source, feeds.clone(), room);
-            let stop = crew.posted.clone();
-            parts.spawn(async move {
-                taking.run(stop).await;
-                Part(Ok(()))
-            });
+            crew.take_posted(parts, app.taking(source, feeds.clone(), room));
         }
         if let Some(old) = old {
             tokio::select! {
@@ -228,6 +223,14 @@ impl Crew {
                 () = posted.cancelled() => {}
                 () = over => posted.cancel(),
             }
+            Part(Ok(()))
+        });
+    }
+
+    fn take_posted(&self, parts: &mut JoinSet<Part>, taking: impl Loop) {
+        let stop = self.posted.clone();
+        parts.spawn(async move {
+            taking.run(stop).await;
             Part(Ok(()))
         });
     }

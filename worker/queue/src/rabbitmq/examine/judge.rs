@@ -93,8 +93,11 @@ impl Facts {
     /// Below zero there is none from RabbitMQ 4 on; older versions drop at once what comes back.
     fn gives_up(&self) -> bool {
         let is_old = is_before_4(&self.version);
-        let is_reached = |limit| limit < NEVER_REACHED && (limit >= 0 || is_old);
-        self.kind == "quorum" && self.delivery_limit.is_none_or(is_reached)
+        let does = match self.delivery_limit {
+            Some(limit) => limit < NEVER_REACHED && (limit >= 0 || is_old),
+            None => !is_old,
+        };
+        self.kind == "quorum" && does
     }
 }
 
@@ -304,6 +307,17 @@ mod tests {
         let most = i64::from(i32::MAX);
         assert_eq!([found("4.0.5", most), found("3.10.8", most)], [0, 0]);
         assert_eq!([found("4.0.5", 20), found("3.10.8", 20)], [1, 1]);
+    }
+
+    #[test]
+    fn without_a_limit_a_message_is_dropped_from_version_4_on_alone() {
+        let found = |version: &str| {
+            let queue = json!({"type": "quorum", "durable": true, "arguments": {}});
+            let mut checkup = Checkup::default();
+            judge(&facts(&queue, version), &mut checkup);
+            checkup.found.len()
+        };
+        assert_eq!(["3.13.7", "4.1.0", ""].map(found), [0, 1, 1]);
     }
 
     #[test]

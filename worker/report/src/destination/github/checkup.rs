@@ -1,5 +1,6 @@
 //! A look at a repository: whether it takes issues and labels of ours, and who else reads them.
-//! "Get a repository" of the REST API; `permissions` are those of the token's user.
+//! "Get a repository" and "List repository issues" of the REST API; `permissions` are those of the token's user, and a
+//! fine-grained token that has Metadata alone reads the repository all the same. What it may write only an issue tells.
 
 use nightshift_engine::Checkup;
 use serde_json::Value;
@@ -20,15 +21,14 @@ impl GitHubDestination {
             return checkup;
         };
         checkup.saw(format!("repository {repo}"));
-        let is = |at: &str| told.pointer(at).and_then(Value::as_bool);
-        if is("/archived") == Some(true) || is("/has_issues") == Some(false) {
-            checkup.error(
-                "destination.no_issues",
-                format!("{repo} takes no issues: it is archived, or they are switched off"),
-                "no issue can be made",
-                "switch them on (Settings, Features), or set another repo",
-            );
+        if takes_issues(&told, repo, &mut checkup) {
+            let issues = ["repos", owner, name, "issues"];
+            let one = Call::get(&issues, &[("per_page", "1")]);
+            if self.rest.look(one, &mut checkup).await.is_some() {
+                checkup.saw("the token reads its issues; that it writes them is not tried");
+            }
         }
+        let is = |at: &str| told.pointer(at).and_then(Value::as_bool);
         // One of them is enough; a token that tells of none has them elsewhere.
         let rights = [
             "/permissions/triage",
@@ -53,4 +53,19 @@ impl GitHubDestination {
         }
         checkup
     }
+}
+
+/// Whether there can be issues in it at all.
+fn takes_issues(told: &Value, repo: &str, checkup: &mut Checkup) -> bool {
+    let is = |at: &str| told.pointer(at).and_then(Value::as_bool);
+    let takes = is("/archived") != Some(true) && is("/has_issues") != Some(false);
+    if !takes {
+        checkup.error(
+            "destination.no_issues",
+            format!("{repo} takes no issues: it is archived, or they are switched off"),
+            "no issue can be made",
+            "switch them on (Settings, Features), or set another repo",
+        );
+    }
+    takes
 }

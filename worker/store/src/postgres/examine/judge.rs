@@ -13,6 +13,8 @@ pub(super) struct Facts {
     pub(super) is_super: bool,
     pub(super) fsync: String,
     pub(super) full_page_writes: String,
+    /// Whose storage keeps the log in place of a disk of the server.
+    pub(super) log_keeper: Option<String>,
     pub(super) synchronous_commit: String,
     pub(super) autovacuum: String,
     pub(super) is_standby: bool,
@@ -60,6 +62,39 @@ pub(super) fn judge(facts: &Facts, most: usize, ours: i64, checkup: &mut Checkup
 
 /// Nothing is acknowledged at a source before it is committed: so a commit must be one.
 fn durable(facts: &Facts, checkup: &mut Checkup) {
+    match &facts.log_keeper {
+        Some(whose) => kept_elsewhere(facts, whose, checkup),
+        None => on_disk(facts, checkup),
+    }
+    if facts.synchronous_commit == "off" {
+        checkup.error(
+            "store.synchronous_commit",
+            "synchronous_commit is off",
+            "a commit is told before it is on the disk: a crash loses alerts that were acknowledged at their source",
+            format!("ALTER ROLE \"{}\" SET synchronous_commit = on, or set it in postgresql.conf", facts.role),
+        );
+    }
+}
+
+/// A disk of the server is a cache there, so it does not matter what a crash leaves on it.
+fn kept_elsewhere(facts: &Facts, whose: &str, checkup: &mut Checkup) {
+    let settings = [
+        ("fsync", &facts.fsync),
+        ("full_page_writes", &facts.full_page_writes),
+    ];
+    let off: Vec<&str> = settings
+        .into_iter()
+        .filter(|(_, value)| *value == "off")
+        .map(|(name, _)| name)
+        .collect();
+    if !off.is_empty() {
+        let are = if off.len() == 1 { "is" } else { "are" };
+        let off = off.join(" and ");
+        checkup.saw(format!("{off} {are} off: {whose} keeps the log"));
+    }
+}
+
+fn on_disk(facts: &Facts, checkup: &mut Checkup) {
     if facts.fsync == "off" {
         checkup.error(
             "store.fsync",
@@ -74,14 +109,6 @@ fn durable(facts: &Facts, checkup: &mut Checkup) {
             "full_page_writes is off",
             "a crash in the middle of a write can leave pages that are half old and half new",
             "set full_page_writes = on in postgresql.conf and reload the server",
-        );
-    }
-    if facts.synchronous_commit == "off" {
-        checkup.error(
-            "store.synchronous_commit",
-            "synchronous_commit is off",
-            "a commit is told before it is on the disk: a crash loses alerts that were acknowledged at their source",
-            format!("ALTER ROLE \"{}\" SET synchronous_commit = on, or set it in postgresql.conf", facts.role),
         );
     }
 }
@@ -212,6 +239,7 @@ mod tests {
             is_super: false,
             fsync: "on".into(),
             full_page_writes: "on".into(),
+            log_keeper: None,
             synchronous_commit: "on".into(),
             autovacuum: "on".into(),
             is_standby: false,
@@ -257,6 +285,39 @@ mod tests {
         assert_eq!(
             found(|it| (it.has_place, it.schema) = (false, None)),
             ["store.search_path"]
+        );
+    }
+
+    #[test]
+    fn what_is_off_where_the_storage_keeps_the_log_is_told_and_no_fault() {
+        let seen = |full_page_writes: &str, synchronous_commit: &str| {
+            let facts = Facts {
+                fsync: "off".into(),
+                full_page_writes: full_page_writes.into(),
+                synchronous_commit: synchronous_commit.into(),
+                log_keeper: Some("Neon".into()),
+                ..good()
+            };
+            let mut checkup = Checkup::default();
+            judge(&facts, 10, 8, &mut checkup);
+            let found: Vec<_> = checkup.found.iter().map(|one| one.check).collect();
+            (checkup.seen.join("; "), found)
+        };
+        let (said, found) = seen("on", "on");
+        assert!(
+            said.ends_with("; fsync is off: Neon keeps the log"),
+            "{said}"
+        );
+        assert_eq!(found, Vec::<&str>::new());
+        let (said, found) = seen("off", "off");
+        assert!(
+            said.ends_with("; fsync and full_page_writes are off: Neon keeps the log"),
+            "{said}"
+        );
+        assert_eq!(
+            found,
+            ["store.synchronous_commit"],
+            "nobody waits for the log"
         );
     }
 
