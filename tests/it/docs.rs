@@ -2,7 +2,10 @@
 
 mod blocks;
 mod commands;
+mod journal;
 mod links;
+mod numbers;
+mod page;
 
 use std::path::Path;
 
@@ -15,13 +18,16 @@ struct Document {
     text: String,
 }
 
-/// Code between fences.
+/// Code that stands by itself: between fences, or indented.
 struct Block {
+    /// The first word behind the fence; empty where there is none.
     language: String,
+    /// The file that a reader makes of it, as in ```` ```toml file=playbooks/mine.toml ````.
+    file: Option<String>,
     text: String,
 }
 
-/// Every document that people read. Prompts are for models, and the changelog tells of what was.
+/// Every document that people read. Prompts are for models.
 fn documents() -> Vec<Document> {
     let all = files(root()).unwrap();
     let paths = all
@@ -38,7 +44,7 @@ fn documents() -> Vec<Document> {
         text: text(Path::new(&path)),
         path,
     };
-    let is_read = |path: &String| !path.contains("/prompts/") && path != "CHANGELOG.md";
+    let is_read = |path: &String| !path.contains("/prompts/");
     paths.filter(is_read).map(read).collect()
 }
 
@@ -46,18 +52,32 @@ fn text(path: &Path) -> String {
     std::fs::read_to_string(root().join(path)).unwrap()
 }
 
+impl Block {
+    fn begun(kind: &CodeBlockKind<'_>) -> Self {
+        let said = match kind {
+            CodeBlockKind::Fenced(said) => said,
+            CodeBlockKind::Indented => "",
+        };
+        let mut words = said.split_whitespace();
+        let language = words.next().unwrap_or_default().to_owned();
+        let file = words.find_map(|word| word.strip_prefix("file="));
+        Self {
+            language,
+            file: file.map(str::to_owned),
+            text: String::new(),
+        }
+    }
+}
+
 impl Document {
-    /// What stands between its fences, in order.
+    /// Its blocks of code, in order.
     fn blocks(&self) -> Vec<Block> {
         let mut blocks: Vec<Block> = Vec::new();
         let mut is_inside = false;
         for event in Parser::new(&self.text) {
             match event {
-                Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(language))) => {
-                    blocks.push(Block {
-                        language: language.to_string(),
-                        text: String::new(),
-                    });
+                Event::Start(Tag::CodeBlock(kind)) => {
+                    blocks.push(Block::begun(&kind));
                     is_inside = true;
                 }
                 Event::End(TagEnd::CodeBlock) => is_inside = false,

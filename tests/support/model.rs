@@ -77,7 +77,7 @@ impl FakeModel {
         let listener = TcpListener::bind(address).await?;
         let shared = Arc::new(Shared {
             script,
-            record: Record::new(),
+            record: Record::default(),
         });
         let stop = shared.record.stop.clone();
         let app = axum::Router::new()

@@ -96,6 +96,20 @@ fn target(from: &str, link: &str) -> Option<(PathBuf, String)> {
     Some((file, anchor.to_owned()))
 }
 
+/// The pages that somebody begins with, by the first table of the index.
+pub(super) fn first_pages() -> Vec<String> {
+    let index = "docs/README.md";
+    let page = Regex::new(r"(?m)^\| [^|\[]+ \| \[[^\]]+\]\(([^)]+)\) \|").unwrap();
+    let text = std::fs::read_to_string(root().join(index)).unwrap();
+    let mut tables = text
+        .split("\n\n")
+        .filter(|table| table.contains("your page"));
+    let rows = page.captures_iter(tables.next().unwrap());
+    rows.filter_map(|row| target(index, &row[1]))
+        .map(|(file, _)| file.to_str().unwrap().to_owned())
+        .collect()
+}
+
 #[test]
 fn every_link_leads_to_a_file_and_a_heading_that_there_are() {
     let mut wrong = Vec::new();

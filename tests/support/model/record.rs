@@ -18,7 +18,7 @@ pub struct Refusal {
     pub trouble: Trouble,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Record {
     seen: Mutex<Vec<Arc<Seen>>>,
     refusals: Mutex<Vec<Refusal>>,
@@ -43,21 +43,6 @@ impl Drop for Flying<'_> {
 }
 
 impl Record {
-    pub(super) fn new() -> Self {
-        Self {
-            seen: Mutex::default(),
-            refusals: Mutex::default(),
-            accepted: AtomicUsize::new(0),
-            ids: AtomicUsize::new(0),
-            ran_out: AtomicUsize::new(0),
-            flying: AtomicUsize::new(0),
-            most_flying: AtomicUsize::new(0),
-            cache: Cache::default(),
-            releases: watch::Sender::new(0),
-            stop: CancellationToken::new(),
-        }
-    }
-
     pub(super) fn accept(&self, mut seen: Seen, keep: bool) -> Arc<Seen> {
         seen.number = self.accepted.fetch_add(1, Ordering::SeqCst);
         let seen = Arc::new(seen);

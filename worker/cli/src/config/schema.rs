@@ -71,6 +71,9 @@ fn definition_of(property: &Map<String, Value>) -> Option<String> {
 }
 
 #[cfg(test)]
+mod reference;
+
+#[cfg(test)]
 mod tests {
     use serde_json::json;
 

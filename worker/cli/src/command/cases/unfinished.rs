@@ -24,12 +24,8 @@ pub(super) fn text(view: &CaseView) -> String {
     if let Some(plan) = &state.plan {
         lines.extend(plan_lines(plan));
         for step in &plan.steps {
-            lines.push(format!(
-                "  {} {} {}",
-                step.id,
-                step.status.as_str(),
-                plain(&step.summary, 200)
-            ));
+            let (status, summary) = (step.status.as_str(), plain(&step.summary, 200));
+            lines.push(format!("  {} {status} {summary}", step.id));
         }
     }
     lines.join("\n") + "\n"
