@@ -312,8 +312,8 @@ async fn hold<T>(source: &dyn Source, ids: &[String], work: impl Future<Output =
     }
 }
 
-/// One line for a batch, with how many of its alerts ended how, and one for each message of it that could not be read. Those
-/// that nobody is told of have a line each below `info`: where they are many, somebody wanted them so.
+/// One line for a batch, with how many of its alerts ended how, one for each message of it that could not be read, and one for
+/// each alert that no case tells of.
 fn tell(source: &str, messages: usize, accepted: &[Accepted]) {
     let many = |fits: fn(&Admission) -> bool| {
         let fitting = accepted.iter().filter(|one| fits(&one.admission));
@@ -332,7 +332,7 @@ fn tell(source: &str, messages: usize, accepted: &[Accepted]) {
     );
     for one in accepted {
         if let Admission::Muted(_) | Admission::SetAside(_) = &one.admission {
-            tracing::debug!(
+            tracing::info!(
                 source.name = source,
                 alert.feed = one.feed,
                 alert.key = one.key,
