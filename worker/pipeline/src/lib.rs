@@ -15,6 +15,7 @@ mod export;
 mod feedback;
 mod intake;
 mod language;
+mod look;
 mod loops;
 mod muted;
 mod port;
@@ -49,6 +50,7 @@ pub use export::{
 pub use feedback::{Decided, NewPersonVerdict, PersonVerdict};
 pub use intake::{Arrival, Intake, IntakeError, Order, Received, read_message, unreadable_alert};
 pub use language::Language;
+pub use look::in_thread;
 pub use loops::{
     Delivering, DigestPlan, GivenUp, GivingUp, HandingOn, Heard, InboxRoom, ModelHealth, Outage,
     Taking, Triaging,

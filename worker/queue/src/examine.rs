@@ -2,6 +2,7 @@
 //! message is taken, and nothing is made.
 
 use nightshift_engine::{Checkup, Clock};
+use nightshift_pipeline::in_thread;
 
 use crate::{Secrets, SourceConfig, pubsub, rabbitmq, spool, sqs};
 
@@ -91,22 +92,5 @@ pub(crate) fn length(secs: u64) -> String {
         120..7_200 => format!("{} minutes", secs / 60),
         7_200..172_800 => format!("{} hours", secs / 3_600),
         _ => format!("{} days", secs / 86_400),
-    }
-}
-
-/// What a look that blocks has found. Where it panics, so does this: to have found nothing is another thing.
-async fn in_thread(look: impl FnOnce() -> Checkup + Send + 'static) -> Checkup {
-    let looked = tokio::task::spawn_blocking(look).await;
-    looked.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    #[should_panic(expected = "a fault of a look")]
-    async fn a_look_that_panics_has_not_found_nothing() {
-        in_thread(|| panic!("a fault of a look")).await;
     }
 }

@@ -2,7 +2,7 @@
 //! and writes nothing, but a blob that it removes again.
 
 use nightshift_engine::{Checkup, Clock, with_causes};
-use nightshift_pipeline::Owed;
+use nightshift_pipeline::{Owed, in_thread};
 
 use crate::blobs::{BlobOptions, Blobs};
 use crate::options::Options;
@@ -101,22 +101,5 @@ async fn database(
             );
             Vec::new()
         }
-    }
-}
-
-/// What a look that blocks has found. Where it panics, so does this: to have found nothing is another thing.
-async fn in_thread<T: Send + 'static>(look: impl FnOnce() -> T + Send + 'static) -> T {
-    let looked = tokio::task::spawn_blocking(look).await;
-    looked.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    #[should_panic(expected = "a fault of a look")]
-    async fn a_look_that_panics_has_not_found_nothing() {
-        let _: Checkup = in_thread(|| panic!("a fault of a look")).await;
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use nightshift_engine::Checkup;
-use nightshift_pipeline::{DeliveryError, Destination, Report, Sent, Showing};
+use nightshift_pipeline::{DeliveryError, Destination, Report, Sent, Showing, in_thread};
 
 use super::case_id;
 use super::checkup::folder;
@@ -60,15 +60,13 @@ impl Destination for FileDestination {
 
     async fn examine(&self) -> Checkup {
         let dir = self.dir.clone();
-        let looked = tokio::task::spawn_blocking(move || {
+        in_thread(move || {
             let mut checkup = Checkup::default();
             checkup.saw(format!("the folder {}", dir.display()));
             folder(&dir, &mut checkup);
             checkup
-        });
-        looked
-            .await
-            .unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+        })
+        .await
     }
 
     async fn deliver(&self, showing: &Showing) -> Result<Sent, DeliveryError> {

@@ -99,12 +99,6 @@ pub(super) async fn side_by_side(things: Vec<Thing>) -> Vec<Looked> {
     looked.into_iter().map(|(_, one)| one).collect()
 }
 
-/// What a look that blocks has found. Where it panics, so does this: to have found nothing is another thing.
-pub(super) async fn in_thread(look: impl FnOnce() -> Checkup + Send + 'static) -> Checkup {
-    let looked = tokio::task::spawn_blocking(look).await;
-    looked.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
-}
-
 async fn within(area: Area, look: impl Future<Output = Checkup>) -> Checkup {
     let limit = if area == Area::Models {
         MODEL_PATIENCE
@@ -169,6 +163,7 @@ fn progress() -> ProgressBar {
 #[cfg(test)]
 mod tests {
     use nightshift_engine::Gravity;
+    use nightshift_pipeline::in_thread;
 
     use super::*;
 

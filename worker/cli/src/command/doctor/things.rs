@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use nightshift_engine::{Checkup, Clock, Gravity, Toolbox};
 use nightshift_models::KeyRef;
+use nightshift_pipeline::in_thread;
 use nightshift_store::Address;
 use nightshift_web::HttpConfig;
 
-use super::look::{Thing, in_thread};
+use super::look::Thing;
 use super::{configuration, playbooks, tls};
 use crate::args::Area;
 use crate::clock::SystemClock;
