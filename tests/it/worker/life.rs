@@ -215,6 +215,10 @@ fn a_quiet_worker_says_a_few_lines_at_its_start_and_one_for_each_outcome() {
     put(&place, SCC, "s1");
     let mut worker = place.start(&["worker"]).unwrap();
     worker.until("report shown");
+    put(&place, SCC, "s1");
+    let sighting = worker.until("an alert opens no case");
+    let tells = ["outcome=sighting", "alert.key=", "case.id="];
+    assert!(tells.iter().all(|one| sighting.contains(one)), "{sighting}");
     worker.signal("TERM");
     let (_, _, lines) = worker.ended();
     let said = lines.iter().filter_map(|line| line.split_once(" INFO "));
@@ -234,6 +238,8 @@ fn a_quiet_worker_says_a_few_lines_at_its_start_and_one_for_each_outcome() {
             "messages accepted",
             "case concluded",
             "report shown",
+            "messages accepted",
+            "an alert opens no case",
             "told to stop; told once more, the process ends at once",
         ],
         "{lines:#?}"

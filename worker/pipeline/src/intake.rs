@@ -312,8 +312,8 @@ async fn hold<T>(source: &dyn Source, ids: &[String], work: impl Future<Output =
     }
 }
 
-/// One line for a batch, with how many of its alerts ended how, one for each message of it that could not be read, and one for
-/// each alert that no case tells of.
+/// One line for a batch, with how many of its alerts ended how, one for each alert that opens no case, for whose triage nobody
+/// waits, and one for each message of the batch that could not be read.
 fn tell(source: &str, messages: usize, accepted: &[Accepted]) {
     let many = |fits: fn(&Admission) -> bool| {
         let fitting = accepted.iter().filter(|one| fits(&one.admission));
@@ -330,17 +330,16 @@ fn tell(source: &str, messages: usize, accepted: &[Accepted]) {
         set_aside = many(|one| matches!(one, Admission::SetAside(_))),
         "messages accepted"
     );
-    for one in accepted {
-        if let Admission::Muted(_) | Admission::SetAside(_) = &one.admission {
-            tracing::info!(
-                source.name = source,
-                alert.feed = one.feed,
-                alert.key = one.key,
-                outcome = one.admission.as_str(),
-                why = one.admission.why(),
-                "an alert has no case"
-            );
-        }
+    for one in accepted.iter().filter(|one| !one.opens()) {
+        tracing::info!(
+            source.name = source,
+            alert.feed = one.feed,
+            alert.key = one.key,
+            outcome = one.admission.as_str(),
+            why = one.admission.why(),
+            case.id = one.case_id.as_ref().map(|id| id.0.as_str()),
+            "an alert opens no case"
+        );
     }
     for one in accepted.iter().filter(|one| one.dead_letter.is_some()) {
         let case_id = one.case_id.as_ref().map(|id| id.0.as_str());
