@@ -315,7 +315,7 @@ pub trait Cases: Send + Sync {
 /// A bell that rings when there may be work: a case to claim, or a report to deliver.
 #[async_trait]
 pub trait Wake: Send + Sync {
-    /// Waits for a ring after the one that was heard last (0: none), but for no longer than about two seconds: some
+    /// Waits for a ring after the one that was heard last (0: none), but for no longer than about a second: some
     /// work begins without a ring. Gives the number to wait with the next time.
     async fn wait_for_work(&self, heard: u64) -> u64;
 }

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-/// Longest wait: a ring may be lost on its way from another process, and leases end without one.
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
+/// Longest wait: a ring may be lost on its way from another process, and leases end without one: their case is taken over by so
+/// much later.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// The bell of one store; its clones are the same.
 #[derive(Debug, Clone)]
