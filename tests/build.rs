@@ -27,6 +27,7 @@ fn main() {
         ),
         (&["NIGHTSHIFT_TEST_GRAFANA_PYTHON"], "has_grafana"),
         (&["NIGHTSHIFT_TEST_CFN_LINT"], "has_cfn_lint"),
+        (&["NIGHTSHIFT_TEST_ZIZMOR"], "has_zizmor"),
         (&["NIGHTSHIFT_TEST_CHECK_JSONSCHEMA"], "has_schemas"),
         (&["NIGHTSHIFT_TEST_HCL"], "has_hcl"),
     ] {

@@ -9,7 +9,7 @@ use std::process::Command;
 use nightshift_tests::{Place, files};
 use regex::Regex;
 
-use super::{folder, helm_on, named, text};
+use super::{folder, helm_on, named, succeeds, text};
 
 const CI: &str = ".github/workflows/ci.yml";
 const RELEASE: &str = ".github/workflows/release.yml";
@@ -54,6 +54,32 @@ fn what_may_write_runs_actions_of_github_alone() {
         }
     }
     assert_eq!(may_write, ["release"]);
+}
+
+#[test]
+fn actions_are_named_by_the_commit_that_they_are_at() {
+    let named = Regex::new("uses: (.*)").unwrap();
+    let by_commit = Regex::new("^[^@ ]+@[0-9a-f]{40} # v[0-9]+[.][0-9]+[.][0-9]+$").unwrap();
+    for workflow in [CI, RELEASE] {
+        let whole = text(workflow);
+        let others = named
+            .captures_iter(&whole)
+            .map(|found| found[1].to_owned())
+            .filter(|action| !action.starts_with("./"));
+        let others: Vec<_> = others.collect();
+        assert!(!others.is_empty(), "{whole}");
+        for action in others {
+            assert!(by_commit.is_match(&action), "{workflow}: {action}");
+        }
+    }
+}
+
+/// Scripts that a name of a branch gets into, tokens that stay, actions that others can move, and more.
+#[test]
+#[cfg_attr(not(has_zizmor), ignore = "tests/services installs zizmor")]
+fn workflows_let_nobody_do_what_they_should_not() {
+    let mut check = Command::new(named("NIGHTSHIFT_TEST_ZIZMOR"));
+    succeeds(check.args(["--offline", "--min-severity=medium", CI, RELEASE]));
 }
 
 #[test]
