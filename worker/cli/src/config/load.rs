@@ -16,7 +16,7 @@ use super::{Config, DEFAULTS, feeds, secret};
 const FILE: &str = "nightshift.toml";
 
 /// A configuration, and what it was made of.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Loaded {
     /// What counts.
     pub(crate) config: Config,

@@ -22,14 +22,22 @@ use crate::wiring::{
 /// All things of the wanted areas.
 pub(super) fn of(loaded: &Loaded, wanted: &dyn Fn(Area) -> bool) -> Vec<Thing> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let now = |area, checkup: Checkup| Thing::new(area, "", std::future::ready(checkup));
-    let mut things = vec![now(
-        Area::Configuration,
-        configuration::examine(loaded, clock.now()),
-    )];
-    if wanted(Area::Tls) {
-        things.push(now(Area::Tls, tls::roots(speaks_tls(loaded))));
-    }
+    let shared = Arc::new(loaded.clone());
+    let here = |area, look: fn(&Loaded) -> Checkup| {
+        let loaded = Arc::clone(&shared);
+        Thing::new(area, "", in_thread(move || look(&loaded)))
+    };
+    let mut things = vec![
+        here(Area::Configuration, |loaded| {
+            configuration::examine(loaded, SystemClock.now())
+        }),
+        here(Area::Tls, |loaded| tls::roots(speaks_tls(loaded))),
+        here(Area::Tools, tools),
+        here(Area::Playbooks, |loaded| {
+            let tools = tools_alone(loaded).map(|tools| tools.specs());
+            playbooks::examine(loaded, &tools.unwrap_or_default())
+        }),
+    ];
     if wanted(Area::Store) {
         things.push(store(loaded, &clock));
     }
@@ -47,11 +55,6 @@ pub(super) fn of(loaded: &Loaded, wanted: &dyn Fn(Area) -> bool) -> Vec<Thing> {
     }
     if wanted(Area::Traces) {
         things.extend(traces(loaded));
-    }
-    // Files are read at once: there are few, and others may wait meanwhile.
-    if wanted(Area::Tools) || wanted(Area::Playbooks) {
-        let (tools, books) = files(loaded);
-        things.extend([now(Area::Tools, tools), now(Area::Playbooks, books)]);
     }
     things.retain(|one| wanted(one.area));
     things
@@ -222,12 +225,12 @@ fn web(loaded: &Loaded) -> Thing {
     Thing::new(Area::Web, "", look)
 }
 
-fn files(loaded: &Loaded) -> (Checkup, Checkup) {
+fn tools(loaded: &Loaded) -> Checkup {
     match tools_alone(loaded) {
         Ok(tools) => {
-            let (mut checkup, specs) = (tools.examine(), tools.specs());
+            let mut checkup = tools.examine();
             checkup.join(unused_globs(loaded, tools));
-            (checkup, playbooks::examine(loaded, &specs))
+            checkup
         }
         Err(error) => {
             let mut checkup = Checkup::default();
@@ -237,7 +240,7 @@ fn files(loaded: &Loaded) -> (Checkup, Checkup) {
                 "the worker does not start",
                 "mend the [[tool]] tables; docs/tools.md has all keys",
             );
-            (checkup, playbooks::examine(loaded, &[]))
+            checkup
         }
     }
 }
