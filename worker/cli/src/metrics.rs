@@ -300,7 +300,7 @@ impl Work {
             )?,
             tool_calls: declare.counters(
                 "nightshift_tool_calls_total",
-                "Calls that reached a tool, by tool and outcome.",
+                "Calls of a tool by outcome; those that were refused before they reached it are counted when their case ends.",
                 &["tool", "outcome"],
             )?,
             tool_duration: declare.histograms(

@@ -36,6 +36,11 @@ pub enum Measure {
         /// How long it took.
         took: Duration,
     },
+    /// A call was refused before it reached its tool.
+    ToolRefused {
+        /// The tool's name; one of the configured ones.
+        tool: String,
+    },
     /// A claim of the conclusion was checked.
     Claim {
         /// Whether its evidence bears it.

@@ -94,6 +94,9 @@ impl Work {
                 let result = if *refused { "refused" } else { "done" };
                 self.plan_updates.with_label_values(&[*kind, result]).inc();
             }
+            Measure::ToolRefused { tool } => {
+                self.tool_calls.with_label_values(&[tool, "refused"]).inc();
+            }
             Measure::ToolCall {
                 tool,
                 outcome,

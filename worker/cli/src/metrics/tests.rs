@@ -138,13 +138,16 @@ fn what_is_known_at_the_start_is_there_at_0_so_that_a_first_failure_is_an_increa
     };
     metrics.count(&called("error"));
     metrics.count(&called("timeout"));
+    metrics.count(&Measure::ToolRefused {
+        tool: "assets".to_owned(),
+    });
     let counted: Vec<String> = ["cases", "deliveries", "tool_calls"]
         .iter()
         .flat_map(|of| all(&metrics, &format!("{of}_total")))
         .collect();
     assert_eq!(counted.len(), 360 + 2 + 5, "none of them is a new series");
     let first = counted.iter().filter(|line| line.ends_with(" 1"));
-    assert_eq!(first.count(), 6);
+    assert_eq!(first.count(), 7);
     assert_eq!(all(&metrics, "alerts_total{feed=\"edr\"").len(), 7);
 }
 

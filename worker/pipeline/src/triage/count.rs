@@ -1,6 +1,9 @@
 //! What is measured of a case when it ends: once, by the worker that ended it or had it when it was called off.
 
-use nightshift_engine::{AnalystKind, Cap, Conclusion, Measure, Opened, PlanUpdate, State};
+use nightshift_engine::{
+    AnalystKind, CallState, Cap, Conclusion, Measure, Opened, PlanUpdate, State, ToolSpec, Work,
+    evidence_read,
+};
 
 use super::Triage;
 use crate::CaseStatus;
@@ -22,6 +25,7 @@ impl Triage {
                 refused: record.refused.is_some(),
             });
         }
+        self.count_refused(opened, state);
         for finding in &conclusion.findings {
             self.meter.count(&Measure::Claim {
                 supported: finding.supported,
@@ -59,6 +63,7 @@ impl Triage {
         let Some(opened) = counted(state) else {
             return;
         };
+        self.count_refused(opened, state);
         self.meter.count(&Measure::Case {
             feed: opened.alert.feed.clone(),
             status: CaseStatus::Cancelled.as_str(),
@@ -70,6 +75,29 @@ impl Triage {
             model_calls: state.spent.model_calls,
         });
     }
+
+    fn count_refused(&self, opened: &Opened, state: &State) {
+        for tool in refused(&opened.tools, state.work.values()) {
+            let tool = tool.to_owned();
+            self.meter.count(&Measure::ToolRefused { tool });
+        }
+    }
+}
+
+/// The tools of the calls that were refused before they reached one. What nobody declared is the analyst's word and no tool, and
+/// what reads evidence again has none behind it.
+fn refused<'a>(tools: &[ToolSpec], works: impl Iterator<Item = &'a Work>) -> Vec<&'a str> {
+    let is_tool = |name: &str| {
+        let called = tools.iter().find(|spec| spec.name == name);
+        called.is_some_and(|spec| spec.kind != evidence_read::NAME)
+    };
+    works
+        .flat_map(|work| &work.turns)
+        .flat_map(|turn| &turn.calls)
+        .filter(|record| matches!(record.state, CallState::Refused(_)))
+        .map(|record| record.call.tool.as_str())
+        .filter(|tool| is_tool(tool))
+        .collect()
 }
 
 /// Who thought: rules that had to do for models of which none answered are a playbook, as in the report.
@@ -84,4 +112,44 @@ pub(super) fn thought(opened: &Opened, state: &State, is_degraded: bool) -> Anal
 fn counted(state: &State) -> Option<&Opened> {
     let opened = state.opened.as_ref()?;
     (!opened.alert.is_canary()).then_some(opened)
+}
+
+#[cfg(test)]
+mod tests {
+    use nightshift_engine::{CallRecord, EvidenceId, ToolCall, ToolError, Turn};
+
+    use super::*;
+
+    #[test]
+    fn a_refused_call_is_counted_for_its_tool_where_there_is_one() {
+        let mut assets = evidence_read::spec();
+        (assets.name, assets.kind) = ("assets".into(), "asset_lookup".into());
+        let call = |tool: &str, state| CallRecord {
+            call: ToolCall::new(tool, serde_json::Map::new()),
+            state,
+        };
+        let no = || {
+            CallState::Refused(ToolError::NotAllowed {
+                what: "this trail is given up".to_owned(),
+            })
+        };
+        let turn = |calls| Turn { memo: None, calls };
+        let work = |turns| Work {
+            turns,
+            ..Work::default()
+        };
+        let works = [
+            work(vec![
+                turn(vec![call("assets", no()), call("shell", no())]),
+                turn(vec![call("assets", CallState::Answered(EvidenceId(3)))]),
+            ]),
+            work(vec![turn(vec![
+                call("assets", no()),
+                call(evidence_read::NAME, no()),
+                call("assets", CallState::Waiting),
+            ])]),
+        ];
+        let tools = [assets, evidence_read::spec()];
+        assert_eq!(refused(&tools, works.iter()), ["assets", "assets"]);
+    }
 }
