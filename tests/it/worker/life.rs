@@ -173,6 +173,21 @@ fn parts_can_run_apart() {
 }
 
 #[test]
+fn a_message_that_cannot_be_read_has_one_line_also_where_its_case_is_open() {
+    let place = place("");
+    for name in ["m1", "m2"] {
+        place.file(&format!("spool/new/{name}"), "no JSON").unwrap();
+    }
+    let mut worker = place.start(&["worker"]).unwrap();
+    worker.until("report shown");
+    worker.signal("TERM");
+    let lines = worker.ended().2;
+    let many = |what: &str| lines.iter().filter(|line| line.contains(what)).count();
+    let letters = many("it is a dead letter");
+    assert_eq!((letters, many("opens no case")), (2, 0), "{lines:#?}");
+}
+
+#[test]
 fn a_dead_letter_is_read_again_once_its_feed_is_known() {
     let place = place("");
     let message = r#"{"vendor": {"id": "e-1", "rule": "Execution:Host/Miner", "title": "A miner", "level": "high"}}"#;

@@ -313,7 +313,7 @@ async fn hold<T>(source: &dyn Source, ids: &[String], work: impl Future<Output =
 }
 
 /// One line for a batch, with how many of its alerts ended how, one for each alert that opens no case, for whose triage nobody
-/// waits, and one for each message of the batch that could not be read.
+/// waits, and one for each message of the batch that could not be read, whether or not that opens a case.
 fn tell(source: &str, messages: usize, accepted: &[Accepted]) {
     let many = |fits: fn(&Admission) -> bool| {
         let fitting = accepted.iter().filter(|one| fits(&one.admission));
@@ -330,7 +330,8 @@ fn tell(source: &str, messages: usize, accepted: &[Accepted]) {
         set_aside = many(|one| matches!(one, Admission::SetAside(_))),
         "messages accepted"
     );
-    for one in accepted.iter().filter(|one| !one.opens()) {
+    let is_read = |one: &&Accepted| one.dead_letter.is_none();
+    for one in accepted.iter().filter(is_read).filter(|one| !one.opens()) {
         tracing::info!(
             source.name = source,
             alert.feed = one.feed,
