@@ -164,6 +164,9 @@ pub fn type_matches(pattern: &str, kind: &str) -> bool {
 /// Whether it matches, by letters, `*` and `?` alone, as nearly all globs are written; none where that cannot tell. Every
 /// alert is held against all globs of all playbooks, so nothing is built for a look.
 fn matches_plainly(pattern: &str, kind: &str) -> Option<bool> {
+    if !kind.is_ascii() {
+        return None;
+    }
     let (mut pattern, mut kind) = (pattern.as_bytes(), kind.as_bytes());
     // Behind the last `*`, and from where it was held against that: if it does not fit, the `*` takes one more.
     let mut last_star = None;
@@ -175,8 +178,7 @@ fn matches_plainly(pattern: &str, kind: &str) -> Option<bool> {
                 (pattern, kind) = (after, from_letter(after, kind));
                 last_star = Some((pattern, kind));
             }
-            (Some((b'[' | b']' | b'{' | b'}' | b'\\' | 0x80.., _)), _)
-            | (Some(_), Some((0x80.., _))) => {
+            (Some((b'[' | b']' | b'{' | b'}' | b'\\' | 0x80.., _)), _) => {
                 return None;
             }
             (Some((wanted, after)), Some((byte, rest)))
@@ -200,8 +202,9 @@ fn from_letter<'a>(after: &[u8], kind: &'a [u8]) -> &'a [u8] {
     let Some(letter) = after.first().filter(|byte| byte.is_ascii_alphanumeric()) else {
         return kind;
     };
-    let differs = |byte: &u8| byte.is_ascii() && !byte.eq_ignore_ascii_case(letter);
-    let skipped = kind.iter().take_while(|byte| differs(byte)).count();
+    let (small, large) = (letter.to_ascii_lowercase(), letter.to_ascii_uppercase());
+    let at = memchr::memchr2(small, large, kind);
+    let skipped = at.unwrap_or(kind.len());
     kind.get(skipped..).unwrap_or_default()
 }
 

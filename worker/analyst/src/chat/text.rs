@@ -7,19 +7,18 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// A text of a conversation. What many requests hold is shared by them, and so is how it is written in JSON: writing the
-/// same prompts again and again would be most of what a request costs.
+/// A text of a conversation; a copy is the same text. Of what many requests hold, they share also how it is written in JSON:
+/// writing the same prompts again and again would be most of what a request costs.
 #[derive(Clone)]
 pub struct Text(Kind);
 
 #[derive(Clone)]
 enum Kind {
-    Own(Counted),
+    Own(Arc<Counted>),
     Shared(Arc<Shared>),
 }
 
 /// A text, and its tokens once somebody has counted them: a request is weighed when it is made and when it is charged.
-#[derive(Clone)]
 struct Counted {
     text: String,
     tokens: OnceLock<u64>,
@@ -79,7 +78,7 @@ impl From<String> for Counted {
 
 impl From<String> for Text {
     fn from(text: String) -> Self {
-        Self(Kind::Own(text.into()))
+        Self(Kind::Own(Arc::new(text.into())))
     }
 }
 

@@ -69,7 +69,12 @@ impl Fence {
     pub(super) fn block(&self, name: &str, data: &str) -> String {
         let key = &self.key;
         let data = self.clean(data);
-        format!("<data-{key} {name}>\n{data}\n</data-{key}>\n")
+        let (opens, closes) = (
+            format!("<data-{key} {name}>\n"),
+            format!("\n</data-{key}>\n"),
+        );
+        // Of its size from the begin: most of a prompt stands in blocks.
+        [opens.as_str(), &data, &closes].concat()
     }
 
     /// The pieces of a text that we put together, in order. A block that does not end, as where one was cut, is data to the
