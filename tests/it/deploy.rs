@@ -6,6 +6,7 @@
 
 mod away;
 mod aws;
+mod build;
 mod chart;
 mod dashboards;
 mod declared;
