@@ -22,7 +22,8 @@ END
 done
 "#;
 const RUSTC: &str = "#!/bin/bash\necho 'LLVM version: 22.1.2'\n";
-const PROFDATA: &str = "#!/bin/bash\necho \"merge $*\" >>\"$TOLD\"\ncat \"${@:4}\" >\"$3\"\n";
+const PROFDATA: &str =
+    "#!/bin/bash\necho \"llvm-profdata $*\" >>\"$TOLD\"\ncat \"${@:4}\" >\"$3\"\n";
 
 /// Runs the script with these programs first on the path; what it printed, and what they were told.
 fn built(programs: &[(&str, &str)]) -> (Output, String) {
@@ -72,7 +73,7 @@ fn what_is_published_is_built_by_what_was_counted() {
         "nightshift-bench parse engine cases".to_owned(),
         "nightshift-bench twelve-calls 300 10".to_owned(),
         format!(
-            "merge merge --output {counts}/merged {counts}/raw/nightshift-bench.profraw \
+            "llvm-profdata merge --output {counts}/merged {counts}/raw/nightshift-bench.profraw \
              {counts}/raw/nightshift.profraw"
         ),
         format!("{build} -Cprofile-use={profile}"),
