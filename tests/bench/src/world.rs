@@ -218,7 +218,12 @@ pub(crate) fn connect(config: &ModelConfig) -> anyhow::Result<Models> {
         Ok(Arc::new(move || Ok(key.clone())))
     };
     let meter: Arc<dyn Meter> = Arc::new(NoMeter);
-    Ok(Models::build(std::slice::from_ref(config), &keys, &meter)?)
+    Ok(Models::build(
+        std::slice::from_ref(config),
+        &keys,
+        &meter,
+        None,
+    )?)
 }
 
 /// The analyst that asks this model, with the shipped playbooks as hints.

@@ -85,13 +85,14 @@ async fn f21_a_configuration_that_cannot_be_taken_up_leaves_a_model_that_is_down
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f21_what_a_case_finds_that_began_before_a_reload_is_not_told_of_the_models_after_it() {
+async fn f21_what_a_case_finds_that_began_before_a_reload_is_not_told_of_another_model_after_it() {
     let is_down = Arc::new(AtomicBool::new(false));
     let (told, hears) = channel();
     let fake = model(&is_down, Some(told)).await;
-    let (_place, mut worker, url) = worker(&fake);
+    let (place, mut worker, url) = worker(&fake);
     hears.recv_timeout(HANGS).unwrap();
-    worker.signal("HUP");
+    // Another server, as far as the worker knows.
+    change(&place, "[[model]]\n", "[[model]]\nrequest_secs = 200\n");
     worker.until(RENEWED);
     is_down.store(true, Ordering::Relaxed);
     fake.release();
@@ -118,5 +119,20 @@ async fn f21_a_model_that_another_stands_in_for_is_asked_whether_it_is_back_thou
     assert!(ended.contains("analyst=model"), "{ended}");
     until_open(&url).await;
     is_down.store(false, Ordering::Relaxed);
+    until(&url, false).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f21_a_model_that_is_down_is_told_for_down_after_a_reload_that_leaves_it_as_it_is() {
+    let is_down = Arc::new(AtomicBool::new(true));
+    let fake = model(&is_down, None).await;
+    let (place, mut worker, url) = worker(&fake);
+    until_open(&url).await;
+    change(&place, "path = \"reports\"", "path = \"others\"");
+    worker.until(RENEWED);
+    assert!(is_open(&url).await);
+    is_down.store(false, Ordering::Relaxed);
+    let ended = worker.until("case concluded");
+    assert!(ended.contains("analyst=model"), "{ended}");
     until(&url, false).await;
 }

@@ -7,9 +7,12 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use nightshift_tests::Place;
-use nightshift_tests::model::{FakeModel, Script, Seen};
+use nightshift_tests::model::{Answer, FakeModel, Fault, Reply, Script, Seen};
+use tokio::task::JoinSet;
+use tokio_postgres::NoTls;
 
 use super::desk::{cases, place, place_with, put, reports};
+use super::production::database;
 use crate::models::desk::ANTHROPIC;
 use crate::models::example;
 
@@ -255,4 +258,47 @@ fn a_file_that_was_cut_off_or_emptied_changes_nothing_and_makes_no_database() {
     assert!(!place.path().join("nightshift-data").exists());
     std::fs::write(&path, whole).unwrap();
     worker.until(RENEWED);
+}
+
+#[cfg_attr(not(has_services), ignore = "needs PostgreSQL: run tests/services")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn several_changes_while_cases_run_need_no_more_connections() {
+    const CASES: usize = 12;
+    const CHANGES: usize = 4;
+    let (asked, is_asked) = mpsc::channel();
+    let script = Script::by(move |seen: &Seen| -> Reply {
+        asked.send(()).ok();
+        match seen.text().contains("# Your task now: ") {
+            true => Reply::Fault(Fault::Hang),
+            false => Reply::from(Answer::text("OK")),
+        }
+    });
+    let fake = FakeModel::start(script).await.unwrap();
+    let url = database().await;
+    let place = place_with(|place| {
+        let (tools, model) = (example::logs(place), ANTHROPIC.table(&fake, ""));
+        let limits = "[limits]\nstorm_cases = 1000\n";
+        format!("[store]\nurl = {url:?}\n{limits}{tools}\n{model}")
+    });
+    change(&place, "warn,nightshift_pipeline=info", "info");
+    let mut worker = place.start(&["worker"]).unwrap();
+    worker.until("works:");
+    for renewed in 0..CHANGES {
+        for case in 0..CASES {
+            put(&place, SCC, &format!("s{renewed}-{case}"));
+        }
+        for _ in 0..CASES {
+            is_asked.recv_timeout(Duration::from_secs(60)).unwrap();
+        }
+        worker.signal("HUP");
+        worker.until(RENEWED);
+    }
+    let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(connection);
+    const OTHERS: &str = "SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    let row = client.query_one(OTHERS, &[]).await.unwrap();
+    let connections: i64 = row.get(0);
+    assert!((1..=10).contains(&connections), "{connections} connections");
 }

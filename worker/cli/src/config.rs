@@ -29,6 +29,7 @@ use nightshift_web::WebConfig;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub(crate) use blobs::Blobs;
 pub(crate) use destination::{Destination, FileFormat, Slack, Webhook};
 pub(crate) use environment::{nearest, no_colour, user, variable};
 pub(crate) use feeds::{carried, check_feed};
@@ -54,7 +55,7 @@ pub(crate) struct Config {
     pub(crate) store: Store,
     /// Where large messages are kept as they came.
     #[serde(default)]
-    pub(crate) blobs: blobs::Blobs,
+    pub(crate) blobs: Blobs,
     /// How many cases run at once.
     #[serde(default)]
     pub(crate) worker: Worker,
@@ -112,7 +113,7 @@ pub(crate) struct Config {
 }
 
 /// `[store]`
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Store {
     /// `sqlite:PATH`, relative to the working directory: the file and its folder are made when missing. Or

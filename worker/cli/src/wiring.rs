@@ -4,6 +4,7 @@ mod canary;
 mod destinations;
 mod examine;
 mod impatient;
+mod kept;
 mod models;
 mod owed;
 mod samples;
@@ -41,6 +42,7 @@ pub(crate) use destinations::{destinations_alone, link};
 pub(crate) use examine::{
     check_profiles, examine_destination, examine_profiles, examine_store, unused_globs,
 };
+pub(crate) use kept::Kept;
 pub(crate) use sources::{Sources, check_sources};
 pub(crate) use worker::Loop;
 
@@ -62,6 +64,8 @@ pub(crate) struct App {
     pub(crate) destinations: Vec<Arc<dyn Destination>>,
     /// The models that the triage loop asks, once there is one.
     asked: OnceLock<Models>,
+    /// Those of the configuration before.
+    before: Option<Models>,
     /// The day's budget, if there is one.
     purse: Option<Arc<Purse>>,
 }
@@ -94,19 +98,25 @@ impl Overrides<'_> {
 impl App {
     /// Opens the store, or makes it, and builds all that the configuration names.
     pub(crate) async fn build(loaded: &Loaded) -> Result<Self, Exit> {
-        Self::build_with(loaded, metrics()?).await
-    }
-
-    /// The same, counting where this process counts already.
-    pub(crate) async fn build_with(loaded: &Loaded, metrics: Arc<Metrics>) -> Result<Self, Exit> {
         let store = open_store(loaded, false).await?;
-        Self::build_on(store, loaded, metrics)
+        Self::build_on(store, loaded, metrics()?)
     }
 
     /// The same on a store that is there: one that was made for somebody who asks what came would say that nothing did.
     pub(crate) async fn build_on_existing(loaded: &Loaded) -> Result<Self, Exit> {
         let store = open_store(loaded, true).await?;
         Self::build_on(store, loaded, metrics()?)
+    }
+
+    /// The same in the place of what an earlier configuration came to, of which as much is kept as stays right.
+    pub(crate) async fn build_after(loaded: &Loaded, before: &Kept) -> Result<Self, Exit> {
+        let store = match before.store(loaded)? {
+            Some(store) => store,
+            None => open_store(loaded, false).await?,
+        };
+        let app = Self::build_on(store, loaded, Arc::clone(&before.metrics))?;
+        let before = before.models.clone();
+        Ok(Self { before, ..app })
     }
 
     fn build_on(
@@ -134,6 +144,7 @@ impl App {
             tools: Arc::new(tools),
             playbooks: Arc::new(playbooks),
             asked: OnceLock::new(),
+            before: None,
             purse,
         })
     }
@@ -218,7 +229,8 @@ impl App {
         } else {
             self.config.models.as_slice()
         };
-        let connected = Connected::new(configured, &self.base, overrides.model, &meter)?;
+        let (model, before) = (overrides.model, self.before.as_ref());
+        let connected = Connected::new(configured, &self.base, model, &meter, before)?;
         for name in connected.models().open_circuits().keys() {
             self.metrics.begin_model(name);
         }

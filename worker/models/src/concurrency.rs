@@ -15,27 +15,41 @@ use crate::circuit::{Breaker, not_asked};
 pub(crate) struct Concurrency {
     inner: Arc<dyn ChatModel>,
     breaker: Breaker,
+    places: Arc<Places>,
+}
+
+/// Places at a model, of all who ask it.
+pub(crate) struct Places {
     all: Semaphore,
     /// All but those kept for urgent requests. Ordinary ones need a place of these, too.
     ordinary: Semaphore,
 }
 
 impl Concurrency {
-    /// Asks `inner` so many things at once, at least one.
-    pub(crate) fn new(inner: Arc<dyn ChatModel>, places: u32, breaker: Breaker) -> Self {
-        let places = usize::try_from(places).unwrap_or(usize::MAX);
-        let places = places.clamp(1, Semaphore::MAX_PERMITS);
-        let kept = if places > 1 { (places / 5).max(1) } else { 0 };
+    /// Asks `inner` as many things at once as there are places.
+    pub(crate) fn new(inner: Arc<dyn ChatModel>, places: Arc<Places>, breaker: Breaker) -> Self {
         Self {
             inner,
             breaker,
+            places,
+        }
+    }
+}
+
+impl Places {
+    /// So many, at least one.
+    pub(crate) fn of(number: u32) -> Arc<Self> {
+        let places = usize::try_from(number).unwrap_or(usize::MAX);
+        let places = places.clamp(1, Semaphore::MAX_PERMITS);
+        let kept = if places > 1 { (places / 5).max(1) } else { 0 };
+        Arc::new(Self {
             all: Semaphore::new(places),
             ordinary: Semaphore::new(places - kept),
-        }
+        })
     }
 
     /// A place, held until it is dropped; none only if the semaphores were closed, which nobody does.
-    async fn place(&self, urgent: bool) -> Option<[Option<SemaphorePermit<'_>>; 2]> {
+    async fn take(&self, urgent: bool) -> Option<[Option<SemaphorePermit<'_>>; 2]> {
         let ordinary = if urgent {
             None
         } else {
@@ -54,7 +68,7 @@ impl ChatModel for Concurrency {
     async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
         let place = self
             .breaker
-            .wait(request.deadline, self.place(request.urgent))
+            .wait(request.deadline, self.places.take(request.urgent))
             .await
             .map_err(|failure| not_asked(&self.inner.traits().name, failure))?;
         let result = self.inner.chat(request).await;

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use crate::KeyRef;
 
 /// A language model. Alert data goes to no model that is not named here.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
     /// Its name, by which profiles ask for it.

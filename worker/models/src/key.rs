@@ -46,6 +46,12 @@ impl KeyRef {
     }
 }
 
+impl PartialEq for KeyRef {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.expose_secret() == other.0.expose_secret()
+    }
+}
+
 impl From<&str> for KeyRef {
     fn from(text: &str) -> Self {
         Self(SecretString::from(text))

@@ -22,13 +22,13 @@ use nightshift_engine::{Cost, Meter};
 
 use crate::chain::Chain;
 use crate::circuit::{Breaker, Circuit, Circuits, Patience};
-use crate::concurrency::Concurrency;
+use crate::concurrency::{Concurrency, Places};
 use crate::metering::Metered;
 use crate::price::Priced;
-use crate::rate::{Limits, Rate, output_tokens};
+use crate::rate::{Limits, Rate, Turns, output_tokens};
 use crate::retry::Retry;
 use crate::untold::Untold;
-use crate::{KeyPlace, KeySource, ModelConfig, ModelError, Price, connect};
+use crate::{KeyPlace, KeySource, ModelConfig, ModelError, connect};
 
 /// The models of a configuration, by name. A clone asks the same ones.
 #[derive(Clone)]
@@ -40,11 +40,36 @@ pub struct Models {
 #[derive(Clone)]
 struct Model {
     chat: Arc<dyn ChatModel>,
-    price: Option<Price>,
+    config: ModelConfig,
+    bounds: Bounds,
+}
+
+/// What holds requests to a model back. It stays while the model is configured as it was: what an earlier configuration
+/// still asks counts, too, and a model that is down stays so.
+#[derive(Clone)]
+struct Bounds {
+    breaker: Breaker,
+    turns: Arc<Turns>,
+    /// Without it, cases at work and steps side by side bound the requests.
+    places: Option<Arc<Places>>,
+}
+
+impl Bounds {
+    fn of(config: &ModelConfig) -> Self {
+        Self {
+            breaker: Breaker::new(Patience::default()),
+            turns: Turns::within(Limits {
+                requests_per_minute: config.requests_per_minute,
+                tokens_per_minute: config.tokens_per_minute,
+            }),
+            places: config.concurrent.map(Places::of),
+        }
+    }
 }
 
 impl Models {
     /// Connects all models of a configuration. `keys` makes the source of a key from where the configuration says it is.
+    /// Those of the configuration `before`, if they are the same there, share its limits and circuits.
     ///
     /// # Errors
     ///
@@ -53,8 +78,9 @@ impl Models {
         configs: &[ModelConfig],
         keys: &dyn Fn(KeyPlace<'_>) -> Result<KeySource, String>,
         meter: &Arc<dyn Meter>,
+        before: Option<&Self>,
     ) -> Result<Self, ModelError> {
-        Self::assemble(configs, meter, |config| {
+        Self::assemble(configs, meter, before, |config| {
             let key = config.api_key.as_ref().map(|key| keys(key.place()));
             let key = key
                 .transpose()
@@ -67,22 +93,26 @@ impl Models {
     fn assemble(
         configs: &[ModelConfig],
         meter: &Arc<dyn Meter>,
+        before: Option<&Self>,
         connect: impl Fn(&ModelConfig) -> Result<Arc<dyn ChatModel>, ModelError>,
     ) -> Result<Self, ModelError> {
         let mut models = BTreeMap::new();
         let mut breakers = BTreeMap::new();
         for config in configs {
-            let breaker = Breaker::new(Patience::default());
-            let chat = layers(connect(config)?, config, &breaker, Arc::clone(meter));
-            let price = config.price;
-            let before = models.insert(config.name.clone(), Model { chat, price });
-            if before.is_some() {
+            let kept = before.and_then(|before| before.bounds_of(config));
+            let bounds = kept.unwrap_or_else(|| Bounds::of(config));
+            breakers.insert(config.name.clone(), bounds.breaker.clone());
+            let model = Model {
+                chat: layers(connect(config)?, config, &bounds, Arc::clone(meter)),
+                config: config.clone(),
+                bounds,
+            };
+            if models.insert(config.name.clone(), model).is_some() {
                 return Err(config.bad(
                     "name",
                     "is another model's, too: give each its own, since profiles ask by it",
                 ));
             }
-            breakers.insert(config.name.clone(), breaker);
         }
         Ok(Self {
             models,
@@ -138,7 +168,7 @@ impl Models {
             cost.output_tokens = cost.output_tokens.max(usage.output_tokens);
             cost.usd = cost
                 .usd
-                .max(model.price.map_or(0.0, |price| price.usd(usage)));
+                .max(model.config.price.map_or(0.0, |price| price.usd(usage)));
         }
         Ok(cost)
     }
@@ -163,6 +193,13 @@ impl Models {
     /// The names of all, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.models.keys().map(String::as_str)
+    }
+
+    /// What bounds a model that is configured like this.
+    fn bounds_of(&self, config: &ModelConfig) -> Option<Bounds> {
+        let same = self.models.get(&config.name);
+        let same = same.filter(|model| model.config == *config)?;
+        Some(same.bounds.clone())
     }
 
     fn get(&self, name: &str) -> Result<&Model, ModelError> {
@@ -191,7 +228,7 @@ impl Models {
 fn layers(
     adapter: Arc<dyn ChatModel>,
     config: &ModelConfig,
-    breaker: &Breaker,
+    bounds: &Bounds,
     meter: Arc<dyn Meter>,
 ) -> Arc<dyn ChatModel> {
     let mut model: Arc<dyn ChatModel> = Arc::new(Untold::new(adapter));
@@ -204,16 +241,12 @@ fn layers(
         &config.model,
         meter,
     ));
-    model = Arc::new(Circuit::new(model, breaker.clone()));
-    // Without it, cases at work and steps side by side bound the requests.
-    if let Some(places) = config.concurrent {
-        model = Arc::new(Concurrency::new(model, places, breaker.clone()));
+    let breaker = || bounds.breaker.clone();
+    model = Arc::new(Circuit::new(model, breaker()));
+    if let Some(places) = &bounds.places {
+        model = Arc::new(Concurrency::new(model, Arc::clone(places), breaker()));
     }
-    let limits = Limits {
-        requests_per_minute: config.requests_per_minute,
-        tokens_per_minute: config.tokens_per_minute,
-    };
-    model = Arc::new(Rate::new(model, limits, breaker.clone()));
+    model = Arc::new(Rate::new(model, Arc::clone(&bounds.turns), breaker()));
     Arc::new(Retry::new(model))
 }
 

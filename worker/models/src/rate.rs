@@ -2,8 +2,9 @@
 //! long as it told anybody; what it told for longer than one stands in line opens its circuit.
 //!
 //! A fifth of the rate is kept for urgent requests. Turns are given in the order of asking, in two lanes: urgent and
-//! ordinary. Nobody waits past the own deadline, nor for a model whose circuit is open. The limits are of this process:
-//! several that share a key share its limits by configuration.
+//! ordinary. Nobody waits past the own deadline, nor for a model whose circuit is open. The limits are of this process, over
+//! all configurations that it follows one after the other: several processes that share a key share its limits by
+//! configuration.
 
 mod bucket;
 mod estimate;
@@ -37,6 +38,11 @@ pub(crate) struct Limits {
 pub(crate) struct Rate {
     inner: Arc<dyn ChatModel>,
     breaker: Breaker,
+    turns: Arc<Turns>,
+}
+
+/// Turns to ask a model, of all who ask it.
+pub(crate) struct Turns {
     requests: Option<Bucket>,
     tokens: Option<Bucket>,
     /// Tokens used beyond the estimates so far, or less than zero: a credit. The next request bears them.
@@ -51,11 +57,20 @@ pub(crate) struct Rate {
 type Lane = tokio::sync::Mutex<()>;
 
 impl Rate {
-    /// Asks `inner` within its limits.
-    pub(crate) fn new(inner: Arc<dyn ChatModel>, limits: Limits, breaker: Breaker) -> Self {
+    /// Asks `inner` when it is its turn.
+    pub(crate) fn new(inner: Arc<dyn ChatModel>, turns: Arc<Turns>, breaker: Breaker) -> Self {
         Self {
             inner,
             breaker,
+            turns,
+        }
+    }
+}
+
+impl Turns {
+    /// As many as these limits leave.
+    pub(crate) fn within(limits: Limits) -> Arc<Self> {
+        Arc::new(Self {
             requests: limits
                 .requests_per_minute
                 .map(|limit| Bucket::per_minute(limit, limit / REQUESTS_AT_ONCE)),
@@ -66,7 +81,7 @@ impl Rate {
             quiet_until: Mutex::new(Instant::now()),
             urgent: Lane::default(),
             ordinary: Lane::default(),
-        }
+        })
     }
 
     /// Waits for a turn; the error is how long that would take, if it is too long.
@@ -143,20 +158,20 @@ impl ChatModel for Rate {
     }
 
     async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
-        let estimated = self
-            .tokens
-            .as_ref()
-            .map_or(0, |_| tokens(estimate(request)));
+        let estimated = match &self.turns.tokens {
+            Some(_) => tokens(estimate(request)),
+            None => 0,
+        };
         let turn = self
             .breaker
-            .wait(request.deadline, self.turn(request, estimated))
+            .wait(request.deadline, self.turns.turn(request, estimated))
             .await
             .and_then(|turn| turn.map_err(|wait| Failure::RateLimited { after: Some(wait) }));
         if let Err(failure) = turn {
             return Err(not_asked(&self.inner.traits().name, failure));
         }
         let result = self.inner.chat(request).await;
-        self.settle(estimated, &result);
+        self.turns.settle(estimated, &result);
         result
     }
 }

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use nightshift_engine::PastCases;
 use nightshift_pipeline::{
-    Canaries, Cases, DeadLetters, Digests, Feedback, Inbox, Mutes, Outbox, Owing, Places, Spending,
-    Upkeep, Wake,
+    AdmissionPolicy, Canaries, Cases, DeadLetters, Digests, Feedback, Inbox, Mutes, Outbox, Owing,
+    Places, Spending, Upkeep, Wake,
 };
 
 use crate::options::Options;
@@ -29,24 +30,20 @@ pub trait Store:
     + Upkeep
     + Wake
 {
+    /// The same store, with its connections, for whoever holds leases this long and is set to this admission.
+    fn set_to(&self, lease: Duration, admission: AdmissionPolicy) -> Arc<dyn Store>;
 }
 
-impl<T> Store for T where
-    T: Inbox
-        + Canaries
-        + Cases
-        + DeadLetters
-        + Feedback
-        + Mutes
-        + Places
-        + Digests
-        + Outbox
-        + Owing
-        + Spending
-        + PastCases
-        + Upkeep
-        + Wake
-{
+impl Store for PostgresStore {
+    fn set_to(&self, lease: Duration, admission: AdmissionPolicy) -> Arc<dyn Store> {
+        Arc::new(Self::set_to(self, lease, admission))
+    }
+}
+
+impl Store for SqliteStore {
+    fn set_to(&self, lease: Duration, admission: AdmissionPolicy) -> Arc<dyn Store> {
+        Arc::new(Self::set_to(self, lease, admission))
+    }
 }
 
 /// A store cannot be opened.

@@ -208,6 +208,17 @@ impl PostgresStore {
         })
     }
 
+    /// This store, set to another lease and admission.
+    #[must_use]
+    pub(crate) fn set_to(&self, lease: Duration, admission: AdmissionPolicy) -> Self {
+        Self {
+            lease,
+            lease_secs: lease.as_secs_f64(),
+            admission: Arc::new(admission),
+            ..self.clone()
+        }
+    }
+
     /// What tells one state of the migrations from another.
     #[cfg(test)]
     pub(crate) fn schema_checksum() -> u64 {

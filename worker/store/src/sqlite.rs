@@ -179,6 +179,16 @@ impl SqliteStore {
         })
     }
 
+    /// This store, set to another lease and admission.
+    #[must_use]
+    pub(crate) fn set_to(&self, lease: Duration, admission: AdmissionPolicy) -> Self {
+        Self {
+            lease_secs: lease.as_secs_f64(),
+            admission: Arc::new(admission),
+            ..self.clone()
+        }
+    }
+
     /// This store as a process of this number would see it.
     #[cfg(test)]
     pub(crate) fn of_process(mut self, pid: u32) -> Self {

@@ -163,7 +163,7 @@ impl Site<'_> {
         self.holds.check(&holds, why)?;
         check_sources_of(loaded, self.options)?;
         let wanted = Telemetry::wanted(loaded)?;
-        let app = App::build_with(loaded, Arc::clone(&self.metrics)).await?;
+        let app = App::build_after(loaded, &old.kept).await?;
         let ready = Ready::of(&app, self.options, Some(old)).await?;
         Ok((app, ready, wanted, holds))
     }

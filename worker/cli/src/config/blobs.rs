@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// `[blobs]`
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Blobs {
     /// `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or `file:FOLDER`, relative to the working directory. Empty: in the folder

@@ -129,7 +129,7 @@ pub(crate) fn check_profiles(loaded: &Loaded) -> Result<(), Exit> {
 /// The configured models. Nobody is asked, and no key is read.
 fn connected(loaded: &Loaded) -> Result<Connected, Exit> {
     let meter: Arc<dyn Meter> = Arc::new(NoMeter);
-    Connected::with_keys(&loaded.config.models, None, &meter, &|place| {
+    Connected::with_keys(&loaded.config.models, None, &meter, None, &|place| {
         Ok(secret_at(place, loaded.base()))
     })
 }

@@ -46,17 +46,20 @@ pub(super) struct Modelled {
 }
 
 impl Connected {
-    /// Connects all configured models, and the one that the command line names.
+    /// Connects all configured models, and the one that the command line names. Those that are configured as they were
+    /// `before` share limits and circuits with them.
     pub(super) fn new(
         configured: &[ModelConfig],
         base: &Path,
         wanted: Option<&str>,
         meter: &Arc<dyn Meter>,
+        before: Option<&Models>,
     ) -> Result<Self, Exit> {
-        Self::with_keys(configured, wanted, meter, &|place| {
+        let keys = |place: KeyPlace<'_>| {
             let key = secret_at(place, base);
             key().map(|_| key)
-        })
+        };
+        Self::with_keys(configured, wanted, meter, before, &keys)
     }
 
     /// The same with keys from elsewhere.
@@ -64,14 +67,15 @@ impl Connected {
         configured: &[ModelConfig],
         wanted: Option<&str>,
         meter: &Arc<dyn Meter>,
+        before: Option<&Models>,
         keys: &dyn Fn(KeyPlace<'_>) -> Result<KeySource, String>,
     ) -> Result<Self, Exit> {
         let mut configs = configured.to_vec();
         let chosen = wanted
             .map(|wanted| choose(&mut configs, wanted))
             .transpose()?;
-        let models =
-            Models::build(&configs, keys, meter).map_err(|error| Exit::Config(error.into()))?;
+        let models = Models::build(&configs, keys, meter, before)
+            .map_err(|error| Exit::Config(error.into()))?;
         Ok(Self {
             models,
             names: configs.into_iter().map(|config| config.name).collect(),

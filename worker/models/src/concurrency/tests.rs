@@ -11,7 +11,7 @@ const CALL: Duration = secs(10);
 
 fn limited(places: u32) -> (Arc<Concurrency>, Arc<Scripted>) {
     let model = Scripted::new(|_, _| (CALL, Ok(answer())));
-    let limited = Concurrency::new(model.clone(), places, breaker());
+    let limited = Concurrency::new(model.clone(), Places::of(places), breaker());
     (Arc::new(limited), model)
 }
 
@@ -66,7 +66,7 @@ async fn who_waits_leaves_at_the_deadline_and_has_made_no_request() {
 #[tokio::test(start_paused = true)]
 async fn places_are_given_back_when_requests_fail() {
     let model = Scripted::new(|_, _| (NOW, Err(failed(Failure::Malformed))));
-    let limited = Concurrency::new(model.clone(), 1, breaker());
+    let limited = Concurrency::new(model.clone(), Places::of(1), breaker());
     for _ in 0..3 {
         assert!(limited.chat(&request(secs(1))).await.is_err());
     }

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::*;
 use crate::circuit::Health;
 use crate::testing::{Counted, NOW, Scripted, answer, failed, request, secs, urgent, usage};
-use crate::{KeyRef, Provider};
+use crate::{KeyRef, Price, Provider};
 
 const PRICE: Price = Price {
     input: 1_000.0,
@@ -26,7 +26,17 @@ fn config(name: &str) -> ModelConfig {
 
 /// These models with a scripted adapter each.
 fn models(configs: &[ModelConfig], model: &Arc<Scripted>, meter: Arc<dyn Meter>) -> Models {
-    Models::assemble(configs, &meter, |_| {
+    models_after(None, configs, model, meter)
+}
+
+/// The same, where the configuration before had these.
+fn models_after(
+    before: Option<&Models>,
+    configs: &[ModelConfig],
+    model: &Arc<Scripted>,
+    meter: Arc<dyn Meter>,
+) -> Models {
+    Models::assemble(configs, &meter, before, |_| {
         Ok(Arc::clone(model) as Arc<dyn ChatModel>)
     })
     .unwrap()
@@ -57,7 +67,7 @@ fn a_name_of_no_model_is_refused_with_the_nearest() {
 #[test]
 fn two_models_of_one_name_and_keys_without_a_source_are_refused() {
     let meter: Arc<dyn Meter> = Arc::new(NoMeter);
-    let error = Models::assemble(&[config("main"), config("main")], &meter, |_| {
+    let error = Models::assemble(&[config("main"), config("main")], &meter, None, |_| {
         Ok(always_ok())
     });
     insta::assert_snapshot!(error.err().unwrap(), @r#"[[model]] "main": `name`: is another model's, too: give each its own, since profiles ask by it"#);
@@ -72,6 +82,7 @@ fn two_models_of_one_name_and_keys_without_a_source_are_refused() {
             _ => Err("another place".to_owned()),
         },
         &meter,
+        None,
     );
     insta::assert_snapshot!(error.err().unwrap(), @r#"[[model]] "main": `api_key`: environment variable NO_SUCH_KEY is not set"#);
 }
@@ -225,7 +236,7 @@ async fn f21_what_a_chain_tells_is_what_its_circuits_say_where_the_spare_model_r
         let main = down_for(1);
         let spare = Scripted::named("openai/spare", move |_, _| (NOW, Err(failed(refusal))));
         let meter: Arc<dyn Meter> = Arc::new(NoMeter);
-        let models = Models::assemble(&[config("main"), config("spare")], &meter, |config| {
+        let models = Models::assemble(&[config("main"), config("spare")], &meter, None, |config| {
             let model = if config.name == "main" { &main } else { &spare };
             Ok(Arc::clone(model) as Arc<dyn ChatModel>)
         })
@@ -351,4 +362,52 @@ async fn of_several_that_are_the_same_model_all_are_told_for_down_while_one_is()
     let main = models.chain(&["main"]).unwrap();
     assert!(main.chat(&request(secs(120))).await.is_err());
     assert_eq!(models.open_circuits(), BTreeMap::from([(name, true)]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_earlier_configuration_still_asks_counts_for_the_models_that_stay() {
+    const CALL: Duration = secs(10);
+    let limited = |concurrent, requests_per_minute| ModelConfig {
+        concurrent,
+        requests_per_minute,
+        ..config("main")
+    };
+    for (config, other, second_after) in [
+        (limited(Some(1), None), limited(Some(2), None), CALL),
+        (limited(None, Some(2)), limited(None, Some(3)), secs(60)),
+    ] {
+        for (new, expected) in [(&config, second_after), (&other, NOW)] {
+            let model = Scripted::new(|_, _| (CALL, Ok(answer())));
+            let meter: Arc<dyn Meter> = Arc::new(NoMeter);
+            let before = models(std::slice::from_ref(&config), &model, Arc::clone(&meter));
+            let after = models_after(Some(&before), std::slice::from_ref(new), &model, meter);
+            let chains = [&before, &after].map(|models| models.chain(&["main"]).unwrap());
+            let request = request(secs(120));
+            let answers = join_all(chains.iter().map(|chain| chain.chat(&request))).await;
+            assert!(answers.iter().all(Result::is_ok));
+            let asked = model.asked();
+            assert_eq!(asked[1] - asked[0], expected, "{new:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn f21_a_model_that_is_down_stays_so_in_a_configuration_that_has_it_as_it_was() {
+    let model = down_for(1);
+    let meter: Arc<dyn Meter> = Arc::new(NoMeter);
+    let both = [config("main"), config("moved")];
+    let before = models(&both, &model, Arc::clone(&meter));
+    for name in ["main", "moved"] {
+        let chain = before.chain(&[name]).unwrap();
+        assert!(chain.chat(&request(secs(120))).await.is_err());
+    }
+    let moved = ModelConfig {
+        base_url: Some("http://127.0.0.1:1".to_owned()),
+        ..config("moved")
+    };
+    let after = models_after(Some(&before), &[config("main"), moved], &model, meter);
+    let health = |name| after.circuits().health(&[name]);
+    assert_eq!(health("main"), before.circuits().health(&["main"]));
+    assert!(matches!(health("main"), Health::Down { .. }));
+    assert_eq!(health("moved"), Health::Up);
 }

@@ -3,11 +3,11 @@ use futures_util::future::join_all;
 use super::*;
 use crate::testing::{NOW, Scripted, answer, breaker, failed, request, secs, urgent, usage};
 
-fn limits(requests_per_minute: Option<u32>, tokens_per_minute: Option<u32>) -> Limits {
-    Limits {
+fn limits(requests_per_minute: Option<u32>, tokens_per_minute: Option<u32>) -> Arc<Turns> {
+    Turns::within(Limits {
         requests_per_minute,
         tokens_per_minute,
-    }
+    })
 }
 
 /// A model whose answers use so many tokens.
@@ -75,8 +75,8 @@ async fn a_request_larger_than_a_minutes_tokens_is_not_locked_out() {
 
 #[tokio::test(start_paused = true)]
 async fn a24_an_urgent_request_has_its_turn_at_once_behind_ten_thousand_others() {
-    for limits in [limits(Some(100), None), limits(None, Some(30_000))] {
-        let rate = Rate::new(using(300), limits, breaker());
+    for (requests, tokens) in [(Some(100), None), (None, Some(30_000))] {
+        let rate = Rate::new(using(300), limits(requests, tokens), breaker());
         let start = Instant::now();
         let ordinary: Vec<_> = (0..10_000).map(|_| request(secs(120))).collect();
         let crowd = join_all(ordinary.iter().map(|request| rate.chat(request)));
@@ -87,7 +87,7 @@ async fn a24_an_urgent_request_has_its_turn_at_once_behind_ten_thousand_others()
             (result.is_ok(), asked.elapsed())
         };
         let (_, urgent) = tokio::join!(crowd, late);
-        assert_eq!(urgent, (true, NOW), "{limits:?}");
+        assert_eq!(urgent, (true, NOW), "{requests:?} {tokens:?}");
         assert!(start.elapsed() <= secs(120));
     }
 }

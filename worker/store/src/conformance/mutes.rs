@@ -9,6 +9,7 @@ use super::*;
 on_both_stores! {
     a_mute_hides_and_counts_until_it_is_removed
     a_mute_of_the_configuration_holds_until_its_end
+    what_another_configuration_mutes_is_no_business_of_the_one_before
     what_a_flood_hid_is_not_counted_to_the_last
     a_preview_says_what_would_have_been_hidden_and_which_true_positives
     a_preview_counts_what_other_mutes_hid
@@ -71,6 +72,20 @@ async fn a_mute_of_the_configuration_holds_until_its_end(fixture: Fixture) {
     assert_eq!(accept(1_000).await, Admission::New);
     let rows = store.mutes().await.unwrap();
     assert!(rows[0].configured && rows[0].hits == 1, "{rows:?}");
+}
+
+async fn what_another_configuration_mutes_is_no_business_of_the_one_before(fixture: Fixture) {
+    let mut after = options();
+    after.admission.mutes = vec![dns(Severity::Medium).named("resolver")];
+    let before = fixture.store.clone();
+    let after = before.set_to(after.lease, after.admission);
+    for (store, expected) in [
+        (&after, Admission::Muted("resolver".into())),
+        (&before, Admission::New),
+    ] {
+        let accepted = store.accept(Arc::new([arrival(1, |_| {})])).await.unwrap();
+        assert_eq!(accepted[0].admission, expected);
+    }
 }
 
 async fn a_preview_says_what_would_have_been_hidden_and_which_true_positives(fixture: Fixture) {

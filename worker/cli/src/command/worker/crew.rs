@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 use crate::args::{Part as Does, Worker};
 use crate::exit::Exit;
 use crate::output::say;
-use crate::wiring::{App, Loop, Sources};
+use crate::wiring::{App, Kept, Loop, Sources};
 
 /// How long a crew has to end its sending before the next one begins.
 const HAND_OVER: Duration = Duration::from_secs(9);
@@ -48,6 +48,8 @@ pub(super) struct Crew {
     doors: Doors,
     /// Its sources, and whether each was there: the crew after it knows.
     awaited: Vec<Arc<SourceReady>>,
+    /// What the crew after it goes on with.
+    pub(super) kept: Kept,
     /// For how long its pages answer when all else ends.
     pub(super) linger: Duration,
 }
@@ -108,6 +110,7 @@ impl Ready {
             leaving: TaskTracker::new(),
             doors: Doors::default(),
             awaited: self.awaited,
+            kept: app.kept(),
             linger: app.config.web.linger(),
         };
         let room = &self.room;
