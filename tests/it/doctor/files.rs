@@ -107,6 +107,11 @@ fn playbooks_of_ones_own_are_read() {
     let silent = format!("{rules}[otherwise]\nactions = []\n");
     place.file("books/ours.toml", silent).unwrap();
     assert_eq!(found(&place, config, "playbooks"), ["playbooks.doubt"]);
+    place.file("books/ours.toml", &recon).unwrap();
+    let list = "[[tool]]\nname = \"list\"\nkind = \"watchlist\"\n";
+    let twice = format!("{config}{list}{list}");
+    let said = doctor(&place, &twice, "playbooks").object.to_string();
+    assert!(said.contains("not whether there are their tools"), "{said}");
 }
 
 #[test]

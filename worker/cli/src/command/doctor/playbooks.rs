@@ -7,8 +7,8 @@ use nightshift_engine::{Checkup, ToolSpec};
 
 use crate::config::{Loaded, carried};
 
-/// Looks at them; `specs` are the tools that there are.
-pub(super) fn examine(loaded: &Loaded, specs: &[ToolSpec]) -> Checkup {
+/// Looks at them; `specs` are the tools that there are, if that is known.
+pub(super) fn examine(loaded: &Loaded, specs: Option<Vec<ToolSpec>>) -> Checkup {
     let mut checkup = Checkup::default();
     checkup.saw(format!("{} shipped", Playbooks::shipped().iter().count()));
     let dir = &loaded.config.playbooks.dir;
@@ -25,8 +25,12 @@ pub(super) fn examine(loaded: &Loaded, specs: &[ToolSpec]) -> Checkup {
         ),
         Ok(files) => {
             checkup.saw(format!("{} in {}", files.len(), dir.display()));
+            let specs = specs.unwrap_or_else(|| {
+                checkup.saw("not whether there are their tools: --only tools says why");
+                Vec::new()
+            });
             for file in files {
-                one(loaded, &file, specs, &mut checkup);
+                one(loaded, &file, &specs, &mut checkup);
             }
         }
     }

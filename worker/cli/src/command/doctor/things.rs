@@ -34,8 +34,8 @@ pub(super) fn of(loaded: &Loaded, wanted: &dyn Fn(Area) -> bool) -> Vec<Thing> {
         here(Area::Tls, |loaded| tls::roots(speaks_tls(loaded))),
         here(Area::Tools, tools),
         here(Area::Playbooks, |loaded| {
-            let tools = tools_alone(loaded).map(|tools| tools.specs());
-            playbooks::examine(loaded, &tools.unwrap_or_default())
+            let tools = tools_alone(loaded).ok();
+            playbooks::examine(loaded, tools.map(|tools| tools.specs()))
         }),
     ];
     if wanted(Area::Store) {
