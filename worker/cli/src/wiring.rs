@@ -47,6 +47,7 @@ pub(crate) use sources::{Sources, check_sources};
 pub(crate) use worker::Loop;
 
 use impatient::Impatient;
+use kept::OpenedBy;
 use models::Connected;
 use selected::Selected;
 
@@ -56,6 +57,7 @@ pub(crate) struct App {
     /// The folder that relative paths are taken from.
     base: PathBuf,
     pub(crate) store: Arc<dyn Store>,
+    opened: OpenedBy,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) tools: Arc<Tools>,
@@ -98,29 +100,29 @@ impl Overrides<'_> {
 impl App {
     /// Opens the store, or makes it, and builds all that the configuration names.
     pub(crate) async fn build(loaded: &Loaded) -> Result<Self, Exit> {
-        let store = open_store(loaded, false).await?;
-        Self::build_on(store, loaded, metrics()?)
+        let opened = open_store(loaded, false).await?;
+        Self::build_on(opened, loaded, metrics()?)
     }
 
     /// The same on a store that is there: one that was made for somebody who asks what came would say that nothing did.
     pub(crate) async fn build_on_existing(loaded: &Loaded) -> Result<Self, Exit> {
-        let store = open_store(loaded, true).await?;
-        Self::build_on(store, loaded, metrics()?)
+        let opened = open_store(loaded, true).await?;
+        Self::build_on(opened, loaded, metrics()?)
     }
 
     /// The same in the place of what an earlier configuration came to, of which as much is kept as stays right.
     pub(crate) async fn build_after(loaded: &Loaded, before: &Kept) -> Result<Self, Exit> {
-        let store = match before.store(loaded)? {
-            Some(store) => store,
+        let opened = match before.opened(loaded)? {
+            Some(opened) => opened,
             None => open_store(loaded, false).await?,
         };
-        let app = Self::build_on(store, loaded, Arc::clone(&before.metrics))?;
+        let app = Self::build_on(opened, loaded, Arc::clone(&before.metrics))?;
         let before = before.models.clone();
         Ok(Self { before, ..app })
     }
 
     fn build_on(
-        store: Arc<dyn Store>,
+        (store, opened): Opened,
         loaded: &Loaded,
         metrics: Arc<Metrics>,
     ) -> Result<Self, Exit> {
@@ -139,6 +141,7 @@ impl App {
             config,
             base: loaded.base().to_owned(),
             store,
+            opened,
             metrics,
             clock,
             tools: Arc::new(tools),
@@ -323,23 +326,24 @@ fn metrics() -> Result<Arc<Metrics>, Exit> {
     Ok(Arc::new(metrics))
 }
 
+/// A store, and by what it was opened.
+type Opened = (Arc<dyn Store>, OpenedBy);
+
 /// Opens the database; whether it must be there, and is not made.
-async fn open_store(loaded: &Loaded, must_exist: bool) -> Result<Arc<dyn Store>, Exit> {
+async fn open_store(loaded: &Loaded, must_exist: bool) -> Result<Opened, Exit> {
+    // Before it is opened: what changes meanwhile is seen when the configuration is read again.
+    let by = OpenedBy::of(&loaded.config);
     let mut options = store_options(loaded).map_err(Exit::Config)?;
     options.must_exist = must_exist;
     if let Some(place) = loaded.config.blobs.place(&loaded.config.store.url) {
         let blobs = Blobs::open(&place).map_err(|error| Exit::Config(error.into()))?;
         options.blobs = Some(blobs);
     }
-    nightshift_store::open(&loaded.config.store.url, options)
-        .await
-        .map_err(|error| {
-            if error.is_of_configuration() {
-                Exit::Config(error.into())
-            } else {
-                Exit::Failed(error.into())
-            }
-        })
+    match nightshift_store::open(&loaded.config.store.url, options).await {
+        Ok(store) => Ok((store, by)),
+        Err(error) if error.is_of_configuration() => Err(Exit::Config(error.into())),
+        Err(error) => Err(Exit::Failed(error.into())),
+    }
 }
 
 /// What the store is opened with, but for the place of blobs.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use nightshift_models::Models;
 use nightshift_store::Store;
 
-use super::{App, store_options};
-use crate::config::{Blobs, Loaded, Store as StoreConfig};
+use super::{App, Opened, store_options};
+use crate::config::{Blobs, Config, Loaded, Store as StoreConfig};
 use crate::exit::Exit;
 use crate::metrics::Metrics;
 
@@ -16,7 +16,27 @@ pub(crate) struct Kept {
     /// Its models, if cases are triaged by some: their limits and circuits are those of the next, where these are the same.
     pub(super) models: Option<Models>,
     store: Arc<dyn Store>,
-    opened: (StoreConfig, Blobs),
+    opened: OpenedBy,
+}
+
+/// What a store is opened by, but for what it is set to.
+#[derive(Clone, PartialEq)]
+pub(super) struct OpenedBy {
+    store: StoreConfig,
+    blobs: Blobs,
+    /// What its file of certificates holds, if one is named and can be read.
+    authorities: Option<Vec<u8>>,
+}
+
+impl OpenedBy {
+    /// What a store is opened by now.
+    pub(super) fn of(config: &Config) -> Self {
+        Self {
+            store: config.store.clone(),
+            blobs: config.blobs.clone(),
+            authorities: std::fs::read(&config.store.ca_file).ok(),
+        }
+    }
 }
 
 impl App {
@@ -26,21 +46,19 @@ impl App {
             metrics: Arc::clone(&self.metrics),
             models: self.asked.get().cloned(),
             store: Arc::clone(&self.store),
-            opened: (self.config.store.clone(), self.config.blobs.clone()),
+            opened: self.opened.clone(),
         }
     }
 }
 
 impl Kept {
-    /// The store, where it is to be opened in no other way; else none. A file of certificates may hold others by now.
-    pub(super) fn store(&self, loaded: &Loaded) -> Result<Option<Arc<dyn Store>>, Exit> {
-        let config = &loaded.config;
-        let (store, blobs) = &self.opened;
-        let is_same = (store, blobs) == (&config.store, &config.blobs);
-        if !is_same || !store.ca_file.as_os_str().is_empty() {
+    /// The store, where it would be opened by the same; else none.
+    pub(super) fn opened(&self, loaded: &Loaded) -> Result<Option<Opened>, Exit> {
+        if OpenedBy::of(&loaded.config) != self.opened {
             return Ok(None);
         }
         let options = store_options(loaded).map_err(Exit::Config)?;
-        Ok(Some(self.store.set_to(options.lease, options.admission)))
+        let store = self.store.set_to(options.lease, options.admission);
+        Ok(Some((store, self.opened.clone())))
     }
 }
