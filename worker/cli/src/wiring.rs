@@ -31,6 +31,7 @@ use nightshift_pipeline::{
 };
 use nightshift_store::{Blobs, Options, Password, Store};
 use nightshift_tools::{ToolConfig, Tools};
+use nightshift_web::SnsCertificates;
 use secrecy::ExposeSecret as _;
 use serde_json::json;
 
@@ -58,6 +59,7 @@ pub(crate) struct App {
     base: PathBuf,
     pub(crate) store: Arc<dyn Store>,
     opened: OpenedBy,
+    certificates: SnsCertificates,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) tools: Arc<Tools>,
@@ -117,8 +119,11 @@ impl App {
             None => open_store(loaded, false).await?,
         };
         let app = Self::build_on(opened, loaded, Arc::clone(&before.metrics))?;
-        let before = before.models.clone();
-        Ok(Self { before, ..app })
+        Ok(Self {
+            before: before.models.clone(),
+            certificates: before.certificates.clone(),
+            ..app
+        })
     }
 
     fn build_on(
@@ -142,6 +147,7 @@ impl App {
             base: loaded.base().to_owned(),
             store,
             opened,
+            certificates: SnsCertificates::default(),
             metrics,
             clock,
             tools: Arc::new(tools),

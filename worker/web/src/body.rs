@@ -4,12 +4,19 @@
 //! stays reserved as long as whoever reads them holds on to it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::{Body, HttpBody as _};
-use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, EXPECT};
 use axum::http::{HeaderMap, StatusCode};
-use futures_util::StreamExt as _;
+use http_body_util::BodyExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+/// Most bytes of a body that is too large which are read all the same, and for how long: many a sender does not read why it
+/// is refused before all is sent, and would only see the connection end.
+const UNWANTED_BYTES: usize = 20 << 20;
+const UNWANTED: Duration = Duration::from_secs(2);
 
 /// A body, and the memory that it takes.
 pub(crate) type Whole = (Vec<u8>, OwnedSemaphorePermit);
@@ -71,6 +78,25 @@ impl Memory {
         here
     }
 
+    /// The same of whoever proved to be one of ours: what is too large is read to its end, if that comes soon.
+    ///
+    /// # Errors
+    ///
+    /// As [`Memory::read`].
+    pub(crate) async fn read_of_ours(
+        &self,
+        headers: &HeaderMap,
+        body: &mut Body,
+        most_bytes: usize,
+    ) -> Result<Whole, Unread> {
+        let read = self.read(headers, body, most_bytes).await;
+        // Whoever asks first whether to send it hears no.
+        if read.is_err() && !headers.contains_key(EXPECT) {
+            drop(timeout(UNWANTED, drain(body)).await);
+        }
+        read
+    }
+
     /// Reads a body of at most this many bytes whole.
     ///
     /// # Errors
@@ -79,7 +105,7 @@ impl Memory {
     pub(crate) async fn read(
         &self,
         headers: &HeaderMap,
-        body: Body,
+        body: &mut Body,
         most_bytes: usize,
     ) -> Result<Whole, Unread> {
         let packed = headers.get(CONTENT_ENCODING);
@@ -95,9 +121,10 @@ impl Memory {
             return Err(Unread::TooLarge);
         }
         let mut held = self.kib(1)?;
-        let (mut bytes, mut chunks) = (Vec::new(), body.into_data_stream());
-        while let Some(chunk) = chunks.next().await {
-            let chunk = chunk.map_err(|_| Unread::Incomplete)?;
+        let mut bytes = Vec::new();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|_| Unread::Incomplete)?;
+            let chunk = frame.into_data().unwrap_or_default();
             if bytes.len() + chunk.len() > most_bytes {
                 return Err(Unread::TooLarge);
             }
@@ -108,5 +135,17 @@ impl Memory {
             bytes.extend_from_slice(&chunk);
         }
         Ok((bytes, held))
+    }
+}
+
+/// Reads what is left of a body, within bounds, and keeps none of it.
+async fn drain(body: &mut Body) {
+    let mut left = UNWANTED_BYTES;
+    while let Some(Ok(frame)) = body.frame().await {
+        let bytes = frame.data_ref().map_or(0, |data| data.len());
+        match left.checked_sub(bytes) {
+            Some(rest) => left = rest,
+            None => return,
+        }
     }
 }

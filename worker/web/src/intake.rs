@@ -15,7 +15,6 @@ mod sns;
 mod source;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 
 use axum::Router;
 use axum::body::Body;
@@ -29,20 +28,20 @@ use nightshift_engine::Clock;
 use crate::access::bearer;
 use crate::body::{Memory, Whole};
 use crate::site::Site;
+use crate::told::NowAndThen;
 use answer::{Refused, settled};
 use body::{MOST_BYTES, PROVEN_KIB, UNPROVEN_KIB, attributes};
 pub use config::{Config as HttpConfig, PushConfig, SnsConfig};
-use credential::Signed;
+use credential::{Proof, Signed};
 use fetch::Fetch;
 pub use publish::HttpPublisher;
 use pubsub::Pubsub;
 use sns::Sns;
+pub use sns::SnsCertificates;
 pub use source::{HttpSource, IntakeSecrets};
 
 /// Most bytes of what says that it is of SNS: a message has at most 256 KiB, and escapes.
 const SNS_BYTES: usize = 2 << 20;
-/// Between two lines in the log about requests that were refused, in seconds.
-const TELL_SECS: i64 = 10;
 
 /// The sources that are posted to.
 pub struct HttpIntake {
@@ -52,25 +51,31 @@ pub struct HttpIntake {
     clock: Arc<dyn Clock>,
     /// Of those who proved that they may post.
     proven: Memory,
-    /// Of those who can prove it only with a body that was read: whoever fills this keeps nobody else out.
-    unproven: Memory,
-    /// When it was last told that a request was refused, in Unix seconds.
-    told: AtomicI64,
+    /// Of those who can prove it only with a body that was read: whoever fills one of these keeps nobody else out.
+    signed: Memory,
+    by_sns: Memory,
+    /// Of requests that are refused.
+    tells: NowAndThen,
 }
 
 impl HttpIntake {
-    /// All of them. Nobody is called before something is posted.
+    /// All of them. Nobody is called before something is posted. Certificates that came are known to whoever has them next.
     ///
     /// # Errors
     ///
     /// When two sources list one topic, or nobody could be called over https.
-    pub fn new(sources: Vec<Arc<HttpSource>>, clock: Arc<dyn Clock>) -> Result<Self, String> {
+    pub fn new(
+        sources: Vec<Arc<HttpSource>>,
+        clock: Arc<dyn Clock>,
+        certificates: SnsCertificates,
+    ) -> Result<Self, String> {
         let asks = |one: &Arc<HttpSource>| one.config.sns.is_some() || one.config.pubsub.is_some();
         let proven = Memory::of_kib(PROVEN_KIB);
         let (mut sns, mut pubsub) = (None, None);
         if sources.iter().any(asks) {
             let fetch = Arc::new(Fetch::new()?);
-            sns = Some(Sns::new(&sources, &fetch, &proven)?).filter(|sns| !sns.is_empty());
+            let made = Sns::new(&sources, &fetch, &proven, certificates)?;
+            sns = Some(made).filter(|sns| !sns.is_empty());
             pubsub = Some(Pubsub::new(&sources, &fetch)).filter(|pubsub| !pubsub.is_empty());
         }
         Ok(Self {
@@ -79,8 +84,9 @@ impl HttpIntake {
             pubsub,
             clock,
             proven,
-            unproven: Memory::of_kib(UNPROVEN_KIB),
-            told: AtomicI64::new(i64::MIN),
+            signed: Memory::of_kib(UNPROVEN_KIB),
+            by_sns: Memory::of_kib(UNPROVEN_KIB),
+            tells: NowAndThen::default(),
         })
     }
 
@@ -109,21 +115,34 @@ impl HttpIntake {
             Ok(answer) => return answer,
             Err(refused) => refused,
         };
-        let now = self.now().timestamp();
-        let last = self.told.load(Ordering::Relaxed);
-        if now.saturating_sub(last) >= TELL_SECS {
-            self.told.store(now, Ordering::Relaxed);
+        if self.tells.may() {
             tracing::warn!(path, why = %refused, "alerts that were handed in are not taken");
         }
         refused.into_response()
     }
 
+    /// To whom something is proven.
+    fn owner(
+        &self,
+        proof: impl Fn(&HttpSource) -> Proof,
+        otherwise: Refused,
+    ) -> Result<&Arc<HttpSource>, Refused> {
+        let mut refused = otherwise;
+        for source in &self.sources {
+            match proof(source) {
+                Proof::Given => return Ok(source),
+                Proof::Unknown => refused = Refused::NoSecret,
+                Proof::None => {}
+            }
+        }
+        Err(refused)
+    }
+
     /// `/v1/alerts`: a token is looked at before the body is read, a signature needs it.
-    async fn alerts(&self, headers: &HeaderMap, body: Body) -> Result<Response, Refused> {
+    async fn alerts(&self, headers: &HeaderMap, body: &mut Body) -> Result<Response, Refused> {
         let (source, (bytes, memory)) = if let Some(token) = bearer(headers) {
-            let mut owners = self.sources.iter().filter(|one| one.has_token(token));
-            let source = owners.next().ok_or(Refused::WrongToken)?;
-            let whole = self.proven.read(headers, body, MOST_BYTES).await;
+            let source = self.owner(|one| one.has_token(token), Refused::WrongToken)?;
+            let whole = self.proven.read_of_ours(headers, body, MOST_BYTES).await;
             (source, whole?)
         } else {
             self.signed(headers, body).await?
@@ -137,32 +156,31 @@ impl HttpIntake {
     async fn signed(
         &self,
         headers: &HeaderMap,
-        body: Body,
+        body: &mut Body,
     ) -> Result<(&Arc<HttpSource>, Whole), Refused> {
         let signed = Signed::read(headers, self.now())?.ok_or(Refused::Nobody)?;
         let is_signed_to = |one: &Arc<HttpSource>| !one.config.signing_secrets.is_empty();
         if !self.sources.iter().any(is_signed_to) {
             return Err(Refused::WrongSignature);
         }
-        let (bytes, held) = self.unproven.read(headers, body, MOST_BYTES).await?;
-        let mut owners = self.sources.iter();
-        let source = owners.find(|one| one.has_signed(&signed, &bytes));
-        let source = source.ok_or(Refused::WrongSignature)?;
+        let (bytes, held) = self.signed.read(headers, body, MOST_BYTES).await?;
+        let is_signed = |one: &HttpSource| one.has_signed(&signed, &bytes);
+        let source = self.owner(is_signed, Refused::WrongSignature)?;
         let memory = self.proven.instead(held);
         let memory = memory.inspect_err(|_| source.count("busy"))?;
         Ok((source, (bytes, memory)))
     }
 
-    async fn sns(&self, headers: &HeaderMap, body: Body) -> Result<Response, Refused> {
+    async fn sns(&self, headers: &HeaderMap, body: &mut Body) -> Result<Response, Refused> {
         let sns = self.sns.as_ref().ok_or(Refused::OtherTopic)?;
-        let whole = self.unproven.read(headers, body, SNS_BYTES).await?;
+        let whole = self.by_sns.read(headers, body, SNS_BYTES).await?;
         sns.take(headers, whole, self.now()).await
     }
 
-    async fn pubsub(&self, headers: &HeaderMap, body: Body) -> Result<Response, Refused> {
+    async fn pubsub(&self, headers: &HeaderMap, body: &mut Body) -> Result<Response, Refused> {
         let pubsub = self.pubsub.as_ref().ok_or(Refused::Nobody)?;
         let source = pubsub.source(bearer(headers), self.now()).await?;
-        let (bytes, memory) = self.proven.read(headers, body, MOST_BYTES).await?;
+        let (bytes, memory) = self.proven.read_of_ours(headers, body, MOST_BYTES).await?;
         let mut said = attributes(headers);
         said.extend(pubsub::attributes(&bytes));
         let offered = source.offer(bytes, said, memory);
@@ -172,20 +190,20 @@ impl HttpIntake {
 }
 
 async fn alerts(State(intake): State<Arc<HttpIntake>>, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
-    let taken = intake.alerts(&parts.headers, body).await;
+    let (parts, mut body) = request.into_parts();
+    let taken = intake.alerts(&parts.headers, &mut body).await;
     intake.answer("/v1/alerts", taken)
 }
 
 async fn of_sns(State(intake): State<Arc<HttpIntake>>, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
-    let taken = intake.sns(&parts.headers, body).await;
+    let (parts, mut body) = request.into_parts();
+    let taken = intake.sns(&parts.headers, &mut body).await;
     intake.answer("/v1/alerts/sns", taken)
 }
 
 async fn of_pubsub(State(intake): State<Arc<HttpIntake>>, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
-    let taken = intake.pubsub(&parts.headers, body).await;
+    let (parts, mut body) = request.into_parts();
+    let taken = intake.pubsub(&parts.headers, &mut body).await;
     intake.answer("/v1/alerts/pubsub", taken)
 }
 

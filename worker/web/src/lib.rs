@@ -19,6 +19,7 @@ mod server;
 mod shown;
 mod site;
 mod slack;
+mod told;
 
 #[cfg(test)]
 mod hostile;
@@ -30,7 +31,7 @@ pub use examine::examine;
 pub use health::{MetricsText, Readiness, SourceReady, StoreReady};
 pub use intake::{
     HttpConfig, HttpIntake, HttpPublisher, HttpSource, IntakeSecrets,
-    PushConfig as HttpPubsubConfig, SnsConfig as HttpSnsConfig,
+    PushConfig as HttpPubsubConfig, SnsCertificates, SnsConfig as HttpSnsConfig,
 };
 pub use server::{Bound, Doors, Relieved, Server, ServerOptions};
 pub use site::{DeliveryLinks, Parts};

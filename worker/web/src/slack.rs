@@ -29,6 +29,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::body::Memory;
+use crate::told::NowAndThen;
 use payload::Payload;
 use seen::Seen;
 use signature::Signed;
@@ -107,6 +108,8 @@ pub(crate) struct Buttons {
     seen: Seen,
     /// Of all bodies.
     memory: Memory,
+    /// Of signing secrets that cannot be used.
+    tells: NowAndThen,
 }
 
 /// Who did something, when, and how they are spoken to.
@@ -121,12 +124,15 @@ pub(crate) async fn interactions(
     State(buttons): State<Arc<Buttons>>,
     request: Request,
 ) -> Response {
-    let (parts, body) = request.into_parts();
+    let (parts, mut body) = request.into_parts();
     let now = buttons.clock.now();
     let Some(signed) = Signed::read(&parts.headers, now) else {
         return StatusCode::UNAUTHORIZED.into_response();
     };
-    let read = buttons.memory.read(&parts.headers, body, BODY_BYTES).await;
+    let read = buttons
+        .memory
+        .read(&parts.headers, &mut body, BODY_BYTES)
+        .await;
     let (body, _memory) = match read {
         Ok(whole) => whole,
         Err(unread) => return unread.status().into_response(),
@@ -164,13 +170,16 @@ impl Buttons {
             clock,
             seen: Seen::default(),
             memory: Memory::of_kib(MOST_KIB),
+            tells: NowAndThen::default(),
         }
     }
 
     /// The desks whose secret this was signed with: several where they belong to one Slack app.
     fn signers(&self, signed: &Signed<'_>, body: &[u8]) -> Vec<&SlackDesk> {
         let desks = self.slack.desks.iter();
-        desks.filter(|desk| desk.signed(signed, body)).collect()
+        desks
+            .filter(|desk| desk.signed(signed, body, &self.tells))
+            .collect()
     }
 
     /// Shows a line to the one who clicked. That it cannot be shown is told to the log alone: what was done is done.
@@ -184,28 +193,25 @@ impl Buttons {
 }
 
 impl SlackDesk {
-    fn signed(&self, signed: &Signed<'_>, body: &[u8]) -> bool {
-        match (self.signing_secret)() {
+    fn signed(&self, signed: &Signed<'_>, body: &[u8], tells: &NowAndThen) -> bool {
+        let why = match (self.signing_secret)() {
             Ok(secret) if secret.expose_secret().chars().count() >= SHORTEST_SECRET => {
-                signed.with(secret.expose_secret(), body)
+                return signed.with(secret.expose_secret(), body);
             }
-            Ok(_) => {
-                tracing::error!(
-                    destination.name = self.name,
-                    "the signing secret is shorter than {SHORTEST_SECRET} characters; no click is taken. Copy it from \
-                     \"Basic Information\" of the Slack app"
-                );
-                false
-            }
-            Err(why) => {
-                tracing::error!(
-                    destination.name = self.name,
-                    why,
-                    "no signing secret; no click is taken"
-                );
-                false
-            }
+            Ok(_) => format!(
+                "it is shorter than {SHORTEST_SECRET} characters: copy it from \"Basic Information\" of the Slack app"
+            ),
+            Err(why) => why,
+        };
+        if tells.may() {
+            let name = &self.name;
+            tracing::error!(
+                destination.name = name,
+                why,
+                "no signing secret; no click is taken"
+            );
         }
+        false
     }
 
     fn lists(&self, user: &str) -> bool {

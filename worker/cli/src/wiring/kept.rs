@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use nightshift_models::Models;
-use nightshift_store::Store;
+use nightshift_store::{Address, Store};
+use nightshift_web::SnsCertificates;
 
 use super::{App, Opened, store_options};
 use crate::config::{Blobs, Config, Loaded, Store as StoreConfig};
@@ -15,6 +16,8 @@ pub(crate) struct Kept {
     pub(super) metrics: Arc<Metrics>,
     /// Its models, if cases are triaged by some: their limits and circuits are those of the next, where these are the same.
     pub(super) models: Option<Models>,
+    /// That nobody has to ask for again.
+    pub(super) certificates: SnsCertificates,
     store: Arc<dyn Store>,
     opened: OpenedBy,
 }
@@ -26,6 +29,8 @@ pub(super) struct OpenedBy {
     blobs: Blobs,
     /// What its file of certificates holds, if one is named and can be read.
     authorities: Option<Vec<u8>>,
+    /// Which file a database of SQLite is: another one may have been put in its place.
+    file: Option<(u64, u64)>,
 }
 
 impl OpenedBy {
@@ -35,8 +40,26 @@ impl OpenedBy {
             store: config.store.clone(),
             blobs: config.blobs.clone(),
             authorities: std::fs::read(&config.store.ca_file).ok(),
+            file: file(&config.store.url),
         }
     }
+}
+
+/// Which file this is, if it is one.
+#[cfg(unix)]
+fn file(url: &str) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let Some(Address::Sqlite(path)) = Address::parse(url) else {
+        return None;
+    };
+    let file = std::fs::metadata(path).ok()?;
+    Some((file.dev(), file.ino()))
+}
+
+#[cfg(not(unix))]
+fn file(_url: &str) -> Option<(u64, u64)> {
+    None
 }
 
 impl App {
@@ -45,6 +68,7 @@ impl App {
         Kept {
             metrics: Arc::clone(&self.metrics),
             models: self.asked.get().cloned(),
+            certificates: self.certificates.clone(),
             store: Arc::clone(&self.store),
             opened: self.opened.clone(),
         }

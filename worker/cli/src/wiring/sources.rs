@@ -73,7 +73,8 @@ impl App {
             sources.all.push((source, config.feeds()));
         }
         if !posted.is_empty() {
-            let intake = HttpIntake::new(posted, Arc::clone(&self.clock));
+            let certificates = self.certificates.clone();
+            let intake = HttpIntake::new(posted, Arc::clone(&self.clock), certificates);
             sources.http = Some(intake.map_err(|why| Exit::Config(anyhow!("[[source]]: {why}")))?);
         }
         Ok(sources)

@@ -69,6 +69,9 @@ pub(super) enum Refused {
          will be a sighting"
     )]
     NotCommitted,
+    /// A secret of a source cannot be read, and nothing else fits.
+    #[error("what this is checked with cannot be read at the moment; send it again later")]
+    NoSecret,
     /// Keys or certificates cannot be had.
     #[error("what the signature is checked with cannot be had at the moment; send it again later")]
     NoKeys,
@@ -86,7 +89,7 @@ impl Refused {
             Self::OtherTopic | Self::OtherCertificate | Self::NotBySns(_) => StatusCode::FORBIDDEN,
             Self::NotSns(_) => StatusCode::BAD_REQUEST,
             Self::Unread(unread) => unread.status(),
-            Self::NotCommitted | Self::NoKeys => StatusCode::SERVICE_UNAVAILABLE,
+            Self::NotCommitted | Self::NoSecret | Self::NoKeys => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 

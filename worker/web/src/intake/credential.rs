@@ -81,48 +81,63 @@ impl<'a> Signed<'a> {
     }
 
     fn by(&self, key: &SecretSlice<u8>, body: &[u8]) -> bool {
-        self.codes.iter().fold(false, |found, code| {
-            let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key.expose_secret()) else {
-                return found;
-            };
-            for part in [
-                self.id.as_bytes(),
-                b".",
-                self.timestamp.as_bytes(),
-                b".",
-                body,
-            ] {
-                mac.update(part);
-            }
-            found | mac.verify_slice(code).is_ok()
-        })
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key.expose_secret()) else {
+            return false;
+        };
+        let (id, timestamp) = (self.id.as_bytes(), self.timestamp.as_bytes());
+        for part in [id, b".", timestamp, b".", body] {
+            mac.update(part);
+        }
+        let ours = mac.finalize().into_bytes().into();
+        let codes = self.codes.iter();
+        codes.fold(false, |found, code| found | access::same(&ours, code))
+    }
+}
+
+/// Whether something was proven to a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Proof {
+    /// By none of its secrets.
+    None,
+    /// By none of those that can be read; one cannot.
+    Unknown,
+    /// By one of them.
+    Given,
+}
+
+impl Proof {
+    fn of(fits: Option<bool>) -> Self {
+        match fits {
+            Some(true) => Self::Given,
+            Some(false) => Self::None,
+            None => Self::Unknown,
+        }
     }
 }
 
 impl HttpSource {
     /// Whether this is one of its tokens.
-    pub(super) fn has_token(&self, shown: &[u8]) -> bool {
+    pub(super) fn has_token(&self, shown: &[u8]) -> Proof {
         let shown = access::hash(shown);
         let tokens = self.config.tokens.iter();
-        tokens.fold(false, |found, reference| {
+        tokens.fold(Proof::None, |proof, reference| {
             let token = self.usable("tokens", reference, token);
-            let fits = token.is_some_and(|token| {
-                access::same(&access::hash(token.expose_secret().as_bytes()), &shown)
-            });
-            found | fits
+            let fits = token
+                .map(|token| access::same(&access::hash(token.expose_secret().as_bytes()), &shown));
+            proof.max(Proof::of(fits))
         })
     }
 
     /// Whether a body was signed with one of its secrets.
-    pub(super) fn has_signed(&self, signed: &Signed<'_>, body: &[u8]) -> bool {
+    pub(super) fn has_signed(&self, signed: &Signed<'_>, body: &[u8]) -> Proof {
         let secrets = self.config.signing_secrets.iter();
-        secrets.fold(false, |found, reference| {
+        secrets.fold(Proof::None, |proof, reference| {
             let keys = self.usable("signing_secrets", reference, keys);
-            let keys = keys.unwrap_or_default();
-            found
-                | keys
-                    .iter()
+            let fits = keys.map(|keys| {
+                keys.iter()
                     .fold(false, |any, key| any | signed.by(key, body))
+            });
+            proof.max(Proof::of(fits))
         })
     }
 
@@ -141,7 +156,7 @@ impl HttpSource {
         Ok(())
     }
 
-    /// A secret as it is now. One that cannot be used is told to the log, and fits nothing.
+    /// A secret as it is now. One that cannot be used is told to the log now and then: strangers make us look.
     fn usable<T>(
         &self,
         key: &str,
@@ -150,7 +165,9 @@ impl HttpSource {
     ) -> Option<T> {
         let read = self.read(key, reference, parse);
         read.inspect_err(|why| {
-            tracing::error!(source.name = self.config.name, why, "nobody can use it")
+            if self.tells.may() {
+                tracing::error!(source.name = self.config.name, why, "nobody can use it");
+            }
         })
         .ok()
     }

@@ -36,10 +36,14 @@ struct Listed {
     source: Arc<HttpSource>,
 }
 
+/// Certificates of SNS that came; a clone has the same.
+#[derive(Clone, Default)]
+pub struct SnsCertificates(Arc<Certificates>);
+
 /// All listed topics.
 pub(super) struct Sns {
     topics: HashMap<String, Listed>,
-    certificates: Certificates,
+    certificates: SnsCertificates,
     fetch: Arc<Fetch>,
     /// What a message takes once it is believed.
     proven: Memory,
@@ -53,6 +57,7 @@ impl Sns {
         sources: &[Arc<HttpSource>],
         fetch: &Arc<Fetch>,
         proven: &Memory,
+        certificates: SnsCertificates,
     ) -> Result<Self, String> {
         let mut topics = HashMap::new();
         for source in sources {
@@ -74,7 +79,7 @@ impl Sns {
         }
         Ok(Self {
             topics,
-            certificates: Certificates::new(Arc::clone(fetch)),
+            certificates,
             fetch: Arc::clone(fetch),
             proven: proven.clone(),
         })
@@ -141,7 +146,7 @@ impl Sns {
         let path = certificate::path(&listed.topic, &notice.signing_cert_url)?;
         let url = listed.endpoint.join(&path);
         let url = url.map_err(|_| Refused::OtherCertificate)?;
-        let certificate = self.certificates.get(url, now).await?;
+        let certificate = self.certificates.0.get(&self.fetch, url, now).await?;
         notice.check(&certificate)
     }
 

@@ -16,6 +16,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 use tokio::time::{Instant, timeout_at};
 
 use super::config::Config;
+use crate::told::NowAndThen;
 
 /// How long one call of `receive` waits for a first message.
 const LONG_POLL: Duration = Duration::from_secs(20);
@@ -42,6 +43,8 @@ pub struct HttpSource {
     room: Arc<InboxRoom>,
     meter: Arc<dyn Meter>,
     queue: Mutex<Queue>,
+    /// Of its secrets that cannot be read.
+    pub(super) tells: NowAndThen,
     /// Something waits, or it was closed.
     came: Notify,
 }
@@ -85,6 +88,7 @@ impl HttpSource {
             room,
             meter,
             queue: Mutex::default(),
+            tells: NowAndThen::default(),
             came: Notify::new(),
         };
         source.check_secrets()?;

@@ -9,6 +9,9 @@ use serde::Serialize;
 use crate::query::{ListQuery, PAGE};
 use crate::shown::{Moment, Shown};
 
+/// Most characters of what is looked for, as the query has it.
+const ASKED: usize = 200;
+
 /// The page.
 #[derive(Debug, Serialize)]
 pub(super) struct ListPage {
@@ -32,9 +35,9 @@ pub(super) struct ListPage {
     disagreed: bool,
     /// Without generated samples.
     without_samples: bool,
-    feed: String,
-    account: String,
-    q: String,
+    feed: Shown,
+    account: Shown,
+    q: Shown,
 }
 
 #[derive(Debug, Serialize)]
@@ -155,9 +158,9 @@ impl ListPage {
                 .into(),
             disagreed: !query.disagreed.trim().is_empty(),
             without_samples: !query.samples.trim().is_empty(),
-            feed: query.feed.trim().to_owned(),
-            account: query.account.trim().to_owned(),
-            q: query.q.trim().to_owned(),
+            feed: Shown::foreign(query.feed.trim(), ASKED),
+            account: Shown::foreign(query.account.trim(), ASKED),
+            q: Shown::foreign(query.q.trim(), ASKED),
         }
     }
 }

@@ -75,30 +75,27 @@ impl Certificate {
 }
 
 /// Certificates that came.
+#[derive(Default)]
 pub(super) struct Certificates {
-    fetch: Arc<Fetch>,
     kept: RwLock<HashMap<Url, Certificate>>,
     calls: Calls,
 }
 
 impl Certificates {
-    pub(super) fn new(fetch: Arc<Fetch>) -> Self {
-        Self {
-            fetch,
-            kept: RwLock::default(),
-            calls: Calls::default(),
-        }
-    }
-
     /// The certificate at this address, which the caller has pinned.
     ///
     /// # Errors
     ///
     /// When it cannot be had, or its time is over.
-    pub(super) async fn get(&self, url: Url, now: DateTime<Utc>) -> Result<Certificate, Refused> {
+    pub(super) async fn get(
+        &self,
+        fetch: &Fetch,
+        url: Url,
+        now: DateTime<Utc>,
+    ) -> Result<Certificate, Refused> {
         let certificate = match self.kept(&url) {
             Some(certificate) => certificate,
-            None => self.call(url).await?,
+            None => self.call(fetch, url).await?,
         };
         if !certificate.holds(now) {
             return Err(Refused::NotBySns("the time of its certificate is over"));
@@ -111,7 +108,7 @@ impl Certificates {
         kept.get(url).cloned()
     }
 
-    async fn call(&self, url: Url) -> Result<Certificate, Refused> {
+    async fn call(&self, fetch: &Fetch, url: Url) -> Result<Certificate, Refused> {
         let line = self.calls.line(&url);
         let mut line = line.lock().await;
         // Whoever stood in this line before may have it.
@@ -120,7 +117,7 @@ impl Certificates {
         }
         let turn = self.calls.turn(&url, &line).await;
         let _turn = turn.ok_or(Refused::NoKeys)?;
-        let fetched = self.fetch.get(url.clone(), MOST_BYTES).await;
+        let fetched = fetch.get(url.clone(), MOST_BYTES).await;
         let read = fetched.and_then(|fetched| {
             let read = Certificate::read(&fetched.bytes);
             read.ok_or(Missed::Other("certificate in PEM"))

@@ -225,3 +225,74 @@ async fn a_flood_of_unproven_bodies_keeps_nobody_out_who_has_a_token() {
         waiting.push(posted);
     }
 }
+
+#[tokio::test]
+async fn a_flood_of_signed_bodies_keeps_sns_out_of_nothing() {
+    let world = World::new(json!({
+        "name": "in",
+        "signing_secrets": ["env:SECRET"],
+        "sns": {"topics": ["arn:aws:sns:eu-west-1:444455556666:alerts"]},
+    }));
+    let headers = signed(SECRET, 0, "");
+    let headers = borrowed(&headers);
+    let chunk = Bytes::from(vec![b'x'; (16 << 20) - 1]);
+    let mut open = Vec::new();
+    for _ in 0..2 {
+        let (body, _) = endless(chunk.clone());
+        let mut posted = Box::pin(world.post("/v1/alerts", &headers, body));
+        assert!((&mut posted).now_or_never().is_none());
+        open.push(posted);
+    }
+    let large = " ".repeat(1 << 20);
+    assert_eq!(
+        world
+            .post("/v1/alerts", &headers, large.clone())
+            .await
+            .status,
+        503
+    );
+    assert_eq!(
+        world.post("/v1/alerts/sns", &[], large).await.status,
+        400,
+        "it is read"
+    );
+}
+
+#[tokio::test]
+async fn what_no_secret_fits_while_one_cannot_be_read_is_to_come_again() {
+    let world = World::plain();
+    let secret = |name: &str| world.secrets.lock().unwrap().remove(name).unwrap();
+    let body = finding("one").to_string();
+    secret("env:TOKEN");
+    let answer = world.send(body.clone()).await;
+    assert_eq!(
+        (answer.status.as_u16(), &answer.headers["retry-after"]),
+        (503, &"10".parse().unwrap())
+    );
+    // The other way in is open.
+    let headers = signed(SECRET, 0, &body);
+    assert_eq!(
+        world
+            .post("/v1/alerts", &borrowed(&headers), body.clone())
+            .await
+            .status,
+        200
+    );
+    secret("env:SECRET");
+    assert_eq!(
+        world
+            .post("/v1/alerts", &borrowed(&headers), body)
+            .await
+            .status,
+        503
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_of_ours_that_is_too_large_is_read_so_that_its_sender_hears_why() {
+    let world = World::plain();
+    let (body, is_read) = endless(Bytes::from(vec![b'x'; (16 << 20) + 1]));
+    let began = tokio::time::Instant::now();
+    assert_eq!(world.send(body).await.status, 413);
+    assert!(is_read.load(Ordering::Relaxed) && began.elapsed() <= Duration::from_secs(3));
+}

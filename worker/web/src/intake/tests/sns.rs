@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
 use super::world::{Called, Meeting, Signer, World, finding};
+use crate::SnsCertificates;
 use crate::testing::Answer;
 
 const TOPIC: &str = "arn:aws:sns:eu-west-1:111122223333:guardduty";
@@ -20,6 +21,8 @@ struct Sns {
     world: World,
     called: Arc<Called>,
     signer: Signer,
+    certificates: SnsCertificates,
+    source: Value,
 }
 
 impl Sns {
@@ -28,10 +31,13 @@ impl Sns {
         called.put(CERTIFICATE, signer.certificate.clone());
         let endpoint = called.serve().await;
         let source = json!({"name": "in", "sns": {"topics": [TOPIC], "endpoint_url": endpoint}});
+        let certificates = SnsCertificates::default();
         Self {
-            world: World::new(source),
+            world: World::knowing(source.clone(), certificates.clone()),
             called,
             signer,
+            certificates,
+            source,
         }
     }
 
@@ -328,4 +334,13 @@ async fn a_certificate_whose_time_is_over_counts_for_nothing() {
         "{}",
         answer.text
     );
+}
+
+#[tokio::test]
+async fn certificates_that_came_are_known_to_the_next_configuration() {
+    let mut sns = Sns::new(Signer::new()).await;
+    assert_eq!(sns.post(&sns.notification("one")).await.status, 200);
+    sns.world = World::knowing(sns.source.clone(), sns.certificates.clone());
+    assert_eq!(sns.post(&sns.notification("two")).await.status, 200);
+    assert_eq!(sns.called.asked(), [CERTIFICATE]);
 }
