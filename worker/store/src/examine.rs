@@ -97,7 +97,7 @@ async fn database(
                 "store.unreachable",
                 "[store] url names no store",
                 "cases, journals and reports have nowhere to go",
-                "write sqlite:PATH or postgres://USER@HOST/DATABASE",
+                "write sqlite:PATH, the path of a file, or postgres://USER@HOST/DATABASE",
             );
             Vec::new()
         }

@@ -50,7 +50,9 @@ impl Store for SqliteStore {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The address is of no store that is known.
-    #[error("{0:?} names no store: write sqlite:PATH or postgres://USER@HOST/DATABASE")]
+    #[error(
+        "{0:?} names no store: write sqlite:PATH, the path of a file, or postgres://USER@HOST/DATABASE"
+    )]
     Unknown(String),
     /// SQLite.
     #[error(transparent)]
@@ -88,7 +90,10 @@ impl<'a> Address<'a> {
     pub fn parse(url: &'a str) -> Option<Self> {
         if let Some(path) = url.strip_prefix("sqlite:") {
             let path = path.strip_prefix("//").unwrap_or(path);
-            return (!path.is_empty()).then(|| Self::Sqlite(Path::new(path)));
+            // To SQLite these are no file, or another one: what is accepted into memory is lost.
+            let is_special =
+                path.starts_with(":") || path.starts_with("file:") || path.contains('?');
+            return (!path.is_empty() && !is_special).then(|| Self::Sqlite(Path::new(path)));
         }
         let is_postgres = ["postgres://", "postgresql://"]
             .iter()
@@ -180,7 +185,16 @@ mod tests {
         assert_eq!(Address::parse("sqlite:///a/b.db"), sqlite("/a/b.db"));
         let url = "postgresql://h/d";
         assert_eq!(Address::parse(url), Some(Address::Postgres(url)));
-        for url in ["sqlite:", "sqlite://", "mysql://h/d", "postgres:h", ""] {
+        for url in [
+            "sqlite:",
+            "sqlite://",
+            "sqlite::memory:",
+            "sqlite:file:a.db?mode=memory",
+            "sqlite:a.db?mode=ro",
+            "mysql://h/d",
+            "postgres:h",
+            "",
+        ] {
             assert_eq!(Address::parse(url), None, "{url}");
         }
     }

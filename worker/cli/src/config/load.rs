@@ -163,7 +163,7 @@ fn check(config: &Config) -> anyhow::Result<()> {
     refuse(
         Address::parse(&config.store.url).is_none(),
         format!(
-            "[store] url = {:?}: write sqlite:PATH or postgres://USER@HOST/DATABASE",
+            "[store] url = {:?}: write sqlite:PATH, the path of a file, or postgres://USER@HOST/DATABASE",
             without_password(&config.store.url)
         ),
     )?;
