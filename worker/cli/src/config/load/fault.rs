@@ -7,9 +7,10 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::path::Path;
 
-use toml::Spanned;
 use toml::de::{DeTable, DeValue, Error};
+use toml::{Spanned, Table, Value};
 
+use super::super::Config;
 use super::super::environment::nearest;
 
 /// What a file cannot be read for.
@@ -19,7 +20,10 @@ pub(super) fn of_file(path: &Path, text: &str, error: &Error) -> String {
     let Some(span) = error.span() else {
         return format!("{path}: {}", words(message));
     };
-    let found = Fault::of(message).and_then(|fault| key(text, &span, &fault));
+    let found = match Fault::of(message) {
+        Some(fault) => key(text, &span, &fault),
+        None => element(text, &span),
+    };
     let (key, start) = found.map_or_else(
         || (String::new(), span.start),
         |(key, start)| (format!("{key}: "), start),
@@ -181,6 +185,33 @@ fn key(text: &str, span: &Range<usize>, fault: &Fault<'_>) -> Option<(String, us
     None
 }
 
+/// Which of several tables of one name is wrong, and where: of those that are picked by their `kind` serde tells no more
+/// than where the first one stands. It is the one that cannot be read alone.
+fn element(text: &str, span: &Range<usize>) -> Option<(String, usize)> {
+    let root = DeTable::parse(text).ok()?;
+    let (section, top) = root.get_ref().iter().find(|(_, top)| top.span() == *span)?;
+    let section = section.get_ref();
+    let tables: Table = text.parse().ok()?;
+    let all = tables.get(section.as_ref())?.as_array()?;
+    for (table, place) in all.iter().zip(top.get_ref().as_array()?) {
+        let alone = Table::from_iter([(section.to_string(), Value::Array(vec![table.clone()]))]);
+        let Err(error) = alone.try_into::<Config>() else {
+            continue;
+        };
+        let keys = place.get_ref().as_table()?;
+        let unknown = error.message().strip_prefix("unknown field `");
+        let unknown = unknown.and_then(|rest| rest.split('`').next());
+        let key = keys
+            .keys()
+            .find(|key| Some(key.get_ref().as_ref()) == unknown);
+        let start = key.map_or(place.span().start, |key| key.span().start);
+        let name = table.get("name").and_then(Value::as_str);
+        let name = name.map_or_else(String::new, |name| format!(" {name:?}"));
+        return Some((format!("[[{section}]]{name}"), start));
+    }
+    None
+}
+
 /// The first value of this kind, with the keys that lead to it.
 fn descend<'a, 'i>(
     value: &'a Spanned<DeValue<'i>>,
@@ -206,7 +237,6 @@ fn descend<'a, 'i>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::Config;
     use super::*;
 
     fn refused(text: &str) -> String {
@@ -221,6 +251,11 @@ mod tests {
         insta::assert_snapshot!(refused("[limits]\nsteps = \"many\"\n"), @"nightshift.toml:2:9: [limits] steps: a string stands here, an integer of 0 or more is wanted");
         insta::assert_snapshot!(refused("[[mute]]\nwhen = 1.5\n"), @"nightshift.toml:2:8: [[mute]] when: a float stands here, a table is wanted");
         insta::assert_snapshot!(refused("[[source]]\nname = \"mq\"\nkind = \"rabbitmq\"\nqueue = \"q\"\nurl = \"u\"\nprefetch = 70000\n"), @"nightshift.toml:6:12: [[source]] prefetch: an integer from 0 to 65535 is wanted");
+        let spool = "[[source]]\nname = \"a\"\nkind = \"spool\"\ndir = \"d\"\n";
+        let after = |second: &str| refused(&format!("{spool}\n{second}"));
+        insta::assert_snapshot!(after("[[source]]\nname = \"mq\"\nkind = \"rabbitmq\"\nurl = \"u\"\n"), @r#"nightshift.toml:6:1: [[source]] "mq": missing field `queue`"#);
+        insta::assert_snapshot!(after("[[source]]\nname = \"mq\"\nkind = \"spool\"\ndirr = \"u\"\n"), @r#"nightshift.toml:9:1: [[source]] "mq": unknown field "dirr"; did you mean "dir"?"#);
+        insta::assert_snapshot!(after("[[source]]\nkind = \"spol\"\n"), @r#"nightshift.toml:7:8: unknown variant "spol"; did you mean "spool"?"#);
         insta::assert_snapshot!(refused("[store\n"), @"nightshift.toml:1:7: unclosed table, expected `]`");
     }
 
