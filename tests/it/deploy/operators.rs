@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{folder, kind, list, named, of_set};
+use super::{folder, kind, list, named, of_set, rendered};
 
 fn rules(objects: &[Value]) -> Vec<&Value> {
     let groups = list(&kind(objects, "PrometheusRule")[0]["spec"]["groups"]);
@@ -84,6 +84,54 @@ fn promtool_takes_the_rules_as_the_chart_writes_them() {
     .unwrap();
     let ran = Command::new(named("NIGHTSHIFT_TEST_PROMTOOL"))
         .args(["check", "rules"])
+        .arg(&file)
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+}
+
+/// Canaries of every four hours end, and so do those of another installation, whose interval is another.
+#[test]
+#[cfg_attr(
+    not(all(has_helm, has_prometheus)),
+    ignore = "tests/services installs helm and prometheus"
+)]
+fn a_late_canary_is_told_of_its_own_installation_and_also_where_intervals_are_long() {
+    let values =
+        "existingSecret=s,canary.keyKey=k,canary.everyMinutes=240,prometheusRule.enabled=true";
+    let objects = rendered(&["--set", values]);
+    let mut all = rules(&objects).into_iter();
+    let late = all.find(|one| one["alert"] == "NightshiftCanaryLate");
+    let folder = tempfile::tempdir().unwrap();
+    let rules = json!({"groups": [{"name": "chart", "rules": [late]}]});
+    std::fs::write(folder.path().join("rules.yaml"), rules.to_string()).unwrap();
+    let series = |namespace: &str| {
+        let of = |name: &str, values: &str| {
+            let labels = format!("{{job=\"n\", namespace=\"{namespace}\"}}");
+            json!({"series": format!("nightshift_{name}{labels}"), "values": values})
+        };
+        let seen = of("canary_timestamp_seconds", "0x59 3600x9 stale");
+        [of("cases_running", "0x2000"), seen]
+    };
+    // Seen after an hour, and gone soon after: late after three times four hours, and for as long again.
+    let firing = |minutes: u32, found: &[Value]| {
+        let query = r#"count by (namespace) (ALERTS{alertstate="firing"})"#;
+        json!({"expr": query, "eval_time": format!("{minutes}m"), "exp_samples": found})
+    };
+    let ours = [json!({"labels": r#"{namespace="security"}"#, "value": 1})];
+    let asked = [
+        firing(775, &[]),
+        firing(790, &ours),
+        firing(1500, &ours),
+        firing(1515, &[]),
+    ];
+    let series = [series("security"), series("other")].concat();
+    let test = json!({"interval": "1m", "input_series": series, "promql_expr_test": asked});
+    let tests = json!({"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": [test]});
+    let file = folder.path().join("late.test.yaml");
+    std::fs::write(&file, tests.to_string()).unwrap();
+    let ran = Command::new(named("NIGHTSHIFT_TEST_PROMTOOL"))
+        .args(["test", "rules"])
         .arg(&file)
         .output()
         .unwrap();
