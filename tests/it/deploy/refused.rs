@@ -84,6 +84,7 @@ fn what_keda_cannot_ask_and_what_pods_cannot_have_is_refused() {
     let keyed = format!("{keda},store.passwordKey=pw");
     let one = "KEDA asks one server by its name, as one user";
     let twice = "two of them are the same";
+    let long = "n".repeat(48);
     for (values, says) in [
         (format!("{keyed},store.url=postgres://u@h1\\,h2/d"), one),
         (format!("{keyed},store.url=postgres://u@[::1]:5432/d"), one),
@@ -95,6 +96,14 @@ fn what_keda_cannot_ask_and_what_pods_cannot_have_is_refused() {
         (
             "canary.everyMinutes=15,canary.keyKey=k".to_owned(),
             "canary.keyKey: there is no Secret",
+        ),
+        (
+            format!("{keyed},store.url=postgres://u@h/d?options=-csearch_path%3Dours"),
+            "KEDA does not send `options`",
+        ),
+        (
+            format!("{keyed},store.url=postgres://u@h/d,mode=apart,fullnameOverride={long}"),
+            "set it to at most 47 letters",
         ),
         ("web.port=9090".to_owned(), twice),
         ("web.intakePort=8080".to_owned(), twice),

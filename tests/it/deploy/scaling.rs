@@ -179,6 +179,60 @@ fn keda_gets_the_names_of_user_and_database_as_they_are() {
     assert_eq!(asked["dbName"], "cases of ours");
 }
 
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn keda_asks_with_tls_where_workers_do() {
+    for (query, wanted) in [
+        ("", "prefer"),
+        ("?sslmode=disable", "disable"),
+        ("?sslmode=allow", "prefer"),
+        ("?sslmode=prefer", "prefer"),
+        ("?sslmode=require", "require"),
+        ("?sslmode=verify-ca", "require"),
+        ("?application_name=a&sslmode=verify-full", "require"),
+        ("?application_name=disable", "prefer"),
+        // The worker goes by the last.
+        ("?sslmode=disable&sslmode=require", "require"),
+    ] {
+        let values = format!("autoscaling.kind=keda,{STORE}{query}");
+        let objects = rendered(&["--set", &values]);
+        let asked = &kind(&objects, "ScaledObject")[0]["spec"]["triggers"][0]["metadata"];
+        assert_eq!(asked["sslmode"], wanted, "{query}");
+    }
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn cpu_that_nobody_requests_scales_nothing_and_more_than_all_of_it_may_be_used() {
+    let (requests, limits) = ("resources.requests.cpu=null", "resources.limits.cpu=1");
+    let hpa = format!("{STORE},autoscaling.kind=hpa,autoscaling.cpu=250");
+    for (values, is_refused) in [
+        (requests.to_owned(), true),
+        ("resources.requests=null".to_owned(), true),
+        // Kubernetes takes the limit for the request.
+        (format!("{requests},{limits}"), false),
+        ("resources.limits=null".to_owned(), false),
+        (
+            format!("{requests},mode=apart,components.triage.{limits}"),
+            false,
+        ),
+        (
+            "mode=apart,components.triage.resources.limits.memory=1Gi".to_owned(),
+            true,
+        ),
+    ] {
+        let values = format!("{hpa},{values}");
+        let made = helm(&["template", "night"], &["--set", &values]);
+        let said = String::from_utf8_lossy(&made.stderr);
+        let says = "request none; set resources.requests.cpu";
+        assert_eq!(said.contains(says), is_refused, "{values}: {said}");
+        assert_eq!(made.status.success(), !is_refused, "{values}: {said}");
+    }
+    let objects = rendered(&["--set", &hpa]);
+    let metric = &kind(&objects, "HorizontalPodAutoscaler")[0]["spec"]["metrics"][0];
+    assert_eq!(metric["resource"]["target"]["averageUtilization"], 250);
+}
+
 /// What KEDA asks the database, of each set.
 pub(super) fn queries() -> Vec<String> {
     let sets = all();
