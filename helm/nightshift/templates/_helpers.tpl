@@ -95,7 +95,19 @@ of queues, what triages by the cases that wait or by CPU, whatever it is called;
 {{- end -}}
 {{- end -}}
 
-{{- /* The Secret with passwords and keys; empty where there is none. */ -}}
+{{- /* Labels or annotations of people. Call with more, and value: which one they are. */ -}}
+{{- define "nightshift.more" -}}
+{{- $value := .value -}}
+{{- range $key, $_ := .more -}}
+{{- if regexMatch `^(helm\.sh/chart|app\.kubernetes\.io/(name|instance|version|managed-by|component)|nightshift/role|checksum/config)$` $key -}}
+{{- fail (printf "%s: the chart sets %s itself; leave it out" $value $key) -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml .more -}}
+{{- end -}}
+
+{{- /* The Secret with passwords and keys; empty where there is none. That of the chart has a name of its own: Helm deletes it
+when `secrets` are gone, and must not find one of people there, who like to call theirs as the release. */ -}}
 {{- define "nightshift.secret" -}}
 {{- if and .Values.existingSecret .Values.secrets -}}
 {{- fail "set existingSecret or secrets, not both" -}}
@@ -103,7 +115,32 @@ of queues, what triages by the cases that wait or by CPU, whatever it is called;
 {{- if .Values.existingSecret -}}
 {{- .Values.existingSecret -}}
 {{- else if .Values.secrets -}}
-{{- include "nightshift.fullname" . -}}
+{{- $own := printf "%s-values" (include "nightshift.fullname" .) -}}
+{{- if eq (toString .Values.existingSecret) $own -}}
+{{- fail (printf "existingSecret: %s is what the chart calls its own Secret, and Helm would delete it; call yours otherwise" $own) -}}
+{{- end -}}
+{{- $own -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* As `data`: a key of `stringData` that is taken out would stay, as an empty text. */ -}}
+{{- define "nightshift.secretData" -}}
+{{- $data := dict -}}
+{{- range $key, $value := .Values.secrets -}}
+{{- $_ := set $data $key (b64enc $value) -}}
+{{- end -}}
+{{- toYaml $data -}}
+{{- end -}}
+
+{{- define "nightshift.image" -}}
+{{- $image := .Values.image -}}
+{{- if regexMatch `@|:[^/]*$` $image.repository -}}
+{{- fail "image.repository: it has a tag or a digest; put them into image.tag and image.digest" -}}
+{{- end -}}
+{{- if $image.digest -}}
+{{- printf "%s@%s" $image.repository $image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" $image.repository (default .Chart.AppVersion $image.tag) -}}
 {{- end -}}
 {{- end -}}
 
