@@ -2,8 +2,9 @@
 
 use nightshift_tests::Place;
 use regex::Regex;
+use serde_json::json;
 
-use super::{all, configuration, folder, helm, kind, list, of_set, read, sets, text};
+use super::{all, configuration, folder, helm, kind, list, of_set, read, rendered, sets, text};
 
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
@@ -85,6 +86,33 @@ fn the_schema_is_brought_up_to_date_before_workers_start() {
                 }
             }
         }
+    }
+}
+
+/// Of an account that the release makes nothing is there before an install; one of people is.
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn the_migration_has_the_account_of_people_and_what_they_say_of_pods() {
+    let store = "store.url=postgres://u@h/d,podLabels.team=soc,podAnnotations.a=b";
+    for (values, wanted) in [
+        (
+            "serviceAccount.create=false,serviceAccount.name=ours",
+            Some("ours"),
+        ),
+        ("serviceAccount.create=false", None),
+        ("serviceAccount.name=made", None),
+    ] {
+        let objects = rendered(&["--set", &format!("{store},{values}")]);
+        let pod = &kind(&objects, "Job")[0]["spec"]["template"];
+        assert_eq!(
+            pod["spec"]["serviceAccountName"].as_str(),
+            wanted,
+            "{values}"
+        );
+        let metadata = &pod["metadata"];
+        assert_eq!(metadata["labels"]["team"], "soc");
+        assert_eq!(metadata["labels"]["app.kubernetes.io/component"], "migrate");
+        assert_eq!(metadata["annotations"], json!({"a": "b"}));
     }
 }
 

@@ -6,14 +6,24 @@ use super::{kind, list, of_set, rendered, text};
 
 #[test]
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
-fn what_is_not_listed_is_denied_to_all_pods_of_the_release() {
+fn what_is_not_listed_is_denied_to_all_workers_and_by_another_policy_to_the_migration() {
     let objects = of_set("postgres-rabbitmq");
     let policy = &policy(&objects, "night-nightshift").unwrap()["spec"];
     assert_eq!(policy["policyTypes"], json!(["Ingress", "Egress"]));
-    let selector = policy["podSelector"]["matchLabels"].as_object().unwrap();
-    for maker in [kind(&objects, "Deployment"), kind(&objects, "Job")].concat() {
-        let labels = &maker["spec"]["template"]["metadata"]["labels"];
-        assert!(selector.iter().all(|(key, value)| labels[key] == *value));
+    // A policy that is changed or taken away later than the migration runs must not be in its way.
+    for (name, of_workers) in [
+        ("night-nightshift", true),
+        ("night-nightshift-migrate", false),
+    ] {
+        let selector = &self::policy(&objects, name).unwrap()["spec"]["podSelector"];
+        let selector = selector["matchLabels"].as_object().unwrap();
+        for (maker, is_chosen) in [("Deployment", of_workers), ("Job", !of_workers)] {
+            for one in kind(&objects, maker) {
+                let labels = &one["spec"]["template"]["metadata"]["labels"];
+                let has_all = selector.iter().all(|(key, value)| labels[key] == *value);
+                assert_eq!(has_all, is_chosen, "{name}: {maker}");
+            }
+        }
     }
     let of = |direction: &str| -> Vec<String> {
         let ports = list(&policy[direction]).iter();
