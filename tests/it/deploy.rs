@@ -27,6 +27,7 @@ mod scaling;
 mod secrets;
 mod several;
 mod trial;
+mod values;
 mod workflows;
 
 use std::io::Write as _;

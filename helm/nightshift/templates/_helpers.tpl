@@ -49,6 +49,9 @@ of queues, what triages by the cases that wait or by CPU, whatever it is called;
 {{- end -}}
 {{- $takes := or (not $only) (has "intake" $only) -}}
 {{- $triages := or (not $only) (has "triage" $only) -}}
+{{- if and .Values.web.intakeExposed (not $takes) -}}
+{{- fail "web.intakeExposed: nobody would take what is posted; put intake into only" -}}
+{{- end -}}
 {{- $found = append $found (dict "name" $name "component" "worker" "only" $only "replicas" .Values.replicas "resources" .Values.resources "pages" .Values.web.exposed "posts" (and .Values.web.intakeExposed $takes) "takes" $takes "triages" $triages) -}}
 {{- else -}}
 {{- if .Values.only -}}
@@ -112,13 +115,13 @@ when `secrets` are gone, and must not find one of people there, who like to call
 {{- if and .Values.existingSecret .Values.secrets -}}
 {{- fail "set existingSecret or secrets, not both" -}}
 {{- end -}}
-{{- if .Values.existingSecret -}}
-{{- .Values.existingSecret -}}
-{{- else if .Values.secrets -}}
 {{- $own := printf "%s-values" (include "nightshift.fullname" .) -}}
 {{- if eq (toString .Values.existingSecret) $own -}}
 {{- fail (printf "existingSecret: %s is what the chart calls its own Secret, and Helm would delete it; call yours otherwise" $own) -}}
 {{- end -}}
+{{- if .Values.existingSecret -}}
+{{- .Values.existingSecret -}}
+{{- else if .Values.secrets -}}
 {{- $own -}}
 {{- end -}}
 {{- end -}}
@@ -169,7 +172,7 @@ enableServiceLinks: false
 {{- with .root.Values.image.pullSecrets }}
 imagePullSecrets:
   {{- range . }}
-  - name: {{ . }}
+  - name: {{ . | quote }}
   {{- end }}
 {{- end }}
 securityContext:
@@ -180,7 +183,7 @@ securityContext:
   seccompProfile:
     type: RuntimeDefault
 {{- with .root.Values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- with .root.Values.nodeSelector }}
 nodeSelector:
@@ -198,7 +201,7 @@ volumes:
   - name: config
     {{- if .root.Values.existingConfigSecret }}
     secret:
-      secretName: {{ .root.Values.existingConfigSecret }}
+      secretName: {{ .root.Values.existingConfigSecret | quote }}
     {{- else }}
     configMap:
       name: {{ .config }}
@@ -206,13 +209,13 @@ volumes:
   {{- if .secret }}
   - name: secrets
     secret:
-      secretName: {{ .secret }}
+      secretName: {{ .secret | quote }}
       defaultMode: 0440
   {{- end }}
   - name: data
     {{- if .claim }}
     persistentVolumeClaim:
-      claimName: {{ .claim }}
+      claimName: {{ .claim | quote }}
     {{- else }}
     emptyDir:
       sizeLimit: {{ .root.Values.data.sizeLimit }}
@@ -252,7 +255,7 @@ takes brackets for a list. */ -}}
 whether the pages are for others than the pod itself, and posts: whether alerts are posted to it. */ -}}
 {{- define "nightshift.container" -}}
 {{- $bind := include "nightshift.bind" .root -}}
-image: {{ printf "%s:%s" .root.Values.image.repository (default .root.Chart.AppVersion .root.Values.image.tag) }}
+image: {{ include "nightshift.image" .root }}
 imagePullPolicy: {{ .root.Values.image.pullPolicy }}
 command: [nightshift]
 workingDir: /var/lib/nightshift
@@ -291,6 +294,7 @@ env:
   {{- if .keyKey }}
   - name: NIGHTSHIFT__CANARY__KEY
     value: {{ printf "file:/run/secrets/nightshift/%s" .keyKey | quote }}
+  {{- end }}
   {{- with .source }}
   - name: NIGHTSHIFT__CANARY__SOURCE
     value: {{ . | quote }}
@@ -300,14 +304,13 @@ env:
     value: {{ . | quote }}
   {{- end }}
   {{- end }}
-  {{- end }}
   {{- with .root.Values.env }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
 {{- if .secret }}
 envFrom:
   - secretRef:
-      name: {{ .secret }}
+      name: {{ .secret | quote }}
 {{- end }}
 volumeMounts:
   - name: config
@@ -323,12 +326,12 @@ volumeMounts:
   - name: tmp
     mountPath: /tmp
   {{- range .root.Values.extraVolumeMounts }}
-  - name: {{ .name }}
-    mountPath: {{ .mountPath }}
+  - name: {{ .name | quote }}
+    mountPath: {{ .mountPath | quote }}
     {{- with .subPath }}
-    subPath: {{ . }}
+    subPath: {{ . | quote }}
     {{- end }}
-    readOnly: true
+    readOnly: {{ hasKey . "readOnly" | ternary .readOnly true }}
   {{- end }}
 resources:
   {{- toYaml .resources | nindent 2 }}

@@ -137,6 +137,10 @@ fn what_nobody_would_run_or_serve_and_numbers_that_cross_are_refused() {
             "nobody would take what is posted",
         ),
         (
+            "only={triage,delivery},web.intakeExposed=true".to_owned(),
+            "nobody would take what is posted; put intake into only",
+        ),
+        (
             "autoscaling.kind=hpa,autoscaling.minReplicas=9,autoscaling.maxReplicas=2".to_owned(),
             "more than maxReplicas",
         ),
@@ -157,6 +161,47 @@ fn what_nobody_would_run_or_serve_and_numbers_that_cross_are_refused() {
         said.contains("a Service cannot be called \"123-nightshift\""),
         "{said}"
     );
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn what_is_the_charts_own_and_what_kubernetes_would_not_take_is_refused() {
+    let digest = format!("sha256:{}", "a".repeat(64));
+    let own = "sets app.kubernetes.io/name itself; leave it out";
+    let label = r"app\.kubernetes\.io/name=other";
+    let watched = "serviceMonitor.enabled=true,prometheusRule.enabled=true,dashboards.enabled=true";
+    for (values, says) in [
+        (format!("podLabels.{label}"), own),
+        (format!("{watched},serviceMonitor.labels.{label}"), own),
+        (format!("{watched},prometheusRule.labels.{label}"), own),
+        (format!("{watched},dashboards.labels.{label}"), own),
+        ("podAnnotations.checksum/config=none".to_owned(), "itself"),
+        (
+            "existingSecret=night-nightshift-values".to_owned(),
+            "what the chart calls its own Secret",
+        ),
+        (
+            format!("image.repository=r.example.com/a@{digest}"),
+            "put them into image.tag and image.digest",
+        ),
+        (
+            "image.repository=r.example.com:5000/a:1".to_owned(),
+            "put them into image.tag and image.digest",
+        ),
+        (format!("image.tag={digest}"), "image.tag"),
+        ("image.digest=latest".to_owned(), "image.digest"),
+        ("nameOverride=-a".to_owned(), "nameOverride"),
+        ("fullnameOverride=a_b".to_owned(), "fullnameOverride"),
+        ("resources.request.cpu=1".to_owned(), "request"),
+        ("env[0].name=A,env[0].value=1".to_owned(), "env.0.value"),
+        (
+            "env[0].name=A,env[0].from=b".to_owned(),
+            "property from is not allowed",
+        ),
+    ] {
+        let said = refused(&["--set", &values]);
+        assert!(said.contains(says), "{values}: {said}");
+    }
 }
 
 #[test]
