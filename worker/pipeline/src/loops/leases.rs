@@ -18,11 +18,15 @@ impl Leases {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Renews it from now on. What it gives is cancelled when the lease is lost.
+    /// Renews it from now on. What it gives is cancelled when the lease is lost. One that is held of the same case is lost
+    /// with that: the case was called off, or its lease ended, and it could be claimed again.
     pub(super) fn add(&self, lease: &Lease) -> CancellationToken {
         let lost = CancellationToken::new();
         let held = (lease.clone(), lost.clone());
-        self.held().insert(lease.case_id.clone(), held);
+        let earlier = self.held().insert(lease.case_id.clone(), held);
+        if let Some((_, lost)) = earlier {
+            lost.cancel();
+        }
         lost
     }
 
@@ -68,5 +72,28 @@ impl Leases {
                 ),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn g7_who_works_on_a_case_that_was_claimed_again_is_told_at_once_and_the_newer_lease_stays() {
+        let lease = |revision, epoch| Lease {
+            case_id: CaseId("a".to_owned()),
+            revision,
+            epoch,
+        };
+        let (leases, before, after) = (Leases::default(), lease(1, 1), lease(2, 2));
+        let lost = leases.add(&before);
+        let is_held = leases.add(&after);
+        assert!(lost.is_cancelled() && !is_held.is_cancelled());
+        leases.remove(&before);
+        leases.lost(&[before]);
+        assert!(!is_held.is_cancelled());
+        leases.lost(&[after]);
+        assert!(is_held.is_cancelled(), "it is held, and so renewed");
     }
 }
