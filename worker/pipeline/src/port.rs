@@ -193,7 +193,8 @@ pub trait Cases: Send + Sync {
     /// When the store cannot be read or written.
     async fn claim(&self, lane: Lane, most: usize) -> Result<Vec<Claimed>, StoreError>;
 
-    /// The same, of cases that have waited so long, by the store's clock, since they were accepted or first given back.
+    /// The same, of canaries, and of cases that have waited so long, by the store's clock, since they were accepted or first
+    /// given back.
     ///
     /// # Errors
     ///

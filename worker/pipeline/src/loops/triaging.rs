@@ -173,7 +173,7 @@ impl Triaging {
         }
     }
 
-    /// The cases that have waited for the models long enough.
+    /// The cases that have waited for the models long enough, and canaries, which no model is asked about.
     async fn fill_without_models(
         &self,
         running: &mut Running,

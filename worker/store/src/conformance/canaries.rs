@@ -16,7 +16,7 @@ on_both_stores! {
     the_last_canary_is_the_newest_that_came_through
 }
 
-fn canary(second: i64, number: u32) -> Arrival {
+pub(super) fn canary(second: i64, number: u32) -> Arrival {
     arrival(second, |alert| {
         alert.feed = CANARY_FEED.to_owned();
         alert.kind = "Nightshift:Canary".to_owned();

@@ -4,10 +4,12 @@ use nightshift_alert::Severity;
 use nightshift_pipeline::Waited;
 
 use super::admission::arrival;
+use super::canaries::canary;
 use super::*;
 
 on_both_stores! {
     f21_only_what_waited_long_enough_is_taken
+    f21_a_canary_waits_for_no_model
     f21_a_suspect_waits_as_long_as_the_others
     f21_a_case_whose_models_come_and_go_waits_since_the_first_time
     f21_giving_back_burns_neither_attempt_nor_crash_nor_journal
@@ -66,6 +68,20 @@ async fn f21_only_what_waited_long_enough_is_taken(fixture: Fixture) {
     let rest = rest.unwrap().into_iter().map(|one| one.lease.case_id);
     let rest: Vec<_> = rest.collect();
     assert_eq!(rest, [critical, medium], "in the order of every claim");
+}
+
+async fn f21_a_canary_waits_for_no_model(fixture: Fixture) {
+    fixture.numbered(1, Severity::Critical).await;
+    for (number, crashes) in [(1, 0), (2, 2)] {
+        let id = case_of(&fixture.take(canary(0, number)).await);
+        let crashed = format!("UPDATE cases SET crashes = {crashes} WHERE feed = 'canary'");
+        fixture.execute(&crashed).await;
+        let claimed = fixture.store.claim_waited(Lane::Urgent, 9, WAITED).await;
+        let claimed = claimed.unwrap();
+        assert_eq!(claimed.len(), 1, "{crashes}");
+        assert_eq!(claimed[0].lease.case_id, id);
+        conclude(&fixture.store, &claimed[0]).await;
+    }
 }
 
 async fn f21_a_suspect_waits_as_long_as_the_others(fixture: Fixture) {

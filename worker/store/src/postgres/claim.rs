@@ -37,7 +37,8 @@ const FREE: &str = "WITH ended AS ( \
      SELECT FROM ended";
 /// Rank: severity plus one level per half hour of waiting, never into critical; what a lost worker had begun goes before
 /// all but critical ones. Of the suspects each worker runs one at a time. The oldest of each severity are looked at, not
-/// all that wait; more than are wanted, because others may take them at the same time.
+/// all that wait; more than are wanted, because others may take them at the same time. No canary waits for
+/// models: rules triage it.
 const TAKE: &str = "WITH best AS MATERIALIZED ( \
          SELECT id, touched_at, CASE severity WHEN 'critical' THEN 4.0 ELSE least(3.99, \
              array_position(enum_range(NULL::severity), severity) - 1 + 4 * least(crashes, 1) \
@@ -48,7 +49,7 @@ const TAKE: &str = "WITH best AS MATERIALIZED ( \
                  WHERE status = 'queued' AND cases.severity = level.severity AND crashes < 2 \
                      AND NOT EXISTS (SELECT FROM unread_journals AS unread WHERE unread.case_id = cases.id \
                          AND unread.revision = cases.revision AND unread.version >= $3) \
-                     AND ($6::double precision IS NULL OR waiting_since <= clock_timestamp() - make_interval(secs => \
+                     AND ($6::double precision IS NULL OR feed = 'canary' OR waiting_since <= clock_timestamp() - make_interval(secs => \
                          CASE WHEN cases.severity >= 'high' THEN $6 ELSE $7::double precision END)) \
                  ORDER BY touched_at LIMIT 2 * $2::bigint + 16) AS one \
              UNION ALL \
@@ -59,7 +60,7 @@ const TAKE: &str = "WITH best AS MATERIALIZED ( \
                          WHERE other.status = 'running' AND other.crashes >= 2 AND other.lease_holder = $4) \
                      AND NOT EXISTS (SELECT FROM unread_journals AS unread WHERE unread.case_id = cases.id \
                          AND unread.revision = cases.revision AND unread.version >= $3) \
-                     AND ($6::double precision IS NULL OR waiting_since <= clock_timestamp() - make_interval(secs => \
+                     AND ($6::double precision IS NULL OR feed = 'canary' OR waiting_since <= clock_timestamp() - make_interval(secs => \
                          CASE WHEN cases.severity >= 'high' THEN $6 ELSE $7::double precision END)) \
                  ORDER BY severity DESC, touched_at LIMIT 1) \
          ) AS waiting \
