@@ -1,6 +1,7 @@
 //! Triage: a claimed case is driven from where its journal stands to its conclusion.
 
 mod count;
+mod lost;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,7 +10,7 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, Severity};
 use nightshift_engine::{
     Again, Analyst, AnalystKind, Clock, DriveError, End, Event, EventBody, Journal, JournalError,
-    Measure, Meter, Ports, State, Stop, drive, fold, read_event,
+    Measure, Meter, Ports, State, drive, fold,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -82,6 +83,9 @@ pub enum TriageError {
     /// The machine.
     #[error(transparent)]
     Drive(#[from] DriveError),
+    /// Somebody had the case removed meanwhile.
+    #[error("the case was removed while it was triaged")]
+    Removed,
 }
 
 impl TriageError {
@@ -93,7 +97,9 @@ impl TriageError {
                 cause.downcast_ref(),
                 Some(StoreError::Refused { .. } | StoreError::Unreadable(..))
             ),
-            Self::Store(_) | Self::Drive(DriveError::Journal(JournalError::LeaseLost)) => false,
+            Self::Store(_)
+            | Self::Removed
+            | Self::Drive(DriveError::Journal(JournalError::LeaseLost)) => false,
         }
     }
 }
@@ -191,6 +197,10 @@ impl Triage {
                 if let Some(state) = self.called_off(&lease).await {
                     return Ok(End::Cancelled(Box::new(state)));
                 }
+                if self.is_removed(&lease).await {
+                    tracing::info!("case removed");
+                    return Err(TriageError::Removed);
+                }
                 self.meter.count(&Measure::LeaseLost);
                 // This process lives: that the lease ended is no crash of the case.
                 self.give_back(&lease, release).await;
@@ -221,24 +231,6 @@ impl Triage {
                 Some(_) => tokio::time::sleep(BETWEEN_LAST_TRIES).await,
             }
         }
-    }
-
-    /// How a case stood whose lease is gone because somebody called it off; none where it went otherwise.
-    async fn called_off(&self, lease: &Lease) -> Option<State> {
-        let revision = Some(lease.revision);
-        let lines = self.cases.journal(&lease.case_id, revision).await.ok()?;
-        let events: Vec<Event> = lines
-            .iter()
-            .filter_map(|line| read_event(&line.event).ok())
-            .collect();
-        let state = fold(&events);
-        let Some(Stop::Cancelled(by)) = &state.stop else {
-            return None;
-        };
-        tracing::info!(by, "case cancelled");
-        spans::triaged(&state, "cancelled");
-        self.count_called_off(&state);
-        Some(state)
     }
 
     /// A renewal that fails is tried again at the next tick.

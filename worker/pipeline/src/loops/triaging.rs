@@ -256,7 +256,8 @@ impl Running {
 
     fn ended(&mut self, ended: Result<(Id, Result<(), TriageError>), JoinError>) {
         let (task, result) = match ended {
-            Ok((task, result)) => (task, result.map_err(|error| with_causes(&error))),
+            Ok((task, Ok(()) | Err(TriageError::Removed))) => (task, Ok(())),
+            Ok((task, Err(error))) => (task, Err(with_causes(&error))),
             Err(error) => (error.id(), Err(format!("it panicked: {error}"))),
         };
         let Some(held) = self.cases.remove(&task) else {

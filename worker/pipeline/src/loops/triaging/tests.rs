@@ -149,6 +149,22 @@ async fn g7_a_case_that_is_called_off_asks_nothing_more_at_the_next_renewal() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_case_that_is_removed_while_it_runs_is_no_lost_lease() {
+    for (removed, lost) in [(true, 0), (false, 1)] {
+        let world = Arc::new(World::that_answers_never());
+        world.called_off.store(true, Ordering::Relaxed);
+        world.removed.store(removed, Ordering::Relaxed);
+        let (triaging, stop) = (world.triaging(), CancellationToken::new());
+        let a_while = timeout(Duration::from_secs(60), triaging.run(&stop));
+        assert!(a_while.await.is_err());
+        assert_eq!(world.asking.load(Ordering::Relaxed), 0);
+        assert_eq!(world.lost.load(Ordering::Relaxed), lost, "{removed}");
+        let given_back = world.released.load(Ordering::Relaxed);
+        assert_eq!(given_back, lost, "there is nothing to give back");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_being_written_when_a_lease_is_lost_is_waited_for() {
     // It may be the conclusion, with which the lease ends; its answer is on its way.
     let world = Arc::new(World::crowded(1));

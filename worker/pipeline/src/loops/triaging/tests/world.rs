@@ -11,7 +11,7 @@ use nightshift_alert::Severity;
 use nightshift_engine::{
     Again, Analyst, AnalystKind, Answer, AskError, CallContext, Clock, ConcludeQuestion,
     ConclusionDraft, Conduct, Cost, DecideQuestion, Decision, Event, Exoneration, Exonerator,
-    Limits, Mode, NoAnswer, NoMeter, PlanAnswer, PlanQuestion, ReflectQuestion, Reflection,
+    Limits, Measure, Meter, Mode, NoAnswer, PlanAnswer, PlanQuestion, ReflectQuestion, Reflection,
     ToolCall, ToolError, ToolOutput, ToolSpec, Toolbox, TurnAnswer, TurnQuestion,
 };
 use tokio::sync::watch;
@@ -48,6 +48,10 @@ pub(super) struct World {
     pub(super) asking: Arc<AtomicU64>,
     /// Somebody called all cases off.
     pub(super) called_off: AtomicBool,
+    /// Somebody had all cases removed.
+    pub(super) removed: AtomicBool,
+    /// Leases that were told as lost.
+    pub(super) lost: AtomicU64,
 }
 
 /// The only case of a store.
@@ -93,6 +97,8 @@ impl World {
             answers_never: false,
             asking: Arc::default(),
             called_off: AtomicBool::new(false),
+            removed: AtomicBool::new(false),
+            lost: AtomicU64::new(0),
         }
     }
 
@@ -218,7 +224,7 @@ impl World {
             profiles: Profiles::new([patient]).unwrap(),
             routes: Arc::new(Routes::default()),
             clock: Arc::new(NOBODY),
-            meter: Arc::new(NoMeter),
+            meter: Arc::clone(self) as Arc<dyn Meter>,
             purse: None,
             watcher: None,
             sender: Sender::default(),
@@ -245,6 +251,14 @@ impl World {
             max_cases: 4,
             lease: Duration::from_secs(30),
             outage: Some(outage).filter(|_| self.has_models),
+        }
+    }
+}
+
+impl Meter for World {
+    fn count(&self, measure: &Measure) {
+        if matches!(measure, Measure::LeaseLost) {
+            self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
@@ -362,8 +376,11 @@ impl Cases for World {
         Err(StoreError::LeaseLost)
     }
 
-    async fn view(&self, _: &str) -> Result<CaseView, StoreError> {
-        Err(StoreError::LeaseLost)
+    async fn view(&self, id: &str) -> Result<CaseView, StoreError> {
+        Err(match self.removed.load(Ordering::Relaxed) {
+            true => StoreError::NoSuchCase(id.to_owned()),
+            false => StoreError::LeaseLost,
+        })
     }
 
     async fn journal(&self, _: &CaseId, _: Option<u32>) -> Result<Vec<JournalLine>, StoreError> {
