@@ -70,8 +70,17 @@ async fn until(what: &str, holds: impl Fn() -> bool) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_canary_goes_the_whole_way_and_is_taken_away() {
     let place = place_with(|place| canary(place, 60));
+    change(
+        &place,
+        "nightshift_pipeline=info",
+        "nightshift_pipeline=debug",
+    );
     let mut worker = place.start(&["worker"]).unwrap();
     let url = address(&mut worker);
+    for line in ["messages accepted", "case concluded", "report shown"] {
+        let told = worker.until(line);
+        assert!(told.contains(" DEBUG "), "nobody wants to read {told}");
+    }
     worker.until("a canary came through");
     let came = until_it_came(&url, 0).await;
     until("its report stays", || reports(&place).is_empty()).await;

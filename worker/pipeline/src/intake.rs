@@ -319,7 +319,10 @@ fn tell(source: &str, messages: usize, accepted: &[Accepted]) {
         let fitting = accepted.iter().filter(|one| fits(&one.admission));
         fitting.count()
     };
-    tracing::info!(
+    let is_canary = |one: &Accepted| one.feed == CANARY_FEED;
+    let are_canaries = messages == accepted.len() && accepted.iter().all(is_canary);
+    spans::line_at!(
+        spans::well(are_canaries),
         source.name = source,
         messages,
         alerts = accepted.len(),

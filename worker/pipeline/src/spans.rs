@@ -18,6 +18,26 @@ const TRACE: &str = "nightshift::trace";
 /// Most places that a batch links to: as many as collectors take (the default of OpenTelemetry).
 const MOST_LINKS: usize = 128;
 
+/// A line of the log whose level is known only then; of such levels as have a line for an outcome.
+macro_rules! line_at {
+    ($level:expr, $($line:tt)+) => {
+        match $level {
+            tracing::Level::WARN => tracing::warn!($($line)+),
+            tracing::Level::DEBUG => tracing::debug!($($line)+),
+            _ => tracing::info!($($line)+),
+        }
+    };
+}
+pub(crate) use line_at;
+
+/// The level of what went well: of a canary, which goes the same way every few minutes, nobody wants to read that.
+pub(crate) fn well(is_canary: bool) -> Level {
+    match is_canary {
+        true => Level::DEBUG,
+        false => Level::INFO,
+    }
+}
+
 /// What is done for a case under a lease.
 pub(crate) fn of_case(lease: &Lease, alert: &Alert) -> Span {
     let trace = CaseTrace::of(&lease.case_id.0, lease.revision, alert.trace.as_ref());

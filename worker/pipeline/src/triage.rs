@@ -14,7 +14,7 @@ use nightshift_engine::{
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::Instrument as _;
+use tracing::{Instrument as _, Level};
 
 use crate::budget::{Guard, Tab};
 use crate::spans;
@@ -451,15 +451,16 @@ fn told(state: &State) {
     let (Some(conclusion), Some(opened)) = (&state.conclusion, &state.opened) else {
         return;
     };
-    let how = match conclusion.failed {
-        None => "case concluded",
-        Some(_) => "case failed",
+    let (how, level) = match conclusion.failed {
+        None => ("case concluded", spans::well(opened.alert.is_canary())),
+        Some(_) => ("case failed", Level::WARN),
     };
     spans::triaged(
         state,
         conclusion.failed.as_ref().map_or("concluded", |_| "failed"),
     );
-    tracing::info!(
+    spans::line_at!(
+        level,
         alert.feed = opened.alert.feed,
         alert.severity = opened.alert.severity.as_str(),
         verdict = conclusion.verdict.as_str(),

@@ -43,8 +43,10 @@ impl Delivering {
         let error = match result {
             Ok(sent) => {
                 self.outbox.sent(name, &due, Some(&sent)).await?;
-                tracing::info!(version = due.showing.version, "report shown");
-                if let (true, Some(canary)) = (due.showing.report.is_canary(), &self.canary) {
+                let is_canary = due.showing.report.is_canary();
+                let level = spans::well(is_canary);
+                spans::line_at!(level, version = due.showing.version, "report shown");
+                if let (true, Some(canary)) = (is_canary, &self.canary) {
                     canary.shown(&due.case_id, due.showing.desk.status).await?;
                 }
                 return Ok(true);
