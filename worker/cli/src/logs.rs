@@ -81,6 +81,19 @@ const TALKATIVE: [(&str, &str); 2] = [("refinery_core", "warn"), ("lapin", "off"
 /// The words for how much is written.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
+/// Of what this process says to whoever started it, whichever lines are written.
+const SAID: &str = "nightshift::said";
+
+/// Says a line as it stands, or, where lines are JSON, as one of those.
+pub(crate) fn say(text: &str) {
+    tracing::info!(target: SAID, "{text}");
+}
+
+/// The same of what did not go as it should.
+pub(crate) fn warn(text: &str) {
+    tracing::warn!(target: SAID, "{text}");
+}
+
 /// What is written, and whether spans of traces are made.
 pub(crate) fn filter(level: &str, has_traces: bool, has_content: bool) -> Result<EnvFilter, Exit> {
     let bad = |error: &dyn std::fmt::Display| {
@@ -94,7 +107,11 @@ pub(crate) fn filter(level: &str, has_traces: bool, has_content: bool) -> Result
     }
     let mut filter = EnvFilter::try_new(of_ours(level)).map_err(|error| bad(&error))?;
     // Spans of traces are no business of the log, and cost nothing where nobody wants them.
-    for (target, is_wanted) in [(traces::TARGET, has_traces), (traces::CONTENT, has_content)] {
+    for (target, is_wanted) in [
+        (traces::TARGET, has_traces),
+        (traces::CONTENT, has_content),
+        (SAID, true),
+    ] {
         let level = if is_wanted { "info" } else { "off" };
         let directive = format!("{target}={level}").parse();
         filter = filter.add_directive(directive.map_err(|error| bad(&error))?);
@@ -177,6 +194,7 @@ where
         };
         let text = match self.is_json.load(Ordering::Relaxed) {
             true => line.json(),
+            false if line.target == SAID => line.said(),
             false => line.text(self.is_coloured),
         };
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);

@@ -3,6 +3,7 @@
 mod canary;
 mod destinations;
 mod examine;
+mod gauges;
 mod impatient;
 mod kept;
 mod models;
@@ -103,13 +104,13 @@ impl App {
     /// Opens the store, or makes it, and builds all that the configuration names.
     pub(crate) async fn build(loaded: &Loaded) -> Result<Self, Exit> {
         let opened = open_store(loaded, false).await?;
-        Self::build_on(opened, loaded, metrics()?)
+        Self::build_first(opened, loaded)
     }
 
     /// The same on a store that is there: one that was made for somebody who asks what came would say that nothing did.
     pub(crate) async fn build_on_existing(loaded: &Loaded) -> Result<Self, Exit> {
         let opened = open_store(loaded, true).await?;
-        Self::build_on(opened, loaded, metrics()?)
+        Self::build_first(opened, loaded)
     }
 
     /// The same in the place of what an earlier configuration came to, of which as much is kept as stays right.
@@ -124,6 +125,15 @@ impl App {
             certificates: before.certificates.clone(),
             ..app
         })
+    }
+
+    /// With metrics of its own, which tell of its budget from the start.
+    fn build_first(opened: Opened, loaded: &Loaded) -> Result<Self, Exit> {
+        let app = Self::build_on(opened, loaded, metrics()?)?;
+        if let Some(purse) = &app.purse {
+            purse.begin();
+        }
+        Ok(app)
     }
 
     fn build_on(
@@ -189,6 +199,7 @@ impl App {
             routes.samples.profile = None;
         }
         let models = self.connect(overrides)?;
+        self.begin_models(models.models());
         Ok(self.triage_with(self.profiles_of(overrides, &models)?, routes, watcher))
     }
 
@@ -239,11 +250,13 @@ impl App {
             self.config.models.as_slice()
         };
         let (model, before) = (overrides.model, self.before.as_ref());
-        let connected = Connected::new(configured, &self.base, model, &meter, before)?;
-        for name in connected.models().open_circuits().keys() {
+        Connected::new(configured, &self.base, model, &meter, before)
+    }
+
+    fn begin_models(&self, models: &Models) {
+        for name in models.open_circuits().keys() {
             self.metrics.begin_model(name);
         }
-        Ok(connected)
     }
 
     fn profiles_of(&self, overrides: &Overrides<'_>, models: &Connected) -> Result<Profiles, Exit> {

@@ -22,7 +22,7 @@ use self::holds::Holds;
 use crate::args::{Part as Does, Worker};
 use crate::config::{Loaded, load};
 use crate::exit::Exit;
-use crate::output::say;
+use crate::logs::warn;
 use crate::telemetry::{Telemetry, Wanted};
 use crate::wiring::{App, check_sources};
 
@@ -62,7 +62,11 @@ pub(super) async fn run(
         tokio::select! {
             biased;
             () = site.stop.cancelled() => {}
-            Some(ended) = site.parts.join_next() => result = judge(ended),
+            Some(ended) = site.parts.join_next() => {
+                // The last cases of a crew before may have counted what is named no more.
+                site.metrics.tidy();
+                result = judge(ended);
+            }
             why = site.changes.next() => match Box::pin(site.renew(&crew, why)).await {
                 Ok(Some(new)) => crew = new,
                 Ok(None) => {}
@@ -78,7 +82,7 @@ pub(super) async fn run(
         .await
         .is_err()
     {
-        say("not everything could be given back in time; leases end by themselves");
+        warn("not everything could be given back in time; leases end by themselves");
     }
     result
 }

@@ -49,6 +49,11 @@ impl Line<'_> {
         text
     }
 
+    /// The message alone.
+    pub(super) fn said(&self) -> String {
+        format!("{}\n", self.message())
+    }
+
     fn time(&self) -> String {
         self.at.to_rfc3339_opts(SecondsFormat::Millis, true)
     }

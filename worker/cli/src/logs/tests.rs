@@ -229,3 +229,30 @@ fn a_word_that_is_no_level_is_refused_and_does_not_silence_the_log() {
         assert!(filter(level, false, false).is_ok(), "{level}");
     }
 }
+
+#[test]
+fn what_is_said_whatever_is_written_is_a_line_of_json_where_those_are() {
+    let works = || {
+        say("nightshift works: intake from drop");
+        warn("not everything could be given back in time");
+        tracing::info!("a line of the log");
+    };
+    for level in ["off", "warn", "error,nightshift_pipeline=debug"] {
+        assert_eq!(
+            lines(LogFormat::Text, level, works),
+            [
+                "nightshift works: intake from drop",
+                "not everything could be given back in time"
+            ]
+        );
+        let said = lines(LogFormat::Json, level, works);
+        let said: Vec<Value> = said
+            .iter()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!(said.len(), 2, "{said:?}");
+        assert_eq!(said[0]["level"], "INFO");
+        assert_eq!(said[0]["message"], "nightshift works: intake from drop");
+        assert_eq!(said[1]["level"], "WARN");
+    }
+}

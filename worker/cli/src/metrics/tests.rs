@@ -1,5 +1,7 @@
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use chrono::DateTime;
 use nightshift_alert::Severity;
 use nightshift_engine::{AnalystKind, Verdict};
 
@@ -178,6 +180,49 @@ fn what_waits_is_said_by_nobody_who_cannot_count_it() {
     assert_eq!(of_waiting(&metrics).len(), 6);
 }
 
+fn names(all: &[&str]) -> BTreeSet<String> {
+    all.iter().map(|&name| name.to_owned()).collect()
+}
+
+#[test]
+fn what_a_configuration_does_not_name_any_more_is_counted_no_longer() {
+    let metrics = Metrics::new().unwrap();
+    for name in ["old", "new"] {
+        metrics.begin_source(name, true);
+        metrics.begin_feed(name);
+        metrics.begin_destination(name);
+        metrics.begin_tool(name);
+        metrics.begin_model(&format!("openai/{name}"));
+    }
+    let old = || -> Vec<String> {
+        let of_old = |line: &String| line.contains("\"old\"");
+        all(&metrics, "").into_iter().filter(of_old).collect()
+    };
+    let new = all(&metrics, "").len() - old().len();
+    metrics.tidy();
+    assert!(!old().is_empty(), "none was followed after another");
+    metrics.follow(Named {
+        sources: names(&["new"]),
+        models: names(&["openai/new"]),
+        feeds: names(&["new"]),
+        tools: names(&["new"]),
+        destinations: names(&["new"]),
+        day_budget: true,
+        ..Named::default()
+    });
+    assert_eq!(old(), Vec::<String>::new());
+    assert_eq!(all(&metrics, "").len(), new, "the others stay");
+    // The last case of the crew before asks its tool, and ends.
+    metrics.count(&Measure::ToolCall {
+        tool: "old".to_owned(),
+        outcome: "ok",
+        took: Duration::ZERO,
+    });
+    assert!(!old().is_empty());
+    metrics.tidy();
+    assert_eq!(old(), Vec::<String>::new());
+}
+
 #[test]
 fn what_a_configuration_does_not_name_any_more_is_shown_no_longer() {
     let metrics = Metrics::new().unwrap();
@@ -210,12 +255,11 @@ fn what_a_configuration_does_not_name_any_more_is_shown_no_longer() {
         .collect()
     };
     assert_eq!(shown().len(), 2 + 3 + 2 + 1 + 3);
-    metrics.follow(&Named {
-        sources: ["siem", "posted"].into(),
-        read: ["siem"].into(),
-        models: ["openai/new".to_owned()].into(),
-        canary: false,
-        day_budget: false,
+    metrics.follow(Named {
+        sources: names(&["siem", "posted"]),
+        read: names(&["siem"]),
+        models: names(&["openai/new"]),
+        ..Named::default()
     });
     // Of the last case of the crew before.
     metrics.count(&spent);
@@ -230,12 +274,13 @@ fn what_a_configuration_does_not_name_any_more_is_shown_no_longer() {
             "budget_day_usd{state=\"spent\"} 0",
         ]
     );
-    metrics.follow(&Named {
-        sources: ["siem", "drop"].into(),
-        read: ["siem", "drop"].into(),
-        models: ["openai/new".to_owned()].into(),
+    metrics.follow(Named {
+        sources: names(&["siem", "drop"]),
+        read: names(&["siem", "drop"]),
+        models: names(&["openai/new"]),
         canary: true,
         day_budget: true,
+        ..Named::default()
     });
     metrics.forget_sources();
     assert_eq!(all(&metrics, "source_up"), Vec::<String>::new());

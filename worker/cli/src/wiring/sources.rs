@@ -69,7 +69,6 @@ impl App {
                     made
                 }
             };
-            self.metrics.begin_source(source.name(), config.is_http());
             sources.all.push((source, config.feeds()));
         }
         if !posted.is_empty() {

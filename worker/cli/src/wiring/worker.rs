@@ -5,27 +5,22 @@ use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
 use nightshift_engine::{AnalystKind, Clock, Toolbox as _};
-use nightshift_models::Models;
 use nightshift_pipeline::{
-    Backlog, Canaries, Cases, DayBudget, Delivering, Destination, DigestPlan, Heard, InboxRoom,
-    Intake, Order, Outage, Purse, Source, StoreError, Taking, Triaging, Upkeep, Waited,
+    DayBudget, Delivering, Destination, DigestPlan, Heard, InboxRoom, Intake, Order, Outage,
+    Source, StoreError, Taking, Triaging, Upkeep, Waited,
 };
 use nightshift_web::{HttpIntake, Server, SourceReady};
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::destinations::Building;
+use super::gauges::Gauges;
 use super::{App, Overrides};
 use crate::config::Retention;
 use crate::exit::Exit;
-use crate::metrics::{Metrics, Named};
+use crate::metrics::Named;
 
 /// Most messages of one batch: more are hardly faster, and the first of them waits for its acknowledgement longer.
 const BATCH: usize = 160;
-/// Between two looks at how much waits.
-const LOOK: Duration = Duration::from_secs(2);
-/// How long what waits is told as it was last counted, while it cannot be counted.
-const BLIND: Duration = Duration::from_secs(15);
 /// Between two rounds of removing what grew old.
 const ROUND: Duration = Duration::from_secs(3_600);
 /// What is removed at once.
@@ -46,6 +41,8 @@ impl App {
         room: &Arc<InboxRoom>,
     ) -> impl Loop + use<> {
         let mut options = self.read_options();
+        let is_posted_to = source.kind() == "http";
+        self.metrics.begin_source(source.name(), is_posted_to);
         for feed in &options.generic {
             self.metrics.begin_feed(&feed.name);
         }
@@ -83,7 +80,6 @@ impl App {
         let mut overdue = triage.clone();
         overdue.profiles = self.profiles_of(&Overrides::default(), &models)?;
         overdue.without_models = true;
-        self.begin_triage();
         let limits = &self.config.limits;
         let outage = models
             .health(&self.config.profiles)
@@ -105,8 +101,11 @@ impl App {
         })
     }
 
-    /// Begins the series of what triage counts: cases that end, and calls of tools.
-    fn begin_triage(&self) {
+    /// Begins the series of what triage counts, once it is to run: cases that end, calls of tools, requests to models.
+    pub(crate) fn begin_triage(&self) {
+        if let Some(models) = self.asked.get() {
+            self.begin_models(models);
+        }
         let options = self.read_options();
         let feeds = options.generic.iter().map(|feed| feed.name.as_str());
         let analysts: &[AnalystKind] = match self.config.models.is_empty() {
@@ -123,14 +122,23 @@ impl App {
     /// Has metrics show no more than this configuration names, after one that named something else.
     pub(crate) fn follow_in_metrics(&self) {
         let config = &self.config;
-        let read = config.sources.iter().filter(|one| !one.is_http());
-        self.metrics.follow(&Named {
-            sources: config.sources.iter().map(|one| one.name()).collect(),
-            read: read.map(|one| one.name()).collect(),
+        let sources = || config.sources.iter();
+        let read = sources().filter(|one| !one.is_http());
+        let destinations = config.destinations.iter();
+        let generic = self.read_options().generic;
+        self.metrics.follow(Named {
+            sources: sources().map(|one| one.name().to_owned()).collect(),
+            read: read.map(|one| one.name().to_owned()).collect(),
             models: config.models.iter().map(|one| one.full_name()).collect(),
+            feeds: generic.into_iter().map(|one| one.name).collect(),
+            tools: self.tools.specs().into_iter().map(|one| one.name).collect(),
+            destinations: destinations.map(|one| one.name().to_owned()).collect(),
             canary: config.canary.is_on(),
             day_budget: DayBudget::new(config.limits.day_usd).is_some(),
         });
+        if let Some(purse) = &self.purse {
+            purse.tell_again();
+        }
     }
 
     /// Whether each destination has the secret that it needs. It is read again whenever something is sent.
@@ -223,11 +231,6 @@ impl App {
         }
     }
 
-    /// Whether alerts are posted to this process.
-    pub(crate) fn is_posted_to(&self) -> bool {
-        self.config.sources.iter().any(|source| source.is_http())
-    }
-
     /// The pages, ready when store and sources are, and what is posted to.
     pub(crate) fn worker_server(
         &self,
@@ -257,77 +260,6 @@ impl Loop for Taking {
 impl Loop for Delivering {
     async fn run(self, stop: CancellationToken) {
         Self::run(&self, &stop).await;
-    }
-}
-
-struct Gauges {
-    sources: Vec<Arc<dyn Source>>,
-    cases: Arc<dyn Cases>,
-    canaries: Option<Arc<dyn Canaries>>,
-    models: Option<Models>,
-    purse: Option<Arc<Purse>>,
-    meter: Arc<Metrics>,
-    room: Arc<InboxRoom>,
-}
-
-impl Loop for Gauges {
-    async fn run(self, stop: CancellationToken) {
-        let mut looks = tokio::time::interval(LOOK);
-        let mut seen_at = Instant::now();
-        loop {
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => return,
-                _ = looks.tick() => {}
-            }
-            if let Some(models) = &self.models {
-                self.meter.circuits(&models.open_circuits());
-            }
-            if let Some(purse) = &self.purse {
-                purse.look().await;
-            }
-            let looked = self.look().await;
-            self.look_at_sources(looked.is_ok());
-            if looked.is_ok() && !self.room.is_refused() {
-                seen_at = Instant::now();
-            }
-            let is_blind = seen_at.elapsed() >= BLIND;
-            if is_blind {
-                self.meter.forget_backlog();
-            }
-            match looked {
-                Ok(_) if is_blind => {}
-                Ok(backlog) => self.meter.backlog(&backlog),
-                Err(error) => {
-                    let error = anyhow::Error::from(error);
-                    tracing::warn!(
-                        error = format!("{error:#}"),
-                        "what waits could not be counted"
-                    );
-                }
-            }
-        }
-    }
-}
-
-impl Gauges {
-    /// A source is known to be there by what is received: nothing is while the inbox is full or the store is away.
-    fn look_at_sources(&self, is_store_there: bool) {
-        if !is_store_there || self.room.is_full() || self.room.is_refused() {
-            return self.meter.forget_sources();
-        }
-        for source in &self.sources {
-            self.meter.source(source.name(), source.ready().is_ok());
-        }
-    }
-
-    async fn look(&self) -> Result<Backlog, StoreError> {
-        let backlog = self.cases.backlog().await?;
-        self.room.set(backlog.waiting());
-        if let Some(canaries) = &self.canaries {
-            self.meter.canary(canaries.last_canary().await?);
-        }
-        Ok(backlog)
     }
 }
 

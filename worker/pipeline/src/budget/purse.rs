@@ -53,23 +53,34 @@ impl fmt::Debug for Purse {
 }
 
 impl Purse {
-    /// The purse of this budget.
+    /// The purse of this budget. It tells nothing by itself: the configuration may be refused yet.
     pub fn new(
         budget: DayBudget,
         spending: Arc<dyn Spending>,
         clock: Arc<dyn Clock>,
         meter: Arc<dyn Meter>,
     ) -> Self {
-        let purse = Self {
+        Self {
             budget,
             spending,
             clock,
             meter,
             reading: tokio::sync::Mutex::default(),
             known: Mutex::default(),
-        };
-        purse.tell(0.0);
-        purse
+        }
+    }
+
+    /// Begins to tell: the cap, and that nothing is known to be spent.
+    pub fn begin(&self) {
+        self.tell(0.0);
+    }
+
+    /// Tells once more what was read of the day last, where anything was: the purse before it told of its own until now.
+    pub fn tell_again(&self) {
+        let read = self.known().read;
+        if let Some(reading) = read {
+            self.tell(reading.spent.usd());
+        }
     }
 
     /// Room for one question, kept until the permit is settled or dropped.

@@ -233,18 +233,24 @@ async fn readings_are_metered() {
     );
     world.ledger.note(false, 0.5);
     world.ledger.note(true, 1.0);
+    purse.tell_again();
+    let told = || seen.0.lock().unwrap().clone();
+    assert_eq!(told(), [], "its configuration may be refused");
+    purse.begin();
     drop(purse.permit(true, 0.0).await);
     let of = |spent| Measure::DayBudget {
         spent,
         cap: 8.0,
         reserved: 4.0,
     };
-    assert_eq!(*seen.0.lock().unwrap(), [of(0.0), of(1.5)]);
+    assert_eq!(told(), [of(0.0), of(1.5)]);
     // Nobody asks for room, and the day is another one.
     *world.clock.0.lock().unwrap() = noon() + TimeDelta::days(1);
     purse.look().await;
     purse.look().await;
-    assert_eq!(*seen.0.lock().unwrap(), [of(0.0), of(1.5), of(0.0)]);
+    assert_eq!(told(), [of(0.0), of(1.5), of(0.0)]);
+    purse.tell_again();
+    assert_eq!(told().len(), 4);
 }
 
 fn event(body: EventBody) -> Event {

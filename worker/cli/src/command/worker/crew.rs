@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::args::{Part as Does, Worker};
 use crate::exit::Exit;
-use crate::output::say;
+use crate::logs::say;
 use crate::wiring::{App, Kept, Loop, Sources};
 
 /// How long a crew has to end its sending before the next one begins.
@@ -133,7 +133,8 @@ impl Ready {
             app.follow_in_metrics();
         }
         if let Some(pages) = self.pages {
-            let served = crew.serve(app, pages, parts, process).await;
+            let is_posted_to = self.sources.all.iter().any(|(one, _)| is_posted(one));
+            let served = crew.serve(is_posted_to, pages, parts, process).await;
             served.inspect_err(|_| crew.posted.cancel())?;
         }
         crew.end_with(&crew.doors, parts, process);
@@ -144,6 +145,7 @@ impl Ready {
             crew.spawn(parts, canary);
         }
         if let Some(triaging) = self.triaging {
+            app.begin_triage();
             say_what_goes_nowhere(app);
             crew.triage(parts, triaging, process.clone());
         }
@@ -256,7 +258,7 @@ impl Crew {
 
     async fn serve(
         &mut self,
-        app: &App,
+        is_posted_to: bool,
         pages: Bound,
         parts: &mut JoinSet<Part>,
         process: &CancellationToken,
@@ -274,7 +276,7 @@ impl Crew {
             return Ok(());
         };
         say(&format!("the cases are on http://{address}/"));
-        if app.is_posted_to() {
+        if is_posted_to {
             let address = self.doors.intake_address().unwrap_or(address);
             say(&format!("alerts are posted to http://{address}/v1/alerts"));
         }

@@ -1,0 +1,130 @@
+//! How much waits, read again and again. What cannot be read is told no more after a while, also where nobody answers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use nightshift_models::Models;
+use nightshift_pipeline::{Backlog, Canaries, Cases, InboxRoom, Purse, Source, StoreError};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::worker::Loop;
+use crate::metrics::Metrics;
+
+/// Between two looks at how much waits.
+const LOOK: Duration = Duration::from_secs(2);
+/// How long what waits is told as it was last counted, while it cannot be counted.
+const BLIND: Duration = Duration::from_secs(15);
+
+pub(super) struct Gauges {
+    pub(super) sources: Vec<Arc<dyn Source>>,
+    pub(super) cases: Arc<dyn Cases>,
+    pub(super) canaries: Option<Arc<dyn Canaries>>,
+    pub(super) models: Option<Models>,
+    pub(super) purse: Option<Arc<Purse>>,
+    pub(super) meter: Arc<Metrics>,
+    pub(super) room: Arc<InboxRoom>,
+}
+
+impl Loop for Gauges {
+    async fn run(self, stop: CancellationToken) {
+        let mut looks = tokio::time::interval(LOOK);
+        let mut seen_at = Instant::now();
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                _ = looks.tick() => {}
+            }
+            if let Some(models) = &self.models {
+                self.meter.circuits(&models.open_circuits());
+            }
+            let forget = || {
+                self.meter.forget_sources();
+                self.meter.forget_backlog();
+            };
+            let looked = tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                looked = or_blind(self.look(), seen_at + BLIND, forget) => looked,
+            };
+            self.look_at_sources(looked.is_ok());
+            if looked.is_ok() && !self.room.is_refused() {
+                seen_at = Instant::now();
+            }
+            let is_blind = seen_at.elapsed() >= BLIND;
+            if is_blind {
+                self.meter.forget_backlog();
+            }
+            match looked {
+                Ok(_) if is_blind => {}
+                Ok(backlog) => self.meter.backlog(&backlog),
+                Err(error) => {
+                    let error = anyhow::Error::from(error);
+                    tracing::warn!(
+                        error = format!("{error:#}"),
+                        "what waits could not be counted"
+                    );
+                }
+            }
+        }
+    }
+}
+
+impl Gauges {
+    /// A source is known to be there by what is received: nothing is while the inbox is full or the store is away.
+    fn look_at_sources(&self, is_store_there: bool) {
+        if !is_store_there || self.room.is_full() || self.room.is_refused() {
+            return self.meter.forget_sources();
+        }
+        for source in &self.sources {
+            self.meter.source(source.name(), source.ready().is_ok());
+        }
+    }
+
+    async fn look(&self) -> Result<Backlog, StoreError> {
+        if let Some(purse) = &self.purse {
+            purse.look().await;
+        }
+        let backlog = self.cases.backlog().await?;
+        self.room.set(backlog.waiting());
+        if let Some(canaries) = &self.canaries {
+            self.meter.canary(canaries.last_canary().await?);
+        }
+        Ok(backlog)
+    }
+}
+
+/// What a look comes to, however long it takes; where it has not come by then, what was known is forgotten meanwhile.
+async fn or_blind<T>(look: impl Future<Output = T>, blind_at: Instant, forget: impl Fn()) -> T {
+    tokio::pin!(look);
+    tokio::select! {
+        biased;
+        looked = &mut look => looked,
+        () = tokio::time::sleep_until(blind_at) => {
+            forget();
+            look.await
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use tokio::time::sleep;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_waits_is_forgotten_in_time_also_while_the_store_does_not_answer() {
+        for (takes, forgotten) in [(14, None), (40, Some(15))] {
+            let (begun, at) = (Instant::now(), Cell::new(None));
+            let look = sleep(Duration::from_secs(takes));
+            let forget = || at.set(Some(begun.elapsed().as_secs()));
+            or_blind(look, begun + BLIND, forget).await;
+            assert_eq!(at.get(), forgotten);
+            assert_eq!(begun.elapsed().as_secs(), takes);
+        }
+    }
+}
