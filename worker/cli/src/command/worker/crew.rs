@@ -114,7 +114,6 @@ impl Ready {
             linger: app.config.web.linger(),
         };
         let room = &self.room;
-        let is_posted = |source: &Arc<dyn Source>| source.kind() == "http";
         let read = self.sources.all.iter().map(|(source, _)| source);
         let read = read.filter(|source| !is_posted(source)).cloned().collect();
         crew.spawn(parts, app.gauges(Arc::clone(room), read));
@@ -282,6 +281,10 @@ impl Crew {
         }
         Ok(())
     }
+}
+
+fn is_posted(source: &Arc<dyn Source>) -> bool {
+    source.kind() == "http"
 }
 
 /// An alert that no rule sends anywhere has its report on the pages alone: somebody may not have meant that.
