@@ -21,6 +21,8 @@ fn what_makes_sense_is_taken() {
         "kind = 'rabbitmq'\nname = 'r'\nurl = 'amqps://u@mq.example.com/%2f'\nqueue = 'q'\npassword = 'env:P'",
         "kind = 'rabbitmq'\nname = 'r'\nurl = 'amqp://127.0.0.1'\nqueue = 'q'\ndeclare = true",
         "kind = 'rabbitmq'\nname = 'r'\nurl = 'amqp://mq.internal'\nqueue = 'q'\nallow_private = true",
+        "kind = 'rabbitmq'\nname = 'r'\nurl = 'amqp://[::1]/%2f'\nqueue = 'q'",
+        "kind = 'rabbitmq'\nname = 'r'\nurl = 'amqps://u@[fd00::1]:5672/%2f'\nqueue = 'q'",
         "kind = 'rabbitmq'\nname = 'r'\nurl = 'file:/run/secrets/url'\nqueue = 'q'",
         "kind = 'sqs'\nname = 'gd'\nqueue_url = 'https://sqs.eu-west-1.amazonaws.com/1/a.fifo'\nbuckets = ['payloads']",
         "kind = 'sqs'\nname = 'gd'\nqueue_url = 'http://localhost:4566/0/a'\nregion = 'eu-west-1'\nendpoint_url = 'http://[::1]:4566'",
@@ -81,6 +83,14 @@ fn what_makes_no_sense_is_refused_with_what_to_do() {
         (
             format!("{rabbit}url = 'amqp://u:hush@mq.example.com'"),
             "use amqps://, or set allow_private",
+        ),
+        (
+            format!("{rabbit}url = 'amqp://u:hush@[2001:db8::1]:5672/%2f'"),
+            "amqp:// to 2001:db8::1 is not encrypted",
+        ),
+        (
+            format!("{rabbit}url = 'amqp:/u:hush@mq.example.com/%2f'"),
+            "expected amqps://",
         ),
         (
             format!("{rabbit}url = 'amqp://127.0.0.1'\nprefetch = 0"),
@@ -151,6 +161,41 @@ fn the_schema_knows_every_kind_and_describes_every_key() {
             assert!(is_told, "{key} of {kind:#}");
         }
     }
+}
+
+/// What stands in the header of the protocol.
+const GREETING: &[u8] = b"AMQP\0\0\x09\x01";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_broker_at_an_address_of_ipv6_is_called_there_and_not_on_this_machine_by_name() {
+    let Ok(listener) = tokio::net::TcpListener::bind("[::1]:0").await else {
+        return eprintln!("this machine has no IPv6");
+    };
+    let port = listener.local_addr().unwrap().port();
+    // One that is called instead is found, too: it hears nothing.
+    let other = std::net::TcpListener::bind(("127.0.0.1", port)).unwrap();
+    other.set_nonblocking(true).unwrap();
+    let text =
+        format!("kind = 'rabbitmq'\nname = 'r'\nurl = 'amqp://[::1]:{port}/%2f'\nqueue = 'q'");
+    let secrets = Arc::new(|text: &str| Ok(SecretString::from(text.to_owned())));
+    let source = connect(&checked(&text).unwrap(), secrets).await.unwrap();
+    let called = async {
+        let (mut one, _) = listener.accept().await.unwrap();
+        let mut heard = [0; 8];
+        tokio::io::AsyncReadExt::read_exact(&mut one, &mut heard)
+            .await
+            .unwrap();
+        heard
+    };
+    let called = tokio::time::timeout(std::time::Duration::from_secs(60), called);
+    let (received, heard) = tokio::join!(source.receive(1), called);
+    assert_eq!(heard.expect("nobody calls"), GREETING);
+    let error = nightshift_engine::with_causes(&received.unwrap_err());
+    assert!(
+        error.contains(&format!("connect to [::1]:{port}")),
+        "{error}"
+    );
+    assert!(other.accept().is_err(), "somebody else was called");
 }
 
 #[tokio::test]

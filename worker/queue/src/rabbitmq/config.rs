@@ -6,7 +6,7 @@ use lapin::uri::{AMQPScheme, AMQPUri};
 use schemars::JsonSchema;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
-use url::Url;
+use url::{Host, Url};
 
 use nightshift_engine::is_loopback;
 
@@ -110,9 +110,16 @@ impl Config {
     ///
     /// What is wrong with it; the text holds nothing of it but the host.
     pub(super) fn uri(&self, url: &str) -> Result<AMQPUri, String> {
-        let mut uri: AMQPUri = url.trim().parse().map_err(|_| {
-            "url: expected amqps://user@host[:port]/vhost, with the vhost / as %2f".to_owned()
-        })?;
+        let expected =
+            || "url: expected amqps://user@host[:port]/vhost, with the vhost / as %2f".to_owned();
+        let mut uri: AMQPUri = url.trim().parse().map_err(|_| expected())?;
+        // The library takes a URL without a name of a host for one of this machine, an address of IPv6 included.
+        let parsed = Url::parse(url.trim()).map_err(|_| expected())?;
+        match parsed.host() {
+            Some(Host::Ipv6(address)) => uri.authority.host = address.to_string(),
+            Some(_) => {}
+            None => return Err(expected()),
+        }
         let host = &uri.authority.host;
         if uri.scheme == AMQPScheme::AMQP && !is_loopback(host) && !self.allow_private {
             return Err(format!(

@@ -15,6 +15,7 @@ use lapin::options::{
 use lapin::protocol::{AMQPErrorKind, AMQPHardError, AMQPSoftError};
 use lapin::tcp::OwnedTLSConfig;
 use lapin::types::{AMQPValue, FieldTable};
+use lapin::uri::AMQPAuthority;
 use lapin::{Channel, Connection, ConnectionProperties, Consumer, ErrorKind};
 use nightshift_pipeline::Message;
 use secrecy::ExposeSecret;
@@ -294,10 +295,20 @@ pub(super) async fn connect(config: &Config, secrets: &Secrets) -> Result<Connec
         .with_connection_name(format!("nightshift {}", config.name).into());
     let runtime =
         lapin::runtime::default_runtime().map_err(|error| Trouble::of("connect", &error))?;
-    let place = format!("connect to {}:{}", uri.authority.host, uri.authority.port);
+    let place = place(&uri.authority);
     let connected = Connection::connect_uri_with_config(uri, properties, tls, runtime);
     // A future of the library's that is too large for the stack of its callers.
     asked(&place, CONNECT_SECS, Box::pin(connected)).await
+}
+
+/// For people: an address of IPv6 stands in brackets before a port.
+fn place(authority: &AMQPAuthority) -> String {
+    let (host, port) = (&authority.host, authority.port);
+    if host.contains(':') {
+        format!("connect to [{host}]:{port}")
+    } else {
+        format!("connect to {host}:{port}")
+    }
 }
 
 async fn passively(channel: &Channel, queue: &str) -> Result<(), Trouble> {
