@@ -7,7 +7,7 @@ use nightshift_tests::{Place, root};
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
 
-use super::{found, service};
+use super::{doctor, found, service};
 
 /// A node of a test's own, by `tests/rabbitmq`.
 pub(super) struct Node {
@@ -246,6 +246,14 @@ fn a_broker_that_does_not_let_us_in_is_told_why() {
         source(&url.replacen("guest:guest", "guest:wrong", 1), ""),
         ["source.refused"]
     );
+    let (server, _) = url.rsplit_once('/').unwrap();
+    let nameless = format!(
+        "[[source]]\nname = \"siem\"\nkind = \"rabbitmq\"\nurl = \"{server}/\"\nqueue = \"no-such-queue\"\n"
+    );
+    let said = doctor(&place, &nameless, "sources");
+    assert_eq!(said.only()["check"], "source.refused");
+    let mend = said.only()["mend"].as_str().unwrap();
+    assert!(mend.contains("leave that / out, or write %2f"), "{mend}");
     assert_eq!(
         source("amqp://guest@127.0.0.1:1/%2f", ""),
         ["source.unreachable"]

@@ -64,6 +64,10 @@ fn refused(trouble: &Trouble, checkup: &mut Checkup) {
     if trouble.missing {
         let mend = "make it (a durable quorum queue), see `queue` and the vhost in `url`, or set declare = true";
         checkup.error("source.no_queue", trouble.what.as_str(), why, mend);
+    } else if trouble.failure == Failure::Refused && trouble.nameless {
+        let mend = "`url` ends in /, which names the vhost without a name: leave that / out, or write %2f after it for the \
+                    vhost /";
+        checkup.error("source.refused", trouble.what.as_str(), why, mend);
     } else if trouble.failure == Failure::Refused {
         let mend = "see user, password and vhost, and give the user read on the queue: rabbitmqctl set_permissions";
         checkup.error("source.refused", trouble.what.as_str(), why, mend);

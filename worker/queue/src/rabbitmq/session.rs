@@ -46,6 +46,8 @@ pub(super) struct Trouble {
     pub(super) failure: Failure,
     /// Whether all is well but for the queue, which is not there.
     pub(super) missing: bool,
+    /// Whether the URL names the vhost without a name.
+    pub(super) nameless: bool,
 }
 
 impl Trouble {
@@ -54,6 +56,7 @@ impl Trouble {
             what: what.to_owned(),
             failure: Failure::Away,
             missing: false,
+            nameless: false,
         }
     }
 
@@ -62,6 +65,7 @@ impl Trouble {
             what,
             failure: Failure::Refused,
             missing: false,
+            nameless: false,
         }
     }
 
@@ -86,6 +90,7 @@ impl Trouble {
                 Failure::Away
             },
             missing: matches!(said, Some(Soft(AMQPSoftError::NOTFOUND))),
+            nameless: false,
         }
     }
 }
@@ -295,10 +300,14 @@ pub(super) async fn connect(config: &Config, secrets: &Secrets) -> Result<Connec
         .with_connection_name(format!("nightshift {}", config.name).into());
     let runtime =
         lapin::runtime::default_runtime().map_err(|error| Trouble::of("connect", &error))?;
-    let place = place(&uri.authority);
+    let (place, nameless) = (place(&uri.authority), uri.vhost.is_empty());
     let connected = Connection::connect_uri_with_config(uri, properties, tls, runtime);
     // A future of the library's that is too large for the stack of its callers.
-    asked(&place, CONNECT_SECS, Box::pin(connected)).await
+    let connected = asked(&place, CONNECT_SECS, Box::pin(connected)).await;
+    connected.map_err(|trouble| Trouble {
+        nameless,
+        ..trouble
+    })
 }
 
 /// For people: an address of IPv6 stands in brackets before a port.
