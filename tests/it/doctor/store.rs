@@ -186,10 +186,54 @@ async fn a_server_made_worse_one_setting_at_a_time() {
         "[store]\nurl = \"{}\"\npassword = \"file:pw\"\n",
         server.of("guest")
     );
-    assert_eq!(found(&place, &guest, "store"), ["store.privileges"]);
+    server.rights(&place, &guest).await;
+    server.doors(&place, &guest).await;
 }
 
 impl Server {
+    /// What keeps a role out of a database.
+    async fn doors(&self, place: &Place, guest: &str) {
+        for (worse, better, mend) in [
+            (
+                "REVOKE CONNECT ON DATABASE nightshift FROM public",
+                "GRANT CONNECT ON DATABASE nightshift TO public",
+                "GRANT CONNECT ON DATABASE \"nightshift\" TO \"guest\"",
+            ),
+            (
+                "ALTER DATABASE nightshift ALLOW_CONNECTIONS false",
+                "ALTER DATABASE nightshift ALLOW_CONNECTIONS true",
+                "the database takes no connections at all: ALTER DATABASE \"nightshift\" ALLOW_CONNECTIONS true",
+            ),
+        ] {
+            self.say(worse).await;
+            let said = doctor(place, guest, "store");
+            assert_eq!(said.only()["check"], "store.refused", "{worse}");
+            let told = said.only()["mend"].as_str().unwrap();
+            assert!(told.starts_with(mend), "{told}");
+            self.say(better).await;
+        }
+    }
+
+    /// A role that owns nothing needs tables, and the sequences that numbers of messages come from.
+    async fn rights(&self, place: &Place, guest: &str) {
+        let url = self.url.replacen("/postgres?", "/nightshift?", 1);
+        let (ours, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move { drop(connection.await) });
+        let tables =
+            "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO \"guest\"";
+        let sequences = "GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO \"guest\"";
+        for mend in [tables, sequences] {
+            let said = doctor(place, guest, "store");
+            let findings = said.object["findings"].as_array().unwrap();
+            let is_told =
+                |one: &serde_json::Value| one["check"] == "store.privileges" && one["mend"] == mend;
+            assert!(findings.iter().any(is_told), "{mend}: {:#}", said.object);
+            ours.batch_execute(mend).await.unwrap();
+        }
+        assert_eq!(found(place, guest, "store"), Vec::<String>::new());
+    }
+
     /// Where the storage keeps the log, fsync and full pages are not for the server to see to.
     async fn kept_elsewhere(&self, place: &Place, config: &str) {
         let url = self.url.replacen("/postgres?", "/nightshift?", 1);
@@ -254,6 +298,10 @@ async fn who_is_not_let_in_is_told_why() {
         look("postgres://nightshift@127.0.0.1:1/db?sslmode=maybe"),
         ["store.unreachable"]
     );
+    let tls = url.replacen("sslmode=disable", "sslmode=require", 1);
+    let said = doctor(&place, &format!("[store]\nurl = \"{tls}\"\n"), "store");
+    let mend = said.only()["mend"].as_str().unwrap();
+    assert!(mend.starts_with("there is no TLS there"), "{mend}");
     let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
     let mut tasks = JoinSet::new();
     tasks.spawn(connection);

@@ -1,12 +1,10 @@
 //! A look at a server: how to reach it, what its settings do to what was committed, and what the role may.
 
 mod judge;
-
-use std::error::Error as _;
+mod refused;
 
 use nightshift_engine::{Checkup, Clock, with_causes};
 use nightshift_pipeline::Owed;
-use rustls::CertificateError;
 use tokio::task::JoinSet;
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::error::SqlState;
@@ -16,6 +14,7 @@ use super::connect::Connector;
 use super::{MOST_CONNECTIONS, OpenError, migrate, owed};
 use crate::options::Options;
 use judge::{Facts, judge};
+use refused::refused;
 
 /// Of other roles' connections a plain role sees whose they are and where, and not of what kind. `least` passes over limits that
 /// are not set. Neon shows by a setting of its own, and Aurora by a function, that the log is kept by their storage:
@@ -46,6 +45,14 @@ const CLOSED: &str =
     AND c.relkind = 'r' AND c.relname = ANY ($1) AND NOT (has_table_privilege(c.oid, 'SELECT')
     AND has_table_privilege(c.oid, 'INSERT') AND has_table_privilege(c.oid, 'UPDATE')
     AND has_table_privilege(c.oid, 'DELETE')) ORDER BY 1";
+/// Sequences of our tables that the role may not take numbers from. Of what is none it must not be asked, in whatever order
+/// the server asks.
+const SEALED: &str = "SELECT s.relname::text FROM pg_class s
+    JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = s.oid AND d.refclassid = 'pg_class'::regclass
+        AND d.deptype IN ('a', 'i')
+    JOIN pg_class c ON c.oid = d.refobjid
+    WHERE c.relnamespace = current_schema()::regnamespace AND c.relname = ANY ($1)
+    AND CASE WHEN s.relkind = 'S' THEN NOT has_sequence_privilege(s.oid, 'USAGE, UPDATE') ELSE false END ORDER BY 1";
 /// The tables that the migrations make; a test says so.
 pub(super) const OURS: [&str; 21] = [
     "acts",
@@ -97,7 +104,7 @@ pub(crate) async fn examine(
     let (client, connection) = match connector.open().await {
         Ok(opened) => opened,
         Err(error) => {
-            refused(&error, checkup);
+            refused(&error, &connector.config(), checkup);
             return Vec::new();
         }
     };
@@ -130,11 +137,8 @@ async fn look(
     let said = client.query_one(CLOCK, &[]).await?.try_get(0)?;
     checkup.heard("the database", said, asked, clock.now());
     let row = client.query_one(FACTS, &[]).await?;
-    let closed = client.query(CLOSED, &[&OURS.as_slice()]).await?;
-    let mut closed: Vec<String> = closed
-        .iter()
-        .map(|row| row.try_get(0))
-        .collect::<Result<_, _>>()?;
+    let mut closed = names(client, CLOSED).await?;
+    let sealed = names(client, SEALED).await?;
     let schema = match migrate::latest(client).await {
         Err(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
             closed.push("refinery_schema_history".to_owned());
@@ -160,10 +164,17 @@ async fn look(
         may_create: row.try_get("may_create")?,
         is_private: is_private.unwrap_or(row.try_get("is_encrypted")?),
         closed,
+        sealed,
         schema,
     };
     judge(&facts, MOST_CONNECTIONS, migrate::ours(), checkup);
     Ok(())
+}
+
+/// Those of what is ours that this finds.
+async fn names(client: &Client, sql: &str) -> Result<Vec<String>, Error> {
+    let rows = client.query(sql, &[&OURS.as_slice()]).await?;
+    rows.iter().map(|row| row.try_get(0)).collect()
 }
 
 /// Whether nobody can read what we say to it, where that is known without its word: behind a pooler the server tells of the
@@ -189,62 +200,6 @@ fn is_near(host: &Host) -> bool {
         #[cfg(unix)]
         Host::Unix(_) => true,
     }
-}
-
-/// Why nobody let us in.
-fn refused(error: &Error, checkup: &mut Checkup) {
-    let what = format!("cannot connect: {}", with_causes(error));
-    let why = "no alert can be accepted, and no case is worked on";
-    match error.code() {
-        Some(code)
-            if [
-                SqlState::INVALID_PASSWORD,
-                SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
-            ]
-            .contains(code) =>
-        {
-            let mend = "see the user in [store] url, [store] password, and the server's pg_hba.conf; \
-                        without TLS, `?sslmode=require` may be missing";
-            checkup.error("store.refused", what, why, mend);
-        }
-        Some(code) if *code == SqlState::INVALID_CATALOG_NAME => {
-            let mend = "make it: `createdb -O nightshift nightshift`, then `nightshift migrate`";
-            checkup.error("store.no_database", what, why, mend);
-        }
-        Some(code) if *code == SqlState::TOO_MANY_CONNECTIONS => {
-            let mend = "raise max_connections of the server or the CONNECTION LIMIT of role or database, or run fewer workers: \
-                        each holds 10 at the most";
-            checkup.error("store.connections", what, why, mend);
-        }
-        _ if is_of_another_name(error) => {
-            let mend = "write a name that the certificate is valid for as the host into [store] url; ca_file does not help here, \
-                        and docs/database.md says what does where the certificate has no name";
-            checkup.error("store.unreachable", what, why, mend);
-        }
-        _ => {
-            let mend = "see host and port in [store] url, that the server is up, and that the network lets us through; \
-                        a certificate that is not known goes into [store] ca_file";
-            checkup.error("store.unreachable", what, why, mend);
-        }
-    }
-}
-
-/// Whether the server has a certificate, and only that of another host than it was called by.
-fn is_of_another_name(error: &Error) -> bool {
-    let causes = std::iter::successors(error.source(), |&cause| cause.source());
-    let mut refusals = causes.filter_map(|cause| {
-        // What an error of input or output holds is no source of it.
-        let held = cause.downcast_ref::<std::io::Error>()?.get_ref()?;
-        held.downcast_ref::<rustls::Error>()
-    });
-    refusals.any(|refusal| {
-        matches!(
-            refusal,
-            rustls::Error::InvalidCertificate(
-                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. }
-            )
-        )
-    })
 }
 
 #[cfg(test)]

@@ -29,6 +29,8 @@ pub(super) struct Facts {
     pub(super) is_private: bool,
     /// Tables that the role may not use.
     pub(super) closed: Vec<String>,
+    /// Sequences that the role may not use.
+    pub(super) sealed: Vec<String>,
     /// The latest migration, if there was any.
     pub(super) schema: Option<i64>,
 }
@@ -133,6 +135,21 @@ fn role(facts: &Facts, checkup: &mut Checkup) {
             "the worker stops at the first statement on them",
             format!(
                 "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO \"{}\"",
+                facts.role
+            ),
+        );
+    }
+    if !facts.sealed.is_empty() {
+        checkup.error(
+            "store.privileges",
+            format!(
+                "the role {} may not use {}",
+                facts.role,
+                facts.sealed.join(", ")
+            ),
+            "messages get their numbers from sequences: no alert can be accepted",
+            format!(
+                "GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO \"{}\"",
                 facts.role
             ),
         );
@@ -250,6 +267,7 @@ mod tests {
             may_create: false,
             is_private: true,
             closed: Vec::new(),
+            sealed: Vec::new(),
             schema: Some(8),
         }
     }
