@@ -30,6 +30,10 @@ fn a_database_file_is_one_and_can_be_made() {
         "store",
     );
     assert_eq!(folder, ["store.folder"]);
+    let said = doctor(&place, "[store]\nurl = \"sqlite:.\"\n", "store");
+    assert_eq!(said.only()["check"], "store.folder");
+    let mend = said.only()["mend"].as_str().unwrap();
+    assert!(mend.starts_with("name a file in [store] url"), "{mend}");
     let secret =
         "[store]\nurl = \"postgres://ana@127.0.0.1/db\"\npassword = \"env:NIGHTSHIFT_NO_SUCH\"\n";
     assert_eq!(found(&place, secret, "store"), ["store.secret"]);

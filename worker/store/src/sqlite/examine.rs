@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nightshift_engine::Checkup;
 use nightshift_pipeline::{Owed, writable};
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 
 use super::{migrations, owed};
 
@@ -25,15 +25,20 @@ const WRITE: &str = "BEGIN IMMEDIATE; ROLLBACK";
 pub(crate) fn examine(path: &Path) -> (Checkup, Vec<Owed>) {
     let (mut checkup, mut owed) = (Checkup::default(), Vec::new());
     checkup.saw(format!("SQLite, {}", path.display()));
-    if path.exists() {
+    if path.is_dir() {
+        checkup.error(
+            "store.folder",
+            format!(
+                "{} is a folder, and no file can be made in its place",
+                path.display()
+            ),
+            "the worker cannot start without its database",
+            "name a file in [store] url, which may be in that folder: sqlite:FOLDER/nightshift.db",
+        );
+    } else if path.exists() {
         match file(path, LONGEST, &mut checkup) {
             Ok(found) => owed = found,
-            Err(error) => checkup.error(
-                "store.broken",
-                format!("{} cannot be read as a database: {error}", path.display()),
-                "no case can be kept, and none of those in it can be shown",
-                "restore it from a backup, or name another file in [store] url; sqlite3's .recover saves what is left",
-            ),
+            Err(error) => unusable(path, &error, &mut checkup),
         }
     } else {
         checkup.saw("made at the first start");
@@ -46,7 +51,16 @@ fn file(path: &Path, longest: Duration, checkup: &mut Checkup) -> rusqlite::Resu
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(PATIENCE)?;
-    match sound(&connection, longest)?.as_deref() {
+    opened(&connection, path, longest, checkup)
+}
+
+fn opened(
+    connection: &Connection,
+    path: &Path,
+    longest: Duration,
+    checkup: &mut Checkup,
+) -> rusqlite::Result<Vec<Owed>> {
+    match sound(connection, longest)?.as_deref() {
         Some("ok") => {}
         Some(damage) => checkup.error(
             "store.broken",
@@ -68,19 +82,53 @@ fn file(path: &Path, longest: Duration, checkup: &mut Checkup) -> rusqlite::Resu
         Some(latest) => checkup.saw(format!("schema {latest}")),
         None => checkup.saw("no schema yet"),
     }
-    match connection.execute_batch(WRITE) {
-        Err(error) if error.sqlite_error_code() != Some(ErrorCode::DatabaseBusy) => {
-            checkup.error(
-                "store.read_only",
-                format!("{} cannot be written: {error}", path.display()),
-                "no alert can be accepted",
-                "give the user of the worker the right to write the file and its folder",
-            );
-        }
-        _ => {}
+    if let Some(why) = not_written(connection, path)? {
+        read_only(path, &why, checkup);
     }
     // A schema of before has no such table, or other columns; it is migrated at the next start.
-    Ok(owed::owed(&connection).unwrap_or_default())
+    Ok(owed::owed(connection).unwrap_or_default())
+}
+
+/// Why it cannot be written, if so. SQLite opens a file for reading alone that we may not write, and then begins to write
+/// without a word; what is written goes through files beside it.
+fn not_written(connection: &Connection, path: &Path) -> rusqlite::Result<Option<String>> {
+    if connection.is_readonly(MAIN_DB)? {
+        return Ok(Some("it can only be read".to_owned()));
+    }
+    if let Err(error) = writable(path.parent().unwrap_or(Path::new(""))) {
+        return Ok(Some(format!("nothing can be made beside it: {error}")));
+    }
+    Ok(match connection.execute_batch(WRITE) {
+        Err(error) if error.sqlite_error_code() != Some(ErrorCode::DatabaseBusy) => {
+            Some(error.to_string())
+        }
+        _ => None,
+    })
+}
+
+fn read_only(path: &Path, why: &str, checkup: &mut Checkup) {
+    checkup.error(
+        "store.read_only",
+        format!("{} cannot be written: {why}", path.display()),
+        "no alert can be accepted",
+        "let the user of the worker own the file, those beside it (-wal, -shm) and their folder, with the right to write (chown, \
+         chmod u+rw, and u+rwx of the folder); see whether the volume is mounted read-only",
+    );
+}
+
+/// Notes that it cannot be looked at: whoever may not open it learns nothing of damage.
+fn unusable(path: &Path, error: &rusqlite::Error, checkup: &mut Checkup) {
+    if let Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) =
+        error.sqlite_error_code()
+    {
+        return read_only(path, &error.to_string(), checkup);
+    }
+    checkup.error(
+        "store.broken",
+        format!("{} cannot be read as a database: {error}", path.display()),
+        "no case can be kept, and none of those in it can be shown",
+        "restore it from a backup, or name another file in [store] url; sqlite3's .recover saves what is left",
+    );
 }
 
 /// What the file says of itself; none where that took longer than this.
@@ -160,5 +208,48 @@ mod tests {
             (whole.found, whole.seen),
             (vec![], vec!["no schema yet".to_owned()])
         );
+    }
+
+    fn checks(checkup: &Checkup) -> Vec<&str> {
+        checkup.found.iter().map(|one| one.check).collect()
+    }
+
+    /// Tests may run as root, which may write everything: SQLite falls back to reading where it may not.
+    #[test]
+    fn a_file_that_could_be_opened_for_reading_alone_is_told_though_it_seems_to_be_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("n.db");
+        let writer = Connection::open(&path).unwrap();
+        writer.execute_batch("CREATE TABLE one (it)").unwrap();
+        let reader = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+        let mut checkup = Checkup::default();
+        opened(&reader, &path, LONGEST, &mut checkup).unwrap();
+        assert_eq!(checks(&checkup), ["store.read_only"]);
+        let mut checkup = Checkup::default();
+        opened(&writer, &path, LONGEST, &mut checkup).unwrap();
+        assert_eq!(checks(&checkup), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn a_file_that_may_not_be_opened_or_written_is_not_called_damaged() {
+        let check = |code: i32| {
+            let error = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
+            let mut checkup = Checkup::default();
+            unusable(Path::new("n.db"), &error, &mut checkup);
+            checkup.found[0].check
+        };
+        use rusqlite::ffi;
+        for code in [
+            ffi::SQLITE_READONLY,
+            ffi::SQLITE_READONLY_DIRECTORY,
+            ffi::SQLITE_READONLY_CANTINIT,
+            ffi::SQLITE_CANTOPEN,
+            ffi::SQLITE_PERM,
+        ] {
+            assert_eq!(check(code), "store.read_only", "{code}");
+        }
+        for code in [ffi::SQLITE_CORRUPT, ffi::SQLITE_NOTADB, ffi::SQLITE_IOERR] {
+            assert_eq!(check(code), "store.broken", "{code}");
+        }
     }
 }
