@@ -9,6 +9,7 @@ use nightshift_pipeline::{
     AdmissionPolicy, Canaries, Cases, DeadLetters, Digests, Feedback, Inbox, Mutes, Outbox, Owing,
     Places, Spending, Upkeep, Wake,
 };
+use url::form_urlencoded;
 
 use crate::options::Options;
 use crate::{PostgresError, PostgresStore, SqliteError, SqliteOptions, SqliteStore};
@@ -123,7 +124,7 @@ pub fn without_password(url: &str) -> String {
     let (address, query) = shown.split_once('?').unwrap_or((&shown, ""));
     let kept: Vec<&str> = query
         .split('&')
-        .filter(|pair| !pair.is_empty() && !pair.starts_with("password="))
+        .filter(|pair| !pair.is_empty() && !is_password(pair))
         .collect();
     // As drivers take it too: `host=h password=p`, where blanks may be within quotes.
     let address = match address.split_once("password=") {
@@ -135,6 +136,13 @@ pub fn without_password(url: &str) -> String {
     } else {
         format!("{address}?{}", kept.join("&"))
     }
+}
+
+/// Whether a pair of a query has the key of a password, as drivers read keys: decoded.
+fn is_password(pair: &str) -> bool {
+    let mut read = form_urlencoded::parse(pair.as_bytes());
+    read.next()
+        .is_some_and(|(key, _)| key.trim().eq_ignore_ascii_case("password"))
 }
 
 /// Opens the store of this address, makes it where it can be made and the options allow it, and brings its schema up to date.
@@ -211,6 +219,11 @@ mod tests {
                 "postgres://h/d?user=ana",
             ),
             ("postgres://h/d?password=x", "postgres://h/d"),
+            (
+                "postgres://h/d?user=ana&pass%77ord=x&Password=y",
+                "postgres://h/d?user=ana",
+            ),
+            ("postgres://h/d?%70%61ssword=p@ss", "postgres://h/d"),
             ("sqlite:a@b.db", "sqlite:a@b.db"),
             // Of no store, and told so with the address.
             (
