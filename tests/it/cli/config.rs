@@ -189,6 +189,28 @@ fn what_no_command_that_triages_would_start_with_is_not_right() {
 }
 
 #[test]
+fn numbers_that_stop_everything_are_refused_by_every_command() {
+    let place = Place::new().unwrap();
+    for (table, key, value) in [
+        ("worker", "inbox_max", "0"),
+        ("worker", "max_cases", "1000000"),
+        ("worker", "lease_secs", "1000000000"),
+        ("limits", "storm_minutes", "4294967295"),
+        ("limits", "cooldown_hours", "4294967295"),
+        ("limits", "day_usd", "-1.0"),
+    ] {
+        let file = format!("[{table}]\n{key} = {value}\n");
+        place.file("nightshift.toml", file).unwrap();
+        for arguments in [&["config", "check"][..], &["worker"]] {
+            let ran = place.run(arguments).unwrap();
+            assert_eq!(ran.code, Some(64), "{ran:?}");
+            let told = format!("[{table}] {key} = ");
+            assert!(ran.stderr.contains(&told), "{}", ran.stderr);
+        }
+    }
+}
+
+#[test]
 fn a_feed_that_there_is_not_is_refused_by_every_command() {
     let place = Place::new().unwrap();
     let file =

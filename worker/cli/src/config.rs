@@ -130,11 +130,11 @@ pub(crate) struct Store {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Worker {
-    /// Cases triaged at the same time by one process.
+    /// Cases triaged at the same time by one process. 1 to 10000.
     pub(crate) max_cases: usize,
-    /// Seconds after which a worker that no longer answers loses its case to another one. At least 15.
+    /// Seconds after which a worker that no longer answers loses its case to another one. 15 to 3600.
     pub(crate) lease_secs: u64,
-    /// Cases that may wait: above it no more messages are taken.
+    /// Cases that may wait, 1 or more: above it no more messages are taken.
     pub(crate) inbox_max: u64,
 }
 
@@ -207,13 +207,13 @@ pub(crate) struct CaseLimits {
     pub(crate) models_down_urgent_wait_secs: u64,
     /// Seconds that the other cases do.
     pub(crate) models_down_wait_secs: u64,
-    /// Hours after the end of a case in which a changed alert of the same key is a sighting, not a new triage.
+    /// Hours (at most 87600) after the end of a case in which a changed alert of the same key is a sighting, not a new triage.
     pub(crate) cooldown_hours: u32,
     /// Times a day that a case is triaged again; a rise in severity always is.
     pub(crate) revisions_per_day: u32,
     /// New cases of one feed, type and account within `storm_minutes`, beyond which further ones are members of the first.
     pub(crate) storm_cases: u32,
-    /// Minutes in which a storm is counted.
+    /// Minutes in which a storm is counted. At most 525600.
     pub(crate) storm_minutes: u32,
 }
 

@@ -1,5 +1,6 @@
 //! Reading a configuration: errors name the file, the line, and the nearest key that there is.
 
+mod bounds;
 mod fault;
 mod shown;
 
@@ -168,28 +169,7 @@ fn check(config: &Config) -> anyhow::Result<()> {
         ),
     )?;
     config.blobs.check().map_err(|problem| anyhow!(problem))?;
-    refuse(
-        config.worker.max_cases == 0,
-        "[worker] max_cases = 0: no case would ever run; use 1 or more".to_owned(),
-    )?;
-    refuse(
-        config.worker.lease_secs < 15,
-        "[worker] lease_secs: use 15 or more; a lease is renewed three times before it ends, and every 10 seconds at least".to_owned(),
-    )?;
-    let limits = &config.limits;
-    for (name, is_zero) in [
-        ("first_plan_steps", limits.first_plan_steps == 0),
-        ("steps", limits.steps == 0),
-        ("turns", limits.turns == 0),
-        ("minutes", limits.minutes == 0),
-        ("parallel", limits.parallel == 0),
-        ("tool_secs", limits.tool_secs == 0),
-        ("question_secs", limits.question_secs == 0),
-        ("storm_cases", limits.storm_cases == 0),
-        ("storm_minutes", limits.storm_minutes == 0),
-    ] {
-        refuse(is_zero, format!("[limits] {name} = 0: use 1 or more"))?;
-    }
+    bounds::check(config)?;
     for feed in &config.feeds {
         feeds::check_one(feed).map_err(|problem| anyhow!(problem))?;
     }
