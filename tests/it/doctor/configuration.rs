@@ -193,6 +193,27 @@ fn a_file_that_cannot_be_read_ends_with_64_as_elsewhere() {
 }
 
 #[test]
+fn what_no_other_command_starts_with_is_told() {
+    let place = Place::new().unwrap();
+    let file = format!("{GOOD}[log]\nlevel = \"wran\"\n");
+    let said = doctor(&place, &file, "configuration");
+    assert_eq!(said.only()["check"], "configuration.log_level");
+    let what = said.only()["what"].as_str().unwrap();
+    assert!(what.contains("did you mean \"warn\"?"), "{what}");
+    assert_eq!(place.run(&["config", "check"]).unwrap().code, Some(64));
+    let model = "[[model]]\nname = \"main\"\nprovider = \"openai\"\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:1\"\n";
+    let said = doctor(&place, &format!("{model}{model}"), "models");
+    let findings = said.object["findings"].as_array().unwrap();
+    let twice = "two [[model]] are called \"main\"";
+    assert!(
+        findings.iter().any(|one| one["what"] == twice),
+        "{:#}",
+        said.object
+    );
+    assert_eq!(place.run(&["config", "check"]).unwrap().code, Some(64));
+}
+
+#[test]
 fn findings_are_shown_with_what_why_and_how_to_mend_and_warnings_fail_when_asked() {
     let place = Place::new().unwrap();
     let over = "[[mute]]\nname = \"probes\"\nwhen = { feed = \"guardduty\", type = \"Recon:*\" }\nuntil = 2020-01-01\nwhy = \"a test\"\n";

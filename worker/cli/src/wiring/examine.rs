@@ -87,6 +87,16 @@ pub(crate) fn examine_profiles(loaded: &Loaded) -> Checkup {
     if config.models.is_empty() {
         checkup.saw("none: playbooks think");
     }
+    let mut names: Vec<&str> = config.models.iter().map(|one| one.name.as_str()).collect();
+    names.sort_unstable();
+    if let Some([name, _]) = names.array_windows().find(|[one, other]| one == other) {
+        checkup.error(
+            "model.configuration",
+            format!("two [[model]] are called {name:?}"),
+            "no command that triages starts: profiles ask models by their names",
+            "give each its own",
+        );
+    }
     // What is wrong with a single model is told of it.
     let (Ok(connected), Ok(playbooks)) = (connected(loaded), load_playbooks(config)) else {
         return checkup;

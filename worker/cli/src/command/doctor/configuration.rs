@@ -9,6 +9,7 @@ use secrecy::ExposeSecret as _;
 
 use super::sources;
 use crate::config::{Config, Destination, Loaded, Source, secret_at};
+use crate::logs::filter;
 
 /// Looks at the configuration as it counts.
 pub(super) fn examine(loaded: &Loaded, now: DateTime<Utc>) -> Checkup {
@@ -27,6 +28,7 @@ pub(super) fn examine(loaded: &Loaded, now: DateTime<Utc>) -> Checkup {
             loaded.environment.len()
         ));
     }
+    log_level(config, &mut checkup);
     sources::together(config, &mut checkup);
     destinations(config, &mut checkup);
     routes(config, &mut checkup);
@@ -35,6 +37,18 @@ pub(super) fn examine(loaded: &Loaded, now: DateTime<Utc>) -> Checkup {
     secrets(loaded, &mut checkup);
     links(config, &mut checkup);
     checkup
+}
+
+/// The doctor itself writes lines of its own level alone, so it starts with any.
+fn log_level(config: &Config, checkup: &mut Checkup) {
+    if let Err(error) = filter(&config.log.level, false, false) {
+        checkup.error(
+            "configuration.log_level",
+            error.to_string(),
+            "no other command starts, the worker included",
+            "write error, warn, info, debug or trace, or directives such as \"warn,nightshift_tools=debug\"",
+        );
+    }
 }
 
 fn destinations(config: &Config, checkup: &mut Checkup) {
