@@ -18,7 +18,7 @@ use crate::config::Loaded;
 use crate::exit::Exit;
 use crate::output::{print, print_json, table_width};
 
-use nightshift_engine::Gravity;
+use nightshift_engine::{Checkup, Gravity};
 
 /// Looks, and shows what was seen; exit code 1 where something does not work.
 pub(super) async fn run(loaded: &Loaded, options: &Doctor) -> Result<(), Exit> {
@@ -49,7 +49,8 @@ async fn look_at(loaded: &Loaded, only: &[Area]) -> Vec<Looked> {
     // A clock is heard on the way: where it is asked for, whoever tells one is looked at, and told of only if wanted.
     let needed = |area: Area| wanted(area) || wanted(Area::Clock) && clock::is_told_by(area);
     let things = things::of(loaded, &needed);
-    let mut looked = look::side_by_side(things).await;
+    let mut looked = look::side_by_side(things, look::patience).await;
+    looked.retain(|one| !is_of_no_model(one));
     if wanted(Area::Clock) {
         looked.push(clock::compared(&looked));
     }
@@ -58,8 +59,17 @@ async fn look_at(loaded: &Loaded, only: &[Area]) -> Vec<Looked> {
     looked
 }
 
+/// Of all models together there may be nothing to say.
+fn is_of_no_model(looked: &Looked) -> bool {
+    let is_of_all = looked.area == Area::Models && looked.name.is_empty();
+    is_of_all && looked.checkup == Checkup::default()
+}
+
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+    use std::time::Duration;
+
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
     use tokio::task::JoinSet;
@@ -102,5 +112,57 @@ mod tests {
         let skew = &checkup.found[0];
         assert_eq!(skew.check, "clock.skew");
         assert!(skew.what.ends_with("of 127.0.0.1"), "{skew:?}");
+    }
+
+    /// What hangs is hardly waited for.
+    fn brief(area: Area) -> Duration {
+        Duration::from_secs(if area == Area::Configuration { 60 } else { 3 })
+    }
+
+    #[test]
+    fn files_that_nobody_ends_to_write_hold_up_what_needs_them_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        assert!(
+            Command::new("mkfifo")
+                .arg(&pipe)
+                .status()
+                .unwrap()
+                .success()
+        );
+        let file = dir.path().join("nightshift.toml");
+        let text = "[store]\nurl = \"postgres://ana@127.0.0.1:1/n\"\npassword = \"file:pipe\"\n\
+             [[source]]\nname = \"soar\"\nkind = \"http\"\ntokens = [\"file:pipe\"]\n\
+             [[model]]\nname = \"main\"\nprovider = \"openai\"\nmodel = \"m\"\napi_key = \"file:pipe\"\n\
+             [[destination]]\nname = \"soc\"\nkind = \"github\"\nrepo = \"acme/soc\"\ntoken = \"file:pipe\"\n";
+        std::fs::write(&file, text).unwrap();
+        let loaded = load(Some(&file)).unwrap();
+        let only = [
+            Area::Configuration,
+            Area::Store,
+            Area::Sources,
+            Area::Models,
+            Area::Destinations,
+        ];
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let looked = runtime.block_on(async {
+            let things = things::of(&loaded, &|area| only.contains(&area));
+            look::side_by_side(things, brief).await
+        });
+        // Who reads there reads for ever.
+        runtime.shutdown_background();
+        let checks = |area: Area| -> Vec<&str> {
+            let of_area = looked.iter().filter(|one| one.area == area);
+            let found = of_area.flat_map(|one| &one.checkup.found);
+            found.map(|one| one.check).collect()
+        };
+        assert_eq!(checks(Area::Store), ["store.silent"]);
+        assert_eq!(checks(Area::Sources), ["source.silent"]);
+        assert!(checks(Area::Models).contains(&"model.silent"));
+        assert_eq!(checks(Area::Destinations), ["destination.silent"]);
+        assert!(checks(Area::Configuration).contains(&"configuration.no_route"));
     }
 }

@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use nightshift_engine::Checkup;
+use nightshift_pipeline::in_thread;
+use tokio::runtime::Handle;
 use tokio::task::{Id, JoinSet};
 use tokio::time::timeout;
 
 use crate::args::Area;
 
-/// How long a look may take. A model may take longer: it may have to be loaded first.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// It may have to be loaded first.
 const MODEL_PATIENCE: Duration = Duration::from_secs(90);
 
 /// Something to look at.
@@ -57,13 +59,16 @@ struct Waited {
     name: String,
 }
 
-/// Looks at all of them at once; their order stays.
-pub(super) async fn side_by_side(things: Vec<Thing>) -> Vec<Looked> {
+/// Looks at all of them at once, each area's for so long; their order stays.
+pub(super) async fn side_by_side(
+    things: Vec<Thing>,
+    patience: fn(Area) -> Duration,
+) -> Vec<Looked> {
     let progress = progress();
     let (mut looks, mut waited) = (JoinSet::new(), Vec::new());
     for (index, thing) in things.into_iter().enumerate() {
         let Thing { area, name, look } = thing;
-        let task = looks.spawn(within(area, look)).id();
+        let task = looks.spawn(within(patience(area), area, look)).id();
         waited.push(Waited {
             task,
             index,
@@ -99,22 +104,35 @@ pub(super) async fn side_by_side(things: Vec<Thing>) -> Vec<Looked> {
     looked.into_iter().map(|(_, one)| one).collect()
 }
 
-async fn within(area: Area, look: impl Future<Output = Checkup>) -> Checkup {
-    let limit = if area == Area::Models {
-        MODEL_PATIENCE
-    } else {
-        PATIENCE
-    };
-    timeout(limit, look).await.unwrap_or_else(|_| {
-        let mut checkup = Checkup::default();
-        checkup.error(
-            silent(area),
-            format!("no answer within {} seconds", limit.as_secs()),
-            "what is that slow now will be so when an alert comes",
-            "see whether it is up, and whether a firewall drops what goes there instead of refusing it",
-        );
-        checkup
-    })
+/// How long a look may take.
+pub(super) const fn patience(area: Area) -> Duration {
+    match area {
+        Area::Models => MODEL_PATIENCE,
+        _ => PATIENCE,
+    }
+}
+
+/// Has a thread of its own: what is read from a file may block for ever, as a secret or certificates on a mount that hangs,
+/// and nothing that blocks can be given up.
+async fn within(
+    limit: Duration,
+    area: Area,
+    look: impl Future<Output = Checkup> + Send + 'static,
+) -> Checkup {
+    let here = Handle::current();
+    let looked = in_thread(move || here.block_on(timeout(limit, look)));
+    if let Ok(Ok(checkup)) = timeout(limit, looked).await {
+        return checkup;
+    }
+    let mut checkup = Checkup::default();
+    checkup.error(
+        silent(area),
+        format!("no answer within {} seconds", limit.as_secs()),
+        "what is that slow now will be so when an alert comes",
+        "see whether it is up, whether a firewall drops what goes there instead of refusing it, and whether the files that it \
+         needs (secrets, ca_file) can be read to their end",
+    );
+    checkup
 }
 
 /// What is said of a thing whose look panicked.
@@ -163,18 +181,22 @@ fn progress() -> ProgressBar {
 #[cfg(test)]
 mod tests {
     use nightshift_engine::Gravity;
-    use nightshift_pipeline::in_thread;
 
     use super::*;
 
-    #[tokio::test(start_paused = true)]
+    /// A store is hardly waited for, and nothing else given up.
+    fn brief(area: Area) -> Duration {
+        Duration::from_millis(if area == Area::Store { 10 } else { 60_000 })
+    }
+
+    #[tokio::test]
     async fn what_does_not_answer_is_told_and_holds_up_nobody() {
         let never = Thing::new(Area::Store, "", std::future::pending());
         let mut fine = Checkup::default();
         fine.saw("here");
         let near = fine.clone();
         let other = Thing::new(Area::Sources, "siem", async move { near });
-        let looked = side_by_side(vec![never, other]).await;
+        let looked = side_by_side(vec![never, other], brief).await;
         assert_eq!(looked[0].checkup.found[0].check, "store.silent");
         assert_eq!(looked[1].checkup, fine);
         let others = [Area::Sources, Area::Models, Area::Destinations, Area::Web].map(silent);
@@ -203,7 +225,8 @@ mod tests {
                 "siem",
                 std::future::ready(Checkup::default()),
             );
-            let looked = side_by_side(vec![Thing::new(area, "soc", faulty()), fine]).await;
+            let looked =
+                side_by_side(vec![Thing::new(area, "soc", faulty()), fine], patience).await;
             let found = &looked[0].checkup.found;
             assert_eq!((looked[0].area, looked[0].name.as_str()), (area, "soc"));
             assert_eq!((found.len(), found[0].check), (1, check));

@@ -152,11 +152,11 @@ fn sources(loaded: &Loaded, clock: &Arc<dyn Clock>) -> Vec<Thing> {
                 Thing::new(Area::Sources, name, look)
             }
             // Nothing is called: who posts to it comes to us.
-            Taken::Http(http) => Thing::new(
-                Area::Sources,
-                name,
-                std::future::ready(posted(http, &secrets)),
-            ),
+            Taken::Http(http) => {
+                let http = http.clone();
+                let look = async move { posted(&http, &secrets) };
+                Thing::new(Area::Sources, name, look)
+            }
         }
     };
     loaded.config.sources.iter().map(one).collect()
@@ -195,10 +195,9 @@ fn models(loaded: &Loaded) -> Vec<Thing> {
         let look = async move { nightshift_models::examine(&config, key).await };
         things.push(Thing::new(Area::Models, name, look));
     }
-    let profiles = examine_profiles(loaded);
-    if !profiles.found.is_empty() || loaded.config.models.is_empty() {
-        things.push(Thing::new(Area::Models, "", std::future::ready(profiles)));
-    }
+    let loaded = loaded.clone();
+    let profiles = async move { examine_profiles(&loaded) };
+    things.push(Thing::new(Area::Models, "", profiles));
     things
 }
 
