@@ -13,7 +13,7 @@ use http_body_util::BodyExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// Most bytes of a body that is too large which are read all the same, and for how long: many a sender does not read why it
+/// Most bytes of a body that is not taken which are read all the same, and for how long: many a sender does not read why it
 /// is refused before all is sent, and would only see the connection end.
 const UNWANTED_BYTES: usize = 20 << 20;
 const UNWANTED: Duration = Duration::from_secs(2);
@@ -78,7 +78,7 @@ impl Memory {
         here
     }
 
-    /// The same of whoever proved to be one of ours: what is too large is read to its end, if that comes soon.
+    /// The same of whoever proved to be one of ours: what is not taken is read to its end, if that comes soon.
     ///
     /// # Errors
     ///
