@@ -72,8 +72,7 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
     }
     for (shape, calls, server, store) in measured {
         let ran = Ran::of(shape, calls, server.as_deref(), LIMITS)?;
-        let path = f64::from(shape.critical_path()) * LIMITS.latency.as_secs_f64();
-        let ratios: Vec<f64> = ran.walls.iter().map(|secs| secs / path).collect();
+        let ratios = ran.ratios(shape, LIMITS);
         let name = |what: &str| format!("{calls} calls, {store}, {what}");
         let per_case = Figure::new(name("CPU"), ran.cpu_ms, "ms/case");
         figures.extend([
@@ -109,19 +108,27 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Figure>> {
 
 /// Runs so many cases of twelve calls on PostgreSQL, one each few milliseconds, and prints what a case took.
 pub(crate) fn serve(arguments: &[String]) -> anyhow::Result<()> {
-    let [cases, every_ms] = arguments else {
-        anyhow::bail!("how many cases, and how many milliseconds from one to the next?");
+    let (cases, every_ms, load) = match arguments {
+        [cases, every_ms] => (cases, every_ms, LIMITS),
+        [cases, every_ms, busy] if busy == "busy" => (cases, every_ms, BUSY),
+        _ => anyhow::bail!(
+            "how many cases, how many milliseconds from one to the next, and `busy` for a model that answers at once?"
+        ),
     };
     let load = Load {
         cases: cases.parse()?,
         every: Duration::from_millis(every_ms.parse()?),
-        ..LIMITS
+        ..load
     };
     let server = service("POSTGRES").context("tests/services starts a server")?;
     let ran = Ran::of(Shape::Twelve, 12, Some(&server), load)?;
+    let ratios = ran.ratios(Shape::Twelve, LIMITS);
     println!(
-        "{:.2} ms/case, {:.2} of it the system's",
-        ran.cpu_ms, ran.system_ms
+        "{:.2} ms/case, {:.2} of it the system's; wall / model {:.3}, p95 {:.3}",
+        ran.cpu_ms,
+        ran.system_ms,
+        median(ratios.clone()),
+        quantile(ratios, 0.95)
     );
     Ok(())
 }
@@ -139,6 +146,12 @@ struct Ran {
 }
 
 impl Ran {
+    /// How much longer each took than its model alone.
+    fn ratios(&self, shape: Shape, load: Load) -> Vec<f64> {
+        let path = f64::from(shape.critical_path()) * load.latency.as_secs_f64();
+        self.walls.iter().map(|secs| secs / path).collect()
+    }
+
     fn of(shape: Shape, calls: u32, server: Option<&str>, load: Load) -> anyhow::Result<Self> {
         let mut fake = Fake::start(shape, load.latency, Duration::ZERO)?;
         let folder = folder()?;
