@@ -4,6 +4,7 @@ mod bounds;
 mod fault;
 mod shown;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
@@ -183,6 +184,14 @@ fn check(config: &Config) -> anyhow::Result<()> {
     for destination in &config.destinations {
         destination.check(&links)?;
     }
+    check_names(
+        "destination",
+        config.destinations.iter().map(|one| one.name()),
+    )?;
+    check_names(
+        "profile",
+        config.profiles.iter().map(|one| one.name.as_str()),
+    )?;
     if let Some(digest) = &config.digest {
         let able = config.destinations.iter().filter(|one| one.shows_digests());
         let names: Vec<&str> = able.map(|one| one.name()).collect();
@@ -196,20 +205,25 @@ fn check(config: &Config) -> anyhow::Result<()> {
     check_routes(config)
 }
 
-/// Every mute can be one, and has a name of its own, under which its hits are counted.
+/// Every mute can be one; its hits are counted under its name.
 fn check_mutes(config: &Config) -> anyhow::Result<()> {
-    let mutes = config
-        .admission()
-        .map_err(|problem| anyhow!(problem))?
-        .mutes;
-    let mut names: Vec<&str> = mutes.iter().map(|mute| mute.name.as_str()).collect();
-    names.sort_unstable();
-    let twice = names.windows(2).find(|pair| pair.first() == pair.last());
-    let name = twice.and_then(|pair| pair.first()).unwrap_or(&"");
-    refuse(
-        twice.is_some(),
-        format!("[[mute]] {name:?} stands there twice; give each a name of its own"),
+    let admission = config.admission().map_err(|problem| anyhow!(problem))?;
+    check_names(
+        "mute",
+        admission.mutes.iter().map(|mute| mute.name.as_str()),
     )
+}
+
+/// What is told apart by its name has one of its own.
+fn check_names<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> anyhow::Result<()> {
+    let mut known = BTreeSet::new();
+    for name in names {
+        refuse(
+            !known.insert(name),
+            format!("[[{kind}]] {name:?} stands there twice; give each a name of its own"),
+        )?;
+    }
+    Ok(())
 }
 
 /// Every route leads to destinations and profiles that there are.
@@ -317,6 +331,17 @@ mod tests {
         let defaults = Loaded::defaults().unwrap().files();
         assert!(!files.iter().any(is_folder), "{files:?}");
         assert_eq!(defaults, Vec::<PathBuf>::new());
+    }
+
+    /// Both would take each other's reports, and go by each other's remote ids.
+    #[test]
+    fn two_destinations_or_profiles_of_one_name_are_refused() {
+        let refused = |two: &str| {
+            let config: Config = toml::from_str(&format!("{DEFAULTS}\n{two}{two}")).unwrap();
+            check(&config).unwrap_err().to_string()
+        };
+        insta::assert_snapshot!(refused("[[destination]]\nname = \"archive\"\nkind = \"file\"\npath = \"x\"\n"), @r#"[[destination]] "archive" stands there twice; give each a name of its own"#);
+        insta::assert_snapshot!(refused("[[profile]]\nname = \"quick\"\nanalyst = \"playbook\"\n"), @r#"[[profile]] "quick" stands there twice; give each a name of its own"#);
     }
 
     #[test]
