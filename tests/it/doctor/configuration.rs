@@ -144,11 +144,13 @@ fn a_source_that_only_this_machine_can_post_to_is_told() {
     for reached in [
         "public_url = \"https://nightshift.example.com\"\n",
         "trusted_proxies = [{ header = \"x-user\", networks = [\"127.0.0.1/32\"] }]\n",
-        "intake_listen = \"0.0.0.0:0\"\n",
+        "intake_listen = \"0.0.0.0:0\"\nhosts = [\"nightshift\"]\n",
     ] {
         let found = found(&place, &posted(reached), "sources,web");
         assert_eq!(found, Vec::<String>::new(), "{reached}");
     }
+    let nameless = posted("intake_listen = \"0.0.0.0:0\"\n");
+    assert_eq!(found(&place, &nameless, "web"), ["web.intake_has_no_name"]);
 }
 
 #[test]
@@ -172,9 +174,23 @@ fn a_system_without_authorities_is_told_where_something_needs_them() {
     assert_eq!(found(&place, &needs, "tls"), Vec::<String>::new());
     let none = place.file("none.pem", "").unwrap();
     place.set("SSL_CERT_FILE", none.to_str().unwrap());
-    let said = doctor(&place, &needs, "tls");
-    assert_eq!(said.only()["severity"], "error");
-    assert_eq!(said.checks(), ["tls.no_roots"]);
+    let source = |rest: &str| format!("{GOOD}[[source]]\nname = \"more\"\n{rest}\n");
+    for needs in [
+        needs,
+        source(
+            "kind = \"http\"\nsns = { topics = [\"arn:aws:sns:eu-west-1:111122223333:alerts\"] }",
+        ),
+        source(
+            "kind = \"http\"\npubsub = { audience = \"https://nightshift.example.com\", \
+             service_accounts = [\"push@p.iam.gserviceaccount.com\"] }",
+        ),
+        source("kind = \"pubsub\"\nsubscription = \"projects/p/subscriptions/scc\""),
+        source("kind = \"rabbitmq\"\nurl = \"amqps://h\"\nqueue = \"q\""),
+    ] {
+        let said = doctor(&place, &needs, "tls");
+        assert_eq!(said.only()["severity"], "error", "{needs}");
+        assert_eq!(said.checks(), ["tls.no_roots"]);
+    }
     let said = doctor(&place, GOOD, "tls");
     assert_eq!(said.only()["severity"], "warning", "nothing needs them");
 }

@@ -154,17 +154,26 @@ fn exposed(config: &WebConfig, options: &ServerOptions, checkup: &mut Checkup) {
 fn reached(config: &WebConfig, options: &ServerOptions, posted: &str, checkup: &mut Checkup) {
     let own = options.intake_listen.map(|at| ("intake_listen", at));
     let (key, at) = own.unwrap_or(("listen", options.listen));
+    let has_name =
+        leads_elsewhere(&config.public_url) || config.hosts.iter().any(|host| !is_loopback(host));
+    let is_near = at.ip().to_canonical().is_loopback();
     // Who connects to a loopback address comes from one.
-    let has_proxy = options.access.has_proxy_here()
-        || leads_elsewhere(&config.public_url)
-        || config.hosts.iter().any(|host| !is_loopback(host));
-    if at.ip().to_canonical().is_loopback() && !has_proxy {
+    if is_near && !has_name && !options.access.has_proxy_here() {
         checkup.warning(
             "web.intake_on_loopback",
             format!("no other machine can post to {posted}: {at} ([web] {key}) is reached from this one alone"),
             "whoever posts from elsewhere, as Amazon SNS and Google Pub/Sub do, finds nobody, and keeps its alerts or drops them",
             "let a proxy with TLS lead to it, and set public_url to its address; for one on another machine set \
              intake_listen = \"0.0.0.0:8081\", too; leave it if only programs here post",
+        );
+    }
+    if !is_near && !has_name {
+        checkup.warning(
+            "web.intake_has_no_name",
+            format!("whoever posts to {posted} by a name is refused: neither [web] public_url nor hosts names this machine"),
+            "the answer is 403 to every name but localhost; who posts gives up after a while, and drops its alerts",
+            "add the names that stand in the addresses that are posted to: hosts = [\"nightshift.example.com\"]; \
+             leave it if a proxy puts an IP address in their place, or all post to one",
         );
     }
 }
@@ -291,6 +300,29 @@ mod tests {
     }
 
     #[test]
+    fn who_is_posted_to_by_names_that_it_refuses_is_told() {
+        let posted = ["soar".to_owned()];
+        for nameless in [
+            WebConfig {
+                intake_listen: "0.0.0.0:0".to_owned(),
+                ..near()
+            },
+            WebConfig {
+                listen: "0.0.0.0:0".to_owned(),
+                hosts: vec!["localhost".to_owned()],
+                public_url: String::new(),
+                ..far()
+            },
+        ] {
+            assert_eq!(
+                found_where(&nameless, &posted),
+                ["web.intake_has_no_name"],
+                "{nameless:?}"
+            );
+        }
+    }
+
+    #[test]
     fn who_cannot_be_posted_to_from_elsewhere_is_told_but_behind_a_proxy() {
         let posted = ["soar".to_owned()];
         let told = |config: &WebConfig| found_where(config, &posted);
@@ -334,6 +366,7 @@ mod tests {
             proxy("127.0.0.1"),
             WebConfig {
                 intake_listen: "0.0.0.0:0".to_owned(),
+                hosts: vec!["nightshift.soc.svc".to_owned()],
                 ..near()
             },
             WebConfig {

@@ -6,15 +6,16 @@ use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, WWW_AUTHENTICATE,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, REFERRER_POLICY, WWW_AUTHENTICATE,
     X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::access::Access;
 use crate::hosts::Hosts;
+use crate::told::NowAndThen;
 
 /// No script, no frame, no image, nothing from elsewhere; one style sheet and one form, both our own.
 const POLICY: &str = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
@@ -40,16 +41,32 @@ const HEADERS: [(HeaderName, &str); 8] = [
     ),
 ];
 
+/// Whom requests are for. Who posts is a machine, and shows its refusals to nobody, so those are told to the log too.
+pub(crate) struct Addressee {
+    pub(crate) hosts: Hosts,
+    pub(crate) tells: NowAndThen,
+}
+
 /// Refuses what is for another host, or comes from another site's page.
 pub(crate) async fn hosts(
-    State(hosts): State<Arc<Hosts>>,
+    State(addressee): State<Arc<Addressee>>,
     request: Request,
     next: Next,
 ) -> Response {
-    match hosts.check(request.headers(), request.uri()) {
-        Ok(()) => next.run(request).await,
-        Err(why) => (StatusCode::FORBIDDEN, format!("{why}\n")).into_response(),
+    let Err(why) = addressee.hosts.check(request.headers(), request.uri()) else {
+        return next.run(request).await;
+    };
+    if request.method() == Method::POST && addressee.tells.may() {
+        let host = request.headers().get(HOST);
+        tracing::warn!(host = ?host.map(shortened), %why, "what was posted is not taken");
     }
+    (StatusCode::FORBIDDEN, format!("{why}\n")).into_response()
+}
+
+/// As much of a header as a name needs.
+fn shortened(value: &HeaderValue) -> String {
+    let name = value.as_bytes().get(..255).unwrap_or(value.as_bytes());
+    String::from_utf8_lossy(name).into_owned()
 }
 
 /// Refuses whoever may not read.

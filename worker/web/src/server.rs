@@ -26,6 +26,7 @@ use crate::intake::HttpIntake;
 use crate::page::Templates;
 use crate::site::{Parts, Site};
 use crate::slack::{self, Buttons, Slack};
+use crate::told::NowAndThen;
 use crate::{api, guard, health, page};
 
 /// How long an answer may take.
@@ -200,8 +201,10 @@ impl Server {
 
     /// The layer that is added last sees a request first.
     fn layered(&self, router: Router<Arc<Site>>, hosts: Hosts) -> Router {
+        let tells = NowAndThen::default();
+        let addressee = Arc::new(guard::Addressee { hosts, tells });
         router
-            .layer(from_fn_with_state(Arc::new(hosts), guard::hosts))
+            .layer(from_fn_with_state(addressee, guard::hosts))
             .layer(TimeoutLayer::with_status_code(
                 StatusCode::SERVICE_UNAVAILABLE,
                 ANSWER,

@@ -5,6 +5,7 @@ use std::path::Path;
 use nightshift_queue::{PubsubConfig, RabbitmqConfig, SourceConfig, SpoolConfig, SqsConfig};
 use nightshift_web::{HttpConfig, WebConfig};
 use schemars::JsonSchema;
+use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 
 /// `[[source]]`
@@ -46,6 +47,17 @@ impl Source {
             Self::Pubsub(config) => &config.name,
             Self::Spool(config) => &config.name,
             Self::Http(config) => &config.name,
+        }
+    }
+
+    /// Whether it calls somebody whose certificate is of an authority of the system: its queue, or who signs what is posted.
+    pub(crate) fn speaks_tls(&self) -> bool {
+        match self {
+            Self::Rabbitmq(config) => config.url.expose_secret().starts_with("amqps:"),
+            Self::Sqs(_) => true,
+            Self::Pubsub(config) => config.endpoint_url.is_none(),
+            Self::Spool(_) => false,
+            Self::Http(config) => config.sns.is_some() || config.pubsub.is_some(),
         }
     }
 

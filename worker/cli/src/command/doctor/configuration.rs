@@ -236,8 +236,9 @@ fn secrets(loaded: &Loaded, checkup: &mut Checkup) {
         checkup.warning(
             "configuration.secret_in_file",
             format!("a secret is written out in {}", places.join(", ")),
-            "whoever reads the file, its backups or its repository has it; it cannot be changed without a restart",
-            "put it into a file or the environment, and write \"file:PATH\" or \"env:NAME\"",
+            "whoever reads the file, its backups or its repository has it",
+            "put it into a file of its own, and write \"file:PATH\": it is read again while the worker runs; or into the \
+             environment, and write \"env:NAME\", which wants a restart after a change",
         );
     }
 }

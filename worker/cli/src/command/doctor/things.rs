@@ -72,10 +72,7 @@ fn speaks_tls(loaded: &Loaded) -> bool {
             .destinations
             .iter()
             .any(|one| !matches!(one, Destination::File { .. }))
-        || config
-            .sources
-            .iter()
-            .any(|one| matches!(one, Source::Sqs(_)))
+        || config.sources.iter().any(Source::speaks_tls)
         || config.blobs.is_remote()
         || config.traces.endpoint.starts_with("https:")
         || matches!(Address::parse(&config.store.url), Some(Address::Postgres(url)) if !url.contains("sslmode=disable"))
