@@ -68,9 +68,16 @@ impl Buttons {
                 self.act(target, who, ActKind::Acknowledged, "").await?;
                 Answer::Say(words::taken(language, case))
             }
+            // People are done with what they saw, and with nothing that came since.
             Button::Close => {
-                self.act(target, who, ActKind::Closed, "").await?;
-                Answer::Say(words::closed(language, case))
+                let view = self.cases.view(&case.0).await?;
+                match later(&view, target) {
+                    Some(latest) => Answer::Say(words::moved_on(language, target, latest)),
+                    None => {
+                        self.act(target, who, ActKind::Closed, "").await?;
+                        Answer::Say(words::closed(language, case))
+                    }
+                }
             }
             Button::Rerun => {
                 let view = self.cases.view(&case.0).await?;
@@ -205,6 +212,12 @@ fn about(target: &Target, channel: &str) -> About {
 pub(super) fn verdict(view: &CaseView) -> Option<Verdict> {
     let is_failed = view.row.status == nightshift_pipeline::CaseStatus::Failed;
     view.row.verdict.filter(|_| !is_failed)
+}
+
+/// The revision of a report that is later than this message.
+fn later(view: &CaseView, target: &Target) -> Option<u32> {
+    let latest = view.report.as_ref().map(|report| report.revision);
+    latest.filter(|latest| *latest > target.revision)
 }
 
 /// Why nobody can judge what this message shows: a later report stands, or none yet.

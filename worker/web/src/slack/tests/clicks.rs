@@ -72,7 +72,11 @@ async fn a_verdict_is_about_the_revision_that_was_seen() {
     let mut later = report();
     later.revision = 2;
     let room = Room::of(Store::of(vec![view(Some(later))]));
-    for button in ["nightshift:agree", "nightshift:disagree"] {
+    for button in [
+        "nightshift:agree",
+        "nightshift:disagree",
+        "nightshift:close",
+    ] {
         let told = room.click(button).await;
         assert!(
             told.contains("has moved on") && told.contains("now of revision 2"),
