@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use nightshift_engine::{Meter, with_causes};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
@@ -26,6 +26,7 @@ pub use handing_on::HandingOn;
 use super::{DigestPlan, PAUSE, pause};
 use crate::spans;
 use crate::{CanaryEnding, Destination, Due, Outbox, StoreError, Wake};
+use trying::Went;
 
 /// How long a process serves a destination without renewal, which comes before each send: longer than one takes.
 const LEASE: Duration = Duration::from_secs(45);
@@ -34,9 +35,22 @@ const MOST: usize = 20;
 /// Reports that are read at once where each waits for the one before it: to put them in order costs the more the more
 /// of them wait.
 const MOST_PACED: usize = 50;
+/// Longest time for which nobody asks a destination that wants to be left alone: what it said is of one report, and the next
+/// try tells whether it still holds.
+const LONGEST_REST: Duration = Duration::from_secs(60);
 /// How long their order is believed without a ring: what is tried again becomes due without one, and another process on
 /// SQLite rings none here.
 const IN_ORDER: Duration = Duration::from_secs(10);
+
+/// How a round ended.
+enum Round {
+    /// There may be more that is due.
+    More,
+    /// Nothing is due, or not for us.
+    Over,
+    /// The destination wants to be left alone for so long.
+    LeftAlone(Duration),
+}
 
 /// Shows reports at one destination until it is told to stop.
 pub struct Delivering {
@@ -69,11 +83,16 @@ impl Delivering {
 
     async fn show_until(&self, stop: &CancellationToken) {
         let mut heard = 0;
+        let mut rests = Instant::now();
         while !stop.is_cancelled() {
-            match self.round(&mut heard, stop).await {
-                // There may be more.
-                Ok(true) => continue,
-                Ok(false) => {}
+            let round = match self.serves().await {
+                Ok(true) if rests <= Instant::now() => self.round(&mut heard, stop).await,
+                served => served.map(|_| Round::Over),
+            };
+            match round {
+                Ok(Round::More) => continue,
+                Ok(Round::Over) => {}
+                Ok(Round::LeftAlone(time)) => rests = Instant::now() + time.min(LONGEST_REST),
                 Err(error) => {
                     let error = with_causes(&error);
                     tracing::warn!(error, "nothing is delivered");
@@ -82,42 +101,46 @@ impl Delivering {
             }
             tokio::select! {
                 () = stop.cancelled() => {}
+                () = sleep_until(rests), if rests > Instant::now() => {}
                 number = self.wake.wait_for_work(heard) => heard = number,
             }
         }
         self.leave().await;
     }
 
-    /// What is due now, if this process serves the destination; whether anything was.
-    async fn round(&self, heard: &mut u64, stop: &CancellationToken) -> Result<bool, StoreError> {
-        if !self.serves().await? {
-            return Ok(false);
-        }
+    /// What is due now, of a destination that this process serves.
+    async fn round(&self, heard: &mut u64, stop: &CancellationToken) -> Result<Round, StoreError> {
         self.see_to_digest().await;
         let is_paced = !self.destination.pace().is_zero();
         let most = if is_paced { MOST_PACED } else { MOST };
         let due = self.outbox.due(self.destination.name(), most).await?;
         let read = Instant::now();
-        let any = !due.is_empty();
+        let round = if due.is_empty() {
+            Round::Over
+        } else {
+            Round::More
+        };
         for (number, one) in due.into_iter().enumerate() {
             // What is more severe does not wait for those that were read before it.
             let is_next = is_paced && number > 0;
             if is_next && (read.elapsed() >= IN_ORDER || self.has_rung(heard)) {
-                return Ok(any);
+                return Ok(round);
             }
             let is_wanted = self.destination.wants(&one.showing);
-            let Some(is_shown) = self.in_turn(one, stop).await? else {
-                return Ok(false);
+            let Some(shown) = self.in_turn(one, stop).await? else {
+                return Ok(Round::Over);
             };
             if is_wanted {
                 pause(self.destination.pace(), stop).await;
             }
-            if !is_shown {
+            match shown {
+                Went::Well => {}
                 // Something more severe may have come while it was tried.
-                return Ok(any);
+                Went::Badly => return Ok(round),
+                Went::LeftAlone(time) => return Ok(Round::LeftAlone(time)),
             }
         }
-        Ok(any)
+        Ok(round)
     }
 
     /// Posts the digest where it is due. Reports do not wait for one that cannot be made.
@@ -161,12 +184,12 @@ impl Delivering {
         }
     }
 
-    /// Shows one report; whether that went well. None: it is not for us any more, or we are told to stop.
+    /// Shows one report. None: it is not for us any more, or we are told to stop.
     async fn in_turn(
         &self,
         due: Due,
         stop: &CancellationToken,
-    ) -> Result<Option<bool>, StoreError> {
+    ) -> Result<Option<Went>, StoreError> {
         if stop.is_cancelled() || !self.serves().await? {
             return Ok(None);
         }

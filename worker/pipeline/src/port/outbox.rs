@@ -27,6 +27,18 @@ pub struct Due {
     pub showing: Showing,
 }
 
+impl Due {
+    /// What the destination calls the case after a try that failed so: also where that was found only now, when it was
+    /// looked up.
+    #[must_use]
+    pub fn remote_id_after<'a>(&'a self, error: &'a DeliveryError) -> Option<&'a str> {
+        match error {
+            DeliveryError::Partly { remote_id, .. } => Some(remote_id),
+            _ => self.showing.remote_id.as_deref(),
+        }
+    }
+}
+
 /// The deliveries that are not yet fulfilled.
 #[async_trait]
 pub trait Outbox: Send + Sync {

@@ -104,8 +104,9 @@ impl Tracker for GitHubDestination {
         calls::create(&self.rest, repo, ticket).await
     }
 
-    async fn told(&self, number: &str) -> Result<Told, DeliveryError> {
-        self.issue(number)?.told().await
+    /// Numbers are those of a repository, and another one may have been configured since.
+    async fn told(&self, number: &str, report: &Report) -> Result<Option<Told>, DeliveryError> {
+        self.issue(number)?.told(&body::label(report)?).await
     }
 
     async fn add(&self, number: &str, comment: &Value) -> Result<(), DeliveryError> {

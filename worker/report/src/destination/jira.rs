@@ -109,8 +109,8 @@ impl Tracker for JiraDestination {
         calls::create(&self.rest, ticket).await
     }
 
-    async fn told(&self, key: &str) -> Result<Told, DeliveryError> {
-        calls::told(&self.rest, key).await
+    async fn told(&self, key: &str, _: &Report) -> Result<Option<Told>, DeliveryError> {
+        calls::told(&self.rest, key).await.map(Some)
     }
 
     async fn add(&self, key: &str, comment: &Value) -> Result<(), DeliveryError> {

@@ -102,9 +102,10 @@ impl Tracker for ServiceNowDestination {
         calls::create(&self.rest, &self.config.table, ticket).await
     }
 
-    async fn told(&self, id: &str) -> Result<Told, DeliveryError> {
+    async fn told(&self, id: &str, _: &Report) -> Result<Option<Told>, DeliveryError> {
         let resolved = self.config.resolve.as_ref().map(|one| one.state.as_str());
-        calls::told(&self.rest, &self.config.table, id, resolved).await
+        let told = calls::told(&self.rest, &self.config.table, id, resolved);
+        told.await.map(Some)
     }
 
     async fn add(&self, id: &str, note: &Value) -> Result<(), DeliveryError> {

@@ -296,7 +296,9 @@ fn partly(error: DeliveryError, remote_id: String) -> DeliveryError {
             what, after_secs, ..
         } => (what, after_secs),
         DeliveryError::Settling { what, after_secs } => (what, Some(after_secs)),
-        DeliveryError::Unclear { what } | DeliveryError::Never { what } => (what, None),
+        // Slack may still be doing it, and a look-up before that is done would not see it.
+        DeliveryError::Unclear { what } => (what, Some(SETTLE.as_secs())),
+        DeliveryError::Never { what } => (what, None),
     };
     DeliveryError::Partly {
         what,

@@ -54,8 +54,8 @@ pub(super) trait Tracker: Send + Sync {
     /// Makes the ticket of a case.
     async fn open(&self, report: &Report, ticket: &Value) -> Result<String, DeliveryError>;
 
-    /// Reads a ticket.
-    async fn told(&self, id: &str) -> Result<Told, DeliveryError>;
+    /// Reads the ticket of a case; none where what is called so is not its, since tickets were kept elsewhere before.
+    async fn told(&self, id: &str, report: &Report) -> Result<Option<Told>, DeliveryError>;
 
     /// Adds something to a ticket.
     async fn add(&self, id: &str, addition: &Value) -> Result<(), DeliveryError>;
@@ -104,31 +104,45 @@ pub(super) async fn deliver<T: Tracker>(
     showing: &Showing,
     opens: bool,
 ) -> Result<Sent, DeliveryError> {
-    let found = match &showing.remote_id {
-        Some(id) => Some(id.clone()),
-        None => to.look(&showing.report).await?,
-    };
-    let id = match found {
-        Some(id) => {
-            tell(to, &id, showing, opens).await?;
+    let report = &showing.report;
+    let id = match known(to, showing).await? {
+        Some((id, told)) => {
+            tell(to, (&id, &told), showing, opens).await?;
             id
         }
-        None => to.open(&showing.report, &to.ticket(showing)?).await?,
+        None => to.open(report, &to.ticket(showing)?).await?,
     };
     Ok(Sent {
         remote_id: Some(id),
     })
 }
 
+/// The ticket of a case, as it was called when it was made or as it is found, and what it tells.
+async fn known(
+    to: &impl Tracker,
+    showing: &Showing,
+) -> Result<Option<(String, Told)>, DeliveryError> {
+    let report = &showing.report;
+    if let Some(id) = &showing.remote_id
+        && let Some(told) = to.told(id, report).await?
+    {
+        return Ok(Some((id.clone(), told)));
+    }
+    let Some(id) = to.look(report).await? else {
+        return Ok(None);
+    };
+    let told = to.told(&id, report).await?;
+    Ok(told.map(|told| (id, told)))
+}
+
 /// Tells a ticket what is new, and each thing once.
 async fn tell<T: Tracker>(
     to: &T,
-    id: &str,
+    (id, told): (&str, &Told),
     showing: &Showing,
     opens: bool,
 ) -> Result<(), DeliveryError> {
     let report = &showing.report;
-    let told = to.told(id).await?;
     if !showing.minor {
         if !told.has(&mark::told(report)?) {
             to.add(id, &to.addition(showing)?).await?;

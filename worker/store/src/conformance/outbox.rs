@@ -10,6 +10,7 @@ on_both_stores! {
     f26_a_try_of_which_nothing_was_heard_leaves_its_report_in_doubt
     f02_a_process_that_was_frozen_before_it_began_sends_nothing
     f26_an_answer_that_was_lost_is_asked_for_later_and_stays_in_doubt
+    f26_what_a_look_up_found_is_known_though_its_edit_failed
     what_becomes_of_an_old_version_does_not_put_off_a_new_one
     what_never_will_be_shown_is_seen_and_is_shown_elsewhere
 }
@@ -164,6 +165,30 @@ async fn f26_an_answer_that_was_lost_is_asked_for_later_and_stays_in_doubt(fixtu
     let row = fixture.deliveries(&due.case_id).await.remove(0);
     assert_eq!((row.in_doubt, row.given_up), (true, false));
     assert_eq!(row.error.as_deref(), Some("busy"));
+}
+
+async fn f26_what_a_look_up_found_is_known_though_its_edit_failed(fixture: Fixture) {
+    fixture.concluded_case().await;
+    let store = &fixture.store;
+    let due = fixture.due().await;
+    assert!(store.begin("soc", &due).await.unwrap());
+    // Its process dies here, and the next one finds what it posted.
+    let mut due = fixture.due().await;
+    due.showing.remote_id = Some("C1/1.2".to_owned());
+    assert!(store.begin("soc", &due).await.unwrap());
+    let at_once = Some(Duration::ZERO);
+    store.failed("soc", &due, &busy(), at_once).await.unwrap();
+    let due = fixture.due().await;
+    assert_eq!(due.showing.remote_id.as_deref(), Some("C1/1.2"));
+    let partly = DeliveryError::Partly {
+        what: "the rest follows".into(),
+        remote_id: "C1/3.4".into(),
+        after_secs: None,
+    };
+    assert!(store.begin("soc", &due).await.unwrap());
+    store.failed("soc", &due, &partly, at_once).await.unwrap();
+    let due = fixture.due().await;
+    assert_eq!(due.showing.remote_id.as_deref(), Some("C1/3.4"));
 }
 
 async fn what_becomes_of_an_old_version_does_not_put_off_a_new_one(fixture: Fixture) {

@@ -207,10 +207,7 @@ impl PostgresStore {
     ) -> Result<(), StoreError> {
         let (id, version) = (&due.case_id.0, number(due.showing.version));
         let retry_secs = retry_in.map(|wait| wait.as_secs_f64());
-        let named = match error {
-            DeliveryError::Partly { remote_id, .. } => Some(text(remote_id)),
-            _ => None,
-        };
+        let named = due.remote_id_after(error).map(text);
         let (error, tries) = (error.to_string(), tries(due) + 1);
         self.change(
             doing,

@@ -307,10 +307,7 @@ fn ended(
     error: &DeliveryError,
     retry_in: Option<Duration>,
 ) -> impl rusqlite::Params + Send + 'static {
-    let named = match error {
-        DeliveryError::Partly { remote_id, .. } => Some(remote_id.clone()),
-        _ => None,
-    };
+    let named = due.remote_id_after(error).map(str::to_owned);
     (
         due.case_id.0.clone(),
         destination.to_owned(),

@@ -33,6 +33,8 @@ struct Channel {
     shown: Mutex<Vec<String>>,
     /// It takes this case, and its answer is lost.
     loses: Option<&'static str>,
+    /// Seconds for which it wants to be left alone when it is told something next.
+    busy: Mutex<Option<u64>>,
     /// How its next look-ups end.
     finds: Mutex<Vec<DeliveryError>>,
     /// Before a post is answered.
@@ -85,6 +87,12 @@ impl Destination for Channel {
         };
         if let Some(meanwhile) = self.meanwhile.lock().unwrap().as_mut() {
             meanwhile(posts);
+        }
+        if let Some(secs) = self.busy.lock().unwrap().take() {
+            return Err(DeliveryError::Later {
+                what: "429".into(),
+                after_secs: Some(secs),
+            });
         }
         if self.loses == Some(id.as_str()) && showing.remote_id.is_none() {
             self.shown.lock().unwrap().push(id);
@@ -223,6 +231,32 @@ async fn without_a_ring_the_order_is_believed_for_some_seconds() {
     }));
     until_idle(&delivering(&outbox, &channel), &outbox).await;
     assert_eq!(channel.posts(), ["a", "b", "critical", "c", "d"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_destination_that_wants_to_be_left_alone_is_told_nothing_meanwhile() {
+    for (says, waits) in [(7, 7), (600, 60)] {
+        let outbox = Arc::new(FakeOutbox::with(&["a", "b"]));
+        let channel = Arc::new(Channel::default());
+        *channel.busy.lock().unwrap() = Some(says);
+        let begun = tokio::time::Instant::now();
+        until_idle(&delivering(&outbox, &channel), &outbox).await;
+        assert_eq!(channel.posts(), ["a", "a", "b"]);
+        assert_eq!(begun.elapsed().as_secs(), waits);
+    }
+}
+
+#[tokio::test]
+async fn f26_an_edit_whose_answer_was_lost_is_given_time_to_end() {
+    let outbox = Arc::new(FakeOutbox::with(&["edit"]));
+    outbox.doubts("edit");
+    let channel = Arc::new(Channel::default());
+    let (edit, stop) = (ids(&["edit"]), CancellationToken::new());
+    let delivering = delivering(&outbox, &channel);
+    delivering.show_cases(&edit, &stop).await.unwrap();
+    assert_eq!(channel.posts(), Vec::<String>::new());
+    let put_off = outbox.put_off().pop();
+    assert_eq!(put_off, Some(("edit".to_owned(), Duration::from_secs(16))));
 }
 
 #[tokio::test(start_paused = true)]

@@ -15,12 +15,25 @@ use crate::{DeliveryError, DeskStatus, Due, Sent, StoreError};
 /// Shortest time until what was refused is tried again where nobody else takes it.
 pub(super) const REFUSED_WAIT: Duration = Duration::from_secs(60);
 
+/// How long after its beginning an edit whose answer was lost may still be at work where it was sent: what it adds
+/// (comments, replies) is seen by no look-up before.
+const SETTLE: Duration = Duration::from_secs(15);
+
 /// What was tried, and how that ended.
 type Tried = (Due, Result<Sent, DeliveryError>);
 
+/// How it went with one report.
+pub(super) enum Went {
+    /// It is shown, or not wanted.
+    Well,
+    Badly,
+    /// The destination wants to be left alone for so long.
+    LeftAlone(Duration),
+}
+
 impl Delivering {
-    /// Shows one report; whether that went well.
-    pub(super) async fn show(&self, mut due: Due) -> Result<bool, StoreError> {
+    /// Shows one report, if that can be.
+    pub(super) async fn show(&self, mut due: Due) -> Result<Went, StoreError> {
         let name = self.destination.name();
         // What is shown already is told what the destination would not want to begin with.
         if let Err(error) = self.look_up(&mut due).await {
@@ -28,11 +41,11 @@ impl Delivering {
         }
         if !self.destination.wants(&due.showing) || self.is_dead_canary(&due) {
             self.outbox.sent(name, &due, None).await?;
-            return Ok(true);
+            return Ok(Went::Well);
         }
         let span = spans::of_sending(&self.kind, name, &due);
         let Some(result) = self.send(due).instrument(span.clone()).await? else {
-            return Ok(false);
+            return Ok(Went::Badly);
         };
         let (due, result) = result;
         self.count(&due, if result.is_ok() { "sent" } else { "failed" });
@@ -49,7 +62,7 @@ impl Delivering {
                 if let (true, Some(canary)) = (is_canary, &self.canary) {
                     canary.shown(&due.case_id, due.showing.desk.status).await?;
                 }
-                return Ok(true);
+                return Ok(Went::Well);
             }
             Err(error) => error,
         };
@@ -61,7 +74,13 @@ impl Delivering {
             (_, Some(wait)) => self.outbox.failed(name, &due, &error, Some(wait)).await,
             (_, None) => self.refused(&due, &error).await,
         }?;
-        Ok(false)
+        Ok(match error {
+            DeliveryError::Later {
+                after_secs: Some(secs),
+                ..
+            } => Went::LeftAlone(Duration::from_secs(secs)),
+            _ => Went::Badly,
+        })
     }
 
     /// Whether it is a canary that is not shown and need not be any more: it came too late, or none are wanted.
@@ -75,12 +94,23 @@ impl Delivering {
         showing.report.is_canary() && showing.remote_id.is_none() && is_over()
     }
 
-    /// Where nobody knows whether the first try ended well, asks the destination.
+    /// Where nobody knows whether the first try ended well, asks the destination; an edit is given time to end.
     async fn look_up(&self, due: &mut Due) -> Result<(), DeliveryError> {
-        if due.in_doubt && due.showing.remote_id.is_none() {
-            due.showing.remote_id = self.destination.find(&due.showing, due.begun_ago).await?;
+        if !due.in_doubt {
+            return Ok(());
         }
-        Ok(())
+        if due.showing.remote_id.is_none() {
+            due.showing.remote_id = self.destination.find(&due.showing, due.begun_ago).await?;
+            return Ok(());
+        }
+        let left = SETTLE.saturating_sub(due.begun_ago);
+        if left.is_zero() {
+            return Ok(());
+        }
+        Err(DeliveryError::Settling {
+            what: "the answer to an edit was lost, and it may still be at work".to_owned(),
+            after_secs: left.as_secs() + 1,
+        })
     }
 
     /// Counts a try. What is measured of reports is about alerts: a canary, which may be taken all day, would hide that they
@@ -96,7 +126,7 @@ impl Delivering {
 
     /// It stays in doubt, whatever the look-up said. Where nobody may look, and so nobody will know before somebody mends it,
     /// the next destination of the route shows the report meanwhile.
-    async fn unclear(&self, due: &Due, error: &DeliveryError) -> Result<bool, StoreError> {
+    async fn unclear(&self, due: &Due, error: &DeliveryError) -> Result<Went, StoreError> {
         let name = self.destination.name();
         tracing::warn!(%error, "nobody knows yet whether a report is shown");
         if !matches!(error, DeliveryError::Settling { .. }) {
@@ -112,7 +142,7 @@ impl Delivering {
         let unclear = DeliveryError::Unclear { what };
         let pause = pause.unwrap_or(REFUSED_WAIT);
         self.outbox.unclear(name, due, &unclear, pause).await?;
-        fallen.map(|_| false)
+        fallen.map(|_| Went::Badly)
     }
 
     /// Sends it, as an edit where the destination shows the case already; none where it is no longer as it was read.

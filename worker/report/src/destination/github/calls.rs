@@ -96,14 +96,14 @@ pub(super) async fn search(
     ];
     let path = ["repos", owner, name, "issues"];
     let found = rest.call(Call::get(&path, &query)).await?;
-    let is_it = |issue: &&Value| {
-        issue.get("pull_request").is_none()
-            && list(issue, "/labels")
-                .iter()
-                .any(|own| text(own, "/name").is_some_and(|own| own.eq_ignore_ascii_case(label)))
-    };
+    let is_it = |issue: &&Value| issue.get("pull_request").is_none() && has_label(issue, label);
     let issue = list(&found, "").iter().find(is_it);
     Ok(issue.and_then(number))
+}
+
+fn has_label(issue: &Value, label: &str) -> bool {
+    let is_it = |own: &Value| text(own, "/name").is_some_and(|own| own.eq_ignore_ascii_case(label));
+    list(issue, "/labels").iter().any(is_it)
 }
 
 /// Makes the label of a case, unless it is there.
@@ -170,9 +170,12 @@ impl<'a> Issue<'a> {
         [repos, owner, name, issues, number, "comments"]
     }
 
-    /// Reads it and its comments.
-    pub(super) async fn told(&self) -> Result<Told, DeliveryError> {
+    /// Reads it and its comments; none where it is another case's, or nobody's.
+    pub(super) async fn told(&self, label: &str) -> Result<Option<Told>, DeliveryError> {
         let issue = self.rest.call(Call::get(&self.path, &[])).await?;
+        if !has_label(&issue, label) {
+            return Ok(None);
+        }
         let said = |of: &Value| text(of, "/body").map(str::to_owned);
         let mut told = Told {
             texts: said(&issue).into_iter().collect(),
@@ -189,7 +192,7 @@ impl<'a> Issue<'a> {
                 break;
             }
         }
-        Ok(told)
+        Ok(Some(told))
     }
 
     /// Adds a comment.

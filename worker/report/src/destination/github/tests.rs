@@ -120,6 +120,32 @@ async fn an_issue_is_closed_for_the_reason_that_people_give() {
     assert!(fake.with(|repo| repo.issues[0].title.starts_with("▲ Act now")));
 }
 
+/// Another repository was configured, whose issue of that number is somebody else's.
+#[tokio::test]
+async fn an_issue_that_is_not_the_cases_is_left_alone_and_the_case_gets_its_own() {
+    let (fake, to) = repo().await;
+    let other = case("k3f9-x2mq-0th3");
+    let mut trial = Trial::default();
+    trial.show(&fake, &to, &other, Kill::Never).await.unwrap();
+    let first = case("k3f9-x2mq-7d1w");
+    let mut trial = Trial::default();
+    trial.remote_id = Some("1".into());
+    trial
+        .show(&fake, &to, &again(&first), Kill::Never)
+        .await
+        .unwrap();
+    assert_eq!(trial.remote_id.as_deref(), Some("2"));
+    let labels = fake.with(|repo| {
+        let labels = repo.issues.iter().map(|issue| issue.labels[0].clone());
+        assert!(repo.issues[0].comments.is_empty());
+        labels.collect::<Vec<_>>()
+    });
+    assert_eq!(
+        labels,
+        ["nightshift-k3f9-x2mq-0th3", "nightshift-k3f9-x2mq-7d1w"]
+    );
+}
+
 #[tokio::test]
 async fn a_canary_opens_an_issue_and_closes_it() {
     let (fake, to) = repo().await;

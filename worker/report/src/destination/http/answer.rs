@@ -95,8 +95,13 @@ impl Answer {
             said => format!(": {said}"),
         };
         let what = format!("{host} answered {status}{hint}{said}");
-        // Who is told to wait was not served; any other failure of a server may have come after it had done its work.
-        let is_turned_away = matches!(status.as_u16(), 408 | 425 | 429 | 503);
+        // Who is told to wait was not served; any other failure of a server may have come after it had done its work, also
+        // 503, which proxies answer too where a server hung up on them.
+        let is_turned_away = match status.as_u16() {
+            408 | 425 | 429 => true,
+            503 => after_secs.is_some(),
+            _ => false,
+        };
         match (is_turned_away, status.is_server_error(), repeat) {
             (true, ..) | (_, true, Repeat::Harmless) => DeliveryError::Later { what, after_secs },
             (false, true, Repeat::Doubles) => DeliveryError::Unclear { what },

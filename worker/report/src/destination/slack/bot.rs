@@ -111,10 +111,15 @@ impl Bot {
         let mut body = body(&place.channel, message, &metadata);
         add(&mut body, "ts", json!(place.ts));
         // The same edit twice is one edit.
-        self.api
-            .write("chat.update", &body, Repeat::Harmless)
-            .await?;
-        Ok(())
+        match self.api.write("chat.update", &body, Repeat::Harmless).await {
+            // The channel that cases went to before: nobody reads it, or it is not there.
+            Err(CallError::Failed(DeliveryError::Never { what }))
+                if place.channel != self.channel =>
+            {
+                Err(CallError::Gone(what))
+            }
+            said => said.map(drop),
+        }
     }
 
     /// Takes away the message of a case; one that is gone is away. Where nothing may be deleted it is edited instead.

@@ -93,6 +93,11 @@ impl FakeOutbox {
         found.unwrap().1.clone()
     }
 
+    /// A try of this one began, and nobody noted its end.
+    pub(super) fn doubts(&self, name: &str) {
+        self.set(&CaseId(name.to_owned()), Stage::InDoubt);
+    }
+
     fn set(&self, id: &CaseId, stage: Stage) {
         let mut held = self.held();
         let found = held.all.iter_mut().find(|one| one.0 == id.0);
@@ -137,7 +142,10 @@ impl Outbox for FakeOutbox {
                 attempts: *attempts,
                 in_doubt: *stage == Stage::InDoubt,
                 begun_ago: Duration::ZERO,
-                showing: Showing::first(report(name)),
+                showing: Showing {
+                    remote_id: name.starts_with("edit").then(|| format!("ts-{name}")),
+                    ..Showing::first(report(name))
+                },
             })
             .collect())
     }

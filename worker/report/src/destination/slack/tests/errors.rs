@@ -154,6 +154,28 @@ async fn what_somebody_removed_is_posted_anew_and_once() {
     assert_ne!(again.remote_id, sent.remote_id);
 }
 
+/// Another channel was configured: that one gets what the one before does not take any more.
+#[tokio::test]
+async fn a_case_of_a_channel_that_is_gone_is_posted_in_the_one_that_is_configured() {
+    let (_, slack, to) = soc().await;
+    let showing = case(0, fixture::true_positive());
+    let was = Some("C0000G0NE/1795143600.000100".to_owned());
+    let mut next = later(&showing, was, fixture::true_positive());
+    next.report.case_id = showing.report.case_id.clone();
+    slack.breaks(|method, _| (method == "chat.update").then_some(Fault::Says("is_archived")));
+    let sent = to.deliver(&next).await.unwrap();
+    assert_eq!(slack.channel().len(), 1);
+    let place = sent.remote_id.unwrap();
+    assert!(place.starts_with(&format!("{CHANNEL}/")), "{place}");
+    // In its own channel a refusal is one.
+    next.remote_id = Some(place);
+    let refused = to.deliver(&next).await.unwrap_err();
+    assert!(
+        matches!(refused, DeliveryError::Never { .. }),
+        "{refused:?}"
+    );
+}
+
 #[test]
 fn what_is_configured_wrongly_is_named() {
     let clock = Hands::new();
