@@ -1,9 +1,9 @@
 //! What people do with cases, what their posts show then, and which digests are posted.
 
+mod digest;
+
 use chrono::NaiveDate;
-use nightshift_pipeline::{
-    Act, ActKind, CaseFilter, DIGEST_ROWS, DeskStatus, Due, MOST_COUNTED, NewPersonVerdict,
-};
+use nightshift_pipeline::{Act, ActKind, CaseFilter, DeskStatus, Due, NewPersonVerdict};
 
 use super::*;
 
@@ -18,8 +18,6 @@ on_both_stores! {
     f26_where_an_early_post_may_stand_its_end_is_told
     a_digest_is_posted_once_and_a_lost_answer_is_known
     what_cannot_be_read_holds_up_nothing_else
-    a_digest_tells_what_a_day_brought
-    a_digest_does_not_count_what_waits_to_the_last
 }
 
 pub(super) fn does(kind: ActKind, second: i64) -> Act {
@@ -338,81 +336,5 @@ async fn what_cannot_be_read_holds_up_nothing_else(fixture: Fixture) {
     assert!(
         fixture.store.view(&id.0).await.is_err(),
         "it still says why"
-    );
-}
-
-async fn a_digest_tells_what_a_day_brought(fixture: Fixture) {
-    let store = &fixture.store;
-    let id = case_of(&fixture.accept(MINER).await);
-    conclude_as(store, &fixture.claim().await, Verdict::TruePositive).await;
-    fixture.accept(MINER).await;
-    let benign = case_of(&fixture.accept(DNS).await);
-    conclude_as(store, &fixture.claim().await, Verdict::FalsePositive).await;
-    let never = DeliveryError::Never {
-        what: "channel_not_found".into(),
-    };
-    let refused = store.due("soc", 10).await.unwrap().remove(0);
-    store.failed("soc", &refused, &never, None).await.unwrap();
-    let (since, until) = (at(-4_000_000_000), at(4_000_000_000));
-    let day = store.brought(since, until).await.unwrap();
-    let sums: Vec<(u64, u64, u64)> = day
-        .arrived
-        .iter()
-        .map(|feed| (feed.alerts, feed.triaged, feed.repeated))
-        .collect();
-    assert_eq!(sums, [(2, 1, 1), (1, 1, 0)]);
-    assert!(day.arrived.iter().all(|feed| feed.members == 0));
-    // What is told with another of its storm is no repetition of it.
-    fixture
-        .execute("UPDATE arrivals SET outcome = 'member', alert = '{}' WHERE outcome = 'sighting'")
-        .await;
-    let again = store.brought(since, until).await.unwrap();
-    assert_eq!(
-        (again.arrived[0].repeated, again.arrived[0].members),
-        (0, 1)
-    );
-    assert_eq!(
-        day.verdicts,
-        [(Verdict::TruePositive, 1), (Verdict::FalsePositive, 1)]
-    );
-    assert_eq!(
-        (day.open.len(), day.open_total),
-        (1, 1),
-        "nobody waits for what is cleared"
-    );
-    assert_eq!(day.open[0].case_id, id.0);
-    assert_ne!(day.open[0].case_id, benign.0);
-    assert_eq!(day.undelivered, [("soc".to_owned(), 1)]);
-    assert_eq!((day.failed, day.dead_letters), (0, 0));
-    assert!(day.silent.is_empty());
-    // A day after which nothing came: what is open still is, and the source is silent.
-    let later = store.brought(at(1_000_000), until).await;
-    let later = later.unwrap();
-    if later.arrived.is_empty() {
-        assert!(later.verdicts.is_empty());
-    }
-    assert_eq!(later.open_total, 1);
-    assert!(later.open.len() <= DIGEST_ROWS);
-    store.act(&id.0, does(ActKind::Closed, 7)).await.unwrap();
-    assert_eq!(store.brought(since, until).await.unwrap().open_total, 0);
-}
-
-async fn a_digest_does_not_count_what_waits_to_the_last(fixture: Fixture) {
-    let store = &fixture.store;
-    fixture.accept(MINER).await;
-    conclude_as(store, &fixture.claim().await, Verdict::TruePositive).await;
-    let columns =
-        "key, feed, type, title, severity, content, status, desk, verdict, opened_at, touched_at";
-    let more = MOST_COUNTED + 7;
-    fixture
-        .execute(&format!(
-            "INSERT INTO cases (id, {columns}) WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {more}) \
-             SELECT 'more-' || n, {columns} FROM n CROSS JOIN cases"
-        ))
-        .await;
-    let digest = store.brought(at(0), at(1)).await.unwrap();
-    assert_eq!(
-        (digest.open_total, digest.open.len()),
-        (MOST_COUNTED + 1, DIGEST_ROWS)
     );
 }

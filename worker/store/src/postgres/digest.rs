@@ -17,18 +17,30 @@ const ARRIVED: &str = "SELECT feed, count(*), \
          count(*) FILTER (WHERE outcome = 'muted'), count(*) FILTER (WHERE outcome = 'set_aside'), \
          count(*) FILTER (WHERE outcome = 'member') \
      FROM arrivals WHERE received_at >= $1 AND received_at < $2 AND feed <> 'canary' GROUP BY feed ORDER BY 2 DESC, 1";
-/// How cases ended, and what the models cost.
-const ENDED: &str = "SELECT ended.status, ended.verdict, count(*), coalesce(sum((report #>> '{cost,usd}')::double precision), 0) \
-     FROM conclusions AS ended JOIN cases ON cases.id = case_id \
-     WHERE ended.concluded_at >= $1 AND ended.concluded_at < $2 AND feed <> 'canary' GROUP BY ended.status, ended.verdict";
+/// How cases ended, each as it did last, and what the models cost in all their runs.
+const ENDED: &str = "SELECT status, verdict, count(*) FILTER (WHERE is_last), coalesce(sum(usd), 0) FROM ( \
+         SELECT ended.status, ended.verdict, (report #>> '{cost,usd}')::double precision AS usd, \
+             ended.revision = max(ended.revision) OVER (PARTITION BY case_id) AS is_last \
+         FROM conclusions AS ended JOIN cases ON cases.id = case_id \
+         WHERE ended.concluded_at >= $1 AND ended.concluded_at < $2 AND feed <> 'canary' \
+     ) AS runs GROUP BY status, verdict";
 const LETTERS: &str =
     "SELECT count(*) FROM dead_letters WHERE received_at >= $1 AND received_at < $2";
-/// What waits for people: there is an index of just this, in this order. A verdict stands while its case runs again, and
-/// where that was called off.
+/// What waits for people: there is an index of all but the last condition, in this order. A verdict stands while its case
+/// runs again, and where that was called off. What people called a wrong detection waits for nobody: as with tickets, the
+/// last of the three acts counts.
 const WAITS: &str = "desk <> 'closed' AND feed <> 'canary' \
-     AND (status = 'failed' OR verdict IN ('true_positive', 'inconclusive'))";
-const UNDELIVERED: &str = "SELECT destination, count(*) FROM deliveries \
-     WHERE given_up AND wished_at >= $1 AND wished_at < $2 GROUP BY destination ORDER BY destination";
+     AND (status = 'failed' OR verdict IN ('true_positive', 'inconclusive')) \
+     AND NOT coalesce((SELECT max(acts.id) FILTER (WHERE act = 'disagreed' AND about = 'false_positive') = max(acts.id) \
+         FROM acts WHERE acts.case_id = cases.id AND act IN ('agreed', 'disagreed', 'reopened')), false)";
+/// What was given up is of the day on which it was wished. What is owed and was tried in vain is told every day: whoever
+/// refuses for a while gives nothing up. There is an index of what is owed.
+const UNDELIVERED: &str = "SELECT destination, count(*) FROM ( \
+         SELECT case_id, destination FROM deliveries WHERE given_up AND wished_at >= $1 AND wished_at < $2 \
+         UNION ALL \
+         SELECT case_id, destination FROM deliveries \
+         WHERE sent < wanted AND sent < major AND NOT given_up AND error IS NOT NULL \
+     ) AS untaken JOIN cases ON cases.id = case_id WHERE feed <> 'canary' GROUP BY destination ORDER BY destination";
 /// Sources that brought something in the week before, and nothing since. From one source to the next, and of each its last
 /// alert: eight days of the ledger are too much to be read for a few names.
 pub(super) const SILENT: &str = "WITH RECURSIVE sources AS ( \
@@ -95,11 +107,11 @@ async fn brought(
     for row in session.rows(ENDED, [&since, &until]).await? {
         let (status, usd): (&str, f64) = (row.try_get(0)?, row.try_get(3)?);
         digest.cost_usd += usd;
-        match status {
-            "failed" => digest.failed += count(&row, 2)?,
-            _ => digest
-                .verdicts
-                .push((get_verdict(&row, 1)?, count(&row, 2)?)),
+        match (status, count(&row, 2)?) {
+            // None of these runs was the last one of its case.
+            (_, 0) => {}
+            ("failed", cases) => digest.failed += cases,
+            (_, cases) => digest.verdicts.push((get_verdict(&row, 1)?, cases)),
         }
     }
     digest.in_order();

@@ -14,27 +14,39 @@ use super::thread::Failure;
 const ARRIVED: &str = "SELECT feed, count(*), sum(outcome IN ('new', 'revision', 'replaced', 'resumed')), \
          sum(outcome = 'sighting'), sum(outcome = 'muted'), sum(outcome = 'set_aside'), sum(outcome = 'member') \
      FROM arrivals WHERE received_at >= ?1 AND received_at < ?2 AND feed <> 'canary' GROUP BY feed ORDER BY 2 DESC, 1";
-/// How cases ended, and what the models cost.
-const ENDED: &str = "SELECT json_extract(report, '$.status') = 'failed' AS failed, ended.verdict, count(*), \
-         coalesce(sum(json_extract(report, '$.cost.usd')), 0.0) \
-     FROM conclusions AS ended JOIN cases ON cases.id = case_id \
-     WHERE ended.concluded_at >= ?1 AND ended.concluded_at < ?2 AND feed <> 'canary' GROUP BY failed, ended.verdict";
+/// How cases ended, each as it did last, and what the models cost in all their runs.
+const ENDED: &str = "SELECT failed, verdict, sum(is_last), coalesce(sum(usd), 0.0) FROM ( \
+         SELECT json_extract(report, '$.status') = 'failed' AS failed, ended.verdict AS verdict, \
+             json_extract(report, '$.cost.usd') AS usd, \
+             ended.revision = max(ended.revision) OVER (PARTITION BY ended.case_id) AS is_last \
+         FROM conclusions AS ended JOIN cases ON cases.id = case_id \
+         WHERE ended.concluded_at >= ?1 AND ended.concluded_at < ?2 AND feed <> 'canary' \
+     ) AS runs GROUP BY failed, verdict";
 const LETTERS: &str =
     "SELECT count(*) FROM dead_letters WHERE received_at >= ?1 AND received_at < ?2";
-const UNDELIVERED: &str = "SELECT destination, count(*) FROM deliveries \
-     WHERE given_up = 1 AND wished_at >= ?1 AND wished_at < ?2 GROUP BY destination ORDER BY destination";
+/// What was given up is of the day on which it was wished. What is owed and was tried in vain is told every day: whoever
+/// refuses for a while gives nothing up. There is an index of what is owed.
+const UNDELIVERED: &str = "SELECT destination, count(*) FROM ( \
+         SELECT case_id, destination FROM deliveries WHERE given_up = 1 AND wished_at >= ?1 AND wished_at < ?2 \
+         UNION ALL \
+         SELECT case_id, destination FROM deliveries \
+         WHERE sent < wanted AND sent < major AND given_up = 0 AND error IS NOT NULL \
+     ) AS untaken JOIN cases ON cases.id = case_id WHERE feed <> 'canary' GROUP BY destination ORDER BY destination";
 /// Sources that brought something in the week before, and nothing since.
 const SILENT: &str = "SELECT source, max(received_at) FROM arrivals \
      WHERE received_at >= ?3 AND received_at < ?2 AND feed <> 'canary' \
      GROUP BY source HAVING max(received_at) < ?1 ORDER BY source";
 
-/// What waits for people, the most severe and oldest first: there is an index of just this, in this order. A verdict stands
-/// while its case runs again, and where that was called off.
+/// What waits for people, the most severe and oldest first: there is an index of all but the last condition, in this order.
+/// A verdict stands while its case runs again, and where that was called off. What people called a wrong detection waits for
+/// nobody: as with tickets, the last of the three acts counts.
 pub(super) fn open() -> String {
     format!(
         "SELECT id, title, verdict, status = 'failed' OR {LEFTOVER}, coalesce(assessed_severity, severity), opened_at, owner \
          FROM cases WHERE desk <> 'closed' AND feed <> 'canary' \
              AND (status = 'failed' OR verdict IN ('true_positive', 'inconclusive')) \
+             AND NOT coalesce((SELECT max(acts.id) FILTER (WHERE act = 'disagreed' AND about = 'false_positive') = max(acts.id) \
+                 FROM acts WHERE acts.case_id = cases.id AND act IN ('agreed', 'disagreed', 'reopened')), false) \
          ORDER BY coalesce(assessed_severity, severity) DESC, opened_at LIMIT ?1"
     )
 }
@@ -73,11 +85,11 @@ fn brought(
     let mut rows = statement.query([&from, &to])?;
     while let Some(row) = rows.next()? {
         digest.cost_usd += row.get::<_, f64>(3)?;
-        match row.get::<_, Option<bool>>(0)? {
-            Some(true) => digest.failed += number(row, 2)?,
-            _ => digest
-                .verdicts
-                .push((get_verdict(row, 1)?, number(row, 2)?)),
+        match (row.get::<_, Option<bool>>(0)?, number(row, 2)?) {
+            // None of these runs was the last one of its case.
+            (_, 0) => {}
+            (Some(true), cases) => digest.failed += cases,
+            (_, cases) => digest.verdicts.push((get_verdict(row, 1)?, cases)),
         }
     }
     digest.in_order();
