@@ -23,7 +23,7 @@ use nightshift_analyst::chat::{
 };
 use secrecy::{ExposeSecret, SecretString};
 use std::time::Duration;
-use tokio::sync::OnceCell;
+use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 
 use crate::bound::Told;
@@ -35,6 +35,9 @@ use crate::{KeySource, ModelConfig, ModelError, SchemaMode};
 /// What requests are signed for where only `base_url` says where the service is.
 const ANY_REGION: &str = "us-east-1";
 
+/// Another client is made no sooner than this after the last one: what is refused for another reason stays refused.
+const PAUSE: Duration = Duration::from_secs(60);
+
 /// A model behind Converse.
 pub(crate) struct Bedrock {
     config: ModelConfig,
@@ -42,7 +45,8 @@ pub(crate) struct Bedrock {
     traits: ChatTraits,
     key: Option<KeySource>,
     http: reqwest::Client,
-    client: OnceCell<Client>,
+    /// Made at the first request, at this time; and again at one that comes after a refusal.
+    client: Mutex<Option<(Client, Instant)>>,
     limit: Duration,
     ways: Ways,
     fitting: Fitting,
@@ -64,7 +68,7 @@ impl Bedrock {
             quirks,
             key,
             http: client(config)?,
-            client: OnceCell::new(),
+            client: Mutex::default(),
             limit: request_limit(config),
             config: config.clone(),
         })
@@ -79,9 +83,9 @@ impl Bedrock {
         let told = Told::new(request, &self.quirks, name, wanted, back);
         let until = request.deadline.min(Instant::now() + self.limit);
         let answered = timeout_at(until, async {
-            let client = self.client.get_or_init(|| self.connect()).await;
+            let client = self.client().await;
             let call = request::call(
-                client,
+                &client,
                 &self.config,
                 &self.quirks,
                 &self.fitting,
@@ -107,6 +111,33 @@ impl Bedrock {
             Err(_) => Err(errors.make(Failure::Timeout, "no answer in time")),
             Ok(answer) => {
                 response::answer(answer?, &errors, wanted).map(|answer| told.bind(answer))
+            }
+        }
+    }
+
+    async fn client(&self) -> Client {
+        let mut held = self.client.lock().await;
+        if let Some((client, _)) = &*held {
+            return client.clone();
+        }
+        let client = self.connect().await;
+        *held = Some((client.clone(), Instant::now()));
+        client
+    }
+
+    /// A request that began at this time was refused. The SDK reads the files of a profile once, so after a rotation only
+    /// another client has the new keys. Whether there is one since, or will be: then it is worth asking again.
+    async fn forget(&self, began: Instant) -> bool {
+        if self.key.is_some() {
+            return false;
+        }
+        let mut held = self.client.lock().await;
+        match &*held {
+            Some((_, made)) if *made > began => true,
+            Some((_, made)) if made.elapsed() < PAUSE => false,
+            _ => {
+                *held = None;
+                true
             }
         }
     }
@@ -161,7 +192,18 @@ impl ChatModel for Bedrock {
     }
 
     async fn chat(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
-        self.ways.walk(|mode| self.ask(request, mode)).await
+        let began = Instant::now();
+        let answered = self.ways.walk(|mode| self.ask(request, mode)).await;
+        let refused = match answered {
+            Err(error) if error.failure == Failure::Auth && self.forget(began).await => error,
+            answered => return answered,
+        };
+        let mut again = self.ways.walk(|mode| self.ask(request, mode)).await;
+        match &mut again {
+            Ok(answer) => answer.requests += refused.requests,
+            Err(error) => error.requests += refused.requests,
+        }
+        again
     }
 }
 

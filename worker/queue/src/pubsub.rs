@@ -17,7 +17,7 @@ use async_trait::async_trait;
 use backon::{ExponentialBuilder, Retryable};
 use nightshift_pipeline::{Message, Settled, Source, SourceError, Unsettled};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use url::Url;
 
 use call::{Failed, Sent, Subscription};
@@ -53,9 +53,17 @@ struct Puller {
     held: Mutex<Held>,
 }
 
+/// What a pull brought.
+#[derive(Default)]
+struct Pulled {
+    messages: Vec<Message>,
+    /// Why these are ours for no longer than the subscription says, if so.
+    brief: Option<String>,
+}
+
 struct Receiving {
     /// At most one.
-    pulls: JoinSet<Result<Vec<Message>, Failed>>,
+    pulls: JoinSet<Result<Pulled, Failed>>,
     /// Came, and is not handed over.
     waiting: VecDeque<Message>,
     pace: Pace,
@@ -155,7 +163,7 @@ impl Pubsub {
                 continue;
             };
             let pulled = joined
-                .unwrap_or(Ok(Ok(Vec::new())))
+                .unwrap_or(Ok(Ok(Pulled::default())))
                 .unwrap_or_else(|error| {
                     Err(Failed {
                         what: format!("a pull broke off: {error}"),
@@ -164,8 +172,11 @@ impl Pubsub {
                     })
                 });
             match pulled {
-                Ok(messages) => {
-                    self.health.up();
+                Ok(Pulled { messages, brief }) => {
+                    match brief {
+                        None => self.health.up(),
+                        Some(why) => self.health.down(&why),
+                    }
                     receiving.pace.succeeded();
                     receiving.works = true;
                     receiving.waiting.extend(messages);
@@ -182,8 +193,7 @@ impl Pubsub {
 }
 
 impl Puller {
-    async fn pull(&self, most: usize, waits: bool) -> Result<Vec<Message>, Failed> {
-        let since = Instant::now();
+    async fn pull(&self, most: usize, waits: bool) -> Result<Pulled, Failed> {
         let sent = self.subscription.pull(most, waits).await?;
         let came = Instant::now();
         let mut messages = Vec::with_capacity(sent.len());
@@ -207,20 +217,28 @@ impl Puller {
                 attributes: found,
             });
         }
-        let ids: Vec<String> = messages.iter().map(|one| one.id.clone()).collect();
-        let handles = self.held().handles(&ids);
-        // Those that are not ours for as long as we say come again sooner: as sightings, at worst.
-        let failed = self
-            .all(Action::Hold(self.ack_deadline_secs), handles)
-            .await;
-        if let Some(one) = failed.first() {
-            tracing::warn!(
-                why = one.why,
-                took_ms = since.elapsed().as_millis(),
-                "messages are ours for a short time only"
-            );
+        let brief = self.hold_first(&messages).await.err();
+        Ok(Pulled { messages, brief })
+    }
+
+    /// Makes messages that have come ours for as long as we say. One try, and a short one: they are not handed over before,
+    /// and their time runs. Those that are not ours for so long come again sooner: as sightings, at worst.
+    async fn hold_first(&self, messages: &[Message]) -> Result<(), String> {
+        let handles = self.held().handles(messages.iter().map(|one| &one.id));
+        if handles.is_empty() {
+            return Ok(());
         }
-        Ok(messages)
+        let handles: Vec<&str> = handles.iter().map(|(_, handle)| handle.as_str()).collect();
+        let limit = Duration::from_secs(u64::from(self.ack_deadline_secs)) / 6;
+        match timeout(
+            limit,
+            self.subscription.hold(&handles, self.ack_deadline_secs),
+        )
+        .await
+        {
+            Ok(held) => held.map_err(|failed| failed.what),
+            Err(_) => Err(format!("modifyAckDeadline: no answer within {limit:?}")),
+        }
     }
 }
 

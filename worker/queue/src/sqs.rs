@@ -2,8 +2,10 @@
 //!
 //! Long polls run as tasks that the source owns: whoever waits for them may give up waiting, and the next one gets what
 //! they brought. No more is asked for than there is room for; one poll waits at an idle queue, more run side by side when
-//! polls come back full. Messages are ours for `visibility_secs`, settled ten at a time, and named by their message id.
+//! polls come back full. Messages are ours for `visibility_secs`, settled ten at a time, and named by their message id. What
+//! nobody waits for, a look at a bucket that was away, say, runs aside and holds up no poll.
 
+mod access;
 mod batch;
 mod config;
 mod examine;
@@ -16,14 +18,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use aws_config::timeout::TimeoutConfig;
-use aws_config::{BehaviorVersion, Region, SdkConfig};
+#[cfg(test)]
+use aws_config::SdkConfig;
 use nightshift_pipeline::{Message, Settled, Source, SourceError, Unsettled};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
+use access::Access;
 pub use config::Config;
 pub(crate) use examine::examine;
-use poll::{Failed, MOST_MESSAGES, Polled, Poller};
+use poll::{Failed, MOST_MESSAGES, Poller};
 pub(crate) use publish::Publisher;
 
 use crate::LONG_POLL;
@@ -34,6 +38,9 @@ use crate::sizes::Sizes;
 
 /// Most polls side by side.
 const MOST_POLLS: usize = 16;
+
+/// How often a bucket is looked at that was away, at most: about as long as one look may last.
+const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
 /// What a message may have before any was seen: what SQS takes, and what is read of a payload.
 const LARGEST_BODY_BYTES: usize = 1024 * 1024;
@@ -49,7 +56,11 @@ pub(crate) struct Sqs {
 }
 
 struct Receiving {
-    polls: JoinSet<(usize, Result<Polled, Failed>)>,
+    polls: JoinSet<(usize, Result<Vec<Message>, Failed>)>,
+    /// What nobody waits for.
+    aside: JoinSet<()>,
+    /// When a bucket that was away was looked at last.
+    looked: Option<Instant>,
     /// How many messages the polls under way may bring.
     asked: usize,
     /// How many polls may run; grows with full ones.
@@ -72,37 +83,43 @@ impl Sqs {
     /// When no region is known, or a client cannot be made.
     pub(crate) async fn new(config: Config) -> Result<Self, String> {
         // More than the longest wait of a poll.
-        let sdk = load(&config, LONG_POLL + Duration::from_secs(10)).await;
-        Self::with(config, &sdk)
+        let access = Access::load(&config, LONG_POLL + Duration::from_secs(10)).await?;
+        Self::over(config, access)
     }
 
     /// A source over a configuration of the SDK.
+    #[cfg(test)]
     pub(crate) fn with(config: Config, sdk: &SdkConfig) -> Result<Self, String> {
-        if sdk.region().is_none() {
-            return Err("region: neither the configuration, the queue's URL nor the AWS environment names one".to_owned());
-        }
+        let access = Access::with(&config, sdk)?;
+        Self::over(config, access)
+    }
+
+    /// A source over what this loads, now and later.
+    #[cfg(test)]
+    pub(crate) async fn loading(
+        config: Config,
+        load: impl Fn() -> futures_util::future::BoxFuture<'static, SdkConfig> + Send + Sync + 'static,
+    ) -> Result<Self, String> {
+        let access = Access::loading(&config, Arc::new(load)).await?;
+        Self::over(config, access)
+    }
+
+    fn over(config: Config, access: Access) -> Result<Self, String> {
         let health = Health::new(&config.name);
-        let payloads = payload::Payloads::new(&config, sdk)?;
-        let sizes = Sizes::new(if payloads.any() {
+        let poller = Poller::new(&config, access)?;
+        let sizes = Sizes::new(if poller.payloads.any() {
             LARGEST_PAYLOAD_BYTES
         } else {
             LARGEST_BODY_BYTES
         });
-        let poller = Poller {
-            client: client(&config, sdk),
-            queue_url: config.queue_url.clone(),
-            visibility_secs: config.visibility_secs,
-            is_fifo: config.is_fifo(),
-            payloads,
-            held: Mutex::new(Held::default()),
-            away: Mutex::new(None),
-        };
         Ok(Self {
             config,
             poller: Arc::new(poller),
             health,
             receiving: tokio::sync::Mutex::new(Receiving {
                 polls: JoinSet::new(),
+                aside: JoinSet::new(),
+                looked: None,
                 asked: 0,
                 width: 1,
                 waiting: VecDeque::new(),
@@ -171,16 +188,28 @@ impl Sqs {
                 count,
                 "messages waited too long to be handed over"
             );
-            receiving.polls.spawn(async move {
+            receiving.aside.spawn(async move {
                 let _ = poller.all(Action::Hold(0), handles).await;
-                (0, Ok(Polled::default()))
             });
         }
         fresh
     }
 
+    /// Looks now and then whether a bucket is back.
+    fn look_again(&self, receiving: &mut Receiving) {
+        while receiving.aside.try_join_next().is_some() {}
+        let is_due = receiving.looked.is_none_or(|at| at.elapsed() >= LOOK_AGAIN);
+        if is_due && self.poller.why_away().is_some() {
+            receiving.looked = Some(Instant::now());
+            let poller = Arc::clone(&self.poller);
+            let looking = async move { poller.look_again().await };
+            receiving.aside.spawn(looking);
+        }
+    }
+
     async fn take(&self, receiving: &mut Receiving, most: usize) -> Result<Vec<Message>, Failed> {
         self.poller.held().forget_older_than(self.visibility() * 2);
+        self.look_again(receiving);
         let mut is_empty = false;
         loop {
             let fresh = self.hand_over(receiving, most);
@@ -204,7 +233,7 @@ impl Sqs {
     fn absorb(
         &self,
         receiving: &mut Receiving,
-        joined: Result<(usize, Result<Polled, Failed>), tokio::task::JoinError>,
+        joined: Result<(usize, Result<Vec<Message>, Failed>), tokio::task::JoinError>,
     ) -> Result<bool, Failed> {
         let (room, polled) = joined.unwrap_or_else(|error| {
             let what = format!("a poll broke off: {error}");
@@ -218,9 +247,8 @@ impl Sqs {
         });
         receiving.asked = receiving.asked.saturating_sub(room);
         match polled {
-            Ok(_) if room == 0 => Ok(false),
-            Ok(Polled { messages, away }) => {
-                match away {
+            Ok(messages) => {
+                match self.poller.why_away() {
                     None => self.health.up(),
                     Some(why) => self.health.down(&why),
                 }
@@ -248,26 +276,6 @@ impl Sqs {
             }
         }
     }
-}
-
-/// The credentials and the region of the AWS environment, where the configuration names none; one try of a call takes no
-/// longer than this.
-async fn load(config: &Config, attempt: Duration) -> SdkConfig {
-    let timeouts = TimeoutConfig::builder().operation_attempt_timeout(attempt);
-    let mut loader =
-        aws_config::defaults(BehaviorVersion::v2026_01_12()).timeout_config(timeouts.build());
-    if let Some(region) = config.region() {
-        loader = loader.region(Region::new(region));
-    }
-    loader.load().await
-}
-
-fn client(config: &Config, sdk: &SdkConfig) -> aws_sdk_sqs::Client {
-    let mut own = aws_sdk_sqs::config::Builder::from(sdk);
-    if let Some(endpoint) = &config.endpoint_url {
-        own = own.endpoint_url(endpoint);
-    }
-    aws_sdk_sqs::Client::from_conf(own.build())
 }
 
 #[async_trait]
@@ -313,6 +321,7 @@ impl Source for Sqs {
         receiving.closed = true;
         self.health.closed();
         receiving.polls.shutdown().await;
+        receiving.aside.shutdown().await;
         receiving.waiting.clear();
         self.poller.give_back(&self.config.name).await;
     }
@@ -325,6 +334,6 @@ impl Holder for Poller {
     }
 
     async fn all(&self, action: Action, messages: Vec<(String, String)>) -> Vec<Unsettled> {
-        batch::all(&self.client, &self.queue_url, action, messages).await
+        batch::all(&self.access.client(), &self.queue_url, action, messages).await
     }
 }

@@ -5,6 +5,7 @@ use nightshift_analyst::chat::{
 };
 use serde_json::{Value, json};
 
+use super::*;
 use crate::http::testing::{
     KEY, Say, Stub, connect, errors_hold, in_place, question, question_with_tools, told, turn,
 };
@@ -151,6 +152,30 @@ async fn requests_are_written_in_one_order() {
     for _ in 0..5 {
         assert_eq!(sent(&config(CLAUDE), &request).await.to_string(), first);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn f33_a_refused_client_is_made_again_at_most_once_a_minute() {
+    let model = Bedrock::new(&config(CLAUDE), None).unwrap();
+    let began = Instant::now();
+    tokio::time::advance(Duration::from_secs(1)).await;
+    model.client().await;
+    assert!(
+        model.forget(began).await,
+        "another one was made since: it is not forgotten"
+    );
+    assert!(model.client.lock().await.is_some());
+    assert!(!model.forget(Instant::now()).await, "it is new");
+    tokio::time::advance(PAUSE).await;
+    let (first, second) = (Instant::now(), Instant::now());
+    assert!(model.forget(first).await);
+    assert!(model.forget(second).await, "side by side");
+    assert!(model.client.lock().await.is_none());
+    let keyed = Bedrock::new(&config(CLAUDE), crate::http::testing::key()).unwrap();
+    assert!(
+        !keyed.forget(began).await,
+        "a key is read at each request anyway"
+    );
 }
 
 #[test]

@@ -46,6 +46,8 @@ struct Inside {
     tokens: Vec<String>,
     calls: Vec<(String, Value)>,
     troubles: VecDeque<(String, u16, Value)>,
+    /// The action that is not answered, while there is one.
+    silent: Option<String>,
 }
 
 /// All of Google.
@@ -127,6 +129,11 @@ impl FakePubsub {
         let told = json!({"error": {"code": status, "status": word, "message": "so it is"}});
         let one = (action.to_owned(), status, told);
         self.inside().troubles.push_back(one);
+    }
+
+    /// Calls of this action are taken and not answered; none: all are answered.
+    pub(super) fn silence(&self, action: Option<&str>) {
+        self.inside().silent = action.map(str::to_owned);
     }
 
     /// No token that was given is taken any longer.
@@ -272,6 +279,10 @@ async fn called(
         if let Some((_, status, told)) = due.then(|| inside.troubles.pop_front()).flatten() {
             return (StatusCode::from_u16(status).unwrap(), Json(told)).into_response();
         }
+    }
+    let is_silent = fake.inside().silent.as_deref() == Some(action);
+    if is_silent {
+        std::future::pending::<()>().await;
     }
     if action == "pull" {
         return fake.pull(&asked).await;

@@ -22,10 +22,13 @@ type Script = Arc<dyn Fn(&str, &Value, usize) -> Answer + Send + Sync>;
 pub(super) struct FakeSqs {
     pub(super) url: String,
     calls: Calls,
+    only_key: OnlyKey,
     _tasks: JoinSet<()>,
 }
 
 type Calls = Arc<Mutex<Vec<(String, Value)>>>;
+/// The access key that is taken, where not every one is.
+type OnlyKey = Arc<Mutex<Option<String>>>;
 
 impl FakeSqs {
     pub(super) async fn answering(
@@ -35,18 +38,27 @@ impl FakeSqs {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let calls = Calls::default();
         let (noted, script): (Calls, Script) = (Arc::clone(&calls), Arc::new(script));
+        let only_key = OnlyKey::default();
+        let taken = Arc::clone(&only_key);
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
-                connections.spawn(serve(stream, Arc::clone(&noted), Arc::clone(&script)));
+                let (noted, taken) = (Arc::clone(&noted), Arc::clone(&taken));
+                connections.spawn(serve(stream, noted, taken, Arc::clone(&script)));
             }
         });
         Self {
             url,
             calls,
+            only_key,
             _tasks: tasks,
         }
+    }
+
+    /// Refuses every other access key from now on.
+    pub(super) fn take_only(&self, key: &str) {
+        *self.only_key.lock().unwrap() = Some(key.to_owned());
     }
 
     /// The inputs of all calls of an action.
@@ -62,15 +74,27 @@ pub(super) fn message(id: &str, handle: &str) -> Value {
     json!({"MessageId": id, "ReceiptHandle": handle, "Body": format!("body of {id}")})
 }
 
-async fn serve(stream: TcpStream, calls: Calls, script: Script) {
+async fn serve(stream: TcpStream, calls: Calls, only_key: OnlyKey, script: Script) {
     let mut stream = BufStream::new(stream);
-    while let Some((action, input)) = request(&mut stream).await {
+    while let Some((action, key, input)) = request(&mut stream).await {
         let before = {
             let mut calls = calls.lock().unwrap();
             calls.push((action.clone(), input.clone()));
             calls.iter().filter(|(name, _)| *name == action).count() - 1
         };
-        let Some((status, body)) = script(&action, &input, before) else {
+        let is_taken = only_key
+            .lock()
+            .unwrap()
+            .as_ref()
+            .is_none_or(|only| *only == key);
+        let answer = if is_taken {
+            script(&action, &input, before)
+        } else {
+            let kind = "com.amazon.coral.service#UnrecognizedClientException";
+            let told = "The security token included in the request is invalid.";
+            Some((403, json!({"__type": kind, "message": told})))
+        };
+        let Some((status, body)) = answer else {
             return;
         };
         if status == SILENCE {
@@ -88,12 +112,13 @@ async fn serve(stream: TcpStream, calls: Calls, script: Script) {
     }
 }
 
-async fn request(stream: &mut BufStream<TcpStream>) -> Option<(String, Value)> {
+/// The action, the access key that signed it, and its input.
+async fn request(stream: &mut BufStream<TcpStream>) -> Option<(String, String, Value)> {
     let mut line = String::new();
     stream.read_line(&mut line).await.ok()?;
     // What is none of SQS's calls is called by its method and path, as S3's are.
     let mut action = line.split(' ').take(2).collect::<Vec<_>>().join(" ");
-    let mut length = 0;
+    let (mut length, mut key) = (0, String::new());
     loop {
         line.clear();
         stream
@@ -109,11 +134,17 @@ async fn request(stream: &mut BufStream<TcpStream>) -> Option<(String, Value)> {
         };
         match name.to_ascii_lowercase().as_str() {
             "x-amz-target" => action = value.trim().trim_start_matches("AmazonSQS.").to_owned(),
+            "authorization" => {
+                let signed = value.split_once("Credential=").map(|(_, signed)| signed);
+                let found = signed.and_then(|signed| signed.split('/').next());
+                key = found.unwrap_or_default().to_owned();
+            }
             "content-length" => length = value.trim().parse().ok()?,
             _ => {}
         }
     }
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await.ok()?;
-    Some((action, serde_json::from_slice(&body).unwrap_or_default()))
+    let input = serde_json::from_slice(&body).unwrap_or_default();
+    Some((action, key, input))
 }

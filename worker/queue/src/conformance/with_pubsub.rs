@@ -131,6 +131,33 @@ async fn f13_a_subscription_that_cannot_be_read_is_not_ready_and_comes_back() {
     );
 }
 
+#[tokio::test]
+async fn f13_messages_are_handed_over_though_nobody_answers_how_long_they_are_ours() {
+    let fake = FakePubsub::start().await;
+    let source = source_with(&fake.url, &fake.key(), 60).unwrap();
+    fake.publish(numbered(0..1), &[]);
+    let came = receive(&source, 1).await;
+    ack(&source, &came).await;
+    // From here on, time passes as soon as nothing else does.
+    tokio::time::pause();
+    fake.silence(Some("modifyAckDeadline"));
+    fake.publish(numbered(1..3), &[]);
+    let before = tokio::time::Instant::now();
+    let came = source.receive(2).await.unwrap().unwrap();
+    assert_eq!(texts(&came), ["message 0001", "message 0002"]);
+    assert!(before.elapsed().as_secs() < 10, "{:?}", before.elapsed());
+    assert_eq!(fake.asked("modifyAckDeadline").len(), 2, "one try");
+    let why = source.ready().unwrap_err();
+    assert!(why.starts_with("modifyAckDeadline: "), "{why}");
+    ack(&source, &came).await;
+    fake.silence(None);
+    fake.publish(numbered(3..4), &[]);
+    let came = receive(&source, 1).await;
+    assert_eq!(source.ready(), Ok(()));
+    ack(&source, &came).await;
+    assert_eq!(fake.left(), 0);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f13_an_extended_message_stays_ours_and_others_come_again() {
     let fake = FakePubsub::start().await;

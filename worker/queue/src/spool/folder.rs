@@ -12,6 +12,7 @@ use super::claim::{Claim, recover};
 use super::examine::beside;
 use super::later::PutOff;
 use crate::MOST_BYTES;
+use crate::sizes::BUDGET_BYTES;
 
 /// A spool directory, with what this process has taken of it.
 #[derive(Debug)]
@@ -51,6 +52,8 @@ struct Taken {
     path: PathBuf,
     /// Whether all of it was read.
     whole: bool,
+    /// What it takes of our memory.
+    bytes: usize,
 }
 
 impl Folder {
@@ -106,7 +109,8 @@ impl Folder {
         Ok(())
     }
 
-    /// Takes files until this many are ready, or there are no more. One that cannot be taken does not hold up the others.
+    /// Takes files until this many are ready, there are no more, or the next one does not fit into memory beside those
+    /// that are not settled: it stays where it is. One that cannot be taken does not hold up the others.
     pub(super) fn take(&mut self, most: usize) -> io::Result<()> {
         let mut is_listed = false;
         while self.ready.len() < most {
@@ -121,12 +125,26 @@ impl Folder {
             if self.put_off.waits(&name) {
                 continue;
             }
+            if !self.fits(&name) {
+                self.listed.push_front(name);
+                return Ok(());
+            }
             match self.take_one(&name) {
                 Ok(()) => self.put_off.ended(&name),
                 Err(error) => self.put_off.again(name, &error),
             }
         }
         Ok(())
+    }
+
+    /// Whether there is memory for a file. There always is for one alone.
+    fn fits(&self, name: &OsStr) -> bool {
+        let in_hand: usize = self.taken.values().map(|taken| taken.bytes).sum();
+        // One of which nothing is known is gone, or in trouble: that shows when it is taken.
+        let facts = fs::symlink_metadata(self.new.join(name));
+        let bytes = facts.map_or(0, |facts| facts.len());
+        let bytes = usize::try_from(bytes).unwrap_or(MOST_BYTES).min(MOST_BYTES);
+        in_hand == 0 || in_hand + bytes <= BUDGET_BYTES
     }
 
     /// Why a file cannot be taken, if there is one.
@@ -167,7 +185,12 @@ impl Folder {
                 self.count += 1;
                 let id = format!("{}/{shown}", self.count);
                 let whole = bytes.len() < MOST_BYTES;
-                self.taken.insert(id.clone(), Taken { path, whole });
+                let taken = Taken {
+                    path,
+                    whole,
+                    bytes: bytes.len(),
+                };
+                self.taken.insert(id.clone(), taken);
                 self.ready.push_back(Message {
                     id,
                     bytes,
@@ -201,9 +224,11 @@ impl Folder {
     pub(super) fn settle(&mut self, settled: &[(String, Fate)]) -> Vec<(String, String)> {
         let mut failed = Vec::new();
         for (id, fate) in settled {
-            let Some(taken) = self.taken.get(id) else {
+            let Some(taken) = self.taken.get_mut(id) else {
                 continue;
             };
+            // Whoever settles it has let go of it, whatever becomes of the file.
+            taken.bytes = 0;
             let path = &taken.path;
             let moved = match fate {
                 Fate::Back => move_into(path, &self.new),

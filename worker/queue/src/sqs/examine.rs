@@ -32,7 +32,7 @@ pub(crate) async fn examine(config: &Config) -> Checkup {
             return checkup;
         }
     };
-    look(&sqs.poller.client, config, &mut checkup).await;
+    look(&sqs.poller.access.client(), config, &mut checkup).await;
     checkup
 }
 

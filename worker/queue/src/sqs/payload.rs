@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use aws_config::SdkConfig;
 use aws_sdk_sqs::config::ProvideCredentials;
 use futures_util::TryStreamExt;
 use object_store::aws::{AmazonS3Builder, AwsCredential};
@@ -19,6 +18,7 @@ use serde::Deserialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
+use super::access::{Access, Credentials};
 use super::config::Config;
 use crate::MOST_BYTES;
 use crate::sizes::BUDGET_BYTES;
@@ -46,7 +46,11 @@ pub(super) fn pointer(body: &str) -> Option<Pointer> {
     CLASSES.contains(&class.as_str()).then_some(pointer)
 }
 
-/// Messages of the same poll wait meanwhile, so not for long: a message whose payload is away comes again.
+/// A share of the visibility that a payload may take, memory and all: messages of the same poll wait meanwhile, and are
+/// given back unless more than half of their time is left.
+const SHARE: u32 = 6;
+
+/// Not for long: a message whose payload is away comes again.
 fn retry() -> RetryConfig {
     RetryConfig {
         max_retries: 2,
@@ -80,6 +84,8 @@ pub(super) struct Payloads {
     buckets: BTreeMap<String, Arc<dyn ObjectStore>>,
     /// Bytes of payloads that may be in our hands.
     memory: Arc<Semaphore>,
+    /// How long one payload may take.
+    limit: Duration,
 }
 
 impl Payloads {
@@ -88,22 +94,22 @@ impl Payloads {
     /// # Errors
     ///
     /// When a client cannot be made.
-    pub(super) fn new(config: &Config, sdk: &SdkConfig) -> Result<Self, String> {
+    pub(super) fn new(config: &Config, access: &Access) -> Result<Self, String> {
         let mut buckets = BTreeMap::new();
         for name in &config.buckets {
             let mut builder = AmazonS3Builder::new()
                 .with_bucket_name(name)
                 .with_retry(retry());
-            if let Some(region) = sdk.region() {
-                builder = builder.with_region(region.as_ref());
+            if let Some(region) = access.region() {
+                builder = builder.with_region(region);
             }
             if let Some(endpoint) = &config.endpoint_url {
                 builder = builder
                     .with_endpoint(endpoint)
                     .with_allow_http(endpoint.starts_with("http:"));
             }
-            if let Some(provider) = sdk.credentials_provider() {
-                builder = builder.with_credentials(Arc::new(Chain(provider)));
+            if let Some(credentials) = access.credentials() {
+                builder = builder.with_credentials(Arc::new(Chain(credentials)));
             }
             let store = builder
                 .build()
@@ -113,6 +119,7 @@ impl Payloads {
         Ok(Self {
             buckets,
             memory: Arc::new(Semaphore::new(BUDGET_BYTES)),
+            limit: Duration::from_secs(u64::from(config.visibility_secs)) / SHARE,
         })
     }
 
@@ -121,7 +128,7 @@ impl Payloads {
         !self.buckets.is_empty()
     }
 
-    /// Follows a pointer, if it leads into a listed bucket.
+    /// Follows a pointer, if it leads into a listed bucket. A bucket that takes the call and does not answer is away.
     pub(super) async fn get(&self, pointer: &Pointer) -> Payload {
         let Some(bucket) = self.buckets.get(&pointer.s3_bucket_name) else {
             return Payload::Never("its bucket is not listed in `buckets`".to_owned());
@@ -129,13 +136,17 @@ impl Payloads {
         let Ok(key) = Path::parse(&pointer.s3_key) else {
             return Payload::Never("its key is none that can be read".to_owned());
         };
-        match head(&**bucket, &key, &self.memory).await {
+        let name = &pointer.s3_bucket_name;
+        let Ok(found) = timeout(self.limit, head(&**bucket, &key, &self.memory)).await else {
+            return Payload::Later(format!("s3://{name}: no payload within {:?}", self.limit));
+        };
+        match found {
             Ok(Some((bytes, room))) => Payload::Bytes(bytes, room),
             Ok(None) => Payload::NoRoom,
             Err(object_store::Error::NotFound { .. }) => {
                 Payload::Never("its payload is not there (any more)".to_owned())
             }
-            Err(error) => Payload::Later(format!("s3://{}: {error}", pointer.s3_bucket_name)),
+            Err(error) => Payload::Later(format!("s3://{name}: {error}")),
         }
     }
 }
@@ -168,14 +179,14 @@ async fn head(
 
 /// The default chain of the AWS SDK, as the object store asks for credentials.
 #[derive(Debug)]
-struct Chain(aws_sdk_sqs::config::SharedCredentialsProvider);
+struct Chain(Arc<Credentials>);
 
 #[async_trait]
 impl CredentialProvider for Chain {
     type Credential = AwsCredential;
 
     async fn get_credential(&self) -> object_store::Result<Arc<AwsCredential>> {
-        let found = self.0.provide_credentials().await;
+        let found = self.0.now().provide_credentials().await;
         let found = found.map_err(|error| object_store::Error::Generic {
             store: "S3",
             source: Box::new(error),
@@ -217,19 +228,48 @@ mod tests {
         }
     }
 
+    fn payloads(bucket: Option<Arc<dyn ObjectStore>>, memory: usize) -> Payloads {
+        Payloads {
+            buckets: bucket
+                .map(|bucket| ("payloads".to_owned(), bucket))
+                .into_iter()
+                .collect(),
+            memory: Arc::new(Semaphore::new(memory)),
+            limit: Duration::from_secs(10),
+        }
+    }
+
+    fn pointing(bucket: &str) -> Pointer {
+        Pointer {
+            s3_bucket_name: bucket.into(),
+            s3_key: "a".into(),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn f13_a_bucket_that_takes_the_call_and_does_not_answer_is_away() {
+        use object_store::throttle::{ThrottleConfig, ThrottledStore};
+        let slow = ThrottleConfig {
+            wait_get_per_call: Duration::from_secs(60 * 60),
+            ..ThrottleConfig::default()
+        };
+        let bucket = ThrottledStore::new(object_store::memory::InMemory::new(), slow);
+        let payloads = payloads(Some(Arc::new(bucket)), BUDGET_BYTES);
+        let before = tokio::time::Instant::now();
+        let found = payloads.get(&pointing("payloads")).await;
+        let why = "s3://payloads: no payload within 10s";
+        assert!(
+            matches!(&found, Payload::Later(told) if told == why),
+            "{found:?}"
+        );
+        assert_eq!(before.elapsed().as_secs(), 10);
+    }
+
     /// `a07_`: no bucket is listed, so there is no client that could reach one.
     #[tokio::test]
     async fn a07_a_pointer_into_a_bucket_that_is_not_listed_is_not_followed() {
-        let payloads = Payloads {
-            buckets: BTreeMap::new(),
-            memory: Arc::new(Semaphore::new(BUDGET_BYTES)),
-        };
-        let found = payloads
-            .get(&Pointer {
-                s3_bucket_name: "elsewhere".into(),
-                s3_key: "a".into(),
-            })
-            .await;
+        let payloads = payloads(None, BUDGET_BYTES);
+        let found = payloads.get(&pointing("elsewhere")).await;
         assert!(matches!(found, Payload::Never(why) if why.contains("buckets")));
     }
 
@@ -239,14 +279,8 @@ mod tests {
         let key = Path::from("a");
         let put = bucket.put(&key, vec![b'x'; 8].into());
         put.await.unwrap();
-        let payloads = Payloads {
-            buckets: BTreeMap::from([("payloads".to_owned(), Arc::new(bucket) as _)]),
-            memory: Arc::new(Semaphore::new(20)),
-        };
-        let pointer = Pointer {
-            s3_bucket_name: "payloads".into(),
-            s3_key: "a".into(),
-        };
+        let payloads = payloads(Some(Arc::new(bucket)), 20);
+        let pointer = pointing("payloads");
         let first = payloads.get(&pointer).await;
         let second = payloads.get(&pointer).await;
         assert!(matches!(&second, Payload::Bytes(bytes, _) if *bytes == b"xxxxxxxx"));

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::operation::receive_message::ReceiveMessageError;
+use aws_sdk_sqs::operation::receive_message::builders::ReceiveMessageFluentBuilder;
 use aws_sdk_sqs::types::{
     Message as Sent, MessageAttributeValue, MessageSystemAttributeName as System,
 };
@@ -20,7 +20,9 @@ use futures_util::future::join_all;
 use nightshift_pipeline::Message;
 use tokio::time::Instant;
 
+use super::access::{Access, is_refused};
 use super::batch::told;
+use super::config::Config;
 use super::payload::{Payload, Payloads, Pointer, Room, pointer};
 use crate::attributes;
 use crate::held::{Held, Holder as _, Holding};
@@ -38,52 +40,56 @@ pub(super) struct Failed {
     pub(super) failure: Failure,
 }
 
-/// What a poll brought.
-#[derive(Debug, Default)]
-pub(super) struct Polled {
-    /// The messages.
-    pub(super) messages: Vec<Message>,
-    /// A bucket is away: why messages were kept back, by this poll or by one before.
-    pub(super) away: Option<String>,
-}
-
-/// Why a payload cannot be had at the moment.
-enum Missing {
-    /// Its bucket is away, for this reason.
-    Away(String),
-    /// Others take the memory that it needs.
-    NoRoom,
-}
-
-impl Missing {
-    fn away(self) -> Option<String> {
-        match self {
-            Self::Away(why) => Some(why),
-            Self::NoRoom => {
-                tracing::debug!("there is no memory for a payload now; it will come again");
-                None
-            }
-        }
-    }
+/// A bucket that is away.
+struct Away {
+    /// The last pointer that could not be followed: it tells when its bucket is back.
+    pointer: Pointer,
+    why: String,
 }
 
 /// What every poll needs.
 pub(super) struct Poller {
-    pub(super) client: Client,
+    pub(super) access: Access,
     pub(super) queue_url: String,
     pub(super) visibility_secs: u32,
     pub(super) is_fifo: bool,
     pub(super) payloads: Payloads,
     pub(super) held: Mutex<Held>,
-    /// The last pointer that could not be followed: it tells when its bucket is back.
-    pub(super) away: Mutex<Option<Pointer>>,
+    /// A bucket that is away, if one is known to be.
+    away: Mutex<Option<Away>>,
 }
 
 impl Poller {
+    pub(super) fn new(config: &Config, access: Access) -> Result<Self, String> {
+        Ok(Self {
+            queue_url: config.queue_url.clone(),
+            visibility_secs: config.visibility_secs,
+            is_fifo: config.is_fifo(),
+            payloads: Payloads::new(config, &access)?,
+            access,
+            held: Mutex::default(),
+            away: Mutex::default(),
+        })
+    }
+
     /// Waits for up to this many messages, this long.
-    pub(super) async fn poll(&self, room: usize, wait: Duration) -> Result<Polled, Failed> {
+    pub(super) async fn poll(&self, room: usize, wait: Duration) -> Result<Vec<Message>, Failed> {
+        let first = self.ask(room, wait).send().await;
+        let answer = match first {
+            // The next try would be a while later, and messages wait.
+            Err(error) if is_refused(&error) && self.access.renew().await => {
+                self.ask(room, wait).send().await
+            }
+            other => other,
+        };
+        let answer = answer.map_err(|error| failed(&error))?;
+        Ok(self.take(answer.messages.unwrap_or_default()).await)
+    }
+
+    fn ask(&self, room: usize, wait: Duration) -> ReceiveMessageFluentBuilder {
         let call = self
-            .client
+            .access
+            .client()
             .receive_message()
             .queue_url(&self.queue_url)
             .max_number_of_messages(i32::try_from(room.min(MOST_MESSAGES)).unwrap_or(1))
@@ -92,20 +98,21 @@ impl Poller {
             .message_system_attribute_names(System::SentTimestamp)
             .message_system_attribute_names(System::AwsTraceHeader)
             .message_attribute_names("All");
-        let call = if self.is_fifo {
+        if self.is_fifo {
             call.message_system_attribute_names(System::MessageGroupId)
         } else {
             call
-        };
-        let answer = call.send().await.map_err(|error| failed(&error))?;
+        }
+    }
+
+    /// What a poll brought, as messages; ours from now on.
+    async fn take(&self, sent: Vec<Sent>) -> Vec<Message> {
         let since = Instant::now();
-        let sent = answer.messages.unwrap_or_default();
         let bodies = join_all(
             sent.iter()
                 .map(|one| self.body(one.body().unwrap_or_default())),
         )
         .await;
-        let mut away = None;
         let mut blocked: Vec<String> = Vec::new();
         let mut messages = Vec::new();
         for (sent, body) in sent.into_iter().zip(bodies) {
@@ -114,7 +121,7 @@ impl Poller {
                 continue;
             }
             match (body, sent.message_id(), sent.receipt_handle()) {
-                (Ok((bytes, room)), Some(id), Some(handle)) => {
+                (Some((bytes, room)), Some(id), Some(handle)) => {
                     let holding = Holding {
                         handle: handle.to_owned(),
                         group,
@@ -124,56 +131,67 @@ impl Poller {
                     self.held().insert(id.to_owned(), holding);
                     messages.push(message(&sent, id, bytes));
                 }
-                (Err(missing), ..) => {
-                    blocked.extend(group);
-                    away = missing.away().or(away);
-                }
+                (None, ..) => blocked.extend(group),
                 _ => tracing::warn!(
                     "SQS sent a message without an id or a handle; it will come again"
                 ),
             }
         }
-        if away.is_none() {
-            away = self.still_away().await;
-        }
-        Ok(Polled { messages, away })
+        messages
     }
 
-    /// Why the pointer that could not be followed still cannot. Other messages say nothing of its bucket.
-    async fn still_away(&self) -> Option<String> {
-        let pointer = self.away().clone()?;
-        match self.payloads.get(&pointer).await {
-            Payload::Later(why) => Some(why),
-            Payload::Bytes(..) | Payload::Never(_) | Payload::NoRoom => {
-                *self.away() = None;
-                None
-            }
+    /// Why messages are kept back at the moment, if they are.
+    pub(super) fn why_away(&self) -> Option<String> {
+        self.away().as_ref().map(|away| away.why.clone())
+    }
+
+    /// Tries the pointer again that could not be followed. Other messages say nothing of its bucket.
+    pub(super) async fn look_again(&self) {
+        let pointer = self.away().as_ref().map(|away| away.pointer.clone());
+        if let Some(pointer) = pointer {
+            self.follow(&pointer).await;
         }
     }
 
-    fn away(&self) -> std::sync::MutexGuard<'_, Option<Pointer>> {
+    fn away(&self) -> std::sync::MutexGuard<'_, Option<Away>> {
         self.away.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The body, or the payload that it points to.
-    async fn body(&self, body: &str) -> Result<(Vec<u8>, Option<Room>), Missing> {
+    /// Follows a pointer, and notes whether its bucket is away.
+    async fn follow(&self, pointer: &Pointer) -> Payload {
+        let payload = self.payloads.get(pointer).await;
+        let mut away = self.away();
+        if let Payload::Later(why) = &payload {
+            *away = Some(Away {
+                pointer: pointer.clone(),
+                why: why.clone(),
+            });
+        } else if away.as_ref().is_some_and(|away| away.pointer == *pointer) {
+            *away = None;
+        }
+        drop(away);
+        payload
+    }
+
+    /// The body, or the payload that it points to; none where that cannot be had at the moment.
+    async fn body(&self, body: &str) -> Option<(Vec<u8>, Option<Room>)> {
         let Some(pointer) = pointer(body) else {
-            return Ok((body.as_bytes().to_vec(), None));
+            return Some((body.as_bytes().to_vec(), None));
         };
-        match self.payloads.get(&pointer).await {
-            Payload::Bytes(bytes, room) => Ok((bytes, Some(room))),
-            Payload::NoRoom => Err(Missing::NoRoom),
+        match self.follow(&pointer).await {
+            Payload::Bytes(bytes, room) => Some((bytes, Some(room))),
+            Payload::NoRoom => {
+                tracing::debug!("there is no memory for a payload now; it will come again");
+                None
+            }
             Payload::Never(why) => {
                 tracing::warn!(
                     why,
                     "a pointer to a payload is not followed: it will be a dead letter"
                 );
-                Ok((body.as_bytes().to_vec(), None))
+                Some((body.as_bytes().to_vec(), None))
             }
-            Payload::Later(why) => {
-                *self.away() = Some(pointer);
-                Err(Missing::Away(why))
-            }
+            Payload::Later(_) => None,
         }
     }
 }

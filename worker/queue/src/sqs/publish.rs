@@ -4,11 +4,13 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+#[cfg(test)]
 use aws_config::SdkConfig;
 use aws_sdk_sqs::error::DisplayErrorContext;
 use nightshift_pipeline::{Outgoing, Publish, PublishError};
 
-use super::{Config, client, load};
+use super::Config;
+use super::access::{Access, is_refused};
 use crate::publish::failed;
 
 /// How long one try may take; the SDK makes three.
@@ -19,25 +21,21 @@ const GROUP: &str = "nightshift-canary";
 /// Where messages of a queue are put.
 pub(crate) struct Publisher {
     config: Config,
-    client: aws_sdk_sqs::Client,
+    access: Access,
 }
 
 impl Publisher {
     /// One with the credentials and the region of the AWS environment, where the configuration names none.
     pub(crate) async fn new(config: Config) -> Result<Self, String> {
-        let sdk = load(&config, ATTEMPT).await;
-        Self::with(config, &sdk)
+        let access = Access::load(&config, ATTEMPT).await?;
+        Ok(Self { config, access })
     }
 
     /// One over a configuration of the SDK.
+    #[cfg(test)]
     pub(crate) fn with(config: Config, sdk: &SdkConfig) -> Result<Self, String> {
-        if sdk.region().is_none() {
-            return Err("region: neither the configuration, the queue's URL nor the AWS environment names one".to_owned());
-        }
-        Ok(Self {
-            client: client(&config, sdk),
-            config,
-        })
+        let access = Access::with(&config, sdk)?;
+        Ok(Self { config, access })
     }
 }
 
@@ -51,17 +49,20 @@ impl Publish for Publisher {
         let name = &self.config.name;
         let body = String::from_utf8(message.bytes.clone())
             .map_err(|_| failed(name, "SQS takes text alone"))?;
-        let mut send = self
-            .client
-            .send_message()
-            .queue_url(&self.config.queue_url)
-            .message_body(body);
-        if self.config.is_fifo() {
-            send = send
-                .message_group_id(GROUP)
-                .message_deduplication_id(&message.id);
-        }
-        let sent = send.send().await;
+        let send = || {
+            let send = self.access.client().send_message();
+            let send = send.queue_url(&self.config.queue_url).message_body(&body);
+            if self.config.is_fifo() {
+                send.message_group_id(GROUP)
+                    .message_deduplication_id(&message.id)
+            } else {
+                send
+            }
+        };
+        let sent = match send().send().await {
+            Err(error) if is_refused(&error) && self.access.renew().await => send().send().await,
+            other => other,
+        };
         sent.map(drop)
             .map_err(|error| failed(name, DisplayErrorContext(error).to_string()))
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::super::fake_sqs::{Answer, FakeSqs, SILENCE, message};
-use super::super::until_down;
+use super::super::{BOUND, until_down};
 use super::*;
 
 const QUEUE: &str = "https://sqs.eu-west-1.amazonaws.com/111122223333/alerts";
@@ -237,6 +237,108 @@ async fn f13_a_bucket_that_is_away_is_told_until_it_is_back() {
     let came = receive(&source, 1).await;
     assert_eq!(texts(&came), [r#"{"an":"alert"}"#]);
     assert_eq!(source.ready(), Ok(()));
+}
+
+/// Hands out what this says of its calls, each with the bucket that takes calls and answers none while this is so.
+async fn beside_a_hung_bucket(
+    hangs: &Arc<AtomicBool>,
+    messages: impl Fn(usize) -> Vec<Value> + Send + Sync + 'static,
+) -> (FakeSqs, Sqs) {
+    let hangs = Arc::clone(hangs);
+    let fake = FakeSqs::answering(move |action, input, before| match action {
+        "ReceiveMessage" => Some((200, json!({"Messages": messages(before)}))),
+        "GET /payloads/one" if hangs.load(Ordering::SeqCst) => Some((SILENCE, Value::Null)),
+        "GET /payloads/one" => Some((200, json!({"an": "alert"}))),
+        _ => but(input, &HashMap::new()),
+    })
+    .await;
+    let source = source(&fake.url, QUEUE, "buckets = ['payloads']", 60);
+    (fake, source)
+}
+
+fn pointing() -> Value {
+    let mut pointing = message("p", "hp");
+    pointing["Body"] = pointer("payloads", "one").into();
+    pointing
+}
+
+#[tokio::test]
+async fn f13_a_bucket_that_hangs_holds_up_no_other_message() {
+    let plain = |n: usize| message(&n.to_string(), &format!("h{n}"));
+    let hangs = Arc::new(AtomicBool::new(true));
+    let (fake, source) = beside_a_hung_bucket(&hangs, move |before| match before {
+        0 => vec![plain(0)],
+        1 => vec![pointing(), plain(1)],
+        n => vec![plain(n)],
+    })
+    .await;
+    receive(&source, 1).await;
+    // From here on, time passes as soon as nothing else does.
+    tokio::time::pause();
+    let before = tokio::time::Instant::now();
+    let came = source.receive(5).await.unwrap().unwrap();
+    assert_eq!(texts(&came), ["body of 1"]);
+    assert_eq!(before.elapsed().as_secs(), 10, "a sixth of 60");
+    let why = "s3://payloads: no payload within 10s".to_owned();
+    assert_eq!(source.ready(), Err(why.clone()));
+    // Polls without a pointer are not held up at all.
+    for n in 2..20 {
+        let came = source.receive(5).await.unwrap().unwrap();
+        assert_eq!(texts(&came), [format!("body of {n}")]);
+        assert_eq!(source.ready(), Err(why.clone()));
+    }
+    assert!(before.elapsed().as_secs() < 20, "{:?}", before.elapsed());
+    assert!(fake.asked("ChangeMessageVisibilityBatch").is_empty());
+    // It is back, and that shows beside a queue that always has something, though the message went to somebody else.
+    hangs.store(false, Ordering::SeqCst);
+    tokio::time::advance(Duration::from_secs(31)).await;
+    let noticed = async {
+        while source.ready().is_err() {
+            receive(&source, 1).await;
+        }
+    };
+    tokio::time::timeout(BOUND, noticed).await.unwrap();
+}
+
+#[tokio::test]
+#[expect(
+    deprecated,
+    reason = "what came after these names is in a crate that nothing else needs"
+)]
+async fn f33_keys_of_a_profile_that_were_changed_are_used() {
+    use aws_config::profile::profile_file::{ProfileFileKind, ProfileFiles};
+    use futures_util::FutureExt as _;
+    let root = tempfile::tempdir().unwrap();
+    let file = root.path().join("credentials");
+    let write = |key: &str| {
+        let text = format!("[default]\naws_access_key_id = {key}\naws_secret_access_key = s\n");
+        std::fs::write(&file, text).unwrap();
+    };
+    write("OLD");
+    let (fake, _) = fake(vec![message("1", "h")], |_, input, _| {
+        but(input, &HashMap::new())
+    })
+    .await;
+    fake.take_only("OLD");
+    let path = file.clone();
+    let load = move || {
+        let files = ProfileFiles::builder().with_file(ProfileFileKind::Credentials, path.as_path());
+        let files = files.include_default_config_file(true).build();
+        let provider = aws_config::profile::ProfileFileCredentialsProvider::builder();
+        let provider = provider.profile_name("default").profile_files(files);
+        let loader = aws_config::defaults(BehaviorVersion::v2026_01_12())
+            .region(Region::new("eu-west-1"))
+            .credentials_provider(provider.build());
+        loader.load().boxed()
+    };
+    let config = config(&fake.url, QUEUE, "");
+    let source = Sqs::loading(config, load).await.unwrap();
+    let came = receive(&source, 1).await;
+    fake.take_only("NEW");
+    write("NEW");
+    assert_eq!(source.receive(1).await.unwrap(), Some(Vec::new()));
+    assert_eq!(source.ready(), Ok(()));
+    ack(&source, &came).await;
 }
 
 #[tokio::test]

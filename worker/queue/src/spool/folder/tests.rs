@@ -164,6 +164,34 @@ fn what_lies_beside_the_folder_that_is_read_is_told_once_at_the_start() {
     assert_eq!(warnings(), 1);
 }
 
+#[test]
+fn a17_files_take_no_more_memory_than_there_is_for_them() {
+    let root = tempfile::tempdir().unwrap();
+    let mut folder = Folder::open(root.path(), false).unwrap();
+    // Holes: 16 MiB are read of each, and three fit.
+    for name in ["a", "b", "c", "d", "e"] {
+        let file = File::create(root.path().join("new").join(name)).unwrap();
+        file.set_len(20 << 20).unwrap();
+    }
+    folder.take(160).unwrap();
+    let came = folder.hand_over(160);
+    assert_eq!(came.len(), 3);
+    let left = || fs::read_dir(root.path().join("new")).unwrap().count();
+    folder.take(160).unwrap();
+    assert!(folder.hand_over(160).is_empty(), "they are in memory still");
+    assert_eq!(left(), 2, "what does not fit stays where it is");
+    // One that cannot be settled is in nobody's memory either.
+    fs::remove_file(&folder.taken[&came[0].id].path).unwrap();
+    let settled: Vec<_> = came[..2]
+        .iter()
+        .map(|one| (one.id.clone(), Fate::Committed))
+        .collect();
+    assert_eq!(folder.settle(&settled).len(), 1);
+    folder.take(160).unwrap();
+    assert_eq!(folder.hand_over(160).len(), 2);
+    assert_eq!(left(), 0);
+}
+
 /// Counts warnings.
 #[derive(Clone, Default)]
 struct Told(Arc<AtomicUsize>);

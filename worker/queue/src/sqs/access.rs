@@ -1,0 +1,153 @@
+//! The client of a queue, and its credentials, which may change under it.
+//!
+//! The SDK reads the files of a profile once, and keeps what it found for as long as it lives: after a rotation every call
+//! would be refused until a restart. So one that is refused asks for another client, with whatever the environment and its
+//! files say by then. What other providers give (web identity, container, instance) the SDK renews by itself.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use aws_config::timeout::TimeoutConfig;
+use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::config::SharedCredentialsProvider;
+use aws_sdk_sqs::error::SdkError;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use tokio::time::Instant;
+
+use super::config::Config;
+
+/// A new client is made no sooner than this after the last one: what is refused for another reason stays refused. With the
+/// longest wait between two polls, 30 s, changed keys are used within a minute.
+const PAUSE: Duration = Duration::from_secs(30);
+
+/// Reads the environment and its files.
+pub(super) type Load = Arc<dyn Fn() -> BoxFuture<'static, SdkConfig> + Send + Sync>;
+
+/// The credentials of the last client.
+#[derive(Debug)]
+pub(super) struct Credentials(Mutex<SharedCredentialsProvider>);
+
+impl Credentials {
+    pub(super) fn now(&self) -> SharedCredentialsProvider {
+        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        held.clone()
+    }
+}
+
+/// A client, and how the next one is made.
+pub(super) struct Access {
+    config: Config,
+    region: Option<Region>,
+    client: Mutex<Client>,
+    credentials: Option<Arc<Credentials>>,
+    load: Option<Load>,
+    /// When a new one was made last; held while one is made.
+    renewed: tokio::sync::Mutex<Option<Instant>>,
+}
+
+impl Access {
+    /// With the credentials and the region of the AWS environment, where the configuration names none; one try of a call
+    /// takes no longer than this.
+    ///
+    /// # Errors
+    ///
+    /// When no region is known.
+    pub(super) async fn load(config: &Config, attempt: Duration) -> Result<Self, String> {
+        let region = config.region().map(Region::new);
+        let load = move || {
+            let timeouts = TimeoutConfig::builder().operation_attempt_timeout(attempt);
+            let mut loader = aws_config::defaults(BehaviorVersion::v2026_01_12())
+                .timeout_config(timeouts.build());
+            if let Some(region) = &region {
+                loader = loader.region(region.clone());
+            }
+            loader.load().boxed()
+        };
+        Self::loading(config, Arc::new(load)).await
+    }
+
+    /// With what this loads, now and later.
+    pub(super) async fn loading(config: &Config, load: Load) -> Result<Self, String> {
+        let mut access = Self::with(config, &load().await)?;
+        access.load = Some(load);
+        Ok(access)
+    }
+
+    /// Over a configuration of the SDK, for good.
+    pub(super) fn with(config: &Config, sdk: &SdkConfig) -> Result<Self, String> {
+        if sdk.region().is_none() {
+            return Err("region: neither the configuration, the queue's URL nor the AWS environment names one".to_owned());
+        }
+        let credentials = sdk.credentials_provider();
+        Ok(Self {
+            config: config.clone(),
+            region: sdk.region().cloned(),
+            client: Mutex::new(client(config, sdk)),
+            credentials: credentials.map(|found| Arc::new(Credentials(Mutex::new(found)))),
+            load: None,
+            renewed: tokio::sync::Mutex::default(),
+        })
+    }
+
+    pub(super) fn region(&self) -> Option<&str> {
+        self.region.as_ref().map(Region::as_ref)
+    }
+
+    /// The client of now. Not for keeping.
+    pub(super) fn client(&self) -> Client {
+        let held = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        held.clone()
+    }
+
+    /// The credentials of the client of now, whenever they are asked for.
+    pub(super) fn credentials(&self) -> Option<Arc<Credentials>> {
+        self.credentials.clone()
+    }
+
+    /// A call was refused: makes a new client, unless that was done a short time ago. Whether it was worth the asking again.
+    pub(super) async fn renew(&self) -> bool {
+        let Some(load) = &self.load else {
+            return false;
+        };
+        let mut renewed = self.renewed.lock().await;
+        if renewed.is_some_and(|at| at.elapsed() < PAUSE) {
+            return false;
+        }
+        let sdk = load().await;
+        *renewed = Some(Instant::now());
+        tracing::debug!(
+            source.name = self.config.name,
+            "a call was refused: the AWS credentials were read again"
+        );
+        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client(&self.config, &sdk);
+        if let (Some(held), Some(found)) = (&self.credentials, sdk.credentials_provider()) {
+            *held.0.lock().unwrap_or_else(PoisonError::into_inner) = found;
+        }
+        true
+    }
+}
+
+fn client(config: &Config, sdk: &SdkConfig) -> Client {
+    let mut own = aws_sdk_sqs::config::Builder::from(sdk);
+    if let Some(endpoint) = &config.endpoint_url {
+        own = own.endpoint_url(endpoint);
+    }
+    Client::from_conf(own.build())
+}
+
+/// Whether other credentials may help. The codes for that are many, and differ by protocol and partition, so it is any
+/// answer that the fault is ours; and there were none to be had, perhaps.
+pub(super) fn is_refused<E>(error: &SdkError<E>) -> bool {
+    match error {
+        SdkError::ConstructionFailure(_) => true,
+        SdkError::DispatchFailure(dispatch) => !dispatch.is_io() && !dispatch.is_timeout(),
+        other => other
+            .raw_response()
+            .is_some_and(|response| response.status().is_client_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests;
