@@ -132,7 +132,7 @@ impl Flow {
         Ok(Self {
             messages: declare.counters(
                 "nightshift_messages_total",
-                "Messages taken from a source, by what became of them.",
+                "Messages taken from a source, by what became of them; once more as unsettled where it could not be told so, and hands them over again.",
                 &["source", "outcome"],
             )?,
             alerts: declare.counters(

@@ -95,7 +95,8 @@ pub enum Measure {
     Resumed,
     /// A write was refused because the lease was lost.
     LeaseLost,
-    /// A message was taken from a source: `accepted`, `dead_letter`; or was posted and not taken: `refused`, `busy`.
+    /// A message was taken from a source: `accepted`, `dead_letter`, `canary`; and beside that, could not be settled there:
+    /// `unsettled`; or was posted and not taken: `refused`, `busy`.
     Message {
         /// The source's name; one of the configured ones.
         source: String,

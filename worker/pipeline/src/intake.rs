@@ -16,6 +16,7 @@ use chrono::{DateTime, Utc};
 use nightshift_alert::{Alert, CANARY_FEED, ReadOptions, TraceContext};
 use nightshift_engine::{Clock, Measure, Meter};
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 use tracing::{Instrument as _, Span};
 
 use reading::Reading;
@@ -126,9 +127,12 @@ impl Intake {
         mut messages: Vec<Message>,
     ) -> Result<Received, IntakeError> {
         let mut received = Received::default();
+        let mut extending = Extending::of(source);
         while !messages.is_empty() {
             let others = messages.split_off(one_batch(&messages));
-            let done = self.take_batch(source, messages, &others).await?;
+            let done = self
+                .take_batch(source, messages, &others, &mut extending)
+                .await?;
             received.messages += done.messages;
             received.accepted.extend(done.accepted);
             received.unsettled += done.unsettled;
@@ -143,9 +147,10 @@ impl Intake {
         source: &dyn Source,
         messages: Vec<Message>,
         others: &[Message],
+        extending: &mut Option<Extending>,
     ) -> Result<Received, IntakeError> {
         let span = spans::of_batch(source.kind(), source.name(), messages.len());
-        let work = self.take_within(&span, source, messages, others);
+        let work = self.take_within(&span, source, messages, others, extending);
         let taken = work.instrument(span.clone()).await;
         spans::batch_ended(&span, &taken);
         taken
@@ -157,6 +162,7 @@ impl Intake {
         source: &dyn Source,
         messages: Vec<Message>,
         others: &[Message],
+        extending: &mut Option<Extending>,
     ) -> Result<Received, IntakeError> {
         let taken = messages.len();
         let ids = |messages: &[Message]| -> Vec<String> {
@@ -175,7 +181,7 @@ impl Intake {
             }
             (committed, fates)
         };
-        let (committed, mut fates) = hold(source, &held, work).await;
+        let (committed, mut fates) = hold(source, &held, extending, work).await;
         if committed.is_err() {
             fates = vec![Fate::Back; held.len()];
         }
@@ -196,6 +202,7 @@ impl Intake {
         let accepted = committed?;
         tell(source.name(), fates.len(), &accepted);
         self.count(source.name(), &fates, &accepted);
+        self.count_unsettled(source.name(), unsettled.len());
         Ok(Received {
             messages: taken,
             accepted,
@@ -271,6 +278,16 @@ impl Intake {
             });
         }
     }
+
+    /// Counts what is committed and comes again all the same: a right to delete that is gone shows nowhere else.
+    fn count_unsettled(&self, source: &str, messages: usize) {
+        for _ in 0..messages {
+            self.meter.count(&Measure::Message {
+                source: source.to_owned(),
+                outcome: "unsettled",
+            });
+        }
+    }
 }
 
 /// How many of these messages are committed together: as many as fit, at least one.
@@ -283,9 +300,31 @@ fn one_batch(messages: &[Message]) -> usize {
     fits.count().max(1)
 }
 
+/// When the messages of a round are extended next, whichever part of them is committed then.
+struct Extending {
+    /// How long they are ours.
+    hold: Duration,
+    next: Instant,
+}
+
+impl Extending {
+    /// Of messages that were handed over now. They may have been ours for two fifths of their time by then, so they are
+    /// extended soon: at half of it.
+    fn of(source: &dyn Source) -> Option<Self> {
+        let hold = source.hold()?;
+        let next = Instant::now() + hold / 10;
+        Some(Self { hold, next })
+    }
+}
+
 /// Waits for `work` and keeps the messages ours meanwhile: extends at half the time that they are.
-async fn hold<T>(source: &dyn Source, ids: &[String], work: impl Future<Output = T>) -> T {
-    let Some(hold) = source.hold() else {
+async fn hold<T>(
+    source: &dyn Source,
+    ids: &[String],
+    extending: &mut Option<Extending>,
+    work: impl Future<Output = T>,
+) -> T {
+    let Some(extending) = extending else {
         return work.await;
     };
     tokio::pin!(work);
@@ -293,7 +332,7 @@ async fn hold<T>(source: &dyn Source, ids: &[String], work: impl Future<Output =
         tokio::select! {
             biased;
             done = &mut work => return done,
-            () = tokio::time::sleep(hold / 2) => {}
+            () = tokio::time::sleep_until(extending.next) => {}
         }
         // The work goes on beside it: an extension that hangs must not hold up a commit.
         let extended = tokio::select! {
@@ -301,6 +340,7 @@ async fn hold<T>(source: &dyn Source, ids: &[String], work: impl Future<Output =
             done = &mut work => return done,
             extended = source.extend(ids) => extended,
         };
+        extending.next = Instant::now() + extending.hold / 2;
         if let Some(one) = extended.first() {
             tracing::warn!(
                 source.name = source.name(),

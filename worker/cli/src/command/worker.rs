@@ -107,7 +107,9 @@ type Taken = (App, Ready, Wanted, Holds);
 impl Site<'_> {
     /// A crew that follows the configuration as it is now; none where that is wrong: then everything stays as it was.
     async fn renew(&mut self, old: &Crew, why: Why) -> Result<Option<Crew>, Exit> {
-        tracing::info!(why = why.as_str(), "the configuration is read again");
+        if !self.changes.is_quiet(why) {
+            tracing::info!(why = why.as_str(), "the configuration is read again");
+        }
         let stop = self.stop.clone();
         let read = tokio::select! {
             biased;
@@ -125,25 +127,12 @@ impl Site<'_> {
         self.metrics.refused(taken.is_err());
         let (app, ready, wanted, holds) = match taken {
             Ok(taken) => taken,
-            // The database is away, an address is taken: that passes, and no file changes when it does.
-            Err(exit @ Exit::Failed(_)) => {
-                let error = exit.words();
-                tracing::error!(
-                    error,
-                    "the configuration cannot be taken up now: the earlier one stays, and it is tried again"
-                );
-                self.changes.try_again(why);
-                return Ok(None);
-            }
             Err(exit) => {
-                let error = exit.words();
-                tracing::error!(
-                    error,
-                    "the configuration is wrong and changes nothing: the earlier one stays; mend it, and it is read again"
-                );
+                self.stays(&exit, why);
                 return Ok(None);
             }
         };
+        self.changes.note_taken_up();
         // From here on the new one counts, whatever happens: all of it is known to be right.
         self.telemetry.follow(wanted);
         self.holds = holds;
@@ -153,6 +142,24 @@ impl Site<'_> {
             tracing::info!("new cases follow the configuration as it is now");
         }
         Ok(Some(new))
+    }
+
+    /// Says why the earlier configuration stays, and has the new one tried again: the database is away, an address is taken,
+    /// a secret is not there yet. That passes, and no file that is looked at changes when it does.
+    fn stays(&mut self, exit: &Exit, why: Why) {
+        let error = exit.words();
+        if matches!(exit, Exit::Failed(_)) {
+            tracing::error!(
+                error,
+                "the configuration cannot be taken up now: the earlier one stays, and it is tried again"
+            );
+            self.changes.try_again(why);
+        } else if self.changes.note_wrong(why, &error) {
+            tracing::error!(
+                error,
+                "the configuration is wrong and changes nothing: the earlier one stays; mend it, and it is read again"
+            );
+        }
     }
 
     /// What was seen where there is a configuration, and what it comes to.

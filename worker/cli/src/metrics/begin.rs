@@ -12,15 +12,17 @@ const TOOL_OUTCOMES: [&str; 5] = ["ok", "empty", "error", "refused", "timeout"];
 
 impl Metrics {
     /// Begins the series of a source, so that one that never hands anything over is seen. One that is posted to also
-    /// refuses.
+    /// refuses; another has to be told what is committed.
     pub(crate) fn begin_source(&self, name: &str, is_posted_to: bool) {
         for outcome in ["accepted", "dead_letter", "canary"] {
             self.flow.messages.with_label_values(&[name, outcome]);
         }
-        if is_posted_to {
-            for outcome in ["refused", "busy"] {
-                self.flow.messages.with_label_values(&[name, outcome]);
-            }
+        let others: &[&str] = match is_posted_to {
+            true => &["refused", "busy"],
+            false => &["unsettled"],
+        };
+        for outcome in others {
+            self.flow.messages.with_label_values(&[name, *outcome]);
         }
         self.flow.last_alert.with_label_values(&[name]);
     }

@@ -14,8 +14,9 @@ impl Flow {
         match measure {
             Measure::Message { source, outcome } => {
                 self.messages.with_label_values(&[source, *outcome]).inc();
-                // What was refused is no sign that the feed lives, nor what we sent ourselves.
-                if matches!(*outcome, "refused" | "busy" | "canary") {
+                // What was refused is no sign that the feed lives, nor what we sent ourselves; what could not be settled
+                // is counted as what it was, too.
+                if matches!(*outcome, "refused" | "busy" | "canary" | "unsettled") {
                     return;
                 }
                 let now = SystemClock.now().timestamp();

@@ -180,6 +180,27 @@ fn what_waits_is_said_by_nobody_who_cannot_count_it() {
     assert_eq!(of_waiting(&metrics).len(), 6);
 }
 
+#[test]
+fn what_a_source_could_not_be_told_is_counted_and_no_sign_that_the_feed_lives() {
+    let metrics = Metrics::new().unwrap();
+    metrics.begin_source("siem", false);
+    metrics.begin_source("posted", true);
+    let unsettled = || -> Vec<String> {
+        let mut found = all(&metrics, "messages_total");
+        found.retain(|line| line.contains("unsettled"));
+        found
+    };
+    let series = "messages_total{outcome=\"unsettled\",source=\"siem\"}";
+    assert_eq!(unsettled(), [format!("{series} 0")]);
+    metrics.count(&Measure::Message {
+        source: "siem".to_owned(),
+        outcome: "unsettled",
+    });
+    assert_eq!(unsettled(), [format!("{series} 1")]);
+    let heard = all(&metrics, "last_alert");
+    assert!(heard.iter().all(|line| line.ends_with(" 0")), "{heard:?}");
+}
+
 fn names(all: &[&str]) -> BTreeSet<String> {
     all.iter().map(|&name| name.to_owned()).collect()
 }

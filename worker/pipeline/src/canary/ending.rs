@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use nightshift_engine::Clock;
 
 use super::{CANARY_CLOSER, is_late};
@@ -27,13 +28,18 @@ impl CanaryEnding {
         sent.is_none_or(|sent| is_late(sent, self.clock.now(), self.every))
     }
 
-    /// Notes that a canary is shown, unless that is noted.
+    /// Notes that a canary is shown now, unless that is noted.
     pub(crate) async fn shown(&self, id: &CaseId, desk: DeskStatus) -> Result<(), StoreError> {
         if desk == DeskStatus::Closed {
             return Ok(());
         }
+        self.shown_at(id, self.clock.now()).await
+    }
+
+    /// Notes that a canary was shown then: it proves nothing of what is since, however late that is noted.
+    pub(super) async fn shown_at(&self, id: &CaseId, at: DateTime<Utc>) -> Result<(), StoreError> {
         let act = Act {
-            at: self.clock.now(),
+            at,
             by: CANARY_CLOSER.to_owned(),
             kind: ActKind::Closed,
             note: "it came through".to_owned(),

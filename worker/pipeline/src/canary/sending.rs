@@ -9,13 +9,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Canary, CanaryEnding};
 use crate::loops::{PAUSE, pause};
-use crate::{CaseFilter, Cases, DeliveryRow, DeskStatus, Outbox, Outgoing, Publish, StoreError};
+use crate::{Canaries, Outbox, Outgoing, Publish, StoreError};
 
 /// The lease ends so long before its interval does, so that it is free when the next one begins.
 const MARGIN: Duration = Duration::from_secs(1);
 /// Between two tries to send one that its broker did not take.
 const AGAIN: Duration = Duration::from_secs(10);
-/// Most canaries that are looked through for one whose end was not noted.
+/// Most canaries whose end was not noted that are ended at once.
 const MOST_OPEN: usize = 10;
 
 /// Sends canaries until it is told to stop.
@@ -27,7 +27,7 @@ pub struct CanarySending {
     /// Which process sends.
     pub outbox: Arc<dyn Outbox>,
     /// The cases of canaries.
-    pub cases: Arc<dyn Cases>,
+    pub cases: Arc<dyn Canaries>,
     /// How they end.
     pub ending: CanaryEnding,
     /// The name of this process, unlike that of any other.
@@ -37,11 +37,12 @@ pub struct CanarySending {
 impl CanarySending {
     /// Runs until it is told to stop.
     pub async fn run(&self, stop: &CancellationToken) {
+        let mut owes = false;
         while !stop.is_cancelled() {
             let sent = tokio::select! {
                 biased;
-                () = stop.cancelled() => return,
-                sent = self.round() => sent,
+                () = stop.cancelled() => break,
+                sent = self.round(&mut owes) => sent,
             };
             let wait = sent.unwrap_or_else(|error| {
                 tracing::warn!(error = with_causes(&error), "no canary is sent");
@@ -49,22 +50,36 @@ impl CanarySending {
             });
             pause(wait, stop).await;
         }
+        if owes {
+            self.leave().await;
+        }
     }
 
-    /// Sends the canary of this interval, if that is for this process to do; how long to wait until the next.
-    async fn round(&self) -> Result<Duration, StoreError> {
+    /// Leaves the canary of this interval, which is not sent, to whoever asks next: a configuration whose key was mended, say.
+    /// Once it is sent the lease stays until the interval ends, or there would be two.
+    async fn leave(&self) {
+        if let Err(error) = self.outbox.leave(&self.lease(), &self.holder).await {
+            tracing::debug!(
+                error = with_causes(&error),
+                "canaries could not be left to others; the lease ends by itself"
+            );
+        }
+    }
+
+    /// Sends the canary of this interval, if that is for this process to do; how long to wait until the next. `owes` says at
+    /// any time whether it may be for this process alone, and is not sent.
+    async fn round(&self, owes: &mut bool) -> Result<Duration, StoreError> {
         let (number, left) = self.canary.interval(self.ending.clock.now());
         let Some(lease) = left.checked_sub(MARGIN).filter(|lease| !lease.is_zero()) else {
             return Ok(left);
         };
-        if self
-            .outbox
-            .serve(&self.lease(), &self.holder, lease)
-            .await?
-        {
+        *owes = true;
+        let name = self.lease();
+        if self.outbox.serve(&name, &self.holder, lease).await? {
             self.close_shown().await?;
             self.send(number).await;
         }
+        *owes = false;
         let (now, left) = self.canary.interval(self.ending.clock.now());
         Ok(if now == number { left } else { Duration::ZERO })
     }
@@ -99,21 +114,10 @@ impl CanarySending {
         sent.map_err(|error| error.to_string())
     }
 
-    /// Ends canaries that are shown and whose end was not noted, because a process died that moment.
+    /// Ends canaries that are shown and whose end was not noted, because a process died that moment. It may be long ago.
     async fn close_shown(&self) -> Result<(), StoreError> {
-        let filter = CaseFilter {
-            feed: Some(nightshift_alert::CANARY_FEED.to_owned()),
-            desk: Some(DeskStatus::Open),
-            limit: MOST_OPEN,
-            ..CaseFilter::default()
-        };
-        // What was not shown because it was too late has no name at its destination.
-        let is_shown = |one: &DeliveryRow| one.sent > 0 && one.remote_id.is_some();
-        for row in self.cases.list(&filter).await? {
-            let view = self.cases.view(&row.id.0).await?;
-            if view.deliveries.iter().any(is_shown) {
-                self.ending.shown(&row.id, row.desk).await?;
-            }
+        for (id, at) in self.cases.open_canaries(MOST_OPEN).await? {
+            self.ending.shown_at(&id, at).await?;
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Canaries are known by their signature alone.
 
 mod attacks;
+mod sending;
 
 use super::*;
 

@@ -14,7 +14,12 @@ on_both_stores! {
     a_canary_and_an_alert_of_the_same_key_have_a_case_each
     people_do_not_see_canaries_unless_they_ask_for_them
     the_last_canary_is_the_newest_that_came_through
+    f29_a_canary_of_a_clock_that_was_ahead_hides_no_silence
+    canaries_whose_end_was_not_noted_are_told_with_when_they_were_shown
 }
+
+/// In a hundred years: ahead of whatever time it is.
+const AHEAD: i64 = 3_155_760_000;
 
 pub(super) fn canary(second: i64, number: u32) -> Arrival {
     arrival(second, |alert| {
@@ -178,4 +183,50 @@ async fn the_last_canary_is_the_newest_that_came_through(fixture: Fixture) {
         ..all_of(Some(CANARY_FEED))
     };
     assert!(fixture.store.list(&open).await.unwrap().is_empty());
+}
+
+async fn f29_a_canary_of_a_clock_that_was_ahead_hides_no_silence(fixture: Fixture) {
+    let ids = [
+        case_of(&fixture.take(canary(0, 1)).await),
+        case_of(&fixture.take(canary(100, 2)).await),
+        case_of(&fixture.take(canary(AHEAD, 3)).await),
+    ];
+    fixture.close(&ids[0], 10, CANARY_CLOSER).await;
+    fixture.close(&ids[2], AHEAD + 10, CANARY_CLOSER).await;
+    assert_eq!(fixture.last().await, Some(10), "it was opened ahead");
+    fixture.close(&ids[1], AHEAD, CANARY_CLOSER).await;
+    assert_eq!(fixture.last().await, Some(10), "it was closed ahead");
+    let next = case_of(&fixture.take(canary(200, 4)).await);
+    fixture.close(&next, 210, CANARY_CLOSER).await;
+    assert_eq!(fixture.last().await, Some(210), "the clock is right again");
+}
+
+async fn canaries_whose_end_was_not_noted_are_told_with_when_they_were_shown(fixture: Fixture) {
+    let store = &fixture.store;
+    let mut ids = Vec::new();
+    for number in 0..4 {
+        ids.push(case_of(&fixture.take(canary(number.into(), number)).await));
+    }
+    for claimed in store.claim(Lane::Any, 10).await.unwrap() {
+        conclude(store, &claimed).await;
+    }
+    assert_eq!(store.open_canaries(10).await.unwrap(), [], "none is shown");
+    // The third came too late to be shown, and the fourth is not tried yet.
+    for due in store.due("soc", 10).await.unwrap() {
+        let Some(number) = ids[..3].iter().position(|id| *id == due.case_id) else {
+            continue;
+        };
+        let remote_id = Some(format!("C1/{number}"));
+        let sent = Some(Sent { remote_id }).filter(|_| number < 2);
+        assert!(store.begin("soc", &due).await.unwrap());
+        store.sent("soc", &due, sent.as_ref()).await.unwrap();
+    }
+    let hours_ago = at(50).to_rfc3339_opts(chrono::SecondsFormat::Micros, true);
+    let sql = format!("UPDATE deliveries SET sent_at = '{hours_ago}' WHERE sent > 0");
+    fixture.execute(&sql).await;
+    let told = [(ids[1].clone(), at(50)), (ids[0].clone(), at(50))];
+    assert_eq!(store.open_canaries(10).await.unwrap(), told);
+    assert_eq!(store.open_canaries(1).await.unwrap(), told[..1]);
+    fixture.close(&ids[1], 60, CANARY_CLOSER).await;
+    assert_eq!(store.open_canaries(10).await.unwrap(), told[1..]);
 }

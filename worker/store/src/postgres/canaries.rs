@@ -1,15 +1,24 @@
-//! When a canary came through last.
+//! When a canary came through last, and which have and are open.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::{CANARY_CLOSER, Canaries, StoreError};
+use nightshift_pipeline::{CANARY_CLOSER, Canaries, CaseId, StoreError};
 
 use super::PostgresStore;
+use super::row::limit;
 
-/// Read off the index of storms, from its end: not all canaries that ever were.
+/// Read off the index of storms, from its end: not all canaries that ever were. Workers date cases and acts, and a clock of
+/// theirs may have been ahead.
 const LAST: &str = "SELECT acts.at FROM cases JOIN acts ON acts.case_id = cases.id \
      WHERE cases.feed = 'canary' AND cases.type = 'Nightshift:Canary' AND coalesce(cases.account, '') = '' \
-         AND acts.act = 'closed' AND acts.by_whom = $1 ORDER BY cases.opened_at DESC LIMIT 1";
+         AND acts.act = 'closed' AND acts.by_whom = $1 AND acts.at <= now() AND cases.opened_at <= now() \
+     ORDER BY cases.opened_at DESC LIMIT 1";
+/// What was not shown because it was too late has no name at its destination.
+const OPEN: &str = "SELECT cases.id, min(deliveries.sent_at) \
+     FROM cases JOIN deliveries ON deliveries.case_id = cases.id \
+     WHERE cases.feed = 'canary' AND cases.type = 'Nightshift:Canary' AND coalesce(cases.account, '') = '' \
+         AND cases.desk = 'open' AND deliveries.sent > 0 AND deliveries.remote_id IS NOT NULL AND deliveries.sent_at IS NOT NULL \
+     GROUP BY cases.id ORDER BY cases.opened_at DESC LIMIT $1";
 
 #[async_trait]
 impl Canaries for PostgresStore {
@@ -17,6 +26,15 @@ impl Canaries for PostgresStore {
         self.look("look for the last canary", |session| async move {
             let row = session.row(LAST, [&CANARY_CLOSER]).await?;
             row.map(|row| Ok(row.try_get(0)?)).transpose()
+        })
+        .await
+    }
+
+    async fn open_canaries(&self, most: usize) -> Result<Vec<(CaseId, DateTime<Utc>)>, StoreError> {
+        self.look("look for open canaries", |session| async move {
+            let rows = session.rows(OPEN, [&limit(most)]).await?;
+            let one = |row: &tokio_postgres::Row| Ok((CaseId(row.try_get(0)?), row.try_get(1)?));
+            rows.iter().map(one).collect()
         })
         .await
     }

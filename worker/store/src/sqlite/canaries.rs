@@ -1,17 +1,25 @@
-//! When a canary came through last.
+//! When a canary came through last, and which have and are open.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::{CANARY_CLOSER, Canaries, StoreError};
-use rusqlite::OptionalExtension as _;
+use nightshift_pipeline::{CANARY_CLOSER, Canaries, CaseId, StoreError};
+use rusqlite::{OptionalExtension as _, Row};
 
 use super::SqliteStore;
 use super::row::get_time;
 
-/// Read off the index of storms, from its end: not all canaries that ever were.
+/// Read off the index of storms, from its end: not all canaries that ever were. The clock may have been ahead for a while.
 const LAST: &str = "SELECT acts.at FROM cases JOIN acts ON acts.case_id = cases.id \
      WHERE cases.feed = 'canary' AND cases.type = 'Nightshift:Canary' AND cases.account IS NULL \
-         AND acts.act = 'closed' AND acts.by_whom = ?1 ORDER BY cases.opened_at DESC LIMIT 1";
+         AND acts.act = 'closed' AND acts.by_whom = ?1 AND acts.at <= strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
+         AND cases.opened_at <= strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') \
+     ORDER BY cases.opened_at DESC LIMIT 1";
+/// What was not shown because it was too late has no name at its destination.
+const OPEN: &str = "SELECT cases.id, min(deliveries.sent_at) \
+     FROM cases JOIN deliveries ON deliveries.case_id = cases.id \
+     WHERE cases.feed = 'canary' AND cases.type = 'Nightshift:Canary' AND cases.account IS NULL \
+         AND cases.desk = 'open' AND deliveries.sent > 0 AND deliveries.remote_id IS NOT NULL AND deliveries.sent_at IS NOT NULL \
+     GROUP BY cases.id ORDER BY cases.opened_at DESC LIMIT ?1";
 
 #[async_trait]
 impl Canaries for SqliteStore {
@@ -21,6 +29,18 @@ impl Canaries for SqliteStore {
                 let mut statement = connection.prepare_cached(LAST)?;
                 let found = statement.query_row([CANARY_CLOSER], |row| get_time(row, 0));
                 Ok(found.optional()?)
+            })
+            .await
+    }
+
+    async fn open_canaries(&self, most: usize) -> Result<Vec<(CaseId, DateTime<Utc>)>, StoreError> {
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        self.thread
+            .run("look for open canaries", move |connection| {
+                let mut statement = connection.prepare_cached(OPEN)?;
+                let one = |row: &Row<'_>| Ok((CaseId(row.get(0)?), get_time(row, 1)?));
+                let found = statement.query_map([most], one)?;
+                Ok(found.collect::<Result<_, rusqlite::Error>>()?)
             })
             .await
     }

@@ -16,6 +16,9 @@ use crate::config::Loaded;
 const EVERY: Duration = Duration::from_secs(3);
 /// Until what could not be taken up, for another reason than its own, is tried again.
 const AGAIN: Duration = Duration::from_secs(15);
+/// Until what is wrong is read again though no file has changed that is looked at: a secret that it names may have come, as
+/// where a Secret is mounted later than the ConfigMap.
+const WRONG_AGAIN: Duration = Duration::from_secs(60);
 /// Most files that are looked at; more are read again by SIGHUP alone.
 const MOST_FILES: usize = 2_000;
 /// Folders within folders.
@@ -91,6 +94,8 @@ pub(super) struct Changes {
     again_at: Option<Instant>,
     /// As what it comes then.
     again_why: Why,
+    /// What is wrong with the configuration, as it was told; none where it could be taken up, or passes by itself.
+    wrong: Option<String>,
     #[cfg(unix)]
     hang_up: Option<tokio::signal::unix::Signal>,
 }
@@ -107,6 +112,7 @@ impl Changes {
             is_signalled: false,
             again_at: None,
             again_why: Why::Again,
+            wrong: None,
             #[cfg(unix)]
             hang_up: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()).ok(),
         }
@@ -125,6 +131,27 @@ impl Changes {
             _ => Why::Again,
         };
         self.again_at = Some(Instant::now() + AGAIN);
+        self.wrong = None;
+    }
+
+    /// The same for what is wrong, a little later; whether that is news. It is not where it was only tried again, and the
+    /// same is wrong still. What a person meant was about the files as they were, and is not meant of what is mended.
+    pub(super) fn note_wrong(&mut self, why: Why, words: &str) -> bool {
+        let is_known = self.is_quiet(why) && self.wrong.as_deref() == Some(words);
+        self.again_why = Why::Again;
+        self.again_at = Some(Instant::now() + WRONG_AGAIN);
+        self.wrong = Some(words.to_owned());
+        !is_known
+    }
+
+    /// Whether nobody has to hear that it is read again: what was wrong is looked at once more, every minute.
+    pub(super) fn is_quiet(&self, why: Why) -> bool {
+        why == Why::Again && self.wrong.is_some()
+    }
+
+    /// Nothing is wrong any more.
+    pub(super) fn note_taken_up(&mut self) {
+        self.wrong = None;
     }
 
     /// Waits until it is time to look; whether a signal said so.
@@ -297,6 +324,48 @@ mod tests {
             changes.try_again(why);
             assert_eq!(changes.next().await, then, "{why:?}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_wrong_is_read_again_each_minute_and_told_where_it_is_news() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut changes = Changes::after(Seen::of(&loaded(dir.path(), "books")));
+        let (gone, other) = ("there is no token", "there is no key");
+        assert!(!changes.is_quiet(Why::Again), "nothing is wrong yet");
+        // Somebody says so, nothing changes, something else is wrong, somebody says so again, a file was changed.
+        for (why, words, is_news) in [
+            (Why::Signal, gone, true),
+            (Why::Again, gone, false),
+            (Why::Again, gone, false),
+            (Why::Again, other, true),
+            (Why::Signal, other, true),
+            (Why::Files, other, true),
+        ] {
+            assert_eq!(changes.note_wrong(why, words), is_news, "{why:?} {words}");
+            let begun = Instant::now();
+            assert_eq!(changes.next().await, Why::Again, "{why:?} {words}");
+            let waited = begun.elapsed();
+            assert!((WRONG_AGAIN..WRONG_AGAIN + EVERY * 2).contains(&waited));
+            assert!(changes.is_quiet(Why::Again) && !changes.is_quiet(Why::Files));
+        }
+        changes.note_taken_up();
+        assert!(changes.note_wrong(Why::Again, other), "it was well between");
+        changes.try_again(Why::Again);
+        assert!(
+            changes.note_wrong(Why::Again, other),
+            "it was something else"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_mended_is_read_at_once_and_as_no_signal_meant_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut changes = Changes::after(Seen::of(&loaded(dir.path(), "books")));
+        assert!(changes.note_wrong(Why::Signal, "there is no token"));
+        loaded(dir.path(), "others");
+        assert_eq!(change_told(&mut changes).await, Some(Why::Files));
+        let minutes = tokio::time::timeout(WRONG_AGAIN * 3, changes.next()).await;
+        assert_eq!(minutes.ok(), None, "it is tried again where it is wrong");
     }
 
     #[tokio::test(start_paused = true)]
