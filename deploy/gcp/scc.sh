@@ -33,6 +33,7 @@ main() {
         run gcloud pubsub subscriptions create "$DEAD" --project "$project" --topic "$DEAD" \
             --message-retention-duration 7d --expiration-period never
 
+    # Empty without an address: bash before 4.4 takes that for a variable that is not set.
     local push=() account=nightshift-push@$project.iam.gserviceaccount.com
     if [[ -n $endpoint ]]; then
         there gcloud iam service-accounts describe "$account" --project "$project" ||
@@ -49,7 +50,7 @@ main() {
         # Where it pushes, each 503 of the intake is an attempt: 100 of them last for some 15 hours, and are the most there can be.
         run gcloud pubsub subscriptions create "$TOPIC" --project "$project" --topic "$TOPIC" --ack-deadline 60 \
             --message-retention-duration 7d --expiration-period never --min-retry-delay 1s --max-retry-delay 600s \
-            --dead-letter-topic "$DEAD" --max-delivery-attempts 100 "${push[@]}"
+            --dead-letter-topic "$DEAD" --max-delivery-attempts 100 ${push[@]+"${push[@]}"}
     elif [[ -n $endpoint ]]; then
         run gcloud pubsub subscriptions modify-push-config "$TOPIC" --project "$project" "${push[@]}"
     else

@@ -97,12 +97,28 @@ fn helm_on(chart: &Path, command: &[&str], options: &[&str]) -> Output {
         .unwrap()
 }
 
-/// What Helm makes with these options.
-fn rendered(options: &[&str]) -> Vec<Value> {
-    read(options, &[])
+/// What Helm says of a release of this name with these options, over the least that workers start with: a source, which has no
+/// default.
+fn template(release: &str, options: &[&str]) -> Output {
+    let least = least();
+    let options = [&["--values", least.as_str()][..], options].concat();
+    helm(&["template", release], &options)
 }
 
-/// The same, checked against the schemas of these versions of Kubernetes.
+/// The set of values that has a source and nothing else.
+fn least() -> String {
+    let path = folder().join("ci/defaults-values.yaml");
+    path.to_str().unwrap().to_owned()
+}
+
+/// What Helm makes with these options, over the least that workers start with.
+fn rendered(options: &[&str]) -> Vec<Value> {
+    let least = least();
+    let options = [&["--values", least.as_str()][..], options].concat();
+    read(&options, &[])
+}
+
+/// What Helm makes with these options alone, checked against the schemas of these versions of Kubernetes.
 fn read(options: &[&str], versions: &[&str]) -> Vec<Value> {
     let made = helm(&["template", "night", "--namespace", "security"], options);
     assert!(made.status.success(), "{options:?}: {made:?}");
@@ -123,7 +139,7 @@ fn read(options: &[&str], versions: &[&str]) -> Vec<Value> {
 /// The objects of every set of values.
 fn all() -> Vec<(String, Vec<Value>)> {
     let made = |(name, path): (String, PathBuf)| {
-        let objects = rendered(&["--values", path.to_str().unwrap()]);
+        let objects = read(&["--values", path.to_str().unwrap()], &[]);
         (name, objects)
     };
     sets().into_iter().map(made).collect()
@@ -132,7 +148,7 @@ fn all() -> Vec<(String, Vec<Value>)> {
 /// The objects of one set of values.
 fn of_set(name: &str) -> Vec<Value> {
     let path = folder().join(format!("ci/{name}-values.yaml"));
-    rendered(&["--values", path.to_str().unwrap()])
+    read(&["--values", path.to_str().unwrap()], &[])
 }
 
 /// All objects of a kind.

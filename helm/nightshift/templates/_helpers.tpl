@@ -165,6 +165,22 @@ for the rule that tells of one that is late. */ -}}
 {{- end -}}
 {{- end -}}
 
+{{- /* "true" where the configuration has a source, as far as can be told here: one of the Secret of others, or of a file that is
+mounted over ours, is not known. It cannot come from the environment, which sets keys of sections alone. */ -}}
+{{- define "nightshift.hasSource" -}}
+{{- $isOurs := not .Values.existingConfigSecret -}}
+{{- range .Values.extraVolumeMounts -}}
+{{- if eq .mountPath "/etc/nightshift/nightshift.toml" -}}
+{{- $isOurs = false -}}
+{{- end -}}
+{{- end -}}
+{{- $asTables := `\[\[[ \t]*["']?source["']?[ \t]*\]\]` -}}
+{{- $asList := `["']?source["']?[ \t]*=[ \t]*\[[ \t\r]*([^\]\s]|$)` -}}
+{{- if or (not $isOurs) (regexMatch (printf `(?m)^[ \t]*(%s|%s)` $asTables $asList) .Values.config) -}}
+true
+{{- end -}}
+{{- end -}}
+
 {{- /* Everything of a pod but what it runs. Call with root, and config, secret and claim: the names of what it mounts. */ -}}
 {{- define "nightshift.pod" -}}
 automountServiceAccountToken: false

@@ -2,7 +2,7 @@
 
 use nightshift_tests::Place;
 use regex::Regex;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{all, configuration, folder, helm, kind, list, of_set, read, rendered, sets, text};
 
@@ -198,6 +198,36 @@ fn parts_are_together_or_apart_and_nothing_is_left_out() {
         made.sort();
         assert_eq!(made, wanted, "{set}");
     }
+}
+
+/// Whether a Deployment takes messages, by what its container is told.
+fn takes(deployment: &Value) -> bool {
+    let arguments = list(&deployment["spec"]["template"]["spec"]["containers"][0]["args"]);
+    let only = arguments.iter().position(|one| *one == "--only");
+    only.is_none_or(|at| {
+        let parts = arguments[at + 1].as_str().unwrap();
+        parts.split(',').any(|part| part == "intake")
+    })
+}
+
+/// A worker that is to take messages and knows of none to take ends at once, and whatever else the set says is never tried.
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn what_takes_messages_has_a_source() {
+    let mut asked = 0;
+    for (set, objects) in all() {
+        let Some(text) = configuration(&objects) else {
+            assert_eq!(set, "own-configuration");
+            continue;
+        };
+        if kind(&objects, "Deployment").into_iter().any(takes) {
+            let config: toml::Table = text.parse().unwrap();
+            let sources = config.get("source").and_then(toml::Value::as_array);
+            assert!(sources.is_some_and(|all| !all.is_empty()), "{set}: {text}");
+            asked += 1;
+        }
+    }
+    assert_eq!(asked, sets().len() - 1);
 }
 
 /// Where the chart mounts secrets.

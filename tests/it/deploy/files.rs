@@ -262,9 +262,24 @@ fn the_unit_gives_the_worker_time_to_drain() {
     let unit = text("deploy/systemd/nightshift.service");
     let time = Regex::new(r"(?m)^TimeoutStopSec=(\d+)$").unwrap();
     let secs: u64 = time.captures(&unit).unwrap()[1].parse().unwrap();
-    assert!(secs > 10, "{secs}");
+    // What `[web] linger_secs` may be at the most comes before it drains.
+    let source = text("worker/web/src/config.rs");
+    let most = Regex::new(r"LONGEST_LINGER: u64 = (\d+);").unwrap();
+    let lingers: u64 = most.captures(&source).unwrap()[1].parse().unwrap();
+    assert!(secs >= 10 + lingers + 5, "{secs}");
     let compose = text("deploy/compose.yaml");
     assert!(compose.contains("stop_grace_period: 20s"));
+}
+
+/// A folder of credentials that is not there lets nothing start, so whoever follows the unit makes it, also where it stays empty.
+#[test]
+fn who_installs_the_unit_makes_the_folder_of_its_secrets() {
+    let unit = text("deploy/systemd/nightshift.service");
+    let folder = Regex::new(r"(?m)^LoadCredential=secrets:(\S+)$").unwrap();
+    let folder = &folder.captures(&unit).unwrap()[1];
+    let made = format!("install -d -m 0700 {folder}");
+    assert!(unit.contains(&format!("\n#   {made}\n")), "{unit}");
+    assert!(text("deploy/README.md").contains(&made), "{made}");
 }
 
 #[test]

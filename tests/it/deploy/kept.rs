@@ -1,10 +1,12 @@
 //! Where a worker keeps its cases: where its configuration says, whatever it is run by; and where that says nothing, in the
 //! one folder that it may write to.
 
+use std::process::Command;
+
 use nightshift_tests::{Place, root};
 use serde_json::Value;
 
-use super::{all, helm, kind, list, pods, rendered};
+use super::{all, kind, list, pods, rendered, template};
 
 /// The address of the store that a container is given, if it is given one.
 fn store_of(container: &Value) -> Option<&str> {
@@ -37,20 +39,49 @@ fn the_unit_overrules_no_store_and_the_default_lies_where_it_may_write() {
 fn the_runbook_runs_commands_beside_the_unit_as_the_unit_runs_the_worker() {
     let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
     let unit = read("deploy/systemd/nightshift.service");
-    let set = |key: &str| -> String {
-        let mut lines = unit.lines().filter_map(|line| line.strip_prefix(key));
-        lines.next().unwrap().trim_start_matches('-').to_owned()
-    };
     let told = read("docs/runbook.md");
-    let (_, told) = told.split_once("function nightshift {\n").unwrap();
+    let (_, told) = told.split_once("```sh\nfunction nightshift {\n").unwrap();
     let (told, _) = told.split_once("\n}\n").unwrap();
-    let run = set("ExecStart=");
-    for what in [
-        format!("cd {} || exit;", set("WorkingDirectory=")),
-        format!(". {}\n", set("EnvironmentFile=")),
-        format!("exec {} \"$@\"", run.strip_suffix(" worker").unwrap()),
-    ] {
-        assert!(told.contains(&what), "{what}: {told}");
+    // In the place of `sudo` what it is told to run, a word a line.
+    let script = format!(
+        "sudo() {{ printf '%s\\n' \"$@\"; }}\nfunction nightshift {{\n{told}\n}}\n\
+         nightshift tools call lookup '{{\"name\": \"$HOME & co\"}}' '' '*'"
+    );
+    let ran = Command::new("bash")
+        .args(["-euc", &script])
+        .env("USER", "alice")
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    let said = String::from_utf8(ran.stdout).unwrap();
+    let words: Vec<_> = said.lines().collect();
+    let mut lines = unit.lines();
+    let run = lines.find_map(|line| line.strip_prefix("ExecStart="));
+    let run = run.unwrap().strip_suffix(" worker").unwrap();
+    let run: Vec<_> = run.split(' ').collect();
+    let at = words.windows(run.len()).position(|some| some == run);
+    let (options, command) = words.split_at(at.unwrap_or_else(|| panic!("{run:?}: {words:?}")));
+    // systemd makes one $ of two, and would put its own variables in the place of one.
+    let asked = [
+        "tools",
+        "call",
+        "lookup",
+        "{\"name\": \"$$HOME & co\"}",
+        "",
+        "*",
+    ];
+    assert_eq!(command[run.len()..], asked);
+    // Read by systemd, as for the unit: to a shell an & in an address ends a command.
+    for key in ["WorkingDirectory=", "EnvironmentFile="] {
+        let line = unit.lines().find(|line| line.starts_with(key)).unwrap();
+        let is_told = options.windows(2).any(|two| two == ["-p", line]);
+        assert!(is_told, "{line}: {options:?}");
+    }
+    // Who judges a verdict is taken from there.
+    assert!(options.contains(&"USER=alice"), "{options:?}");
+    assert_eq!(options[0], "systemd-run");
+    for needed in ["--wait", "--pty", "--pipe", "--collect"] {
+        assert!(options.contains(&needed), "{needed}: {options:?}");
     }
 }
 
@@ -82,10 +113,9 @@ fn with_config(config: &str, values: &str) -> Result<(), String> {
     let place = Place::new().unwrap();
     let file = place.file("c.toml", config).unwrap();
     let config = format!("config={}", file.display());
-    let made = helm(
-        &["template", "night"],
-        &["--set-file", &config, "--set", values],
-    );
+    // Where its alerts come from is nothing that is asked here.
+    let others = format!("only={{triage,delivery}},{values}");
+    let made = template("night", &["--set-file", &config, "--set", &others]);
     let said = String::from_utf8_lossy(&made.stderr).into_owned();
     made.status.success().then_some(()).ok_or(said)
 }

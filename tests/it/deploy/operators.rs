@@ -48,7 +48,7 @@ fn a_canary_is_late_after_three_intervals_of_the_chart_or_those_of_a_quarter_of_
         let expression = late.unwrap()["expr"].as_str().unwrap();
         assert_eq!(expression.matches(secs).count(), 1, "{set}: {expression}");
     }
-    let hourly = "config=[canary]\nevery_minutes = 60 # an hour\nkey = \"env:KEY\"\n,prometheusRule.enabled=true";
+    let hourly = "config=[canary]\nevery_minutes = 60 # an hour\nkey = \"env:KEY\"\n,only={triage},prometheusRule.enabled=true";
     let objects = super::rendered(&["--set", hourly]);
     let all = rules(&objects);
     let mut late = all

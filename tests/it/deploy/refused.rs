@@ -1,13 +1,15 @@
 //! Values that cannot work are refused before anything is installed, and the error says how to mend them.
 
-use super::helm;
+use nightshift_tests::Place;
+
+use super::{helm, template};
 
 fn refused(options: &[&str]) -> String {
     refused_as("night", options)
 }
 
 fn refused_as(release: &str, options: &[&str]) -> String {
-    let made = helm(&["template", release], options);
+    let made = template(release, options);
     assert!(!made.status.success(), "{options:?}");
     String::from_utf8_lossy(&made.stderr).into_owned()
 }
@@ -74,6 +76,78 @@ fn what_cannot_work_is_refused() {
         let said = refused(options);
         assert!(said.contains(says), "{options:?}: {said}");
         assert!(!said.contains("hush"), "{said}");
+    }
+}
+
+/// What Helm says of a configuration in `config`, with these values and nothing else; empty where it is taken.
+fn said_of(config: &str, values: &str) -> String {
+    let place = Place::new().unwrap();
+    let file = place.file("c.toml", config).unwrap();
+    let config = format!("config={}", file.display());
+    let options = ["--set-file", &config, "--set", values];
+    let made = helm(&["template", "night"], &options);
+    if made.status.success() {
+        return String::new();
+    }
+    String::from_utf8_lossy(&made.stderr).into_owned()
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn workers_that_would_end_for_want_of_a_source_are_refused() {
+    let says = "config: it has no [[source]], and night-nightshift takes messages: its workers would end at once, with \
+                exit code 64";
+    let bare = helm(&["template", "night"], &[]);
+    let said = String::from_utf8_lossy(&bare.stderr);
+    assert!(!bare.status.success() && said.contains(says), "{said}");
+    for mends in [
+        "\n  config: |\n    [[source]]\n",
+        "only: [triage, delivery]",
+        "components.intake.enabled: false",
+    ] {
+        assert!(said.contains(mends), "{mends}: {said}");
+    }
+    for config in [
+        "",
+        "# [[source]]\n",
+        "[[sources]]\n",
+        "[source]\n",
+        "source = []\n",
+        "[canary]\nsource = \"soc\"\n",
+    ] {
+        let said = said_of(config, "only={intake}");
+        assert!(said.contains(says), "{config}: {said}");
+    }
+    let apart = said_of("", "mode=apart,store.url=postgres://u@h/d");
+    assert!(
+        apart.contains("night-nightshift-intake takes messages"),
+        "{apart}"
+    );
+}
+
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn a_source_may_be_written_in_any_way_and_where_none_is_needed_or_known_none_is_asked_for() {
+    for config in [
+        "[[source]]\nname = \"soc\"\n",
+        "[log]\r\n  [[ \"source\" ]] # ours\r\n",
+        "[['source']]\n",
+        "source = [{ name = \"soc\" }]\n",
+        "\"source\"=[\n  { name = \"soc\" },\n]\n",
+    ] {
+        assert_eq!(said_of(config, "only={intake}"), "", "{config}");
+    }
+    let mount = "extraVolumeMounts[0]";
+    let mounted = format!(
+        "{mount}.name=ours,{mount}.mountPath=/etc/nightshift/nightshift.toml,{mount}.subPath=nightshift.toml"
+    );
+    for values in [
+        "only={triage,delivery}",
+        "existingConfigSecret=ours",
+        "mode=apart,components.intake.enabled=false,store.url=postgres://u@h/d",
+        &mounted,
+    ] {
+        assert_eq!(said_of("", values), "", "{values}");
     }
 }
 
@@ -222,7 +296,7 @@ fn a_password_in_the_address_of_the_database_is_refused_wherever_it_stands() {
         assert!(said.contains(says) || !url.contains('?'), "{url}: {said}");
     }
     let fine = "store.url=postgres://password@h/password?sslmode=require&application_name=password";
-    let made = helm(&["template", "night"], &["--set", fine]);
+    let made = template("night", &["--set", fine]);
     assert!(made.status.success(), "{made:?}");
 }
 
@@ -254,7 +328,7 @@ fn a_pod_that_would_be_killed_while_it_lingers_is_refused() {
 #[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
 fn the_name_of_a_release_stays_a_text_and_one_with_dots_is_a_name_of_services() {
     for release in ["true", "on", "a.b.c"] {
-        let made = helm(&["template", release], &[]);
+        let made = template(release, &[]);
         let text = String::from_utf8(made.stdout).unwrap();
         let name = format!("\n  name: {}-nightshift\n", release.replace('.', "-"));
         assert!(text.contains(&name), "{text}");

@@ -101,19 +101,34 @@ async fn connected(url: &str, connections: &mut Connections) -> Client {
     client
 }
 
-/// Makes a role of the dashboards as the documentation does; its name, and the address for it.
-async fn reader(owner: &Client, url: &str) -> (String, String) {
+/// Makes a role of the dashboards and one of workers as the documentation does; their names, and the address for the former.
+async fn roles(owner: &Client, url: &str) -> ([String; 2], String) {
     let name = format!("it_{}", uuid::Uuid::new_v4().simple());
+    let worker = format!("{name}_worker");
     let manual = text("docs/database.md");
     let (_, grants) = manual.split_once("```sql\nGRANT ").unwrap();
     let (grants, _) = grants.split_once("```").unwrap();
-    assert_eq!(grants.matches("grafana").count(), 2, "{grants}");
-    let grants = grants.replace("grafana", &name);
-    let make = format!("CREATE ROLE {name} LOGIN PASSWORD '{name}'; GRANT {grants}");
+    let said = ["grafana", " worker;", "ROLE owner "].map(|role| grants.matches(role).count());
+    assert_eq!(said, [2, 4, 2], "{grants}");
+    let grants = grants
+        .replace("grafana", &name)
+        .replace(" worker;", &format!(" {worker};"))
+        .replace("ROLE owner ", "ROLE CURRENT_USER ");
+    let make =
+        format!("CREATE ROLE {name} LOGIN PASSWORD '{name}'; CREATE ROLE {worker}; GRANT {grants}");
     owner.batch_execute(&make).await.unwrap();
     let (_, place) = url.split_once('@').unwrap();
     let url = format!("postgres://{name}:{name}@{place}");
-    (name, url)
+    ([name, worker], url)
+}
+
+/// Whether a role may write a table that a later migration makes.
+async fn writes_what_is_made_later(owner: &Client, role: &str) -> bool {
+    let made = "CREATE TABLE made_later (n bigint GENERATED ALWAYS AS IDENTITY)";
+    owner.batch_execute(made).await.unwrap();
+    let may = "SELECT has_table_privilege($1, 'made_later', 'INSERT') \
+        AND has_sequence_privilege($1, pg_get_serial_sequence('made_later', 'n'), 'USAGE')";
+    owner.query_one(may, &[&role]).await.unwrap().get(0)
 }
 
 /// The rows of an answer, each value as text.
@@ -144,7 +159,8 @@ async fn the_role_of_the_dashboards_is_answered_with_what_happened() {
     let (url, mut connections) = (database().await, JoinSet::new());
     let owner = connected(&url, &mut connections).await;
     two_days_later(&url, &owner).await;
-    let (role, url) = reader(&owner, &url).await;
+    let ([role, worker], url) = roles(&owner, &url).await;
+    assert!(writes_what_is_made_later(&owner, &worker).await);
     let client = connected(&url, &mut connections).await;
     for kept in ["raw_alerts", "dead_letters"] {
         let read = client
@@ -169,6 +185,6 @@ async fn the_role_of_the_dashboards_is_answered_with_what_happened() {
     }
     assert_eq!(timed, 2);
     drop(client);
-    let gone = format!("DROP OWNED BY {role}; DROP ROLE {role}");
+    let gone = format!("DROP OWNED BY {role}, {worker}; DROP ROLE {role}, {worker}");
     owner.batch_execute(&gone).await.unwrap();
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{all, helm, kind, list, of_set, rendered};
+use super::{all, kind, list, of_set, rendered, template, text};
 
 /// Names of the Deployments that an object of this kind scales.
 fn scaled(objects: &[Value], scaler: &str) -> Vec<String> {
@@ -155,15 +155,29 @@ fn what_would_scale_nothing_is_refused() {
         ("autoscaling.kind=none,only={delivery}", false),
     ] {
         let values = format!("{STORE},{values}");
-        let made = helm(&["template", "night"], &["--set", &values]);
+        let made = template("night", &["--set", &values]);
         let said = String::from_utf8_lossy(&made.stderr);
         let says = "would scale nothing that this release runs: hpa and keda scale what triages";
         assert_eq!(said.contains(says), is_refused, "{values}: {said}");
         assert_eq!(made.status.success(), !is_refused, "{values}: {said}");
     }
     let values = format!("{STORE},{QUEUES},autoscaling.kind=keda,only={{delivery}}");
-    let made = helm(&["template", "night"], &["--set", &values]);
+    let made = template("night", &["--set", &values]);
     assert!(!made.status.success(), "{made:?}");
+}
+
+/// Those that a worker keeps for high and critical cases are none for what else waits: counted among the rest they would leave it
+/// waiting, and one worker would be thought enough.
+#[test]
+#[cfg_attr(not(has_helm), ignore = "tests/services installs helm")]
+fn keda_counts_the_slots_that_any_case_may_have() {
+    let defaults: toml::Table = text("worker/cli/config.default.toml").parse().unwrap();
+    let slots = defaults["worker"]["max_cases"].as_integer().unwrap();
+    let values = format!("{STORE},autoscaling.kind=keda");
+    let objects = rendered(&["--set", &values]);
+    let asked = &kind(&objects, "ScaledObject")[0]["spec"]["triggers"][0]["metadata"];
+    let for_any = (slots - slots / 5).to_string();
+    assert_eq!(asked["targetQueryValue"], for_any);
 }
 
 #[test]
@@ -222,7 +236,7 @@ fn cpu_that_nobody_requests_scales_nothing_and_more_than_all_of_it_may_be_used()
         ),
     ] {
         let values = format!("{hpa},{values}");
-        let made = helm(&["template", "night"], &["--set", &values]);
+        let made = template("night", &["--set", &values]);
         let said = String::from_utf8_lossy(&made.stderr);
         let says = "request none; set resources.requests.cpu";
         assert_eq!(said.contains(says), is_refused, "{values}: {said}");

@@ -45,7 +45,8 @@ fn the_first_line_of_a_configuration_may_be_indented() {
     for config in ["    [log]\nlevel = \"info\"\n", "\n\n  # ours\n[log]\n", ""] {
         let file = place.file("c.toml", config).unwrap();
         let file = format!("config={}", file.display());
-        let objects = rendered(&["--set-file", &file, "--set", "store.url=postgres://u@h/d"]);
+        let values = "store.url=postgres://u@h/d,only={triage}";
+        let objects = rendered(&["--set-file", &file, "--set", values]);
         let maps = kind(&objects, "ConfigMap");
         assert_eq!(maps.len(), 2, "the release's, and the migration's");
         for map in maps {

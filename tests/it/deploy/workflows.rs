@@ -9,7 +9,7 @@ use std::process::Command;
 use nightshift_tests::{Place, files};
 use regex::Regex;
 
-use super::{folder, helm_on, named, succeeds, text};
+use super::{folder, helm_on, least, named, succeeds, text};
 
 const CI: &str = ".github/workflows/ci.yml";
 const RELEASE: &str = ".github/workflows/release.yml";
@@ -173,7 +173,8 @@ fn the_chart_of_a_release_asks_for_the_image_of_that_release() {
     assert_eq!(output, "name=ghcr.io/acme/night-shift\n");
     run(&place, "Chart", &tag);
     let chart = place.path().join(format!("dist/nightshift-{version}.tgz"));
-    let made = helm_on(&chart, &["template", "night"], &[]);
+    let least = least();
+    let made = helm_on(&chart, &["template", "night"], &["--values", &least]);
     let made = String::from_utf8(made.stdout).unwrap();
     let image = format!("ghcr.io/acme/night-shift:{version}");
     assert!(made.contains(&format!("image: {image}\n")), "{made}");
