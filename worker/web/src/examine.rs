@@ -307,11 +307,11 @@ mod tests {
                 intake_listen: "0.0.0.0:0".to_owned(),
                 ..near()
             },
+            // A name that leads to this machine alone is none.
             WebConfig {
-                listen: "0.0.0.0:0".to_owned(),
+                intake_listen: "0.0.0.0:0".to_owned(),
                 hosts: vec!["localhost".to_owned()],
-                public_url: String::new(),
-                ..far()
+                ..near()
             },
         ] {
             assert_eq!(
