@@ -58,7 +58,7 @@ use nightshift_alert::Alert;
 use nightshift_engine::Verdict;
 use nightshift_pipeline::{
     Accepted, Admission, AdmissionPolicy, Arrival, CaseFilter, CaseId, CaseStatus, Charge, Claimed,
-    DeliveryError, Lane, Lease, Seen, Sent, StoreError,
+    Closing, DeliveryError, Lane, Lease, Seen, Sent, StoreError,
 };
 
 use crate::options::Options;
@@ -228,8 +228,29 @@ pub(crate) async fn conclude(store: &Arc<dyn Store>, claimed: &Claimed) {
 }
 
 pub(crate) async fn conclude_as(store: &Arc<dyn Store>, claimed: &Claimed, verdict: Verdict) {
+    conclude_with(store, claimed, |closing| {
+        closing.conclusion.verdict = verdict;
+    })
+    .await;
+}
+
+/// Its triage fails.
+pub(crate) async fn fail(store: &Arc<dyn Store>, claimed: &Claimed) {
+    conclude_with(store, claimed, |closing| {
+        closing.conclusion.verdict = Verdict::Inconclusive;
+        (closing.status, closing.report.status) = (CaseStatus::Failed, CaseStatus::Failed);
+    })
+    .await;
+}
+
+/// Concludes a case with what this makes of a whole triage.
+pub(crate) async fn conclude_with(
+    store: &Arc<dyn Store>,
+    claimed: &Claimed,
+    change: impl FnOnce(&mut Closing),
+) {
     let (events, mut closing) = whole_journal(claimed);
-    closing.conclusion.verdict = verdict;
+    change(&mut closing);
     let lease = &claimed.lease;
     store
         .append(lease, &events, Charge::default())

@@ -138,18 +138,10 @@ async fn people_do_not_see_canaries_unless_they_ask_for_them(fixture: Fixture) {
     assert_eq!(ids(None).await, [alert]);
     assert_eq!(ids(Some(CANARY_FEED)).await, std::slice::from_ref(&own));
     let claimed = fixture.store.claim_one(&own).await.unwrap().unwrap();
-    let (events, mut closing) = whole_journal(&claimed);
-    closing.report.alert.feed = CANARY_FEED.to_owned();
-    fixture
-        .store
-        .append(&claimed.lease, &events, Charge::default())
-        .await
-        .unwrap();
-    fixture
-        .store
-        .conclude(&claimed.lease, &closing)
-        .await
-        .unwrap();
+    conclude_with(&fixture.store, &claimed, |closing| {
+        closing.report.alert.feed = CANARY_FEED.to_owned();
+    })
+    .await;
     let far = chrono::Duration::days(4_000);
     let day = fixture
         .store

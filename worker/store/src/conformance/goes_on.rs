@@ -47,13 +47,11 @@ fn change(until: Option<i64>) -> Exoneration {
 impl Fixture {
     /// Concludes it by these records.
     async fn clear(&self, claimed: &Claimed, verdict: Verdict, until: &[Option<i64>]) {
-        let (events, mut closing) = whole_journal(claimed);
-        closing.conclusion.verdict = verdict;
-        closing.report.exonerations = until.iter().copied().map(change).collect();
-        let (store, lease) = (&self.store, &claimed.lease);
-        let charge = Charge::default();
-        store.append(lease, &events, charge).await.unwrap();
-        store.conclude(lease, &closing).await.unwrap();
+        conclude_with(&self.store, claimed, |closing| {
+            closing.conclusion.verdict = verdict;
+            closing.report.exonerations = until.iter().copied().map(change).collect();
+        })
+        .await;
     }
 
     /// It is nothing but a sighting.
@@ -258,15 +256,13 @@ async fn what_began_before_its_record_is_triaged_again(fixture: Fixture) {
     ] {
         let claimed = fixture.claim().await;
         fixture.sights(arrival(1_100, happens_at(500))).await;
-        let (events, mut closing) = whole_journal(&claimed);
-        closing.conclusion.verdict = Verdict::FalsePositive;
-        let mut record = change(None);
-        record.from = Some(at(from));
-        closing.report.exonerations = vec![record];
-        let charge = Charge::default();
-        let lease = &claimed.lease;
-        store.append(lease, &events, charge).await.unwrap();
-        store.conclude(lease, &closing).await.unwrap();
+        conclude_with(store, &claimed, |closing| {
+            closing.conclusion.verdict = Verdict::FalsePositive;
+            let mut record = change(None);
+            record.from = Some(at(from));
+            closing.report.exonerations = vec![record];
+        })
+        .await;
         assert_eq!(fixture.status(&id).await, expected);
     }
     let view = store.view(&id.0).await.unwrap();

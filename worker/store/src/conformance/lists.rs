@@ -164,14 +164,11 @@ async fn a_severity_is_the_one_that_the_row_shows(fixture: Fixture) {
 }
 
 async fn conclude_at(fixture: &Fixture, claimed: &Claimed, severity: Severity) {
-    let (events, mut closing) = whole_journal(claimed);
-    closing.conclusion.verdict = Verdict::TruePositive;
-    closing.conclusion.assessed_severity = severity;
-    let lease = &claimed.lease;
-    let store = &fixture.store;
-    let nothing = Charge::default();
-    store.append(lease, &events, nothing).await.unwrap();
-    store.conclude(lease, &closing).await.unwrap();
+    conclude_with(&fixture.store, claimed, |closing| {
+        closing.conclusion.verdict = Verdict::TruePositive;
+        closing.conclusion.assessed_severity = severity;
+    })
+    .await;
 }
 
 async fn samples_are_left_out_of_what_is_grave(fixture: Fixture) {

@@ -39,14 +39,10 @@ impl Fixture {
 
 /// Concludes a case as rules do that a model ought to look at.
 async fn conclude_without_model(fixture: &Fixture, claimed: &Claimed) {
-    let (events, mut closing) = whole_journal(claimed);
-    closing.wants_model = true;
-    let (store, lease) = (&fixture.store, &claimed.lease);
-    store
-        .append(lease, &events, Charge::default())
-        .await
-        .unwrap();
-    store.conclude(lease, &closing).await.unwrap();
+    conclude_with(&fixture.store, claimed, |closing| {
+        closing.wants_model = true
+    })
+    .await;
 }
 
 async fn f21_only_what_waited_long_enough_is_taken(fixture: Fixture) {

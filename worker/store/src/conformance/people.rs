@@ -85,12 +85,8 @@ async fn f05_what_failed_starts_again_without_its_crashes(fixture: Fixture) {
     }
     let claimed = fixture.claim().await;
     assert_eq!(claimed.crashes, 3);
-    let (events, mut closing) = whole_journal(&claimed);
-    closing.status = CaseStatus::Failed;
     let store = &fixture.store;
-    let append = store.append(&claimed.lease, &events, Charge::default());
-    append.await.unwrap();
-    store.conclude(&claimed.lease, &closing).await.unwrap();
+    fail(store, &claimed).await;
     assert_eq!(status(&fixture, &id).await, (1, CaseStatus::Failed));
     store.retry(&id.0).await.unwrap();
     assert_eq!(fixture.claim().await.crashes, 0);

@@ -54,12 +54,7 @@ async fn an_earlier_case_whose_triage_failed_has_no_verdict(fixture: Fixture) {
     let store = &fixture.store;
     let id = case_of(&fixture.accept(THEFT).await);
     let claimed = fixture.claim().await;
-    let (events, mut closing) = whole_journal(&claimed);
-    closing.conclusion.verdict = Verdict::Inconclusive;
-    (closing.status, closing.report.status) = (CaseStatus::Failed, CaseStatus::Failed);
-    let append = store.append(&claimed.lease, &events, Charge::default());
-    append.await.unwrap();
-    store.conclude(&claimed.lease, &closing).await.unwrap();
+    fail(store, &claimed).await;
     let query = query(&claimed.alert);
     let said = async || {
         let found = store.similar(&query).await.unwrap().remove(0);

@@ -212,12 +212,7 @@ async fn a_triage_that_failed_leaves_no_verdict_where_running_again_was_called_o
     let store = &fixture.store;
     let id = case_of(&fixture.take(severe(0, Severity::High)).await);
     let claimed = fixture.claim().await;
-    let (events, mut closing) = whole_journal(&claimed);
-    closing.conclusion.verdict = Verdict::Inconclusive;
-    (closing.status, closing.report.status) = (CaseStatus::Failed, CaseStatus::Failed);
-    let append = store.append(&claimed.lease, &events, Charge::default());
-    append.await.unwrap();
-    store.conclude(&claimed.lease, &closing).await.unwrap();
+    fail(store, &claimed).await;
     let all = CaseFilter {
         limit: 9,
         ..CaseFilter::default()
