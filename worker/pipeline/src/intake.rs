@@ -179,9 +179,9 @@ impl Intake {
             if let Ok(accepted) = &committed {
                 spans::accepted(source.kind(), source.name(), &batch, accepted);
             }
-            (committed, fates)
+            (batch, committed, fates)
         };
-        let (committed, mut fates) = hold(source, &held, extending, work).await;
+        let (batch, committed, mut fates) = hold(source, &held, extending, work).await;
         if committed.is_err() {
             fates = vec![Fate::Back; held.len()];
         }
@@ -201,7 +201,7 @@ impl Intake {
         }
         let accepted = committed?;
         tell(source.name(), fates.len(), &accepted);
-        self.count(source.name(), &fates, &accepted);
+        self.count(source.name(), &fates, &batch, &accepted);
         self.count_unsettled(source.name(), unsettled.len());
         Ok(Received {
             messages: taken,
@@ -253,13 +253,22 @@ impl Intake {
         }
     }
 
-    fn count(&self, source: &str, fates: &[Fate], accepted: &[Accepted]) {
+    fn count(&self, source: &str, fates: &[Fate], batch: &[Arrival], accepted: &[Accepted]) {
         // A canary is a message of its own, and no sign that the feed lives.
         let canaries = accepted.iter().filter(|one| one.feed == CANARY_FEED);
         let mut canaries = canaries.count();
+        // What could be read, and the store would not have.
+        let refused = accepted.iter().zip(batch);
+        let refused = refused
+            .filter(|(one, arrival)| one.dead_letter.is_some() && arrival.unreadable.is_none());
+        let mut refused = refused.count();
         for fate in fates {
             let outcome = match fate {
                 Fate::Unreadable => "dead_letter",
+                Fate::Committed | Fate::Back if refused > 0 => {
+                    refused -= 1;
+                    "dead_letter"
+                }
                 Fate::Committed | Fate::Back if canaries > 0 => {
                     canaries -= 1;
                     "canary"

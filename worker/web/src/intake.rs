@@ -143,12 +143,12 @@ impl HttpIntake {
         let (source, (bytes, memory)) = if let Some(token) = bearer(headers) {
             let source = self.owner(|one| one.has_token(token), Refused::WrongToken)?;
             let whole = self.proven.read_of_ours(headers, body, MOST_BYTES).await;
-            (source, whole?)
+            (source, whole.map_err(|why| source.away(why))?)
         } else {
             self.signed(headers, body).await?
         };
         let offered = source.offer(bytes, attributes(headers), memory);
-        let fate = offered.inspect_err(|_| source.count("busy"))?;
+        let fate = offered.map_err(|busy| source.away(busy))?;
         settled(source, fate).await
     }
 
@@ -167,7 +167,7 @@ impl HttpIntake {
         let is_signed = |one: &HttpSource| one.has_signed(&signed, &bytes);
         let source = self.owner(is_signed, Refused::WrongSignature)?;
         let memory = self.proven.instead(held);
-        let memory = memory.inspect_err(|_| source.count("busy"))?;
+        let memory = memory.map_err(|full| source.away(full))?;
         Ok((source, (bytes, memory)))
     }
 
@@ -180,11 +180,12 @@ impl HttpIntake {
     async fn pubsub(&self, headers: &HeaderMap, body: &mut Body) -> Result<Response, Refused> {
         let pubsub = self.pubsub.as_ref().ok_or(Refused::Nobody)?;
         let source = pubsub.source(bearer(headers), self.now()).await?;
-        let (bytes, memory) = self.proven.read_of_ours(headers, body, MOST_BYTES).await?;
+        let whole = self.proven.read_of_ours(headers, body, MOST_BYTES).await;
+        let (bytes, memory) = whole.map_err(|why| source.away(why))?;
         let mut said = attributes(headers);
         said.extend(pubsub::attributes(&bytes));
         let offered = source.offer(bytes, said, memory);
-        let fate = offered.inspect_err(|_| source.count("busy"))?;
+        let fate = offered.map_err(|busy| source.away(busy))?;
         settled(source, fate).await
     }
 }

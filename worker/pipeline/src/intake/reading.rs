@@ -96,7 +96,7 @@ pub(super) fn read_with(
     let read = read.map_err(|_| {
         tracing::error!(
             source.name = source,
-            message = message.id,
+            message.id = message.id,
             "a reader panicked over a message"
         );
         "a fault of this program: its reader panicked over this message; please report it"

@@ -91,6 +91,8 @@ struct FakeInbox {
     failures: Mutex<u32>,
     /// The try that fails beside.
     fails_at: Option<u32>,
+    /// Keeps each as a dead letter.
+    will_not_have: bool,
     /// Fails because what is stored cannot be read.
     is_unread: bool,
     tries: Mutex<u32>,
@@ -132,7 +134,7 @@ impl Inbox for FakeInbox {
             title: arrival.alert.title.clone(),
             feed: arrival.alert.feed.clone(),
             admission: Admission::New,
-            dead_letter: arrival.unreadable.as_ref().map(|_| 1),
+            dead_letter: (self.will_not_have || arrival.unreadable.is_some()).then_some(1),
         });
         Ok(accepted.collect())
     }
@@ -371,6 +373,20 @@ async fn what_the_source_cannot_settle_is_counted_and_no_error() {
     assert_eq!((round.accepted.len(), round.unsettled), (2, 2));
     let expected = ["accepted", "accepted", "unsettled", "unsettled"];
     assert_eq!(*counted.0.lock().unwrap(), expected);
+}
+
+#[tokio::test]
+async fn what_the_store_will_not_have_is_counted_as_the_dead_letter_that_it_becomes() {
+    let source = FakeSource::with(&[&guardduty(1), "no alert"]);
+    let inbox = Arc::new(FakeInbox {
+        will_not_have: true,
+        ..FakeInbox::default()
+    });
+    let counted = Arc::new(Counted::default());
+    let mut intake = intake(&inbox, Duration::ZERO);
+    intake.meter = counted.clone();
+    intake.round(&source, 10).await.unwrap();
+    assert_eq!(*counted.0.lock().unwrap(), ["dead_letter"; 2]);
 }
 
 #[tokio::test]

@@ -141,8 +141,7 @@ pub(super) async fn settled(
             "why": "some of it could not be read: it is kept as a dead letter, and a case says so",
         }),
         Ok(Ok(Fate::Back) | Err(_)) | Err(_) => {
-            source.count("busy");
-            return Err(Refused::NotCommitted);
+            return Err(source.away(Refused::NotCommitted));
         }
     };
     Ok(Json(told).into_response())

@@ -90,11 +90,10 @@ impl Pubsub {
         now: DateTime<Utc>,
     ) -> Result<&Arc<HttpSource>, Refused> {
         let found = self.find(token, now).await;
-        if let (Err(why), [only]) = (&found, self.pushers.as_slice()) {
-            let outcome = if why.is_later() { "busy" } else { "refused" };
-            only.source.count(outcome);
-        }
-        found
+        found.map_err(|why| match self.pushers.as_slice() {
+            [only] => only.source.away(why),
+            _ => why,
+        })
     }
 
     async fn find(

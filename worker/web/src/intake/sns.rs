@@ -104,24 +104,16 @@ impl Sns {
         let notice = Notice::read(&body)?;
         let listed = self.topics.get(&notice.topic_arn);
         let listed = listed.ok_or(Refused::OtherTopic)?;
-        let counted = |refused: Refused| {
-            let outcome = if refused.is_later() {
-                "busy"
-            } else {
-                "refused"
-            };
-            listed.source.count(outcome);
-            refused
-        };
-        self.check(listed, &notice, now).await.map_err(counted)?;
+        let checked = self.check(listed, &notice, now).await;
+        checked.map_err(|why| listed.source.away(why))?;
         match notice.kind {
             Kind::Notification => {
                 let memory = self.proven.instead(held);
-                let memory = memory.map_err(|full| counted(full.into()))?;
+                let memory = memory.map_err(|full| listed.source.away(full))?;
                 let offered = listed
                     .source
                     .offer(notice.signed_alone(), BTreeMap::new(), memory);
-                let fate = offered.map_err(|busy| counted(busy.into()))?;
+                let fate = offered.map_err(|busy| listed.source.away(busy))?;
                 settled(&listed.source, fate).await
             }
             Kind::SubscriptionConfirmation => self.confirm(listed, &notice).await,
@@ -177,8 +169,7 @@ impl Sns {
                     %why,
                     "the subscription was not confirmed"
                 );
-                listed.source.count("busy");
-                Err(Refused::NoKeys)
+                Err(listed.source.away(Refused::NoKeys))
             }
         }
     }

@@ -15,6 +15,7 @@ use secrecy::SecretString;
 use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 use tokio::time::{Instant, timeout_at};
 
+use super::answer::Refused;
 use super::config::Config;
 use crate::told::NowAndThen;
 
@@ -95,12 +96,14 @@ impl HttpSource {
         Ok(source)
     }
 
-    /// Counts a request of this source that was not taken.
-    pub(super) fn count(&self, outcome: &'static str) {
+    /// Why a request of this source is not taken; it is counted.
+    pub(super) fn away(&self, why: impl Into<Refused>) -> Refused {
+        let why = why.into();
         self.meter.count(&Measure::Message {
             source: self.config.name.clone(),
-            outcome,
+            outcome: if why.is_later() { "busy" } else { "refused" },
         });
+        why
     }
 
     /// Puts a message where intake takes it, and gives what tells of its fate. What it tells nothing of is not committed.

@@ -91,6 +91,7 @@ async fn a17_bodies_are_bounded_and_what_is_cut_off_is_not_taken() {
         ("content-encoding", "gzip"),
     ];
     assert_eq!(world.post("/v1/alerts", &packed, "x").await.status, 415);
+    assert_eq!(world.counted("refused"), 4);
     assert_eq!(world.committed(), Vec::<String>::new());
     // Above what can be read and below that, the bytes are kept.
     let large = vec![b' '; (1 << 20) + 1];
