@@ -20,7 +20,7 @@ mod worker;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{Args, Cases, Command};
+use crate::args::{Args, Cases, Command, DeadLetters};
 use crate::config::{Loaded, load};
 use crate::exit::Exit;
 use crate::telemetry::Telemetry;
@@ -41,8 +41,11 @@ pub(crate) async fn run(args: Args) -> Result<(), Exit> {
         Command::Demo(_) => &format!("{level},nightshift_pipeline::intake=error"),
         _ => level,
     };
-    // Only where cases are triaged.
-    let has_traces = matches!(args.command, Command::Worker(_) | Command::Run(_));
+    // Only where cases are opened or triaged.
+    let has_traces = matches!(
+        args.command,
+        Command::Worker(_) | Command::Run(_) | Command::DeadLetters(DeadLetters::Retry { .. })
+    );
     let mut telemetry = Telemetry::start(&loaded, level, has_traces)?;
     let result = Box::pin(carry_out(loaded, args.command, &mut telemetry)).await;
     telemetry.end().await;

@@ -54,6 +54,7 @@ impl Log {
         let (layer, filter) = reload::Layer::new(filter);
         let written: Written = tracing_subscriber::registry().with(layer).with(lines);
         written.with(spans).init();
+        std::panic::set_hook(Box::new(|panic| tell_of(panic)));
         Self { filter, is_json }
     }
 
@@ -92,6 +93,13 @@ pub(crate) fn say(text: &str) {
 /// The same of what did not go as it should.
 pub(crate) fn warn(text: &str) {
     tracing::warn!(target: SAID, "{text}");
+}
+
+/// Says that the program met a fault of its own: as a line like all others, since its text may quote what is worked on.
+fn tell_of(panic: &std::panic::PanicHookInfo<'_>) {
+    let at = panic.location().map(ToString::to_string);
+    let why = panic.payload_as_str().unwrap_or("no reason is given");
+    tracing::error!(target: SAID, "a fault of this program, at {}: {why}", at.as_deref().unwrap_or("an unknown place"));
 }
 
 /// What is written, and whether spans of traces are made.

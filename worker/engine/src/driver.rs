@@ -240,10 +240,10 @@ fn ended(done: Done, now: DateTime<Utc>) -> Event {
 }
 
 async fn run(ports: Ports, state: Arc<State>, command: Command, begun: Option<Begun>) -> Done {
-    let span = spans::of(&command, &state);
+    let under_way = spans::UnderWay::new(&command, &state);
     let work = carry_out(ports, state, command, begun);
-    let done = work.instrument(span.clone()).await;
-    spans::ended(&span, &done.came);
+    let done = work.instrument(under_way.span()).await;
+    under_way.ended(&done.came);
     done
 }
 

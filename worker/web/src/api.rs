@@ -13,6 +13,7 @@ use nightshift_pipeline::{
 };
 use serde::Serialize;
 
+use crate::page::CaseQuery;
 use crate::query::ListQuery;
 use crate::site::Site;
 
@@ -36,6 +37,7 @@ struct Case {
     deliveries: Vec<DeliveryRow>,
     events: usize,
     unreadable: Option<String>,
+    cancelled_by: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -67,9 +69,21 @@ pub(crate) async fn list(
     }
 }
 
-pub(crate) async fn case(State(site): State<Arc<Site>>, Path(id): Path<String>) -> Response {
-    match site.parts.cases.view(&id).await {
-        Ok(view) => answer(StatusCode::OK, &Case::from(view)),
+pub(crate) async fn case(
+    State(site): State<Arc<Site>>,
+    Path(id): Path<String>,
+    query: Result<Query<CaseQuery>, QueryRejection>,
+) -> Response {
+    let revision = match query {
+        Ok(Query(query)) => query.revision,
+        Err(rejection) => return problem(StatusCode::BAD_REQUEST, &rejection.body_text()),
+    };
+    match site.view(&id, revision).await {
+        Ok(Some(view)) => answer(StatusCode::OK, &Case::from(view)),
+        Ok(None) => problem(
+            StatusCode::NOT_FOUND,
+            "the case has no report of that revision",
+        ),
         Err(StoreError::NoSuchCase(_)) => problem(StatusCode::NOT_FOUND, "there is no such case"),
         Err(error) => failed(&error),
     }
@@ -87,6 +101,7 @@ impl From<CaseView> for Case {
             deliveries: view.deliveries,
             events: view.events.len(),
             unreadable: view.unreadable,
+            cancelled_by: view.cancelled_by,
         }
     }
 }

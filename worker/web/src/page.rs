@@ -71,7 +71,7 @@ pub(crate) async fn list(
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct CaseQuery {
-    revision: Option<u32>,
+    pub(crate) revision: Option<u32>,
 }
 
 pub(crate) async fn case(
@@ -82,15 +82,8 @@ pub(crate) async fn case(
     let Ok(Query(query)) = query else {
         return site.wrong("A revision is a number.");
     };
-    let shown = async {
-        let mut view = site.parts.cases.view(&id).await?;
-        if let Some(number) = query.revision {
-            view.report = site.earlier(&view, number).await?;
-        }
-        Ok::<_, StoreError>(view)
-    };
-    match shown.await {
-        Ok(view) if query.revision.is_some() && view.report.is_none() => site.page(
+    match site.view(&id, query.revision).await {
+        Ok(None) => site.page(
             StatusCode::NOT_FOUND,
             "problem.html",
             Problem {
@@ -98,7 +91,7 @@ pub(crate) async fn case(
                 text: "This case has no report of that revision.".to_owned(),
             },
         ),
-        Ok(view) => {
+        Ok(Some(view)) => {
             let page = case::CasePage::new(&view, &site.parts.links, site.parts.clock.now());
             site.page(StatusCode::OK, "case.html", page)
         }
@@ -188,6 +181,19 @@ impl Site {
             text: "Cases cannot be read now. The log of the worker says why, and /readyz when it is over.".to_owned(),
         };
         self.page(StatusCode::SERVICE_UNAVAILABLE, "problem.html", problem)
+    }
+
+    /// A case, with the report of this revision where one is named. None where it has none of it.
+    pub(crate) async fn view(
+        &self,
+        id: &str,
+        revision: Option<u32>,
+    ) -> Result<Option<CaseView>, StoreError> {
+        let mut view = self.parts.cases.view(id).await?;
+        if let Some(number) = revision {
+            view.report = self.earlier(&view, number).await?;
+        }
+        Ok(Some(view).filter(|view| revision.is_none() || view.report.is_some()))
     }
 
     /// The report of a revision: the stored one where it is that of the latest conclusion, else made again from the

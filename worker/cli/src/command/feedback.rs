@@ -13,6 +13,11 @@ const PAGE: usize = 500;
 
 pub(super) async fn run(app: &App, command: &Feedback) -> Result<(), Exit> {
     let Feedback::Export { out } = command;
+    // Who reads standard output may have seen enough.
+    let failed = |error| match out {
+        None => Exit::from(error),
+        Some(path) => cannot_write(path, error),
+    };
     let mut to = open(out.as_deref())?;
     let (mut after, mut lines) = (0, 0_u64);
     loop {
@@ -21,11 +26,11 @@ pub(super) async fn run(app: &App, command: &Feedback) -> Result<(), Exit> {
         after = last.id;
         for one in &page {
             let line = serde_json::to_string(one).map_err(|error| Exit::Failed(error.into()))?;
-            writeln!(to, "{line}").map_err(failed)?;
+            writeln!(to, "{line}").map_err(&failed)?;
             lines += 1;
         }
     }
-    to.flush().map_err(failed)?;
+    to.flush().map_err(&failed)?;
     if let Some(out) = out {
         say(&format!("{lines} verdicts of people in {}", out.display()));
     }
@@ -36,12 +41,10 @@ fn open(out: Option<&Path>) -> Result<Box<dyn Write>, Exit> {
     let Some(path) = out else {
         return Ok(Box::new(std::io::stdout().lock()));
     };
-    let file = std::fs::File::create(path).map_err(|error| {
-        Exit::Failed(anyhow::Error::new(error).context(format!("cannot write {}", path.display())))
-    })?;
+    let file = std::fs::File::create(path).map_err(|error| cannot_write(path, error))?;
     Ok(Box::new(std::io::BufWriter::new(file)))
 }
 
-fn failed(error: std::io::Error) -> Exit {
-    Exit::Failed(error.into())
+fn cannot_write(path: &Path, error: std::io::Error) -> Exit {
+    Exit::Failed(anyhow::Error::new(error).context(format!("cannot write {}", path.display())))
 }

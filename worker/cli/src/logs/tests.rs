@@ -117,6 +117,30 @@ fn a21_no_secret_that_an_error_quotes_stands_in_a_line() {
 }
 
 #[test]
+fn a21_a_fault_of_ours_is_a_line_of_its_case_and_quotes_no_secret() {
+    let secret = "hunter2secret";
+    let said = lines(LogFormat::Json, "info", || {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|panic| tell_of(panic)));
+        let fails = || -> () { panic!("no char boundary in\npostgres://app:{secret}@db/x") };
+        let ended = case().in_scope(|| std::panic::catch_unwind(fails));
+        std::panic::set_hook(before);
+        assert!(ended.is_err());
+    });
+    assert_eq!(said.len(), 1, "{said:?}");
+    let line: serde_json::Value = serde_json::from_str(&said[0]).unwrap();
+    assert_eq!(line["level"], "ERROR");
+    assert_eq!(line["case.id"], "k3f9-x2mq-7d1w");
+    let message = line["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("a fault of this program, at "),
+        "{message}"
+    );
+    assert!(message.contains("logs/tests.rs:"), "{message}");
+    assert!(!message.contains(secret), "{message}");
+}
+
+#[test]
 fn a22_a_line_stays_one_line_whatever_its_fields_hold() {
     let hostile =
         "a\r\n{\"level\":\"ERROR\"}\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m b\u{202e}c\u{2028}d";

@@ -14,7 +14,7 @@ const CONTENT: &str = "nightshift::content";
 
 /// The span of a command: within that of its step, where it belongs to one. A step may go on in another process, so its
 /// span is known by its id, and written when the case ends.
-pub(super) fn of(command: &Command, state: &State) -> Span {
+fn of(command: &Command, state: &State) -> Span {
     let step = command.id().and_then(step_of);
     let step = step.as_ref().map(|step| step.0.as_str());
     let within = || Some(trace_of(state)?.within_step(step?));
@@ -54,8 +54,31 @@ pub(super) fn of(command: &Command, state: &State) -> Span {
     }
 }
 
+/// A command that is carried out: where it is dropped before its end, its span says so.
+pub(super) struct UnderWay(Span);
+
+impl UnderWay {
+    pub(super) fn new(command: &Command, state: &State) -> Self {
+        Self(of(command, state))
+    }
+
+    pub(super) fn span(&self) -> Span {
+        self.0.clone()
+    }
+
+    pub(super) fn ended(mut self, came: &Came) {
+        ended(&std::mem::replace(&mut self.0, Span::none()), came);
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.record("error.type", "cancelled");
+    }
+}
+
 /// Notes how it ended.
-pub(super) fn ended(span: &Span, came: &Came) {
+fn ended(span: &Span, came: &Came) {
     if span.is_disabled() {
         return;
     }

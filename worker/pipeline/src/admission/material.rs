@@ -74,7 +74,12 @@ pub fn noted(
 pub fn triaged(alert: &Alert, admission: &Admission, known: Option<&Known>) -> Option<Alert> {
     let known = known?;
     match admission {
-        Admission::Replaced(..) => Some(joined(alert, &known.alert)),
+        Admission::Replaced(..) => {
+            let mut both = joined(alert, &known.alert);
+            // The case stays in the trace that it was opened in.
+            both.trace.clone_from(&known.alert.trace);
+            Some(both)
+        }
         Admission::Revision(_, change) if *change != Change::Asked && !is_cleared(known) => {
             Some(joined(alert, &known.alert))
         }

@@ -96,7 +96,10 @@ fn is_ours(link: &str) -> bool {
         || rest_is("/cases/", id)
         || rest_is("/api/v1/cases/", id)
         || link.split_once("?revision=").is_some_and(|(path, number)| {
-            path.starts_with("/cases/") && number.chars().all(|c| c.is_ascii_digit())
+            ["/cases/", "/api/v1/cases/"]
+                .iter()
+                .any(|begin| path.starts_with(begin))
+                && number.chars().all(|c| c.is_ascii_digit())
         })
         || rest_is("/?", |c| {
             c.is_ascii_alphanumeric() || "=&%+-._*".contains(c)

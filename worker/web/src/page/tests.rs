@@ -242,7 +242,12 @@ async fn what_is_not_there_is_said_to_be_not_there() {
     }
     let answer = get(store(), "/api/v1/cases/none").await;
     assert_eq!(answer.text, "{\"error\":\"there is no such case\"}\n");
-    assert_eq!(get(store(), "/cases/k3f9?revision=x").await.status, 400);
+    let answer = get(store(), "/api/v1/cases/k3f9?revision=9").await;
+    assert_eq!(answer.status, 404);
+    has(&answer, &["the case has no report of that revision"]);
+    for path in ["/cases/k3f9?revision=x", "/api/v1/cases/k3f9?revision=x"] {
+        assert_eq!(get(store(), path).await.status, 400, "{path}");
+    }
     assert_eq!(get(store(), "/?q=a&q=b").await.status, 400);
 }
 

@@ -5,6 +5,7 @@ use nightshift_engine::{Measure, Verdict};
 use nightshift_pipeline::{Act, ActKind, CaseView, Language, NewPersonVerdict, StoreError};
 use serde_json::Value;
 use tokio::time::timeout;
+use tracing::Instrument as _;
 
 use super::payload::{About, Button, Clicked, Target};
 use super::{
@@ -42,17 +43,18 @@ impl Buttons {
         };
         let by = person::name(&clicked.user);
         let who = Who { by, at, language };
-        let done = timeout(STORE, self.deed(button, &target, &who, channel)).await;
-        match words::outcome(language, done) {
-            Answer::Say(text) => self.tell(desk, channel, user, &text).await,
-            Answer::Open(view) => {
-                let opened = self
-                    .slack
-                    .answers
-                    .open_view(&desk.name, &clicked.trigger_id, view);
-                said(desk, "open a modal", timeout(CALL, opened).await);
+        let work = async {
+            let done = timeout(STORE, self.deed(button, &target, &who, channel)).await;
+            match words::outcome(language, done) {
+                Answer::Say(text) => self.tell(desk, channel, user, &text).await,
+                Answer::Open(view) => {
+                    let answers = &self.slack.answers;
+                    let opened = answers.open_view(&desk.name, &clicked.trigger_id, view);
+                    said(desk, "open a modal", timeout(CALL, opened).await);
+                }
             }
-        }
+        };
+        work.instrument(target.span()).await;
     }
 
     async fn deed(

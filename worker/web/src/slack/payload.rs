@@ -6,6 +6,7 @@ use std::fmt;
 
 use nightshift_pipeline::CaseId;
 use serde::{Deserialize, Serialize};
+use tracing::{Span, error_span};
 use url::form_urlencoded;
 
 /// An interaction.
@@ -193,6 +194,11 @@ impl Target {
             case: CaseId(case.to_owned()),
             revision: revision.parse().ok()?,
         })
+    }
+
+    /// What lines of the log stand in that are about this case.
+    pub(super) fn span(&self) -> Span {
+        error_span!("click", case.id = %self.case, case.revision = self.revision)
     }
 }
 

@@ -5,6 +5,7 @@ use nightshift_engine::Verdict;
 use nightshift_pipeline::{ActKind, Language, StoreError};
 use serde_json::{Value, json};
 use tokio::time::timeout;
+use tracing::Instrument as _;
 
 use super::deed::{moved_on, verdict};
 use super::modal::{DISAGREE, MUTE, NOTE, UNTIL, VERDICT, WHY, WHY_CHARS};
@@ -56,21 +57,24 @@ impl Buttons {
         }
         let by = person::name(&form.user);
         let who = Who { by, at, language };
-        let done = timeout(STORE, async {
-            if field == VERDICT {
-                self.disagreed(&target, &who, &form.view).await
-            } else {
-                self.muted(&target, &who, &form.view).await
-            }
-        });
-        let text = match done.await {
-            Ok(Ok(Ok(text))) => text,
-            Ok(Ok(Err(wrong))) => return Err(wrong),
-            Ok(Err(error)) => return Err((field, words::refused(language, &error))),
-            Err(_) => return Err((field, words::slow(language))),
+        let work = async {
+            let done = timeout(STORE, async {
+                if field == VERDICT {
+                    self.disagreed(&target, &who, &form.view).await
+                } else {
+                    self.muted(&target, &who, &form.view).await
+                }
+            });
+            let text = match done.await {
+                Ok(Ok(Ok(text))) => text,
+                Ok(Ok(Err(wrong))) => return Err(wrong),
+                Ok(Err(error)) => return Err((field, words::refused(language, &error))),
+                Err(_) => return Err((field, words::slow(language))),
+            };
+            self.tell(desk, &about.channel, &form.user.id, &text).await;
+            Ok(())
         };
-        self.tell(desk, &about.channel, &form.user.id, &text).await;
-        Ok(())
+        work.instrument(target.span()).await
     }
 
     async fn disagreed(

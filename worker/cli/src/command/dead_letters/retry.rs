@@ -1,9 +1,10 @@
 //! `nightshift dead-letters retry`: what could not be read is read again, with the feeds that are configured now.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use nightshift_pipeline::{Message, read_message};
+use nightshift_pipeline::{Arrival, Message, read_message, trace_accepted};
 
 use crate::config::Source;
 use crate::exit::Exit;
@@ -84,7 +85,9 @@ async fn one(app: &App, id: i64, feeds: &[String]) -> Result<bool, Exit> {
         return Ok(false);
     }
     let alerts = arrivals.len();
-    let accepted = app.store.accept(arrivals.into()).await?;
+    let arrivals: Arc<[Arrival]> = arrivals.into();
+    let accepted = app.store.accept(Arc::clone(&arrivals)).await?;
+    trace_accepted("dead_letter", &letter.source, &arrivals, &accepted);
     if let Some(again) = accepted.iter().find_map(|one| one.dead_letter) {
         say(&format!(
             "dead letter {id}: it could not be stored and is now dead letter {again}"

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use nightshift_alert::{Flag, Indicator, IndicatorKind, Times};
+use nightshift_alert::{Flag, Indicator, IndicatorKind, Times, TraceContext};
 
 use super::*;
 
@@ -98,6 +98,23 @@ fn who_took_part_in_what_is_not_cleared_is_triaged_with_what_comes_after_it() {
     assert!(!came(&revision(Change::Actor), &known), "it was cleared");
     known.stage = Stage::Begun;
     assert!(came(&revision(Change::Actor), &known), "before this one");
+}
+
+#[test]
+fn a_case_that_was_not_begun_stays_in_the_trace_that_opened_it() {
+    let trace = |text: &str| TraceContext::parse(&format!("00-{text}-00f067aa0ba902b7-01"), None);
+    let mut known = concluded(&alert());
+    let mut next = alert();
+    next.trace = trace("4bf92f3577b34da6a3ce929d0e0e4736");
+    let replaced = |known: &Known| {
+        let admission = Admission::Replaced(id(), Change::Severity);
+        triaged(&next, &admission, Some(known)).unwrap().trace
+    };
+    assert!(next.trace.is_some());
+    assert_eq!(replaced(&known), None);
+    let first = trace("0af7651916cd43dd8448eb211c80319c");
+    Arc::make_mut(&mut known.alert).trace.clone_from(&first);
+    assert_eq!(replaced(&known), first);
 }
 
 #[test]

@@ -18,6 +18,8 @@ pub(super) struct Trace {
     members_all: u64,
     deliveries: Vec<Delivery>,
     revisions: Vec<Revision>,
+    /// The revision that is shown, where it is not the latest one that has a report.
+    earlier: Option<u32>,
     events: usize,
     unreadable: Option<Shown>,
 }
@@ -93,6 +95,7 @@ impl Trace {
                     shown: shown == Some(number),
                 })
                 .collect(),
+            earlier: shown.filter(|number| *number != latest),
             events: view.events.len(),
             unreadable: view.unreadable.as_deref().map(Shown::sentence),
         }
