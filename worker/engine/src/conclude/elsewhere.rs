@@ -28,6 +28,9 @@ pub(super) const REGISTERS: [&str; 4] = [
     "authorised_scanners",
     "watchlist",
 ];
+/// Fields of their rows that say whose an address is. Others may name an address that is not: `outside_usual_networks` has
+/// those of the alert that are strange to an identity.
+const ADDRESSES: [&str; 5] = ["addresses", "usual_networks", "subject", "entry", "id"];
 /// What a watch list must say of an address that is accounted for.
 pub(super) const OURS: [&str; 3] = ["own", "vpn", "allowed"];
 /// Widest networks that account for anything, in bits of IPv4 and IPv6.
@@ -212,16 +215,19 @@ fn told(body: &Value, networks: &mut Vec<IpNet>) {
     for row in lists.filter_map(Value::as_array).flatten() {
         let meaning = row.get("meaning").and_then(Value::as_str);
         if meaning.is_none_or(|meaning| OURS.contains(&meaning)) {
-            collect(row, networks);
+            let said = ADDRESSES.iter().filter_map(|field| row.get(*field));
+            said.for_each(|value| collect(value, networks));
         }
     }
 }
 
+/// A text, or a list of texts.
 fn collect(value: &Value, networks: &mut Vec<IpNet>) {
     match value {
         Value::String(text) => networks.extend(network(text)),
-        Value::Array(list) => list.iter().for_each(|inner| collect(inner, networks)),
-        Value::Object(map) => map.values().for_each(|inner| collect(inner, networks)),
+        Value::Array(list) => {
+            networks.extend(list.iter().filter_map(Value::as_str).filter_map(network))
+        }
         _ => {}
     }
 }

@@ -87,6 +87,18 @@ mod tests {
     use super::*;
     use crate::{Conduct, EvidenceId, fixture};
 
+    fn answer(kind: &str, asked: &str, body: Value, rows: u64) -> Evidence {
+        let state = fixture::opened_state();
+        let alert = state.evidence_of(EvidenceId::ALERT).unwrap();
+        Evidence {
+            kind: kind.to_owned(),
+            arguments: json!({ "indicator": asked }).as_object().cloned().unwrap(),
+            body: body.into(),
+            rows: Some(rows),
+            ..Evidence::clone(alert)
+        }
+    }
+
     #[test]
     fn what_a_register_a_list_of_ours_or_never_send_holds_is_ours_and_what_a_bad_list_holds_is_bad()
     {
@@ -99,7 +111,10 @@ mod tests {
         state.opened = Some(Arc::new(opened));
         let list = |meaning, entry| json!({ "matches": [{ "meaning": meaning, "entry": entry }] });
         let scanner = json!({ "scanners": [{ "subject": "192.0.2.193" }] });
+        let identity = json!({ "identities": [{ "usual_networks": ["192.0.2.64/28"], "status": "disabled",
+            "outside_usual_networks": ["198.51.100.7", "198.51.100.24"] }] });
         let answers = [
+            ("identity_lookup", "ci-drift", identity, 1),
             ("watchlist", "203.0.113.9", list("own", "203.0.113.0/28"), 1),
             (
                 "watchlist",
@@ -124,12 +139,8 @@ mod tests {
             ),
         ];
         for (number, (kind, asked, body, rows)) in (2..).zip(answers) {
-            let mut evidence = Evidence::clone(state.evidence_of(EvidenceId::ALERT).unwrap());
+            let mut evidence = answer(kind, asked, body, rows);
             evidence.id = EvidenceId(number);
-            evidence.kind = kind.to_owned();
-            evidence.arguments = json!({ "indicator": asked }).as_object().cloned().unwrap();
-            evidence.body = body.into();
-            evidence.rows = Some(rows);
             state.evidence.insert(evidence.id, Arc::new(evidence));
         }
         let standings = Standings::of(&state);
@@ -139,6 +150,7 @@ mod tests {
             "partner.example",
             "https://maria@partner.example/x",
             "192.0.2.193",
+            "192.0.2.65",
             "shop.example",
             "www.larkspur.example",
         ] {

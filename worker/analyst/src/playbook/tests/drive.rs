@@ -1,10 +1,12 @@
 //! Runs a case through the engine, with tools that answer as the test says.
 
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use nightshift_alert::{Alert, IndicatorKind};
+use ipnet::IpNet;
+use nightshift_alert::{Alert, IndicatorKind, Role};
 use nightshift_engine::{
     AnalystKind, Argument, ArgumentKind, CallContext, Clock, Conclusion, Conduct, Cost, End, Event,
     EventBody, Exoneration, JOURNAL_VERSION, Journal, JournalError, Limits, NoMeter, Opened, Ports,
@@ -213,6 +215,21 @@ fn rows(body: &Value) -> Option<u64> {
     .map(|list| list.len() as u64)
 }
 
+/// Adds to each identity the acting addresses that are not usual for it, as `identity_lookup` does.
+fn tell_unusual(body: &mut Value, alert: &Alert) {
+    let rows = body.get_mut("identities").and_then(Value::as_array_mut);
+    for row in rows.into_iter().flatten() {
+        let networks: Vec<IpNet> =
+            serde_json::from_value(row["usual_networks"].clone()).unwrap_or_default();
+        let strange = |ip: IpAddr| !networks.iter().any(|network| network.contains(&ip));
+        let acting = alert.with_role(Role::Actor).map(|one| one.value.as_str());
+        let outside: Vec<&str> = acting
+            .filter(|value| !networks.is_empty() && value.parse().is_ok_and(strange))
+            .collect();
+        row["outside_usual_networks"] = json!(outside);
+    }
+}
+
 /// Tools that answer from a function; those of a register also tell what they clear.
 struct Shelf {
     specs: Vec<ToolSpec>,
@@ -227,19 +244,20 @@ impl Toolbox for Shelf {
         self.specs.clone()
     }
 
-    async fn call(&self, call: &ToolCall, _: &CallContext) -> Result<ToolOutput, ToolError> {
+    async fn call(&self, call: &ToolCall, context: &CallContext) -> Result<ToolOutput, ToolError> {
         let spec = self
             .specs
             .iter()
             .find(|spec| spec.name == call.tool)
             .unwrap();
         let arguments = Value::Object(call.arguments.clone());
-        let body = if spec.kind == "past_cases" {
+        let mut body = if spec.kind == "past_cases" {
             let found = self.past.as_array().map_or(0, Vec::len);
             json!({"cases": self.past, "found": found, "same_key": 0})
         } else {
             (self.answers)(&spec.kind, &arguments)?
         };
+        tell_unusual(&mut body, &context.alert);
         let mut output = ToolOutput::of(body);
         output.rows = rows(&output.body);
         let is_asked = |one: &&Exoneration| {

@@ -93,7 +93,9 @@ fn a_deed_of_the_same_key_from_an_address_that_no_record_covers_is_found() {
 
 #[test]
 fn addresses_of_the_alert_of_registers_and_of_the_cloud_are_accounted_for() {
-    let identities = json!({"principal": "203.0.113.42", "identities": [{"usual_networks": ["198.51.100.16/28", "0.0.0.0/0"]}]});
+    let identities = json!({"principal": "203.0.113.42", "identities": [{"principal": "ci-drift",
+        "usual_networks": ["198.51.100.16/28", "0.0.0.0/0"], "outside_usual_networks": ["203.0.113.42"], "status": "active",
+        "more": {"last_abuse_from": "203.0.113.42"}}]});
     let lists = json!({"indicator": "203.0.113.42", "matches": [{"meaning": "own", "entry": "192.0.2.64/27"},
         {"meaning": "malicious", "entry": "203.0.113.42"}]});
     let registers = [("identity_lookup", identities), ("watchlist", lists)];
@@ -108,7 +110,7 @@ fn addresses_of_the_alert_of_registers_and_of_the_cloud_are_accounted_for() {
     let elsewhere = [row("ListUsers", "203.0.113.42")];
     assert!(
         found(&elsewhere, &registers).is_some(),
-        "a list of bad ones, a network of everything and the question itself account for nothing"
+        "a list of bad ones, a network of everything, the question itself and what is unusual account for nothing"
     );
 }
 
