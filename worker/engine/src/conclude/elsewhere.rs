@@ -22,12 +22,8 @@ use crate::catalogue::resource;
 use crate::{Evidence, EvidenceId, State, Trust, is_public};
 
 /// Kinds of tools whose rows say whose an address is.
-pub(super) const REGISTERS: [&str; 4] = [
-    "asset_lookup",
-    "identity_lookup",
-    "authorised_scanners",
-    "watchlist",
-];
+pub(super) const REGISTERS: [&str; 4] = ["asset_lookup", "identity_lookup", SCANNERS, "watchlist"];
+const SCANNERS: &str = "authorised_scanners";
 /// Fields of their rows that say whose an address is. Others may name an address that is not: `outside_usual_networks` has
 /// those of the alert that are strange to an identity.
 const ADDRESSES: [&str; 5] = ["addresses", "usual_networks", "subject", "entry", "id"];
@@ -193,28 +189,40 @@ fn accounted_for(state: &State, alert: &Alert) -> Vec<IpNet> {
         .chain(alert.addresses.iter().map(String::as_str));
     of_alert
         .filter_map(network)
-        .chain(recorded(state))
+        .chain(recorded(state, in_force))
         .collect()
 }
 
-/// The addresses of what clears the alert, and those that registers gave in this case.
-pub(super) fn recorded(state: &State) -> Vec<IpNet> {
+/// Whether a row of a register of this kind speaks for an address at the time of the alert: a test that is over or that
+/// nobody approved, and an identity that was switched off, vouch for nobody.
+fn in_force(kind: &str, row: &Value) -> bool {
+    let text = |field: &str| row.get(field).and_then(Value::as_str);
+    if kind == SCANNERS {
+        let is_valid = row.get("valid_at_event").and_then(Value::as_bool);
+        return is_valid == Some(true) && text("approved_by").is_some();
+    }
+    text("status").is_none_or(|status| status == "active")
+}
+
+/// The addresses of what clears the alert, and those that registers gave in this case, in rows that count.
+pub(super) fn recorded(state: &State, counts: impl Fn(&str, &Value) -> bool) -> Vec<IpNet> {
     let cleared = state.exonerations.iter().map(|fact| fact.subject.as_str());
     let mut networks: Vec<IpNet> = cleared.filter_map(network).collect();
     for evidence in state.evidence.values() {
         if evidence.error.is_none() && REGISTERS.contains(&evidence.kind.as_str()) {
-            told(&evidence.body.value(), &mut networks);
+            let counts = |row: &Value| counts(&evidence.kind, row);
+            told(&evidence.body.value(), counts, &mut networks);
         }
     }
     networks
 }
 
-/// The addresses and networks of a register's rows; the question, which the answer repeats, stands above them.
-fn told(body: &Value, networks: &mut Vec<IpNet>) {
+/// The addresses and networks of a register's rows that count; the question, which the answer repeats, stands above them.
+fn told(body: &Value, counts: impl Fn(&Value) -> bool, networks: &mut Vec<IpNet>) {
     let lists = body.as_object().into_iter().flat_map(|map| map.values());
     for row in lists.filter_map(Value::as_array).flatten() {
         let meaning = row.get("meaning").and_then(Value::as_str);
-        if meaning.is_none_or(|meaning| OURS.contains(&meaning)) {
+        if meaning.is_none_or(|meaning| OURS.contains(&meaning)) && counts(row) {
             let said = ADDRESSES.iter().filter_map(|field| row.get(*field));
             said.for_each(|value| collect(value, networks));
         }

@@ -28,7 +28,8 @@ impl<'a> Standings<'a> {
         let opened = state.opened.as_ref();
         let mut all = Self {
             never_send: opened.map_or(&[][..], |opened| &opened.conduct.never_send),
-            networks: recorded(state),
+            // Also what is over or switched off: blocking what may still be ours costs more than not advising it.
+            networks: recorded(state, |_, _| true),
             ours: state
                 .exonerations
                 .iter()

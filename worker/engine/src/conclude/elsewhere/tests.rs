@@ -115,6 +115,33 @@ fn addresses_of_the_alert_of_registers_and_of_the_cloud_are_accounted_for() {
 }
 
 #[test]
+fn a_row_that_is_over_that_nobody_approved_or_that_was_switched_off_accounts_for_nothing() {
+    let elsewhere = [row("CreateUser", "203.0.113.42")];
+    let held_up = |kind: &str, body: Value| found(&elsewhere, &[(kind, body)]).is_some();
+    let scanner = |valid: Value, approved_by: Value| json!({"scanners": [{"id": "PT-7", "subject": "203.0.113.0/24", "approved_by": approved_by, "valid_at_event": valid}]});
+    for (valid, approved_by, holds_up) in [
+        (json!(true), json!("ciso"), false),
+        (json!(false), json!("ciso"), true),
+        (Value::Null, json!("ciso"), true),
+        (json!(true), Value::Null, true),
+    ] {
+        let told = format!("{valid} {approved_by}");
+        let scanner = scanner(valid, approved_by);
+        assert_eq!(held_up(SCANNERS, scanner), holds_up, "{told}");
+    }
+    for (status, holds_up) in [
+        (json!("active"), false),
+        (Value::Null, false),
+        (json!("disabled"), true),
+    ] {
+        let told = status.to_string();
+        let identity =
+            json!({"identities": [{"usual_networks": ["203.0.113.0/24"], "status": status}]});
+        assert_eq!(held_up("identity_lookup", identity), holds_up, "{told}");
+    }
+}
+
+#[test]
 fn an_address_of_the_machine_itself_is_accounted_for_and_one_in_a_text_is_not() {
     let rows = json!({"rows": [row("ListUsers", "203.0.113.42")]});
     let state = case(&[("log_search.cloudtrail", rows)]);
