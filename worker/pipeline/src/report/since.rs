@@ -1,7 +1,8 @@
 //! Whether it goes on: what the logs that were read tell of the time after the alert's last event.
 //!
 //! Who reads "nothing since" at night goes back to bed. It is computed from all rows of all answers of logs, and said
-//! only where each log that was asked about that time holds it and was answered whole; all else is "not known", with why.
+//! only where each log that was asked for all that an actor, target or far end of the alert did at that time holds it and
+//! was answered whole; all else is "not known", with why.
 
 mod found;
 

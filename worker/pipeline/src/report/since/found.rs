@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
+use nightshift_alert::{Alert, Role};
 use nightshift_engine::{Evidence, State, ToolError};
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Since;
@@ -12,22 +14,23 @@ use crate::report::items::is_log;
 
 /// How many rows a search may give: the same question, whatever it is.
 const LIMIT: &str = "limit";
-/// A search for one action tells nothing of the others.
-const ACTION: &str = "action";
+/// What is no filter of a search: for how long, and how much of it is shown.
+const NO_FILTERS: [&str; 3] = ["since", "until", LIMIT];
 
 /// What is known of the time after the alert's last event.
 pub(in crate::report) fn of(state: &State) -> Since {
-    let times = state.alert().map(|alert| &alert.times);
-    match times.and_then(|times| times.last_seen.or(times.first_seen)) {
-        Some(last) => after(last, state.evidence.values().map(AsRef::as_ref)),
-        None => Since::NotKnown,
-    }
+    state.alert().map_or(Since::NotKnown, |alert| {
+        after(alert, state.evidence.values().map(AsRef::as_ref))
+    })
 }
 
-/// What these answers tell of the time after `last`.
-fn after<'a>(last: DateTime<Utc>, evidence: impl Iterator<Item = &'a Evidence>) -> Since {
+/// What these answers tell of the time after the last event of the alert.
+fn after<'a>(alert: &Alert, evidence: impl Iterator<Item = &'a Evidence>) -> Since {
+    let Some(last) = alert.times.last_seen.or(alert.times.first_seen) else {
+        return Since::NotKnown;
+    };
     let answers: Vec<Answer<'_>> = evidence.filter(|one| is_log(one)).map(Answer::of).collect();
-    events(&answers, last).unwrap_or_else(|| none(&answers, last))
+    events(&answers, last).unwrap_or_else(|| none(&answers, alert, last))
 }
 
 /// What the answer of a log says of itself.
@@ -85,7 +88,21 @@ impl<'a> Answer<'a> {
         counted.max(shown)
     }
 
-    /// Whether it answers what happened after `last`, of whatever kind. A call that failed would have.
+    /// Whether it was asked for all that one actor, target or far end of the alert did. A second filter leaves something
+    /// out, and what others did says nothing of them.
+    fn is_of(&self, alert: &Alert) -> bool {
+        let arguments = self.evidence.arguments.iter();
+        let mut filters = arguments
+            .filter(|(name, value)| !NO_FILTERS.contains(&name.as_str()) && !value.is_null());
+        let takes_part = |(_, value): (_, &Value)| {
+            let mut own = alert.indicators.iter();
+            let value = value.as_str().map(str::trim);
+            own.any(|one| one.role != Role::Related && value == Some(one.value.as_str()))
+        };
+        filters.next().is_some_and(takes_part) && filters.next().is_none()
+    }
+
+    /// Whether it answers what happened after `last`. A call that failed would have.
     fn is_asked_about(&self, last: DateTime<Utc>) -> bool {
         let is_over = |searched: &Searched| last < searched.from || searched.until <= last;
         let is_misput = matches!(
@@ -100,7 +117,7 @@ impl<'a> Answer<'a> {
             .body
             .as_ref()
             .is_some_and(|body| is_over(&body.searched));
-        !(is_misput || elsewhen || self.evidence.arguments.contains_key(ACTION))
+        !(is_misput || elsewhen)
     }
 
     /// Until when nothing happened, as far as this answer goes; or why it does not say so.
@@ -164,8 +181,10 @@ fn events(answers: &[Answer<'_>], last: DateTime<Utc>) -> Option<Since> {
 }
 
 /// That there are none until then; or why that cannot be said, first of all for a log that ends before.
-fn none(answers: &[Answer<'_>], last: DateTime<Utc>) -> Since {
-    let asked = answers.iter().filter(|answer| answer.is_asked_about(last));
+fn none(answers: &[Answer<'_>], alert: &Alert, last: DateTime<Utc>) -> Since {
+    let asked = answers
+        .iter()
+        .filter(|answer| answer.is_of(alert) && answer.is_asked_about(last));
     let said: Vec<_> = asked.map(|answer| (answer, answer.quiet(last))).collect();
     let asked_again = |answer: &Answer<'_>| {
         let whole = said.iter().filter(|(_, quiet)| quiet.is_ok());

@@ -1,5 +1,6 @@
 use std::fmt::Write;
 
+use nightshift_alert::{Indicator, IndicatorKind};
 use nightshift_engine::EvidenceId;
 use serde_json::{Map, Value, json};
 
@@ -11,6 +12,25 @@ fn at(clock: &str) -> DateTime<Utc> {
     let text = format!("2026-03-02T{clock}:00Z");
     text.parse().unwrap()
 }
+
+/// An alert whose last event is at 02:51, and in which these keys and this address acted.
+fn alert() -> Alert {
+    let bytes = include_bytes!("../../../../../../tests/fixtures/alerts/guardduty-finding.json");
+    let batch = nightshift_alert::read(bytes, &nightshift_alert::ReadOptions::default());
+    let mut alert = batch.unwrap().alerts.remove(0);
+    alert.times.last_seen = Some(at("02:51"));
+    let keys = (1..=20)
+        .map(|id| Indicator::new(IndicatorKind::AccessKey, format!("ASIA{id}"), Role::Actor));
+    alert.indicators.extend(keys);
+    for (address, role) in [("203.0.113.9", Role::Remote), (BYSTANDER, Role::Related)] {
+        let indicator = Indicator::new(IndicatorKind::Ip, address, role);
+        alert.indicators.push(indicator);
+    }
+    alert
+}
+
+/// An address that the alert names and that takes no part.
+const BYSTANDER: &str = "203.0.113.200";
 
 /// The answer of a search for a key, of a log that goes on until then, with a row at each of these.
 fn answer(id: u32, log_ends: &str, rows: &[&str]) -> Evidence {
@@ -63,7 +83,7 @@ fn unread(id: u32, error: ToolError) -> Evidence {
 
 /// What is said of these, as a report says it, also after it was stored.
 fn said(evidence: &[Evidence]) -> String {
-    let since = after(at("02:51"), evidence.iter());
+    let since = after(&alert(), evidence.iter());
     let kept = serde_json::to_string(&since).unwrap();
     assert_eq!(serde_json::from_str::<Since>(&kept).unwrap(), since);
     let words = since.words(Language::En);
@@ -194,6 +214,46 @@ fn what_was_not_asked_about_that_time_is_no_answer() {
         );
     }
     assert_eq!(said(&[]), "since then: not known");
+}
+
+#[test]
+fn a_search_for_something_else_or_for_less_than_all_says_nothing_of_the_alert() {
+    let quiet = answer(4, "03:10", &["02:40"]);
+    let unrelated = "arn:aws:s3:::another-bucket";
+    for (asked, counts) in [
+        (json!({"access_key": "ASIA1"}), true),
+        (
+            json!({"ip": "203.0.113.9", "since": "2026-03-02T00:00:00Z", "until": "2026-03-03T00:00:00Z", "limit": 200}),
+            true,
+        ),
+        (json!({"access_key": "ASIA1", "action": null}), true),
+        (json!({"access_key": "ASIA1", "action": "Create*"}), false),
+        (json!({"access_key": "ASIA1", "resource": unrelated}), false),
+        (json!({"access_key": "ASIA1", "ip": "203.0.113.9"}), false),
+        (json!({"ip": BYSTANDER}), false),
+        (json!({"resource": unrelated}), false),
+        (json!({"limit": 200}), false),
+    ] {
+        let mut search = answer(6, "03:05", &[]);
+        search.arguments = asked.as_object().cloned().unwrap();
+        let of_it_alone = match counts {
+            true => "nothing since in the logs that were read, which go to 03:05 [E6]",
+            false => "since then: not known",
+        };
+        assert_eq!(said(std::slice::from_ref(&search)), of_it_alone, "{asked}");
+        let beside = match counts {
+            true => of_it_alone,
+            false => "nothing since in the logs that were read, which go to 03:10 [E4]",
+        };
+        assert_eq!(said(&[quiet.clone(), search]), beside, "{asked}");
+    }
+    let mut found = answer(6, "03:05", &["03:00"]);
+    found.arguments = Map::from_iter([("ip".to_owned(), BYSTANDER.into())]);
+    assert_eq!(
+        said(&[quiet, found]),
+        "the logs show 1 event since, the last at 03:00 [E6]",
+        "what it holds counts"
+    );
 }
 
 #[test]
