@@ -205,14 +205,6 @@ impl Pass<'_> {
         if is_short && self.clean.contains(text.as_str()) {
             return;
         }
-        let orders = instructions(
-            text.get(..text.floor_char_boundary(self.bounds.text_bytes))
-                .unwrap_or(text),
-        );
-        if orders {
-            let path = place.path();
-            self.flag(Flag::Instructions { path });
-        }
         // Only what can stay is looked at: the rest of a huge text is cut off below.
         let (visible, hidden) = strip_hidden(text);
         self.hidden += hidden;
@@ -225,6 +217,15 @@ impl Pass<'_> {
             clean = Cow::Owned(format!("{}…", whole_words(&clean)));
         }
         let short = cut_bytes(&clean, self.bounds.text_bytes);
+        let bound = text.floor_char_boundary(self.bounds.text_bytes);
+        // What is kept may say what the head of the raw text does not: words that were joined, or that stand behind it.
+        let is_other = matches!(visible, Cow::Owned(_)) || redacted > 0 && bound < text.len();
+        let orders =
+            instructions(text.get(..bound).unwrap_or(text)) || is_other && instructions(&short);
+        if orders {
+            let path = place.path();
+            self.flag(Flag::Instructions { path });
+        }
         if hidden == 0 && redacted == 0 && short.len() == text.len() {
             if is_short && !orders {
                 self.clean.insert(text.clone());
