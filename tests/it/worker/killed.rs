@@ -139,7 +139,9 @@ async fn poisoned(store: Arc<dyn Store>) {
     }
     let view = world.store.view(&suspect.0).await.unwrap();
     assert!(view.report.is_some());
-    let conclusion = nightshift_engine::fold(&view.events).conclusion.unwrap();
+    let verified = nightshift_engine::verify(&view.events);
+    assert_eq!(verified.violations, []);
+    let conclusion = verified.state.conclusion.unwrap();
     let failed = conclusion.failed.unwrap();
     assert!(failed.contains("3 workers were lost"), "{failed}");
     let posts = world.posts.lock().unwrap().clone();

@@ -8,6 +8,7 @@ mod confidence;
 mod coverage;
 mod elsewhere;
 mod floor;
+mod given_up;
 mod missing;
 mod plain;
 mod prose;
@@ -18,6 +19,8 @@ mod urgency;
 
 pub use floor::OVERRIDES;
 pub(crate) use floor::held_up;
+pub use given_up::given_up;
+pub(crate) use given_up::workers_lost;
 pub use prose::Prose;
 
 use std::cell::LazyCell;
@@ -39,6 +42,8 @@ use crate::{
 const MOST_ACTIONS: usize = 6;
 /// The action of the catalogue that is advised where no other is left.
 const ASK: &str = "contact-owner";
+/// Why a run failed whose analyst came to no conclusion, before what it said.
+const NO_CONCLUSION: &str = "no conclusion could be drawn: ";
 /// Most findings that a conclusion holds.
 const MOST_FINDINGS: usize = 20;
 /// Most lines of gaps and of what would decide.
@@ -160,7 +165,7 @@ fn failed(state: &State) -> Option<String> {
             state
                 .draft_error
                 .as_ref()
-                .map(|why| format!("no conclusion could be drawn: {why}"))
+                .map(|why| format!("{NO_CONCLUSION}{why}"))
         })
 }
 

@@ -46,7 +46,7 @@ pub use catalogue::{Action, ActionChoice, ActionTemplate, Known, PLACEHOLDERS, S
 pub use causes::{and_causes, with_causes};
 pub use checkup::{Checkup, Diagnosis, Gravity};
 pub use command::{Command, Question};
-pub use conclude::{OVERRIDES, Prose, conclusion};
+pub use conclude::{OVERRIDES, Prose, conclusion, given_up};
 pub use conclusion::{
     Conclusion, ConclusionDraft, Confidence, Coverage, Leaning, Override, Reason, Urgency, Verdict,
 };

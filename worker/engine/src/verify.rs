@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::conclude::forbids_benign;
+use crate::conclude::{forbids_benign, workers_lost};
 use crate::{
     CommandId, Conclusion, Event, EventBody, EvidenceId, State, Verdict, apply, check, clears,
-    conclusion, resolve,
+    conclusion, given_up, resolve,
 };
 
 /// How much was checked.
@@ -184,13 +184,25 @@ fn runs(state: &State, id: &CommandId) -> bool {
 }
 
 fn conclude(state: &State, recorded: &Conclusion, found: &mut Vec<Violation>) {
-    if let Some(own) = conclusion(state).filter(|own| own != recorded) {
+    let own = if_given_up(state, recorded).or_else(|| conclusion(state));
+    if let Some(own) = own.filter(|own| own != recorded) {
         let fields = differing(&own, recorded);
         found.push(Violation::Conclusion { fields });
     }
     quotes(state, recorded, found);
     exonerations(state, recorded, found);
     floor(state, recorded, found);
+}
+
+/// The conclusion of a case that was given up, where that is what the recorded one says of itself: no event tells how many
+/// workers were lost with it, but each of them had claimed it before the one that gave it up.
+fn if_given_up(state: &State, recorded: &Conclusion) -> Option<Conclusion> {
+    let lost = workers_lost(recorded.failed.as_deref()?)?;
+    if u64::from(lost) < state.epoch {
+        given_up(state, lost)
+    } else {
+        None
+    }
 }
 
 /// Names of the fields in which two conclusions differ.

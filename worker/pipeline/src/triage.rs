@@ -326,12 +326,7 @@ impl Triage {
         crashes: u32,
     ) -> Result<End, TriageError> {
         let mut state = fold(&events);
-        // Nothing that an analyst had concluded before counts.
-        state.draft = None;
-        state.draft_error = Some(format!(
-            "{crashes} workers were lost while they ran this case"
-        ));
-        if let Some(conclusion) = nightshift_engine::conclusion(&state) {
+        if let Some(conclusion) = nightshift_engine::given_up(&state, crashes) {
             let last = Event::new(self.clock.now(), EventBody::Concluded(Box::new(conclusion)));
             events.push(last.clone());
             state = fold(&events);

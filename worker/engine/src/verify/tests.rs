@@ -182,6 +182,44 @@ fn a_quote_that_its_evidence_does_not_hold_is_told() {
     );
 }
 
+/// A journal that was all but concluded when the last of three workers was lost, and that the fourth gave up.
+fn given_up_after(name: &str, lost: u32) -> Vec<Event> {
+    let mut events = journal(name);
+    let end = events.pop().unwrap();
+    assert!(matches!(end.body, EventBody::Concluded(_)));
+    events.push(Event::new(end.at, EventBody::Claimed { epoch: 4 }));
+    let conclusion = given_up(&fold(&events), lost).unwrap();
+    events.push(Event::new(
+        end.at,
+        EventBody::Concluded(Box::new(conclusion)),
+    ));
+    events
+}
+
+#[test]
+fn a_case_that_was_given_up_is_sound_and_no_softer_one_passes_for_it() {
+    for (name, _) in journals() {
+        let mut events = given_up_after(&name, 3);
+        assert_eq!(told(&events), "", "{name}");
+        let end = recorded(&mut events);
+        assert_eq!(end.verdict, Verdict::Inconclusive, "{name}");
+        assert_eq!(
+            end.failed.as_deref(),
+            Some("no conclusion could be drawn: 3 workers were lost while they ran this case")
+        );
+    }
+    let mut softer = given_up_after("authorised", 3);
+    let end = recorded(&mut softer);
+    end.verdict = Verdict::BenignTruePositive;
+    end.assessed_severity = nightshift_alert::Severity::Low;
+    insta::assert_snapshot!(told(&softer), @"
+    the recorded conclusion is not what its events lead to; it differs in assessed_severity, verdict
+    Benign true positive stands, but the run failed
+    ");
+    let of_too_many = given_up_after("planned", 4);
+    insta::assert_snapshot!(told(&of_too_many), @"the recorded conclusion is not what its events lead to; it differs in actions, confidence, degraded, failed, findings, meaning, reason, summary, techniques, verdict, would_decide");
+}
+
 #[test]
 fn an_order_that_no_driver_writes_is_told() {
     let whole = journal("resumed");
