@@ -104,5 +104,6 @@ fn nobody_agrees_with_what_is_not_there() {
         .run(&["cases", "agree", "k3f9-x2mq", "--by", "ana"])
         .unwrap();
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("there is no case"), "{ran:?}");
+    let told = "no case, or more than one, has an id that begins with \"k3f9-x2mq\" (four characters at least)";
+    assert!(ran.stderr.contains(told), "{ran:?}");
 }

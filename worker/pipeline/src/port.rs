@@ -33,7 +33,9 @@ pub enum StoreError {
     #[error("the lease on the case is lost")]
     LeaseLost,
     /// There is no such case, or the short id fits several.
-    #[error("there is no case {0:?}; `nightshift cases list` shows those there are")]
+    #[error(
+        "no case, or more than one, has an id that begins with {0:?} (four characters at least); `nightshift cases list` shows those there are"
+    )]
     NoSuchCase(String),
     /// Nobody can agree with what is not decided.
     #[error("case {0} has no verdict yet; disagree with --verdict once it is over, or wait for it")]
