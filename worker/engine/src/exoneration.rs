@@ -12,6 +12,7 @@ use nightshift_alert::{Alert, Indicator, IndicatorKind, Role};
 use serde::{Deserialize, Serialize};
 
 use crate::EvidenceId;
+use crate::outward::{acts_outward, is_its_address};
 
 /// A fact that may clear an alert.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +48,7 @@ pub struct Exoneration {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum NotCleared {
-    /// Its subject is not an actor, target or far end of this alert.
+    /// Its subject is not an actor, target or far end of this alert, or a far end that only suffered it.
     #[error("its subject is no actor or target of this alert")]
     OtherSubject,
     /// Nobody approved it.
@@ -73,12 +74,8 @@ pub fn check(exoneration: &Exoneration, alert: &Alert) -> Result<(), NotCleared>
     if exoneration.approved_by.trim().is_empty() {
         return Err(NotCleared::NotApproved);
     }
-    let concerns = alert.indicators.iter().any(|indicator| {
-        indicator.role != Role::Related
-            && indicator.kind == exoneration.subject_type
-            && indicator.value == exoneration.subject
-    });
-    if !concerns {
+    let (kind, value) = (exoneration.subject_type, exoneration.subject.as_str());
+    if role_of(exoneration, alert).is_none() && !is_its_address(alert, kind, value) {
         return Err(NotCleared::OtherSubject);
     }
     let covered = exoneration
@@ -100,7 +97,7 @@ pub fn check(exoneration: &Exoneration, alert: &Alert) -> Result<(), NotCleared>
 }
 
 /// Whether every actor of the alert (or, where none is typed, every far end) of the subject's type is cleared: one
-/// authorised scanner among two addresses clears nothing.
+/// authorised scanner among two addresses clears nothing. No far end clears what was done to it by a machine of ours.
 #[must_use]
 pub fn clears(exonerations: &[Exoneration], alert: &Alert) -> bool {
     exonerations
@@ -115,16 +112,26 @@ pub(crate) fn uncovered<'a>(
     exonerations: &[Exoneration],
     alert: &'a Alert,
 ) -> Option<Vec<&'a str>> {
-    let is = |one: &Exoneration, indicator: &Indicator| {
-        indicator.kind == one.subject_type && indicator.value == one.subject
+    let Some(role) = role_of(one, alert) else {
+        return is_its_address(alert, one.subject_type, &one.subject).then(Vec::new);
     };
-    let role = [Role::Actor, Role::Remote, Role::Target]
-        .into_iter()
-        .find(|role| alert.with_role(*role).any(|indicator| is(one, indicator)))?;
     let left = alert.with_role(role).filter(|indicator| {
         indicator.kind == one.subject_type && !exonerations.iter().any(|other| is(other, indicator))
     });
     Some(left.map(|indicator| indicator.value.as_str()).collect())
+}
+
+/// The part that the subject of a record plays, as far as one may clear it. Of what a machine of ours does to others no far
+/// end gives account.
+fn role_of(one: &Exoneration, alert: &Alert) -> Option<Role> {
+    [Role::Actor, Role::Remote, Role::Target]
+        .into_iter()
+        .find(|role| alert.with_role(*role).any(|indicator| is(one, indicator)))
+        .filter(|role| *role != Role::Remote || !acts_outward(alert))
+}
+
+fn is(one: &Exoneration, indicator: &Indicator) -> bool {
+    indicator.kind == one.subject_type && indicator.value == one.subject
 }
 
 /// Most globs that are kept compiled; those of playbooks, registers and the configuration are far fewer.

@@ -24,6 +24,7 @@ mod fold;
 mod journal;
 mod limits;
 mod measure;
+mod outward;
 mod plan;
 mod port;
 mod question;
@@ -61,6 +62,7 @@ pub use journal::{UnreadableEvent, read_event};
 pub use limits::{Cap, Cost, Limits};
 pub use measure::{Measure, ModelTokens};
 pub use nightshift_alert::JsonText;
+pub use outward::acts_outward;
 pub use plan::{
     Mode, Plan, PlanUpdate, Step, StepDraft, StepId, StepOutcome, StepStatus, UpdateRecord,
 };

@@ -9,7 +9,9 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use minijinja::Value;
 use minijinja::value::{Enumerator, Object, Serde};
 use nightshift_alert::Alert;
-use nightshift_engine::{CallView, Evidence, EvidenceId, Exoneration, StepView, ToolSpec};
+use nightshift_engine::{
+    CallView, Evidence, EvidenceId, Exoneration, StepView, ToolSpec, acts_outward,
+};
 use serde_json::{Value as Json, json};
 
 use super::expression::Scope;
@@ -195,6 +197,11 @@ impl Facts {
     /// The alert itself; none where there is no case yet.
     pub(super) fn source(&self) -> Option<&Alert> {
         self.source.as_deref()
+    }
+
+    /// Whether what the alert concerns did this to others.
+    pub(super) fn acts_outward(&self) -> bool {
+        self.source().is_some_and(acts_outward)
     }
 
     /// The alert as JSON.

@@ -26,7 +26,7 @@ const MAX_ENTRIES: usize = 256;
 const MAX_ANSWERED: usize = 200 * MAX_CALLS;
 
 /// The functions, with which argument names a step or a finding (for the check).
-pub(super) const FUNCTIONS: [&str; 14] = [
+pub(super) const FUNCTIONS: [&str; 15] = [
     "indicators",
     "each",
     "answered",
@@ -41,6 +41,7 @@ pub(super) const FUNCTIONS: [&str; 14] = [
     "in_any",
     "mentions",
     "at",
+    "acts_outward",
 ];
 
 /// Functions that need results of earlier steps.
@@ -63,6 +64,7 @@ pub(super) fn add(environment: &mut Environment<'static>) {
     environment.add_function("mentions", mentions);
     environment.add_function("at", at);
     environment.add_function("earlier", earlier);
+    environment.add_function("acts_outward", acts_outward);
     environment.add_filter("outside", entries::outside);
     environment.add_filter("beyond", entries::beyond);
     environment.add_filter("with_asked", entries::with_asked);
@@ -336,6 +338,11 @@ fn place(path: &[Segment<'_>]) -> String {
         }
     }
     place
+}
+
+/// `acts_outward()`: whether what the alert concerns did this to others, as the engine judges records by it.
+fn acts_outward(state: &State<'_, '_>) -> Result<bool, Error> {
+    with_facts(state, Facts::acts_outward)
 }
 
 /// `earlier()`: the earlier cases of E1, each `{row, at}`.

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::elsewhere::REGISTERS;
 use crate::exoneration::uncovered;
-use crate::{Cap, Exoneration, State};
+use crate::{Cap, Exoneration, State, acts_outward};
 
 /// Most values that a line names.
 const MOST_NAMED: usize = 3;
@@ -77,10 +77,15 @@ fn not_covered(state: &State, alert: &Alert) -> String {
     }
 }
 
+/// Who acted: of what goes outward the machine itself.
 fn actor(alert: &Alert) -> &str {
+    let mut itself = alert
+        .with_role(Role::Target)
+        .filter(|_| acts_outward(alert));
     alert
         .with_role(Role::Actor)
         .next()
+        .or_else(|| itself.next())
         .map_or("this alert's actor", |indicator| indicator.value.as_str())
 }
 

@@ -72,10 +72,9 @@ fn a_machine_of_ours_that_guesses_and_is_answered_is_a_true_positive() {
     let ran = World::with(&ALL, answers).run(made_for("guardduty-ssh-brute-force-outbound"));
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     insta::assert_snapshot!(ran.claims(), @"
-    For [E0] jump-1 is the one that guesses: the feed has it as ACTOR, towards 192.0.2.61
-    For [E10 E0] 192.0.2.61 was reached by 10.20.40.8 on port 22 at 2026-03-02T02:31:00Z
-    For [E0] The alert records NETWORK_CONNECTION OUTBOUND with 192.0.2.61, 210 times
-    For [E2 E0] The register of authorised scanners does not know 192.0.2.61
+    For [E0] jump-1 is the one that guesses: NETWORK_CONNECTION OUTBOUND towards 192.0.2.61, 210 times
+    For [E14 E0] 192.0.2.61 was reached by 10.20.40.8 on port 22 at 2026-03-02T02:31:00Z
+    For [E2 E0] The register of authorised scanners does not know 10.20.40.8
     ");
     assert_eq!(ran.step("after").name, "after");
 }
@@ -146,4 +145,31 @@ fn a_scanner_that_google_names_as_actor_and_far_end_is_benign() {
         .clearing(scanner)
         .run(made_for("scc-brute-force-ssh"));
     assert_eq!(ran.conclusion.verdict, Verdict::BenignTruePositive);
+}
+
+#[test]
+fn a_record_about_the_victim_clears_no_guesses_of_ours_and_one_about_the_guesser_does() {
+    let cleared_by = |kind, subject_type, subject| {
+        World::with(&ALL, quiet)
+            .clearing(record(kind, subject_type, subject))
+            .run(made_for("guardduty-ssh-brute-force-outbound"))
+            .conclusion
+            .verdict
+    };
+    for kind in ["asset", "change", "authorised_scanner"] {
+        assert_eq!(
+            cleared_by(kind, IndicatorKind::Ip, "192.0.2.61"),
+            Verdict::Inconclusive,
+            "{kind}"
+        );
+        assert_eq!(
+            cleared_by(kind, IndicatorKind::Ip, "10.20.40.8"),
+            Verdict::BenignTruePositive,
+            "{kind}"
+        );
+    }
+    assert_eq!(
+        cleared_by("asset", IndicatorKind::Instance, "i-0c4e9a71d2b36f580"),
+        Verdict::BenignTruePositive
+    );
 }

@@ -2,7 +2,7 @@ use nightshift_alert::{Alert, Indicator, IndicatorKind, Role};
 use nightshift_engine::{Leaning, Reason, ToolError, Verdict};
 use serde_json::{Value, json};
 
-use super::alerts::sample;
+use super::alerts::{made_for, sample};
 use super::drive::{ALL, Answers, World, logged, nothing, on_list, record};
 
 fn scan(source: &str) -> Alert {
@@ -223,4 +223,94 @@ fn of_several_sources_the_one_that_got_in_is_blocked_and_never_one_of_ours() {
     let text = blocked(quiet).unwrap();
     assert!(text.contains("192.0.2.10"), "{text}");
     assert_eq!(blocked(ours), None);
+}
+
+/// Port 445 of a neighbour, tried by `jump-1`.
+fn outward() -> Alert {
+    made_for("guardduty-port-scan-outbound")
+}
+
+#[test]
+fn a_machine_of_ours_that_scans_is_told_as_such_and_not_those_whom_it_tries() {
+    let ran = World::with(&ALL, quiet).run(outward());
+    assert_eq!(
+        (ran.conclusion.verdict, ran.conclusion.leaning),
+        (Verdict::Inconclusive, Leaning::Malicious)
+    );
+    insta::assert_snapshot!(ran.claims(), @"
+    For [E0] jump-1 is the one that scans: NETWORK_CONNECTION OUTBOUND towards 10.20.99.5, 210 times
+    For [E2 E0] The register of authorised scanners does not know 10.20.40.8
+    ");
+    insta::assert_snapshot!(ran.advised(), @"
+    Snapshot all volumes of i-0c4e9a71d2b36f580 before anything is stopped or terminated.
+    Take i-0c4e9a71d2b36f580 off the network by giving it a security group without rules.
+    Ask the owner of jump-1 whether this was planned, by a channel that does not run through it.
+    Keep the logs of jump-1 for the window of the alert out of reach of their usual retention.
+    ");
+    insta::assert_snapshot!(ran.would_decide(), @"
+    The process on jump-1 that makes these connections, and who signed in there before
+    An approved record that jump-1 may scan (asset or change: i-0c4e9a71d2b36f580; authorised scanner: 10.20.40.8, 52.18.4.77); one about whom it tries is none
+    Flow logs of jump-1: which ports answered it
+    ");
+    insta::assert_snapshot!(ran.steps(), @"
+    scanners Some(Unmet): 2 look-ups, 0 rows.
+    lists Some(Unmet): 1 look-up, 0 rows.
+    facts Some(Met): 1 look-up, answered.
+    earlier Some(Unmet): Earlier cases that share a value with this one: 0; with the same finding: 0.
+    source_asset Some(Unmet): 3 look-ups, 0 rows.
+    target_asset Some(Unmet): 1 look-up, 0 rows.
+    changes Some(Unmet): 3 look-ups, 0 rows.
+    flows Some(Unmet): 1 look-up, 0 rows.
+    logins Some(Unmet): 2 look-ups, 0 rows.
+    spread Some(Unmet): 1 look-up, 0 rows.
+    ");
+}
+
+#[test]
+fn a_machine_of_ours_that_scans_and_is_answered_is_a_true_positive() {
+    let answered: Answers = |kind, arguments| match kind {
+        "log_search.vpc_flow" => Ok(logged(
+            kind,
+            json!([{"at": "2026-03-02T02:31:00Z", "source_ip": "10.20.40.8", "destination_ip": "10.20.99.5", "destination_port": 445, "outcome": "accepted"}]),
+        )),
+        _ => quiet(kind, arguments),
+    };
+    let ran = World::with(&ALL, answered).run(outward());
+    assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
+    insta::assert_snapshot!(ran.claims(), @"
+    For [E0] jump-1 is the one that scans: NETWORK_CONNECTION OUTBOUND towards 10.20.99.5, 210 times
+    For [E13 E0] 10.20.99.5 let 10.20.40.8 through on port 445 at 2026-03-02T02:31:00Z
+    For [E2 E0] The register of authorised scanners does not know 10.20.40.8
+    ");
+    insta::assert_snapshot!(ran.actions().join(" "), @"isolate-instance snapshot-disk contact-owner");
+}
+
+#[test]
+fn a_record_about_whom_it_tries_clears_no_scan_of_ours_and_one_about_the_scanner_does() {
+    let cleared_by = |kind, subject_type, subject| {
+        World::with(&ALL, quiet)
+            .clearing(record(kind, subject_type, subject))
+            .run(outward())
+            .conclusion
+            .verdict
+    };
+    for kind in ["asset", "change", "authorised_scanner"] {
+        assert_eq!(
+            cleared_by(kind, IndicatorKind::Ip, "10.20.99.5"),
+            Verdict::Inconclusive,
+            "{kind}"
+        );
+        assert_eq!(
+            cleared_by(kind, IndicatorKind::Ip, "10.20.40.8"),
+            Verdict::BenignTruePositive,
+            "{kind}"
+        );
+    }
+    for kind in ["asset", "change"] {
+        assert_eq!(
+            cleared_by(kind, IndicatorKind::Instance, "i-0c4e9a71d2b36f580"),
+            Verdict::BenignTruePositive,
+            "{kind}"
+        );
+    }
 }
