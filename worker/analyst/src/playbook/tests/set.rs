@@ -40,7 +40,7 @@ fn the_closest_glob_wins_and_the_generic_playbook_takes_the_rest() {
         "instance-credential-exfiltration"
     );
     assert_eq!(
-        of("unauthorizedaccess:iamuser/maliciousipcaller.custom"),
+        of("unauthorizedaccess:ec2/maliciousipcaller.custom"),
         "command-and-control"
     );
     assert_eq!(
@@ -96,6 +96,19 @@ const WANTED: &[(&str, &str)] = &[
         "iam-discovery",
         "CredentialAccess:IAMUser/AnomalousBehavior",
     ),
+    (
+        "iam-discovery",
+        "UnauthorizedAccess:IAMUser/MaliciousIPCaller",
+    ),
+    (
+        "iam-discovery",
+        "UnauthorizedAccess:IAMUser/MaliciousIPCaller.Custom",
+    ),
+    (
+        "iam-discovery",
+        "TTPs/UnauthorizedAccess:IAMUser-MaliciousIPCaller.Custom",
+    ),
+    ("iam-discovery", "UnauthorizedAccess:IAMUser/TorIPCaller"),
     ("impossible-travel", "Persistence: New Geography"),
     ("s3-exposure", "Policy:S3/BucketAnonymousAccessGranted"),
     ("s3-exposure", "Exfiltration:S3/AnomalousBehavior"),
