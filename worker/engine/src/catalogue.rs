@@ -13,15 +13,18 @@ use crate::Exoneration;
 mod names;
 mod object;
 mod scope;
+mod workload;
 
 pub(crate) use names::resource;
 
 /// What a text or a command may name beside the types of indicators.
-pub const PLACEHOLDERS: [&str; 13] = [
+pub const PLACEHOLDERS: [&str; 15] = [
     "account",
     "region",
     "resource",
     "object",
+    "workload",
+    "task",
     "user_name",
     "role_name",
     "sso_role",
@@ -34,8 +37,8 @@ pub const PLACEHOLDERS: [&str; 13] = [
 ];
 
 /// An action as the catalogue holds it. `{name}` in text and command stands for a value: `account`, `region`,
-/// `resource`, an indicator type such as `ip` or `instance`, the one stored `object` that it is about, a principal as
-/// commands of its cloud want it (`user_name`, `role_name`, `sso_role`; `person`, `service_account`) or as CloudTrail names
+/// `resource`, an indicator type such as `ip` or `instance`, the one stored `object` that it is about, a container of
+/// Kubernetes (`workload`) or the one `task` of ECS, a principal as commands of its cloud want it (`user_name`, `role_name`, `sso_role`; `person`, `service_account`) or as CloudTrail names
 /// it (`caller_name`), or a key that a user holds (`long_term_key`), and once the alert is cleared who made the finding
 /// (`product`) and what a rule that hides its like must name (`scope`). A text that needs one which there is none of leaves
 /// the action out. A brace as such is doubled.
@@ -231,6 +234,9 @@ impl Values<'_> {
                 let buckets = self.candidates(IndicatorKind::Bucket);
                 object::of(self.alert, buckets.first()?)
             }
+            "workload" if workload::is_of_ecs(self.alert) => None,
+            "workload" => self.first(IndicatorKind::Container),
+            "task" => workload::task(self.alert),
             "user_name" => self.principal(|one| names::user(self.alert, one)),
             "role_name" => self.principal(|one| names::role(self.alert, one)),
             "sso_role" => self.principal(|one| names::sso_role(self.alert, one)),
@@ -245,9 +251,13 @@ impl Values<'_> {
                 let kind = IndicatorKind::ALL
                     .into_iter()
                     .find(|kind| kind.as_str() == name)?;
-                self.candidates(kind).first().map(|&value| value.to_owned())
+                self.first(kind)
             }
         }
+    }
+
+    fn first(&self, kind: IndicatorKind) -> Option<String> {
+        self.candidates(kind).first().map(|&value| value.to_owned())
     }
 
     /// What the first principal that has it is called.

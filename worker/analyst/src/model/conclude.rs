@@ -133,6 +133,13 @@ fn placeholders(action: &ActionTemplate) -> Vec<&str> {
         .skip(1)
         .filter_map(|rest| rest.split_once('}'))
         .map(|(name, _)| name)
+        .map(|name| {
+            if name == "workload" {
+                "container"
+            } else {
+                name
+            }
+        })
         .filter(|name| !OF_THE_ALERT.contains(name))
         .collect();
     names.dedup();

@@ -320,6 +320,28 @@ fn a05_a_path_inside_an_archive_is_never_the_object_of_a_command() {
     }
 }
 
+#[test]
+fn a_task_is_no_pod_and_a_pod_no_task() {
+    let of = |text: &str| ActionTemplate {
+        text: text.into(),
+        ..ActionTemplate::clone(&template("x")[0])
+    };
+    let advised = |alert: &Alert| {
+        ["pod {workload}", "task {task}"].map(|text| Some(filled(&of(text), alert, &[])?.text))
+    };
+    let mut alert = fixture::alert();
+    let container = Indicator::new(IndicatorKind::Container, "checkout", Role::Target);
+    alert.indicators.push(container);
+    assert_eq!(advised(&alert), [Some("pod checkout".into()), None]);
+    for kind in ["ECSTask", "ECS_TASK", "AwsEcsTask"] {
+        alert.resources[0].kind = kind.into();
+        assert_eq!(advised(&alert), [None, Some("task i-1".into())], "{kind}");
+    }
+    let second = alert.resources[0].clone();
+    alert.resources.push(second);
+    assert_eq!(advised(&alert), [None, None], "of two tasks none is named");
+}
+
 fn block(what: &str) -> ActionTemplate {
     ActionTemplate {
         id: "block-it".into(),

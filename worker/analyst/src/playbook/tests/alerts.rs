@@ -50,3 +50,19 @@ pub(in crate::playbook) fn dns(kind: &str, domain: &str) -> Alert {
     alert.indicators.sort();
     alert
 }
+
+/// The same lookup by a pod.
+pub(super) fn mining_pod() -> Alert {
+    let task = made_for("guardduty-ecs-mining");
+    let pod = made_for("guardduty-runtime-reverse-shell");
+    let far = task.with_role(Role::Remote).cloned();
+    let mut indicators: Vec<_> = pod.indicators.iter().cloned().chain(far).collect();
+    indicators.sort();
+    Alert {
+        kind: task.kind.clone(),
+        count: task.count,
+        action: task.action.clone(),
+        indicators,
+        ..pod
+    }
+}

@@ -2,7 +2,7 @@ use nightshift_alert::{Indicator, IndicatorKind, Role};
 use nightshift_engine::{Leaning, Reason, ToolError, Verdict};
 use serde_json::{Value, json};
 
-use super::alerts::{dns, sample};
+use super::alerts::{dns, made_for, mining_pod, sample};
 use super::drive::{ALL, Answers, DEFAULT, World, nothing, record};
 
 fn listed(meaning: &str, kind: &str, arguments: &Value) -> Value {
@@ -191,4 +191,21 @@ fn a_value_that_two_tools_look_up_is_one_value() {
     alert.indicators.sort();
     let claims = World::with(&two, quiet).run(alert).claims();
     insta::assert_snapshot!(claims.lines().last().unwrap(), @"Against [E2] None of the 10 values that were looked up is on a watch list as bad; 5 were not");
+}
+
+#[test]
+fn a_container_that_calls_a_sinkhole_is_cut_off_by_what_its_cluster_knows() {
+    let actions = |mut alert: nightshift_alert::Alert| {
+        "Backdoor:Runtime/C&CActivity.B!DNS".clone_into(&mut alert.kind);
+        for one in &mut alert.indicators {
+            if one.role == Role::Remote {
+                "evil.example".clone_into(&mut one.value);
+            }
+        }
+        let ran = World::with(&DEFAULT, sinkhole).run(alert);
+        assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
+        ran.actions().join(" ")
+    };
+    insta::assert_snapshot!(actions(mining_pod()), @"isolate-workload block-domain rotate-secrets contact-owner");
+    insta::assert_snapshot!(actions(made_for("guardduty-ecs-mining")), @"isolate-task block-domain rotate-secrets contact-owner");
 }

@@ -2,7 +2,7 @@ use nightshift_alert::{IndicatorKind, Severity};
 use nightshift_engine::{Confidence, Leaning, Reason, StepOutcome, ToolError, Verdict};
 use serde_json::{Value, json};
 
-use super::alerts::{pool_lookup, scc_miner};
+use super::alerts::{made_for, mining_pod, pool_lookup, scc_miner};
 use super::drive::{ALL, DEFAULT, World, nothing, record};
 
 fn pools(kind: &str, arguments: &Value) -> Result<Value, ToolError> {
@@ -234,4 +234,20 @@ fn a_service_account_that_prepared_the_machine_is_disabled_as_one() {
     insta::assert_snapshot!(ran.actions().join(" "), @"snapshot-disk isolate-instance disable-service-account review-principal-activity block-domain rotate-secrets");
     let disabled = ran.conclusion.actions[2].command.as_deref();
     insta::assert_snapshot!(disabled.unwrap_or_default(), @"gcloud iam service-accounts disable 1-compute@developer.gserviceaccount.com --project production-project-12345");
+}
+
+#[test]
+fn a_container_that_mines_is_cut_off_by_what_its_cluster_knows() {
+    let advised = |alert| {
+        let ran = World::with(&DEFAULT, pools).run(alert);
+        assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
+        let command = ran.conclusion.actions[0].command.clone();
+        (ran.actions().join(" "), command.unwrap_or_default())
+    };
+    let (actions, command) = advised(mining_pod());
+    insta::assert_snapshot!(actions, @"isolate-workload block-domain rotate-secrets contact-owner");
+    insta::assert_snapshot!(command, @r#"kubectl label pod "$POD" --namespace "$NAMESPACE" nightshift=isolated --overwrite"#);
+    let (actions, command) = advised(made_for("guardduty-ecs-mining"));
+    insta::assert_snapshot!(actions, @"isolate-task block-domain rotate-secrets contact-owner");
+    insta::assert_snapshot!(command, @r#"aws ec2 modify-network-interface-attribute --region eu-west-1 --network-interface-id "$ENI" --groups "$ISOLATION_SG""#);
 }
