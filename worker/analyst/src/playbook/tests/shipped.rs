@@ -1,3 +1,4 @@
+use nightshift_alert::{Indicator, IndicatorKind, Role};
 use nightshift_engine::{ActionChoice, Known, ToolSpec, fill};
 
 use super::alerts::sample;
@@ -90,6 +91,24 @@ fn commands_are_filled_in_from_the_alert() {
     insta::assert_snapshot!(filled("deny-role"), @"aws iam attach-role-policy --role-name prod-payments-worker --policy-arn arn:aws:iam::aws:policy/AWSDenyAll");
     insta::assert_snapshot!(filled("revoke-role-sessions"), @r#"aws iam put-role-policy --role-name prod-payments-worker --policy-name AWSRevokeOlderSessions --policy-document '{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Action":"*","Resource":"*","Condition":{"DateLessThan":{"aws:TokenIssueTime":"'"$(date -u +%FT%TZ)"'"}}}]}'"#);
     insta::assert_snapshot!(filled("review-key-activity"), @"aws cloudtrail lookup-events --region eu-west-1 --lookup-attributes AttributeKey=AccessKeyId,AttributeValue=ASIAEXAMPLEKEY000001 --max-results 50");
+}
+
+#[test]
+fn an_object_that_is_taken_out_is_copied_first_and_can_be_put_back() {
+    let mut alert = sample("guardduty-eventbridge-credential-exfiltration");
+    let object = "arn:aws:s3:::uploads-prod/in/invoice.zip";
+    alert.indicators = vec![
+        Indicator::new(IndicatorKind::Bucket, "uploads-prod", Role::Target),
+        Indicator::new(IndicatorKind::Arn, object, Role::Related),
+        Indicator::new(IndicatorKind::File, "in/invoice.zip", Role::Related),
+    ];
+    let choice = ActionChoice {
+        id: "quarantine-object".to_owned(),
+        indicators: Vec::new(),
+    };
+    let action = fill(&catalogue(), &choice, &alert, &Known::default()).unwrap();
+    insta::assert_snapshot!(action.command.unwrap(), @r#"aws s3 cp s3://uploads-prod/in/invoice.zip s3://"$EVIDENCE_BUCKET"/uploads-prod/in/invoice.zip && aws s3api delete-object --bucket uploads-prod --key in/invoice.zip"#);
+    insta::assert_snapshot!(action.undo.unwrap(), @r#"aws s3api delete-object --bucket uploads-prod --key in/invoice.zip --version-id "$DELETE_MARKER""#);
 }
 
 #[test]
