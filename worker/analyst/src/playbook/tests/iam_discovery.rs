@@ -42,7 +42,7 @@ fn a_new_key_from_an_unusual_network_is_a_true_positive() {
     let ran = World::with(&ALL, answers).run(sample(ALERT));
     assert_eq!(ran.conclusion.verdict, Verdict::TruePositive);
     insta::assert_snapshot!(ran.claims(), @r#"
-    For [E15 E0] Looking was followed by doing: CreateAccessKey by arn:aws:iam::444455556666:user/ci-deployer at 2026-03-02T02:55:00Z
+    For [E15 E0] It did: CreateAccessKey by arn:aws:iam::444455556666:user/ci-deployer at 2026-03-02T02:55:00Z
     For [E0] The alert records AWS_API_CALL by ci-deployer from 198.51.100.23, 6 times
     For [E15 E0] The audit log holds 3 calls by AKIAEXAMPLE00000001: CreateAccessKey, ListRoles, ListUsers
     For [E0 E2] 198.51.100.23 is in none of the networks that ci-deployer works from (10.0.0.0/8)
@@ -164,7 +164,7 @@ fn without_registers_and_logs_it_stays_open() {
     "#);
     insta::assert_snapshot!(ran.would_decide(), @r#"
     Who ci-deployer is and from which networks it works: a line in the identity register
-    CloudTrail or Cloud Audit Logs of AKIAEXAMPLE00000001: whether anything was made or read after looking
+    CloudTrail or Cloud Audit Logs of AKIAEXAMPLE00000001: whether anything was made or read
     Whose address 198.51.100.23 is: a watch list of our networks, or the asset register
     The owner: whether a new tool, an audit or a person did this
     "#);
@@ -210,7 +210,7 @@ fn g06_no_call_that_changed_something_is_cleared_or_passed_over_whatever_its_nam
         assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive, "{deed}");
         assert_ne!(ran.conclusion.leaning, Leaning::Benign, "{deed}");
         let claims = ran.claims();
-        assert!(claims.contains(&format!("doing: {deed} by")), "{claims}");
+        assert!(claims.contains(&format!("It did: {deed} by")), "{claims}");
         assert!(!claims.contains("only read"), "{claims}");
         assert!(!claims.contains("holds no call"), "{claims}");
         let decide = ran.would_decide();
@@ -323,5 +323,35 @@ fn what_others_did_behind_the_same_address_is_no_deed_of_this_identity() {
     let ran = World::with(&ALL, shared).run(sample(ALERT));
     assert_eq!(ran.conclusion.verdict, Verdict::Inconclusive);
     let claims = ran.claims();
-    assert!(!claims.contains("followed by doing"), "{claims}");
+    assert!(!claims.contains("It did:"), "{claims}");
+}
+
+#[test]
+fn only_a_type_that_says_so_is_told_as_looking_around() {
+    let techniques = |kind: &str| {
+        let mut alert = sample(ALERT);
+        kind.clone_into(&mut alert.kind);
+        alert.techniques.clear();
+        let ran = World::with(&DEFAULT, quiet).run(alert);
+        let claims = ran.claims();
+        assert!(
+            claims.contains("The alert records AWS_API_CALL"),
+            "{claims}"
+        );
+        let techniques = ran.conclusion.techniques.into_iter();
+        techniques.map(|one| one.id).collect::<Vec<_>>().join(" ")
+    };
+    for kind in [
+        "Discovery:IAMUser/AnomalousBehavior",
+        "Recon:IAMUser/MaliciousIPCaller",
+    ] {
+        assert_eq!(techniques(kind), "T1087 T1580", "{kind}");
+    }
+    for kind in [
+        "Impact:IAMUser/AnomalousBehavior",
+        "Exfiltration:IAMUser/AnomalousBehavior",
+        "UnauthorizedAccess:IAMUser/MaliciousIPCaller",
+    ] {
+        assert_eq!(techniques(kind), "", "{kind}");
+    }
 }
