@@ -11,7 +11,7 @@ use super::form::{Fit, Playbook, StepForm, Text};
 use super::plan::plan;
 
 /// The playbooks that are compiled in, by file name. The generic one is the last resort for every alert.
-pub(super) const SHIPPED: [(&str, &str); 15] = [
+pub(super) const SHIPPED: [(&str, &str); 16] = [
     (
         "crypto-mining.toml",
         include_str!("../../playbooks/crypto-mining.toml"),
@@ -53,6 +53,10 @@ pub(super) const SHIPPED: [(&str, &str); 15] = [
         include_str!("../../playbooks/runtime-malware.toml"),
     ),
     ("recon.toml", include_str!("../../playbooks/recon.toml")),
+    (
+        "outward-abuse.toml",
+        include_str!("../../playbooks/outward-abuse.toml"),
+    ),
     (
         "impossible-travel.toml",
         include_str!("../../playbooks/impossible-travel.toml"),

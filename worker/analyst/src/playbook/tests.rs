@@ -16,6 +16,7 @@ mod iam_privilege_escalation;
 mod impossible_travel;
 mod kubernetes_access;
 mod machine;
+mod outward_abuse;
 mod recon;
 mod runtime_malware;
 mod s3_exposure;

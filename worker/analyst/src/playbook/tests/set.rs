@@ -201,6 +201,13 @@ const WANTED: &[(&str, &str)] = &[
         "runtime-malware",
         "Privilege Escalation: Fileless Execution in /dev/shm",
     ),
+    ("outward-abuse", "Backdoor:EC2/DenialOfService.Dns"),
+    (
+        "outward-abuse",
+        "Backdoor:EC2/DenialOfService.UdpOnTcpPorts",
+    ),
+    ("outward-abuse", "Backdoor:EC2/Spambot"),
+    ("outward-abuse", "Malware: Outgoing DoS"),
     ("command-and-control", "Malware: Bad IP"),
     ("command-and-control", "Trojan:Runtime/DropPoint"),
     ("command-and-control", "UnauthorizedAccess:EC2/TorRelay"),
