@@ -178,6 +178,11 @@ const WANTED: &[(&str, &str)] = &[
     ("runtime-malware", "Execution:Runtime/ReverseShell"),
     ("runtime-malware", "Execution:EC2/MaliciousFile"),
     ("runtime-malware", "Execution:Kubernetes/MaliciousFile"),
+    ("runtime-malware", "Execution:Kubernetes/SuspiciousFile"),
+    ("runtime-malware", "Execution:EC2/SuspiciousFile"),
+    ("runtime-malware", "Execution:ECS/SuspiciousFile"),
+    ("runtime-malware", "Execution:Container/SuspiciousFile"),
+    ("runtime-malware", "Impact:Runtime/SuspiciousProcess"),
     (
         "runtime-malware",
         "PrivilegeEscalation:Runtime/RuncContainerEscape",
@@ -209,6 +214,14 @@ const WANTED: &[(&str, &str)] = &[
     ("outward-abuse", "Backdoor:EC2/Spambot"),
     ("outward-abuse", "Malware: Outgoing DoS"),
     ("command-and-control", "Malware: Bad IP"),
+    (
+        "command-and-control",
+        "Impact:Runtime/SuspiciousDomainRequest.Reputation",
+    ),
+    (
+        "command-and-control",
+        "Impact:Runtime/MaliciousDomainRequest.Reputation",
+    ),
     ("command-and-control", "Trojan:Runtime/DropPoint"),
     ("command-and-control", "UnauthorizedAccess:EC2/TorRelay"),
     ("crypto-mining", "Malware: Cryptomining Bad Domain"),
