@@ -4,6 +4,7 @@
 //! an `allowed` entry has no window and no approval. Domains count with all that is below them, addresses by network.
 
 mod entries;
+mod values;
 
 use std::sync::Arc;
 
@@ -171,6 +172,7 @@ impl Watchlist {
                     ("/lists_searched", Trust::Register),
                     ("/entries_searched", Trust::Register),
                     ("/entries_left_out", Trust::Register),
+                    ("/note", Trust::Register),
                 ],
             ),
             lists,
@@ -257,7 +259,11 @@ fn search(
         "entries_searched": searched,
     }));
     if let Some(body) = output.body.as_object_mut().filter(|_| left_out > 0) {
+        // What the value is may stand in just these.
+        output.truncated = true;
         body.insert("entries_left_out".to_owned(), left_out.into());
+        let note = format!("unreadable in the lists: {left_out}, which may name it");
+        body.insert("note".to_owned(), note.into());
     }
     output.rows = Some(found as u64);
     if found > MAX_MATCHES {

@@ -7,9 +7,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use nightshift_alert::text::refang;
-use nightshift_alert::{Indicator, IndicatorKind, Role};
+use nightshift_alert::IndicatorKind;
 
+use super::values::{Value, values};
 use crate::arguments::Subject;
 use crate::content::Content;
 use crate::pattern::network;
@@ -19,9 +19,9 @@ use crate::register::Problem;
 const MAX_PROBLEMS: usize = 200;
 
 /// Names of the column that holds the entry.
-const ENTRY_COLUMNS: [&str; 4] = ["indicator", "entry", "value", "ioc"];
+pub(super) const ENTRY_COLUMNS: [&str; 4] = ["indicator", "entry", "value", "ioc"];
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) text: String,
     pub(super) note: Option<String>,
@@ -131,42 +131,28 @@ impl Entries {
     }
 
     fn add(&mut self, line: u64, text: &str, note: Option<String>, meaning: Option<String>) {
-        let entry = |text: &str| Entry {
+        let values = match values(text) {
+            Ok(values) => values,
+            Err(what) => return self.problem(line, format!("{text:?} {what}; it is left out")),
+        };
+        let entry = Entry {
             text: text.to_owned(),
             note,
             meaning,
         };
-        let plain = refang(text);
-        if let Some(net) = network(&plain) {
-            if net.prefix_len() == 0 {
-                return self.problem(
-                    line,
-                    format!("{text} is the whole internet; it is left out"),
-                );
+        for value in values {
+            let entry = || entry.clone();
+            match value {
+                Value::Net(net) => {
+                    self.lengths
+                        .insert((net.addr().is_ipv4(), net.prefix_len()));
+                    self.nets.entry(net).or_insert_with(entry);
+                }
+                Value::Name(name) => {
+                    self.names.entry(name).or_insert_with(entry);
+                }
             }
-            self.lengths
-                .insert((net.addr().is_ipv4(), net.prefix_len()));
-            self.nets.entry(net).or_insert_with(|| entry(text));
-            return;
         }
-        // As it is asked for: canonical, with fingerprints for its random parts.
-        let url = (plain.contains("://") && !plain.contains('*'))
-            .then(|| Indicator::parse(IndicatorKind::Url, &plain, Role::Related))
-            .flatten();
-        let name = match &url {
-            Some(url) => &url.value,
-            None => plain.strip_prefix("*.").unwrap_or(&plain),
-        };
-        let name = name.trim_end_matches('.').to_ascii_lowercase();
-        if name.is_empty() || name.contains('*') {
-            return self.problem(
-                line,
-                format!(
-                    "{text:?} is no entry: write a value, a network, or a domain; it is left out"
-                ),
-            );
-        }
-        self.names.entry(name).or_insert_with(|| entry(text));
     }
 
     /// Leaves out a line.

@@ -127,6 +127,88 @@ async fn a_list_that_cannot_be_read_is_no_miss() {
 }
 
 #[tokio::test]
+async fn an_entry_of_several_parts_is_found_by_those_that_can_be_asked_for() {
+    let hash = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+    for (entry, found, missed) in [
+        ("203.0.113.42:443", "203.0.113.42", "203.0.113.4"),
+        ("203.0.113[.]42:443", "203.0.113.42", "203.0.113.4"),
+        ("[2001:db8::7]:443", "2001:db8::7", "2001:db8::8"),
+        (
+            "Pool.evil.example:4444",
+            "eu.pool.evil.example",
+            "evil.example",
+        ),
+        (
+            "203.0.113.0-203.0.113.130",
+            "203.0.113.130",
+            "203.0.113.131",
+        ),
+        ("2001:db8::1-2001:db8::9", "2001:db8::9", "2001:db8::a"),
+        ("203.0.113.42|443", "203.0.113.42", "203.0.113.4"),
+        (
+            "evil.example|8443",
+            "http://evil.example/x",
+            "other.example",
+        ),
+        ("evil.example|203.0.113.42", "evil.example", "203.0.113.4"),
+        ("evil.example|203.0.113.42", "203.0.113.42", "other.example"),
+        (&format!("x.exe|{hash}"), hash, "x.exe"),
+        (
+            "evil.example/miner:4",
+            "evil.example/miner:4",
+            "evil.example",
+        ),
+        ("evil.miner:4", "evil.miner:4", "evil.miners:4"),
+        (
+            "auth0|5f7c8ec7c33c6c004bbafe82",
+            "auth0|5f7c8ec7c33c6c004bbafe82",
+            "auth0",
+        ),
+        ("CN=maria,DC=corp", "CN=maria,DC=corp", "maria"),
+        (
+            "http://evil.example/a,b;c|d",
+            "http://evil.example/a,b;c|d",
+            "other.example",
+        ),
+    ] {
+        let text: &'static str = format!("{entry} # why\n").leak();
+        let tool = tool(&[("bad", "malicious", "bad.txt", text)]);
+        assert_eq!(tool.reports()[1].problems, [], "{entry}");
+        let body = ask(&tool, found).await;
+        assert_eq!(body["listed"], true, "{entry} {found}");
+        assert_eq!(body["matches"][0]["entry"], entry);
+        assert_eq!(body["matches"][0]["note"], "why");
+        assert_eq!(
+            ask(&tool, missed).await["listed"],
+            false,
+            "{entry} {missed}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_no_look_up_could_find_is_left_out_and_a_miss_is_not_whole() {
+    let text = "198.51.100.7\nindicator,type,date\n203.0.113.42,C2,2026-03-01\n203.0.113.42;C2\n\
+                \"203.0.113.42\",\"C2\"\nevil.example|203.0.113.42|443\n203.0.113.0/33\n\
+                203.0.113.0/255.255.255.0\n203.0.113.255-203.0.113.0\n203.0.113.0-255\n\
+                0.0.0.0-255.255.255.255\n";
+    let tool = tool(&[("bad", "malicious", "bad.txt", text)]);
+    let report = &tool.reports()[1];
+    let lines: Vec<_> = report.problems.iter().filter_map(|p| p.line).collect();
+    assert_eq!(lines, (2..=11).collect::<Vec<_>>());
+    assert_eq!(report.records, 1);
+    let arguments = json!({ "indicator": "203.0.113.42" });
+    let output = testing::call(&tool, arguments).await.unwrap();
+    assert!(output.truncated);
+    assert_eq!(output.body["listed"], false);
+    assert_eq!(output.body["entries_left_out"], 10);
+    assert_eq!(
+        output.body["note"],
+        "unreadable in the lists: 10, which may name it"
+    );
+}
+
+#[tokio::test]
 async fn lists_are_read_as_those_who_publish_them_write_them() {
     let hosts = "127.0.0.1 localhost localhost.localdomain\n0.0.0.0 evil.example.com ads.example # two\n\
                  ::1 ip6-localhost\n0.0.0.0 0.0.0.0\n";

@@ -1,0 +1,138 @@
+//! What an entry of a list stands for: networks, or names as look-ups ask for them.
+//!
+//! Those who publish lists write ports, ranges, and two values in one. What no look-up could ever find is no entry: in a
+//! list of bad values it would look like a miss.
+
+use std::net::{IpAddr, SocketAddr};
+
+use ipnet::{IpNet, Ipv4Subnets, Ipv6Subnets};
+use nightshift_alert::text::refang;
+use nightshift_alert::{Indicator, IndicatorKind, Role};
+
+use super::entries::ENTRY_COLUMNS;
+use crate::pattern::network;
+
+/// What a look-up compares.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Value {
+    Net(IpNet),
+    /// In small letters.
+    Name(String),
+}
+
+/// The values of an entry.
+///
+/// # Errors
+///
+/// What is wrong with it, in words that go on from it.
+pub(super) fn values(text: &str) -> Result<Vec<Value>, &'static str> {
+    let plain = refang(text);
+    if let Some(nets) = networks(&plain) {
+        return if nets.is_empty() {
+            Err("is no network or range of addresses")
+        } else if nets.iter().any(|net| net.prefix_len() == 0) {
+            Err("is the whole internet")
+        } else {
+            Ok(nets.into_iter().map(Value::Net).collect())
+        };
+    }
+    // As it is asked for: canonical, with fingerprints for its random parts.
+    let url = (plain.contains("://") && !plain.contains('*'))
+        .then(|| parse(IndicatorKind::Url, &plain))
+        .flatten();
+    if let Some(url) = url {
+        return name(&url);
+    }
+    if let Some(parts) = composite(&plain) {
+        let each: Result<Vec<_>, _> = parts.into_iter().map(values).collect();
+        return each.map(|each| each.into_iter().flatten().collect());
+    }
+    if holds_several(&plain) {
+        return Err("is several values, or a row of CSV");
+    }
+    name(without_port(&plain))
+}
+
+fn name(text: &str) -> Result<Vec<Value>, &'static str> {
+    let name = text.strip_prefix("*.").unwrap_or(text);
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    if name.is_empty() || name.contains('*') {
+        return Err("is no entry: write a value, a network, or a domain");
+    }
+    Ok(vec![Value::Name(name)])
+}
+
+fn parse(kind: IndicatorKind, text: &str) -> Option<String> {
+    Indicator::parse(kind, text, Role::Related).map(|indicator| indicator.value)
+}
+
+/// An address, with or without a port, a network, or what covers `first-last`; none where what begins as one of these is
+/// none.
+fn networks(text: &str) -> Option<Vec<IpNet>> {
+    let socket = || text.parse::<SocketAddr>().ok();
+    if let Some(net) = network(text).or_else(|| network(&socket()?.ip().to_string())) {
+        return Some(vec![net]);
+    }
+    let (first, last) = text.split_once(['-', '/'])?;
+    let first: IpAddr = first.parse().ok()?;
+    let is_numeric = last
+        .bytes()
+        .all(|b| b.is_ascii_hexdigit() || matches!(b, b'.' | b':'));
+    if text.contains('/') {
+        // Else an image of a registry without a name.
+        return is_numeric.then(Vec::new);
+    }
+    Some(match (first, last.parse()) {
+        (IpAddr::V4(first), Ok(IpAddr::V4(last))) => {
+            Ipv4Subnets::new(first, last, 0).map(IpNet::from).collect()
+        }
+        (IpAddr::V6(first), Ok(IpAddr::V6(last))) => {
+            Ipv6Subnets::new(first, last, 0).map(IpNet::from).collect()
+        }
+        _ => Vec::new(),
+    })
+}
+
+/// The parts of two values in one as MISP writes them: `ip-dst|port`, `domain|ip`, `filename|sha256`. A file name is not
+/// looked up.
+fn composite(text: &str) -> Option<Vec<&str>> {
+    let (left, right) = text.split_once('|')?;
+    let is = |kind, text| parse(kind, text).is_some();
+    let is_host = is(IndicatorKind::Ip, left) || is(IndicatorKind::Domain, left);
+    if is(IndicatorKind::Hash, right) {
+        Some(vec![right])
+    } else if is_host && is(IndicatorKind::Ip, right) {
+        Some(vec![left, right])
+    } else {
+        (is_host && is_port(right)).then(|| vec![left])
+    }
+}
+
+/// Whether a value that a look-up could ask for is only a part of this. A name may hold any of these marks.
+fn holds_several(text: &str) -> bool {
+    use IndicatorKind::{Domain, Email, Hash, Ip, Url};
+    let any = |marks: &[char], kinds: &[IndicatorKind]| {
+        let pieces = || {
+            text.split(marks)
+                .map(|piece| piece.trim_matches([' ', '"', '\'']))
+        };
+        text.contains(marks)
+            && pieces().any(|piece| {
+                network(piece).is_some()
+                    || ENTRY_COLUMNS.contains(&piece.to_ascii_lowercase().as_str())
+                    || kinds.iter().any(|kind| parse(*kind, piece).is_some())
+            })
+    };
+    any(&[',', ';'], &[Ip, Url, Hash, Email, Domain]) || any(&['|'], &[Ip, Url, Hash])
+}
+
+/// The host of `pool.example:4444`. The tag of an image may look like a port; images are looked up without it too.
+fn without_port(text: &str) -> &str {
+    text.rsplit_once(':')
+        .filter(|(host, port)| is_port(port) && parse(IndicatorKind::Domain, host).is_some())
+        .map_or(text, |(host, _)| host)
+}
+
+fn is_port(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok()
+}
