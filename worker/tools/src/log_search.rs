@@ -243,7 +243,10 @@ impl LogSearch {
 
     fn filters(&self, arguments: &Arguments<'_>) -> Result<Filters, ToolError> {
         let format = self.config.format;
-        let mut filters = Filters::default();
+        let mut filters = Filters {
+            is_free: format == LogFormat::JsonLines,
+            ..Filters::default()
+        };
         for (name, types) in format.filters() {
             if let Some(subject) = arguments.indicator_if_any(name, types)? {
                 filters.indicators.push((name, subject));

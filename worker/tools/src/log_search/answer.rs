@@ -110,6 +110,12 @@ fn note(search: &Search, seen: &Seen, shown: usize) -> Option<String> {
             seen.without_time, seen.scanned
         ));
     }
+    if seen.only_mentioning > 0 {
+        parts.push(format!(
+            "{} of {} rows tell no principal or key that is read, and mention it in a text",
+            seen.only_mentioning, seen.matched
+        ));
+    }
     if seen.lacks_instance {
         parts.push("the records name interfaces, no instances: search by ip instead".to_owned());
     }

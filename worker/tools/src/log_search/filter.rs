@@ -27,7 +27,9 @@ type Glob = WildMatchPattern<'*', '\0'>;
 #[derive(Debug, Default)]
 pub(super) struct Filters {
     pub(super) indicators: Vec<(&'static str, Subject)>,
-    action: Option<(String, Glob)>,
+    /// Whether records tell who did it wherever they like: where no field of theirs does, their texts are searched.
+    pub(super) is_free: bool,
+    pub(super) action: Option<(String, Glob)>,
 }
 
 impl Filters {
@@ -50,13 +52,28 @@ impl Filters {
     }
 
     pub(super) fn match_entry(&self, entry: &Entry) -> bool {
-        self.indicators
-            .iter()
-            .all(|(name, subject)| names(entry, name, subject))
-            && self
-                .action
-                .as_ref()
-                .is_none_or(|(_, glob)| acts(entry, glob))
+        self.indicators.iter().all(|(name, subject)| {
+            names(entry, name, subject)
+                || (self.is_free && lacks(entry, name) && mentioned(entry, &subject.value))
+        }) && self
+            .action
+            .as_ref()
+            .is_none_or(|(_, glob)| acts(entry, glob))
+    }
+
+    /// Whether a record that matches only mentions the principal or key, and does not tell who did it.
+    pub(super) fn only_mentioned_in(&self, entry: &Entry) -> bool {
+        let mut filters = self.indicators.iter();
+        filters.any(|(name, _)| lacks(entry, name))
+    }
+}
+
+/// Whether no field of the record tells what this filter compares.
+fn lacks(entry: &Entry, filter: &str) -> bool {
+    match filter {
+        "principal" => entry.principals.is_empty(),
+        "access_key" => entry.access_key.is_none(),
+        _ => false,
     }
 }
 

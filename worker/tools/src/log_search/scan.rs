@@ -35,6 +35,8 @@ pub(super) struct Seen {
     /// Those of them that were read, and are something else: digests, other entries of the same sink.
     pub(super) foreign: u64,
     pub(super) matched: u64,
+    /// Those of them that do not tell who did it, and mention the principal or key that was searched for.
+    pub(super) only_mentioning: u64,
     /// Records within the searched time.
     pub(super) in_time: u64,
     /// Records that tell no time that is read, and may be of any.
@@ -332,6 +334,7 @@ fn keep(seen: &mut Seen, search: &Search, mut entry: Entry) {
     if !search.filters.match_entry(&entry) {
         return;
     }
+    seen.only_mentioning += u64::from(search.filters.only_mentioned_in(&entry));
     // They were for filtering, and are most of what a record weighs.
     entry.mentions = Vec::new();
     seen.matched += 1;

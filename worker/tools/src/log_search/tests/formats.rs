@@ -299,6 +299,40 @@ async fn sign_ins_of_okta_and_entra_are_found_by_who_signed_in() {
 }
 
 #[tokio::test]
+async fn a_record_of_which_no_principal_or_key_is_read_is_found_by_its_texts() {
+    let time = "2026-03-02T02:10:00Z";
+    let log = lines(&[
+        json!({"time": time, "user": "maria.lopez", "access_key": "AKIAEXAMPLEKEY0000002"}),
+        json!({"time": time, "output_fields": {"user.name": "maria.lopez"}, "output": "by AKIAEXAMPLEKEY0000002"}),
+        json!({"@timestamp": time, "user.name": "maria.lopez", "api.key": "AKIAEXAMPLEKEY0000002"}),
+        json!({"time": time, "user": "root", "access_key": "AKIAEXAMPLEKEY0000003",
+            "message": "maria.lopez let AKIAEXAMPLEKEY0000002 go"}),
+        json!({"time": time, "message": "maria.lopez.old and AKIAEXAMPLEKEY00000021"}),
+    ]);
+    let tool = tool(LogFormat::JsonLines, log);
+    for arguments in [
+        json!({"principal": "maria.lopez"}),
+        json!({"access_key": "AKIAEXAMPLEKEY0000002"}),
+    ] {
+        let output = ask(&tool, arguments).await;
+        assert_eq!(output.rows, Some(3));
+        assert_eq!(
+            output.body["note"],
+            "2 of 3 rows tell no principal or key that is read, and mention it in a text"
+        );
+    }
+    let trail = json!({"eventTime": time, "eventName": "DeleteUser", "eventSource": "iam.amazonaws.com",
+        "requestParameters": {"userName": "maria.lopez"}});
+    let trail = super::tool(LogFormat::Cloudtrail, trail.to_string());
+    let output = ask(&trail, json!({"principal": "maria.lopez"})).await;
+    assert_eq!(
+        output.rows,
+        Some(0),
+        "what the platform wrote says who did it"
+    );
+}
+
+#[tokio::test]
 async fn a_record_that_tells_no_time_is_not_counted_as_of_the_searched_one() {
     let record = |time: &str| json!({"timestamp": time, "user": "root", "src_ip": "203.0.113.42"});
     let old = tool(
