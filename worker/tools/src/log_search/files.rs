@@ -1,10 +1,11 @@
 //! Which files a log consists of.
 //!
 //! A folder means all log files below it, those that were rotated last; a glob is matched against the whole path, and what
-//! matches is read whatever its ending. Symbolic links inside a folder are not
-//! followed, so that a log folder never leads out of itself.
+//! matches is read whatever its ending. Symbolic links below the path are not followed, so that a log never leads out of
+//! itself; what is not read for it is said.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use globset::GlobBuilder;
@@ -43,9 +44,10 @@ pub(super) fn find(path: &Path) -> Result<Files, String> {
             files.paths.push(path.to_owned());
             return Ok(files);
         }
-        Ok(_) => walk(path, 0, &mut files, &|file| {
+        Ok(_) => Walk::new(path, usize::MAX, &|file| {
             is_log(file) || is_rotated(file) || is_compressed(file)
-        }),
+        })
+        .into_files(&mut files),
         Err(error) if !is_glob(path) => return Err(unreadable(path, &error)),
         Err(_) => {
             let glob = GlobBuilder::new(&path.to_string_lossy())
@@ -57,12 +59,20 @@ pub(super) fn find(path: &Path) -> Result<Files, String> {
                 .components()
                 .take_while(|part| !is_glob(Path::new(part.as_os_str())))
                 .collect();
+            // A `*` stands for one folder, so nothing deeper can match.
+            let levels = match path.to_string_lossy().contains("**") {
+                true => usize::MAX,
+                false => {
+                    let below = path.components().count() - base.components().count();
+                    below.saturating_sub(1)
+                }
+            };
             let base = if base.as_os_str().is_empty() {
                 Path::new(".")
             } else {
                 &base
             };
-            walk(base, 0, &mut files, &|file| glob.is_match(file));
+            Walk::new(base, levels, &|file| glob.is_match(file)).into_files(&mut files);
         }
     }
     files
@@ -117,34 +127,99 @@ fn is_rotated(path: &Path) -> bool {
     })
 }
 
-fn walk(folder: &Path, depth: usize, files: &mut Files, wanted: &dyn Fn(&Path) -> bool) {
-    if depth > MAX_DEPTH || files.paths.len() > 4 * MAX_FILES {
-        return;
+/// One look through a folder and what is below it.
+struct Walk<'a> {
+    base: &'a Path,
+    /// How many levels below the base what is wanted may lie.
+    levels: usize,
+    wanted: &'a dyn Fn(&Path) -> bool,
+    /// Links to what would be read if it were there itself.
+    links: Vec<PathBuf>,
+    /// Whether folders were too deep.
+    is_cut: bool,
+}
+
+impl<'a> Walk<'a> {
+    fn new(base: &'a Path, levels: usize, wanted: &'a dyn Fn(&Path) -> bool) -> Self {
+        Self {
+            base,
+            levels,
+            wanted,
+            links: Vec::new(),
+            is_cut: false,
+        }
     }
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) => return files.problems.push(unreadable(folder, &error)),
-    };
-    for entry in entries.flatten() {
-        let (path, Ok(kind)) = (entry.path(), entry.file_type()) else {
-            continue;
-        };
-        if kind.is_dir() {
-            walk(&path, depth + 1, files, wanted);
-            continue;
-        }
-        if !kind.is_file() || !wanted(&path) {
-            continue;
-        }
-        if is_compressed(&path) {
-            let what = format!(
-                "{} is compressed: unpack it to have it read",
-                path.display()
-            );
+
+    fn into_files(mut self, files: &mut Files) {
+        self.folder(self.base, 0, files);
+        if self.is_cut {
+            let what = format!("folders more than {MAX_DEPTH} levels down were not read");
             files.problems.push(what);
-        } else {
-            files.paths.push(path);
         }
+        self.links
+            .retain(|link| leads_elsewhere(link, self.base, &files.paths));
+        if let Some(first) = self.links.first() {
+            files.problems.push(format!(
+                "{} symbolic links are not followed, such as {}: name what they point to",
+                self.links.len(),
+                first.display()
+            ));
+        }
+    }
+
+    fn folder(&mut self, folder: &Path, depth: usize, files: &mut Files) {
+        if depth > MAX_DEPTH {
+            self.is_cut = true;
+            return;
+        }
+        if files.paths.len() > 4 * MAX_FILES {
+            return;
+        }
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) => return files.problems.push(unreadable(folder, &error)),
+        };
+        for entry in entries.flatten() {
+            let (path, Ok(kind)) = (entry.path(), entry.file_type()) else {
+                continue;
+            };
+            // That folder is for repairs of the disk, and only root can read it.
+            let is_way = depth < self.levels && entry.file_name() != "lost+found";
+            if kind.is_dir() && is_way {
+                self.folder(&path, depth + 1, files);
+            } else if kind.is_symlink() && ((self.wanted)(&path) || (is_way && path.is_dir())) {
+                self.links.push(path);
+            } else if kind.is_file() && (self.wanted)(&path) {
+                file(path, files);
+            }
+        }
+    }
+}
+
+fn file(path: PathBuf, files: &mut Files) {
+    if is_compressed(&path) {
+        let what = format!(
+            "{} is compressed: unpack it to have it read",
+            path.display()
+        );
+        files.problems.push(what);
+    } else {
+        files.paths.push(path);
+    }
+}
+
+/// Whether a link leads to a file or folder that is not read at its own place.
+fn leads_elsewhere(link: &Path, base: &Path, read: &[PathBuf]) -> bool {
+    let (target, base_itself) = match (fs::canonicalize(link), fs::canonicalize(base)) {
+        (Err(error), _) => return error.kind() != ErrorKind::NotFound,
+        (Ok(target), Ok(base)) => (target, base),
+        (Ok(_), Err(_)) => return true,
+    };
+    let own_place = target.strip_prefix(base_itself).map(|rest| base.join(rest));
+    match own_place {
+        _ if !target.is_file() && !target.is_dir() => false,
+        Ok(path) => !target.is_dir() && !read.contains(&path),
+        Err(_) => true,
     }
 }
 
@@ -231,17 +306,57 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_glob_looks_no_deeper_than_it_matches_and_what_is_too_deep_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let deep = root.join(vec!["d"; MAX_DEPTH + 1].join("/"));
+        fs::create_dir_all(&deep).unwrap();
+        fs::create_dir_all(root.join("lost+found")).unwrap();
+        for path in [&deep, &root.join("lost+found"), &root.join("d"), root] {
+            fs::write(path.join("a.json"), "").unwrap();
+        }
+        for (path, read, problems) in [
+            ("*.json", 1, 0),
+            ("*/*.json", 1, 0),
+            ("{a,d/a}.json", 2, 0),
+            ("**/*.json", 2, 1),
+            ("", 2, 1),
+        ] {
+            let files = find(&root.join(path)).unwrap();
+            let told = (files.paths.len(), files.problems.len());
+            assert_eq!(told, (read, problems), "{path} {files:?}");
+        }
+        let problems = find(root).unwrap().problems;
+        assert_eq!(problems, ["folders more than 12 levels down were not read"]);
+    }
+
     #[cfg(unix)]
     #[test]
-    fn links_in_a_folder_are_not_followed() {
+    fn links_are_not_followed_and_those_that_lead_elsewhere_are_told() {
+        use std::os::unix::fs::symlink;
         let (folder, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        fs::write(outside.path().join("secret.json"), "{}").unwrap();
-        std::os::unix::fs::symlink(outside.path(), folder.path().join("link")).unwrap();
-        std::os::unix::fs::symlink(
-            outside.path().join("secret.json"),
-            folder.path().join("link.json"),
-        )
-        .unwrap();
-        assert!(find(folder.path()).is_err());
+        let (root, outside) = (folder.path(), outside.path());
+        fs::write(outside.join("secret.json"), "{}").unwrap();
+        symlink(outside.join("secret.json"), root.join("link.json")).unwrap();
+        let error = find(root).unwrap_err();
+        assert!(
+            error.contains("link.json: name what they point to"),
+            "{error}"
+        );
+        symlink(outside, root.join("link")).unwrap();
+        fs::create_dir(root.join("2026")).unwrap();
+        fs::write(root.join("2026/a.json"), "{}").unwrap();
+        symlink(root.join("2026"), root.join("now")).unwrap();
+        symlink("2026/a.json", root.join("a.json")).unwrap();
+        symlink("gone.json", root.join("b.json")).unwrap();
+        symlink("/dev/null", root.join("c.json")).unwrap();
+        for (path, links) in [("", 2), ("**/*.json", 2), ("*/*.json", 1), ("2026/*", 0)] {
+            let files = find(&root.join(path)).unwrap();
+            assert_eq!(files.paths, [root.join("2026/a.json")], "{path}");
+            let told = format!("{links} symbolic links are not followed, such as");
+            let is_told = files.problems.iter().any(|what| what.starts_with(&told));
+            assert_eq!(is_told, links > 0, "{path} {:?}", files.problems);
+        }
     }
 }
