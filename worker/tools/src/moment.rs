@@ -100,8 +100,9 @@ impl Range {
         (range.from <= range.until).then_some(range)
     }
 
-    pub(crate) fn holds(self, at: DateTime<Utc>) -> bool {
-        self.from <= at && at <= self.until
+    /// Whether something from the one moment to the other was within it, were it for a part.
+    pub(crate) fn overlaps(self, (start, end): (DateTime<Utc>, DateTime<Utc>)) -> bool {
+        self.from <= end && start <= self.until
     }
 }
 
@@ -174,7 +175,11 @@ mod tests {
         assert_eq!(wide.from, first - Duration::days(30));
         assert_eq!(wide.until, now);
         assert_eq!(Range::of(Some(now), Some(first), &alert, now), None);
-        assert!(usual.holds(usual.from) && usual.holds(usual.until));
-        assert!(!usual.holds(usual.from - Duration::milliseconds(1)));
+        let (from, until, bit) = (usual.from, usual.until, Duration::milliseconds(1));
+        assert!(usual.overlaps((from, from)) && usual.overlaps((until, until)));
+        assert!(usual.overlaps((from - bit, from)) && usual.overlaps((until, until + bit)));
+        assert!(usual.overlaps((from - bit, until + bit)));
+        assert!(!usual.overlaps((from - bit, from - bit)));
+        assert!(!usual.overlaps((until + bit, until + bit)));
     }
 }

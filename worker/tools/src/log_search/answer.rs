@@ -26,7 +26,10 @@ pub(super) fn of(config: &Config, search: &Search, mut seen: Seen) -> ToolOutput
     choice::choose(&mut seen.rows, search.limit);
     let entries = that_fit(std::mem::take(&mut seen.rows));
     let indicators = entries.iter().flat_map(indicators).collect();
-    let partial = seen.stopped_after.is_some() || !seen.problems.is_empty() || seen.lost() > 0;
+    let partial = seen.stopped_after.is_some()
+        || !seen.problems.is_empty()
+        || seen.lost() > 0
+        || seen.skipping > 0;
     let truncated = partial || (entries.len() as u64) < seen.matched;
     let left_out = match (truncated, partial) {
         (false, _) => None,
@@ -118,6 +121,12 @@ fn note(search: &Search, seen: &Seen, shown: usize) -> Option<String> {
     }
     if seen.lacks_instance {
         parts.push("the records name interfaces, no instances: search by ip instead".to_owned());
+    }
+    if seen.skipping > 0 {
+        let skipping = seen.skipping;
+        parts.push(format!(
+            "records that the platform skipped, told {skipping} times, may be of this"
+        ));
     }
     if let Some(bytes) = seen.stopped_after {
         parts.push(format!(

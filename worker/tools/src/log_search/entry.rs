@@ -12,6 +12,8 @@ const MAX_MENTIONS: usize = 16_384;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Entry {
     pub(super) at: Option<DateTime<Utc>>,
+    /// When it ended, where it tells of more than a moment.
+    pub(super) until: Option<DateTime<Utc>>,
     pub(super) action: Option<String>,
     /// Service that did it, e.g. `s3.amazonaws.com`.
     pub(super) service: Option<String>,
@@ -23,6 +25,8 @@ pub(super) struct Entry {
     /// Other texts of the record that may name a thing.
     pub(super) mentions: Vec<String>,
     pub(super) failed: bool,
+    /// Whether it tells that the log lacks others of its time.
+    pub(super) skips: bool,
     /// Whether the platform says that it changes nothing.
     pub(super) reads: bool,
     pub(super) bytes: Option<u64>,
@@ -57,6 +61,12 @@ impl Entry {
             *column = Value::from(self.destination_ip.clone());
         }
         self
+    }
+
+    /// Its start and its end, which are one for most.
+    pub(super) fn span(&self) -> Option<(DateTime<Utc>, DateTime<Utc>)> {
+        let at = self.at?;
+        Some((at, self.until.map_or(at, |until| until.max(at))))
     }
 
     pub(super) fn column(&mut self, name: &str, value: impl Into<Value>) {

@@ -51,6 +51,8 @@ pub(super) struct Seen {
     pub(super) problems: Vec<String>,
     /// Bytes after which the pass was stopped, if it was.
     pub(super) stopped_after: Option<u64>,
+    /// Records within the searched time that tell of others which the platform lost.
+    pub(super) skipping: u64,
     /// A flow log was searched for an instance, and its records name none.
     pub(super) lacks_instance: bool,
 }
@@ -326,11 +328,12 @@ fn note(seen: &mut Seen, entry: Option<Entry>, each: Each<'_>) -> bool {
 
 fn keep(seen: &mut Seen, search: &Search, mut entry: Entry) {
     // A record without a time could be of any time: it is kept, and listed last.
-    match entry.at {
-        Some(at) if !search.range.holds(at) => return,
+    match entry.span() {
+        Some(span) if !search.range.overlaps(span) => return,
         Some(_) => seen.in_time += 1,
         None => seen.without_time += 1,
     }
+    seen.skipping += u64::from(entry.skips);
     if !search.filters.match_entry(&entry) {
         return;
     }
@@ -340,20 +343,24 @@ fn keep(seen: &mut Seen, search: &Search, mut entry: Entry) {
     seen.matched += 1;
     seen.summary.add(&entry);
     seen.deeds.add(&entry);
-    let distance = distance(entry.at, search.events);
+    let distance = distance(entry.span(), search.events);
     seen.rows.push((distance, entry));
     if seen.rows.len() >= 4 * search.limit.max(16) {
         choice::choose(&mut seen.rows, search.limit);
     }
 }
 
-fn distance(at: Option<DateTime<Utc>>, events: Option<(DateTime<Utc>, DateTime<Utc>)>) -> u64 {
-    let Some(at) = at else {
+/// In seconds, between what has a start and an end.
+fn distance(
+    span: Option<(DateTime<Utc>, DateTime<Utc>)>,
+    events: Option<(DateTime<Utc>, DateTime<Utc>)>,
+) -> u64 {
+    let Some((start, end)) = span else {
         return u64::MAX;
     };
     let Some((first, last)) = events else {
         return 0;
     };
-    let away = (first - at).max(at - last).num_seconds();
+    let away = (first - end).max(start - last).num_seconds();
     u64::try_from(away).unwrap_or(0)
 }

@@ -4,7 +4,7 @@
 //! those of version 2. A record is about an interface, so an instance can be searched for only where the header has
 //! `instance-id`.
 
-use chrono::DateTime;
+use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::entry::{Entry, canonical};
@@ -85,9 +85,9 @@ impl Layout {
         let action = cell("action").map(str::to_owned);
         let via = via(cell);
         let mut entry = Entry {
-            at: i64::try_from(start)
-                .ok()
-                .and_then(|start| DateTime::from_timestamp(start, 0)),
+            at: moment(start),
+            until: number("end").and_then(moment),
+            skips: cell("log-status") == Some("SKIPDATA"),
             failed: action.as_deref() == Some("REJECT"),
             action,
             source_ip: cell("pkt-srcaddr")
@@ -99,9 +99,9 @@ impl Layout {
             bytes: number("bytes"),
             ..Entry::default()
         };
-        entry
-            .mentions
-            .extend(cell("instance-id").map(str::to_owned));
+        let instance = cell("instance-id").map(str::to_owned);
+        entry.mentions.extend(instance);
+        entry.column("until", serde_json::json!(entry.until));
         entry.column("source_port", number("srcport"));
         entry.column("destination_ip", entry.destination_ip.clone());
         entry.column("destination_port", number("dstport"));
@@ -125,11 +125,15 @@ impl Layout {
     }
 }
 
+fn moment(secs: u64) -> Option<DateTime<Utc>> {
+    DateTime::from_timestamp(i64::try_from(secs).ok()?, 0)
+}
+
 fn outcome(action: Option<&str>) -> Value {
     match action {
         Some("ACCEPT") => Value::from("accepted"),
         Some("REJECT") => Value::from("rejected"),
-        // NODATA and SKIPDATA records tell of no traffic.
+        // NODATA says that there was no traffic, SKIPDATA that some was not written down.
         _ => Value::Null,
     }
 }

@@ -148,6 +148,36 @@ async fn vpc_flow_reads_version_2_and_named_fields() {
 }
 
 #[tokio::test]
+async fn a_flow_is_of_all_its_time_and_one_that_was_skipped_is_told() {
+    // From 02:05 to 02:15.
+    let flow = "2 4 eni-1 203.0.113.42 10.20.31.7 5 22 6 1 40 1772417100 1772417700 ACCEPT OK\n";
+    // From 02:20 to 02:30.
+    let skipped = "2 4 eni-1 - - - - - - - 1772418000 1772418600 - SKIPDATA\n";
+    let tool = tool(LogFormat::VpcFlow, format!("{flow}{skipped}"));
+    for (since, until, rows, is_partial) in [
+        ("02:10", "02:12", 1, false),
+        ("02:15", "02:19", 1, false),
+        ("02:01", "02:05", 1, false),
+        ("02:16", "02:19", 0, false),
+        ("02:01", "02:04", 0, false),
+        ("02:16", "02:25", 0, true),
+        ("02:01", "03:00", 1, true),
+    ] {
+        let time = |time| format!("2026-03-02T{time}:00Z");
+        let arguments = json!({"ip": "203.0.113.42", "since": time(since), "until": time(until)});
+        let output = ask(&tool, arguments).await;
+        assert_eq!(output.rows, Some(rows), "{since} {until}");
+        assert_eq!(output.truncated, is_partial, "{since} {until}");
+        let note = output.body["note"].as_str().unwrap_or_default();
+        let told = "records that the platform skipped, told 1 times, may be of this";
+        assert_eq!(note.ends_with(told), is_partial, "{since} {until} {note}");
+        if rows > 0 {
+            assert_eq!(output.body["rows"][0]["until"], "2026-03-02T02:15:00Z");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_flow_is_found_by_the_interfaces_on_its_way_too() {
     let named = "srcaddr dstaddr pkt-srcaddr pkt-dstaddr start end action\n\
                  10.0.1.5 203.0.113.42 10.0.9.9 203.0.113.42 1772418000 1772418060 ACCEPT\n\
