@@ -7,6 +7,7 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use globset::GlobBuilder;
 
@@ -30,6 +31,35 @@ pub(super) struct Files {
     pub(super) paths: Vec<PathBuf>,
     /// What was found and cannot be read, in words.
     pub(super) problems: Vec<String>,
+}
+
+impl Files {
+    /// Where these are more than one search reads, takes out what was last written to before its time, unless that is all.
+    pub(super) fn pass_over_older(&mut self, since: SystemTime, max_bytes: u64) {
+        let of = |path: &PathBuf| fs::metadata(path).ok();
+        let bytes: u64 = self.paths.iter().filter_map(of).map(|it| it.len()).sum();
+        if self.paths.len() <= MAX_FILES && bytes <= max_bytes {
+            return;
+        }
+        let is_recent = |path: &PathBuf| {
+            let written = of(path).and_then(|file| file.modified().ok());
+            written.is_none_or(|written| written >= since)
+        };
+        if self.paths.iter().any(is_recent) {
+            self.paths.retain(is_recent);
+        }
+    }
+
+    /// Takes out what is beyond the files of one search, and says so.
+    pub(super) fn bound(&mut self) {
+        if self.paths.len() > MAX_FILES {
+            let more = self.paths.len() - MAX_FILES;
+            self.problems.push(format!(
+                "{more} files beyond the first {MAX_FILES} were not read: name fewer with a glob"
+            ));
+            self.paths.truncate(MAX_FILES);
+        }
+    }
 }
 
 /// The files of `path`: a file, a folder, or a glob.
@@ -78,13 +108,6 @@ pub(super) fn find(path: &Path) -> Result<Files, String> {
     files
         .paths
         .sort_by_cached_key(|path| (is_rotated(path), path.clone()));
-    if files.paths.len() > MAX_FILES {
-        let more = files.paths.len() - MAX_FILES;
-        files.problems.push(format!(
-            "{more} files beyond the first {MAX_FILES} were not read: name fewer with a glob"
-        ));
-        files.paths.truncate(MAX_FILES);
-    }
     if files.paths.is_empty() {
         let problems = files.problems.join("; ");
         let endings = match path.is_dir() {
@@ -310,7 +333,7 @@ mod tests {
     fn a_glob_looks_no_deeper_than_it_matches_and_what_is_too_deep_is_told() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
-        let deep = root.join(vec!["d"; MAX_DEPTH + 1].join("/"));
+        let deep = root.join(["d"; MAX_DEPTH + 1].join("/"));
         fs::create_dir_all(&deep).unwrap();
         fs::create_dir_all(root.join("lost+found")).unwrap();
         for path in [&deep, &root.join("lost+found"), &root.join("d"), root] {
@@ -329,6 +352,37 @@ mod tests {
         }
         let problems = find(root).unwrap().problems;
         assert_eq!(problems, ["folders more than 12 levels down were not read"]);
+    }
+
+    #[test]
+    fn of_what_is_too_much_the_files_of_another_time_are_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let since = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000);
+        let write = |name: &str, secs: u64| {
+            let path = root.join(name);
+            fs::write(&path, "1234").unwrap();
+            let written = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(secs);
+            let file = fs::File::options().write(true).open(&path).unwrap();
+            file.set_modified(written).unwrap();
+            path
+        };
+        let (old, at, new) = (
+            write("a.log", 999),
+            write("b.log", 1_000),
+            write("c.log", 2_000),
+        );
+        let read = |max_bytes| {
+            let mut files = find(root).unwrap();
+            files.pass_over_older(since, max_bytes);
+            files.paths
+        };
+        assert_eq!(read(12), [old.clone(), at.clone(), new.clone()]);
+        assert_eq!(read(11), [at.clone(), new.clone()]);
+        for path in [&at, &new] {
+            fs::remove_file(path).unwrap();
+        }
+        assert_eq!(read(3), [old]);
     }
 
     #[cfg(unix)]

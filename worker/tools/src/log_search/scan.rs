@@ -6,7 +6,7 @@ use std::io::{self, BufReader, Read};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use nightshift_engine::ToolError;
 use serde_json::Value;
 
@@ -21,6 +21,9 @@ use crate::tool::unavailable;
 
 /// Size of the read buffer; the first line is looked for in it.
 const BUFFER_BYTES: usize = 64 * 1024;
+
+/// How long before a search's time a file of it was last written to at the earliest, for clocks differ.
+const LATE: TimeDelta = TimeDelta::days(1);
 
 /// Most distinct values that a summary counts; further ones are counted together.
 const MAX_DISTINCT: usize = 5_000;
@@ -127,7 +130,8 @@ fn widen(
 /// When nothing could be read, or nothing that was read is a record of the format.
 pub(super) fn run(config: &Config, search: &Search, stop: &AtomicBool) -> Result<Seen, ToolError> {
     let mut seen = Seen::default();
-    pass(config, &mut seen, &mut |seen, entry| {
+    let since = search.range.from.checked_sub_signed(LATE);
+    pass(config, since, &mut seen, &mut |seen, entry| {
         if let Some(entry) = entry {
             keep(seen, search, entry);
         }
@@ -150,7 +154,7 @@ pub(super) fn run(config: &Config, search: &Search, stop: &AtomicBool) -> Result
 pub(super) fn check(config: &Config) -> Result<(usize, Vec<String>), String> {
     let mut seen = Seen::default();
     let (mut is_named, mut unread_name) = (false, None);
-    pass(config, &mut seen, &mut |_, entry| {
+    pass(config, None, &mut seen, &mut |_, entry| {
         if let Some(entry) = entry.filter(|_| !is_named) {
             is_named = !entry.principals.is_empty();
             let record = entry.columns.get("record");
@@ -200,7 +204,13 @@ fn set_field(config: &Config, field: &str) -> String {
 
 type Each<'a> = &'a mut dyn FnMut(&mut Seen, Option<Entry>) -> bool;
 
-fn pass(config: &Config, seen: &mut Seen, each: Each<'_>) -> Result<(), String> {
+/// Reads the log; of one that is too large, what was written to since that time, if that is given.
+fn pass(
+    config: &Config,
+    since: Option<DateTime<Utc>>,
+    seen: &mut Seen,
+    each: Each<'_>,
+) -> Result<(), String> {
     seen.lacks_instance = config.format == LogFormat::VpcFlow;
     let mut left = config.max_scan_bytes;
     match &config.path {
@@ -209,7 +219,11 @@ fn pass(config: &Config, seen: &mut Seen, each: Each<'_>) -> Result<(), String> 
             one(config, text.as_bytes(), seen, each).map_err(|error| error.to_string())?;
         }
         Content::Path(path) => {
-            let found = files::find(path)?;
+            let mut found = files::find(path)?;
+            if let Some(since) = since {
+                found.pass_over_older(since.into(), config.max_scan_bytes);
+            }
+            found.bound();
             seen.problems = found.problems;
             for path in found.paths {
                 if left == 0 {
