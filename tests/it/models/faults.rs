@@ -158,6 +158,7 @@ at_every_question! {
     f23_arguments_that_are_a_list_end_in_a_report: 1, Fault::BadArguments(Arguments::NotAnObject), refused_calls;
     f23_arguments_in_a_string_end_in_a_report: 2, Fault::BadArguments(Arguments::Stringified), refused_calls;
     f23_arguments_that_do_not_fit_end_in_a_report: 3, Fault::BadArguments(Arguments::Unfitting), refused_calls;
+    f23_arguments_that_are_nested_deep_end_in_a_report: 3, Fault::BadArguments(Arguments::Deep), refused_calls;
     f23_arguments_that_are_no_json_end_in_a_report: 0, Fault::BadArguments(Arguments::Broken), refused_calls;
 }
 

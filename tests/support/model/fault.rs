@@ -180,6 +180,9 @@ fn bad_arguments(how: Arguments, seen: &Seen) -> Answer {
             Arguments::NotAnObject => json!([1, 2, 3]),
             Arguments::Stringified => Value::String(good.to_string()),
             Arguments::Unfitting => json!({"nobody_asked_for": true}),
+            Arguments::Deep => {
+                (0..126).fold(json!("x"), |inner, _| json!({"nobody_asked_for": inner}))
+            }
             Arguments::Broken => json!("{\"indicator\": \"10.0.0"),
         },
     );

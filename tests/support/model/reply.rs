@@ -129,6 +129,8 @@ pub enum Arguments {
     Stringified,
     /// An object of other fields.
     Unfitting,
+    /// An object that is nested as deep as `serde_json` reads it.
+    Deep,
     /// No JSON; a string where the wire carries JSON only.
     Broken,
 }

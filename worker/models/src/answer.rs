@@ -11,6 +11,10 @@ use serde_json::{Map, Value};
 use crate::SchemaMode;
 use crate::http::Errors;
 
+/// Levels of lists and objects that the arguments of a call may hold, and whatever only its provider reads. No tool takes
+/// any; what stands a hundred deep could be written into journals and reports, but not be read back.
+const MAX_LEVELS: usize = 16;
+
 /// What an adapter read.
 pub(crate) struct Read {
     pub(crate) parts: Vec<Part>,
@@ -29,6 +33,7 @@ impl Read {
             Some((SchemaMode::Tool, output)) => take_forced(&mut self.parts, &output.name),
             _ => None,
         };
+        self.parts.retain_mut(is_shallow);
         let calls = self.parts.iter().any(|part| matches!(part, Part::Call(_)));
         let said = self
             .parts
@@ -93,6 +98,34 @@ fn take_forced(parts: &mut [Part], name: &str) -> Option<Value> {
     value
 }
 
+/// Whether a part can be kept: arguments that are nested too deep become text, which every tool refuses; what only its
+/// provider reads is left out.
+fn is_shallow(part: &mut Part) -> bool {
+    match part {
+        Part::Call(call) => {
+            if let Arguments::Object(object) = &mut call.arguments
+                && object.values().any(|value| is_deeper(value, MAX_LEVELS))
+            {
+                let text = Value::Object(std::mem::take(object)).to_string();
+                call.arguments = Arguments::Unreadable(text);
+            }
+            true
+        }
+        Part::Opaque(opaque) => !is_deeper(&opaque.value, MAX_LEVELS),
+        Part::Text { .. } | Part::Result { .. } => true,
+    }
+}
+
+/// Whether a value has more levels of lists and objects than these.
+fn is_deeper(value: &Value, levels: usize) -> bool {
+    let is_inside = |inner: &Value| is_deeper(inner, levels - 1);
+    match value {
+        Value::Array(list) => levels == 0 || list.iter().any(is_inside),
+        Value::Object(object) => levels == 0 || object.values().any(is_inside),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
 /// Arguments that came as text. An object in a string is unwrapped; nothing is mended.
 pub(crate) fn arguments_of_text(text: String) -> Arguments {
     if text.trim().is_empty() {
@@ -128,6 +161,7 @@ pub(crate) fn arguments_back(call: &CallPart) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use nightshift_analyst::chat::Opaque;
     use serde_json::json;
 
     use super::*;
@@ -148,5 +182,56 @@ mod tests {
         }
         assert_eq!(arguments_of(json!([1])), bad("[1]"));
         assert_eq!(arguments_of(json!("{}")), object(json!({})));
+    }
+
+    #[test]
+    fn f23_what_is_nested_too_deep_is_kept_as_text_or_not_at_all() {
+        let nested = |levels| (0..levels).fold(json!("x"), |inner, _| json!([inner]));
+        let finished = |levels: usize, wanted| {
+            let arguments = format!("{{\"a\":{}}}", nested(levels));
+            let call = |name: &str| {
+                Part::Call(CallPart {
+                    id: name.to_owned(),
+                    name: name.to_owned(),
+                    arguments: arguments_of_text(arguments.clone()),
+                    opaque: None,
+                })
+            };
+            let sealed = Opaque::new("p/m", nested(levels));
+            let read = Read {
+                parts: vec![Part::Opaque(sealed), call("lookup"), call("plan")],
+                usage: Usage::default(),
+                id: None,
+            };
+            let answer = read.finish(&Errors::new("p/m", None), wanted).unwrap();
+            (answer, arguments)
+        };
+        let (answer, _) = finished(MAX_LEVELS, None);
+        assert!(matches!(answer.parts[0], Part::Opaque(_)));
+        let objects = answer.calls().map(|call| &call.arguments);
+        assert!(
+            objects
+                .into_iter()
+                .all(|it| matches!(it, Arguments::Object(_)))
+        );
+        // As deep as it is read at all.
+        for levels in [MAX_LEVELS + 1, 126] {
+            let (answer, text) = finished(levels, None);
+            assert_eq!(answer.parts.len(), 2, "what is sealed is left out");
+            for call in answer.calls() {
+                assert_eq!(call.arguments, Arguments::Unreadable(text.clone()));
+            }
+        }
+        let output = OutputSchema {
+            name: "plan".to_owned(),
+            schema: std::sync::Arc::new(json!({})),
+        };
+        let (answer, text) = finished(100, Some((SchemaMode::Tool, &output)));
+        assert_eq!(
+            answer.text(),
+            text,
+            "an answer by a forced tool is none of a tool"
+        );
+        assert_eq!(answer.structured, Some(json!({"a": nested(100)})));
     }
 }

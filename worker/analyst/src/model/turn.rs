@@ -20,8 +20,8 @@ use super::wire::{self, SUMMARY, line};
 use super::{ModelAnalyst, parse, schema};
 use crate::chat::{Arguments, Asked, ChatAnswer, ChatMessage, Part};
 
-/// Argument under which what is no object goes to the engine: no tool has it, so the call is refused.
-const NO_OBJECT: &str = "(not a JSON object)";
+/// Argument under which what is no object, or nested too deep, goes to the engine: no tool has it, so the call is refused.
+const NO_OBJECT: &str = "(not a flat JSON object)";
 
 /// Asks for the next calls of the step, or its result.
 pub(super) async fn ask(
