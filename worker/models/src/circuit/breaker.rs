@@ -168,13 +168,16 @@ impl Breaker {
 
 impl State {
     fn answered(self, refuses: bool) -> Self {
+        let open = self
+            .open
+            .filter(|open| open.is_told && Instant::now() < open.probe_at);
+        // What had no answer in an outage counts no more when it is over: else the next one without would open it again.
+        let is_over = self.open.is_some() && open.is_none();
         Self {
             outages: 0,
-            unanswered: self.unanswered << 1,
+            unanswered: if is_over { 0 } else { self.unanswered << 1 },
             refuses,
-            open: self
-                .open
-                .filter(|open| open.is_told && Instant::now() < open.probe_at),
+            open,
         }
     }
 

@@ -95,6 +95,30 @@ async fn a_few_that_are_rate_limited_say_nothing_but_nearly_all_open_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_long_outage_that_is_over_does_not_open_it_again() {
+    let probes = 20;
+    let (circuit, breaker, model) = guarded(move |number, _| match number {
+        _ if number < 5 + probes => fails(OUTAGE),
+        _ if number == 5 + probes => (NOW, Ok(answer())),
+        _ => fails(Failure::RateLimited { after: None }),
+    });
+    for _ in 0..5 {
+        ask(&circuit).await;
+    }
+    for _ in 0..=probes {
+        assert!(is_open(&breaker));
+        sleep(secs(10)).await;
+        ask(&circuit).await;
+    }
+    for number in 1..=16 {
+        assert!(!is_open(&breaker), "before {number} without an answer");
+        ask(&circuit).await;
+    }
+    assert!(is_open(&breaker));
+    assert_eq!(model.count(), 5 + probes + 1 + 16);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_model_that_hangs_is_down_too_also_when_its_requests_are_dropped() {
     for dropped in [false, true] {
         let (circuit, breaker, model) = guarded(|_, _| (secs(60), Err(failed(Failure::Timeout))));
