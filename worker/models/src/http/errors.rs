@@ -3,6 +3,9 @@
 //! What a provider says is redacted, brought onto one line and cut; the key that was sent is taken out even where it
 //! looks like no secret. URLs are left out: they belong to the configuration.
 
+use std::error::Error;
+use std::io;
+
 use nightshift_alert::text::{cut, redact, single_line};
 use nightshift_analyst::chat::{ChatError, Failure};
 use nightshift_engine::and_causes;
@@ -55,7 +58,7 @@ impl Errors {
             Failure::Unreachable
         } else if error.is_timeout() {
             Failure::Timeout
-        } else if error.is_decode() {
+        } else if error.is_decode() && !is_broken(error) {
             Failure::Malformed
         } else {
             Failure::Unreachable
@@ -64,7 +67,24 @@ impl Errors {
     }
 }
 
-/// The causes of an error, innermost last; its URL left out.
+/// Whether a body could not be read because its connection broke: `reqwest` calls that an error of decoding, too.
+fn is_broken(error: &reqwest::Error) -> bool {
+    causes(error).any(|cause| {
+        cause.is::<hyper::Error>()
+            || cause
+                .downcast_ref::<io::Error>()
+                .is_some_and(|error| error.kind() == io::ErrorKind::UnexpectedEof)
+    })
+}
+
+/// An error and its causes, innermost last.
+pub(crate) fn causes<'a>(
+    error: &'a (dyn Error + 'static),
+) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |&error| error.source())
+}
+
+/// The causes of an error in words, innermost last; its URL left out.
 fn chain(error: &reqwest::Error) -> String {
     let words = if error.is_connect() {
         "cannot connect"

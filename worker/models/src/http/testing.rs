@@ -56,6 +56,21 @@ impl Say {
         }
     }
 
+    /// The same in chunks, of which the last, that says that it is one, is not there.
+    pub(crate) fn cut_events(body: &str) -> Self {
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+        Self {
+            bytes: format!("{head}{:x}\r\n{body}\r\n", body.len()).into_bytes(),
+            hang: false,
+        }
+    }
+
+    /// The same without its last bytes.
+    pub(crate) fn cut(mut self, bytes: usize) -> Self {
+        self.bytes.truncate(self.bytes.len() - bytes);
+        self
+    }
+
     /// Silence.
     pub(crate) fn nothing() -> Self {
         Self {

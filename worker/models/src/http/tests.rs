@@ -68,6 +68,32 @@ async fn answers_that_are_none_are_told_apart() {
 }
 
 #[tokio::test]
+async fn f22_a_connection_that_breaks_is_told_from_an_answer_that_is_none() {
+    let answer = json!({"choices": [], "content": [], "candidates": [], "output": {}});
+    let gzip = [("content-encoding", "gzip")];
+    for provider in ALL {
+        for (say, failure) in [
+            (Say::json(200, &[], &answer).cut(9), Failure::Unreachable),
+            (
+                Say::text(200, "application/json", &gzip, "this is no gzip"),
+                match provider {
+                    // Its SDK is told of the transport alone.
+                    Provider::Bedrock => Failure::Unreachable,
+                    _ => Failure::Malformed,
+                },
+            ),
+            (
+                Say::cut_events(": and then nothing\n\n"),
+                Failure::Unreachable,
+            ),
+        ] {
+            let error = error_of(&config(provider), say).await;
+            assert_eq!(error.failure, failure, "{provider}: {error}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_server_that_is_not_there_is_not_reachable() {
     for provider in ALL {
         let mut config = config(provider);
