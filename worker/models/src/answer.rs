@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::SchemaMode;
 use crate::http::Errors;
+use crate::rate::tokens_in;
 
 /// Levels of lists and objects that the arguments of a call may hold, and whatever only its provider reads. No tool takes
 /// any; what stands a hundred deep could be written into journals and reports, but not be read back.
@@ -73,6 +74,20 @@ pub(crate) fn failed(errors: &Errors, failure: Failure, words: &str, usage: Usag
     ChatError {
         usage,
         ..errors.make(failure, words)
+    }
+}
+
+/// An error of an answer of which so many bytes came before it broke: they are on the bill, whatever was told of them. No
+/// answer has more tokens than it may have.
+pub(crate) fn charged(error: ChatError, told: Usage, came: usize, most_output: u32) -> ChatError {
+    let came = tokens_in(u64::try_from(came).unwrap_or(u64::MAX));
+    let output_tokens = told.output_tokens.max(came.min(most_output.into()));
+    ChatError {
+        usage: Usage {
+            output_tokens,
+            ..told
+        },
+        ..error
     }
 }
 

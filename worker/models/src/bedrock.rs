@@ -19,13 +19,14 @@ use aws_sdk_bedrockruntime::config::{
     Builder, IdentityCache, Region, StalledStreamProtectionConfig, Token,
 };
 use nightshift_analyst::chat::{
-    ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Failure,
+    ChatAnswer, ChatError, ChatModel, ChatRequest, ChatTraits, Failure, Usage,
 };
 use secrecy::{ExposeSecret, SecretString};
 use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 
+use crate::answer::charged;
 use crate::bound::Told;
 use crate::http::{Errors, client, current_key, request_limit};
 use crate::quirks::Quirks;
@@ -103,9 +104,11 @@ impl Bedrock {
             if let Some(key) = &key {
                 call = call.config_override(bearer(key));
             }
-            call.send()
-                .await
-                .map_err(|error| failure::of(&error, &errors))
+            call.send().await.map_err(|error| {
+                let most = self.traits.most_output(request.max_output_tokens);
+                let made = failure::of(&error, &errors);
+                charged(made, Usage::default(), failure::came(&error), most)
+            })
         });
         match answered.await {
             Err(_) => Err(errors.make(Failure::Timeout, "no answer in time")),

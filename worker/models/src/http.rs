@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Full;
-use nightshift_analyst::chat::{ChatError, ChatRequest, Failure};
+use nightshift_analyst::chat::{ChatError, ChatRequest, ChatTraits, Failure};
 use reqwest::Body;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
@@ -25,13 +25,15 @@ use crate::quirks::Quirks;
 use crate::{KeySource, ModelConfig, ModelError};
 
 pub(crate) use client::client;
-pub(crate) use errors::{Errors, status_failure};
+pub(crate) use errors::{Errors, causes, status_failure};
 pub(crate) use events::Events;
 pub(crate) use reply::Reply;
 pub(crate) use wait::{retry_after, seconds};
 
-/// Bytes of an answer that are read; a longer one is none.
+/// Bytes of an answer that are read; a longer one is none. Of one that comes in events: of each, and of what they tell.
 pub(crate) const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
+/// Bytes of all events of an answer: what stands around each token is a hundred times as long.
+const MAX_EVENTS_BYTES: usize = 64 * 1024 * 1024;
 /// Room for a request of usual length: what grows is copied again and again.
 const USUAL_BODY_BYTES: usize = 24 * 1024;
 /// What one request may take where the configuration does not say.
@@ -39,7 +41,7 @@ const REQUEST_SECS: u64 = 300;
 
 /// The way to one model.
 pub(crate) struct Wire {
-    name: String,
+    traits: ChatTraits,
     client: reqwest::Client,
     key: Option<KeySource>,
     key_header: HeaderName,
@@ -66,7 +68,7 @@ impl Wire {
             headers.insert(name, value);
         }
         Ok(Self {
-            name: config.full_name(),
+            traits: quirks.traits(config),
             client: client(config)?,
             key,
             key_header: HeaderName::from_bytes(quirks.key_header.as_bytes())
@@ -89,8 +91,8 @@ impl Wire {
         url: &Url,
         body: &T,
     ) -> Result<Reply, ChatError> {
-        let key = current_key(self.key.as_ref(), &self.name)?;
-        let errors = Errors::new(&self.name, key.clone());
+        let key = current_key(self.key.as_ref(), &self.traits.name)?;
+        let errors = Errors::new(&self.traits.name, key.clone());
         let mut headers = self.headers.clone();
         if let Some(key) = &key {
             headers.insert(self.key_header.clone(), self.key_value(key, &errors)?);
@@ -117,7 +119,10 @@ impl Wire {
                 let words = "the server redirects, which is not followed: name the final address in `base_url`";
                 Err(errors.make(Failure::BadRequest, words))
             }
-            Ok(Ok(response)) => Ok(Reply::new(response, until, errors)),
+            Ok(Ok(response)) => {
+                let most_output = self.traits.most_output(request.max_output_tokens);
+                Ok(Reply::new(response, until, errors, most_output))
+            }
         }
     }
 

@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::circuit::{Breaker, IN_LINE, not_asked};
 use bucket::Bucket;
-pub(crate) use estimate::{estimate, output_tokens, tokens_of};
+pub(crate) use estimate::{estimate, json, length, output_tokens, tokens_in, tokens_of};
 
 /// Requests are spread: of a minute's worth no more than a sixth at once, as providers enforce the limit over seconds, too.
 const REQUESTS_AT_ONCE: u32 = 6;

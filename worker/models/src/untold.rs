@@ -1,7 +1,8 @@
 //! What an answer used where its server does not say: as it is as a rule.
 //!
 //! Servers of one's own and gateways leave usage out, or fill it with zeros. For free, such a model would pass every cap
-//! of tokens and money. An answer that was cut off was made all the same.
+//! of tokens and money. An answer that was cut off was made all the same, and one that broke off as far as it came; many
+//! say what an answer used at its end alone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -71,6 +72,10 @@ impl ChatModel for Untold {
                     ..estimate(request)
                 });
             }
+            // It broke off in the middle: the adapter says what came, and the prompt is on the bill as well.
+            Err(error) if error.usage.output_tokens > 0 && error.usage.input_tokens == 0 => {
+                error.usage.input_tokens = estimate(request).input_tokens;
+            }
             Err(_) => {}
         }
         result
@@ -106,6 +111,10 @@ mod tests {
                 1 => told(Usage::default(), "a miner"),
                 2 => told(usage(100, 0), &long),
                 3 => cut(Usage::default()),
+                4 => Err(ChatError {
+                    usage: usage(0, 700),
+                    ..failed(Failure::Unreachable)
+                }),
                 _ => Err(ChatError {
                     usage: Usage::default(),
                     ..failed(Failure::Unreachable)
@@ -115,7 +124,7 @@ mod tests {
         });
         let model = Untold::new(model);
         let mut used = Vec::new();
-        for _ in 0..5 {
+        for _ in 0..6 {
             let asked = model.chat(&request(secs(1))).await;
             used.push(match asked {
                 Ok(answer) => answer.usage,
@@ -129,6 +138,7 @@ mod tests {
                 usage(9, 250),
                 usage(100, 2_000),
                 usage(9, 1_000),
+                usage(9, 700),
                 Usage::default()
             ]
         );

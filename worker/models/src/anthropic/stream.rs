@@ -9,8 +9,8 @@ use serde::de::Error as _;
 use serde_json::{Map, Value};
 
 use super::response::{Message, StopDetails, Tokens};
-use crate::answer::failed;
 use crate::http::Events;
+use crate::rate::{json, length};
 
 /// Between two pieces of a stream; the server pings more often.
 pub(super) const IDLE: Duration = Duration::from_secs(60);
@@ -63,7 +63,28 @@ impl Told<'_> {
     }
 }
 
+impl Told<'_> {
+    /// By how many bytes the answer grows.
+    fn bytes(&self) -> u64 {
+        match &*self.kind {
+            "content_block_start" => self.content_block.as_ref().map_or(0, json),
+            "content_block_delta" => self.delta.as_ref().map_or(0, Delta::bytes),
+            _ => 0,
+        }
+    }
+}
+
 impl Delta<'_> {
+    fn bytes(&self) -> u64 {
+        let texts = [
+            &self.text,
+            &self.partial_json,
+            &self.thinking,
+            &self.signature,
+        ];
+        texts.into_iter().flatten().map(|text| length(text)).sum()
+    }
+
     fn is_whole(&self) -> bool {
         match &*self.kind {
             "text_delta" => self.text.is_some(),
@@ -110,44 +131,33 @@ fn told(data: &str) -> Result<Option<Told<'_>>, serde_json::Error> {
 /// Reads a stream to its end. One that ends without `message_stop` is a broken connection.
 pub(super) async fn read(mut events: Events) -> Result<Message, ChatError> {
     let mut message = Message::default();
+    match gather(&mut events, &mut message).await {
+        Ok(()) => Ok(message),
+        Err(error) => Err(events.charged(error, message.usage.usage())),
+    }
+}
+
+async fn gather(events: &mut Events, message: &mut Message) -> Result<(), ChatError> {
     loop {
-        let data = match events.next().await {
-            Ok(data) => data,
-            Err(error) => {
-                return Err(ChatError {
-                    usage: message.usage.usage(),
-                    ..error
-                });
-            }
-        };
-        let Some(data) = data else {
+        let Some(data) = events.next().await? else {
             let words = "the stream broke off before its end";
-            return Err(failed(
-                events.errors(),
-                Failure::Unreachable,
-                words,
-                message.usage.usage(),
-            ));
+            return Err(events.errors().make(Failure::Unreachable, words));
         };
         let told = told(&data).map_err(|error| {
             let words = format!("the stream holds what is no event: {error}");
-            failed(
-                events.errors(),
-                Failure::Malformed,
-                &words,
-                message.usage.usage(),
-            )
+            events.errors().make(Failure::Malformed, &words)
         })?;
         let Some(told) = told else { continue };
         match &*told.kind {
-            "message_stop" => return Ok(message),
+            "message_stop" => return Ok(()),
             "error" => {
-                return Err(ChatError {
-                    usage: message.usage.usage(),
-                    ..super::failure::of_error(&told.error.unwrap_or_default(), events.errors())
-                });
+                let error = told.error.unwrap_or_default();
+                return Err(super::failure::of_error(&error, events.errors()));
             }
-            _ => add(&mut message, told),
+            _ => {
+                events.grow(told.bytes())?;
+                add(message, told);
+            }
         }
     }
 }

@@ -9,14 +9,22 @@ use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn,
 };
 use aws_smithy_types::body::SdkBody;
-use reqwest::Method;
+use reqwest::{Method, StatusCode};
 
 use crate::http::MAX_ANSWER_BYTES;
 
-/// An answer that is too long to be one.
+/// An answer that began and is none, and how many bytes of it came.
 #[derive(Debug, thiserror::Error)]
-#[error("the answer is longer than {MAX_ANSWER_BYTES} bytes")]
-pub(super) struct TooLong;
+pub(super) enum Broken {
+    #[error("the answer is longer than {MAX_ANSWER_BYTES} bytes")]
+    TooLong { came: usize },
+    #[error("the answer broke off")]
+    Off {
+        came: usize,
+        #[source]
+        source: reqwest::Error,
+    },
+}
 
 /// A client for the SDK that is ours.
 pub(super) fn through(client: reqwest::Client) -> SharedHttpClient {
@@ -51,10 +59,25 @@ async fn send(
     let body = request.body().bytes().unwrap_or_default().to_vec();
     let mut response = ours.body(body).send().await.map_err(lost)?;
     let mut bytes = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(lost)? {
+    // An error that breaks off is no answer of a model.
+    let came = |bytes: &[u8], status: StatusCode| match status.is_success() {
+        true => bytes.len(),
+        false => 0,
+    };
+    loop {
+        let chunk = match response.chunk().await {
+            Ok(Some(chunk)) => chunk,
+            Ok(None) => break,
+            Err(error) => {
+                let came = came(&bytes, response.status());
+                let source = error.without_url();
+                return Err(ConnectorError::io(Broken::Off { came, source }.into()));
+            }
+        };
         bytes.extend_from_slice(&chunk);
         if bytes.len() > MAX_ANSWER_BYTES {
-            return Err(ConnectorError::other(TooLong.into(), None));
+            let came = came(&bytes, response.status());
+            return Err(ConnectorError::other(Broken::TooLong { came }.into(), None));
         }
     }
     let status = response

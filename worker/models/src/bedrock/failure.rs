@@ -2,8 +2,6 @@
 //!
 //! The service's exceptions count by their code; where there is none (a proxy's page, say) by the status.
 
-use std::error::Error;
-
 use aws_sdk_bedrockruntime::config::http::HttpResponse;
 use aws_sdk_bedrockruntime::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_bedrockruntime::operation::converse::ConverseError;
@@ -11,8 +9,8 @@ use nightshift_analyst::chat::{ChatError, Failure};
 use nightshift_engine::with_causes;
 use reqwest::StatusCode;
 
-use super::connector::TooLong;
-use crate::http::{Errors, retry_after, status_failure};
+use super::connector::Broken;
+use crate::http::{Errors, causes, retry_after, status_failure};
 
 pub(super) fn of(error: &SdkError<ConverseError, HttpResponse>, errors: &Errors) -> ChatError {
     match error {
@@ -27,7 +25,7 @@ pub(super) fn of(error: &SdkError<ConverseError, HttpResponse>, errors: &Errors)
         }
         SdkError::DispatchFailure(dispatch) => {
             let words = with_causes(error);
-            let failure = if holds::<TooLong>(error) {
+            let failure = if matches!(broken(error), Some(Broken::TooLong { .. })) {
                 Failure::Malformed
             } else if dispatch.is_timeout() {
                 Failure::Timeout
@@ -42,6 +40,18 @@ pub(super) fn of(error: &SdkError<ConverseError, HttpResponse>, errors: &Errors)
         // Before anything was sent: no credentials, or no region.
         _ => errors.make(Failure::Auth, &with_causes(error)),
     }
+}
+
+/// How many bytes of an answer came before it broke.
+pub(super) fn came(error: &SdkError<ConverseError, HttpResponse>) -> usize {
+    match broken(error) {
+        Some(Broken::TooLong { came } | Broken::Off { came, .. }) => *came,
+        None => 0,
+    }
+}
+
+fn broken(error: &SdkError<ConverseError, HttpResponse>) -> Option<&Broken> {
+    causes(error).find_map(|cause| cause.downcast_ref())
 }
 
 fn of_service(error: &ConverseError, raw: &HttpResponse, errors: &Errors) -> ChatError {
@@ -99,16 +109,4 @@ fn after(raw: &HttpResponse) -> Option<std::time::Duration> {
 fn of_status(raw: &HttpResponse) -> Option<Failure> {
     let status = StatusCode::from_u16(raw.status().as_u16()).ok()?;
     (!status.is_success()).then(|| status_failure(status, after(raw)))
-}
-
-/// Whether one of the causes is of this kind.
-fn holds<T: Error + 'static>(error: &(dyn Error + 'static)) -> bool {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if error.is::<T>() {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
 }

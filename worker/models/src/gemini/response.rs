@@ -10,6 +10,7 @@ use super::OWN_ID;
 use crate::SchemaMode;
 use crate::answer::{Read, arguments_of, failed};
 use crate::http::Errors;
+use crate::rate::{json as json_bytes, length};
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
@@ -46,6 +47,16 @@ pub(super) struct Piece {
     pub(super) thought: bool,
     pub(super) thought_signature: Option<String>,
     pub(super) function_call: Option<FunctionCall>,
+}
+
+impl Piece {
+    /// How many bytes of the answer it is.
+    pub(super) fn bytes(&self) -> u64 {
+        let of = |text: &Option<String>| text.as_deref().map_or(0, length);
+        let call = self.function_call.as_ref();
+        let call = call.map_or(0, |call| length(&call.name) + json_bytes(&call.args));
+        of(&self.text) + of(&self.thought_signature) + call
+    }
 }
 
 #[derive(Deserialize)]

@@ -7,7 +7,6 @@ use std::time::Duration;
 use nightshift_analyst::chat::{ChatError, Failure};
 
 use super::response::{Candidate, Piece, Response};
-use crate::answer::failed;
 use crate::http::Events;
 
 /// Between two pieces of a stream. A model that reasons on says nothing meanwhile.
@@ -18,36 +17,31 @@ const MAX_PIECES: usize = 10_000;
 /// Reads a stream to its end. One that ends before there is a reason to stop is a broken connection.
 pub(super) async fn read(mut events: Events) -> Result<Response, ChatError> {
     let mut whole = Response::default();
+    match gather(&mut events, &mut whole).await {
+        Ok(()) => Ok(whole),
+        Err(error) => Err(events.charged(error, whole.usage_metadata.usage())),
+    }
+}
+
+async fn gather(events: &mut Events, whole: &mut Response) -> Result<(), ChatError> {
     loop {
-        let data = match events.next().await {
-            Ok(data) => data,
-            Err(error) => {
-                return Err(ChatError {
-                    usage: whole.usage_metadata.usage(),
-                    ..error
-                });
-            }
-        };
-        let Some(data) = data else {
-            if is_whole(&whole) {
-                return Ok(whole);
+        let Some(data) = events.next().await? else {
+            if is_whole(whole) {
+                return Ok(());
             }
             let words = "the stream broke off before its end";
-            let usage = whole.usage_metadata.usage();
-            return Err(failed(events.errors(), Failure::Unreachable, words, usage));
+            return Err(events.errors().make(Failure::Unreachable, words));
         };
         let part: Response = serde_json::from_str(&data).map_err(|error| {
             let words = format!("the stream holds what is no content: {error}");
-            let usage = whole.usage_metadata.usage();
-            failed(events.errors(), Failure::Malformed, &words, usage)
+            events.errors().make(Failure::Malformed, &words)
         })?;
         if let Some(error) = part.error.as_ref().filter(|error| !error.is_null()) {
-            return Err(ChatError {
-                usage: whole.usage_metadata.usage(),
-                ..super::failure::of_error(error, events.errors())
-            });
+            return Err(super::failure::of_error(error, events.errors()));
         }
-        add(&mut whole, part);
+        let pieces = part.candidates.first().map(|more| &more.content.parts);
+        events.grow(pieces.into_iter().flatten().map(Piece::bytes).sum())?;
+        add(whole, part);
     }
 }
 

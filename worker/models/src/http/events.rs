@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use memchr::memchr2;
-use nightshift_analyst::chat::ChatError;
+use nightshift_analyst::chat::{ChatError, Usage};
 use tokio::time::Instant;
 
-use super::{Errors, Reply};
+use super::{Errors, MAX_ANSWER_BYTES, MAX_EVENTS_BYTES, Reply};
 
 /// Longer than any request may take.
 const FIRST: Duration = Duration::from_secs(86_400);
@@ -18,6 +18,7 @@ pub(crate) struct Events {
     lines: Lines,
     idle: Duration,
     begun: bool,
+    gathered: usize,
 }
 
 impl Events {
@@ -27,6 +28,7 @@ impl Events {
             lines: Lines::default(),
             idle,
             begun: false,
+            gathered: 0,
         }
     }
 
@@ -43,15 +45,30 @@ impl Events {
             }
             // Before the first piece a model may think for minutes: only the request's own time ends that.
             let idle = if self.begun { self.idle } else { FIRST };
-            if !self
-                .reply
-                .more(self.lines.room(), Instant::now() + idle)
-                .await?
-            {
+            let until = Instant::now() + idle;
+            let more = self.reply.more(self.lines.room(), until, MAX_EVENTS_BYTES);
+            if !more.await? {
                 return Ok(None);
             }
+            self.reply.bounded(self.lines.held(), MAX_ANSWER_BYTES)?;
             self.begun = true;
         }
+    }
+
+    /// Takes in that the answer grows by so many bytes.
+    ///
+    /// # Errors
+    ///
+    /// When it is too long for one then.
+    pub(crate) fn grow(&mut self, bytes: u64) -> Result<(), ChatError> {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        self.gathered = self.gathered.saturating_add(bytes);
+        self.reply.bounded(self.gathered, MAX_ANSWER_BYTES)
+    }
+
+    /// An error in the middle of the answer, with what was used: as it was told, and at least what came.
+    pub(crate) fn charged(&self, error: ChatError, told: Usage) -> ChatError {
+        self.reply.charged(error, told, self.gathered)
     }
 }
 
@@ -73,6 +90,11 @@ impl Lines {
         self.searched = self.searched.saturating_sub(self.read);
         self.read = 0;
         &mut self.bytes
+    }
+
+    /// Bytes that are no whole event yet.
+    fn held(&self) -> usize {
+        self.bytes.len() - self.read + self.begun.0.as_ref().map_or(0, String::len)
     }
 
     /// The data of the next whole event of what was pushed.

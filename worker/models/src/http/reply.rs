@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use nightshift_analyst::chat::{ChatError, Failure};
+use nightshift_analyst::chat::{ChatError, Failure, Usage};
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use reqwest::{Response, StatusCode};
 use tokio::task::JoinSet;
@@ -13,6 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use tracing::Instrument as _;
 
 use super::{Errors, Events, MAX_ANSWER_BYTES, retry_after};
+use crate::answer::charged;
 
 /// An answer whose body is still to come.
 pub(crate) struct Reply {
@@ -25,10 +26,16 @@ pub(crate) struct Reply {
     response: Response,
     until: Instant,
     taken: usize,
+    most_output: u32,
 }
 
 impl Reply {
-    pub(super) fn new(mut response: Response, until: Instant, errors: Errors) -> Self {
+    pub(super) fn new(
+        mut response: Response,
+        until: Instant,
+        errors: Errors,
+        most_output: u32,
+    ) -> Self {
         Self {
             status: response.status(),
             headers: std::mem::take(response.headers_mut()),
@@ -36,6 +43,7 @@ impl Reply {
             response,
             until,
             taken: 0,
+            most_output,
         }
     }
 
@@ -76,15 +84,42 @@ impl Reply {
     /// The whole body.
     pub(crate) async fn whole(&mut self) -> Result<Vec<u8>, ChatError> {
         let mut whole = Vec::new();
-        while self.more(&mut whole, self.until).await? {}
-        Ok(whole)
+        loop {
+            match self.more(&mut whole, self.until, MAX_ANSWER_BYTES).await {
+                Ok(true) => {}
+                Ok(false) => return Ok(whole),
+                Err(error) if self.status.is_success() => {
+                    // Some send spaces until there is an answer.
+                    let came = whole.trim_ascii().len();
+                    return Err(self.charged(error, Usage::default(), came));
+                }
+                Err(error) => return Err(error),
+            }
+        }
     }
 
-    /// Adds the next piece of the body, at the latest at `until`; false at its end.
+    /// The error of an answer of which so many bytes came, with what it used.
+    pub(super) fn charged(&self, error: ChatError, told: Usage, came: usize) -> ChatError {
+        charged(error, told, came, self.most_output)
+    }
+
+    /// # Errors
+    ///
+    /// When so many bytes are more than there may be.
+    pub(super) fn bounded(&self, bytes: usize, most: usize) -> Result<(), ChatError> {
+        if bytes <= most {
+            return Ok(());
+        }
+        let words = format!("the answer is longer than {most} bytes");
+        Err(self.errors.make(Failure::Malformed, &words))
+    }
+
+    /// Adds the next piece of the body, of which at most so much is read, at the latest at `until`; false at its end.
     pub(super) async fn more(
         &mut self,
         bytes: &mut Vec<u8>,
         until: Instant,
+        most: usize,
     ) -> Result<bool, ChatError> {
         let until = until.min(self.until);
         let chunk = {
@@ -106,10 +141,7 @@ impl Reply {
             Ok(Ok(Some(chunk))) => chunk,
         };
         self.taken += chunk.len();
-        if self.taken > MAX_ANSWER_BYTES {
-            let words = format!("the answer is longer than {MAX_ANSWER_BYTES} bytes");
-            return Err(self.errors.make(Failure::Malformed, &words));
-        }
+        self.bounded(self.taken, most)?;
         bytes.extend_from_slice(&chunk);
         Ok(true)
     }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use nightshift_analyst::chat::Failure;
-use serde_json::json;
+use nightshift_analyst::chat::{Failure, Usage};
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 
@@ -91,6 +91,110 @@ async fn f22_a_connection_that_breaks_is_told_from_an_answer_that_is_none() {
             assert_eq!(error.failure, failure, "{provider}: {error}");
         }
     }
+}
+
+const STREAMED: [Provider; 3] = [Provider::Openai, Provider::Anthropic, Provider::Gemini];
+
+fn events(all: &[Value]) -> String {
+    all.iter()
+        .map(|event| format!("data: {event}\n\n"))
+        .collect()
+}
+
+/// How an answer begins, goes on with this text, and ends.
+fn stream(provider: Provider, text: &str) -> [String; 3] {
+    match provider {
+        Provider::Openai => [
+            String::new(),
+            events(&[json!({"choices": [{"delta": {"content": text}}]})]),
+            events(&[json!({"choices": [{"delta": {}, "finish_reason": "stop"}]})]),
+        ],
+        Provider::Anthropic => {
+            let block = json!({"type": "text", "text": ""});
+            let delta = json!({"type": "text_delta", "text": text});
+            [
+                events(&[
+                    json!({"type": "message_start", "message": {}}),
+                    json!({"type": "content_block_start", "index": 0, "content_block": block}),
+                ]),
+                events(&[json!({"type": "content_block_delta", "index": 0, "delta": delta})]),
+                events(&[json!({"type": "message_stop"})]),
+            ]
+        }
+        _ => {
+            let piece = |text: &str| json!({"content": {"parts": [{"text": text}]}});
+            let mut last = piece("");
+            last["finishReason"] = json!("STOP");
+            [
+                String::new(),
+                events(&[json!({"candidates": [piece(text)]})]),
+                events(&[json!({"candidates": [last]})]),
+            ]
+        }
+    }
+}
+
+#[tokio::test]
+async fn f22_what_came_of_an_answer_that_breaks_off_is_charged() {
+    let text = "a word ".repeat(500);
+    let came = |error: &Usage| (1_000..1_010).contains(&error.output_tokens);
+    for provider in STREAMED {
+        let [begin, more, _] = stream(provider, &text);
+        let begun = begin + &more;
+        for say in [
+            Say::events(&begun),
+            Say::cut_events(&begun),
+            Say::events(&format!("{begun}data: {{oops\n\n")),
+            Say::events(&format!("{begun}data: {}", "x".repeat(5_000_000))),
+        ] {
+            let error = error_of(&config(provider), say).await;
+            assert!(came(&error.usage), "{provider}: {error} {:?}", error.usage);
+        }
+        let error = error_of(&config(provider), Say::events(": a word\n\n")).await;
+        assert_eq!(error.usage, Usage::default(), "{provider}: {error}");
+    }
+    for provider in ALL {
+        let body = json!({ "text": text });
+        let error = error_of(&config(provider), Say::json(200, &[], &body).cut(9)).await;
+        assert!(came(&error.usage), "{provider}: {error} {:?}", error.usage);
+        let error = error_of(&config(provider), Say::json(503, &[], &body).cut(9)).await;
+        assert_eq!(error.usage, Usage::default(), "{provider}: {error}");
+        // Far too long: as much as the answer may have.
+        let body = json!({ "text": "x".repeat(5_000_000) });
+        let error = error_of(&config(provider), Say::json(200, &[], &body)).await;
+        assert_eq!(error.usage.output_tokens, 2_000, "{provider}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn f23_what_stands_around_the_tokens_of_a_stream_does_not_make_it_too_long() {
+    let around = format!(": {}\n", "x".repeat(400));
+    for provider in STREAMED {
+        let [begin, more, end] = stream(provider, "a word ");
+        let long = begin + &(around.clone() + &more).repeat(10_000) + &end;
+        assert!(long.len() > 4_500_000);
+        let stub = Stub::start(vec![Say::events(&long)]).await;
+        let model = connect(&ModelConfig {
+            base_url: Some(stub.url.clone()),
+            ..config(provider)
+        });
+        let answer = model.chat(&question()).await.unwrap();
+        assert_eq!(answer.text().len(), 10_000 * 7, "{provider}");
+
+        let [begin, more, end] = stream(provider, &"x".repeat(1_000_000));
+        let many = begin + &more.repeat(5) + &end;
+        let [begin, more, end] = stream(provider, &"x".repeat(5_000_000));
+        let one = begin + &more + &end;
+        let lines = format!("data: {}\n", "x".repeat(1_000)).repeat(5_000);
+        for say in [many, one, lines] {
+            let error = error_of(&config(provider), Say::events(&say)).await;
+            assert_eq!(error.failure, Failure::Malformed, "{provider}: {error}");
+            assert!(error.what.contains("longer than"), "{provider}: {error}");
+        }
+    }
+    let silent = format!(":{}\n", "x".repeat(1_000_000)).repeat(68);
+    let error = error_of(&config(Provider::Openai), Say::events(&silent)).await;
+    assert_eq!(error.failure, Failure::Malformed, "{error}");
 }
 
 #[tokio::test]

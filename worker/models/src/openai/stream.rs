@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::response::{Choice, Completion, Message, Tokens, ToolCall, or_default};
-use crate::answer::failed;
 use crate::http::Events;
+use crate::rate::{json, length};
 
 /// Between two pieces of a stream. Some servers send a first one, and then reason in silence.
 pub(super) const IDLE: Duration = Duration::from_secs(180);
@@ -54,53 +54,61 @@ pub(super) async fn read(mut events: Events) -> Result<Completion, ChatError> {
         choices: vec![Choice::default()],
         ..Completion::default()
     };
+    match gather(&mut events, &mut completion).await {
+        Ok(()) => Ok(completion),
+        Err(error) => {
+            let told = completion.usage.map(Tokens::usage).unwrap_or_default();
+            Err(events.charged(error, told))
+        }
+    }
+}
+
+async fn gather(events: &mut Events, completion: &mut Completion) -> Result<(), ChatError> {
     let mut places = Places::default();
-    let usage = |completion: &Completion| completion.usage.map(Tokens::usage).unwrap_or_default();
     loop {
-        let data = match events.next().await {
-            Ok(data) => data,
-            Err(error) => {
-                return Err(ChatError {
-                    usage: usage(&completion),
-                    ..error
-                });
-            }
-        };
+        let data = events.next().await?;
         let whole = completion
             .choices
             .first()
             .is_some_and(|choice| choice.finish_reason.is_some());
         match data {
-            Some(data) if data.starts_with("[DONE]") => return Ok(completion),
+            Some(data) if data.starts_with("[DONE]") => return Ok(()),
             Some(data) => {
                 let chunk: Chunk = serde_json::from_str(&data).map_err(|error| {
                     let words = format!("the stream holds what is no chunk: {error}");
-                    failed(
-                        events.errors(),
-                        Failure::Malformed,
-                        &words,
-                        usage(&completion),
-                    )
+                    events.errors().make(Failure::Malformed, &words)
                 })?;
                 if let Some(error) = chunk.error.as_ref().filter(|error| !error.is_null()) {
-                    return Err(ChatError {
-                        usage: usage(&completion),
-                        ..super::failure::of_error(error, events.errors())
-                    });
+                    return Err(super::failure::of_error(error, events.errors()));
                 }
-                add(&mut completion, &mut places, chunk);
+                events.grow(chunk.choices.iter().map(|part| part.delta.bytes()).sum())?;
+                add(completion, &mut places, chunk);
             }
-            None if whole => return Ok(completion),
+            None if whole => return Ok(()),
             None => {
                 let words = "the stream broke off before its end";
-                return Err(failed(
-                    events.errors(),
-                    Failure::Unreachable,
-                    words,
-                    usage(&completion),
-                ));
+                return Err(events.errors().make(Failure::Unreachable, words));
             }
         }
+    }
+}
+
+impl Delta {
+    /// By how many bytes the answer grows.
+    fn bytes(&self) -> u64 {
+        let of = |text: &Option<String>| text.as_deref().map_or(0, length);
+        let calls = self.tool_calls.iter().flatten().map(|delta| {
+            let function = &delta.call.function;
+            let arguments = match &function.arguments {
+                Value::Null => 0,
+                Value::String(text) => length(text),
+                other => json(other),
+            };
+            of(&delta.call.id) + of(&function.name) + arguments
+        });
+        // Some say what was reasoned twice.
+        let reasoning = of(&self.reasoning_content).max(of(&self.reasoning));
+        of(&self.content) + of(&self.refusal) + reasoning + calls.sum::<u64>()
     }
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 /// Tokens of the request, and of an answer of usual length.
 pub(crate) fn estimate(request: &ChatRequest) -> Usage {
     Usage {
-        input_tokens: prompt_tokens(bytes(request)),
+        input_tokens: tokens_in(bytes(request)),
         output_tokens: output_tokens(request.max_output_tokens),
         ..Usage::default()
     }
@@ -16,11 +16,11 @@ pub(crate) fn estimate(request: &ChatRequest) -> Usage {
 
 /// Tokens of an answer.
 pub(crate) fn tokens_of(parts: &[Part]) -> u64 {
-    prompt_tokens(parts.iter().map(part).sum())
+    tokens_in(parts.iter().map(part).sum())
 }
 
-/// Tokens of a prompt of so many bytes: English and JSON have three to four bytes per token.
-fn prompt_tokens(bytes: u64) -> u64 {
+/// Tokens of so many bytes: English and JSON have three to four bytes per token.
+pub(crate) fn tokens_in(bytes: u64) -> u64 {
     bytes.saturating_mul(2).div_ceil(7)
 }
 
@@ -57,12 +57,13 @@ fn part(part: &Part) -> u64 {
     }
 }
 
-fn length(text: &str) -> u64 {
+/// Bytes of a text.
+pub(crate) fn length(text: &str) -> u64 {
     u64::try_from(text.len()).unwrap_or(u64::MAX)
 }
 
 /// Bytes of a value as JSON, without writing it down.
-fn json(value: &impl Serialize) -> u64 {
+pub(crate) fn json(value: &impl Serialize) -> u64 {
     let mut counter = Counter(0);
     // Counting cannot fail, and a JSON value can always be written.
     let _ = serde_json::to_writer(&mut counter, value);
