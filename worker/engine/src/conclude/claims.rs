@@ -1,8 +1,8 @@
 //! Claims: each must be borne by the evidence that it cites.
 
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
-use std::sync::OnceLock;
 
 use nightshift_alert::IndicatorKind;
 use nightshift_alert::indicator::extract;
@@ -13,18 +13,28 @@ use crate::{EvidenceId, Finding, FindingDraft, Quote, State, resolve};
 /// What the evidence says that findings cite, read once for all of them.
 pub(super) struct Cited(BTreeMap<EvidenceId, Said>);
 
+/// Most values whose letters are looked for in one piece of evidence; beyond that only what it holds as a typed value is
+/// found. An answer of a model has room for thousands.
+const MOST_SOUGHT: usize = 100;
+
 /// What a piece of evidence says.
 pub(super) struct Said {
     body: Value,
+    /// Its texts in small letters, put together when one is looked through.
+    lowered: OnceCell<String>,
     /// The typed values of its texts, taken out when one is looked for that does not stand there as it is.
-    values: OnceLock<BTreeSet<(IndicatorKind, String)>>,
+    values: OnceCell<BTreeSet<(IndicatorKind, String)>>,
+    /// The values that were looked for, and whether they stand there.
+    sought: RefCell<BTreeMap<(IndicatorKind, String), bool>>,
 }
 
 impl From<Value> for Said {
     fn from(body: Value) -> Self {
         Self {
             body,
-            values: OnceLock::new(),
+            lowered: OnceCell::new(),
+            values: OnceCell::new(),
+            sought: RefCell::default(),
         }
     }
 }
@@ -33,16 +43,57 @@ impl Said {
     /// Whether a typed value stands somewhere in it, in any case of letters or however a text spells it: a claim that is
     /// copied from there names `http://a.example/x` where `hxxp://a[.]example:80/x` stands.
     pub(super) fn mentions(&self, kind: IndicatorKind, value: &str) -> bool {
-        let taken_out = || {
-            let values = self.values.get_or_init(|| {
-                let mut values = BTreeSet::new();
-                take_out(&self.body, &mut values);
-                values
-            });
-            values.contains(&(kind, value.to_owned()))
-        };
-        mentions(&self.body, value) || taken_out()
+        let wanted = (kind, value.to_owned());
+        let mut sought = self.sought.borrow_mut();
+        if let Some(is_there) = sought.get(&wanted) {
+            return *is_there;
+        }
+        if sought.len() >= MOST_SOUGHT {
+            return self.values().contains(&wanted);
+        }
+        let is_there = self.spells(value) || self.values().contains(&wanted);
+        sought.insert(wanted, is_there);
+        is_there
     }
+
+    /// Whether it stands there as it is, but for the case of letters.
+    fn spells(&self, value: &str) -> bool {
+        let lowered = self.lowered.get_or_init(|| {
+            let mut texts = String::new();
+            lower(&self.body, &mut texts);
+            texts
+        });
+        stands(lowered, &value.to_lowercase())
+    }
+
+    fn values(&self) -> &BTreeSet<(IndicatorKind, String)> {
+        self.values.get_or_init(|| {
+            let mut values = BTreeSet::new();
+            take_out(&self.body, &mut values);
+            values
+        })
+    }
+}
+
+/// Adds keys, texts and numbers in small letters, a line each.
+fn lower(body: &Value, texts: &mut String) {
+    match body {
+        Value::String(text) => add_line(text, texts),
+        Value::Number(number) => add_line(&number.to_string(), texts),
+        Value::Array(list) => list.iter().for_each(|inner| lower(inner, texts)),
+        Value::Object(map) => {
+            for (key, inner) in map {
+                add_line(key, texts);
+                lower(inner, texts);
+            }
+        }
+        Value::Bool(_) | Value::Null => {}
+    }
+}
+
+fn add_line(text: &str, texts: &mut String) {
+    texts.push_str(&text.to_lowercase());
+    texts.push('\n');
 }
 
 fn take_out(body: &Value, values: &mut BTreeSet<(IndicatorKind, String)>) {
@@ -85,7 +136,8 @@ pub(super) fn check(draft: &FindingDraft, cited: &Cited) -> Finding {
             path: body(quote.evidence).and_then(|said| resolve(&said.body, &quote.quote)),
         })
         .collect();
-    let bodies: Vec<&Said> = evidence.iter().filter_map(|quote| body(quote.id)).collect();
+    let ids: BTreeSet<EvidenceId> = evidence.iter().map(|quote| quote.id).collect();
+    let bodies: Vec<&Said> = ids.into_iter().filter_map(body).collect();
     let problem = problem(draft, &evidence, &bodies);
     Finding {
         claim: draft.claim.clone(),
@@ -109,27 +161,9 @@ fn problem(draft: &FindingDraft, quotes: &[Quote], bodies: &[&Said]) -> Option<S
         .map(|(kind, value)| format!("the {kind} {value} does not stand in what it cites"))
 }
 
-/// Whether a value stands somewhere in the evidence, in any case of letters.
-fn mentions(body: &Value, value: &str) -> bool {
-    holds(body, &value.to_lowercase())
-}
-
-fn holds(body: &Value, value: &str) -> bool {
-    match body {
-        Value::String(text) => stands(text, value),
-        Value::Array(list) => list.iter().any(|inner| holds(inner, value)),
-        Value::Object(map) => map
-            .iter()
-            .any(|(key, inner)| stands(key, value) || holds(inner, value)),
-        Value::Number(number) => number.to_string() == value,
-        Value::Bool(_) | Value::Null => false,
-    }
-}
-
-/// Whether a value stands in a text as a whole: `3.0.113.4` does not in `203.0.113.42`, nor `evil.com` in `notevil.com`
+/// Whether a value stands in a text as a whole, both in small letters: `3.0.113.4` does not in `203.0.113.42`, nor `evil.com` in `notevil.com`
 /// and `evil.com.example.net`.
 fn stands(text: &str, value: &str) -> bool {
-    let text = text.to_lowercase();
     text.match_indices(value).any(|(at, found)| {
         let before = text.get(..at).unwrap_or_default().chars().rev();
         let after = text.get(at + found.len()..).unwrap_or_default().chars();
@@ -219,7 +253,9 @@ mod tests {
 
     #[test]
     fn a19_a_part_of_a_value_is_no_value() {
-        let says = |text: &str, value: &str| mentions(&serde_json::json!({"seen": [text]}), value);
+        let says = |text: &str, value: &str| {
+            Said::from(serde_json::json!({"seen": [text], "by": "x"})).spells(value)
+        };
         for (text, value) in [
             ("203.0.113.42", "203.0.113.42"),
             ("from 203.0.113.42.", "203.0.113.42"),
@@ -245,7 +281,24 @@ mod tests {
         ] {
             assert!(!says(text, value), "{value} does not stand in {text}");
         }
-        assert!(mentions(&serde_json::json!({"1.2.3.4": 1}), "1.2.3.4"));
-        assert!(!mentions(&serde_json::json!({"1.2.3.40": 1}), "1.2.3.4"));
+        assert!(Said::from(serde_json::json!({"1.2.3.4": 1})).spells("1.2.3.4"));
+        assert!(!Said::from(serde_json::json!({"1.2.3.40": 1})).spells("1.2.3.4"));
+        assert!(Said::from(serde_json::json!([444_455_556_666_u64])).spells("444455556666"));
+    }
+
+    #[test]
+    fn a18_a_piece_of_evidence_is_looked_through_so_many_times_at_most() {
+        let many: Vec<String> = (0..1_000)
+            .map(|n| format!("10.1.{}.{}", n / 250, n % 250))
+            .collect();
+        let said =
+            Said::from(serde_json::json!({"seen": "from 192.0.2.1 and hxxp://192.0.2[.]9/a"}));
+        let is_there = |value: &str| said.mentions(IndicatorKind::Ip, value);
+        for value in many.iter().chain(&many) {
+            assert!(!is_there(value), "{value}");
+        }
+        assert_eq!(said.sought.borrow().len(), MOST_SOUGHT);
+        assert!(is_there("192.0.2.1"), "what is typed is found all the same");
+        assert_eq!(said.sought.borrow().len(), MOST_SOUGHT);
     }
 }
