@@ -1,7 +1,7 @@
 //! Quotes: whether what an analyst quotes stands in the evidence it names.
 //!
 //! A quote counts when it is a whole scalar, or a whole `key: value`. Inside free text it must stand at word
-//! boundaries and be long enough, so that `authorised` is no quote of `unauthorised`. What says nothing without its key,
+//! boundaries and be long enough, so that `authorised` is no quote of `unauthorised`, nor `500 logins` of `1,500 logins`. What says nothing without its key,
 //! a number, `true`, `null` or a very short text, needs it: `0` stands in every result and would prove everything.
 
 use std::borrow::Cow;
@@ -22,11 +22,20 @@ pub fn resolve(evidence: &Value, quote: &str) -> Option<String> {
         return None;
     }
     let is_long = quote.chars().count() >= SHORTEST_EXCERPT;
-    path_to(evidence, "", &|leaf| leaf.is(quote)).or_else(|| {
+    whole(evidence, quote).or_else(|| {
         is_long
             .then(|| path_to(evidence, "", &|leaf| leaf.has_excerpt(quote)))
             .flatten()
     })
+}
+
+/// Whether a quote is a whole scalar or a whole pair. What is taken out of a text may leave out the word that turns it.
+pub(crate) fn is_whole(evidence: &Value, quote: &str) -> bool {
+    whole(evidence, quote.trim()).is_some()
+}
+
+fn whole(evidence: &Value, quote: &str) -> Option<String> {
+    path_to(evidence, "", &|leaf| leaf.is(quote))
 }
 
 /// A scalar, and the key that it stands under.
@@ -66,14 +75,28 @@ impl Leaf<'_> {
             return false;
         };
         text.match_indices(quote).any(|(at, found)| {
-            let before = text.get(..at).and_then(|text| text.chars().next_back());
-            let after = text
-                .get(at + found.len()..)
-                .and_then(|text| text.chars().next());
-            let starts = quote.chars().next().is_some_and(is_word);
-            let ends = quote.chars().next_back().is_some_and(is_word);
-            !(starts && before.is_some_and(is_word) || ends && after.is_some_and(is_word))
+            let before = text.get(..at).unwrap_or_default();
+            let after = text.get(at + found.len()..).unwrap_or_default();
+            !goes_on(before.chars().rev(), quote.chars())
+                && !goes_on(after.chars(), quote.chars().rev())
         })
+    }
+}
+
+/// Whether a word or a number goes on over an edge of an excerpt, read from the edge outwards and inwards.
+fn goes_on(
+    mut outside: impl Iterator<Item = char>,
+    mut inside: impl Iterator<Item = char>,
+) -> bool {
+    match (outside.next(), inside.next()) {
+        (Some(out), Some(within)) if is_word(out) && is_word(within) => true,
+        (Some(out), Some(within)) if joins_digits(out) && within.is_numeric() => {
+            outside.next().is_some_and(char::is_numeric)
+        }
+        (Some(out), Some(within)) if out.is_numeric() && joins_digits(within) => {
+            inside.next().is_some_and(char::is_numeric)
+        }
+        _ => false,
     }
 }
 
@@ -83,7 +106,19 @@ fn bare(text: &str) -> &str {
 
 /// Letters, digits, and what joins them within one name: `un-authorised` and `not_malicious` are one word each.
 fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || matches!(c, '_' | '-' | '\'')
+    c.is_alphanumeric()
+        || matches!(
+            c,
+            '_' | '-' | '\'' | '\u{2019}' | '\u{2010}' | '\u{2011}' | '\u{2212}'
+        )
+}
+
+/// What stands between the digits of one number, address, time or date: `1,500`, `99.5`, `02:41:12`, `10.0.0.0/8`.
+fn joins_digits(c: char) -> bool {
+    matches!(
+        c,
+        '.' | ',' | ':' | '/' | '\u{a0}' | '\u{2009}' | '\u{202f}'
+    )
 }
 
 /// JSON pointer of the first leaf that is wanted. It is put together on the way back: of most leaves nobody asks for it.
@@ -156,6 +191,62 @@ mod tests {
             resolve(&body, "unauthorised login by nobody").as_deref(),
             Some("/note")
         );
+    }
+
+    #[test]
+    fn a19_a_number_is_not_cut() {
+        let body = json!({
+            "count": "blocked 1,500 logins from 203.0.113.9",
+            "share": "99.5 percent of the logins failed",
+            "time": "02:41:12 login of bob was refused",
+            "net": "all traffic to 10.0.0.0/8 was dropped",
+            "date": "reviewed on 02/03/2026 by nobody",
+            "spaced": "blocked 1\u{a0}500 logins of root",
+            "signed": "the score is \u{2212}95 for this address",
+            "end": "It took 12. 500 logins failed, at 14:05, 3 of root.",
+        });
+        for cut in [
+            "500 logins from 203.0.113.9",
+            ",500 logins from 203.0.113.9",
+            "logins from 203.0.113",
+            "blocked 1,500 logins from 203.",
+            "5 percent of the logins",
+            ".5 percent of the logins",
+            "12 login of bob",
+            "41:12 login of bob was refused",
+            "all traffic to 10.0.0.0",
+            "2026 by nobody",
+            "500 logins of root",
+            "95 for this address",
+        ] {
+            assert_eq!(resolve(&body, cut), None, "{cut}");
+        }
+        for (whole, path) in [
+            ("1,500 logins from 203.0.113.9", "/count"),
+            ("blocked 1,500 logins", "/count"),
+            ("99.5 percent of", "/share"),
+            ("login of bob was refused", "/time"),
+            ("500 logins failed, at 14:05", "/end"),
+            ("logins failed, at 14:05, 3 of root", "/end"),
+        ] {
+            assert_eq!(resolve(&body, whole).as_deref(), Some(path), "{whole}");
+        }
+    }
+
+    #[test]
+    fn what_is_taken_out_of_a_text_is_not_whole() {
+        let body = json!({"purpose": "Not approved for port scanning by security", "n": 0});
+        let is = |quote: &str| (resolve(&body, quote).is_some(), is_whole(&body, quote));
+        assert_eq!(is("approved for port scanning by security"), (true, false));
+        assert_eq!(
+            is("Not approved for port scanning by security"),
+            (true, true)
+        );
+        assert_eq!(
+            is("purpose: Not approved for port scanning by security"),
+            (true, true)
+        );
+        assert_eq!(is("n: 0"), (true, true));
     }
 
     proptest! {

@@ -2,17 +2,19 @@
 
 use super::confidence::is_trusted;
 use crate::exoneration::uncovered;
-use crate::{Conclusion, Exoneration, Finding, Leaning, Stance, State, Verdict};
+use crate::quote::is_whole;
+use crate::{Conclusion, Exoneration, Finding, Leaning, Quote, Stance, State, Verdict};
 
 /// One or two sentences; `held_up` says why an alert that records clear is not cleared.
 pub(super) fn of(conclusion: &Conclusion, state: &State, held_up: Option<&str>) -> String {
-    // What speaks for malice may stand on what anybody wrote; what speaks against it opens no report on that alone.
+    // What speaks for malice may stand on what anybody wrote, and on a part of it; what speaks against it opens no report on
+    // that alone.
     let counts = |finding: &Finding| {
         finding.stance == Stance::For
             || finding
                 .evidence
                 .iter()
-                .any(|quote| is_trusted(state, quote))
+                .any(|quote| is_trusted(state, quote) && stands_whole(state, quote))
     };
     let proven = |stance| {
         conclusion
@@ -57,6 +59,13 @@ pub(super) fn of(conclusion: &Conclusion, state: &State, held_up: Option<&str>) 
     }
 }
 
+/// Whether it is all that its place says: `approved for a scan` may be taken out of `not approved for a scan`.
+fn stands_whole(state: &State, quote: &Quote) -> bool {
+    state
+        .evidence_of(quote.id)
+        .is_some_and(|evidence| is_whole(&evidence.body.value(), &quote.quote))
+}
+
 /// With a full stop.
 fn ended(text: &str) -> String {
     let text = text.trim();
@@ -85,7 +94,56 @@ fn sentence(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::conclude::{conclusion, plain};
+    use crate::{
+        ConclusionDraft, Evidence, EvidenceId, FindingDraft, Opened, QuoteDraft, Trust,
+        TrustedPath, fixture,
+    };
+
+    #[test]
+    fn a19_what_is_taken_out_of_a_text_opens_no_report_against_malice() {
+        let mut state = fixture::opened_state();
+        let mut opened = Opened::clone(state.opened.as_ref().unwrap());
+        let mut tools = fixture::tools();
+        tools[1].trust.push(TrustedPath {
+            path: String::new(),
+            trust: Trust::Register,
+        });
+        opened.tools = tools.into();
+        state.opened = Some(Arc::new(opened));
+        let mut row = Evidence::clone(state.evidence_of(EvidenceId::ALERT).unwrap());
+        row.id = EvidenceId(2);
+        row.tool = "lookup".to_owned();
+        row.body =
+            serde_json::json!({"purpose": "Not approved for port scanning by security"}).into();
+        state.evidence.insert(row.id, Arc::new(row));
+        let mut summary = |quote: &str| {
+            let finding = FindingDraft {
+                claim: "a register speaks of port scans".to_owned(),
+                quotes: vec![QuoteDraft {
+                    evidence: EvidenceId(2),
+                    quote: quote.to_owned(),
+                }],
+                stance: Stance::Against,
+            };
+            state.draft = Some(ConclusionDraft {
+                verdict: Verdict::Inconclusive,
+                leaning: Leaning::Benign,
+                findings: vec![finding],
+                ..plain::draft(&state)
+            });
+            let end = conclusion(&state).unwrap();
+            assert!(end.findings[0].supported, "{quote}");
+            end.summary
+        };
+        let cut = "approved for port scanning by security";
+        insta::assert_snapshot!(summary(cut), @"Not decided. Nothing that was read decides it.");
+        insta::assert_snapshot!(summary(&format!("Not {cut}")), @"Not decided. A register speaks of port scans.");
+        insta::assert_snapshot!(summary(&format!("purpose: Not {cut}")), @"Not decided. A register speaks of port scans.");
+    }
 
     #[test]
     fn words_get_a_capital_and_values_do_not() {
