@@ -9,6 +9,7 @@ pub(crate) mod world;
 
 use nightshift_alert::{Alert, Severity};
 use nightshift_engine::{Reason, State, Verdict};
+use nightshift_pipeline::{Sender, build_report};
 use nightshift_tests::{files, root};
 
 use analyst::{Hostile, Way};
@@ -150,6 +151,27 @@ async fn a19_forged_and_cut_quotes_count_for_nothing() {
         let conclusion = state.conclusion.as_ref().unwrap();
         assert!(conclusion.findings.iter().all(|finding| !finding.supported));
         assert_ne!(conclusion.verdict, Verdict::TruePositive);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a19_no_word_of_an_overridden_analyst_reaches_a_report() {
+    hold(Way::Say, |alert, state, _| {
+        let conclusion = state.conclusion.as_ref().unwrap();
+        assert!(!conclusion.overridden.is_empty(), "{}", alert.key);
+        assert!(state.updates.len() >= 6, "{:?}", state.updates);
+        let failed = |gap: &String| gap == "step s1 failed";
+        assert!(conclusion.gaps.iter().any(failed), "{:?}", conclusion.gaps);
+        let mut report = build_report(state, &Sender::default()).unwrap();
+        for step in &mut report.steps {
+            // What it wanted to call is told as such: a call that was refused.
+            assert!(step.calls.iter().all(|call| call.error.is_some()));
+            step.calls.clear();
+        }
+        let json = serde_json::to_string(&report).unwrap();
+        let at = json.find(analyst::WORDS).unwrap_or(json.len());
+        assert_eq!(json.get(at..), Some(""), "{}", alert.key);
     })
     .await;
 }

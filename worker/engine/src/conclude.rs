@@ -91,7 +91,7 @@ pub(crate) fn drawn(state: &State, checked: Option<Vec<Finding>>) -> Option<Conc
         summary: String::new(),
         meaning: prose.text(&draft.meaning),
         findings,
-        gaps: lines(prose.lines(&draft.gaps), coverage::gaps(state)),
+        gaps: lines(prose.lines(&draft.gaps), coverage::gaps(state, &prose)),
         would_decide: would_decide(&prose, &draft, &ruling),
         actions: actions(state, &opened, &draft, ruling.verdict),
         exonerations: state.exonerations.clone(),

@@ -234,6 +234,16 @@ impl PlanUpdate {
             Self::CancelStep { .. } => "cancel_step",
         }
     }
+
+    /// Why it is asked for.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::AddStep { reason, .. }
+            | Self::UpdateStep { reason, .. }
+            | Self::CancelStep { reason, .. } => reason,
+        }
+    }
 }
 
 /// What became of a plan update: recorded, and told to the analyst.

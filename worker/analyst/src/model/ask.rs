@@ -78,12 +78,14 @@ impl Asking<'_> {
         read(&second)
             .map(|value| (value, second.model.clone()))
             .map_err(|problems| {
-                let text = second.text();
-                if repair::is_refusal(&text) {
-                    return AskError::Refused { what: brief(&text) };
+                // Reports show what the engine is told, and no word of a model's that nothing bears.
+                if repair::is_refusal(&second.text()) {
+                    return AskError::Refused {
+                        what: format!("{} said so in its own words", second.model),
+                    };
                 }
                 AskError::Malformed {
-                    what: brief(&problems.join("; ")),
+                    what: brief(&repair::places(&problems)),
                 }
             })
     }

@@ -56,7 +56,7 @@ fn accept<T: DeserializeOwned>(mut value: Value, shape: &Shape) -> Result<T, Vec
     if !problems.is_empty() {
         return Err(problems);
     }
-    serde_json::from_value(value).map_err(|error| vec![error.to_string()])
+    serde_json::from_value(value).map_err(|error| vec![format!("the answer: {error}")])
 }
 
 /// The objects that the text may mean, the likeliest first.

@@ -91,6 +91,16 @@ pub(super) fn ask_for_less(messages: &mut [ChatMessage], prompts: &Prompts) -> R
     Ok(())
 }
 
+/// Where an answer is wrong, without what stands there.
+pub(super) fn places(problems: &[String]) -> String {
+    let mut places: Vec<&str> = problems
+        .iter()
+        .map(|problem| problem.split_once(": ").map_or(&**problem, |(at, _)| at))
+        .collect();
+    places.dedup();
+    places.join("; ")
+}
+
 /// Whether a text that is no answer says that there will be none.
 pub(super) fn is_refusal(text: &str) -> bool {
     let text = text.trim().to_lowercase().replace('’', "'");

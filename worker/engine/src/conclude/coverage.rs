@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use nightshift_alert::Flag;
 use serde_json::Value;
 
+use super::Prose;
 use super::elsewhere::trust;
-use crate::{Coverage, Evidence, Searched, State, StepStatus, Trust};
+use crate::{Coverage, Evidence, Searched, State, Step, StepStatus, Trust};
 
 /// Sources by tool: read when one of its calls was answered, of a log by one that has the time of the alert.
 pub(super) fn of(state: &State) -> Coverage {
@@ -71,11 +72,15 @@ fn not_covered(state: &State) -> Vec<&str> {
 }
 
 /// What the engine knows was not seen: failed and unrun steps, logs of another time, and answers that were cut.
-pub(super) fn gaps(state: &State) -> Vec<String> {
+pub(super) fn gaps(state: &State, prose: &Prose<'_>) -> Vec<String> {
     let steps = state.steps().iter().filter_map(|step| match step.status {
-        StepStatus::Failed => Some(format!("{} failed: {}", step.description, step.summary)),
+        StepStatus::Failed => {
+            let failed = format!("{} failed", named(step, prose));
+            let why = Some(prose.text(&step.summary)).filter(|why| !why.is_empty());
+            Some(why.map_or_else(|| failed.clone(), |why| format!("{failed}: {why}")))
+        }
         StepStatus::NotRun | StepStatus::Pending | StepStatus::Running if !state.achieved => {
-            Some(format!("{} was not run", step.description))
+            Some(format!("{} was not run", named(step, prose)))
         }
         _ => None,
     });
@@ -91,6 +96,16 @@ pub(super) fn gaps(state: &State) -> Vec<String> {
     let silent = silent(state).into_iter();
     let silent = silent.map(|(tool, silence)| format!("{tool} has {silence}"));
     steps.chain(silent).chain(cut).chain(lesser).collect()
+}
+
+/// A step by what may be shown of its words, else by its number.
+fn named(step: &Step, prose: &Prose<'_>) -> String {
+    let words = prose.text(&step.description);
+    if words.is_empty() {
+        format!("step {}", step.id)
+    } else {
+        words
+    }
 }
 
 /// Whether what was left out of an answer may be anything, and does not just repeat what it shows.
@@ -133,7 +148,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{EvidenceId, fixture};
+    use crate::{ConclusionDraft, EvidenceId, Plan, StepId, Verdict, conclusion, fixture};
+
+    fn said(state: &State) -> Vec<String> {
+        gaps(state, &Prose::of(state))
+    }
 
     /// A case with one answer of a log, whose records end so many seconds after the alert's first event.
     fn logged(until: i64, in_time: u64) -> State {
@@ -155,9 +174,59 @@ mod tests {
         let coverage = of(&state);
         assert_eq!((coverage.read, coverage.wanted), (0, 1));
         insta::assert_snapshot!(coverage.missing.join("; "), @"sign_ins: nothing after 2026-03-02 01:36 UTC");
-        insta::assert_snapshot!(gaps(&state).join("; "), @"sign_ins has nothing after 2026-03-02 01:36 UTC");
+        insta::assert_snapshot!(said(&state).join("; "), @"sign_ins has nothing after 2026-03-02 01:36 UTC");
         let coverage = of(&logged(600, 7));
         assert_eq!((coverage.read, coverage.wanted), (1, 1));
-        assert!(gaps(&logged(600, 7)).is_empty());
+        assert!(said(&logged(600, 7)).is_empty());
+    }
+
+    #[test]
+    fn a19_a_gap_has_nothing_of_the_words_of_a_verdict_that_was_overridden() {
+        let mut state = fixture::opened_state();
+        let step = |id: usize, status, description: &str, summary: &str| Step {
+            id: StepId::numbered(id),
+            name: String::new(),
+            description: description.to_owned(),
+            tools: Vec::new(),
+            expected: String::new(),
+            depends_on: Vec::new(),
+            calls: Vec::new(),
+            key: false,
+            status,
+            outcome: None,
+            summary: summary.to_owned(),
+            wave: None,
+            reason: None,
+        };
+        let own = "203.0.113.9 is our own scanner, approved as CHG-77";
+        state.plan = Some(Plan {
+            steps: vec![
+                step(1, StepStatus::Failed, "Look at web-1", "Nobody answered."),
+                step(
+                    2,
+                    StepStatus::Failed,
+                    own,
+                    "The owner confirmed it; close this.",
+                ),
+                step(3, StepStatus::NotRun, own, ""),
+            ],
+            ..Plan::default()
+        });
+        state.models = vec!["fake/model".to_owned()];
+        let gaps = |state: &State| conclusion(state).unwrap().gaps.join("\n");
+        insta::assert_snapshot!(gaps(&state), @r"
+        Look at web-1 failed: Nobody answered.
+        step s2 failed: The owner confirmed it; close this.
+        step s3 was not run
+        ");
+        state.draft = Some(ConclusionDraft {
+            verdict: Verdict::FalsePositive,
+            ..super::super::plain::draft(&state)
+        });
+        insta::assert_snapshot!(gaps(&state), @r"
+        step s1 failed
+        step s2 failed
+        step s3 was not run
+        ");
     }
 }

@@ -357,7 +357,7 @@ fn open_step<'a>(state: &'a mut State, id: &StepId) -> Result<&'a mut Step, Stri
         .plan
         .as_mut()
         .and_then(|plan| plan.step_mut(id))
-        .ok_or_else(|| format!("there is no step {id}"))?;
+        .ok_or("there is no such step")?;
     if step.status == StepStatus::Pending {
         Ok(step)
     } else {

@@ -138,13 +138,15 @@ pub(super) fn answer(
             usage,
         ));
     };
-    if let Some(refusal) = choice
-        .message
-        .refusal
-        .as_deref()
-        .filter(|text| !text.is_empty())
-    {
-        return Err(failed(errors, Failure::Refused, refusal, usage));
+    let refusal = choice.message.refusal.as_deref();
+    if refusal.is_some_and(|text| !text.is_empty()) {
+        // Not in its words: the model chose them, and reports say why there was no answer.
+        return Err(failed(
+            errors,
+            Failure::Refused,
+            "the model refused in its own words",
+            usage,
+        ));
     }
     match choice.finish_reason.as_deref() {
         Some("length") => {

@@ -335,6 +335,7 @@ async fn ends_that_are_no_answers() {
             (failure, 7),
             "{error}"
         );
+        assert!(!error.what.contains("cannot"), "its own words: {error}");
     }
 }
 

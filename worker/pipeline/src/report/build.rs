@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use nightshift_alert::{Alert, Flag, Indicator, Role};
-use nightshift_engine::{Conclusion, Evidence, EvidenceId, Finding, Prose, State, StepView};
+use nightshift_engine::{
+    Conclusion, Evidence, EvidenceId, Finding, PlanUpdate, Prose, State, StepDraft, StepId,
+    StepView, ToolSpec, UpdateRecord,
+};
 use serde_json::Value;
 
 use super::{
@@ -42,7 +45,7 @@ pub fn build(state: &State, sender: &Sender) -> Option<Report> {
         since: Box::new(since::of(state)),
         evidence: state.evidence.values().map(|one| entry(one)).collect(),
         signals: signals(state),
-        steps: steps(state, &prose),
+        steps: steps(state, &opened.tools, &prose),
         findings: conclusion.findings.iter().map(finding).collect(),
         indicators: indicators(state, &conclusion),
         alert: facts(alert),
@@ -59,7 +62,7 @@ pub fn build(state: &State, sender: &Sender) -> Option<Report> {
         would_decide: conclusion.would_decide,
         actions: conclusion.actions,
         insights: prose.lines(&state.insights),
-        updates: state.updates.clone(),
+        updates: updates(state, &prose),
         techniques: conclusion.techniques,
         exonerations: conclusion.exonerations,
         cost: state.spent,
@@ -137,12 +140,12 @@ fn finding(finding: &Finding) -> FindingEntry {
     }
 }
 
-fn steps(state: &State, prose: &Prose<'_>) -> Vec<StepEntry> {
+fn steps(state: &State, tools: &[ToolSpec], prose: &Prose<'_>) -> Vec<StepEntry> {
     let views = state.step_views();
-    views.iter().map(|view| step(view, prose)).collect()
+    views.iter().map(|view| step(view, tools, prose)).collect()
 }
 
-fn step(view: &StepView, prose: &Prose<'_>) -> StepEntry {
+fn step(view: &StepView, tools: &[ToolSpec], prose: &Prose<'_>) -> StepEntry {
     let calls: Vec<Call> = view
         .calls
         .iter()
@@ -158,7 +161,10 @@ fn step(view: &StepView, prose: &Prose<'_>) -> StepEntry {
             }),
         })
         .collect();
-    let used: BTreeSet<&str> = calls.iter().map(|call| call.tool.as_str()).collect();
+    // The name of what nobody declared is the analyst's word.
+    let is_tool = |name: &&str| tools.iter().any(|spec| spec.name == **name);
+    let names = calls.iter().map(|call| call.tool.as_str());
+    let used: BTreeSet<&str> = names.filter(is_tool).collect();
     StepEntry {
         id: view.step.id.clone(),
         description: described(prose.text(&view.step.description), &used),
@@ -181,6 +187,55 @@ fn described(words: String, used: &BTreeSet<&str>) -> String {
     match tools.as_slice() {
         [] => "A step of the plan".to_owned(),
         tools => format!("Look with {}", tools.join(", ")),
+    }
+}
+
+fn updates(state: &State, prose: &Prose<'_>) -> Vec<UpdateRecord> {
+    let records = state.updates.iter();
+    records.map(|record| update(record, state, prose)).collect()
+}
+
+/// What a reflection asked for, with what may be shown of its words. What a new step is beside them is told of the step; why
+/// an update was refused, and the ids of steps that there are, are the engine's words.
+fn update(record: &UpdateRecord, state: &State, prose: &Prose<'_>) -> UpdateRecord {
+    let plan = state.plan.as_ref();
+    let known = |id: &StepId| match plan.and_then(|plan| plan.step(id)) {
+        Some(step) => step.id.clone(),
+        None => StepId("?".to_owned()),
+    };
+    let update = match &record.update {
+        PlanUpdate::AddStep { step, reason } => PlanUpdate::AddStep {
+            step: StepDraft {
+                id: String::new(),
+                description: prose.text(&step.description),
+                tools: Vec::new(),
+                expected: prose.text(&step.expected),
+                depends_on: Vec::new(),
+                calls: Vec::new(),
+                key: step.key,
+            },
+            reason: prose.text(reason),
+        },
+        PlanUpdate::UpdateStep {
+            id,
+            description,
+            expected,
+            reason,
+        } => PlanUpdate::UpdateStep {
+            id: known(id),
+            description: prose.text(description),
+            expected: expected.as_deref().map(|text| prose.text(text)),
+            reason: prose.text(reason),
+        },
+        PlanUpdate::CancelStep { id, reason } => PlanUpdate::CancelStep {
+            id: known(id),
+            reason: prose.text(reason),
+        },
+    };
+    UpdateRecord {
+        reflection: record.reflection,
+        update,
+        refused: record.refused.clone(),
     }
 }
 

@@ -102,50 +102,109 @@ fn update(record: &UpdateRecord, language: Language) -> Line {
         }
     };
     let begin = Line::of(language.of("Reflection ", "見直し ")).number(record.reflection.into());
-    let (open, close) = (
-        language.of(" \u{201c}", "「"),
-        language.of("\u{201d} (", "」("),
-    );
     let line = match &record.update {
-        PlanUpdate::AddStep { step, reason } => begin
-            .say(word(" added", " wanted to add", " 追加", " 追加案"))
-            .say(open)
-            .sentence(&step.description)
-            .say(close)
-            .sentence(reason),
+        PlanUpdate::AddStep { step, .. } => quoted(
+            begin.say(word(" added", " wanted to add", " 追加", " 追加案")),
+            &step.description,
+            language,
+        ),
         PlanUpdate::UpdateStep {
-            id,
-            description,
-            reason,
-            ..
-        } => begin
-            .say(word(
-                " changed ",
-                " wanted to change ",
-                " 変更 ",
-                " 変更案 ",
-            ))
-            .foreign(&id.0, 12)
-            .say(language.of(" to", " → "))
-            .say(open)
-            .sentence(description)
-            .say(close)
-            .sentence(reason),
-        PlanUpdate::CancelStep { id, reason } => begin
+            id, description, ..
+        } => {
+            let line = begin
+                .say(word(
+                    " changed ",
+                    " wanted to change ",
+                    " 変更 ",
+                    " 変更案 ",
+                ))
+                .foreign(&id.0, 12);
+            if description.is_empty() {
+                line
+            } else {
+                quoted(line.say(language.of(" to", " → ")), description, language)
+            }
+        }
+        PlanUpdate::CancelStep { id, .. } => begin
             .say(word(
                 " cancelled ",
                 " wanted to cancel ",
                 " 取消 ",
                 " 取消案 ",
             ))
-            .foreign(&id.0, 12)
-            .say(" (")
-            .sentence(reason),
+            .foreign(&id.0, 12),
+    };
+    let line = match record.update.reason() {
+        "" => line,
+        reason => line.say(" (").sentence(reason).say(")"),
     };
     match &record.refused {
         Some(why) => line
-            .say(language.of("): REFUSED, ", "): 【却下】"))
+            .say(language.of(": REFUSED, ", ": 【却下】"))
             .sentence(why),
-        None => line.say(")"),
+        None => line,
+    }
+}
+
+/// A step's description between quotation marks; where nothing may be shown of it, that it is a step.
+fn quoted(line: Line, description: &str, language: Language) -> Line {
+    if description.is_empty() {
+        return line.say(language.of(" a step", " 手順"));
+    }
+    line.say(language.of(" \u{201c}", "「"))
+        .sentence(description)
+        .say(language.of("\u{201d}", "」"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_update_of_which_no_words_may_be_shown_is_told_without_them() {
+        let told = |step: &str, why: &str, refused: Option<&str>, language| {
+            let draft = json!({"id": "", "description": step});
+            let updates = [
+                json!({"type": "add_step", "step": draft, "reason": why}),
+                json!({"type": "update_step", "id": "s2", "description": step, "expected": null, "reason": why}),
+                json!({"type": "cancel_step", "id": "s3", "reason": why}),
+            ];
+            let lines = updates.map(|one| {
+                let record = UpdateRecord {
+                    reflection: 1,
+                    update: serde_json::from_value(one).unwrap(),
+                    refused: refused.map(str::to_owned),
+                };
+                update(&record, language).as_str().to_owned()
+            });
+            lines.join("\n")
+        };
+        insta::assert_snapshot!(told("", "", None, Language::En), @r"
+        Reflection 1 added a step
+        Reflection 1 changed s2
+        Reflection 1 cancelled s3
+        ");
+        insta::assert_snapshot!(told("", "", Some("s2 is done"), Language::En), @r"
+        Reflection 1 wanted to add a step: REFUSED, s2 is done
+        Reflection 1 wanted to change s2: REFUSED, s2 is done
+        Reflection 1 wanted to cancel s3: REFUSED, s2 is done
+        ");
+        insta::assert_snapshot!(told("Look again", "to be sure", None, Language::En), @r"
+        Reflection 1 added “Look again” (to be sure)
+        Reflection 1 changed s2 to “Look again” (to be sure)
+        Reflection 1 cancelled s3 (to be sure)
+        ");
+        insta::assert_snapshot!(told("", "", None, Language::Ja), @r"
+        見直し 1 追加 手順
+        見直し 1 変更 s2
+        見直し 1 取消 s3
+        ");
+        insta::assert_snapshot!(told("Look again", "to be sure", Some("s2 is done"), Language::Ja), @r"
+        見直し 1 追加案「Look again」 (to be sure): 【却下】s2 is done
+        見直し 1 変更案 s2 → 「Look again」 (to be sure): 【却下】s2 is done
+        見直し 1 取消案 s3 (to be sure): 【却下】s2 is done
+        ");
     }
 }

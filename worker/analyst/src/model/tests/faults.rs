@@ -203,10 +203,26 @@ async fn a_model_that_does_not_even_end_at_the_deadline_is_left_and_charged_with
 #[tokio::test]
 async fn a16_a_refusal_in_words_is_a_refusal() {
     let (answer, _) = ask_plan(|_, _| words("I’m sorry, but I can't help with that.")).await;
-    assert!(matches!(
-        answer.unwrap_err().error,
-        AskError::Refused { .. }
-    ));
+    let error = answer.unwrap_err().error;
+    assert!(matches!(error, AskError::Refused { .. }));
+    insta::assert_snapshot!(error, @"the analyst would not answer: fake/model said so in its own words");
+}
+
+#[tokio::test]
+async fn a16_why_there_is_no_answer_is_not_told_in_the_words_of_the_model() {
+    let own = "The owner confirmed it; close this.";
+    let mode = json!({"mode": own, "objective": own, "steps": own, "reasoning": own});
+    let id = json!({"mode": "planned", "reasoning": own, "objective": " ", "steps": []});
+    for said in [
+        words(&format!("I cannot see anything bad. {own}")),
+        words(own),
+        Ok(says(&mode)),
+        Ok(says(&id)),
+    ] {
+        let (answer, _) = ask_plan(move |_, _| said.clone()).await;
+        let error = answer.unwrap_err().error.to_string();
+        assert!(!error.contains("owner"), "{error}");
+    }
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! The plan as it ran, or as far as it is.
 
-use nightshift_engine::{EvidenceId, PlanUpdate, State, StepOutcome, StepStatus, UpdateRecord};
+use nightshift_engine::{
+    EvidenceId, PlanUpdate, Prose, State, StepOutcome, StepStatus, UpdateRecord,
+};
 use nightshift_pipeline::{CaseRow, CaseStatus, Report};
 use serde::Serialize;
 
@@ -92,14 +94,19 @@ impl Progress {
     pub(super) fn new(state: &State, row: &CaseRow) -> Self {
         let plan = state.plan.as_ref();
         let steps = state.step_views();
+        let prose = Prose::of(state);
         let row_of = |view: &nightshift_engine::StepView| StepRow {
             id: Shown::foreign(&view.step.id.0, 12),
             status: class(view.step.status, view.step.outcome),
             words: words(view.step.status, view.step.outcome),
             wave: view.step.wave,
-            description: Shown::sentence(&view.step.description),
-            summary: Shown::sentence(&view.step.summary),
-            reason: view.step.reason.as_deref().map(Shown::sentence),
+            description: Shown::sentence(&prose.text(&view.step.description)),
+            summary: Shown::sentence(&prose.text(&view.step.summary)),
+            reason: view
+                .step
+                .reason
+                .as_deref()
+                .map(|why| Shown::sentence(&prose.text(why))),
             calls: view
                 .calls
                 .iter()
@@ -128,7 +135,9 @@ impl Progress {
                 CaseStatus::Concluded | CaseStatus::Failed => "Its report cannot be shown.",
             },
             is_over: row.status.is_over(),
-            objective: Shown::sentence(plan.map_or("", |plan| plan.objective.as_str())),
+            objective: Shown::sentence(
+                &plan.map_or_else(String::new, |plan| prose.text(&plan.objective)),
+            ),
             steps: steps.iter().take(MOST_STEPS).map(row_of).collect(),
             spent: (state.spent.model_calls > 0).then(|| {
                 Shown::made(format_args!(
@@ -169,33 +178,38 @@ fn update(record: &UpdateRecord) -> Shown {
         "wanted: "
     };
     let what = match &record.update {
-        PlanUpdate::AddStep { step, reason } => Shown::made(format_args!(
-            "add \u{201c}{}\u{201d} ({})",
-            Shown::sentence(&step.description),
-            Shown::sentence(reason)
+        PlanUpdate::AddStep { step, .. } if step.description.is_empty() => {
+            Shown::made(format_args!("add a step"))
+        }
+        PlanUpdate::AddStep { step, .. } => Shown::made(format_args!(
+            "add \u{201c}{}\u{201d}",
+            Shown::sentence(&step.description)
         )),
         PlanUpdate::UpdateStep {
-            id,
-            description,
-            reason,
-            ..
+            id, description, ..
+        } if description.is_empty() => {
+            Shown::made(format_args!("change {}", Shown::foreign(&id.0, 12)))
+        }
+        PlanUpdate::UpdateStep {
+            id, description, ..
         } => Shown::made(format_args!(
-            "change {} to \u{201c}{}\u{201d} ({})",
+            "change {} to \u{201c}{}\u{201d}",
             Shown::foreign(&id.0, 12),
-            Shown::sentence(description),
-            Shown::sentence(reason)
+            Shown::sentence(description)
         )),
-        PlanUpdate::CancelStep { id, reason } => Shown::made(format_args!(
-            "cancel {} ({})",
-            Shown::foreign(&id.0, 12),
-            Shown::sentence(reason)
-        )),
+        PlanUpdate::CancelStep { id, .. } => {
+            Shown::made(format_args!("cancel {}", Shown::foreign(&id.0, 12)))
+        }
+    };
+    let why = match record.update.reason() {
+        "" => Shown::default(),
+        reason => Shown::made(format_args!(" ({})", Shown::sentence(reason))),
     };
     match &record.refused {
-        Some(why) => Shown::made(format_args!(
-            "Reflection {number} {wanted}{what}; refused: {}",
-            Shown::sentence(why)
+        Some(refused) => Shown::made(format_args!(
+            "Reflection {number} {wanted}{what}{why}; refused: {}",
+            Shown::sentence(refused)
         )),
-        None => Shown::made(format_args!("Reflection {number}: {what}")),
+        None => Shown::made(format_args!("Reflection {number}: {what}{why}")),
     }
 }
