@@ -15,6 +15,7 @@ on_both_stores! {
     a25_a_year_that_cannot_be_written_holds_up_nothing
     a_state_at_the_feed_is_noted_on_its_case_and_else_set_aside
     a_storm_is_one_case_with_members
+    samples_are_no_part_of_a_storm
     run_always_triages
     a_report_tells_what_arrived_until_the_case_ended
 }
@@ -291,9 +292,40 @@ async fn a_storm_is_one_case_with_members(fixture: Fixture) {
     let claimed = fixture.store.claim(Lane::Any, 30).await.unwrap();
     let second = claimed.iter().find(|one| one.lease.case_id == second);
     conclude_as(&fixture.store, second.unwrap(), Verdict::FalsePositive).await;
-    let member = Admission::Member(third);
+    let member = Admission::Member(third.clone());
     assert_eq!(fixture.take(nth(35, 42)).await.admission, member);
+    // Nor is what people called a wrong detection, until they agree after all.
+    let verdict = Verdict::FalsePositive;
+    let wrong = super::desk::does(ActKind::Disagreed { verdict }, 36);
+    fixture.store.act(&third.0, wrong).await.unwrap();
+    let member = Admission::Member(case_of(&accepted[3]));
+    assert_eq!(fixture.take(nth(37, 43)).await.admission, member);
+    let agreed = super::desk::does(ActKind::Agreed, 38);
+    fixture.store.act(&third.0, agreed).await.unwrap();
+    let member = Admission::Member(third);
+    assert_eq!(fixture.take(nth(39, 44)).await.admission, member);
     assert_eq!(fixture.take(nth(900, 50)).await.admission, Admission::New);
+}
+
+async fn samples_are_no_part_of_a_storm(fixture: Fixture) {
+    let nth = |number: i64, is_sample: bool| {
+        arrival(number, |alert| {
+            alert.key.id = format!("finding {number}");
+            alert.state.sample = is_sample;
+        })
+    };
+    let is_new = |one: &Accepted| one.admission == Admission::New;
+    fixture.take(nth(0, true)).await;
+    // In one batch, and in one after another: neither counts a sample.
+    let batch = (1..20).map(|number| nth(number, number < 10)).collect();
+    let accepted = fixture.store.accept(batch).await.unwrap();
+    assert!(accepted.iter().all(is_new));
+    for number in 20..30 {
+        assert!(is_new(&fixture.take(nth(number, false)).await), "{number}");
+    }
+    let member = Admission::Member(case_of(&accepted[9]));
+    assert_eq!(fixture.take(nth(30, false)).await.admission, member);
+    assert!(is_new(&fixture.take(nth(31, true)).await), "it is no alert");
 }
 
 async fn run_always_triages(fixture: Fixture) {

@@ -23,7 +23,7 @@ columns! {
     Cases {
         ids: String, keys: String, feeds: Cow<'a, str>, kinds: Cow<'a, str>, titles: Cow<'a, str>,
         accounts: Option<Cow<'a, str>>, severities: &'static str, contents: Cow<'a, str>, at: DateTime<Utc>,
-        updated: Option<DateTime<Utc>>,
+        updated: Option<DateTime<Utc>>, samples: bool,
     }
     /// The first alerts of new cases.
     Alerts { ids: String, raw_ids: i64, sources: Cow<'a, str>, at: DateTime<Utc>, alerts: String }

@@ -49,14 +49,16 @@ const MEMBERS: &str = "SELECT DISTINCT ON (a.key) a.key, a.case_id, a.alert::tex
                  AND c.verdict IN ('benign_true_positive', 'false_positive')) \
      FROM arrivals a JOIN cases c ON c.id = a.case_id \
      WHERE a.key = ANY($1) AND a.outcome = 'member' ORDER BY a.key, a.id DESC";
-/// Counts no further than to the size of a storm. A case that people are done with stands for nothing that comes now,
-/// and a harmless one where there is no other.
+/// Counts no further than to the size of a storm. A case that people are done with (closed, or called a wrong detection)
+/// stands for nothing that comes now, and a harmless one where there is no other. What a sample opened is no part of any.
 const WINDOWS: &str = "SELECT (wanted.number - 1)::integer, \
          (SELECT count(*) FROM (SELECT FROM cases c WHERE c.feed = wanted.feed AND c.type = wanted.type \
-             AND coalesce(c.account, '') = wanted.account AND c.opened_at > wanted.since LIMIT $5) AS few), \
+             AND coalesce(c.account, '') = wanted.account AND c.opened_at > wanted.since AND NOT c.sample LIMIT $5) AS few), \
          (SELECT c.id FROM cases c WHERE c.feed = wanted.feed AND c.type = wanted.type \
-             AND coalesce(c.account, '') = wanted.account AND c.opened_at > wanted.since \
+             AND coalesce(c.account, '') = wanted.account AND c.opened_at > wanted.since AND NOT c.sample \
              AND c.desk <> 'closed' AND c.status <> 'cancelled' \
+             AND NOT coalesce((SELECT act = 'disagreed' AND about = 'false_positive' FROM acts WHERE acts.case_id = c.id \
+                 AND act IN ('agreed', 'disagreed', 'reopened') ORDER BY acts.id DESC LIMIT 1), false) \
              ORDER BY coalesce(c.verdict, '') IN ('benign_true_positive', 'false_positive'), c.opened_at, c.number LIMIT 1) \
      FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[]) \
          WITH ORDINALITY AS wanted (feed, type, account, since, number)";
@@ -87,7 +89,7 @@ impl Storm {
     /// That of an alert which may be one too many.
     fn of(arrival: &Arrival, policy: &AdmissionPolicy) -> Option<Self> {
         let alert = &arrival.alert;
-        let counts = !arrival.always && !alert.severity.is_urgent();
+        let counts = !arrival.always && !alert.severity.is_urgent() && !alert.is_sample();
         counts.then(|| Self::like(alert, arrival.at - policy.storm_window))
     }
 
@@ -232,6 +234,9 @@ impl Facts {
                 revisions_today: 0,
             },
         );
+        if alert.is_sample() {
+            return;
+        }
         let since = |time| Storm::like(alert, time);
         let like = since(DateTime::<Utc>::MIN_UTC)..=since(DateTime::<Utc>::MAX_UTC);
         for (storm, window) in self.windows.range_mut(like) {

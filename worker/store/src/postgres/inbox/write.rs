@@ -24,11 +24,11 @@ const MOST_RAW_BYTES: usize = 16 * 1024 * 1024;
 const ADD_RAW: &str = "INSERT INTO raw_alerts (id, source, received_at, size_bytes, sha256, bytes, blob) \
      SELECT * FROM unnest($1::bigint[], $2::text[], $3::timestamptz[], $4::bigint[], $5::text[], $6::bytea[], $7::text[])";
 const ADD_CASES: &str = "INSERT INTO cases \
-     (id, key, feed, type, title, account, severity, content, status, opened_at, touched_at, updated_at) \
-     SELECT id, key, feed, type, title, account, severity::severity, content, 'queued', at, at, updated_at \
+     (id, key, feed, type, title, account, severity, content, status, opened_at, touched_at, updated_at, sample) \
+     SELECT id, key, feed, type, title, account, severity::severity, content, 'queued', at, at, updated_at, sample \
      FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], \
-         $9::timestamptz[], $10::timestamptz[]) \
-         WITH ORDINALITY AS one (id, key, feed, type, title, account, severity, content, at, updated_at, number) \
+         $9::timestamptz[], $10::timestamptz[], $11::boolean[]) \
+         WITH ORDINALITY AS one (id, key, feed, type, title, account, severity, content, at, updated_at, sample, number) \
      ORDER BY number";
 const ADD_ALERTS: &str = "INSERT INTO alerts (case_id, revision, raw_id, source, received_at, alert) \
      SELECT id, 1, raw_id, source, at, alert::jsonb \
@@ -137,6 +137,7 @@ impl<'a> Writes<'a> {
         cases.contents.push(text(&alert.content.0));
         cases.at.push(arrival.at);
         cases.updated.push(alert.times.updated);
+        cases.samples.push(alert.is_sample());
         let alerts = &mut self.alerts;
         alerts.ids.push(id.0.clone());
         alerts.raw_ids.push(raw_id);
@@ -275,6 +276,7 @@ impl<'a> Writes<'a> {
                     &c.contents,
                     &c.at,
                     &c.updated,
+                    &c.samples,
                 ],
             )
             .await

@@ -29,11 +29,15 @@ const EXONERATIONS: &str = "SELECT e.report -> '$.exonerations' FROM cases c \
      WHERE c.id = ?1 AND c.verdict IN ('benign_true_positive', 'false_positive')";
 const MEMBER: &str = "SELECT a.case_id, a.alert, a.received_at, c.verdict FROM arrivals a JOIN cases c ON c.id = a.case_id \
      WHERE a.key = ?1 AND a.outcome = 'member' ORDER BY a.id DESC LIMIT 1";
-/// A case that people are done with stands for nothing that comes now, and a harmless one where there is no other.
+/// A case that people are done with (closed, or called a wrong detection) stands for nothing that comes now, and a harmless
+/// one where there is no other. What a sample opened is no part of any.
 const WINDOW: &str = "SELECT count(*), (SELECT id FROM cases \
-         WHERE feed = ?1 AND type = ?2 AND account IS ?3 AND opened_at > ?4 AND desk <> 'closed' AND status <> 'cancelled' \
+         WHERE feed = ?1 AND type = ?2 AND account IS ?3 AND opened_at > ?4 AND sample = 0 \
+             AND desk <> 'closed' AND status <> 'cancelled' \
+             AND NOT coalesce((SELECT act = 'disagreed' AND about = 'false_positive' FROM acts WHERE acts.case_id = cases.id \
+                 AND act IN ('agreed', 'disagreed', 'reopened') ORDER BY acts.id DESC LIMIT 1), 0) \
          ORDER BY coalesce(verdict, '') IN ('benign_true_positive', 'false_positive'), opened_at, rowid LIMIT 1) \
-     FROM cases WHERE feed = ?1 AND type = ?2 AND account IS ?3 AND opened_at > ?4";
+     FROM cases WHERE feed = ?1 AND type = ?2 AND account IS ?3 AND opened_at > ?4 AND sample = 0";
 
 /// What was read.
 pub(super) struct Facts {
@@ -52,13 +56,14 @@ impl Facts {
     ) -> Result<Self, Failure> {
         let known = known(connection, key, arrival)?;
         let is_new = known.is_none() && !arrival.always;
+        let alert = &arrival.alert;
         Ok(Self {
             member: if is_new {
-                member(connection, key, &arrival.alert)?
+                member(connection, key, alert)?
             } else {
                 None
             },
-            window: if is_new && !arrival.alert.severity.is_urgent() {
+            window: if is_new && !alert.severity.is_urgent() && !alert.is_sample() {
                 window(connection, arrival, policy)?
             } else {
                 None
