@@ -61,15 +61,6 @@ impl Placed {
         Some(self.0.swap_remove(at).1)
     }
 
-    /// Those for a batch or a part of it. What is split may refer to a message twice, and keeps it in its rows.
-    pub(crate) fn for_part(&self, is_whole: bool) -> Self {
-        if is_whole {
-            self.clone()
-        } else {
-            Self::default()
-        }
-    }
-
     fn keys(&self) -> Vec<String> {
         self.0.iter().map(|(_, key)| key.clone()).collect()
     }

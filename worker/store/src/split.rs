@@ -1,5 +1,6 @@
-//! A batch is one transaction. One that fails for something in it is split, down to the single alert, so that one alert
-//! that cannot be stored keeps no other waiting: it becomes a dead letter with its bytes, which is announced.
+//! A batch is one transaction, or a few where it is large. One that fails for something in it is split, down to the single
+//! alert, so that one alert that cannot be stored keeps no other waiting: it becomes a dead letter with its bytes, which is
+//! announced.
 
 use std::sync::Arc;
 
@@ -15,7 +16,8 @@ pub(crate) enum Refusal {
     Store(StoreError),
 }
 
-/// Accepts a batch with `whole`, which commits what it is given or nothing of it.
+/// Accepts a batch with `whole`, which commits what it is given or nothing of it: at most `most` together. It is told which
+/// are parts of what failed as a whole.
 ///
 /// # Errors
 ///
@@ -23,24 +25,30 @@ pub(crate) enum Refusal {
 /// somebody asked for a triage of what cannot be stored.
 pub(crate) async fn accept<F>(
     batch: Arc<[Arrival]>,
-    whole: impl Fn(Arc<[Arrival]>) -> F,
+    most: usize,
+    whole: impl Fn(Arc<[Arrival]>, bool) -> F,
 ) -> Result<Vec<Accepted>, StoreError>
 where
     F: Future<Output = Result<Vec<Accepted>, Refusal>>,
 {
     let mut accepted = Vec::with_capacity(batch.len());
-    let mut parts = vec![batch];
-    while let Some(part) = parts.pop() {
-        match whole(Arc::clone(&part)).await {
+    let mut parts: Vec<(Arc<[Arrival]>, bool)> = if batch.len() <= most {
+        vec![(batch, false)]
+    } else {
+        let parts = batch.chunks(most).rev();
+        parts.map(|part| (part.into(), false)).collect()
+    };
+    while let Some((part, is_split)) = parts.pop() {
+        match whole(Arc::clone(&part), is_split).await {
             Ok(mut some) => accepted.append(&mut some),
             Err(Refusal::Store(error)) => return Err(error),
             Err(Refusal::Batch(error)) => {
                 if let [one] = part.as_ref() {
                     let letter = dead_letter(one, &error).ok_or(error)?;
-                    parts.push(Arc::new([letter]));
+                    parts.push((Arc::new([letter]), true));
                 } else {
                     let (first, second) = part.split_at(part.len() / 2);
-                    parts.extend([second.into(), first.into()]);
+                    parts.extend([(second.into(), true), (first.into(), true)]);
                 }
             }
         }

@@ -12,6 +12,7 @@ use crate::{BlobOptions, Blobs};
 on_both_stores! {
     a_large_message_is_kept_outside_and_comes_back_whole
     alerts_of_one_message_share_its_blob
+    alerts_of_one_message_share_its_blob_however_many_they_are
     the_blob_of_a_message_that_is_gone_is_swept_at_once
     a_blob_whose_message_never_came_is_swept_after_an_hour
     a_blob_that_may_not_be_removed_keeps_no_other
@@ -98,6 +99,20 @@ async fn alerts_of_one_message_share_its_blob(fixture: Fixture) {
     accept(&store, MINER).await;
     assert_eq!(files(&folder).len(), 2);
     assert_eq!(loose(&fixture).await, 0);
+}
+
+async fn alerts_of_one_message_share_its_blob_however_many_they_are(fixture: Fixture) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = with_blobs(&fixture, folder.path()).await;
+    let alert = arrivals(MINER).remove(0);
+    let many = (0..600).map(|number| {
+        let mut alert = alert.clone();
+        Arc::make_mut(&mut alert.alert).key.id = format!("finding {number}");
+        alert
+    });
+    store.accept(many.collect()).await.unwrap();
+    assert_eq!(sizes(&fixture).await.len(), 1);
+    assert_eq!((files(&folder).len(), loose(&fixture).await), (1, 0));
 }
 
 async fn the_blob_of_a_message_that_is_gone_is_swept_at_once(fixture: Fixture) {

@@ -4,6 +4,7 @@ mod busy;
 mod cluster;
 mod held_up;
 mod in_flight;
+mod large;
 mod listed;
 mod looked_at;
 mod migrating;

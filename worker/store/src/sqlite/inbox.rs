@@ -56,10 +56,10 @@ const ADD_DEAD_LETTER: &str = "INSERT INTO dead_letters (source, received_at, er
 impl Inbox for SqliteStore {
     async fn accept(&self, batch: Arc<[Arrival]>) -> Result<Vec<Accepted>, StoreError> {
         let placed = blobs::place(self.blobs.as_ref(), &batch, |keys| self.announce(keys)).await?;
-        let whole = batch.len();
-        let accepted = split::accept(batch, |part| {
-            let placed = placed.for_part(part.len() == whole);
-            self.accept_whole(part, placed)
+        let accepted = split::accept(batch, usize::MAX, |part, is_split| {
+            // What is split may refer to a message twice, and keeps it in its rows.
+            let placed = Some(&placed).filter(|_| !is_split);
+            self.accept_whole(part, placed.cloned().unwrap_or_default())
         })
         .await?;
         self.bell.ring();

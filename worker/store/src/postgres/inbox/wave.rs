@@ -18,16 +18,32 @@ use crate::postgres::failure::Failure;
 /// Most changes of a wave that are sent one by one.
 const MOST_TURNS: usize = 8;
 
-/// Numbers of messages and dead letters, and keys of blobs, drawn before they are needed.
+/// Where the messages of a batch are.
+#[derive(Clone, Default)]
+pub(super) struct Messages {
+    /// The blobs that no row refers to yet.
+    placed: Placed,
+    /// The message that was stored last, and its number: further alerts of it may come in the next wave or transaction.
+    last: Option<(Arc<[u8]>, i64)>,
+}
+
+impl Messages {
+    /// None of them is in a row yet.
+    pub(super) const fn of(placed: Placed) -> Self {
+        Self { placed, last: None }
+    }
+}
+
+/// Numbers of messages and dead letters, drawn before they are needed.
 pub(super) struct Ids {
     raw: VecDeque<i64>,
     letters: VecDeque<i64>,
-    blobs: Placed,
+    pub(super) messages: Messages,
 }
 
 impl Ids {
     /// Those that were drawn.
-    pub(super) fn of(raw: &[Row], letters: &[Row], blobs: Placed) -> Result<Self, Failure> {
+    pub(super) fn of(raw: &[Row], letters: &[Row], messages: Messages) -> Result<Self, Failure> {
         let ids = |rows: &[Row]| {
             rows.iter()
                 .map(|row| row.try_get(0))
@@ -36,7 +52,7 @@ impl Ids {
         Ok(Self {
             raw: ids(raw)?,
             letters: ids(letters)?,
-            blobs,
+            messages,
         })
     }
 }
@@ -47,7 +63,6 @@ pub(super) struct Wave<'a> {
     pub(super) writes: Writes<'a>,
     /// Keys of which more is to be read before another alert of theirs is decided.
     stale: BTreeSet<String>,
-    last_raw: Option<(&'a Arc<[u8]>, i64)>,
 }
 
 impl<'a> Wave<'a> {
@@ -63,7 +78,6 @@ impl<'a> Wave<'a> {
             accepted: Vec::with_capacity(arrivals.len()),
             writes: Writes::default(),
             stale: BTreeSet::new(),
-            last_raw: None,
         };
         for arrival in arrivals {
             let key = ground::key(arrival);
@@ -105,13 +119,13 @@ impl<'a> Wave<'a> {
 
     /// The number of the message; alerts of one message share it.
     fn raw(&mut self, arrival: &'a Arrival, ids: &mut Ids) -> i64 {
-        match self.last_raw {
-            Some((bytes, id)) if Arc::ptr_eq(bytes, &arrival.raw) => id,
+        match &ids.messages.last {
+            Some((bytes, id)) if Arc::ptr_eq(bytes, &arrival.raw) => *id,
             _ => {
                 let id = ids.raw.pop_front().unwrap_or_default();
-                let blob = ids.blobs.take(&arrival.raw);
+                let blob = ids.messages.placed.take(&arrival.raw);
                 self.writes.raw_message(id, arrival, blob);
-                self.last_raw = Some((&arrival.raw, id));
+                ids.messages.last = Some((Arc::clone(&arrival.raw), id));
                 id
             }
         }
