@@ -17,14 +17,15 @@ const ARRIVED: &str = "SELECT feed, count(*), \
          count(*) FILTER (WHERE outcome = 'muted'), count(*) FILTER (WHERE outcome = 'set_aside'), \
          count(*) FILTER (WHERE outcome = 'member') \
      FROM arrivals WHERE received_at >= $1 AND received_at < $2 AND feed <> 'canary' GROUP BY feed ORDER BY 2 DESC, 1";
-/// How cases ended, each as it did last, and what the models cost in all their runs.
-const ENDED: &str = "SELECT status, verdict, count(*) FILTER (WHERE is_last), coalesce(sum(usd), 0) FROM ( \
-         SELECT ended.status, ended.verdict, (report #>> '{cost,usd}')::double precision AS usd, \
+/// How cases ended, each as it did last, and what the models cost in all their runs: read from reports only where a version
+/// before wrote it there alone.
+pub(super) const ENDED: &str = "SELECT status, verdict, count(*) FILTER (WHERE is_last), coalesce(sum(usd), 0) FROM ( \
+         SELECT ended.status, ended.verdict, coalesce(ended.usd, (report #>> '{cost,usd}')::double precision) AS usd, \
              ended.revision = max(ended.revision) OVER (PARTITION BY case_id) AS is_last \
          FROM conclusions AS ended JOIN cases ON cases.id = case_id \
          WHERE ended.concluded_at >= $1 AND ended.concluded_at < $2 AND feed <> 'canary' \
      ) AS runs GROUP BY status, verdict";
-const LETTERS: &str =
+pub(super) const LETTERS: &str =
     "SELECT count(*) FROM dead_letters WHERE received_at >= $1 AND received_at < $2";
 /// What waits for people: there is an index of all but the last condition, in this order. A verdict stands while its case
 /// runs again, and where that was called off. What people called a wrong detection waits for nobody: as with tickets, the
@@ -34,8 +35,8 @@ const WAITS: &str = "desk <> 'closed' AND feed <> 'canary' \
      AND NOT coalesce((SELECT max(acts.id) FILTER (WHERE act = 'disagreed' AND about = 'false_positive') = max(acts.id) \
          FROM acts WHERE acts.case_id = cases.id AND act IN ('agreed', 'disagreed', 'reopened')), false)";
 /// What was given up is of the day on which it was wished. What is owed and was tried in vain is told every day: whoever
-/// refuses for a while gives nothing up. There is an index of what is owed.
-const UNDELIVERED: &str = "SELECT destination, count(*) FROM ( \
+/// refuses for a while gives nothing up. There is an index of what is owed, and one of what was given up.
+pub(super) const UNDELIVERED: &str = "SELECT destination, count(*) FROM ( \
          SELECT case_id, destination FROM deliveries WHERE given_up AND wished_at >= $1 AND wished_at < $2 \
          UNION ALL \
          SELECT case_id, destination FROM deliveries \

@@ -33,8 +33,9 @@ const APPEND: &str = "WITH held AS ( \
 const IS_WRITTEN: &str = "SELECT FROM cases WHERE id = $1 AND last_write = $2";
 /// The report tells how often its alert has arrived by now: the first statement holds the row.
 const ADD_CONCLUSION: &str = "INSERT INTO conclusions \
-     (case_id, revision, epoch, concluded_at, status, verdict, leaning, reason, confidence, assessed_severity, report) \
+     (case_id, revision, epoch, concluded_at, status, verdict, leaning, reason, confidence, assessed_severity, usd, report) \
      SELECT id, revision, epoch, $5, $6, $7, $8, $9, $10, $11::text::severity, \
+         ($12::text::jsonb #>> '{cost,usd}')::double precision, \
          jsonb_set(jsonb_set($12::text::jsonb, '{alert,sightings}', to_jsonb(sightings)), '{alert,members}', to_jsonb(members)) \
      FROM cases \
      WHERE id = $1 AND revision = $2 AND epoch = $3 AND status = 'running' AND last_write = $4";

@@ -39,8 +39,8 @@ const CASES: &str = "WITH gone AS (DELETE FROM cases WHERE id = ANY(ARRAY(SELECT
          ORDER BY concluded_at LIMIT $2 FOR UPDATE SKIP LOCKED)) RETURNING id), \
      indicated AS (DELETE FROM indicators WHERE case_id IN (SELECT id FROM gone)) \
      SELECT count(*) FROM gone";
-const DEAD_LETTERS: &str = "WITH gone AS (DELETE FROM dead_letters WHERE id IN \
-         (SELECT id FROM dead_letters WHERE received_at < $1 ORDER BY id LIMIT $2) RETURNING raw_id), \
+pub(super) const DEAD_LETTERS: &str = "WITH gone AS (DELETE FROM dead_letters WHERE id IN \
+         (SELECT id FROM dead_letters WHERE received_at < $1 ORDER BY received_at LIMIT $2) RETURNING raw_id), \
      bytes AS (DELETE FROM raw_alerts WHERE id IN (SELECT raw_id FROM gone)) \
      SELECT count(*) FROM gone";
 const HIDDEN: &str = "WITH gone AS (DELETE FROM arrivals WHERE id IN \

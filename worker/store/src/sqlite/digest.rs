@@ -25,7 +25,7 @@ const ENDED: &str = "SELECT failed, verdict, sum(is_last), coalesce(sum(usd), 0.
 const LETTERS: &str =
     "SELECT count(*) FROM dead_letters WHERE received_at >= ?1 AND received_at < ?2";
 /// What was given up is of the day on which it was wished. What is owed and was tried in vain is told every day: whoever
-/// refuses for a while gives nothing up. There is an index of what is owed.
+/// refuses for a while gives nothing up. There is an index of what is owed, and one of what was given up.
 const UNDELIVERED: &str = "SELECT destination, count(*) FROM ( \
          SELECT case_id, destination FROM deliveries WHERE given_up = 1 AND wished_at >= ?1 AND wished_at < ?2 \
          UNION ALL \

@@ -39,7 +39,7 @@ const MOST_DAYS: usize = 100;
 const CASES: &str = "DELETE FROM cases WHERE id IN (SELECT id FROM cases \
      WHERE status IN ('concluded', 'failed', 'cancelled') AND concluded_at < ?1 ORDER BY concluded_at LIMIT ?2)";
 const OLD_LETTERS: &str =
-    "SELECT id, raw_id FROM dead_letters WHERE received_at < ?1 ORDER BY id LIMIT ?2";
+    "SELECT id, raw_id FROM dead_letters WHERE received_at < ?1 ORDER BY received_at LIMIT ?2";
 const HIDDEN: &str = "DELETE FROM arrivals WHERE id IN \
      (SELECT id FROM arrivals WHERE case_id IS NULL AND received_at < ?1 ORDER BY received_at LIMIT ?2)";
 

@@ -60,6 +60,37 @@ async fn silent_sources_are_found_without_the_days_that_they_brought() {
 }
 
 #[tokio::test]
+async fn a_digest_finds_what_was_given_up_on_a_day_and_its_dead_letters_and_runs_by_their_time() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let wanted = [
+        (digest::UNDELIVERED, "deliveries_given_up"),
+        (digest::LETTERS, "dead_letters_received"),
+        (digest::ENDED, "conclusions_concluded"),
+    ];
+    for (sql, index) in wanted {
+        let sql = sql
+            .replace("$1", "'2026-03-02'")
+            .replace("$2", "'2026-03-03'");
+        let plan = plan(&database, &sql).await;
+        assert!(plan.contains(index), "{plan}");
+    }
+}
+
+#[tokio::test]
+async fn dead_letters_that_grew_old_are_found_without_the_rest() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let sql = upkeep::DEAD_LETTERS
+        .replace("$1", "'2026-03-02'")
+        .replace("$2", "500");
+    let plan = plan(&database, &sql).await;
+    assert!(plan.contains("dead_letters_received"), "{plan}");
+}
+
+#[tokio::test]
 async fn what_waits_for_people_is_read_in_its_order_and_counted_without_the_rest() {
     let Some(database) = TestDatabase::new().await else {
         return;
