@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use nightshift_pipeline::StoreError;
+use tokio_postgres::Row;
 
 use super::database::Session;
 use super::failure::Failure;
@@ -11,31 +12,36 @@ use super::{Opened, PostgresStore};
 
 const DOING: &str = "remove what somebody wants to have removed";
 /// By an index, however long the ledger is.
-pub(super) const OF_ACCOUNT: &str = "SELECT id, raw_id, case_id, dead_letter_id FROM arrivals \
+pub(super) const OF_ACCOUNT: &str = "SELECT id, case_id FROM arrivals \
      WHERE account = $2::text AND received_at < coalesce($1::timestamptz, 'infinity') ORDER BY id LIMIT $3";
+/// Those of them that are still there.
+const THESE: &str =
+    "SELECT id, raw_id, case_id, dead_letter_id FROM arrivals WHERE id = ANY($2::bigint[])";
 /// Nothing can come for these cases until the transaction ends, and what came before is seen by its next statement.
+const HOLD_THESE: &str = "SELECT FROM cases WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE";
+/// As above, where they are over, and nobody else holds them.
 const HOLD: &str = "SELECT opened_at, id FROM cases \
      WHERE opened_at < $1 AND (opened_at, id) > ($2, $3) AND status IN ('concluded', 'failed', 'cancelled') \
      ORDER BY opened_at, id LIMIT $4 FOR UPDATE SKIP LOCKED";
 /// Of those that are held, each for which nothing came since, by one of its arrivals; and what has no case.
-const BEFORE: &str = "SELECT one.id, one.raw_id, old.id AS case_id, one.dead_letter_id FROM unnest($2::text[]) AS old (id) \
+const BEFORE: &str = "SELECT one.id, one.raw_id, old.id AS case_id, one.dead_letter_id FROM unnest($3::text[]) AS old (id) \
          LEFT JOIN LATERAL (SELECT id, raw_id, dead_letter_id FROM arrivals WHERE case_id = old.id LIMIT 1) AS one ON true \
-         WHERE NOT EXISTS (SELECT FROM arrivals AS later WHERE later.case_id = old.id AND later.received_at >= $1) \
+         WHERE NOT EXISTS (SELECT FROM arrivals AS later WHERE later.case_id = old.id AND later.received_at >= $2) \
      UNION ALL \
-     (SELECT id, raw_id, case_id, dead_letter_id FROM arrivals WHERE case_id IS NULL AND received_at < $1 \
-         ORDER BY received_at LIMIT $3)";
+     (SELECT id, raw_id, case_id, dead_letter_id FROM arrivals WHERE case_id IS NULL AND received_at < $2 \
+         ORDER BY received_at LIMIT $4)";
 const KEPT: &str = "SELECT count(*) FROM cases WHERE opened_at < $1";
 /// Cases with all that refers to them, and what has no case. A message that holds alerts of several accounts goes with the
-/// first of them. Where more came for these cases than one statement should remove, that goes first, `$4` at a time; the
+/// first of them. Where more came for these cases than one statement should remove, that goes first, `$1` at a time; the
 /// cases, and the arrivals by which they were chosen, with the last of it.
 const PURGE: &str = "beside AS ( \
          SELECT id, raw_id, dead_letter_id FROM arrivals \
          WHERE case_id IN (SELECT case_id FROM chosen) \
-             AND NOT EXISTS (SELECT FROM chosen WHERE chosen.id = arrivals.id) LIMIT $4 \
+             AND NOT EXISTS (SELECT FROM chosen WHERE chosen.id = arrivals.id) LIMIT $1 \
      ), seen AS ( \
-         SELECT id FROM sightings WHERE case_id IN (SELECT case_id FROM chosen) LIMIT $4 \
+         SELECT id FROM sightings WHERE case_id IN (SELECT case_id FROM chosen) LIMIT $1 \
      ), all_of_it AS ( \
-         SELECT (SELECT count(*) FROM beside) < $4 AND (SELECT count(*) FROM seen) < $4 AS is_here \
+         SELECT (SELECT count(*) FROM beside) < $1 AND (SELECT count(*) FROM seen) < $1 AS is_here \
      ), last AS ( \
          SELECT chosen.* FROM chosen CROSS JOIN all_of_it WHERE is_here \
      ), ledger AS ( \
@@ -71,14 +77,20 @@ impl PostgresStore {
         before: Option<DateTime<Utc>>,
         most: usize,
     ) -> Result<u64, StoreError> {
-        let sql = &format!("WITH chosen AS ({OF_ACCOUNT}), {PURGE}");
+        let sql = &format!("WITH chosen AS ({THESE}), {PURGE}");
         let (account, most) = (&text(account), limit(most));
         let mut removed = 0;
         loop {
             let (some, is_all) = self
                 .look(DOING, |session| async move {
-                    let row = session.row(sql, [&before, account, &most, &SLICE]).await?;
-                    row.map_or(Ok((0, true)), |row| Ok((count(&row, 0)?, row.try_get(1)?)))
+                    session.say("BEGIN").await?;
+                    let chosen = session.rows(OF_ACCOUNT, [&before, account, &most]).await?;
+                    let (ids, cases) = ids_of(&chosen)?;
+                    session.rows(HOLD_THESE, [&cases]).await?;
+                    let row = session.row(sql, [&SLICE, &ids]).await?;
+                    let removed = row.map_or(Ok((0, true)), |row| to_removed(&row))?;
+                    session.say("COMMIT").await?;
+                    Ok(removed)
                 })
                 .await?;
             removed += some;
@@ -121,6 +133,22 @@ impl PostgresStore {
     }
 }
 
+/// How many arrivals a statement removed, and whether nothing is left of the cases that it was to remove.
+fn to_removed(row: &Row) -> Result<(u64, bool), Failure> {
+    Ok((count(row, 0)?, row.try_get(1)?))
+}
+
+/// The numbers of arrivals, and their cases.
+fn ids_of(chosen: &[Row]) -> Result<(Vec<i64>, Vec<String>), Failure> {
+    let mut cases = Vec::new();
+    let ids = chosen.iter().map(|row| {
+        cases.extend(row.try_get::<_, Option<String>>(1)?);
+        Ok(row.try_get(0)?)
+    });
+    let ids = ids.collect::<Result<_, Failure>>()?;
+    Ok((ids, cases))
+}
+
 async fn purge_some(
     session: &Session,
     sql: &str,
@@ -137,10 +165,8 @@ async fn purge_some(
         .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
     let held = held.collect::<Result<Vec<Opened>, Failure>>()?;
     let ids: Vec<&str> = held.iter().map(|(_, id)| id.as_str()).collect();
-    let row = session.row(sql, [&before, &ids, &most, &SLICE]).await?;
-    let (arrivals, is_all) = row.map_or(Ok((0, true)), |row| {
-        Ok::<_, Failure>((count(&row, 0)?, row.try_get(1)?))
-    })?;
+    let row = session.row(sql, [&SLICE, &before, &ids, &most]).await?;
+    let (arrivals, is_all) = row.map_or(Ok((0, true)), |row| to_removed(&row))?;
     session.say("COMMIT").await?;
     Ok(Removed {
         arrivals,

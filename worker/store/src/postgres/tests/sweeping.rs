@@ -72,6 +72,41 @@ async fn g2_an_alert_whose_storm_is_removed_as_it_joins_is_a_case_of_its_own() {
     assert_eq!(database.texts(places).await, [["case", "t"]]);
 }
 
+#[tokio::test]
+async fn what_comes_for_a_case_as_its_account_is_purged_goes_with_it() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let store = Arc::new(store(&database).await);
+    accept(&store, arrivals(MINER)).await;
+    let intake = database.client().await;
+    let comes = "BEGIN; UPDATE cases SET sightings = sightings + 1; \
+         INSERT INTO raw_alerts (source, received_at, size_bytes, sha256, bytes) \
+             SELECT source, received_at, size_bytes, sha256, bytes FROM raw_alerts; \
+         INSERT INTO indicators (type, value, case_id, role) SELECT 'ip', '198.51.100.7', id, 'actor' FROM cases; \
+         INSERT INTO arrivals (raw_id, source, received_at, key, feed, type, title, account, severity, outcome, case_id) \
+             SELECT (SELECT max(id) FROM raw_alerts), source, received_at, key, feed, type, title, account, severity, \
+                 'sighting', case_id FROM arrivals";
+    let account = "SELECT account FROM arrivals";
+    let account = database.texts(account).await.remove(0).remove(0);
+    intake.batch_execute(comes).await.unwrap();
+    let purging = Arc::clone(&store);
+    let what = Purge {
+        account: Some(account),
+        before: None,
+    };
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move { purging.purge(&what, 200).await.unwrap() });
+    while number(&database, WAITING).await == 0 {
+        assert!(tasks.try_join_next().is_none(), "it waits for who has it");
+    }
+    intake.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(tasks.join_next().await.unwrap().unwrap(), 2);
+    let left = "SELECT (SELECT count(*) FROM cases), (SELECT count(*) FROM arrivals), \
+         (SELECT count(*) FROM raw_alerts), (SELECT count(*) FROM indicators)";
+    assert_eq!(database.texts(left).await, [["0", "0", "0", "0"]]);
+}
+
 /// A store whose statements may take so long.
 async fn hasty(database: &TestDatabase, statement: Duration) -> PostgresStore {
     let mut hasty = options();
