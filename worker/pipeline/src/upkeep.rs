@@ -8,7 +8,7 @@ use crate::StoreError;
 /// What a store keeps for a time, each kind for its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kept {
-    /// Messages as they came; not those of dead letters.
+    /// Messages as they came; not those of dead letters. They go with the last of their alerts too.
     Raw,
     /// Journals of triages that are over.
     Journals,

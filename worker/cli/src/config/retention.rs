@@ -9,7 +9,7 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Retention {
-    /// Messages as they came.
+    /// Messages as they came; at the latest with the last alert of theirs that is kept.
     pub(crate) raw_days: u64,
     /// Journals of cases that are over.
     pub(crate) journal_days: u64,

@@ -7,6 +7,7 @@ use super::*;
 
 on_both_stores! {
     what_grew_old_goes_in_batches_and_what_is_young_stays
+    messages_go_at_the_latest_with_what_came_of_them
     what_grew_old_goes_however_many_dead_letters_came_before_it
     journals_of_a_case_are_removed_once_and_again_when_it_was_triaged_again
     journals_of_earlier_triages_go_while_their_case_goes_on
@@ -69,6 +70,25 @@ async fn what_grew_old_goes_in_batches_and_what_is_young_stays(fixture: Fixture)
     assert_eq!(rows(&fixture, "{raw}").await, 0);
     assert_eq!(store.expire(Kept::Hidden, future, 9).await.unwrap(), 1);
     assert_eq!(rows(&fixture, "arrivals").await, 2);
+}
+
+async fn messages_go_at_the_latest_with_what_came_of_them(fixture: Fixture) {
+    history(&fixture).await;
+    let store = &fixture.store;
+    // Two alerts of one message: the one waits, the other has no case.
+    let waits = arrival(6, |alert| alert.key.id = "waits".into());
+    let mut hidden = waits.clone();
+    let alert = Arc::make_mut(&mut hidden.alert);
+    (alert.key.id, alert.state.archived) = ("hidden".into(), true);
+    store.accept(Arc::new([waits, hidden])).await.unwrap();
+    assert_eq!(rows(&fixture, "{raw}").await, 7);
+    let future = at(86_400);
+    assert_eq!(store.expire(Kept::Hidden, future, 9).await.unwrap(), 2);
+    assert_eq!(rows(&fixture, "{raw}").await, 6);
+    assert_eq!(store.expire(Kept::Cases, future, 9).await.unwrap(), 3);
+    let left = "SELECT count(*) FROM {raw} WHERE id IN (SELECT raw_id FROM arrivals)";
+    let left = (fixture.count(left).await, rows(&fixture, "{raw}").await);
+    assert_eq!(left, (3, 3), "of what waits, and of the dead letter");
 }
 
 async fn what_grew_old_goes_however_many_dead_letters_came_before_it(fixture: Fixture) {
@@ -184,12 +204,13 @@ async fn what_grew_old_of_a_case_that_goes_on_goes_and_the_last_of_it_stays(fixt
         [["4"]],
         "with what they came to"
     );
-    for table in ["arrivals", "sightings"] {
+    for table in ["arrivals", "sightings", "{raw}"] {
         assert_eq!(rows(&fixture, table).await, 2, "{table}");
     }
     assert_eq!(store.expire(Kept::Cases, at(9 * DAY), 9).await.unwrap(), 1);
     assert_eq!(store.expire(Kept::Cases, at(9 * DAY), 9).await.unwrap(), 0);
     assert_eq!(rows(&fixture, "arrivals").await, 1, "by which it is found");
+    assert_eq!(rows(&fixture, "{raw}").await, 1, "with what came");
     assert_eq!(rows(&fixture, "sightings").await, 0);
     conclude(store, &runs).await;
     let counted = store.view(&id.0).await.unwrap().row.sightings;

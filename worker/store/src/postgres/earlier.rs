@@ -6,7 +6,7 @@ use nightshift_pipeline::StoreError;
 
 use super::failure::Failure;
 use super::row::{count, limit};
-use super::upkeep::{DOING, SLICE};
+use super::upkeep::{DOING, SLICE, messages_of_what_went};
 use super::{Opened, PostgresStore};
 use crate::left_off::LeftOff;
 
@@ -30,10 +30,11 @@ const JOURNALS: &str = "WITH looked AS MATERIALIZED ( \
      SELECT (SELECT count(*) FROM held), true, opened_at, id FROM looked ORDER BY opened_at DESC, id DESC LIMIT 1";
 /// Of what is many of a case `$5` at a time. What a person judged is kept with that; a journal goes with what it came to.
 /// `+ 0`: by the index over cases, not down the ledger until one of the case is met.
-const ROWS: &str = "WITH looked AS MATERIALIZED ( \
+const ROWS: &str = concat!(
+    "WITH looked AS MATERIALIZED ( \
          SELECT opened_at, id FROM cases WHERE opened_at < $1 AND (opened_at, id) > ($2, $3) ORDER BY opened_at, id LIMIT $4 \
-     ), came AS MATERIALIZED ( \
-         SELECT one.id, one.case_id FROM looked \
+     ), went AS MATERIALIZED ( \
+         SELECT one.id, one.case_id, one.raw_id FROM looked \
              CROSS JOIN LATERAL (SELECT max(arrivals.id + 0) AS id FROM arrivals WHERE case_id = looked.id) AS newest \
              JOIN arrivals AS one ON one.case_id = looked.id AND one.id < newest.id \
          WHERE one.received_at < $1 LIMIT $5 \
@@ -54,16 +55,18 @@ const ROWS: &str = "WITH looked AS MATERIALIZED ( \
      ), told AS ( \
          DELETE FROM journal USING ended WHERE journal.case_id = ended.id AND journal.revision <= ended.revision \
      ), arrived AS ( \
-         DELETE FROM arrivals WHERE id = ANY(ARRAY(SELECT id FROM came)) \
+         DELETE FROM arrivals WHERE id = ANY(ARRAY(SELECT id FROM went)) \
      ), sighted AS ( \
          DELETE FROM sightings WHERE id = ANY(ARRAY(SELECT id FROM seen)) \
      ), concluded AS ( \
          DELETE FROM conclusions USING said JOIN ended ON ended.id = said.case_id \
          WHERE conclusions.case_id = said.case_id AND conclusions.revision = said.revision \
-     ) \
-     SELECT (SELECT count(*) FROM (SELECT case_id FROM came UNION SELECT case_id FROM seen UNION SELECT case_id FROM said) AS of), \
-         (SELECT count(*) FROM came) < $5 AND (SELECT count(*) FROM seen) < $5 AND (SELECT count(*) FROM said) < $5, \
-         opened_at, id FROM looked ORDER BY opened_at DESC, id DESC LIMIT 1";
+     ), ",
+    messages_of_what_went!(),
+    " SELECT (SELECT count(*) FROM (SELECT case_id FROM went UNION SELECT case_id FROM seen UNION SELECT case_id FROM said) AS of), \
+         (SELECT count(*) FROM went) < $5 AND (SELECT count(*) FROM seen) < $5 AND (SELECT count(*) FROM said) < $5, \
+         opened_at, id FROM looked ORDER BY opened_at DESC, id DESC LIMIT 1"
+);
 
 /// What one statement of many removed, whether that is all of what it looked at, and the last case that it looked at.
 type Removed = Option<(u64, bool, Opened)>;

@@ -33,26 +33,49 @@ const JOURNALS: &str = "WITH old AS (UPDATE cases SET journal_gone = revision WH
          ORDER BY concluded_at LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED)) RETURNING id), \
      gone AS (DELETE FROM journal WHERE case_id = ANY(ARRAY(SELECT id FROM old))) \
      SELECT count(*) FROM old";
+/// The messages of the arrivals that went, where they are kept for longer than those: nothing would find them any more. Not
+/// those of dead letters, nor one of which something else came: all of a message came at one time.
+macro_rules! messages_of_what_went {
+    () => {
+        "messages AS (DELETE FROM raw_alerts AS raw WHERE raw.id IN (SELECT raw_id FROM went) \
+             AND NOT EXISTS (SELECT FROM dead_letters WHERE dead_letters.raw_id = raw.id) \
+             AND NOT EXISTS (SELECT FROM arrivals AS other WHERE other.received_at = raw.received_at AND other.raw_id = raw.id \
+                 AND other.id NOT IN (SELECT id FROM went)))"
+    };
+}
+pub(super) use messages_of_what_went;
+
 /// What is locked may just be queued again.
-const CASES: &str = "WITH gone AS (DELETE FROM cases WHERE id = ANY(ARRAY(SELECT id FROM cases \
+const CASES: &str = concat!(
+    "WITH gone AS (DELETE FROM cases WHERE id = ANY(ARRAY(SELECT id FROM cases \
          WHERE status IN ('concluded', 'failed', 'cancelled') AND concluded_at < $1 \
          ORDER BY concluded_at LIMIT $2 FOR UPDATE SKIP LOCKED)) RETURNING id), \
-     indicated AS (DELETE FROM indicators WHERE case_id IN (SELECT id FROM gone)) \
-     SELECT count(*) FROM gone";
+     went AS MATERIALIZED (SELECT id, raw_id FROM arrivals WHERE case_id IN (SELECT id FROM gone)), ",
+    messages_of_what_went!(),
+    ", indicated AS (DELETE FROM indicators WHERE case_id IN (SELECT id FROM gone)) \
+     SELECT count(*) FROM gone"
+);
 pub(super) const DEAD_LETTERS: &str = "WITH gone AS (DELETE FROM dead_letters WHERE id IN \
          (SELECT id FROM dead_letters WHERE received_at < $1 ORDER BY received_at LIMIT $2) RETURNING raw_id), \
      bytes AS (DELETE FROM raw_alerts WHERE id IN (SELECT raw_id FROM gone)) \
      SELECT count(*) FROM gone";
-const HIDDEN: &str = "WITH gone AS (DELETE FROM arrivals WHERE id IN \
-     (SELECT id FROM arrivals WHERE case_id IS NULL AND received_at < $1 ORDER BY received_at LIMIT $2) RETURNING id) \
-     SELECT count(*) FROM gone";
+const HIDDEN: &str = concat!(
+    "WITH went AS (DELETE FROM arrivals WHERE id IN \
+         (SELECT id FROM arrivals WHERE case_id IS NULL AND received_at < $1 ORDER BY received_at LIMIT $2) \
+         RETURNING id, raw_id), ",
+    messages_of_what_went!(),
+    " SELECT count(*) FROM went"
+);
 /// Rows of a case that is too much for one statement, before the case itself: alerts came for it again and again.
-const ARRIVALS_OF_ONE: &str = "WITH oldest AS MATERIALIZED (SELECT id FROM cases \
+const ARRIVALS_OF_ONE: &str = concat!(
+    "WITH oldest AS MATERIALIZED (SELECT id FROM cases \
          WHERE status IN ('concluded', 'failed', 'cancelled') AND concluded_at < $1 \
          ORDER BY concluded_at LIMIT 1 FOR UPDATE SKIP LOCKED), \
-     gone AS (DELETE FROM arrivals WHERE id = ANY(ARRAY(SELECT arrivals.id FROM arrivals \
-         WHERE case_id = (SELECT id FROM oldest) LIMIT $2)) RETURNING id) \
-     SELECT count(*) FROM gone";
+     went AS (DELETE FROM arrivals WHERE id = ANY(ARRAY(SELECT arrivals.id FROM arrivals \
+         WHERE case_id = (SELECT id FROM oldest) LIMIT $2)) RETURNING id, raw_id), ",
+    messages_of_what_went!(),
+    " SELECT count(*) FROM went"
+);
 const SIGHTINGS_OF_ONE: &str = "WITH oldest AS MATERIALIZED (SELECT id FROM cases \
          WHERE status IN ('concluded', 'failed', 'cancelled') AND concluded_at < $1 \
          ORDER BY concluded_at LIMIT 1 FOR UPDATE SKIP LOCKED), \

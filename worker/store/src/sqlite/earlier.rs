@@ -5,6 +5,7 @@ use rusqlite::{Connection, params};
 
 use super::Opened;
 use super::thread::Failure;
+use super::upkeep::drop_unheld;
 
 /// Up to the last triage that ended before: one that was called off has no conclusion, and goes with the next that has.
 const WITH_JOURNALS: &str = "SELECT opened_at, id, (SELECT max(one.revision) FROM conclusions AS one WHERE one.case_id = cases.id \
@@ -21,9 +22,9 @@ const LAST_OLD: &str = "SELECT max(revision) FROM conclusions WHERE case_id = ?1
          WHERE judged.case_id = ?1 AND judged.revision = conclusions.revision)";
 const NO_EARLIER_JOURNALS: &str =
     "UPDATE cases SET journal_gone = max(journal_gone, ?2) WHERE id = ?1";
-const DROP_ROWS: [&str; 3] = [
-    "DELETE FROM arrivals WHERE case_id = ?1 AND received_at < ?2 \
-         AND id < (SELECT max(id) FROM arrivals WHERE case_id = ?1)",
+const DROP_ARRIVALS: &str = "DELETE FROM arrivals WHERE case_id = ?1 AND received_at < ?2 \
+     AND id < (SELECT max(id) FROM arrivals WHERE case_id = ?1) RETURNING raw_id";
+const DROP_ROWS: [&str; 2] = [
     "DELETE FROM sightings WHERE case_id = ?1 AND received_at < ?2",
     // What a person judged is kept with that.
     "DELETE FROM conclusions WHERE case_id = ?1 AND concluded_at < ?2 \
@@ -71,7 +72,12 @@ pub(super) fn drop_rows(
     let looked = look(connection, OLD, before, after, most)?;
     let mut removed = 0;
     for ((_, id), _) in &looked {
-        let mut gone = 0;
+        let mut statement = connection.prepare_cached(DROP_ARRIVALS)?;
+        let messages: Vec<Option<i64>> = statement
+            .query_map(params![id, before], |row| row.get(0))?
+            .collect::<Result<_, _>>()?;
+        drop_unheld(connection, &messages)?;
+        let mut gone = messages.len();
         let last: Option<i64> = connection
             .prepare_cached(LAST_OLD)?
             .query_row(params![id, before], |row| row.get(0))?;

@@ -41,7 +41,12 @@ const CASES: &str = "DELETE FROM cases WHERE id IN (SELECT id FROM cases \
 const OLD_LETTERS: &str =
     "SELECT id, raw_id FROM dead_letters WHERE received_at < ?1 ORDER BY received_at LIMIT ?2";
 const HIDDEN: &str = "DELETE FROM arrivals WHERE id IN \
-     (SELECT id FROM arrivals WHERE case_id IS NULL AND received_at < ?1 ORDER BY received_at LIMIT ?2)";
+     (SELECT id FROM arrivals WHERE case_id IS NULL AND received_at < ?1 ORDER BY received_at LIMIT ?2) RETURNING raw_id";
+const MESSAGES_OF_CASES: &str = "SELECT DISTINCT raw_id FROM arrivals WHERE raw_id IS NOT NULL AND case_id IN (SELECT id FROM cases \
+     WHERE status IN ('concluded', 'failed', 'cancelled') AND concluded_at < ?1 ORDER BY concluded_at LIMIT ?2)";
+/// A message that is kept for longer than what came of it: nothing would find it any more.
+const DROP_UNHELD: &str = "DELETE FROM raw_messages WHERE id = ?1 \
+     AND NOT EXISTS (SELECT 1 FROM dead_letters WHERE raw_id = ?1) AND NOT EXISTS (SELECT 1 FROM arrivals WHERE raw_id = ?1)";
 
 #[async_trait]
 impl Upkeep for SqliteStore {
@@ -68,18 +73,12 @@ impl Upkeep for SqliteStore {
         let old = before.clone();
         let removed: u64 = self
             .thread
-            .run(DOING, move |connection| {
-                let sql = match kind {
-                    Kept::Raw => return Ok(0),
-                    Kept::Cases => CASES,
-                    Kept::Hidden => HIDDEN,
-                    Kept::Journals => return drop_journals(connection, &before, most),
-                    Kept::DeadLetters => return drop_letters(connection, &before, most),
-                };
-                let gone = connection
-                    .prepare_cached(sql)?
-                    .execute(params![before, most])?;
-                Ok(u64::try_from(gone).unwrap_or_default())
+            .run(DOING, move |connection| match kind {
+                Kept::Raw => Ok(0),
+                Kept::Cases => drop_cases(connection, &before, most),
+                Kept::Hidden => drop_hidden(connection, &before, most),
+                Kept::Journals => drop_journals(connection, &before, most),
+                Kept::DeadLetters => drop_letters(connection, &before, most),
             })
             .await?;
         match (kind, removed) {
@@ -212,6 +211,38 @@ fn drop_journals(connection: &Connection, before: &str, most: i64) -> Result<u64
         connection.prepare_cached(JOURNAL_GONE)?.execute([id])?;
     }
     Ok(u64::try_from(old.len()).unwrap_or_default())
+}
+
+fn drop_cases(connection: &Connection, before: &str, most: i64) -> Result<u64, Failure> {
+    let mut statement = connection.prepare_cached(MESSAGES_OF_CASES)?;
+    let messages: Vec<Option<i64>> = statement
+        .query_map(params![before, most], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    let gone = connection
+        .prepare_cached(CASES)?
+        .execute(params![before, most])?;
+    drop_unheld(connection, &messages)?;
+    Ok(u64::try_from(gone).unwrap_or_default())
+}
+
+fn drop_hidden(connection: &Connection, before: &str, most: i64) -> Result<u64, Failure> {
+    let mut statement = connection.prepare_cached(HIDDEN)?;
+    let messages: Vec<Option<i64>> = statement
+        .query_map(params![before, most], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    drop_unheld(connection, &messages)?;
+    Ok(u64::try_from(messages.len()).unwrap_or_default())
+}
+
+/// Those of the messages of which nothing is left.
+pub(super) fn drop_unheld(
+    connection: &Connection,
+    messages: &[Option<i64>],
+) -> Result<(), Failure> {
+    for id in messages.iter().flatten() {
+        connection.prepare_cached(DROP_UNHELD)?.execute([id])?;
+    }
+    Ok(())
 }
 
 fn fold_spending(connection: &Connection) -> Result<(), Failure> {
