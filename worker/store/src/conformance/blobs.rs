@@ -16,6 +16,7 @@ on_both_stores! {
     the_blob_of_a_message_that_is_gone_is_swept_at_once
     a_blob_whose_message_never_came_is_swept_after_an_hour
     a_blob_that_may_not_be_removed_keeps_no_other
+    blobs_are_swept_whatever_else_cannot_be
     a_message_whose_blob_cannot_be_written_stays_in_the_database
     what_was_held_up_for_long_refers_to_no_blob
     parts_of_a_batch_that_is_split_keep_their_messages_themselves
@@ -184,6 +185,28 @@ async fn a_blob_that_may_not_be_removed_keeps_no_other(fixture: Fixture) {
     assert!(with_causes(&failed).contains("remove blobs"), "{failed}");
     assert_eq!(files(&folder), [held]);
     assert_eq!(loose(&fixture).await, 1);
+}
+
+async fn blobs_are_swept_whatever_else_cannot_be(fixture: Fixture) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = with_blobs(&fixture, folder.path()).await;
+    accept(&store, &nonsense(LEAST)).await;
+    fixture
+        .execute("INSERT INTO spending (day, case_id, urgent, usd) VALUES ('2026-01-02', 'a', 1 = 1, 0.5)")
+        .await;
+    fixture.execute(if fixture.is_sqlite() {
+        "CREATE TRIGGER poison BEFORE DELETE ON spending BEGIN SELECT raise(ABORT, 'this is poison'); END"
+    } else {
+        "CREATE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'this is poison'; END $$; \
+         CREATE TRIGGER poison BEFORE DELETE ON spending FOR EACH ROW EXECUTE FUNCTION poison()"
+    })
+    .await;
+    let removed = store.expire(Kept::DeadLetters, at(86_400), 9).await;
+    assert_eq!(removed.unwrap(), 1);
+    assert_eq!(store.sweep().await.unwrap(), 1);
+    assert_eq!((files(&folder).len(), loose(&fixture).await), (0, 0));
+    let failed = store.sweep().await.unwrap_err();
+    assert!(with_causes(&failed).contains("poison"), "{failed}");
 }
 
 async fn a_message_whose_blob_cannot_be_written_stays_in_the_database(fixture: Fixture) {

@@ -87,9 +87,14 @@ pub(super) const SLICE: i64 = 5000;
 /// Batches older than this are asked for by nobody any more.
 const BATCHES: &str = "DELETE FROM batches WHERE id = ANY(ARRAY( \
      SELECT id FROM batches WHERE accepted_at < now() - interval '1 day' ORDER BY accepted_at LIMIT 10000))";
-/// The oldest day that can be one row for each urgency: nobody asks any more which case it was.
-const OLD_SPENDING: &str = "WITH gone AS (DELETE FROM spending WHERE case_id <> '' AND day = ( \
-         SELECT min(day) FROM spending WHERE case_id <> '' AND day < current_date - 60) RETURNING day, urgent, usd) \
+/// The oldest day that can be one row for each urgency: nobody asks any more which case it was. Bit by bit.
+const OLD_SPENDING: &str = "WITH old AS ( \
+         SELECT day, case_id, urgent FROM spending WHERE case_id <> '' AND day = ( \
+             SELECT min(day) FROM spending WHERE case_id <> '' AND day < current_date - 60) LIMIT 10000 \
+     ), gone AS ( \
+         DELETE FROM spending USING old WHERE spending.day = old.day AND spending.case_id = old.case_id \
+             AND spending.urgent = old.urgent RETURNING spending.day, spending.urgent, spending.usd \
+     ) \
      INSERT INTO spending (day, case_id, urgent, usd) SELECT day, '', urgent, sum(usd) FROM gone GROUP BY day, urgent \
      ON CONFLICT (day, case_id, urgent) DO UPDATE SET usd = spending.usd + excluded.usd";
 /// Most statements of a kind in one sweep.
@@ -141,6 +146,24 @@ impl Upkeep for PostgresStore {
 
     /// And what is kept for no time that anybody sets.
     async fn sweep(&self) -> Result<u64, StoreError> {
+        let tidied = self.tidy().await;
+        let swept = blobs::sweep(
+            self.blobs.as_ref(),
+            |most| self.loose(most),
+            |keys| self.forget(keys),
+        )
+        .await?;
+        // Whatever became of the rest, blobs are swept to the last.
+        if swept > 0 {
+            Ok(swept)
+        } else {
+            tidied.map(|()| 0)
+        }
+    }
+}
+
+impl PostgresStore {
+    async fn tidy(&self) -> Result<(), StoreError> {
         for sql in [BATCHES, OLD_SPENDING] {
             for _ in 0..MOST_TOGETHER {
                 if self.change(DOING, sql, []).await? == 0 {
@@ -148,16 +171,9 @@ impl Upkeep for PostgresStore {
                 }
             }
         }
-        blobs::sweep(
-            self.blobs.as_ref(),
-            |most| self.loose(most),
-            |keys| self.forget(keys),
-        )
-        .await
+        Ok(())
     }
-}
 
-impl PostgresStore {
     /// Rows of this kind, with all that belongs to them.
     async fn expire_whole(
         &self,

@@ -112,13 +112,19 @@ impl Upkeep for SqliteStore {
 
     /// And what is kept for no time that anybody sets.
     async fn sweep(&self) -> Result<u64, StoreError> {
-        self.thread.run(DOING, fold_spending).await?;
-        blobs::sweep(
+        let folded = self.thread.run(DOING, fold_spending).await;
+        let swept = blobs::sweep(
             self.blobs.as_ref(),
             |most| self.loose(most),
             |keys| self.forget(keys),
         )
-        .await
+        .await?;
+        // Whatever became of the rest, blobs are swept to the last.
+        if swept > 0 {
+            Ok(swept)
+        } else {
+            folded.map(|()| 0)
+        }
     }
 }
 

@@ -73,6 +73,24 @@ async fn g2_an_alert_whose_storm_is_removed_as_it_joins_is_a_case_of_its_own() {
 }
 
 #[tokio::test]
+async fn what_an_old_day_cost_is_put_together_bit_by_bit() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let store = store(&database).await;
+    let much = "INSERT INTO spending (day, case_id, urgent, usd) \
+             SELECT '2026-01-02', 'case-' || n, true, 0.5 FROM generate_series(1, 10100) AS n; \
+         CREATE FUNCTION much() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+             IF (SELECT count(*) FROM gone) > 10000 THEN RAISE 'too much'; END IF; RETURN NULL; END $$; \
+         CREATE TRIGGER much AFTER DELETE ON spending REFERENCING OLD TABLE AS gone \
+             FOR EACH STATEMENT EXECUTE FUNCTION much()";
+    database.client().await.batch_execute(much).await.unwrap();
+    assert_eq!(store.sweep().await.unwrap(), 0);
+    let spending = "SELECT case_id, usd FROM spending";
+    assert_eq!(database.texts(spending).await, [["", "5050"]]);
+}
+
+#[tokio::test]
 async fn what_comes_for_a_case_as_its_account_is_purged_goes_with_it() {
     let Some(database) = TestDatabase::new().await else {
         return;
