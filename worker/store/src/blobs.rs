@@ -188,6 +188,11 @@ impl Blobs {
     /// Those of these that are not there any more, and why others are, if there are some. One that may not be removed
     /// keeps no other; where many fail the place is away, and nobody waits for the rest.
     async fn remove(&self, keys: Vec<String>) -> (Vec<String>, Option<StoreError>) {
+        // A folder that is not there may be one that is not mounted, or the wrong one: nothing in it is known to be gone.
+        if let Some(folder) = self.folder.as_ref().filter(|folder| !folder.is_dir()) {
+            let missing = BlobsError::Missing(folder.clone());
+            return (Vec::new(), Some(failed("remove blobs", Box::new(missing))));
+        }
         let mut removals = stream::iter(keys)
             .map(|key| async move {
                 let removed = self.objects.delete(&self.at(&key)).await;

@@ -38,6 +38,9 @@ pub enum BlobsError {
     /// The folder has no whole path.
     #[error("cannot tell where the folder {0} is; write its whole path into [blobs] url")]
     Folder(PathBuf, #[source] std::io::Error),
+    /// The folder is not there.
+    #[error("the folder {0} is not there; see [blobs] url")]
+    Missing(PathBuf),
     /// The client cannot be made.
     #[error("the place that [blobs] url names cannot be used")]
     Client(#[source] Box<object_store::Error>),

@@ -21,6 +21,7 @@ on_both_stores! {
     what_was_held_up_for_long_refers_to_no_blob
     parts_of_a_batch_that_is_split_keep_their_messages_themselves
     a_blob_that_is_not_there_is_told
+    no_blob_is_forgotten_where_its_folder_is_not_there
 }
 
 const LEAST: usize = 1000;
@@ -283,4 +284,17 @@ async fn a_blob_that_is_not_there_is_told(fixture: Fixture) {
     let gone = store.letter(letter).await.unwrap_err();
     let gone = with_causes(&gone);
     assert!(gone.contains("failed to read a blob"), "{gone}");
+}
+
+async fn no_blob_is_forgotten_where_its_folder_is_not_there(fixture: Fixture) {
+    let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let store = with_blobs(&fixture, folder.path()).await;
+    accept(&store, &nonsense(LEAST)).await;
+    let removed = store.expire(Kept::DeadLetters, at(86_400), 9).await;
+    assert_eq!(removed.unwrap(), 1);
+    let elsewhere = with_blobs(&fixture, other.path()).await;
+    let failed = elsewhere.sweep().await.unwrap_err();
+    assert!(with_causes(&failed).contains("is not there"), "{failed}");
+    assert_eq!(store.sweep().await.unwrap(), 1, "where it is");
+    assert_eq!((files(&folder).len(), loose(&fixture).await), (0, 0));
 }
