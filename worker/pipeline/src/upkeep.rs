@@ -55,6 +55,14 @@ pub struct Purge {
 /// Keeps a store small and up to date.
 #[async_trait]
 pub trait Upkeep: Send + Sync {
+    /// The time by which things grow old: this one, or that of the database's own clock where it is earlier. A worker whose
+    /// clock is far ahead removes nothing of what is young.
+    ///
+    /// # Errors
+    ///
+    /// When the store is away.
+    async fn earlier_of(&self, now: DateTime<Utc>) -> Result<DateTime<Utc>, StoreError>;
+
     /// Names of the migrations that are applied, oldest first.
     ///
     /// # Errors

@@ -277,11 +277,22 @@ impl Loop for Keeping {
                 () = stop.cancelled() => return,
                 _ = rounds.tick() => {}
             }
-            for (kind, before) in self.retention.bounds(self.clock.now()) {
-                let expire = || self.store.expire(kind, before, REMOVED);
-                remove(kind.as_str(), &stop, expire).await;
-            }
+            self.expire(&stop).await;
             remove("blobs", &stop, || self.store.sweep()).await;
+        }
+    }
+}
+
+impl Keeping {
+    /// Removes what grew old by both clocks.
+    async fn expire(&self, stop: &CancellationToken) {
+        let now = match self.store.earlier_of(self.clock.now()).await {
+            Ok(now) => now,
+            Err(error) => return nothing_removed("all", error),
+        };
+        for (kind, before) in self.retention.bounds(now) {
+            let expire = || self.store.expire(kind, before, REMOVED);
+            remove(kind.as_str(), stop, expire).await;
         }
     }
 }
@@ -299,11 +310,80 @@ where
         match removed {
             Ok(0) => return,
             Ok(removed) => tracing::debug!(what, removed, "removed what grew old"),
-            Err(error) => {
-                let error = anyhow::Error::from(error);
-                tracing::warn!(what, error = format!("{error:#}"), "nothing was removed");
-                return;
-            }
+            Err(error) => return nothing_removed(what, error),
         }
+    }
+}
+
+fn nothing_removed(what: &str, error: StoreError) {
+    let error = anyhow::Error::from(error);
+    tracing::warn!(what, error = format!("{error:#}"), "nothing was removed");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use async_trait::async_trait;
+    use chrono::{DateTime, Days, Utc};
+    use nightshift_pipeline::{Kept, Purge};
+
+    use super::*;
+
+    /// A store whose clock stands at the beginning of time, and what it was asked to remove.
+    #[derive(Default)]
+    struct Behind {
+        asked: Mutex<Vec<(Kept, DateTime<Utc>)>>,
+        stop: CancellationToken,
+    }
+
+    #[async_trait]
+    impl Upkeep for Behind {
+        async fn earlier_of(&self, now: DateTime<Utc>) -> Result<DateTime<Utc>, StoreError> {
+            Ok(now.min(DateTime::UNIX_EPOCH))
+        }
+
+        async fn migrations(&self) -> Result<Vec<String>, StoreError> {
+            Ok(Vec::new())
+        }
+
+        async fn expire(
+            &self,
+            kind: Kept,
+            before: DateTime<Utc>,
+            _: usize,
+        ) -> Result<u64, StoreError> {
+            self.asked.lock().unwrap().push((kind, before));
+            Ok(0)
+        }
+
+        async fn purge(&self, _: &Purge, _: usize) -> Result<u64, StoreError> {
+            Ok(0)
+        }
+
+        async fn kept(&self, _: &Purge) -> Result<u64, StoreError> {
+            Ok(0)
+        }
+
+        async fn sweep(&self) -> Result<u64, StoreError> {
+            self.stop.cancel();
+            Ok(0)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_worker_whose_clock_is_ahead_removes_what_is_old_by_that_of_the_store() {
+        let store = Arc::new(Behind::default());
+        let keeping = Keeping {
+            store: store.clone(),
+            clock: Arc::new(crate::clock::SystemClock),
+            retention: Retention {
+                raw_days: 30,
+                ..Retention::default()
+            },
+        };
+        keeping.run(store.stop.clone()).await;
+        let month_ago = DateTime::UNIX_EPOCH - Days::new(30);
+        assert_eq!(*store.asked.lock().unwrap(), [(Kept::Raw, month_ago)]);
     }
 }

@@ -17,6 +17,7 @@ on_both_stores! {
     nothing_is_left_of_what_is_purged
     g2_what_goes_on_is_not_removed_because_it_began_before_a_day
     the_schema_says_which_migrations_it_has
+    what_grows_old_does_by_the_clock_of_the_database_too
 }
 
 async fn rows(fixture: &Fixture, table: &str) -> i64 {
@@ -406,4 +407,11 @@ async fn the_schema_says_which_migrations_it_has(fixture: Fixture) {
     assert_eq!(names[0], "V1__cases");
     let again = fixture.another(options()).await;
     assert_eq!(again.migrations().await.unwrap(), names);
+}
+
+async fn what_grows_old_does_by_the_clock_of_the_database_too(fixture: Fixture) {
+    let earlier = async |now| fixture.store.earlier_of(now).await.unwrap();
+    assert_eq!(earlier(at(0)).await, at(0));
+    let ahead = at(40_000_000_000);
+    assert_eq!(earlier(ahead).await == ahead, fixture.is_sqlite());
 }

@@ -97,11 +97,20 @@ const OLD_SPENDING: &str = "WITH old AS ( \
      ) \
      INSERT INTO spending (day, case_id, urgent, usd) SELECT day, '', urgent, sum(usd) FROM gone GROUP BY day, urgent \
      ON CONFLICT (day, case_id, urgent) DO UPDATE SET usd = spending.usd + excluded.usd";
+const EARLIER: &str = "SELECT least($1, clock_timestamp())";
 /// Most statements of a kind in one sweep.
 const MOST_TOGETHER: usize = 100;
 
 #[async_trait]
 impl Upkeep for PostgresStore {
+    async fn earlier_of(&self, now: DateTime<Utc>) -> Result<DateTime<Utc>, StoreError> {
+        self.look("read the clock of the database", |session| async move {
+            let row = session.row(EARLIER, [&now]).await?;
+            row.map_or(Ok(now), |row| Ok(row.try_get(0)?))
+        })
+        .await
+    }
+
     async fn migrations(&self) -> Result<Vec<String>, StoreError> {
         self.look("read the migrations", |session| async move {
             migrate::applied(&session).await
