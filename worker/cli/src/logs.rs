@@ -54,7 +54,7 @@ impl Log {
         let (layer, filter) = reload::Layer::new(filter);
         let written: Written = tracing_subscriber::registry().with(layer).with(lines);
         written.with(spans).init();
-        std::panic::set_hook(Box::new(|panic| tell_of(panic)));
+        std::panic::set_hook(Box::new(tell_of));
         Self { filter, is_json }
     }
 

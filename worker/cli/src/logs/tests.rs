@@ -121,7 +121,7 @@ fn a21_a_fault_of_ours_is_a_line_of_its_case_and_quotes_no_secret() {
     let secret = "hunter2secret";
     let said = lines(LogFormat::Json, "info", || {
         let before = std::panic::take_hook();
-        std::panic::set_hook(Box::new(|panic| tell_of(panic)));
+        std::panic::set_hook(Box::new(tell_of));
         let fails = || -> () { panic!("no char boundary in\npostgres://app:{secret}@db/x") };
         let ended = case().in_scope(|| std::panic::catch_unwind(fails));
         std::panic::set_hook(before);

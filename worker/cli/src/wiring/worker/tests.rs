@@ -1,0 +1,59 @@
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Days, Utc};
+use nightshift_pipeline::{Kept, Purge};
+
+use super::*;
+
+/// A store whose clock stands at the beginning of time, and what it was asked to remove.
+#[derive(Default)]
+struct Behind {
+    asked: Mutex<Vec<(Kept, DateTime<Utc>)>>,
+    stop: CancellationToken,
+}
+
+#[async_trait]
+impl Upkeep for Behind {
+    async fn earlier_of(&self, now: DateTime<Utc>) -> Result<DateTime<Utc>, StoreError> {
+        Ok(now.min(DateTime::UNIX_EPOCH))
+    }
+
+    async fn migrations(&self) -> Result<Vec<String>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn expire(&self, kind: Kept, before: DateTime<Utc>, _: usize) -> Result<u64, StoreError> {
+        self.asked.lock().unwrap().push((kind, before));
+        Ok(0)
+    }
+
+    async fn purge(&self, _: &Purge, _: usize) -> Result<u64, StoreError> {
+        Ok(0)
+    }
+
+    async fn kept(&self, _: &Purge) -> Result<u64, StoreError> {
+        Ok(0)
+    }
+
+    async fn sweep(&self) -> Result<u64, StoreError> {
+        self.stop.cancel();
+        Ok(0)
+    }
+}
+
+#[tokio::test]
+async fn a_worker_whose_clock_is_ahead_removes_what_is_old_by_that_of_the_store() {
+    let store = Arc::new(Behind::default());
+    let keeping = Keeping {
+        store: store.clone(),
+        clock: Arc::new(crate::clock::SystemClock),
+        retention: Retention {
+            raw_days: 30,
+            ..Retention::default()
+        },
+    };
+    keeping.run(store.stop.clone()).await;
+    let month_ago = DateTime::UNIX_EPOCH - Days::new(30);
+    assert_eq!(*store.asked.lock().unwrap(), [(Kept::Raw, month_ago)]);
+}
