@@ -3,7 +3,7 @@ use nightshift_engine::{Leaning, ToolError, Verdict};
 use serde_json::{Value, json};
 
 use super::alerts::made_for;
-use super::drive::{ALL, Answers, DEFAULT, World, logged, nothing, record};
+use super::drive::{ALL, Answers, DEFAULT, World, logged, nothing, record, verdict_beside};
 
 const INWARD: &str = "guardduty-ssh-brute-force";
 
@@ -150,11 +150,12 @@ fn a_scanner_that_google_names_as_actor_and_far_end_is_benign() {
 #[test]
 fn a_record_about_the_victim_clears_no_guesses_of_ours_and_one_about_the_guesser_does() {
     let cleared_by = |kind, subject_type, subject| {
-        World::with(&ALL, quiet)
-            .clearing(record(kind, subject_type, subject))
-            .run(made_for("guardduty-ssh-brute-force-outbound"))
-            .conclusion
-            .verdict
+        verdict_beside(
+            made_for("guardduty-ssh-brute-force-outbound"),
+            kind,
+            subject_type,
+            subject,
+        )
     };
     for kind in ["asset", "change", "authorised_scanner"] {
         assert_eq!(

@@ -10,7 +10,8 @@ use nightshift_alert::{Alert, IndicatorKind, Role};
 use nightshift_engine::{
     AnalystKind, Argument, ArgumentKind, CallContext, Clock, Conclusion, Conduct, Cost, End, Event,
     EventBody, Exoneration, JOURNAL_VERSION, Journal, JournalError, Limits, NoMeter, Opened, Ports,
-    Reach, State, Step, Strategy, ToolCall, ToolError, ToolOutput, ToolSpec, Toolbox, drive, fold,
+    Reach, State, Step, Strategy, ToolCall, ToolError, ToolOutput, ToolSpec, Toolbox, Verdict,
+    drive, fold,
 };
 use serde_json::{Value, json};
 
@@ -435,4 +436,18 @@ pub(super) fn record(kind: &str, subject_type: IndicatorKind, subject: &str) -> 
         detection_wrong: false,
         evidence: None,
     }
+}
+
+/// The verdict on an alert that no tool knows anything about, beside such a record.
+pub(super) fn verdict_beside(
+    alert: Alert,
+    kind: &str,
+    subject_type: IndicatorKind,
+    subject: &str,
+) -> Verdict {
+    World::with(&ALL, |kind, arguments| Ok(nothing(kind, arguments)))
+        .clearing(record(kind, subject_type, subject))
+        .run(alert)
+        .conclusion
+        .verdict
 }

@@ -3,7 +3,7 @@ use nightshift_engine::{Leaning, ToolError, Verdict};
 use serde_json::{Value, json};
 
 use super::alerts::made_for;
-use super::drive::{ALL, Answers, World, known_asset, logged, nothing, record};
+use super::drive::{ALL, Answers, World, known_asset, logged, nothing, verdict_beside};
 
 /// `jump-1` sends to 192.0.2.61.
 fn outward(kind: &str) -> Alert {
@@ -67,11 +67,12 @@ fn a_mail_gateway_that_spams_is_told_as_one_that_may_be_used() {
 #[test]
 fn a_record_about_whom_it_floods_clears_nothing_and_one_about_the_machine_does() {
     let cleared_by = |kind, subject_type, subject| {
-        World::with(&ALL, quiet)
-            .clearing(record(kind, subject_type, subject))
-            .run(outward("Backdoor:EC2/DenialOfService.Tcp"))
-            .conclusion
-            .verdict
+        verdict_beside(
+            outward("Backdoor:EC2/DenialOfService.Tcp"),
+            kind,
+            subject_type,
+            subject,
+        )
     };
     let victim = cleared_by("change", IndicatorKind::Ip, "192.0.2.61");
     assert_eq!(victim, Verdict::Inconclusive);

@@ -3,7 +3,7 @@ use nightshift_engine::{Leaning, Reason, ToolError, Verdict};
 use serde_json::{Value, json};
 
 use super::alerts::{made_for, sample};
-use super::drive::{ALL, Answers, World, logged, nothing, on_list, record};
+use super::drive::{ALL, Answers, World, logged, nothing, on_list, record, verdict_beside};
 
 fn scan(source: &str) -> Alert {
     let mut alert = sample("guardduty-eventbridge-dns");
@@ -287,13 +287,8 @@ fn a_machine_of_ours_that_scans_and_is_answered_is_a_true_positive() {
 
 #[test]
 fn a_record_about_whom_it_tries_clears_no_scan_of_ours_and_one_about_the_scanner_does() {
-    let cleared_by = |kind, subject_type, subject| {
-        World::with(&ALL, quiet)
-            .clearing(record(kind, subject_type, subject))
-            .run(outward())
-            .conclusion
-            .verdict
-    };
+    let cleared_by =
+        |kind, subject_type, subject| verdict_beside(outward(), kind, subject_type, subject);
     for kind in ["asset", "change", "authorised_scanner"] {
         assert_eq!(
             cleared_by(kind, IndicatorKind::Ip, "10.20.99.5"),
