@@ -30,14 +30,16 @@ pub(super) fn read(node: Node<'_>, id: &str) -> Result<Draft, ReadError> {
 
 fn native(node: Node<'_>, id: &str, resource: Value) -> Value {
     let mut service = service(node);
-    let action = action(node.at("Action"));
-    if let (Value::Object(service), Value::Object(action)) = (&mut service, action)
-        && !action.is_empty()
-    {
-        let known = service.entry("action").or_insert_with(|| json!({}));
-        merge(known, Value::Object(action));
-    }
     if let Value::Object(service) = &mut service {
+        // Of an attack sequence, <https://docs.aws.amazon.com/securityhub/1.0/APIReference/API_Detection.html>.
+        for (key, value) in [
+            ("action", action(node.at("Action"))),
+            ("detection", copy(node.at("Detection"))),
+        ] {
+            if value.as_object().is_some_and(|value| !value.is_empty()) {
+                merge(service.entry(key).or_insert(Value::Null), value);
+            }
+        }
         service.insert("serviceName".to_owned(), json!("guardduty"));
         for (key, from) in [
             ("eventFirstSeen", "FirstObservedAt"),

@@ -1,0 +1,49 @@
+//! Findings of GuardDuty as Security Hub writes them in ASFF.
+
+use super::*;
+
+/// The sample finding, changed.
+fn asff(change: impl FnOnce(&mut Value)) -> Alert {
+    let mut message = parsed("securityhub-eventbridge-discovery");
+    change(&mut message["detail"]["findings"][0]);
+    one_of(&message)
+}
+
+#[test]
+fn an_attack_sequence_names_who_took_part_and_what_tied_them_together() {
+    let alert = asff(|finding| {
+        finding["Types"] = json!(["TTPs/AttackSequence:S3/CompromisedData"]);
+        finding["ProductFields"] = json!({"aws/guardduty/service/count": "1"});
+        finding["Detection"] = json!({"Sequence": {
+            "Uid": "s",
+            "Actors": [{"Id": "a", "User": {"Name": "deployer", "Uid": "AROA1:s", "Type": "AssumedRole",
+                "CredentialUid": "ASIAEXAMPLEKEY000009"}}],
+            "Endpoints": [{"Id": "e", "Ip": "203.0.113.9", "Connection": {"Direction": "INBOUND"}},
+                {"Id": "f", "Domain": "exfil.example.com", "Connection": {"Direction": "OUTBOUND"}}],
+            "Signals": [{"Id": "1", "Type": "FINDING", "FirstSeenAt": 1_772_418_000_000_u64, "LastSeenAt": 1_772_421_000_000_u64,
+                "SignalIndicators": [{"Key": "ATTACK_TECHNIQUE", "Values": ["T1078.004 - Valid Accounts: Cloud Accounts"]}]}],
+            "SequenceIndicators": [{"Key": "MALICIOUS_IP", "Values": ["203.0.113.10"]}],
+        }});
+    });
+    assert_eq!(alert.action.as_deref(), Some("ATTACK_SEQUENCE"));
+    for (kind, role, value) in [
+        (IndicatorKind::Principal, Role::Actor, "deployer"),
+        (
+            IndicatorKind::AccessKey,
+            Role::Actor,
+            "ASIAEXAMPLEKEY000009",
+        ),
+        (IndicatorKind::Ip, Role::Actor, "203.0.113.9"),
+        (IndicatorKind::Ip, Role::Actor, "203.0.113.10"),
+        (IndicatorKind::Domain, Role::Remote, "exfil.example.com"),
+    ] {
+        assert!(
+            has(&alert, kind, role, value),
+            "{kind} {value}: {:#?}",
+            alert.indicators
+        );
+    }
+    assert_eq!(alert.techniques[0].id, "T1078.004");
+    assert_eq!(alert.times.first_seen.unwrap().timestamp(), 1_772_418_000);
+    assert_eq!(alert.times.last_seen.unwrap().timestamp(), 1_772_421_000);
+}
