@@ -8,6 +8,7 @@ mod evidence;
 use std::collections::BTreeMap;
 
 use super::guardduty::{finding_of_arn, technique, trait_of};
+use super::security_hub::native_type;
 use super::{Draft, Node};
 use crate::envelope::describe;
 use crate::{IndicatorKind, Provider, ReadError, Role, Severity, Technique};
@@ -81,14 +82,15 @@ const CATEGORIES: [&str; 5] = [
     "Exposure",
 ];
 
-/// GuardDuty's own type; else the rule's name; else the first of the finding's types that says more than a category; else
-/// the class.
+/// GuardDuty's own type, by whichever of its names; else the rule's name; else the first of the finding's types that says
+/// more than a category; else the class.
 fn kind(node: Node<'_>, info: Node<'_>, product: &Product) -> String {
     let types = || info.at("types").items().filter_map(Node::text);
     let is_guardduty = matches!(product, Product::GuardDuty);
     let says_more = |text: &String| !CATEGORIES.iter().any(|one| text.eq_ignore_ascii_case(one));
     types()
         .find(|text| is_guardduty && text.contains(':'))
+        .map(|name| native_type(&name))
         .or_else(|| info.path("analytic/name").text())
         .or_else(|| types().find(says_more))
         .or_else(|| types().next())

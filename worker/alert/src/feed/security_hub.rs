@@ -5,6 +5,9 @@
 
 mod asff;
 mod guardduty;
+mod types;
+
+pub(super) use types::native_type;
 
 use super::{Draft, Node};
 use crate::envelope::describe;

@@ -1,12 +1,13 @@
 //! GuardDuty through Security Hub: from ASFF back to GuardDuty's own shape.
 //!
 //! `ProductFields` holds GuardDuty's fields by path (`aws/guardduty/service/action/…`); `Action` and `Resources` hold
-//! what ASFF has names for. Types: <https://docs.aws.amazon.com/guardduty/latest/ug/securityhub-integration.html>.
+//! what ASFF has names for.
 
 use serde_json::{Map, Value, json};
 
 use super::super::guardduty::{finding_of_arn, read_as};
 use super::super::{Draft, Node};
+use super::native_type;
 use crate::ReadError;
 
 /// Deepest path of a product field that is followed.
@@ -69,24 +70,13 @@ fn copy(node: Node<'_>) -> Value {
     node.value().cloned().unwrap_or(Value::Null)
 }
 
-/// `TTPs/Discovery/IAMUser-AnomalousBehavior` is `Discovery:IAMUser/AnomalousBehavior`.
-///
-/// The last segment is the type with `-` for its `/`; where it lacks the purpose, the segment before is it.
 fn kind(node: Node<'_>) -> Value {
     let own = node
         .at("Types")
         .items()
         .chain(node.path("FindingProviderFields/Types").items());
-    let Some(asff) = own.filter_map(Node::str).next() else {
-        return Value::Null;
-    };
-    let (head, last) = asff.rsplit_once('/').unwrap_or(("", asff));
-    let purpose = head.rsplit('/').next().unwrap_or_default().replace(' ', "");
-    let (purpose, rest) = last.split_once(':').unwrap_or((&purpose, last));
-    if purpose.is_empty() {
-        return json!(asff);
-    }
-    json!(format!("{purpose}:{}", rest.replacen('-', "/", 1)))
+    let first = own.filter_map(Node::str).next();
+    first.map_or(Value::Null, |name| json!(native_type(name)))
 }
 
 /// GuardDuty's `service`, from the product fields' paths.

@@ -62,6 +62,11 @@ fn the_newer_security_hub_writes_times_types_and_users_in_more_than_one_way() {
         finding["resources"][0]["user"] = finding["resources"][0]["data"]["user_name"].take();
     });
     assert_eq!(same(&typed), (true, true));
+    let named_in_asff = hub(|finding| {
+        finding["finding_info"]["types"] =
+            json!(["TTPs/Defense Evasion/Stealth:IAMUser-CloudTrailLoggingDisabled"]);
+    });
+    assert_eq!(same(&named_in_asff), (true, true));
     let named = hub(|finding| {
         let resource = &mut finding["resources"][0];
         resource["user"] = json!({"name": resource["name"].take()});
