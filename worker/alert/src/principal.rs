@@ -70,6 +70,11 @@ pub(crate) fn in_account(
     }
 }
 
+/// The account that an ARN names.
+pub(crate) fn account_of(arn: &str) -> Option<&str> {
+    arn.strip_prefix("arn:")?.split(':').nth(3)
+}
+
 impl PrincipalKind {
     /// The kind by the word that CloudTrail, and GuardDuty after it, has for it, or by the type of a resource; else by the
     /// letters that its unique id begins with. None where neither tells.

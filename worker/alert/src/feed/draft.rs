@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Node;
 use crate::key::OUR_PRODUCT;
-use crate::principal::in_account;
+use crate::principal::{account_of, in_account};
 use crate::text::{redact_known, whole_words};
 use crate::{
     FeedState, Indicator, IndicatorKind, Principal, PrincipalKind, Provider, Resource, Role,
@@ -130,19 +130,40 @@ impl Draft {
     /// Somebody of another account is named with the account: who is called so in ours has done nothing.
     pub(crate) fn add_caller(
         &mut self,
+        account: Option<&str>,
         name: Node<'_>,
         id: Node<'_>,
         word: Node<'_>,
     ) -> Option<String> {
         self.add(IndicatorKind::Principal, Role::Related, id);
         let (name, id, word) = (name.str()?, id.str(), word.str());
-        let name = match &self.caller_account {
+        let account = account.and_then(|account| self.other_account(account));
+        let name = match account.or(self.caller_account.as_deref()) {
             Some(account) => in_account(account, name, id, PrincipalKind::of(word, id)),
             None => name.to_owned(),
         };
         self.add_text(IndicatorKind::Principal, Role::Actor, &name);
         self.tell_kind(&name, id, word);
         Some(name)
+    }
+
+    /// Adds the user of an actor, as GuardDuty's attack sequences have it after OCSF.
+    ///
+    /// The ARN of who issued the session says whose identity it is; else the account of the user, which is where it was
+    /// active and need not own it: <https://docs.aws.amazon.com/guardduty/latest/APIReference/API_Account.html>. Nothing says
+    /// of somebody who was active elsewhere that they are ours.
+    pub(crate) fn add_actor(&mut self, actor: Node<'_>) {
+        let user = actor.at("user");
+        let issuer = actor.path("session/issuer").str().and_then(account_of);
+        let account = issuer.or(user.path("account/uid").str());
+        self.add_caller(account, user.at("name"), user.at("uid"), user.at("type"));
+    }
+
+    /// An account of AWS, where it is not the alert's.
+    pub(crate) fn other_account<'a>(&self, account: &'a str) -> Option<&'a str> {
+        let is_id = account.len() == 12 && account.bytes().all(|byte| byte.is_ascii_digit());
+        let is_other = self.account.as_ref().is_some_and(|ours| ours != account);
+        (self.provider == Provider::Aws && is_id && is_other).then_some(account)
     }
 
     /// Adds an address of what it concerns, as related: it is no part of what happened.

@@ -62,9 +62,8 @@ pub(super) fn caller_account(draft: &Draft, service: Node<'_>) -> Option<String>
     let is_account = !caller.exists() || caller.is("Remote Account") || caller.is("remoteAccount");
     let is_ours = draft.kind.contains("InstanceCredentialExfiltration");
     let account = call.path("remoteAccountDetails/accountId").text()?;
-    let is_other = draft.account.as_ref().is_some_and(|ours| *ours != account);
-    let is_id = account.len() == 12 && account.bytes().all(|byte| byte.is_ascii_digit());
-    (is_account && !is_ours && is_other && is_id).then_some(account)
+    let other = draft.other_account(&account).map(str::to_owned);
+    other.filter(|_| is_account && !is_ours)
 }
 
 fn api_call(draft: &mut Draft, call: Node<'_>) -> Option<String> {

@@ -70,6 +70,7 @@ fn is_main(kind: &str, key: &str) -> bool {
 fn access_key(draft: &mut Draft, key: Node<'_>) {
     draft.add(IndicatorKind::AccessKey, Role::Actor, key.at("accessKeyId"));
     let name = draft.add_caller(
+        None,
         key.at("userName"),
         key.at("principalId"),
         key.at("userType"),

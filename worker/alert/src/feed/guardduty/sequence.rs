@@ -13,12 +13,11 @@ pub(super) fn read(draft: &mut Draft, service: Node<'_>) {
         return;
     }
     for actor in sequence.at("actors").items() {
-        let user = actor.at("user");
-        draft.add_caller(user.at("name"), user.at("uid"), user.at("type"));
+        draft.add_actor(actor);
         draft.add(
             IndicatorKind::AccessKey,
             Role::Actor,
-            user.at("credentialUid"),
+            actor.path("user/credentialUid"),
         );
         draft.add(
             IndicatorKind::Process,
@@ -75,6 +74,7 @@ fn read_resource(draft: &mut Draft, resource: Node<'_>) {
     if kind == "ACCESS_KEY" {
         let data = resource.path("data/accessKey");
         draft.add_caller(
+            resource.at("accountId").str(),
             data.at("userName"),
             data.at("principalId"),
             data.at("userType"),

@@ -133,12 +133,11 @@ fn read_evidence(draft: &mut Draft, evidence: Node<'_>, device: Node<'_>) {
         draft.add(IndicatorKind::Domain, role, endpoint.at("domain"));
         draft.add(IndicatorKind::Domain, role, endpoint.at("hostname"));
     }
-    let user = evidence.path("actor/user");
-    draft.add_caller(user.at("name"), user.at("uid"), user.at("type"));
+    draft.add_actor(evidence.at("actor"));
     draft.add(
         IndicatorKind::AccessKey,
         Role::Actor,
-        user.at("credential_uid"),
+        evidence.path("actor/user/credential_uid"),
     );
     draft.add(
         IndicatorKind::Domain,
@@ -246,6 +245,7 @@ fn access_key(draft: &mut Draft, resource: Node<'_>, id: &str) {
     let told = |name: &Node<'_>| name.str().is_some();
     let name = names.into_iter().find(told);
     draft.add_caller(
+        None,
         name.unwrap_or_else(|| data.at("user_name")),
         data.at("principal_id"),
         data.at("user_type"),

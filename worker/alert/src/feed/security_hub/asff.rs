@@ -102,6 +102,7 @@ pub(super) fn read_resource(draft: &mut Draft, resource: Node<'_>) {
     if kind == "AwsIamAccessKey" {
         draft.add_text(IndicatorKind::AccessKey, Role::Actor, last);
         draft.add_caller(
+            None,
             details.at("PrincipalName"),
             details.at("PrincipalId"),
             details.at("PrincipalType"),

@@ -148,3 +148,72 @@ fn credentials_of_ours_stay_ours_whosever_address_they_are_used_from() {
     let odd = by("us; payments", "Remote Account", discovery, role, id);
     assert_eq!(actors(&odd), ["payments"]);
 }
+
+/// An attack sequence in 444455556666 of this actor and with this resource.
+fn sequence(actor: Value, resource: Value) -> Alert {
+    let mut finding = parsed("guardduty-eventbridge-credential-exfiltration");
+    let detail = &mut finding["detail"];
+    detail["type"] = json!("AttackSequence:IAM/CompromisedCredentials");
+    detail["resource"] = json!({"resourceType": "AttackSequence"});
+    detail["service"] = json!({"serviceName": "guardduty", "detection": {"sequence": {
+        "uid": "s", "actors": [actor], "resources": [resource]}}});
+    one_of(&finding)
+}
+
+#[test]
+fn somebody_of_another_account_is_nobody_of_ours_in_an_attack_sequence_either() {
+    let by = |account: Value, session: Value| {
+        let user = json!({"name": "payments", "uid": "AROAEXAMPLE:s1", "type": "AssumedRole", "account": account});
+        sequence(
+            json!({"id": "a", "user": user, "session": session}),
+            Value::Null,
+        )
+    };
+    let issued = |account: &str| json!({"issuer": format!("arn:aws:iam::{account}:role/payments")});
+    let (ours, other) = (
+        json!({"uid": "444455556666"}),
+        json!({"uid": "999988887777"}),
+    );
+    let arn = "arn:aws:sts::999988887777:assumed-role/payments/s1";
+    for (account, session, who) in [
+        (&other, Value::Null, arn),
+        // Active in our account, and of another one.
+        (&ours, issued("999988887777"), arn),
+        (&other, issued("444455556666"), "payments"),
+        (&ours, Value::Null, "payments"),
+        (&Value::Null, Value::Null, "payments"),
+        (&json!({"uid": "us; payments"}), Value::Null, "payments"),
+    ] {
+        let alert = by(account.clone(), session.clone());
+        assert_eq!(actors(&alert), [who], "{account} {session}");
+        assert_eq!(alert.principals[0].name, who);
+    }
+    let key = |account: &str| {
+        let data = json!({"accessKey": {"userName": "payments", "principalId": "AIDAEXAMPLE", "userType": "IAMUser"}});
+        let key = json!({"uid": "AKIAEXAMPLE00000009", "resourceType": "ACCESS_KEY", "accountId": account, "data": data});
+        sequence(Value::Null, key)
+    };
+    assert_eq!(actors(&key("444455556666")), ["payments"]);
+    assert_eq!(
+        actors(&key("999988887777")),
+        ["arn:aws:iam::999988887777:user/payments"]
+    );
+}
+
+#[test]
+fn an_actor_in_ocsf_is_named_with_the_account_that_it_is_of() {
+    let by = |provider: &str| {
+        let mut finding = parsed("ocsf-impossible-travel");
+        finding["cloud"]["provider"] = json!(provider);
+        let user = json!({"name": "payments", "uid": "AIDAEXAMPLE", "type": "IAMUser",
+            "account": {"uid": "999988887777"}});
+        finding["observables"] = json!([]);
+        finding["evidences"] = json!([{"actor": {"user": user}}]);
+        one_of(&finding)
+    };
+    assert_eq!(
+        actors(&by("AWS")),
+        ["arn:aws:iam::999988887777:user/payments"]
+    );
+    assert_eq!(actors(&by("GCP")), ["payments"], "a project's number");
+}
