@@ -247,7 +247,9 @@ fn place(draft: &mut Draft, node: Node<'_>) {
         }
     }
     if draft.resources.is_empty() {
-        device(draft, node.at("device"));
+        for one in evidence::evidences(node) {
+            device(draft, one.at("device"));
+        }
     }
     for key in ["device", "dst_endpoint"] {
         draft.add(

@@ -2,12 +2,15 @@
 //!
 //! Observable types: <https://schema.ocsf.io/1.3.0/objects/observable>.
 
+use std::collections::HashSet;
+
 use super::super::{Draft, Node};
 use crate::{IndicatorKind, Role};
 
 pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
-    let device = node.at("device");
-    for evidence in std::iter::once(node).chain(node.at("evidences").items()) {
+    for evidence in evidences(node) {
+        let own = evidence.at("device");
+        let device = if own.exists() { own } else { node.at("device") };
         read_evidence(draft, evidence, device);
     }
     observables(draft, node);
@@ -26,11 +29,34 @@ pub(super) fn read(draft: &mut Draft, node: Node<'_>) {
     }
 }
 
+/// The finding itself, in which some write it all, and its evidences.
+pub(super) fn evidences(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+    std::iter::once(node).chain(node.at("evidences").items())
+}
+
+/// What evidence tells the part of: the ends of a connection, and who acted.
+const TOLD: [&str; 7] = [
+    "src_endpoint/ip",
+    "src_endpoint/hostname",
+    "src_endpoint/domain",
+    "dst_endpoint/ip",
+    "dst_endpoint/hostname",
+    "dst_endpoint/domain",
+    "actor/user/name",
+];
+
 /// What stands elsewhere in the finding too, with where it stands for its name; addresses first.
 fn observables(draft: &mut Draft, node: Node<'_>) {
+    let by_evidence: HashSet<&str> = evidences(node)
+        .flat_map(|evidence| TOLD.map(|path| evidence.path(path)))
+        .filter_map(Node::str)
+        .collect();
     let told = node.at("observables").items().filter_map(|observable| {
         let name = observable.at("name").str().unwrap_or_default();
-        Some((kind(observable)?, name, observable.at("value").str()?))
+        let value = observable.at("value").str()?;
+        let is_part = name.contains("endpoint") || role(name) == Role::Actor;
+        let is_told = is_part && by_evidence.contains(value);
+        Some((kind(observable)?, name, value)).filter(|_| !is_told)
     });
     let mut told: Vec<_> = told.collect();
     told.sort_by_key(|(kind, ..)| *kind != IndicatorKind::Ip);
@@ -112,11 +138,14 @@ fn is_device(endpoint: Node<'_>, device: Node<'_>) -> bool {
 }
 
 fn read_evidence(draft: &mut Draft, evidence: Node<'_>, device: Node<'_>) {
-    let direction = evidence.path("connection_info/direction");
-    // GuardDuty says which end is the resource's own.
-    let (source, destination) = match draft.product == "guardduty" {
-        true if direction.is("Inbound") => (Role::Actor, Role::Related),
-        true if direction.is("Outbound") => (Role::Related, Role::Remote),
+    // Without resources it is about the end that is ours.
+    let own = match draft.resources.is_empty() {
+        true => Role::Target,
+        false => Role::Related,
+    };
+    let (source, destination) = match direction(evidence).as_deref() {
+        Some("INBOUND") => (Role::Actor, own),
+        Some("OUTBOUND") => (own, Role::Remote),
         _ => (Role::Actor, Role::Remote),
     };
     for (key, role) in [("src_endpoint", source), ("dst_endpoint", destination)] {
@@ -165,6 +194,20 @@ fn read_evidence(draft: &mut Draft, evidence: Node<'_>, device: Node<'_>) {
     }
 }
 
+/// Which way a connection was opened, as seen from what is ours, in GuardDuty's words: by its number, else by its word, which
+/// need not be there.
+///
+/// <https://schema.ocsf.io/1.3.0/objects/network_connection_info>
+fn direction(evidence: Node<'_>) -> Option<String> {
+    let connection = evidence.at("connection_info");
+    Some(match connection.at("direction_id").count() {
+        Some(1) => "INBOUND".to_owned(),
+        Some(2) => "OUTBOUND".to_owned(),
+        Some(3) => "LATERAL".to_owned(),
+        _ => connection.at("direction").str()?.to_uppercase(),
+    })
+}
+
 /// What was done, in the words of GuardDuty's own findings.
 fn guardduty_action(kind: &str, evidence: Node<'_>) -> Option<String> {
     if kind.starts_with("AttackSequence:") {
@@ -176,7 +219,6 @@ fn guardduty_action(kind: &str, evidence: Node<'_>) -> Option<String> {
     } else {
         "AWS_API_CALL"
     };
-    let direction = evidence.path("connection_info/direction");
     said(call, evidence.path("api/operation"))
         .or_else(|| {
             evidence
@@ -184,7 +226,7 @@ fn guardduty_action(kind: &str, evidence: Node<'_>) -> Option<String> {
                 .str()
                 .map(|_| "DNS_REQUEST".to_owned())
         })
-        .or_else(|| said("NETWORK_CONNECTION", direction).map(|text| text.to_uppercase()))
+        .or_else(|| Some(format!("NETWORK_CONNECTION {}", direction(evidence)?)))
         .or_else(|| said("RUNTIME", evidence.path("process/name")))
 }
 

@@ -103,6 +103,17 @@ fn actions_and_ends_of_guardduty_s_findings_are_told_as_natively() {
         of(ends.clone()).as_deref(),
         Some("NETWORK_CONNECTION INBOUND")
     );
+    let mut out = ends.clone();
+    out["connection_info"] = json!({"direction_id": 2});
+    (out["src_endpoint"], out["dst_endpoint"]) =
+        (ends["dst_endpoint"].clone(), ends["src_endpoint"].clone());
+    assert_eq!(
+        of(out.clone()).as_deref(),
+        Some("NETWORK_CONNECTION OUTBOUND")
+    );
+    let alert = hub(|finding| finding["evidences"] = json!([out]));
+    assert!(has(&alert, IndicatorKind::Ip, Role::Related, "10.0.0.7"));
+    assert!(has(&alert, IndicatorKind::Ip, Role::Remote, "198.51.100.9"));
     let asked = json!({"query": {"hostname": "pool.example.com"}});
     assert_eq!(of(asked).as_deref(), Some("DNS_REQUEST"));
     let ran = json!({"process": {"name": "xmrig"}});

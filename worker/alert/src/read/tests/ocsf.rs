@@ -115,3 +115,71 @@ fn an_end_of_a_connection_is_the_device_where_its_address_says_so() {
     alone["evidences"] = json!([{"src_endpoint": {"ip": "10.0.0.4"}}]);
     assert!(roles(&one_of(&alone)).starts_with("actor 10.0.0.4; target 10.0.0.4"));
 }
+
+/// The detection without its device, of a connection from 10.0.5.7 to 203.0.113.9.
+fn connection(info: Value) -> Value {
+    let mut finding = detection();
+    finding.as_object_mut().unwrap().remove("device");
+    finding["evidences"] = json!([{"src_endpoint": {"ip": "10.0.5.7", "hostname": "web-7.corp.example.com"},
+        "dst_endpoint": {"ip": "203.0.113.9"}, "connection_info": info}]);
+    finding
+}
+
+#[test]
+fn a_direction_says_which_end_is_ours() {
+    let of = |info: Value| roles(&one_of(&connection(info)));
+    let out = "target 10.0.5.7; remote 203.0.113.9; related web-7.corp.example.com";
+    let as_before = "actor 10.0.5.7; remote 203.0.113.9; related web-7.corp.example.com";
+    assert_eq!(of(json!({"direction_id": 2})), out);
+    assert_eq!(of(json!({"direction": "Outbound"})), out);
+    assert_eq!(of(json!({"direction_id": 0, "direction": "outbound"})), out);
+    assert_eq!(
+        of(json!({"direction_id": 1, "direction": "Outbound"})),
+        "actor 10.0.5.7; target 203.0.113.9; related web-7.corp.example.com"
+    );
+    for other in [
+        json!({"direction_id": 3}),
+        json!({"direction_id": 0}),
+        json!({}),
+    ] {
+        assert_eq!(of(other.clone()), as_before, "{other}");
+    }
+    // What it is about is named already.
+    let mut listed = connection(json!({"direction_id": 2}));
+    listed["resources"] = json!([{"uid": "r-1", "type": "Host"}]);
+    assert_eq!(
+        roles(&one_of(&listed)),
+        "related 10.0.5.7; remote 203.0.113.9; related web-7.corp.example.com"
+    );
+}
+
+#[test]
+fn what_evidence_tells_the_part_of_gets_no_other_one_by_its_place() {
+    let mut finding = connection(json!({"direction_id": 2}));
+    let before = roles(&one_of(&finding));
+    let seen = |name: &str, kind: u8, value: &str| json!({"name": format!("evidences[0].{name}"), "type_id": kind, "value": value});
+    finding["observables"] = json!([
+        seen("src_endpoint.ip", 2, "10.0.5.7"),
+        seen("src_endpoint.hostname", 1, "web-7.corp.example.com"),
+        seen("dst_endpoint.ip", 2, "203.0.113.9"),
+    ]);
+    assert_eq!(roles(&one_of(&finding)), before);
+    // Nothing else tells the part of this one.
+    finding["observables"] = json!([seen("src_endpoint.ip", 2, "198.51.100.4")]);
+    assert!(roles(&one_of(&finding)).contains("actor 198.51.100.4"));
+}
+
+#[test]
+fn a_device_of_an_evidence_is_what_the_finding_is_about() {
+    let mut finding = connection(json!({"direction_id": 2}));
+    finding["evidences"][0]["device"] = json!({"uid": "d1", "ip": "10.0.5.7"});
+    let alert = one_of(&finding);
+    assert_eq!(alert.resources[0].id, "d1");
+    assert!(roles(&alert).starts_with("target 10.0.5.7; remote 203.0.113.9"));
+    // Also where no direction is told, and beside another device of the finding.
+    finding["evidences"][0]["connection_info"] = Value::Null;
+    finding["device"] = json!({"uid": "d0", "ip": "10.0.5.1"});
+    let alert = one_of(&finding);
+    assert!(has(&alert, IndicatorKind::Ip, Role::Target, "10.0.5.7"));
+    assert_eq!(alert.with_role(Role::Actor).count(), 0);
+}
