@@ -4,6 +4,7 @@
 //! the product and reads its fields, [`mod@text`] cleans every string on the way. The crate is pure: no clock, no network, no
 //! configuration but what is passed in. It does not decide what happens to an alert; that is `pipeline::admission`.
 
+mod address;
 mod alert;
 mod decode;
 mod envelope;
@@ -19,6 +20,7 @@ pub mod text;
 pub mod trace;
 mod written_time;
 
+pub use address::is_public;
 pub use alert::{Alert, CANARY_FEED, FeedState, Flag, Provider, Resource, Technique, Times};
 pub use decode::{Decoded, decode};
 pub use error::{MAX_ENVELOPES, MAX_MESSAGE_BYTES, ReadError};

@@ -75,7 +75,7 @@ pub use question::{
     PlanQuestion, ReflectQuestion, Reflection, Setting, StepView, TurnAnswer, TurnQuestion,
 };
 pub use quote::resolve;
-pub use reach::{is_loopback, is_public};
+pub use reach::is_loopback;
 pub use searched::Searched;
 pub use state::{CallRecord, CallState, InFlight, State, Stop, Turn, Work};
 pub use strategy::{Conduct, History, ReflectionMode, Strategy};

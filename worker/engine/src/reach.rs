@@ -15,23 +15,6 @@ pub fn is_loopback(host: &str) -> bool {
             .is_ok_and(|address| address.is_loopback())
 }
 
-/// Whether an address can be met on the internet. Ranges that documents use count as such, for examples are about them.
-#[must_use]
-pub fn is_public(ip: IpAddr) -> bool {
-    let inside = match ip {
-        IpAddr::V4(ip) => {
-            let [first, second, ..] = ip.octets();
-            let is_shared = first == 100 && (64..128).contains(&second);
-            ip.is_private() || ip.is_link_local() || is_shared || first == 0 || first >= 240
-        }
-        IpAddr::V6(ip) => match ip.to_ipv4_mapped() {
-            Some(ip) => return is_public(ip.into()),
-            None => ip.is_unique_local() || ip.is_unicast_link_local(),
-        },
-    };
-    !(inside || ip.is_loopback() || ip.is_multicast() || ip.is_unspecified())
-}
-
 /// The host that a URL names; of what is no URL, what stands before a path or a port.
 pub(crate) fn host(value: &str) -> &str {
     let rest = value.split_once("://").map_or(value, |(_, rest)| rest);

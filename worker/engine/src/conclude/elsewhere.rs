@@ -12,14 +12,14 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use nightshift_alert::{Alert, IndicatorKind, Role};
+use nightshift_alert::{Alert, IndicatorKind, Role, is_public};
 use serde_json::Value;
 
 use unseen::Unseen;
 
 use super::coverage::may_hide;
 use crate::catalogue::resource;
-use crate::{Evidence, EvidenceId, State, Trust, is_public};
+use crate::{Evidence, EvidenceId, State, Trust};
 
 /// Kinds of tools whose rows say whose an address is.
 pub(super) const REGISTERS: [&str; 4] = ["asset_lookup", "identity_lookup", SCANNERS, "watchlist"];

@@ -1,9 +1,10 @@
 //! What an SCC finding names: callers, connections, processes, files, containers, identities.
 //!
-//! The caller is the actor; addresses that the resource talked to are remotes; the rest is related.
+//! The caller is the actor, and so is who came from outside; addresses that the resource talked to are remotes; the rest is
+//! related.
 
 use super::super::{Draft, Node};
-use crate::{IndicatorKind, Role};
+use crate::{IndicatorKind, Role, is_public};
 
 pub(super) fn read(draft: &mut Draft, finding: Node<'_>) {
     access(draft, finding.at("access"));
@@ -61,20 +62,21 @@ fn member(draft: &mut Draft, role: Role, node: Node<'_>) {
 
 fn network(draft: &mut Draft, finding: Node<'_>) {
     let caller = finding.path("access/callerIp").str();
+    let mut actors: Vec<&str> = caller.into_iter().collect();
     for connection in finding.at("connections").items() {
-        draft.add(
-            IndicatorKind::Ip,
-            Role::Remote,
-            connection.at("destinationIp"),
-        );
-        draft.add(IndicatorKind::Ip, Role::Related, connection.at("sourceIp"));
+        let (source, destination) = (connection.at("sourceIp"), connection.at("destinationIp"));
+        if is_from_outside(source, destination) {
+            draft.add(IndicatorKind::Ip, Role::Actor, source);
+            draft.add_address(destination);
+            actors.extend(source.str());
+        } else {
+            draft.add(IndicatorKind::Ip, Role::Remote, destination);
+            draft.add(IndicatorKind::Ip, Role::Related, source);
+        }
     }
     let indicator = finding.at("indicator");
-    for ip in indicator
-        .at("ipAddresses")
-        .items()
-        .filter(|ip| ip.str() != caller)
-    {
+    let addresses = indicator.at("ipAddresses").items();
+    for ip in addresses.filter(|ip| ip.str().is_none_or(|ip| !actors.contains(&ip))) {
         draft.add(IndicatorKind::Ip, Role::Remote, ip);
     }
     for domain in indicator.at("domains").items() {
@@ -83,6 +85,12 @@ fn network(draft: &mut Draft, finding: Node<'_>) {
     for uri in indicator.at("uris").items() {
         draft.add(IndicatorKind::Url, Role::Remote, uri);
     }
+}
+
+/// Whether somebody from the internet came to an address of a network of ours.
+fn is_from_outside(source: Node<'_>, destination: Node<'_>) -> bool {
+    let met_there = |end: Node<'_>| end.str()?.parse().ok().map(is_public);
+    met_there(source) == Some(true) && met_there(destination) == Some(false)
 }
 
 fn read_process(draft: &mut Draft, process: Node<'_>) {

@@ -72,3 +72,33 @@ fn who_guesses_passwords_of_a_machine_is_told_and_who_got_in() {
         assert!(has(&alert, kind, role, value), "{value}");
     }
 }
+
+#[test]
+fn who_connects_from_outside_is_no_far_end_of_ours() {
+    let between = |source: &str, destination: &str| {
+        let mut finding = parsed("scc-crypto-miner");
+        finding["finding"]["access"] = Value::Null;
+        finding["finding"]["indicator"] = json!({"ipAddresses": [source]});
+        finding["finding"]["connections"] =
+            json!([{"sourceIp": source, "destinationIp": destination, "destinationPort": 22}]);
+        let alert = one_of(&finding);
+        let ends = alert.indicators.iter().filter(|one| {
+            one.kind == IndicatorKind::Ip && [source, destination].contains(&one.value.as_str())
+        });
+        let ends = ends.map(|one| format!("{} {}", one.role.as_str(), one.value));
+        (ends.collect::<Vec<_>>().join("; "), alert.addresses)
+    };
+    let (ends, addresses) = between("198.51.100.9", "10.128.0.5");
+    assert_eq!(ends, "related 10.128.0.5; actor 198.51.100.9");
+    assert_eq!(addresses, ["10.128.0.5"]);
+    for (source, destination) in [
+        ("10.128.0.5", "198.51.100.9"),
+        ("10.128.0.5", "10.128.0.6"),
+        ("203.0.113.4", "198.51.100.9"),
+    ] {
+        let (ends, addresses) = between(source, destination);
+        assert!(ends.contains(&format!("remote {destination}")), "{ends}");
+        assert!(!ends.contains("actor"), "{ends}");
+        assert!(addresses.is_empty());
+    }
+}

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use minijinja::value::Rest;
 use minijinja::{Error, Value};
-use nightshift_engine::is_public;
+use nightshift_alert::is_public;
 
 use super::{in_any, words};
 
