@@ -140,18 +140,7 @@ fn place(draft: &mut Draft, finding: Node<'_>, resource: Node<'_>) {
         .unwrap_or_default();
     let parsed = ResourceName::parse(full);
     let metadata = resource.at("gcpMetadata");
-    draft.account = parsed
-        .project
-        .map(str::to_owned)
-        .or_else(|| resource.at("projectDisplayName").text())
-        .or_else(|| metadata.at("projectDisplayName").text())
-        .or_else(|| {
-            [resource, metadata]
-                .iter()
-                .find_map(|node| node.at("project").str())
-                .and_then(|project| project.rsplit('/').next())
-                .map(str::to_owned)
-        })
+    draft.account = project(parsed.project, finding, resource)
         .or_else(|| resource.path("awsMetadata/account/id").text());
     draft.account_name = resource
         .at("projectDisplayName")
@@ -177,6 +166,42 @@ fn place(draft: &mut Draft, finding: Node<'_>, resource: Node<'_>) {
     if let (Some(kind), Some(name)) = (parsed.indicator, parsed.name) {
         draft.add_text(kind, Role::Target, name);
     }
+}
+
+/// The project's id, by which it is routed and asked about: as the resource's name has it, unless that has the number, as
+/// Event Threat Detection writes it; else as the notification tells it (`projectDisplayName` is the id, see
+/// <https://cloud.google.com/security-command-center/docs/reference/rest/v2/GcpMetadata>); else the number.
+fn project(named: Option<&str>, finding: Node<'_>, resource: Node<'_>) -> Option<String> {
+    let metadata = resource.at("gcpMetadata");
+    let properties = finding.path("sourceProperties/properties");
+    let told = [
+        resource.at("projectDisplayName"),
+        metadata.at("projectDisplayName"),
+        properties.at("project_id"),
+        properties.at("projectId"),
+        resource.at("project"),
+        metadata.at("project"),
+    ];
+    let mut told = told
+        .iter()
+        .filter_map(|node| node.str()?.rsplit('/').next());
+    let is_number = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit());
+    named
+        .filter(|named| !is_number(named))
+        .or_else(|| told.clone().find(|text| is_project_id(text)))
+        .or(named)
+        .or_else(|| told.next())
+        .map(str::to_owned)
+}
+
+/// <https://cloud.google.com/resource-manager/docs/creating-managing-projects#before_you_begin>
+fn is_project_id(text: &str) -> bool {
+    (6..=30).contains(&text.len())
+        && text.starts_with(|first: char| first.is_ascii_lowercase())
+        && !text.ends_with('-')
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
 }
 
 /// `organizations/1/…` is `1`.

@@ -9,6 +9,7 @@ mod newer;
 mod ocsf;
 mod principals;
 mod properties;
+mod scc;
 mod security_hub;
 mod traces;
 mod wrapping;
