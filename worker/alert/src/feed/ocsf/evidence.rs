@@ -242,6 +242,28 @@ fn file_of(draft: &mut Draft, file: Node<'_>) {
     }
 }
 
+/// What a resource is, by the first of these that its type contains: names of one thing before words that many have.
+const KINDS: [(&str, Option<IndicatorKind>); 18] = [
+    ("snapshot", None),
+    ("backup", None),
+    ("instanceprofile", None),
+    ("containerimage", Some(IndicatorKind::Image)),
+    ("dbinstance", Some(IndicatorKind::Database)),
+    ("dbcluster", Some(IndicatorKind::Database)),
+    ("sqladmin", Some(IndicatorKind::Database)),
+    ("spanner", Some(IndicatorKind::Database)),
+    ("alloydb", Some(IndicatorKind::Database)),
+    ("user", Some(IndicatorKind::Principal)),
+    ("role", Some(IndicatorKind::Principal)),
+    ("account", Some(IndicatorKind::Principal)),
+    ("instance", Some(IndicatorKind::Instance)),
+    ("bucket", Some(IndicatorKind::Bucket)),
+    ("cluster", Some(IndicatorKind::Cluster)),
+    ("container", Some(IndicatorKind::Container)),
+    ("function", Some(IndicatorKind::Function)),
+    ("database", Some(IndicatorKind::Database)),
+];
+
 /// A resource as the target, by what its type says it is.
 pub(super) fn resource(draft: &mut Draft, resource: Node<'_>, kind: &str, id: &str) {
     let word = kind.to_ascii_lowercase();
@@ -251,21 +273,9 @@ pub(super) fn resource(draft: &mut Draft, resource: Node<'_>, kind: &str, id: &s
     if word.contains("accesskey") {
         return access_key(draft, resource, short);
     }
-    let indicator = [
-        ("user", IndicatorKind::Principal),
-        ("role", IndicatorKind::Principal),
-        ("account", IndicatorKind::Principal),
-        ("instance", IndicatorKind::Instance),
-        ("bucket", IndicatorKind::Bucket),
-        ("cluster", IndicatorKind::Cluster),
-        ("container", IndicatorKind::Container),
-        ("function", IndicatorKind::Function),
-        ("database", IndicatorKind::Database),
-    ]
-    .into_iter()
-    .find(|(part, _)| word.contains(part))
-    .map(|(_, indicator)| indicator);
-    if let Some(indicator) = indicator {
+    let mut known = KINDS.into_iter();
+    let known = known.find(|(part, _)| word.contains(part));
+    if let Some(indicator) = known.and_then(|(_, indicator)| indicator) {
         // An instance's name is a tag of it.
         let name = name.filter(|_| !short.starts_with("i-"));
         let name = name.unwrap_or(short);

@@ -183,3 +183,66 @@ fn a_device_of_an_evidence_is_what_the_finding_is_about() {
     assert!(has(&alert, IndicatorKind::Ip, Role::Target, "10.0.5.7"));
     assert_eq!(alert.with_role(Role::Actor).count(), 0);
 }
+
+#[test]
+fn a_resource_is_what_its_own_name_says_before_words_that_many_types_have() {
+    let target = |kind: &str, uid: &str| {
+        let mut finding = detection();
+        finding["evidences"] = json!([]);
+        finding["resources"] = json!([{"uid": uid, "type": kind}]);
+        let alert = one_of(&finding);
+        let mut targets = alert.with_role(Role::Target);
+        targets
+            .next()
+            .map(|one| format!("{} {}", one.kind, one.value))
+    };
+    for (kind, uid, what) in [
+        (
+            "AWS::RDS::DBInstance",
+            "arn:aws:rds:eu-west-1:444455556666:db:orders",
+            Some("database orders"),
+        ),
+        (
+            "AWS::RDS::DBCluster",
+            "arn:aws:rds:eu-west-1:444455556666:cluster:orders",
+            Some("database orders"),
+        ),
+        (
+            "sqladmin.googleapis.com/Instance",
+            "//cloudsql.googleapis.com/projects/p/instances/orders",
+            Some("database orders"),
+        ),
+        (
+            "AwsEcrContainerImage",
+            "registry.example.com/app",
+            Some("image app"),
+        ),
+        (
+            "AWS::IAM::InstanceProfile",
+            "arn:aws:iam::444455556666:instance-profile/web",
+            None,
+        ),
+        (
+            "AWS::RDS::DBClusterSnapshot",
+            "arn:aws:rds:eu-west-1:444455556666:cluster-snapshot:s",
+            None,
+        ),
+        (
+            "AWS::EC2::Instance",
+            "arn:aws:ec2:eu-west-1:444455556666:instance/i-1",
+            Some("instance i-1"),
+        ),
+        (
+            "AWS::EKS::Cluster",
+            "arn:aws:eks:eu-west-1:444455556666:cluster/prod",
+            Some("cluster prod"),
+        ),
+        (
+            "compute.googleapis.com/Instance",
+            "//compute.googleapis.com/projects/p/zones/z/instances/web",
+            Some("instance web"),
+        ),
+    ] {
+        assert_eq!(target(kind, uid).as_deref(), what, "{kind}");
+    }
+}
