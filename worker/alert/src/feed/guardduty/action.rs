@@ -124,8 +124,15 @@ fn dns_request(draft: &mut Draft, request: Node<'_>) -> Option<String> {
 
 fn kubernetes_call(draft: &mut Draft, call: Node<'_>) -> Option<String> {
     remote(draft, Role::Actor, call.at("remoteIpDetails"));
-    for ip in call.at("sourceIps").items() {
-        draft.add(IndicatorKind::Ip, Role::Actor, ip);
+    let sources = || call.at("sourceIps").items();
+    // All but the last are what whoever called wrote: <https://kubernetes.io/docs/reference/config-api/apiserver-audit.v1/>.
+    if !draft.names_any(IndicatorKind::Ip, Role::Actor)
+        && let Some(last) = sources().last()
+    {
+        draft.add(IndicatorKind::Ip, Role::Actor, last);
+    }
+    for ip in sources() {
+        draft.add(IndicatorKind::Ip, Role::Related, ip);
     }
     kubernetes_words(draft, call)
 }

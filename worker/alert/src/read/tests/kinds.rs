@@ -78,6 +78,30 @@ fn guardduty_kubernetes_calls_have_user_verb_and_cluster() {
 }
 
 #[test]
+fn an_address_that_a_client_of_kubernetes_wrote_itself_is_nobody_who_acted() {
+    let roles = |details: Value| {
+        let alert = guardduty(
+            json!({"actionType": "KUBERNETES_API_CALL", "kubernetesApiCallAction": {"verb": "list", "resource": "secrets",
+                "sourceIps": ["192.0.2.77", "10.0.3.4", "203.0.113.5"], "remoteIpDetails": details}}),
+            json!({"resourceType": "EKSCluster", "eksClusterDetails": {"name": "prod"}}),
+        );
+        let addresses = alert.indicators.iter();
+        // The description of the sample names one of its own.
+        let addresses =
+            addresses.filter(|one| one.kind == IndicatorKind::Ip && one.value != "203.0.113.42");
+        let roles = addresses.map(|one| format!("{} {}", one.role.as_str(), one.value));
+        roles.collect::<Vec<_>>().join("; ")
+    };
+    let last = "related 10.0.3.4; related 192.0.2.77; actor 203.0.113.5";
+    assert_eq!(roles(json!({"ipAddressV4": "203.0.113.5"})), last);
+    assert_eq!(roles(Value::Null), last);
+    assert_eq!(
+        roles(json!({"ipAddressV4": "198.51.100.5"})),
+        "related 10.0.3.4; related 192.0.2.77; actor 198.51.100.5; related 203.0.113.5"
+    );
+}
+
+#[test]
 fn guardduty_databases_functions_buckets_and_tasks_are_targets() {
     let login = guardduty(
         json!({"actionType": "RDS_LOGIN_ATTEMPT", "rdsLoginAttemptAction": {"remoteIpDetails": {"ipAddressV4": "198.51.100.5"},
