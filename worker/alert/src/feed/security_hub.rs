@@ -5,6 +5,7 @@
 
 mod asff;
 mod guardduty;
+mod product_fields;
 mod types;
 
 pub(super) use types::native_type;

@@ -8,10 +8,8 @@ use serde_json::{Map, Value, json};
 use super::super::guardduty::{finding_of_arn, read_as};
 use super::super::{Draft, Node};
 use super::native_type;
+use super::product_fields::service;
 use crate::ReadError;
-
-/// Deepest path of a product field that is followed.
-const MAX_DEPTH: usize = 16;
 
 pub(super) fn read(node: Node<'_>, id: &str) -> Result<Draft, ReadError> {
     let (resource, beside) = resource(node);
@@ -79,40 +77,6 @@ fn kind(node: Node<'_>) -> Value {
     first.map_or(Value::Null, |name| json!(native_type(name)))
 }
 
-/// GuardDuty's `service`, from the product fields' paths.
-fn service(node: Node<'_>) -> Value {
-    let mut root = json!({});
-    for (key, value) in node.at("ProductFields").members() {
-        let Some(path) = key.strip_prefix("aws/guardduty/service/") else {
-            continue;
-        };
-        if path.split('/').count() <= MAX_DEPTH {
-            insert(&mut root, path, copy(value));
-        }
-    }
-    root
-}
-
-fn insert(root: &mut Value, path: &str, value: Value) {
-    let mut place = root;
-    for segment in path.split('/') {
-        if !place.is_object() {
-            *place = json!({});
-        }
-        let Value::Object(map) = place else { return };
-        place = map.entry(segment).or_insert(Value::Null);
-    }
-    *place = lists(value);
-}
-
-/// A product field's value is text; only an action's list of port probes comes as JSON in it.
-fn lists(value: Value) -> Value {
-    match &value {
-        Value::String(text) if text.starts_with('[') => serde_json::from_str(text).unwrap_or(value),
-        _ => value,
-    }
-}
-
 /// ASFF's `Action` has GuardDuty's fields under other names of the outer objects only.
 fn action(action: Node<'_>) -> Value {
     let mut map = Map::new();
@@ -132,7 +96,7 @@ fn action(action: Node<'_>) -> Value {
     Value::Object(map)
 }
 
-/// Puts `from` under `into`; what is known stays.
+/// Puts `from` under `into`; what is known stays, and lists are put together.
 fn merge(into: &mut Value, from: Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) => {
@@ -147,6 +111,7 @@ fn merge(into: &mut Value, from: Value) {
                 );
             }
         }
+        (Value::Array(into), Value::Array(from)) => into.extend(from),
         (into @ Value::Null, from) => *into = from,
         _ => {}
     }

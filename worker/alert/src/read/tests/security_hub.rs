@@ -47,3 +47,45 @@ fn an_attack_sequence_names_who_took_part_and_what_tied_them_together() {
     assert_eq!(alert.times.first_seen.unwrap().timestamp(), 1_772_418_000);
     assert_eq!(alert.times.last_seen.unwrap().timestamp(), 1_772_421_000);
 }
+
+#[test]
+fn lists_in_product_fields_are_written_one_element_a_path() {
+    let probe = "aws/guardduty/service/action/portProbeAction/portProbeDetails";
+    let threats = "aws/guardduty/service/ebsVolumeScanDetails/scanDetections/threatDetectedByName/threatNames";
+    let alert = asff(|finding| {
+        finding["Types"] = json!(["TTPs/Discovery/Recon:EC2-PortProbeUnprotectedPort"]);
+        finding["Resources"] = json!([]);
+        finding["ProductFields"] = json!({
+            "aws/guardduty/service/action/actionType": "PORT_PROBE",
+            format!("{probe}.0_/remoteIpDetails/ipAddressV4"): "203.0.113.20",
+            format!("{probe}.0_/localIpDetails/ipAddressV4"): "10.0.0.23",
+            format!("{probe}.10_/remoteIpDetails/ipAddressV4"): "203.0.113.21",
+            format!("{probe}.65535_/remoteIpDetails/ipAddressV4"): "203.0.113.22",
+            format!("{threats}.0_/filePaths.0_/filePath"): "/tmp/eicar.com",
+            format!("{threats}.0_/filePaths.0_/hash"): "ab".repeat(32),
+            // No element of a list.
+            "aws/guardduty/service/additionalInfo/v1.2_x": "odd",
+            "aws/guardduty/service/additionalInfo/.0_": "odd",
+        });
+        finding["Action"] = json!({"ActionType": "PORT_PROBE", "PortProbeAction": {
+            "PortProbeDetails": [{"RemoteIpDetails": {"IpAddressV4": "203.0.113.23"}}]}});
+    });
+    assert_eq!(alert.action.as_deref(), Some("PORT_PROBE"));
+    for last in [20, 21, 22, 23] {
+        let address = format!("203.0.113.{last}");
+        assert!(has(&alert, IndicatorKind::Ip, Role::Actor, &address));
+    }
+    assert!(has(&alert, IndicatorKind::Ip, Role::Related, "10.0.0.23"));
+    assert!(has(
+        &alert,
+        IndicatorKind::File,
+        Role::Related,
+        "/tmp/eicar.com"
+    ));
+    assert!(has(
+        &alert,
+        IndicatorKind::Hash,
+        Role::Related,
+        &"ab".repeat(32)
+    ));
+}
