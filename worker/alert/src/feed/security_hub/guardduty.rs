@@ -9,7 +9,7 @@ use super::super::guardduty::{finding_of_arn, read_as};
 use super::super::{Draft, Node};
 use super::native_type;
 use super::product_fields::service;
-use crate::ReadError;
+use crate::{ReadError, Severity};
 
 pub(super) fn read(node: Node<'_>, id: &str) -> Result<Draft, ReadError> {
     let (resource, beside) = resource(node);
@@ -18,13 +18,24 @@ pub(super) fn read(node: Node<'_>, id: &str) -> Result<Draft, ReadError> {
     for item in beside {
         super::asff::read_resource(&mut draft, item);
     }
-    if node.path("Severity/Product").number().is_none() {
-        draft.severity = super::severity(node);
+    let by_label = match node.path("Severity/Product").number() {
+        None => Some(super::severity(node)),
+        Some(_) => raised(node).filter(|raised| *raised > draft.severity),
+    };
+    if let Some(severity) = by_label {
+        draft.severity = severity;
         draft.severity_sent = node.path("Severity/Label").text().unwrap_or_default();
     }
     // What GuardDuty's shape has no place for is kept as any other product's.
     super::asff::entities(&mut draft, node);
     Ok(draft)
+}
+
+/// The severity that somebody gave the finding in Security Hub: its label, where GuardDuty gave it another one.
+fn raised(node: Node<'_>) -> Option<Severity> {
+    let label = node.path("Severity/Label").str()?;
+    let given = node.path("FindingProviderFields/Severity/Label");
+    label.parse().ok().filter(|_| !given.is(label))
 }
 
 fn native(node: Node<'_>, id: &str, resource: Value) -> Value {

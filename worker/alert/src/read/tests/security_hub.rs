@@ -1,6 +1,7 @@
 //! Findings of GuardDuty as Security Hub writes them in ASFF.
 
 use super::*;
+use crate::Severity;
 
 /// The sample finding, changed.
 fn asff(change: impl FnOnce(&mut Value)) -> Alert {
@@ -88,4 +89,37 @@ fn lists_in_product_fields_are_written_one_element_a_path() {
         Role::Related,
         &"ab".repeat(32)
     ));
+}
+
+#[test]
+fn a_severity_that_was_raised_in_security_hub_counts() {
+    let of = |severity: Value, given: Value| {
+        let alert = asff(|finding| {
+            finding["Severity"] = severity;
+            finding["FindingProviderFields"]["Severity"] = given;
+        });
+        (alert.severity, alert.severity_sent)
+    };
+    let told = |severity: Severity, sent: &str| (severity, sent.to_owned());
+    let raised = json!({"Product": 8, "Label": "CRITICAL", "Normalized": 90});
+    assert_eq!(
+        of(raised.clone(), json!({"Label": "HIGH"})),
+        told(Severity::Critical, "CRITICAL")
+    );
+    assert_eq!(
+        of(raised.clone(), Value::Null),
+        told(Severity::Critical, "CRITICAL")
+    );
+    // Lowered, or as GuardDuty itself gave it.
+    for (severity, given) in [
+        (
+            json!({"Product": 8, "Label": "LOW"}),
+            json!({"Label": "HIGH"}),
+        ),
+        (raised, json!({"Label": "CRITICAL"})),
+        (json!({"Product": 8, "Label": "odd"}), Value::Null),
+        (json!({"Product": 8}), Value::Null),
+    ] {
+        assert_eq!(of(severity, given), told(Severity::High, "8"));
+    }
 }
