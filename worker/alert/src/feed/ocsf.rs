@@ -182,11 +182,16 @@ fn severity(node: Node<'_>) -> Severity {
 }
 
 /// `status_id` of findings: 3 suppressed, 4 resolved, 5 archived, 6 deleted; of incidents 3 is on hold, which somebody still
-/// has to look at, and 5 closed; activity 3 closes.
+/// has to look at, and 5 closed; activity 3 closes. Of the older Security Finding (class 2001) this is `state_id`, and its
+/// status says whether something succeeded: <https://schema.ocsf.io/1.0.0/classes/security_finding>.
 fn state(draft: &mut Draft, node: Node<'_>) {
     let incident = is_incident(node);
-    let status = node.at("status_id").count();
-    let word = node.at("status");
+    let (id, word) = match node.at("class_uid").count() {
+        Some(2001) => ("state_id", "state"),
+        _ => ("status_id", "status"),
+    };
+    let status = node.at(id).count();
+    let word = node.at(word);
     draft.state.suppressed = (status == Some(3) && !incident) || word.is("Suppressed");
     draft.state.resolved = status == Some(4)
         || (status == Some(5) && incident)

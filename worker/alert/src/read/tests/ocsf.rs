@@ -246,3 +246,21 @@ fn a_resource_is_what_its_own_name_says_before_words_that_many_types_have() {
         assert_eq!(target(kind, uid).as_deref(), what, "{kind}");
     }
 }
+
+#[test]
+fn the_state_of_an_older_security_finding_is_no_status() {
+    let state = |more: Value| {
+        let mut finding = detection();
+        finding["class_uid"] = json!(2001);
+        let finding = finding.as_object_mut().unwrap();
+        let info = finding.remove("finding_info").unwrap();
+        finding.insert("finding".to_owned(), info);
+        finding.extend(more.as_object().unwrap().clone());
+        one_of(&json!(finding)).state
+    };
+    let succeeded = json!({"status_id": 1, "status": "Success", "state_id": 1, "state": "New"});
+    assert_eq!(state(succeeded), FeedState::default());
+    assert!(state(json!({"status_id": 1, "state_id": 3})).suppressed);
+    assert!(state(json!({"status_id": 1, "state_id": 4})).resolved);
+    assert!(state(json!({"state_id": 99, "state": "Archived"})).archived);
+}
