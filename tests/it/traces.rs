@@ -73,12 +73,9 @@ async fn each_case_is_one_trace_of_questions_model_calls_tools_and_deliveries() 
         .iter()
         .filter(|line| line.contains("report shown"))
         .collect();
-    assert!(
-        shown.is_empty()
-            || shown
-                .iter()
-                .all(|line| traces.iter().any(|id| line.contains(id)))
-    );
+    let is_named = |line: &&String| traces.iter().any(|id| line.contains(id));
+    assert_eq!(shown.len(), 2, "{lines:#?}");
+    assert!(shown.iter().all(is_named), "{shown:#?}");
     let trees = collector.trees();
     let (first, second) = trees.split_once("\ntrace\n").unwrap();
     assert_eq!(first.trim_start_matches("trace\n").trim(), second.trim());

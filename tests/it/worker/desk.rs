@@ -28,10 +28,14 @@ pub(crate) fn place_with(more: impl FnOnce(&Place) -> String) -> Place {
 
 /// Puts a sample into the source, under another id; the way that `docs/sources.md` says.
 pub(crate) fn put(place: &Place, sample: &str, id: &str) {
-    let finding = finding(sample, id).unwrap();
+    put_message(place, id, &finding(sample, id).unwrap());
+}
+
+/// The same with this message.
+pub(crate) fn put_message(place: &Place, id: &str, message: &Value) {
     let name = format!("{}.json", id.replace(['/', ':'], "-"));
     let written = place
-        .file(&format!("spool/tmp/{name}"), finding.to_string())
+        .file(&format!("spool/tmp/{name}"), message.to_string())
         .unwrap();
     let new = place.path().join("spool/new");
     std::fs::create_dir_all(&new).unwrap();

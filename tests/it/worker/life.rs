@@ -2,13 +2,15 @@
 
 use std::net::{TcpListener, TcpStream};
 
-use nightshift_tests::{Place, Running};
+use nightshift_tests::{Place, Running, finding};
+use serde_json::json;
 
-use super::desk::{cases, place, place_with, put, read_again_knowing_vendor, reports};
+use super::desk::{cases, place, place_with, put, put_message, read_again_knowing_vendor, reports};
 use super::reload::{RENEWED, change};
 
 const GUARDDUTY: &str = "guardduty-finding";
 const SCC: &str = "scc-crypto-miner";
+const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 
 #[test]
 fn alerts_of_a_source_become_reports_at_a_destination() {
@@ -185,6 +187,19 @@ fn a_message_that_cannot_be_read_has_one_line_also_where_its_case_is_open() {
     let many = |what: &str| lines.iter().filter(|line| line.contains(what)).count();
     let letters = many("it is a dead letter");
     assert_eq!((letters, many("opens no case")), (2, 0), "{lines:#?}");
+    // The first one opens the case and names all of it; the other one belongs to it.
+    let named = |name: &str| {
+        let letters = lines.iter().filter(|line| line.contains("a dead letter"));
+        letters.filter(|line| line.contains(name)).count()
+    };
+    let names = ["case.id=", "case.revision=1", "trace.id="];
+    assert_eq!(names.map(named), [2, 1, 1], "{lines:#?}");
+    let trace_of = |what: &str| {
+        let mut lines = lines.iter().filter(|line| line.contains(what));
+        let (_, rest) = lines.find_map(|line| line.split_once("trace.id=")).unwrap();
+        rest.chars().take(32).collect::<String>()
+    };
+    assert_eq!(trace_of("a dead letter"), trace_of("case concluded"));
 }
 
 #[test]
@@ -230,9 +245,15 @@ fn a_quiet_worker_says_a_few_lines_at_its_start_and_one_for_each_outcome() {
     put(&place, SCC, "s1");
     let mut worker = place.start(&["worker"]).unwrap();
     worker.until("report shown");
-    put(&place, SCC, "s1");
+    // The same again, in an event that is part of a trace.
+    let event = json!({
+        "specversion": "1.0", "id": "1", "source": "/edr", "type": "finding",
+        "traceparent": format!("00-{TRACE}-00f067aa0ba902b7-01"), "data": finding(SCC, "s1").unwrap(),
+    });
+    put_message(&place, "s1", &event);
     let sighting = worker.until("an alert opens no case");
-    let tells = ["outcome=sighting", "alert.key=", "case.id="];
+    let trace = format!("trace.id={TRACE}");
+    let tells = ["outcome=sighting", "alert.key=", "case.id=", &trace];
     assert!(tells.iter().all(|one| sighting.contains(one)), "{sighting}");
     worker.signal("TERM");
     let (_, _, lines) = worker.ended();

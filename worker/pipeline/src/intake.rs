@@ -200,7 +200,7 @@ impl Intake {
             );
         }
         let accepted = committed?;
-        tell(source.name(), fates.len(), &accepted);
+        tell(source.name(), fates.len(), &batch, &accepted);
         self.count(source.name(), &fates, &batch, &accepted);
         self.count_unsettled(source.name(), unsettled.len());
         Ok(Received {
@@ -363,7 +363,7 @@ async fn hold<T>(
 
 /// One line for a batch, with how many of its alerts ended how, one for each alert that opens no case, for whose triage nobody
 /// waits, and one for each message of the batch that could not be read, whether or not that opens a case.
-fn tell(source: &str, messages: usize, accepted: &[Accepted]) {
+fn tell(source: &str, messages: usize, batch: &[Arrival], accepted: &[Accepted]) {
     let many = |fits: fn(&Admission) -> bool| {
         let fitting = accepted.iter().filter(|one| fits(&one.admission));
         fitting.count()
@@ -382,26 +382,30 @@ fn tell(source: &str, messages: usize, accepted: &[Accepted]) {
         set_aside = many(|one| matches!(one, Admission::SetAside(_))),
         "messages accepted"
     );
-    let is_read = |one: &&Accepted| one.dead_letter.is_none();
-    for one in accepted.iter().filter(is_read).filter(|one| !one.opens()) {
-        tracing::info!(
-            source.name = source,
-            alert.feed = one.feed,
-            alert.key = one.key,
-            outcome = one.admission.as_str(),
-            why = one.admission.why(),
-            case.id = one.case_id.as_ref().map(|id| id.0.as_str()),
-            "an alert opens no case"
-        );
-    }
-    for one in accepted.iter().filter(|one| one.dead_letter.is_some()) {
+    for (arrival, one) in batch.iter().zip(accepted) {
         let case_id = one.case_id.as_ref().map(|id| id.0.as_str());
-        tracing::warn!(
-            source.name = source,
-            dead_letter.id = one.dead_letter,
-            case.id = case_id,
-            "a message cannot be read: it is a dead letter"
-        );
+        let (revision, trace_id) = spans::of_arrival(arrival, one);
+        if one.dead_letter.is_some() {
+            tracing::warn!(
+                source.name = source,
+                dead_letter.id = one.dead_letter,
+                case.id = case_id,
+                case.revision = revision,
+                trace.id = trace_id,
+                "a message cannot be read: it is a dead letter"
+            );
+        } else if !one.opens() {
+            tracing::info!(
+                source.name = source,
+                alert.feed = one.feed,
+                alert.key = one.key,
+                outcome = one.admission.as_str(),
+                why = one.admission.why(),
+                case.id = case_id,
+                trace.id = trace_id,
+                "an alert opens no case"
+            );
+        }
     }
 }
 

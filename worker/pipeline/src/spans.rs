@@ -207,7 +207,7 @@ pub fn accepted(kind: &str, source: &str, batch: &[Arrival], accepted: &[Accepte
         let Some(case_id) = &one.case_id else {
             continue;
         };
-        let from = arrival.alert.trace.as_ref();
+        let from = from(arrival, one);
         let own = match one.admission {
             Admission::New => Some(CaseTrace::of(&case_id.0, 1, from)),
             Admission::Revision(..) | Admission::Replaced(..) if from.is_some() => None,
@@ -234,6 +234,27 @@ pub fn accepted(kind: &str, source: &str, batch: &[Arrival], accepted: &[Accepte
             alert.feed = one.feed,
             outcome = one.admission.as_str()
         ));
+    }
+}
+
+/// Where the case of an arrival goes on from. Our own alert about what cannot be read, or stored, goes on from nowhere.
+fn from<'a>(arrival: &'a Arrival, one: &Accepted) -> Option<&'a TraceContext> {
+    let trace = arrival.alert.trace.as_ref();
+    trace.filter(|_| one.dead_letter.is_none())
+}
+
+/// The revision and the trace that a line of intake names: those of the case that this arrival opens. One that opens none has
+/// the trace of its message, where that has one: what belongs to the case it is part of is not known here.
+pub(crate) fn of_arrival(arrival: &Arrival, one: &Accepted) -> (Option<u32>, Option<String>) {
+    match (&one.case_id, &one.admission) {
+        (Some(id), Admission::New) => {
+            let trace = CaseTrace::of(&id.0, 1, from(arrival, one));
+            (Some(1), Some(trace.trace_id.to_string()))
+        }
+        _ => {
+            let of_message = arrival.alert.trace.as_ref().or(arrival.link.as_ref());
+            (None, of_message.map(|trace| trace.trace_id().to_string()))
+        }
     }
 }
 
@@ -296,4 +317,48 @@ pub(crate) fn of_destination(name: &str) -> Span {
 fn nanos(at: DateTime<Utc>) -> Option<u64> {
     at.timestamp_nanos_opt()
         .and_then(|nanos| u64::try_from(nanos).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{CaseId, Seen, unreadable_alert};
+
+    #[test]
+    fn an_arrival_is_named_by_the_case_that_it_opens_or_by_its_message() {
+        let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        let trace = serde_json::json!({ "traceparent": parent });
+        let mut alert = unreadable_alert("feed", b"a", "a sample", DateTime::UNIX_EPOCH);
+        alert.trace = serde_json::from_value(trace).unwrap();
+        let arrival = Arrival {
+            source: "feed".to_owned(),
+            at: DateTime::UNIX_EPOCH,
+            alert: Arc::new(alert),
+            raw: Arc::from(*b"a"),
+            unreadable: None,
+            always: false,
+            link: None,
+        };
+        let id = CaseId("k3f9-x2mq-7d1w".to_owned());
+        let named = |admission, dead_letter| {
+            let one = Accepted {
+                case_id: Some(id.clone()),
+                key: String::new(),
+                title: String::new(),
+                feed: "feed".to_owned(),
+                admission,
+                dead_letter,
+            };
+            of_arrival(&arrival, &one)
+        };
+        let message = Some("4bf92f3577b34da6a3ce929d0e0e4736".to_owned());
+        assert_eq!(named(Admission::New, None), (Some(1), message.clone()));
+        let seen = Admission::Sighting(id.clone(), Seen::Same);
+        assert_eq!(named(seen, None), (None, message));
+        // What the store would not have was read, and came with a trace; what is triaged in its place did not.
+        let own = CaseTrace::of(&id.0, 1, None).trace_id.to_string();
+        assert_eq!(named(Admission::New, Some(1)), (Some(1), Some(own)));
+    }
 }
