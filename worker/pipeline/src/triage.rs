@@ -183,10 +183,7 @@ impl Triage {
             Ok(End::Concluded(state)) => told(state),
             Ok(end @ (End::Released(_) | End::Cancelled(_))) => {
                 match end {
-                    End::Cancelled(state) => {
-                        tracing::info!("case cancelled");
-                        spans::triaged(state, "cancelled");
-                    }
+                    End::Cancelled(state) => lost::cancelled(state),
                     _ => tracing::info!("case released"),
                 }
                 // Held a little, so that what cannot go on now is not claimed again and again.

@@ -16,11 +16,8 @@ impl Triage {
             .filter_map(|line| read_event(&line.event).ok())
             .collect();
         let state = fold(&events);
-        let Some(Stop::Cancelled(by)) = &state.stop else {
-            return None;
-        };
-        tracing::info!(by, "case cancelled");
-        spans::triaged(&state, "cancelled");
+        matches!(state.stop, Some(Stop::Cancelled(_))).then_some(())?;
+        cancelled(&state);
         self.count_called_off(&state);
         Some(state)
     }
@@ -30,4 +27,14 @@ impl Triage {
         let found = self.cases.view(&lease.case_id.0).await;
         matches!(found, Err(StoreError::NoSuchCase(_)))
     }
+}
+
+/// One line for a case that somebody called off.
+pub(super) fn cancelled(state: &State) {
+    let by = match &state.stop {
+        Some(Stop::Cancelled(by)) => Some(by.as_str()),
+        _ => None,
+    };
+    tracing::info!(by, "case cancelled");
+    spans::triaged(state, "cancelled");
 }

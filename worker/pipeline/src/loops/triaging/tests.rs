@@ -1,5 +1,6 @@
 //! When the loop asks for cases that were concluded without models, against a store that counts that; and who has its slots.
 
+mod told;
 mod world;
 
 use std::sync::Arc;

@@ -36,7 +36,7 @@ pub(super) struct World {
     wanting: Mutex<VecDeque<u64>>,
     asked: watch::Sender<Vec<Instant>>,
     /// Cases that wait for a slot, and those that have one: they keep it.
-    queued: Mutex<VecDeque<Claimed>>,
+    pub(super) queued: Mutex<VecDeque<Claimed>>,
     pub(super) running: Mutex<Vec<Severity>>,
     /// What the store says to whatever is written; none: that the lease is lost, at last.
     says: Option<fn() -> StoreError>,
