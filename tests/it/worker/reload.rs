@@ -1,5 +1,7 @@
 //! A configuration that changes while the worker runs.
 
+mod rules;
+
 use std::net::TcpListener;
 use std::os::unix::process::ExitStatusExt as _;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -302,15 +302,17 @@ mod tests {
     }
 
     #[test]
-    fn f33_authorities_and_tokens_are_looked_at_wherever_they_stand() {
+    fn f33_rules_authorities_and_tokens_are_looked_at_wherever_they_stand() {
         let text = format!(
             "{DEFAULTS}\n[[model]]\nname = \"main\"\nprovider = \"openai\"\nmodel = \"m\"\nca_file = \"model.pem\"\n\
-             [[source]]\nname = \"mq\"\nkind = \"rabbitmq\"\nurl = \"amqps://h\"\nqueue = \"q\"\nca_file = \"/etc/mq.pem\"\n"
+             [[source]]\nname = \"mq\"\nkind = \"rabbitmq\"\nurl = \"amqps://h\"\nqueue = \"q\"\nca_file = \"/etc/mq.pem\"\n\
+             [[profile]]\nname = \"quick\"\nprompts = \"ours/\"\nreplan_when = \"when.json\"\n"
         );
         let mut table: Table = text.parse().unwrap();
         for (part, key, value) in [
             ("store", "ca_file", "db.pem"),
             ("web", "tokens", "file:token"),
+            ("playbooks", "dir", "books"),
         ] {
             let value = match key {
                 "tokens" => Value::Array(vec![value.into()]),
@@ -322,7 +324,15 @@ mod tests {
         let file = PathBuf::from("/etc/nightshift/nightshift.toml");
         let loaded = Loaded::of(table, Some(file), Vec::new()).unwrap();
         let files = loaded.files();
-        for name in ["model.pem", "/etc/mq.pem", "db.pem", "token"] {
+        for name in [
+            "model.pem",
+            "/etc/mq.pem",
+            "db.pem",
+            "token",
+            "books",
+            "ours",
+            "when.json",
+        ] {
             let path = Path::new("/etc/nightshift").join(name);
             assert!(files.contains(&path), "{name}: {files:?}");
         }

@@ -1,0 +1,114 @@
+//! Prompts and playbooks that change while the worker runs.
+
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use nightshift_tests::model::{FakeModel, Script, Seen};
+use nightshift_tests::{Place, Running, root};
+
+use super::{RENEWED, SCC, change, logged};
+use crate::models::desk::ANTHROPIC;
+use crate::models::example::{self, Question};
+use crate::worker::desk::{place_with, put, reports};
+
+/// A shipped file with this in the place of that.
+fn shipped(file: &str, from: &str, to: &str) -> String {
+    let path = root().join("worker/analyst").join(file);
+    let text = std::fs::read_to_string(path).unwrap();
+    assert!(text.contains(from), "{text}");
+    text.replace(from, to)
+}
+
+/// Triages one more alert.
+fn triages(place: &Place, worker: &mut Running, id: &str) {
+    put(place, SCC, id);
+    worker.until("report shown");
+}
+
+/// Rules of ours in the shipped prompt of the plan.
+fn plan(place: &Place, rule: &str) {
+    let head = "# Your task now: plan\n";
+    let text = shipped(
+        "prompts/plan.md",
+        head,
+        &format!("{head}\nHouse rule {rule}.\n"),
+    );
+    place.file("p/plan.md", text).unwrap();
+}
+
+/// The house rule of the only plan that was asked for since.
+fn rule_of(plans: &Receiver<String>) -> String {
+    let plan = plans.recv_timeout(Duration::from_secs(60)).unwrap();
+    assert!(plans.try_recv().is_err(), "one plan for one case");
+    let (_, rule) = plan.split_once("House rule ").unwrap();
+    rule.split('.').next().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn prompts_that_change_are_those_of_new_cases() {
+    let (asked, plans) = channel();
+    let script = Script::by(move |seen: &Seen| {
+        if Question::of(seen) == Question::Plan {
+            asked.send(seen.text()).unwrap();
+        }
+        example::answer(seen)
+    });
+    let fake = FakeModel::start(script).await.unwrap();
+    let place = place_with(|place| {
+        plan(place, "one");
+        let (tools, model) = (example::logs(place), ANTHROPIC.table(&fake, ""));
+        format!("{tools}\n{model}\n[[profile]]\nname = \"default\"\nprompts = \"p/\"\n")
+    });
+    change(&place, "warn,nightshift_pipeline=info", "info");
+    let mut worker = place.start(&["worker"]).unwrap();
+    triages(&place, &mut worker, "s1");
+    assert_eq!(rule_of(&plans), "one");
+    plan(&place, "two");
+    worker.until("a file has changed");
+    worker.until(RENEWED);
+    triages(&place, &mut worker, "s2");
+    assert_eq!(rule_of(&plans), "two");
+    plan(&place, "three");
+    worker.signal("HUP");
+    worker.until("SIGHUP");
+    worker.until(RENEWED);
+    triages(&place, &mut worker, "s3");
+    assert_eq!(rule_of(&plans), "three");
+    assert_eq!(fake.refusals(), []);
+}
+
+/// A step of ours in a shipped playbook.
+fn playbook(place: &Place, rule: &str) {
+    let step = "Read what the alert itself tells";
+    let text = shipped("playbooks/crypto-mining.toml", step, rule);
+    place.file("books/mining.toml", text).unwrap();
+}
+
+#[test]
+fn playbooks_that_change_are_those_of_new_cases() {
+    let place = logged("[playbooks]\ndir = \"books\"\n");
+    // How many reports have a step of each of these.
+    let shown = |rules: [&str; 3]| {
+        let reports = reports(&place).into_iter();
+        let reports: Vec<String> = reports
+            .map(|path| std::fs::read_to_string(path).unwrap())
+            .collect();
+        rules.map(|rule| reports.iter().filter(|text| text.contains(rule)).count())
+    };
+    let rules = ["Rule one tells", "Rule two tells", "Rule three tells"];
+    playbook(&place, rules[0]);
+    let mut worker = place.start(&["worker"]).unwrap();
+    triages(&place, &mut worker, "s1");
+    assert_eq!(shown(rules), [1, 0, 0]);
+    playbook(&place, rules[1]);
+    worker.until("a file has changed");
+    worker.until(RENEWED);
+    triages(&place, &mut worker, "s2");
+    assert_eq!(shown(rules), [1, 1, 0]);
+    playbook(&place, rules[2]);
+    worker.signal("HUP");
+    worker.until("SIGHUP");
+    worker.until(RENEWED);
+    triages(&place, &mut worker, "s3");
+    assert_eq!(shown(rules), [1, 1, 1]);
+}
