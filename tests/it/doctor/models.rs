@@ -114,6 +114,41 @@ async fn why_a_model_does_not_answer_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_model_that_its_provider_does_not_know_is_told() {
+    for (provider, name, model) in MODELS {
+        let script = Script::by(well).faults(|_| Some(Fault::UnknownModel));
+        let fake = FakeModel::start(script).await.unwrap();
+        let said = doctor(&place(), &of(&fake, provider, name, model), "models");
+        assert_eq!(said.checks(), ["model.refused"], "{name}");
+        let mend = said.only()["mend"].as_str().unwrap();
+        assert!(
+            mend.starts_with("see model (is there one of this name"),
+            "{mend}"
+        );
+        assert_eq!(fake.accepted(), 1, "{name}: tools are not tried then");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_refuses_tools_is_told_and_is_an_error() {
+    const WORDS: &str =
+        "\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set";
+    let script = Script::by(|seen: &Seen| match seen.tools.is_empty() {
+        true => well(seen),
+        false => Fault::BadRequest(WORDS.to_owned()).into(),
+    });
+    let fake = FakeModel::start(script).await.unwrap();
+    let said = doctor(&place(), &table(&fake, ""), "models");
+    assert_eq!(said.checks(), ["model.tools"]);
+    assert_eq!(said.code, Some(1));
+    let what = said.only()["what"].as_str().unwrap();
+    assert!(
+        what.starts_with("it refuses tools: ") && what.contains(WORDS),
+        "{what}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_drops_schemas_and_tools_is_told_of() {
     for (provider, name, model) in MODELS {
         let fake = FakeModel::start(Script::by(dropping)).await.unwrap();

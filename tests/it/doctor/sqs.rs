@@ -4,7 +4,8 @@ use nightshift_tests::Place;
 use reqwest::Client;
 use serde_json::{Value, json};
 
-use super::{found, service};
+use super::world::World;
+use super::{doctor, found, service};
 
 /// What the AWS SDK reads.
 pub(crate) const SETTINGS: [(&str, &str); 4] = [
@@ -143,6 +144,13 @@ async fn queues_that_do_not_fit_the_source_or_are_not_there() {
         Vec::<String>::new(),
         "there the age of a message begins anew when it is moved"
     );
+    let (gone, dead) = queue(json!({})).await;
+    let (leads_nowhere, _) = queue(good(&dead)).await;
+    call("DeleteQueue", json!({ "QueueUrl": gone })).await;
+    assert_eq!(
+        found(&place, &source(&leads_nowhere, ""), "sources"),
+        ["source.dead_letter_missing"]
+    );
     let missing = url.replace("doctor-", "no-such-");
     assert_eq!(
         found(&place, &source(&missing, ""), "sources"),
@@ -159,4 +167,19 @@ async fn queues_that_do_not_fit_the_source_or_are_not_there() {
         ["source.configuration"],
         "no region is known"
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_role_that_may_not_take_from_a_queue_is_told() {
+    let world = World::start().await;
+    let no = json!({ "__type": "com.amazon.coral.service#AccessDeniedException", "Message": "not authorised" });
+    world.says("/", 403, no);
+    let source = format!(
+        "[[source]]\nname = \"gd\"\nkind = \"sqs\"\nqueue_url = \"{0}/1/q\"\nendpoint_url = \"{0}\"\n",
+        world.url
+    );
+    let said = doctor(&place(), &source, "sources");
+    assert_eq!(said.checks(), ["source.refused"]);
+    let mend = said.only()["mend"].as_str().unwrap();
+    assert!(mend.contains("sqs:ReceiveMessage"), "{mend}");
 }

@@ -110,6 +110,26 @@ async fn f21_overloaded_and_unavailable_have_each_providers_status() {
     }
 }
 
+#[tokio::test]
+async fn a_model_that_is_not_there_is_told_in_each_providers_words() {
+    for (provider, status, pointer, word) in [
+        (Provider::OpenAi, 404, "/error/code", "model_not_found"),
+        (Provider::Azure, 404, "/error/code", "DeploymentNotFound"),
+        (Provider::Anthropic, 404, "/error/type", "not_found_error"),
+        (Provider::Gemini, 404, "/error/status", "NOT_FOUND"),
+        (
+            Provider::Bedrock,
+            400,
+            "/message",
+            "The provided model identifier is invalid.",
+        ),
+    ] {
+        let back = after(provider, Fault::UnknownModel).await;
+        assert_eq!(back.status, status, "{provider:?}");
+        assert_eq!(back.json().pointer(pointer).unwrap(), word, "{provider:?}");
+    }
+}
+
 /// A fault looks like this at each of these providers.
 async fn ends(fault: Fault, rows: impl IntoIterator<Item = (Provider, &'static str, Value)>) {
     for (provider, pointer, value) in rows {

@@ -35,6 +35,8 @@ pub(super) fn play(fault: &Fault, seen: &Seen) -> Outcome {
         Fault::Unavailable => trouble(Kind::Unavailable, "Service Unavailable"),
         Fault::Internal => trouble(Kind::Internal, "Internal server error"),
         Fault::Unauthenticated => trouble(Kind::Unauthenticated, "invalid x-api-key"),
+        Fault::UnknownModel => Outcome::Trouble(unknown_model(provider, &seen.model)),
+        Fault::BadRequest(words) => trouble(Kind::BadRequest, words),
         Fault::ContextTooLong => trouble(Kind::ContextTooLong, too_long(provider)),
         Fault::Cut(answer) => Outcome::Cut(answer.clone().settle(seen)),
         Fault::Stall(answer) => Outcome::Stall(answer.clone().settle(seen)),
@@ -47,6 +49,38 @@ pub(super) fn play(fault: &Fault, seen: &Seen) -> Outcome {
 
 fn trouble(kind: Kind, message: &str) -> Outcome {
     Outcome::Trouble(Trouble::new(kind, message))
+}
+
+fn unknown_model(provider: Provider, model: &str) -> Trouble {
+    let (kind, code, message) = match provider {
+        Provider::OpenAi => (
+            Kind::NotFound,
+            Some("model_not_found"),
+            format!("The model `{model}` does not exist or you do not have access to it."),
+        ),
+        Provider::Azure => (
+            Kind::NotFound,
+            Some("DeploymentNotFound"),
+            "The API deployment for this resource does not exist.".to_owned(),
+        ),
+        Provider::Anthropic => (Kind::NotFound, None, format!("model: {model}")),
+        Provider::Gemini | Provider::Vertex => (
+            Kind::NotFound,
+            None,
+            format!(
+                "models/{model} is not found for API version v1beta, or is not supported for generateContent."
+            ),
+        ),
+        Provider::Bedrock => (
+            Kind::BadRequest,
+            None,
+            "The provided model identifier is invalid.".to_owned(),
+        ),
+    };
+    Trouble {
+        code,
+        ..Trouble::new(kind, message)
+    }
 }
 
 fn limited(provider: Provider, wait: &Wait) -> Outcome {

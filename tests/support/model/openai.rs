@@ -88,7 +88,10 @@ pub(super) fn refuse(provider: Provider, trouble: &Trouble, id: &str) -> Refused
             trouble.kind,
             Kind::Unauthenticated | Kind::RateLimited | Kind::NotFound
         ) {
-        json!({"error": {"code": status.to_string(), "message": trouble.message}})
+        let code = trouble
+            .code
+            .map_or_else(|| status.to_string(), str::to_owned);
+        json!({"error": {"code": code, "message": trouble.message}})
     } else if azure && trouble.kind == Kind::Filtered {
         filtered(&trouble.message)
     } else {

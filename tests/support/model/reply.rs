@@ -88,6 +88,10 @@ pub enum Fault {
     Internal,
     /// The key is refused.
     Unauthenticated,
+    /// There is no such model, or none for this key.
+    UnknownModel,
+    /// The request is not as this server takes it, with these words.
+    BadRequest(String),
     /// The prompt is too long for the model.
     ContextTooLong,
     /// Half of the answer, and the connection is gone.
