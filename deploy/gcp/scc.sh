@@ -66,6 +66,10 @@ main() {
         run gcloud pubsub subscriptions add-iam-policy-binding "$TOPIC" --project "$project" \
             --member "$taker" --role roles/pubsub.subscriber
     done
+    # So that `nightshift doctor` sees what the subscription is set to.
+    [[ -z ${PULLER:-} ]] ||
+        run gcloud pubsub subscriptions add-iam-policy-binding "$TOPIC" --project "$project" \
+            --member "$PULLER" --role roles/pubsub.viewer
 
     there gcloud scc notifications describe "$CONFIG" --organization "$organization" --location global ||
         run gcloud scc notifications create "$CONFIG" --organization "$organization" --location global \

@@ -177,6 +177,14 @@ resource "google_pubsub_subscription_iam_member" "puller" {
   member       = var.puller
 }
 
+# So that `nightshift doctor` sees what the subscription is set to.
+resource "google_pubsub_subscription_iam_member" "puller_looks" {
+  count        = var.puller == "" ? 0 : 1
+  subscription = google_pubsub_subscription.findings.id
+  role         = "roles/pubsub.viewer"
+  member       = var.puller
+}
+
 output "subscription" {
   value = google_pubsub_subscription.findings.id
 }

@@ -153,6 +153,50 @@ fn the_script_for_google_cloud_lets_workers_pull_or_says_who_pushes() {
     assert!(!pushed.contains("nobody was named"), "{pushed}");
 }
 
+#[test]
+fn a_subscription_that_is_pulled_from_loses_nothing_as_far_as_the_doctor_looks() {
+    let puller = "serviceAccount:nightshift@security-tools.iam.gserviceaccount.com";
+    let said = scc(&[], puller);
+    let made = |what: &str| said.lines().find(|line| line.contains(what)).unwrap();
+    for option in [
+        "--message-retention-duration 7d ",
+        "--expiration-period never ",
+        "--dead-letter-topic nightshift-scc-dead-letters ",
+    ] {
+        let made = made("subscriptions create nightshift-scc ");
+        assert!(made.contains(option), "{option}: {made}");
+    }
+    assert!(made("roles/pubsub.viewer").contains(puller), "{said}");
+    assert!(!scc(&[], "").contains("pubsub.viewer"));
+    let terraform = text("deploy/gcp/scc.tf");
+    let block = |of: &str| {
+        let (_, block) = terraform
+            .split_once(&format!("resource {of} {{\n"))
+            .unwrap();
+        block.split_once("\n}\n").unwrap().0
+    };
+    for (of, what) in [
+        (
+            "\"google_pubsub_subscription\" \"findings\"",
+            "message_retention_duration = \"604800s\"",
+        ),
+        (
+            "\"google_pubsub_subscription\" \"findings\"",
+            "expiration_policy {\n    ttl = \"\"",
+        ),
+        (
+            "\"google_pubsub_subscription\" \"findings\"",
+            "dead_letter_topic     = google_pubsub_topic.dead_letters.id",
+        ),
+        (
+            "\"google_pubsub_subscription_iam_member\" \"puller_looks\"",
+            "\"roles/pubsub.viewer\"",
+        ),
+    ] {
+        assert!(block(of).contains(what), "{what}");
+    }
+}
+
 /// What a file says of the subscription's tries: the least and the most seconds between two, and how many there are.
 fn tries(file: &str, patterns: [&str; 3]) -> [u64; 3] {
     let file = text(file);

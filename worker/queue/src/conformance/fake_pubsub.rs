@@ -57,6 +57,8 @@ pub(super) struct FakePubsub {
     came: Notify,
     /// Whether the account may take messages.
     pub(super) may_consume: std::sync::atomic::AtomicBool,
+    /// What the subscription is set to, as Google shows it.
+    pub(super) settings: Mutex<Value>,
     account: KeyPair,
     tasks: Mutex<JoinSet<()>>,
 }
@@ -71,11 +73,22 @@ impl FakePubsub {
             inside: Mutex::default(),
             came: Notify::new(),
             may_consume: true.into(),
+            settings: Mutex::new(json!({
+                "name": SUBSCRIPTION, "topic": "projects/security-tools/topics/alerts", "pushConfig": {},
+                "ackDeadlineSeconds": OWN_DEADLINE.as_secs(), "messageRetentionDuration": "604800s",
+                "expirationPolicy": {}, "state": "ACTIVE",
+                "deadLetterPolicy": {
+                    "deadLetterTopic": "projects/security-tools/topics/dead", "maxDeliveryAttempts": 100,
+                },
+            })),
             account: KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, RsaKeySize::_2048).unwrap(),
             tasks: Mutex::default(),
         });
         let router = Router::new()
-            .route("/v1/projects/{project}/subscriptions/{call}", post(called))
+            .route(
+                "/v1/projects/{project}/subscriptions/{call}",
+                post(called).get(shown),
+            )
             .route("/token", post(exchanged))
             .route(
                 "/computeMetadata/v1/instance/service-accounts/default/token",
@@ -179,6 +192,31 @@ impl FakePubsub {
         taken
     }
 
+    /// Notes a call. The answer to one that is not let in, is of another subscription, or that trouble was ordered for.
+    fn refusal(
+        &self,
+        name: &str,
+        action: &str,
+        asked: &Value,
+        headers: &HeaderMap,
+    ) -> Option<Response> {
+        let mut inside = self.inside();
+        inside.calls.push((action.to_owned(), asked.clone()));
+        let shown = headers
+            .get("authorization")
+            .and_then(|one| one.to_str().ok())
+            .and_then(|one| one.strip_prefix("Bearer "));
+        if !inside.tokens.iter().any(|token| shown == Some(token)) {
+            return Some(refused(401, "UNAUTHENTICATED"));
+        }
+        if name != SUBSCRIPTION {
+            return Some(refused(404, "NOT_FOUND"));
+        }
+        let due = inside.troubles.front().is_some_and(|(of, ..)| of == action);
+        let (_, status, told) = due.then(|| inside.troubles.pop_front()).flatten()?;
+        Some((StatusCode::from_u16(status).unwrap(), Json(told)).into_response())
+    }
+
     async fn pull(&self, asked: &Value) -> Response {
         let most = usize::try_from(asked["maxMessages"].as_u64().unwrap_or(0)).unwrap();
         if !(1..=1_000).contains(&most) {
@@ -262,23 +300,9 @@ async fn called(
         return refused(400, "INVALID_ARGUMENT");
     }
     let asked = Value::Object(asked);
-    {
-        let mut inside = fake.inside();
-        inside.calls.push((action.to_owned(), asked.clone()));
-        let shown = headers
-            .get("authorization")
-            .and_then(|one| one.to_str().ok())
-            .and_then(|one| one.strip_prefix("Bearer "));
-        if !inside.tokens.iter().any(|token| shown == Some(token)) {
-            return refused(401, "UNAUTHENTICATED");
-        }
-        if format!("projects/{project}/subscriptions/{name}") != SUBSCRIPTION {
-            return refused(404, "NOT_FOUND");
-        }
-        let due = inside.troubles.front().is_some_and(|(of, ..)| of == action);
-        if let Some((_, status, told)) = due.then(|| inside.troubles.pop_front()).flatten() {
-            return (StatusCode::from_u16(status).unwrap(), Json(told)).into_response();
-        }
+    let name = format!("projects/{project}/subscriptions/{name}");
+    if let Some(no) = fake.refusal(&name, action, &asked, &headers) {
+        return no;
     }
     let is_silent = fake.inside().silent.as_deref() == Some(action);
     if is_silent {
@@ -293,6 +317,18 @@ async fn called(
         return Json(granted).into_response();
     }
     fake.settle(action, &asked)
+}
+
+/// `projects.subscriptions.get`
+async fn shown(
+    State(fake): Fake,
+    Path((project, name)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Response {
+    let name = format!("projects/{project}/subscriptions/{name}");
+    let settings = fake.settings.lock().unwrap().clone();
+    let no = fake.refusal(&name, "get", &Value::Null, &headers);
+    no.unwrap_or_else(|| Json(settings).into_response())
 }
 
 async fn metadata(State(fake): Fake, headers: HeaderMap) -> Response {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use nightshift_engine::Gravity;
 use nightshift_pipeline::{Fate, Source};
 use secrecy::SecretString;
 use serde_json::Value;
@@ -255,4 +256,66 @@ async fn a_look_at_a_subscription_takes_no_message_and_says_what_is_wrong() {
     assert_eq!(look(SUBSCRIPTION, fake.key()).await, "source.refused");
     assert_eq!(fake.asked("pull").len(), 0);
     assert_eq!(fake.left(), 1);
+}
+
+#[tokio::test]
+async fn what_a_subscription_is_set_to_is_told_where_alerts_can_be_lost() {
+    let fake = FakePubsub::start().await;
+    let good = fake.settings.lock().unwrap().clone();
+    let look = async |name: &str, value: Value| {
+        let mut settings = good.clone();
+        settings[name] = value;
+        settings
+            .as_object_mut()
+            .unwrap()
+            .retain(|_, value| !value.is_null());
+        *fake.settings.lock().unwrap() = settings;
+        let key = SecretString::from(fake.key().to_string());
+        crate::pubsub::examine(&config(&fake.url, 40), Arc::new(move |_| Ok(key.clone()))).await
+    };
+    for (name, value, check, option) in [
+        (
+            "deadLetterPolicy",
+            Value::Null,
+            "source.no_dead_letter",
+            "--dead-letter-topic",
+        ),
+        (
+            "messageRetentionDuration",
+            "86400s".into(),
+            "source.retention",
+            "--message-retention-duration 7d",
+        ),
+        (
+            "expirationPolicy",
+            serde_json::json!({"ttl": "2678400s"}),
+            "source.expires",
+            "--expiration-period never",
+        ),
+    ] {
+        let found = look(name, value).await.found;
+        let checks: Vec<&str> = found.iter().map(|one| one.check).collect();
+        assert_eq!(checks, [check]);
+        assert_eq!(found[0].severity, Gravity::Warning, "{check}");
+        let mend = format!("gcloud pubsub subscriptions update {SUBSCRIPTION} {option}");
+        assert!(found[0].mend.contains(&mend), "{}", found[0].mend);
+    }
+    let brief = look("messageRetentionDuration", "600s".into()).await.found;
+    assert_eq!(
+        brief[0].severity,
+        Gravity::Error,
+        "a rollout may lose alerts"
+    );
+    fake.trouble("get", 403, "PERMISSION_DENIED");
+    let unseen = look("deadLetterPolicy", Value::Null).await;
+    assert_eq!(
+        unseen.found.len(),
+        0,
+        "who may not look there is told no fault"
+    );
+    let seen = unseen.seen.concat();
+    assert!(
+        seen.contains("not looked at: get: 403 PERMISSION_DENIED"),
+        "{seen}"
+    );
 }

@@ -1,4 +1,4 @@
-//! The three calls of a subscription, over REST and JSON
+//! The calls of a subscription, over REST and JSON
 //! (<https://cloud.google.com/pubsub/docs/reference/rest/v1/projects.subscriptions>).
 
 use std::collections::BTreeMap;
@@ -68,6 +68,44 @@ impl SentMessage {
     }
 }
 
+/// What a subscription is set to, as far as it matters to what lies in it.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Settings {
+    message_retention_duration: Option<String>,
+    #[serde(default)]
+    expiration_policy: Expiration,
+    dead_letter_policy: Option<Value>,
+}
+
+/// When one that nobody uses is deleted; never where it says nothing.
+#[derive(Debug, Default, Deserialize)]
+struct Expiration {
+    ttl: Option<String>,
+}
+
+impl Settings {
+    /// For how many seconds it keeps messages.
+    pub(super) fn retained_secs(&self) -> Option<u64> {
+        secs(self.message_retention_duration.as_deref()?)
+    }
+
+    /// After how many seconds without anybody who pulls it is deleted.
+    pub(super) fn expires_secs(&self) -> Option<u64> {
+        secs(self.expiration_policy.ttl.as_deref()?)
+    }
+
+    /// Whether what is delivered too often goes to another topic.
+    pub(super) const fn has_dead_letters(&self) -> bool {
+        self.dead_letter_policy.is_some()
+    }
+}
+
+/// Whole seconds of a duration as Google writes it: `604800s`, `1.5s`.
+fn secs(duration: &str) -> Option<u64> {
+    duration.strip_suffix('s')?.split('.').next()?.parse().ok()
+}
+
 /// A subscription that can be called.
 pub(super) struct Subscription {
     client: Client,
@@ -107,7 +145,7 @@ impl Subscription {
             json!({"maxMessages": most, "returnImmediately": true})
         };
         let limit = if waits { PULL } else { CALL };
-        let bytes = self.call("pull", &asked, limit, MOST_BYTES).await?;
+        let bytes = self.call("pull", Some(&asked), limit, MOST_BYTES).await?;
         let pulled: Result<Pulled, _> = serde_json::from_slice(&bytes);
         let pulled = pulled.map_err(|error| Failed {
             what: format!("pull: what came cannot be read: {error}"),
@@ -120,7 +158,7 @@ impl Subscription {
     /// Settles messages.
     pub(super) async fn acknowledge(&self, ack_ids: &[&str]) -> Result<(), Failed> {
         let asked = json!({"ackIds": ack_ids});
-        self.call("acknowledge", &asked, CALL, MOST_WORDS)
+        self.call("acknowledge", Some(&asked), CALL, MOST_WORDS)
             .await
             .map(drop)
     }
@@ -128,7 +166,7 @@ impl Subscription {
     /// Keeps messages ours for so many seconds; none: gives them back.
     pub(super) async fn hold(&self, ack_ids: &[&str], secs: u32) -> Result<(), Failed> {
         let asked = json!({"ackIds": ack_ids, "ackDeadlineSeconds": secs});
-        self.call("modifyAckDeadline", &asked, CALL, MOST_WORDS)
+        self.call("modifyAckDeadline", Some(&asked), CALL, MOST_WORDS)
             .await
             .map(drop)
     }
@@ -137,18 +175,28 @@ impl Subscription {
     pub(super) async fn may(&self, permission: &str) -> Result<bool, Failed> {
         let asked = json!({"permissions": [permission]});
         let bytes = self
-            .call("testIamPermissions", &asked, CALL, MOST_WORDS)
+            .call("testIamPermissions", Some(&asked), CALL, MOST_WORDS)
             .await?;
         let told: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         let granted = told.get("permissions").and_then(Value::as_array);
         Ok(granted.is_some_and(|all| all.iter().any(|one| one == permission)))
     }
 
-    /// One call; again with a new token where the old one was refused.
+    /// What it is set to; a permission of its own lets somebody read that.
+    pub(super) async fn settings(&self) -> Result<Settings, Failed> {
+        let bytes = self.call("get", None, CALL, MOST_WORDS).await?;
+        serde_json::from_slice(&bytes).map_err(|error| Failed {
+            what: format!("get: what came cannot be read: {error}"),
+            failure: Failure::Refused,
+            is_answer: None,
+        })
+    }
+
+    /// One call, which asks for this or only reads; again with a new token where the old one was refused.
     async fn call(
         &self,
         action: &str,
-        asked: &Value,
+        asked: Option<&Value>,
         limit: Duration,
         most_bytes: usize,
     ) -> Result<Vec<u8>, Failed> {
@@ -168,13 +216,19 @@ impl Subscription {
     async fn once(
         &self,
         action: &str,
-        asked: &Value,
+        asked: Option<&Value>,
         limit: Duration,
         most_bytes: usize,
     ) -> Result<(StatusCode, Vec<u8>), Failed> {
         let mut url = self.base.clone();
-        url.set_path(&format!("{}:{action}", self.base.path()));
-        let mut call = self.client.post(url).timeout(limit).json(asked);
+        let call = match asked {
+            Some(asked) => {
+                url.set_path(&format!("{}:{action}", self.base.path()));
+                self.client.post(url).json(asked)
+            }
+            None => self.client.get(url),
+        };
+        let mut call = call.timeout(limit);
         if let Some(token) = self.tokens.get(&self.client).await? {
             call = call.bearer_auth(token.expose_secret());
         }

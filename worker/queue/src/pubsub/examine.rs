@@ -1,11 +1,12 @@
-//! A look at a subscription: whether it is there, and we may take from it. No message is taken.
-//! <https://cloud.google.com/pubsub/docs/reference/rest/v1/projects.subscriptions/testIamPermissions>
+//! A look at a subscription: whether it is there, we may take from it, and what lies in it can be lost. No message is taken.
+//! <https://cloud.google.com/pubsub/docs/reference/rest/v1/projects.subscriptions>
 
 use nightshift_engine::Checkup;
 
+use super::call::{Settings, Subscription};
 use super::{Config, Pubsub};
 use crate::Secrets;
-use crate::examine::unusable;
+use crate::examine::{Fate, length, retention, unusable};
 
 /// What whoever takes messages must be allowed to do.
 pub(super) const CONSUME: &str = "pubsub.subscriptions.consume";
@@ -21,8 +22,9 @@ pub(crate) async fn examine(config: &Config, secrets: Secrets) -> Checkup {
         }
     };
     let mend = "give its account roles/pubsub.subscriber on the subscription: the variable `puller` of deploy/gcp/scc.tf";
-    match source.puller.subscription.may(CONSUME).await {
-        Ok(true) => {}
+    let subscription = &source.puller.subscription;
+    match subscription.may(CONSUME).await {
+        Ok(true) => look(subscription, config, &mut checkup).await,
         Ok(false) => checkup.error(
             "source.refused",
             format!("{} may not be taken from", config.subscription),
@@ -45,4 +47,47 @@ pub(crate) async fn examine(config: &Config, secrets: Secrets) -> Checkup {
         }
     }
     checkup
+}
+
+/// What it is set to. Not to be allowed to look there is no fault.
+async fn look(subscription: &Subscription, config: &Config, checkup: &mut Checkup) {
+    match subscription.settings().await {
+        Ok(settings) => judge(&settings, &config.subscription, checkup),
+        Err(failed) => checkup.saw(format!(
+            "dead letters, retention and expiry not looked at: {}",
+            failed.what
+        )),
+    }
+}
+
+/// Notes what its settings say. Its own deadline is none of it: we say how long messages are ours.
+fn judge(settings: &Settings, name: &str, checkup: &mut Checkup) {
+    checkup.saw("a subscription of Pub/Sub");
+    let update = |options: &str| format!("run gcloud pubsub subscriptions update {name} {options}");
+    if !settings.has_dead_letters() {
+        checkup.warning(
+            "source.no_dead_letter",
+            "the subscription has no dead-letter topic",
+            "what no worker gets committed comes again and again until it is too old, and is then dropped without a word",
+            format!(
+                "{}, with a topic that has a subscription of its own (deploy/gcp does)",
+                update("--dead-letter-topic TOPIC --max-delivery-attempts 100")
+            ),
+        );
+    }
+    if let Some(secs) = settings.retained_secs() {
+        let mend = update("--message-retention-duration 7d");
+        retention(secs, Fate::Gone, &mend, checkup);
+    }
+    if let Some(secs) = settings.expires_secs() {
+        checkup.warning(
+            "source.expires",
+            format!(
+                "the subscription is deleted when nobody has pulled for {}",
+                length(secs)
+            ),
+            "when workers are away for that long, what lies in it is gone, and what comes then goes nowhere",
+            update("--expiration-period never"),
+        );
+    }
 }
