@@ -1,8 +1,10 @@
-//! An installation in good order, with a real PostgreSQL, RabbitMQ and SQS, a model, and every kind of destination: the
-//! doctor has nothing to say.
+//! An installation in good order, with a real PostgreSQL, RabbitMQ and SQS, a model, a collector of traces, canaries, and every
+//! kind of source and destination but one: the doctor has nothing to say. Pub/Sub is played beside its adapter
+//! (`worker/queue/src/conformance/with_pubsub.rs`).
 
 use std::fmt::Write as _;
 
+use nightshift_tests::{Collector, Place, root};
 use serde_json::json;
 
 use super::broker::Node;
@@ -11,43 +13,87 @@ use super::world::World;
 use super::{doctor, models, sqs, vendors};
 use crate::worker::blobs;
 
+/// What needs no service: a spool directory, what is posted, a register, a file of reports, playbooks, digests, canaries.
+const OTHERS: &str = r#"[[source]]
+name = "drop"
+kind = "spool"
+dir = "spool"
+[[source]]
+name = "posted"
+kind = "http"
+tokens = ["env:INTAKE_TOKEN"]
+[[tool]]
+name = "assets"
+kind = "asset_lookup"
+path = "assets.csv"
+[[destination]]
+name = "reports"
+kind = "file"
+path = "reports"
+[[route]]
+destinations = ["soc", "tickets", "desk", "pager", "issues", "soar", "reports"]
+[playbooks]
+dir = "books"
+[digest]
+at = "09:00"
+destination = "soc"
+[canary]
+every_minutes = 15
+key = "file:canary"
+"#;
+
+/// A place with what [`OTHERS`] names, and the secrets of all.
+fn furnished() -> Place {
+    let mut place = vendors::place();
+    for (name, value) in sqs::SETTINGS {
+        place.set(name, value);
+    }
+    place.set("KEY", "key-of-the-tests-0123456789");
+    place.set("INTAKE_TOKEN", "of-those-who-post-0123456789");
+    let book = root().join("worker/analyst/playbooks/recon.toml");
+    let book = std::fs::read_to_string(book).unwrap();
+    for (name, text) in [
+        ("pw", "hush\n"),
+        ("canary", "00112233445566778899aabbccddeeff"),
+        ("assets.csv", "id,owner\nweb-1,ana@example.com\n"),
+        ("books/recon.toml", &book),
+    ] {
+        place.file(name, text).unwrap();
+    }
+    place
+}
+
 #[cfg_attr(
     not(has_services),
     ignore = "needs PostgreSQL, RabbitMQ and moto: run tests/services"
 )]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_installation_in_good_order_has_no_finding() {
-    let (server, node, world, fake) = (
+    let (server, node, world, fake, collector) = (
         Server::start().await,
         Node::start().await,
         World::start().await,
         models::fake().await,
+        Collector::start().await,
     );
     node.dead_letters().await;
     node.queue("alerts", json!({})).await;
     let (_, dead) = sqs::queue(json!({ "MessageRetentionPeriod": "1209600" })).await;
     let (queue, _) = sqs::queue(sqs::good(&dead)).await;
-    let mut place = vendors::place();
-    for (name, value) in sqs::SETTINGS {
-        place.set(name, value);
-    }
-    place.set("KEY", "key-of-the-tests-0123456789");
-    place.file("pw", "hush\n").unwrap();
-    place
-        .file("assets.csv", "id,owner\nweb-1,ana@example.com\n")
-        .unwrap();
+    // As canaries need it.
+    let rights = json!({ "configure": "^$", "write": "^amq\\.default$", "read": ".*" });
+    node.put("permissions/%2f/nightshift", rights).await;
+    let place = furnished();
     let mut config = models::table(&fake, "");
     write!(
         config,
-        "[store]\nurl = \"{}\"\npassword = \"file:pw\"\n{}{}{}{}\
-         [[tool]]\nname = \"assets\"\nkind = \"asset_lookup\"\npath = \"assets.csv\"\n\
-         [[route]]\ndestinations = [\"soc\", \"tickets\", \"desk\", \"pager\", \"issues\", \"soar\"]\n\
-         [digest]\nat = \"09:00\"\ndestination = \"soc\"\n{}",
+        "[store]\nurl = \"{}\"\npassword = \"file:pw\"\n{}{}{OTHERS}{}{}{}{}",
         server.of("nightshift"),
         node.source("alerts"),
         sqs::source(&queue, ""),
         vendors::WEB,
         vendors::destinations(&world.url),
+        collector.table("headers = { authorization = \"env:TOKEN\" }"),
         blobs::blobs(&blobs::bucket().await),
     )
     .unwrap();
@@ -57,7 +103,7 @@ async fn an_installation_in_good_order_has_no_finding() {
     let said = doctor(&place, &config, "");
     assert_eq!(said.checks(), Vec::<&str>::new(), "{:#}", said.object);
     assert_eq!(said.code, Some(0));
-    for secret in ["hush", "key-of-the-tests", "whsec_"] {
+    for secret in ["hush", "key-of-the-tests", "whsec_", "of-those-who-post"] {
         assert!(!said.object.to_string().contains(secret), "{secret}");
     }
     let ran = place.run(&["doctor", "--strict"]).unwrap();
