@@ -4,6 +4,61 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use regex::Regex;
 
+/// What scripts, dashboards and rules of others rely on: name, sort and labels of each. One more, or another label, wants a
+/// decision.
+const FIXED: [(&str, &str, &str); 36] = [
+    ("messages_total", "counter", "source outcome"),
+    ("alerts_total", "counter", "feed outcome"),
+    ("last_alert_timestamp_seconds", "gauge", "source"),
+    ("inbox_depth", "gauge", "lane"),
+    ("inbox_oldest_seconds", "gauge", ""),
+    ("dead_letters", "gauge", ""),
+    ("cases_running", "gauge", ""),
+    (
+        "cases_total",
+        "counter",
+        "feed status verdict severity analyst",
+    ),
+    ("case_duration_seconds", "histogram", ""),
+    ("case_steps", "histogram", ""),
+    ("case_model_calls", "histogram", ""),
+    ("steps_total", "counter", "status outcome"),
+    ("reflections_total", "counter", "result"),
+    ("plan_updates_total", "counter", "type result"),
+    (
+        "llm_requests_total",
+        "counter",
+        "provider model question outcome",
+    ),
+    (
+        "llm_request_duration_seconds",
+        "histogram",
+        "provider model question",
+    ),
+    ("llm_tokens_total", "counter", "provider model kind"),
+    ("llm_cost_usd_total", "counter", "provider model"),
+    ("llm_circuit_open", "gauge", "provider model"),
+    ("budget_day_usd", "gauge", "state"),
+    ("budget_exhausted_total", "counter", "cap"),
+    ("tool_calls_total", "counter", "tool outcome"),
+    ("tool_duration_seconds", "histogram", "tool"),
+    ("evidence_claims_total", "counter", "result"),
+    ("verdicts_overridden_total", "counter", "rule"),
+    ("manipulation_suspected_total", "counter", ""),
+    ("deliveries_total", "counter", "destination outcome"),
+    ("outbox_depth", "gauge", ""),
+    ("outbox_oldest_seconds", "gauge", ""),
+    ("lease_lost_total", "counter", ""),
+    ("cases_resumed_total", "counter", ""),
+    ("feedback_total", "counter", "agreed"),
+    ("canary_timestamp_seconds", "gauge", ""),
+    ("last_success_timestamp_seconds", "gauge", ""),
+    // docs/decisions/0022-a-figure-for-sources-that-are-away.md
+    ("source_up", "gauge", "source"),
+    // docs/decisions/0026-a-figure-for-a-refused-configuration.md
+    ("configuration_refused", "gauge", ""),
+];
+
 /// A metric.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Metric {
@@ -58,6 +113,15 @@ pub(super) fn of_series<'a>(
         }
         (metric.sort == "histogram").then_some((metric, labels))
     })
+}
+
+#[test]
+fn metrics_are_the_ones_that_others_rely_on_and_no_more() {
+    let fixed = FIXED.map(|(name, sort, labels)| {
+        let labels = labels.split_whitespace().map(str::to_owned).collect();
+        (format!("nightshift_{name}"), Metric { sort, labels })
+    });
+    assert_eq!(declared(), BTreeMap::from(fixed));
 }
 
 #[test]
