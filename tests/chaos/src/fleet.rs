@@ -19,6 +19,8 @@ use crate::verdict::Changes;
 const LEASE_SECS: u64 = 30;
 /// How long a worker has to end: `terminationGracePeriodSeconds` of the chart.
 const GRACE: Duration = Duration::from_secs(30);
+/// How long a worker that is told to end takes requests: `web.lingerSecs` of the chart.
+const LINGER_SECS: u64 = 5;
 /// How long a new worker has until it is ready.
 const BEGINS: Duration = Duration::from_secs(60);
 
@@ -98,6 +100,7 @@ impl Fleet {
             .arg("worker")
             .env("CHAOS_TICKETS", "hush")
             .env("NIGHTSHIFT__WEB__LISTEN", "127.0.0.1:0")
+            .env("NIGHTSHIFT__WEB__LINGER_SECS", LINGER_SECS.to_string())
             .env(
                 "NIGHTSHIFT__WEB__METRICS_LISTEN",
                 format!("127.0.0.1:{port}"),

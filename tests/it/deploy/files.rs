@@ -271,6 +271,29 @@ fn the_unit_gives_the_worker_time_to_drain() {
     assert!(compose.contains("stop_grace_period: 20s"));
 }
 
+#[test]
+fn chaos_replaces_workers_with_the_times_of_the_chart() {
+    let (values, fleet) = (
+        text("helm/nightshift/values.yaml"),
+        text("tests/chaos/src/fleet.rs"),
+    );
+    for (set, copied) in [
+        (
+            r"(?m)^terminationGracePeriodSeconds: (\d+)$",
+            r"GRACE: Duration = Duration::from_secs\((\d+)\);",
+        ),
+        (r"(?m)^  lingerSecs: (\d+)$", r"LINGER_SECS: u64 = (\d+);"),
+    ] {
+        let in_text = |pattern: &str, text: &str| {
+            let found = Regex::new(pattern).unwrap().captures(text);
+            found.unwrap_or_else(|| panic!("no {pattern}"))[1].to_owned()
+        };
+        assert_eq!(in_text(copied, &fleet), in_text(set, &values), "{set}");
+    }
+    let lingers = r#".env("NIGHTSHIFT__WEB__LINGER_SECS", LINGER_SECS.to_string())"#;
+    assert!(fleet.contains(lingers), "its workers end at once");
+}
+
 /// A folder of credentials that is not there lets nothing start, so whoever follows the unit makes it, also where it stays empty.
 #[test]
 fn who_installs_the_unit_makes_the_folder_of_its_secrets() {
