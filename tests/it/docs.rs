@@ -6,6 +6,7 @@ mod journal;
 mod links;
 mod numbers;
 mod page;
+mod settings;
 
 use std::path::Path;
 

@@ -1,0 +1,71 @@
+//! What stands in ```toml blocks is a part of a configuration, by the schema that the program tells, or a playbook that it
+//! finds no fault with.
+
+use nightshift_tests::Place;
+use serde_json::{Value, json};
+use toml::Table;
+
+use super::documents;
+
+/// What is wrong with a configuration by the schema; `config check` would want all of it.
+fn problems(schema: &Value, table: Table) -> Vec<String> {
+    let validator = jsonschema::draft7::new(schema).unwrap();
+    let value = as_json(table.into());
+    let errors = validator.iter_errors(&value);
+    let told = errors.map(|error| format!("{}: {error}", error.instance_path()));
+    told.collect()
+}
+
+/// JSON has no dates.
+fn as_json(value: toml::Value) -> Value {
+    match value {
+        toml::Value::Datetime(date) => json!(date.to_string()),
+        toml::Value::Array(list) => list.into_iter().map(as_json).collect(),
+        toml::Value::Table(table) => {
+            let fields = table.into_iter();
+            fields.map(|(key, value)| (key, as_json(value))).collect()
+        }
+        other => serde_json::to_value(other).unwrap(),
+    }
+}
+
+/// What the program finds wrong with a playbook.
+fn faults(place: &Place, text: &str) -> Vec<String> {
+    place.file("mine.toml", text).unwrap();
+    let ran = place.run(&["playbooks", "check", "mine.toml"]).unwrap();
+    let is_right = ran.code == Some(0) && ran.stdout.contains(" 0 warnings");
+    if is_right {
+        Vec::new()
+    } else {
+        vec![format!("{ran:?}")]
+    }
+}
+
+#[test]
+fn toml_blocks_hold_what_the_program_reads() {
+    let place = Place::new().unwrap();
+    let ran = place.run(&["config", "schema"]).unwrap();
+    let schema: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let mut wrong = Vec::new();
+    let mut read = 0;
+    for document in documents() {
+        let blocks = document.blocks().into_iter();
+        // Those that a reader makes a file of are used by the commands behind them.
+        for block in blocks.filter(|one| one.language == "toml" && one.file.is_none()) {
+            let found = match block.text.parse::<Table>() {
+                Err(error) => vec![error.to_string()],
+                Ok(table) if table.contains_key("step") => faults(&place, &block.text),
+                Ok(table) => problems(&schema, table),
+            };
+            let told = found.into_iter();
+            wrong.extend(told.map(|one| format!("{}: {one}\n{}", document.path, block.text)));
+            read += 1;
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(read > 20, "{read} blocks: the search is broken");
+    let unknown: Table = "[digest]\nat = \"09:00\"\nzone = \"UTC\"\n"
+        .parse()
+        .unwrap();
+    assert_eq!(problems(&schema, unknown).len(), 1);
+}
