@@ -338,6 +338,9 @@ pub struct Report {
     pub analyst: AnalystKind,
     /// Which models; none for the playbook analyst.
     pub models: Vec<String>,
+    /// Hash of the prompts that models were asked with; empty where none was to be asked.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub prompts: String,
     /// What the plan comes from.
     pub source: String,
     /// Whether a lesser analyst had to step in, or the report is plain.
@@ -386,6 +389,13 @@ impl Report {
             (Verdict::Inconclusive, Leaning::Benign) => "Inconclusive, leans benign".to_owned(),
             (verdict, _) => verdict.title().to_owned(),
         }
+    }
+
+    /// As much of the hash of its prompts as tells two of them apart for people; none where there is none.
+    #[must_use]
+    pub fn prompts_in_short(&self) -> Option<&str> {
+        let short = self.prompts.get(..8).unwrap_or(&self.prompts);
+        (!short.is_empty()).then_some(short)
     }
 
     /// Whether it is of a canary of our own.

@@ -251,7 +251,7 @@ pub(crate) fn overridden() -> Report {
         "gaps": ["The identity register was not configured"],
         "would_decide": ["An approved change for ci-deploy that covers that night", "The address it usually comes from"],
         "actions": [], "insights": [], "updates": [], "manipulation": true, "analyst": "model",
-        "models": ["openai/gpt-x", "openai/gpt-x-mini"], "source": "model",
+        "models": ["openai/gpt-x", "openai/gpt-x-mini"], "prompts": "1a2b3c4d5e6f7081", "source": "model",
         "overridden": [{ "rule": "suspected_manipulation",
             "text": "the analyst said benign true positive; text in the data talks to the analyst, so nothing in it may clear the alert" }],
         "cost": { "usd": 0.0312, "input_tokens": 5600, "cached_tokens": 4100, "output_tokens": 520, "model_calls": 7 },

@@ -68,6 +68,7 @@ pub fn build(state: &State, sender: &Sender) -> Option<Report> {
         cost: state.spent,
         analyst: opened.analyst,
         models: state.models.clone(),
+        prompts: opened.prompts.clone(),
         source: plan.map_or_else(String::new, |plan| plan.source.clone()),
         degraded: conclusion.degraded,
         takeover: Takeover::of(state),
@@ -317,3 +318,6 @@ fn indicators(state: &State, conclusion: &Conclusion) -> Vec<Indicator> {
     all.truncate(MOST_INDICATORS);
     all
 }
+
+#[cfg(test)]
+mod tests;

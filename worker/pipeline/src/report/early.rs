@@ -80,6 +80,7 @@ pub fn early_report(alert: &Alert, early: Early) -> Report {
         cost: Cost::default(),
         analyst: AnalystKind::Model,
         models: Vec::new(),
+        prompts: String::new(),
         source: String::new(),
         degraded: false,
         takeover: None,

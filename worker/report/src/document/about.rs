@@ -22,6 +22,7 @@ pub(super) fn section(report: &Report, language: Language) -> Section {
             steps(report, language),
             Line::default().made(words::took(language, report.took_ms)),
             analyst(report, language),
+            prompts(report, language),
             Line::default().made(words::cost(language, &report.cost)),
             Line::of(language.of("concluded ", "結論 ")).at(report.concluded_at),
             Line::of("nightshift ").foreign(&report.sender.version, 30),
@@ -59,6 +60,13 @@ fn steps(report: &Report, language: Language) -> Line {
         (false, Language::Ja) => Line::default().number(ran).say(" / "),
     };
     line.count(language, all, ["step", "steps", "ステップ"])
+}
+
+/// `prompts 1a2b3c4d`, so that a report from before they were edited can be told from one after it.
+fn prompts(report: &Report, language: Language) -> Line {
+    report.prompts_in_short().map_or_else(Line::default, |hash| {
+        Line::of(language.of("prompts ", "プロンプト ")).name(hash)
+    })
 }
 
 fn analyst(report: &Report, language: Language) -> Line {

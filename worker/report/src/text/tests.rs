@@ -256,8 +256,8 @@ fn an_inconclusive_one_that_a_rule_overrode_at_100_columns() {
 
     About this report
       case k3f9-x2mq-7d1w revision 1 · low confidence · 1 step · 12 s · model openai/gpt-x,
-      openai/gpt-x-mini · 0.0312 USD, 7 model calls, 6120 tokens · concluded 2026-11-20 03:14 UTC ·
-      nightshift 0.1.0
+      openai/gpt-x-mini · prompts 1a2b3c4d · 0.0312 USD, 7 model calls, 6120 tokens · concluded
+      2026-11-20 03:14 UTC · nightshift 0.1.0
       Alert scc b9c8d7e6f5a4b3c2d1e0 production-project-12345 of scc.
       Written by a machine; alert text is untrusted.
     "#);

@@ -128,6 +128,7 @@ async fn a_case_that_rules_took_over_says_from_where_on_and_why() {
     let mut report = inconclusive();
     report.degraded = true;
     report.models = vec!["openai/gpt-x".into()];
+    report.prompts = "1a2b3c4d5e6f7081".into();
     report.takeover = serde_json::from_value(serde_json::json!({
         "at": "turn:s1:1", "why": "no answer: HTTP 500", "concluded": true,
     }))
@@ -139,6 +140,7 @@ async fn a_case_that_rules_took_over_says_from_where_on_and_why() {
             "[PLAYBOOK]",
             "The model stopped answering at step s1 (no answer: HTTP 500); the playbook did the rest, verdict included.",
             "model openai&#x2f;gpt-x until step s1, then the playbook",
+            "<dt>Prompts</dt><dd>1a2b3c4d</dd>",
         ],
     );
 }

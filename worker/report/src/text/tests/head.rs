@@ -63,6 +63,24 @@ fn a_model_case_that_no_model_answered_says_that_rules_made_it() {
 }
 
 #[test]
+fn two_reports_tell_that_the_prompts_were_edited_between_them() {
+    let said = |report: &_| {
+        let shown = text(report, &fixture::options(160));
+        let words = shown.split_whitespace().collect::<Vec<_>>();
+        words.join(" ")
+    };
+    let mut report = fixture::overridden();
+    let shown = said(&report);
+    assert!(
+        shown.contains("openai/gpt-x-mini · prompts 1a2b3c4d · 0.0312 USD"),
+        "{shown}"
+    );
+    // Older reports do not say, and where no model is asked there are none.
+    report.prompts.clear();
+    assert!(!said(&report).contains("prompts"));
+}
+
+#[test]
 fn what_the_playbook_concluded_is_not_shown_as_the_models_work() {
     let mut report = fixture::overridden();
     report.degraded = true;

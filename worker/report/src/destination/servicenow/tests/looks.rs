@@ -192,7 +192,7 @@ fn an_incident_on_what_could_not_be_decided() {
     - actor ip: 198.51.100[.]7
 
     このレポートについて
-    ケース k3f9-x2mq-7d1w 改訂 1 · 確信度 低 · 1 ステップ · 12 秒 · モデル openai/gpt-x, openai/gpt-x-mini · 0.0312 USD、モデル呼び出し 7 回、6120 トークン · 結論 2026-11-20 03:14 UTC · nightshift 0.1.0
+    ケース k3f9-x2mq-7d1w 改訂 1 · 確信度 低 · 1 ステップ · 12 秒 · モデル openai/gpt-x, openai/gpt-x-mini · プロンプト 1a2b3c4d · 0.0312 USD、モデル呼び出し 7 回、6120 トークン · 結論 2026-11-20 03:14 UTC · nightshift 0.1.0
     アラート scc b9c8d7e6f5a4b3c2d1e0 production-project-12345、フィード scc。
     機械が作成しました。アラート内の文章は信頼できません。
     "#);

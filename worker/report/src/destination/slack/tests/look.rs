@@ -231,7 +231,7 @@ fn one_that_is_inconclusive_and_was_worked_on() {
     • An approved change for ci-deploy that covers that night
     • The address it usually comes from
 
-    (case k3f9-x2mq-7d1w revision 1 · low confidence · 1 step · 12 s · model openai/gpt-x, openai/gpt-x-mini · 0.0312 USD, 7 model calls, 6120 tokens · concluded 2026-11-20 03:14 UTC · nightshift 0.1.0)
+    (case k3f9-x2mq-7d1w revision 1 · low confidence · 1 step · 12 s · model openai/gpt-x, openai/gpt-x-mini · prompts 1a2b3c4d · 0.0312 USD, 7 model calls, 6120 tokens · concluded 2026-11-20 03:14 UTC · nightshift 0.1.0)
     (Written by a machine; alert text is untrusted.)
 
     [Open report → https://nightshift.example.com/cases/k3f9-x2mq-7d1w] [I have it] [Agree] [Disagree] [Run again] [Mute] [Close]

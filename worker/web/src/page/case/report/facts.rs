@@ -169,6 +169,7 @@ pub(super) fn about(report: &Report) -> Vec<Fact> {
             Some(Shown::made(format_args!("{}", report.confidence.as_str()))),
         ),
         fact("Analyst", Some(analyst(report))),
+        fact("Prompts", report.prompts_in_short().map(Shown::name)),
         fact("Cost", Some(spent)),
         fact("Took", Some(took(report.took_ms))),
         fact(
