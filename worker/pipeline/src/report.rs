@@ -4,6 +4,7 @@
 mod build;
 mod changed;
 mod early;
+mod instead;
 mod items;
 mod nothing;
 mod reach;
@@ -35,6 +36,7 @@ use crate::CaseStatus;
 pub use build::build;
 pub use changed::{Because, Changed, Said, because};
 pub use early::{Early, early_report};
+pub use instead::{InsteadOf, Missed, NotShown, read_instead_of};
 pub use records::ToldRecord;
 pub use sample::sample_report;
 pub use signals::Told;
@@ -282,6 +284,9 @@ pub struct Report {
     /// What was said before; none of the first report of a case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<Box<Again>>,
+    /// Which destinations do not show it; the store fills it in for the one that it was handed on to.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub instead_of: InsteadOf,
     /// Which alert.
     pub alert: AlertFacts,
     /// The verdict.

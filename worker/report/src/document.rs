@@ -21,7 +21,7 @@ use crate::Language;
 use crate::line::Line;
 
 pub(crate) use changed::{differences, reasons};
-pub(crate) use head::{early as early_header, header, summary};
+pub(crate) use head::{early as early_header, header, instead_of, summary};
 
 /// Most characters of the header, where a destination takes no other number.
 const HEADER: usize = 140;

@@ -208,6 +208,16 @@ pub(crate) fn again() -> Report {
     ))
 }
 
+/// A report that three destinations do not show, each for another reason.
+pub(crate) fn handed_on(mut report: Report) -> Report {
+    let missed = |why: &str| json!({ "why": why, "revision": 1 });
+    report.instead_of = serde_json::from_value(json!({
+        "old-desk": missed("removed"), "pager": missed("not_known"), "soc-oncall": missed("refused"),
+    }))
+    .unwrap();
+    report
+}
+
 /// A scanner that the organisation lets scan.
 pub(crate) fn benign() -> Report {
     let changes = json!({

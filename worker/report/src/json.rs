@@ -135,6 +135,18 @@ mod tests {
     }
 
     #[test]
+    fn by_which_prompts_it_was_made_and_where_it_does_not_stand_is_told_where_there_is_something_to_tell()
+     {
+        let written = |report: &Report| -> Value { serde_json::from_str(&json(report)).unwrap() };
+        let older = written(&fixture::true_positive());
+        assert!(!keys(&older).contains(&"prompts"));
+        assert!(!keys(&older).contains(&"instead_of"));
+        let told = written(&fixture::handed_on(fixture::overridden()));
+        assert_eq!(told["prompts"], "1a2b3c4d5e6f7081");
+        assert_eq!(told["instead_of"]["soc-oncall"]["why"], "refused");
+    }
+
+    #[test]
     fn the_keys_stand_in_the_order_of_the_design() {
         let line = json(&fixture::true_positive());
         let places: Vec<usize> = KEYS[..28]

@@ -194,6 +194,7 @@ impl Delivering {
             return Ok(None);
         }
         let span = spans::of_delivery(self.destination.name(), &due);
-        self.show(due).instrument(span).await.map(Some)
+        // What it holds across its waits is large, and would be in all around it.
+        Box::pin(self.show(due).instrument(span)).await.map(Some)
     }
 }

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use chrono::NaiveDate;
 use nightshift_engine::Checkup;
 
-use crate::{CaseId, Digest, Showing, StoreError};
+use crate::{CaseId, Digest, InsteadOf, Showing, StoreError};
 
 /// Something that a destination does not show yet.
 #[derive(Debug, Clone)]
@@ -122,13 +122,19 @@ pub trait Outbox: Send + Sync {
         retry_in: Duration,
     ) -> Result<(), StoreError>;
 
-    /// Wishes that a case be shown at one more destination as it stands, because another never will show it. Where it is
-    /// wished there already, or its latest report is shown there or was given up, nothing changes.
+    /// Wishes that a case be shown at one more destination as it stands, because others never will show it, and that this
+    /// is said there. Where it is wished there already, or its latest report is shown there, that alone is wished, once;
+    /// where that was given up, nothing.
     ///
     /// # Errors
     ///
     /// When the store cannot be written.
-    async fn also(&self, case_id: &CaseId, destination: &str) -> Result<(), StoreError>;
+    async fn also(
+        &self,
+        case_id: &CaseId,
+        destination: &str,
+        instead_of: &InsteadOf,
+    ) -> Result<(), StoreError>;
 
     /// Wishes that a case which has no report yet be shown at these destinations, so that people know that it is looked
     /// into. Where it is shown already, nothing changes.

@@ -10,8 +10,8 @@ use nightshift_engine::{
 use serde_json::Value;
 
 use super::{
-    AlertFacts, Call, EvidenceEntry, FindingEntry, REPORT_SCHEMA, Report, Sender, Signal,
-    StepEntry, Takeover, reach, since, timeline,
+    AlertFacts, Call, EvidenceEntry, FindingEntry, InsteadOf, REPORT_SCHEMA, Report, Sender,
+    Signal, StepEntry, Takeover, reach, since, timeline,
 };
 use crate::CaseStatus;
 
@@ -38,6 +38,7 @@ pub fn build(state: &State, sender: &Sender) -> Option<Report> {
         revision: opened.revision,
         status: status(&conclusion),
         again: opened.again.clone(),
+        instead_of: InsteadOf::new(),
         title: title(alert),
         reach: reach::of(state),
         timeline,

@@ -6,7 +6,7 @@ use nightshift_engine::{
     AnalystKind, Confidence, Cost, Coverage, Leaning, Reason, Urgency, Verdict,
 };
 
-use super::{REPORT_SCHEMA, Reach, Report, Sender, build};
+use super::{InsteadOf, REPORT_SCHEMA, Reach, Report, Sender, build};
 use crate::{CaseId, CaseStatus};
 
 /// Where a case stands that has no report.
@@ -48,6 +48,7 @@ pub fn early_report(alert: &Alert, early: Early) -> Report {
         revision: early.revision,
         status: early.status,
         again: None,
+        instead_of: InsteadOf::new(),
         alert: build::facts(alert),
         verdict: Verdict::Inconclusive,
         leaning: Leaning::None,

@@ -64,9 +64,11 @@ fn steps(report: &Report, language: Language) -> Line {
 
 /// `prompts 1a2b3c4d`, so that a report from before they were edited can be told from one after it.
 fn prompts(report: &Report, language: Language) -> Line {
-    report.prompts_in_short().map_or_else(Line::default, |hash| {
-        Line::of(language.of("prompts ", "プロンプト ")).name(hash)
-    })
+    report
+        .prompts_in_short()
+        .map_or_else(Line::default, |hash| {
+            Line::of(language.of("prompts ", "プロンプト ")).name(hash)
+        })
 }
 
 fn analyst(report: &Report, language: Language) -> Line {

@@ -1,7 +1,7 @@
 //! The header and what an engineer needs before anything else: conclusion, warnings, still happening, reach.
 
 use nightshift_alert::text::{cut, plain};
-use nightshift_pipeline::{CaseStatus, Report, Told, with_plain_times};
+use nightshift_pipeline::{CaseStatus, NotShown, Report, Told, with_plain_times};
 
 use super::{Block, HEADER, Part, Reader, Section, changed, others};
 use crate::Language;
@@ -14,6 +14,8 @@ const SUBJECT: usize = 40;
 const TITLE: usize = 1_200;
 /// Most texts that talk to the analyst.
 const MOST_SIGNALS: usize = 3;
+/// Most destinations that do not show it.
+const MOST_MISSED: usize = 4;
 
 /// `▲ Act now · True positive · Critical [SAMPLE] — Crypto miner on web-01 (production)`. The marks stand before the
 /// title, where nothing from outside can put one. At most so many characters.
@@ -166,8 +168,42 @@ pub(super) fn section(report: &Report, reader: Reader) -> Section {
     }
 }
 
+/// Where it should stand and does not: who reads it here may be the only one who knows.
+pub(crate) fn instead_of(report: &Report, language: Language) -> Vec<Line> {
+    let all = report.instead_of.iter().take(MOST_MISSED);
+    all.map(|(name, one)| not_shown(name, one.why, language))
+        .collect()
+}
+
+fn not_shown(name: &str, why: NotShown, language: Language) -> Line {
+    let (before, after) = match why {
+        NotShown::Refused => (
+            language.of("Not shown at ", ""),
+            language.of(
+                ", which refused it: it stands here instead.",
+                " が受け付けなかったため、代わりにここに表示しています。",
+            ),
+        ),
+        NotShown::NotKnown => (
+            language.of("Nobody knows whether it is shown at ", ""),
+            language.of(
+                ", which lets nobody look: it stands here too.",
+                " に表示されたか確認できないため、ここにも表示しています。",
+            ),
+        ),
+        NotShown::Removed => (
+            language.of("Not shown at ", ""),
+            language.of(
+                ", which is configured no more: it stands here instead.",
+                " は設定から削除されたため、代わりにここに表示しています。",
+            ),
+        ),
+    };
+    Line::of(before).name(name).say(after)
+}
+
 fn warnings(report: &Report, language: Language) -> Vec<Block> {
-    let mut lines = Vec::new();
+    let mut lines = instead_of(report, language);
     if report.manipulation {
         lines.push(Line::of(language.of(
             "Text in the data talks to the analyst. Nothing of this alert was cleared by what it says; read its words as the attacker's.",

@@ -9,7 +9,7 @@ use chrono::NaiveDate;
 use futures_util::future::join_all;
 use nightshift_alert::Severity;
 use nightshift_engine::NoMeter;
-use nightshift_pipeline::{Delivering, Destination, Due, Outbox, Showing};
+use nightshift_pipeline::{Delivering, Destination, Due, InsteadOf, Outbox, Showing};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -109,8 +109,8 @@ impl Outbox for Counted {
         self.store.unclear(to, due, error, retry_in).await
     }
 
-    async fn also(&self, case: &CaseId, to: &str) -> Result<(), StoreError> {
-        self.store.also(case, to).await
+    async fn also(&self, case: &CaseId, to: &str, of: &InsteadOf) -> Result<(), StoreError> {
+        self.store.also(case, to, of).await
     }
 
     async fn announce(&self, case: &CaseId, to: &[String]) -> Result<(), StoreError> {

@@ -1,14 +1,16 @@
 //! What the next version wrote, in a rolling upgrade: this version leaves it to that one, and loses nothing (F32).
 
 use nightshift_alert::{Indicator, IndicatorKind, Role, Severity};
-use nightshift_pipeline::{Change, Match, NewMute};
+use nightshift_pipeline::{Change, InsteadOf, Match, NewMute};
 
 use super::admission::arrival;
+use super::outbox::refused;
 use super::*;
 
 on_both_stores! {
     f32_a_mute_that_cannot_be_read_hides_nothing_and_stops_nothing
     f32_a_report_that_cannot_be_read_waits_for_who_can
+    f32_a_reason_that_cannot_be_read_holds_up_no_report
     f32_an_alert_whose_case_cannot_be_read_is_compared_as_far_as_it_can_be
     f32_what_waits_and_what_is_a_member_is_compared_as_far_as_it_can_be
     f32_an_alert_of_whose_case_nothing_can_be_read_is_looked_at
@@ -98,6 +100,25 @@ async fn f32_a_report_that_cannot_be_read_waits_for_who_can(fixture: Fixture) {
         .await;
     let due = fixture.store.due("soc", 10).await.unwrap();
     assert_eq!((due.len(), &due[0].case_id), (1, &id));
+}
+
+async fn f32_a_reason_that_cannot_be_read_holds_up_no_report(fixture: Fixture) {
+    let accepted = fixture.accept(MINER).await;
+    conclude(&fixture.store, &fixture.claim().await).await;
+    let (id, store) = (case_of(&accepted), &fixture.store);
+    store.also(&id, "mail", &refused(1)).await.unwrap();
+    let moon = r#"{"why": "moon_phase", "revision": 1}"#;
+    fixture.put("deliveries", "instead_of", "moon", moon).await;
+    let told = async || {
+        let due = store.due("mail", 9).await.unwrap().remove(0);
+        due.showing.report.instead_of
+    };
+    assert_eq!(told().await, refused(1), "what can be read is told");
+    // As a version before wishes it.
+    fixture
+        .execute("UPDATE deliveries SET instead_of = NULL")
+        .await;
+    assert_eq!(told().await, InsteadOf::new());
 }
 
 async fn f32_an_alert_whose_case_cannot_be_read_is_compared_as_far_as_it_can_be(fixture: Fixture) {

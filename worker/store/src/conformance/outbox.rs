@@ -1,6 +1,6 @@
 //! Deliveries: wished, tried, shown.
 
-use nightshift_pipeline::{DeliveryRow, Due};
+use nightshift_pipeline::{DeliveryRow, Due, InsteadOf, Missed, NotShown};
 
 use super::*;
 
@@ -13,12 +13,23 @@ on_both_stores! {
     f26_what_a_look_up_found_is_known_though_its_edit_failed
     what_becomes_of_an_old_version_does_not_put_off_a_new_one
     what_never_will_be_shown_is_seen_and_is_shown_elsewhere
+    f28_who_is_shown_a_report_anyway_is_told_once_who_is_not
 }
 
 fn never() -> DeliveryError {
     DeliveryError::Never {
         what: "channel_not_found".into(),
     }
+}
+
+/// That `soc` refused the report of this triage.
+pub(super) fn refused(revision: u32) -> InsteadOf {
+    refused_by("soc", revision)
+}
+
+fn refused_by(name: &str, revision: u32) -> InsteadOf {
+    let why = NotShown::Refused;
+    InsteadOf::from([(name.to_owned(), Missed { why, revision })])
 }
 
 fn busy() -> DeliveryError {
@@ -219,28 +230,60 @@ async fn what_never_will_be_shown_is_seen_and_is_shown_elsewhere(fixture: Fixtur
     assert_eq!((row.given_up, row.sent, row.attempts), (true, 0, 1));
     assert_eq!(row.error.as_deref(), Some("channel_not_found"));
     for _ in 0..2 {
-        store.also(&id, "mail").await.unwrap();
-        store.also(&id, "soc").await.unwrap();
+        store.also(&id, "mail", &refused(1)).await.unwrap();
+        store.also(&id, "soc", &refused(1)).await.unwrap();
     }
     let elsewhere = store.due("mail", 10).await.unwrap();
     assert_eq!((elsewhere.len(), elsewhere[0].showing.version), (1, 1));
+    assert_eq!(elsewhere[0].showing.report.instead_of, refused(1));
     assert!(store.due("soc", 10).await.unwrap().is_empty());
     store
         .sent("mail", &elsewhere[0], Some(&Sent::default()))
         .await
         .unwrap();
-    store.also(&id, "mail").await.unwrap();
+    store.also(&id, "mail", &refused(1)).await.unwrap();
     assert!(store.due("mail", 10).await.unwrap().is_empty());
     let nobody = CaseId("none".into());
-    store.also(&nobody, "mail").await.unwrap();
+    store.also(&nobody, "mail", &refused(1)).await.unwrap();
     assert!(store.due("mail", 10).await.unwrap().is_empty());
     // The next report that is refused goes there, too, and once.
     fixture.concluded_again().await;
+    let second = store.due("mail", 10).await.unwrap();
+    assert_eq!(second[0].showing.report.instead_of, InsteadOf::new());
     for _ in 0..2 {
-        store.also(&id, "mail").await.unwrap();
+        store.also(&id, "mail", &refused(1)).await.unwrap();
     }
     let second = store.due("mail", 10).await.unwrap();
-    assert_eq!((second.len(), second[0].showing.version), (1, 2));
+    assert_eq!((second.len(), second[0].showing.version), (1, 3));
+    assert!(!second[0].showing.minor);
+    assert_eq!(second[0].showing.report.instead_of, refused(1));
+}
+
+async fn f28_who_is_shown_a_report_anyway_is_told_once_who_is_not(fixture: Fixture) {
+    let id = fixture.concluded_case().await;
+    let store = &fixture.store;
+    let due = fixture.due().await;
+    let sent = Sent {
+        remote_id: Some("r1".into()),
+    };
+    store.sent("soc", &due, Some(&sent)).await.unwrap();
+    for name in ["tickets", "pager"] {
+        for _ in 0..2 {
+            let by = refused_by(name, 1);
+            store.also(&id, "soc", &by).await.unwrap();
+        }
+    }
+    // What was refused of another triage is not this report.
+    let other = refused_by("other", 7);
+    store.also(&id, "soc", &other).await.unwrap();
+    let due = fixture.due().await;
+    assert_eq!((due.showing.version, due.showing.minor), (4, true));
+    let mut both = refused_by("pager", 1);
+    both.extend(refused_by("tickets", 1));
+    assert_eq!(due.showing.report.instead_of, both);
+    store.sent("soc", &due, Some(&sent)).await.unwrap();
+    store.also(&id, "soc", &both).await.unwrap();
+    assert!(store.due("soc", 10).await.unwrap().is_empty());
 }
 
 async fn a_conclusion_wishes_deliveries_and_a_delivery_is_wished_once(fixture: Fixture) {

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use nightshift_pipeline::{ActKind, DeliveryRow, Due, GivenUp, GivingUp, Owed};
+use nightshift_pipeline::{ActKind, DeliveryRow, Due, GivenUp, GivingUp, Missed, NotShown, Owed};
 
 use super::admission::arrival;
 use super::desk::does;
+use super::outbox::refused;
 use super::refused::Other;
 use super::*;
 
@@ -78,7 +79,7 @@ async fn what_is_owed_is_told_by_destination_as_the_backlog_counts_it(fixture: F
     let store = &fixture.store;
     assert_eq!(fixture.owed().await, []);
     let id = fixture.ended(MINER).await;
-    store.also(&id, "mail").await.unwrap();
+    store.also(&id, "mail", &refused(1)).await.unwrap();
     let since = "2026-01-02T03:04:05.000000Z";
     let sql = format!("UPDATE deliveries SET wished_at = '{since}' WHERE destination = 'soc'");
     fixture.execute(&sql).await;
@@ -112,7 +113,11 @@ async fn what_is_given_up_goes_to_the_otherwise_of_its_route(fixture: Fixture) {
     let done = giving_up.give_up("soc").await.unwrap();
     assert_eq!(done, given_up(1, &[("mail", 1)]));
     assert_eq!(fixture.owed().await, [("mail".to_owned(), 1)]);
-    assert_eq!(store.due("mail", 9).await.unwrap().len(), 1);
+    let due = store.due("mail", 9).await.unwrap();
+    assert_eq!(due.len(), 1);
+    let why = NotShown::Removed;
+    let missed = ("soc".to_owned(), Missed { why, revision: 1 });
+    assert_eq!(due[0].showing.report.instead_of, [missed].into());
     let row = fixture.delivery(&id, "soc").await;
     assert_eq!((row.given_up, row.sent), (true, 0));
     assert!(row.error.unwrap().contains("given up by hand"));
@@ -185,7 +190,7 @@ async fn a_case_that_was_shown_at_what_is_gone_owes_it_nothing_when_it_ends_agai
 ) {
     let store = &fixture.store;
     let id = fixture.ended(MINER).await;
-    store.also(&id, "gone").await.unwrap();
+    store.also(&id, "gone", &refused(1)).await.unwrap();
     let due = store.due("gone", 1).await.unwrap().remove(0);
     let sent = Sent {
         remote_id: Some("SEC-1".into()),

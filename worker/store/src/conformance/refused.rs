@@ -5,9 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use nightshift_engine::NoMeter;
-use nightshift_pipeline::{Delivering, Destination, HandingOn, Route, Routes, Showing};
+use nightshift_pipeline::{
+    Delivering, Destination, HandingOn, Missed, NotShown, Route, Routes, Showing,
+};
 use tokio_util::sync::CancellationToken;
 
+use super::outbox::refused;
 use super::*;
 
 on_both_stores! {
@@ -123,6 +126,10 @@ async fn f28_what_nobody_may_look_up_is_shown_by_the_next_and_stays_in_doubt(fix
         .map(|row| (row.destination.as_str(), row.wanted, row.in_doubt))
         .collect();
     assert_eq!(told, [("archive", 1, false), ("soc", 1, true)]);
+    let due = fixture.store.due("archive", 9).await.unwrap().remove(0);
+    let why = NotShown::NotKnown;
+    let missed = ("soc".to_owned(), Missed { why, revision: 1 });
+    assert_eq!(due.showing.report.instead_of, [missed].into());
 }
 
 /// Refuses whatever it is shown until its key is mended.
@@ -195,6 +202,7 @@ async fn f28_what_is_refused_goes_to_the_first_that_wants_it_and_stays_owed_wher
     assert!(fixture.delivery(&id, "soc").await.given_up);
     let due = fixture.store.due("archive", 9).await.unwrap();
     assert_eq!(due.len(), 1);
+    assert_eq!(due[0].showing.report.instead_of, refused(1));
     assert!(fixture.store.due("pager", 9).await.unwrap().is_empty());
 }
 
@@ -211,9 +219,13 @@ async fn f28_who_refused_one_report_is_asked_to_take_the_next(fixture: Fixture) 
         .map(|one| Arc::clone(one) as Arc<dyn Destination>);
     let all = std::iter::once(locked).chain(others);
     let all: Vec<_> = all.map(|one| delivering(&fixture, one, &chain)).collect();
-    for one in &all {
+    for one in &all[..2] {
         assert_eq!(one.show_cases(&ids, &stop).await.unwrap(), Some(1));
     }
+    let due = fixture.store.due("pager", 9).await.unwrap().remove(0);
+    let names: Vec<_> = due.showing.report.instead_of.keys().collect();
+    assert_eq!(names, ["soc", "tickets"], "all who never got it");
+    assert_eq!(all[2].show_cases(&ids, &stop).await.unwrap(), Some(1));
     assert!(fixture.delivery(&id, "tickets").await.given_up);
     assert_eq!(fixture.delivery(&id, "pager").await.sent, 1);
     // The pager is told once, and of nothing after that.

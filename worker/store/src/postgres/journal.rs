@@ -48,7 +48,8 @@ const WISH: &str = "INSERT INTO deliveries (case_id, destination, wanted, major,
      ) AS told \
      WHERE id = $1 AND revision = $2 AND epoch = $3 AND status = 'running' AND last_write = $4 \
      ON CONFLICT (case_id, destination) DO UPDATE \
-     SET wanted = deliveries.wanted + 1, major = deliveries.wanted + 1, wished_at = $5, attempts = 0, retry_at = NULL, given_up = false, error = NULL";
+     SET wanted = deliveries.wanted + 1, major = deliveries.wanted + 1, wished_at = $5, attempts = 0, retry_at = NULL, given_up = false, error = NULL, \
+         instead_of = NULL";
 /// Ends the triage; where another alert of the case waits for that, the case waits for its triage. What was noted of
 /// sightings is cleared with it; or the same alert is triaged once more, with that.
 const END: &str = "WITH pending AS ( \

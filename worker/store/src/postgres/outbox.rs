@@ -5,7 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::NaiveDate;
 use nightshift_pipeline::{
-    CaseId, DeliveryError, Desk, Due, Early, Outbox, Sent, Showing, Shown, StoreError, early_report,
+    CaseId, DeliveryError, Desk, Due, Early, InsteadOf, Outbox, Report, Sent, Showing, Shown,
+    StoreError, early_report, read_instead_of,
 };
 
 use super::{PostgresStore, desk};
@@ -20,7 +21,7 @@ use crate::told::unread_report;
 const DUE: &str = "SELECT d.case_id, d.wanted, d.remote_id, d.attempts, c.report::text, \
          extract(epoch FROM clock_timestamp() - d.begun_at)::double precision, d.sent >= d.major, d.shown::text, \
          s.sightings, s.members, s.revision, s.status, s.opened_at, \
-         CASE WHEN c.report IS NULL THEN a.alert::text END, a.cancelled_by \
+         CASE WHEN c.report IS NULL THEN a.alert::text END, a.cancelled_by, d.instead_of::text \
      FROM (SELECT d.* FROM deliveries d JOIN cases s ON s.id = d.case_id \
          WHERE d.destination = $1 AND d.sent < d.wanted AND NOT d.given_up AND (d.retry_at IS NULL OR d.retry_at <= now()) \
          ORDER BY d.sent >= d.major, CASE s.feed WHEN 'canary' THEN s.severity ELSE coalesce(s.assessed_severity, s.severity) END DESC, d.wished_at, d.case_id LIMIT $2) AS d \
@@ -52,13 +53,17 @@ const UNCLEAR: &str = "UPDATE deliveries SET error = $5, remote_id = coalesce($7
          attempts = CASE WHEN major <= $3 THEN $4 ELSE attempts END, \
          retry_at = CASE WHEN major <= $3 THEN clock_timestamp() + make_interval(secs => $6) ELSE retry_at END \
      WHERE case_id = $1 AND destination = $2 AND attempts <= $4";
-const ALSO: &str = "INSERT INTO deliveries (case_id, destination, wanted, major, wished_at) \
-     SELECT id, $2, 1, 1, clock_timestamp() FROM cases WHERE id = $1 ON CONFLICT (case_id, destination) DO UPDATE \
+const ALSO: &str = "INSERT INTO deliveries (case_id, destination, wanted, major, wished_at, instead_of) \
+     SELECT id, $2, 1, 1, clock_timestamp(), $3::text::jsonb FROM cases WHERE id = $1 ON CONFLICT (case_id, destination) DO UPDATE \
      SET wanted = deliveries.wanted + 1, major = deliveries.wanted + 1, wished_at = excluded.wished_at, attempts = 0, \
          retry_at = NULL, given_up = false \
      WHERE deliveries.sent >= deliveries.major AND coalesce((deliveries.shown ->> 'revision')::bigint < \
              (SELECT max(revision) FROM conclusions WHERE case_id = $1), true) \
          OR deliveries.given_up AND deliveries.wished_at < (SELECT max(concluded_at) FROM conclusions WHERE case_id = $1)";
+/// Who is shown the report anyway is told it too: a version of its own, for the one before may be on its way.
+const SAY: &str = "UPDATE deliveries SET wanted = wanted + 1, \
+         instead_of = coalesce(instead_of, '{}'::jsonb) || $3::text::jsonb \
+     WHERE case_id = $1 AND destination = $2 AND NOT given_up AND NOT coalesce(instead_of, '{}'::jsonb) @> $3::text::jsonb";
 const ANNOUNCE: &str = "INSERT INTO deliveries (case_id, destination, wanted, major, wished_at) \
      SELECT id, destination, 1, 1, clock_timestamp() FROM cases CROSS JOIN unnest($2::text[]) AS destination \
      WHERE id = $1 ON CONFLICT DO NOTHING";
@@ -160,10 +165,18 @@ impl Outbox for PostgresStore {
             .await
     }
 
-    async fn also(&self, case_id: &CaseId, destination: &str) -> Result<(), StoreError> {
-        let name = text(destination);
-        self.change("wish a delivery", ALSO, [&case_id.0, &name])
-            .await?;
+    async fn also(
+        &self,
+        case_id: &CaseId,
+        destination: &str,
+        instead_of: &InsteadOf,
+    ) -> Result<(), StoreError> {
+        let (doing, name) = ("wish a delivery", text(destination));
+        let written = json(&case_id.0, instead_of).map_err(|failure| failure.told(doing))?;
+        for sql in [ALSO, SAY] {
+            self.change(doing, sql, [&case_id.0, &name, &written])
+                .await?;
+        }
         self.bell.ring();
         Ok(())
     }
@@ -263,7 +276,7 @@ fn one(row: &Row) -> Result<Due, Failure> {
     let attempts: i32 = row.try_get(3)?;
     let begun: Option<f64> = row.try_get(5)?;
     let (written, shown): (Option<&str>, Option<&str>) = (row.try_get(4)?, row.try_get(7)?);
-    let mut report = match written {
+    let mut report: Report = match written {
         Some(text) => parse(&id, text)?,
         None => early_report(
             &parse(&id, row.try_get(13)?)?,
@@ -278,6 +291,7 @@ fn one(row: &Row) -> Result<Due, Failure> {
     };
     report.alert.sightings = count(row, 8)?;
     report.alert.members = count(row, 9)?;
+    report.instead_of = read_instead_of(row.try_get(15)?, report.revision);
     Ok(Due {
         in_doubt: begun.is_some(),
         begun_ago: Duration::try_from_secs_f64(begun.unwrap_or(0.0)).unwrap_or_default(),

@@ -5,8 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::NaiveDate;
 use nightshift_pipeline::{
-    CaseId, DeliveryError, Desk, Due, Early, Outbox, Report, Sent, Showing, Shown, StoreError,
-    early_report,
+    CaseId, DeliveryError, Desk, Due, Early, InsteadOf, Outbox, Report, Sent, Showing, Shown,
+    StoreError, early_report, read_instead_of,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -19,7 +19,7 @@ use crate::told::unread_report;
 /// Reports are read of those alone that are asked for, however many wait.
 const DUE: &str = "SELECT d.case_id, d.wanted, d.remote_id, d.attempts, c.report, \
          unixepoch('now', 'subsec') - unixepoch(d.begun_at, 'subsec'), d.sent >= d.major, d.shown, s.sightings, s.members, \
-         s.revision, s.status, s.opened_at, CASE WHEN c.report IS NULL THEN a.alert END, a.cancelled_by \
+         s.revision, s.status, s.opened_at, CASE WHEN c.report IS NULL THEN a.alert END, a.cancelled_by, d.instead_of \
      FROM (SELECT d.* FROM deliveries d JOIN cases s ON s.id = d.case_id \
          WHERE d.destination = ?1 AND d.sent < d.wanted AND d.given_up = 0 \
              AND (d.retry_at IS NULL OR d.retry_at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now')) \
@@ -54,14 +54,19 @@ const UNCLEAR: &str = "UPDATE deliveries SET error = ?5, remote_id = coalesce(?7
          attempts = CASE WHEN major <= ?3 THEN ?4 ELSE attempts END, \
          retry_at = CASE WHEN major <= ?3 THEN strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', ?6) ELSE retry_at END \
      WHERE case_id = ?1 AND destination = ?2 AND attempts <= ?4";
-const ALSO: &str = "INSERT INTO deliveries (case_id, destination, wanted, major, wished_at) \
-     SELECT id, ?2, 1, 1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') FROM cases WHERE id = ?1 \
+const ALSO: &str = "INSERT INTO deliveries (case_id, destination, wanted, major, wished_at, instead_of) \
+     SELECT id, ?2, 1, 1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'), ?3 FROM cases WHERE id = ?1 \
      ON CONFLICT (case_id, destination) DO UPDATE \
      SET wanted = wanted + 1, major = wanted + 1, wished_at = excluded.wished_at, attempts = 0, retry_at = NULL, \
          given_up = 0 WHERE deliveries.sent >= deliveries.major \
          AND coalesce(json_extract(deliveries.shown, '$.revision') < \
              (SELECT max(revision) FROM conclusions WHERE case_id = ?1), 1) \
          OR deliveries.given_up = 1 AND deliveries.wished_at < (SELECT max(concluded_at) FROM conclusions WHERE case_id = ?1)";
+/// Who is shown the report anyway is told it too: a version of its own, for the one before may be on its way.
+const SAY: &str = "UPDATE deliveries SET wanted = wanted + 1, \
+         instead_of = json_patch(coalesce(instead_of, '{}'), ?3) \
+     WHERE case_id = ?1 AND destination = ?2 AND given_up = 0 \
+         AND json_patch(coalesce(instead_of, '{}'), ?3) IS NOT instead_of";
 const ANNOUNCE: &str = "INSERT OR IGNORE INTO deliveries (case_id, destination, wanted, major, wished_at) \
      SELECT id, ?2, 1, 1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now') FROM cases WHERE id = ?1";
 /// A worker of the version that wrote it can: it is left to that one.
@@ -185,9 +190,24 @@ impl Outbox for SqliteStore {
         Ok(())
     }
 
-    async fn also(&self, case_id: &CaseId, destination: &str) -> Result<(), StoreError> {
-        let values = (case_id.0.clone(), destination.to_owned());
-        self.write("wish a delivery", ALSO, values).await?;
+    async fn also(
+        &self,
+        case_id: &CaseId,
+        destination: &str,
+        instead_of: &InsteadOf,
+    ) -> Result<(), StoreError> {
+        let (id, destination) = (case_id.0.clone(), destination.to_owned());
+        let written = serde_json::to_string(instead_of)
+            .map_err(|cause| StoreError::Unreadable(id.clone(), Box::new(cause)))?;
+        self.thread
+            .run("wish a delivery", move |connection| {
+                for sql in [ALSO, SAY] {
+                    let values = params![id, destination, written];
+                    connection.prepare_cached(sql)?.execute(values)?;
+                }
+                Ok(())
+            })
+            .await?;
         self.bell.ring();
         Ok(())
     }
@@ -282,6 +302,8 @@ fn to_due(row: &Row<'_>) -> Result<Due, Failure> {
     };
     report.alert.sightings = u64::try_from(sightings).unwrap_or_default();
     report.alert.members = u64::try_from(members).unwrap_or_default();
+    let instead_of: Option<String> = row.get(15)?;
+    report.instead_of = read_instead_of(instead_of.as_deref(), report.revision);
     let begun: Option<f64> = row.get(5)?;
     Ok(Due {
         attempts: row.get(3)?,

@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::{
-    Act, Canaries, CaseId, Decided, DeliveryError, Desk, Due, Feedback, NewPersonVerdict, Outbox,
-    Outgoing, PersonVerdict, Publish, PublishError, Sent, StoreError,
+    Act, Canaries, CaseId, Decided, DeliveryError, Desk, Due, Feedback, InsteadOf,
+    NewPersonVerdict, Outbox, Outgoing, PersonVerdict, Publish, PublishError, Sent, StoreError,
 };
 
 /// Two minutes after an interval begins.
@@ -102,7 +102,7 @@ impl Outbox for Shown {
         Ok(())
     }
 
-    async fn also(&self, _: &CaseId, _: &str) -> Result<(), StoreError> {
+    async fn also(&self, _: &CaseId, _: &str, _: &InsteadOf) -> Result<(), StoreError> {
         Ok(())
     }
 

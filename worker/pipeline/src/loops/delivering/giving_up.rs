@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{HandingOn, LEASE};
-use crate::{CaseId, Outbox, Owing, StoreError};
+use crate::{CaseId, NotShown, Outbox, Owing, StoreError};
 
 /// Cases of one round: far less than its lease takes.
 const MOST: usize = 50;
@@ -89,7 +89,11 @@ impl GivingUp {
         case: &CaseId,
         destination: &str,
     ) -> Result<Option<String>, StoreError> {
-        match self.handing_on.hand_on(case, destination).await {
+        let handing_on = &self.handing_on;
+        match handing_on
+            .hand_on(case, destination, NotShown::Removed, None)
+            .await
+        {
             Err(StoreError::NoSuchCase(_) | StoreError::Unreadable(..)) => Ok(None),
             handed => handed,
         }

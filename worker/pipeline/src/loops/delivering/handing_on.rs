@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::{CaseId, CaseView, Cases, Destination, Outbox, Routes, Showing, StoreError};
+use crate::{
+    CaseId, CaseView, Cases, Destination, InsteadOf, Missed, NotShown, Outbox, Report, Routes,
+    Showing, StoreError,
+};
 
 /// Who takes what another destination never will show.
 pub struct HandingOn {
@@ -18,20 +21,27 @@ pub struct HandingOn {
 
 impl HandingOn {
     /// Wishes the report of a case at the next destination of its route that wants it, where one never will show it; at
-    /// which. What none of them wants is handed to nobody: it would count as shown, and be nowhere.
+    /// which. What none of them wants is handed to nobody: it would count as shown, and be nowhere. `report` is
+    /// the one that is not shown; none: the latest.
     pub(super) async fn hand_on(
         &self,
         case: &CaseId,
         refused: &str,
+        why: NotShown,
+        report: Option<&Report>,
     ) -> Result<Option<String>, StoreError> {
         let view = self.cases.view(&case.0).await?;
-        let report = view.report.as_ref().filter(|one| one.failed.is_none());
-        let verdict = report.map(|report| report.verdict);
+        let triaged = view.report.as_ref().filter(|one| one.failed.is_none());
+        let verdict = triaged.map(|report| report.verdict);
         let chain = self.routes.after(&view.alert, verdict, refused);
         let Some(next) = chain.into_iter().find(|name| self.takes(name, &view)) else {
             return Ok(None);
         };
-        self.outbox.also(case, next).await?;
+        let handed = report.or(view.report.as_ref());
+        let revision = handed.map_or(view.row.revision, |report| report.revision);
+        let mut instead_of = handed.map_or_else(InsteadOf::new, |one| one.instead_of.clone());
+        instead_of.insert(refused.to_owned(), Missed { why, revision });
+        self.outbox.also(case, next, &instead_of).await?;
         Ok(Some(next.to_owned()))
     }
 

@@ -10,7 +10,7 @@ use tracing::Instrument as _;
 use super::Delivering;
 use crate::delivery::{backoff, wait};
 use crate::spans;
-use crate::{DeliveryError, DeskStatus, Due, Sent, StoreError};
+use crate::{DeliveryError, DeskStatus, Due, NotShown, Sent, StoreError};
 
 /// Shortest time until what was refused is tried again where nobody else takes it.
 pub(super) const REFUSED_WAIT: Duration = Duration::from_secs(60);
@@ -134,7 +134,7 @@ impl Delivering {
         }
         let pause = wait(error, due.attempts);
         let fallen = match pause {
-            None => self.fall_back(due).await,
+            None => self.fall_back(due, NotShown::NotKnown).await,
             Some(_) => Ok(false),
         };
         // Noted first, whatever became of that: else it would be the first to be tried again, for ever.
@@ -164,7 +164,7 @@ impl Delivering {
         let fallen = if is_edit {
             Ok(false)
         } else {
-            self.fall_back(due).await
+            self.fall_back(due, NotShown::Refused).await
         };
         let wait = match fallen {
             Ok(true) => None,
@@ -179,10 +179,14 @@ impl Delivering {
         fallen.map(|_| ())
     }
 
-    /// Wishes the report at the next destination of the route; whether there is one that wants it.
-    async fn fall_back(&self, due: &Due) -> Result<bool, StoreError> {
+    /// Wishes the report at the next destination of the route, which says that it does not stand here; whether there is
+    /// one that wants it.
+    async fn fall_back(&self, due: &Due, why: NotShown) -> Result<bool, StoreError> {
         let refused = self.destination.name();
-        let next = self.handing_on.hand_on(&due.case_id, refused).await?;
+        let (handing_on, report) = (&self.handing_on, &due.showing.report);
+        let next = handing_on
+            .hand_on(&due.case_id, refused, why, Some(report))
+            .await?;
         if let Some(next) = &next {
             tracing::warn!(next, "the next destination of the route takes the report");
         }

@@ -8,7 +8,9 @@ use super::limits::{FALLBACK, FIELD, FIELDS, HEADER, SENTENCE, room};
 use super::rich::{Piece, Shape, Sheet, escape, fit, pieces, plain_text, units};
 use super::{buttons, change};
 use crate::Language;
-use crate::document::{Block, Document, Part, Reader, Section, document, early_header, summary};
+use crate::document::{
+    Block, Document, Part, Reader, Section, document, early_header, instead_of, summary,
+};
 use crate::line::Line;
 use crate::links::Links;
 use crate::words;
@@ -113,6 +115,9 @@ fn early(showing: &Showing, style: &Style, reader: Reader) -> Message {
         units(&header),
     );
     sheet.put(Piece::say(stands(report, language).as_str()));
+    for line in instead_of(report, language) {
+        sheet.put(Piece::say(line.as_str()));
+    }
     local_time(&mut sheet, showing, language);
     sheet.close();
     let document = document(report, reader);

@@ -4,8 +4,9 @@ use insta::assert_snapshot;
 use nightshift_alert::IndicatorKind;
 use nightshift_engine::AnalystKind;
 
-use crate::fixture;
-use crate::text;
+use crate::document::instead_of;
+use crate::line::Line;
+use crate::{Language, fixture, text};
 
 #[test]
 fn another_revision_says_first_what_changed_and_why_there_is_one() {
@@ -60,6 +61,28 @@ fn a_model_case_that_no_model_answered_says_that_rules_made_it() {
     let shown = text(&report, &fixture::options(100));
     assert!(!shown.contains("[PLAYBOOK]"), "{shown}");
     assert!(shown.contains("for part of this report"), "{shown}");
+}
+
+#[test]
+fn f28_who_reads_it_instead_of_others_is_told_who_does_not_see_it() {
+    let report = fixture::handed_on(fixture::benign());
+    let shown = text(&report, &fixture::options(160));
+    let warned: Vec<&str> = shown
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("! "))
+        .collect();
+    assert_snapshot!(warned.join("\n"), @"
+    Not shown at old-desk, which is configured no more: it stands here instead.
+    Nobody knows whether it is shown at pager, which lets nobody look: it stands here too.
+    Not shown at soc-oncall, which refused it: it stands here instead.
+    ");
+    let told = instead_of(&report, Language::Ja);
+    let told: Vec<&str> = told.iter().map(Line::as_str).collect();
+    assert_snapshot!(told.join("\n"), @"
+    old-desk は設定から削除されたため、代わりにここに表示しています。
+    pager に表示されたか確認できないため、ここにも表示しています。
+    soc-oncall が受け付けなかったため、代わりにここに表示しています。
+    ");
 }
 
 #[test]

@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseView, Cases, Charge, Claimed, Closing,
-    DeliveryError, Due, JournalLine, Lane, Lease, Mute, MutePreview, MuteRow, Mutes, NewMute,
-    Outbox, Report, Sender, Sent, Showing, StoreError, Waited, Wake, sample_report,
+    DeliveryError, Due, InsteadOf, JournalLine, Lane, Lease, Mute, MutePreview, MuteRow, Mutes,
+    NewMute, Outbox, Report, Sender, Sent, Showing, StoreError, Waited, Wake, sample_report,
 };
 
 /// How far a delivery is.
@@ -194,7 +194,7 @@ impl Outbox for FakeOutbox {
         Ok(())
     }
 
-    async fn also(&self, _: &CaseId, _: &str) -> Result<(), StoreError> {
+    async fn also(&self, _: &CaseId, _: &str, _: &InsteadOf) -> Result<(), StoreError> {
         Err(StoreError::LeaseLost)
     }
 

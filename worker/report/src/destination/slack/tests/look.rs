@@ -475,3 +475,14 @@ fn the_same_as_slack_has_it() {
     let messages: Vec<String> = messages.iter().map(message).collect();
     assert_snapshot!("messages", format!("[\n{}\n]", messages.join(",\n")));
 }
+
+#[test]
+fn f28_a_message_that_stands_here_for_another_channel_says_so_from_its_first_word_on() {
+    let words = "Not shown at soc-oncall, which refused it: it stands here instead.";
+    let mut showing = Showing::first(fixture::handed_on(fixture::true_positive()));
+    let report = shown(&showing, Language::En);
+    assert!(report.contains(words), "{report}");
+    showing.report.status = CaseStatus::Running;
+    let first = shown(&showing, Language::En);
+    assert!(first.contains(words), "{first}");
+}
