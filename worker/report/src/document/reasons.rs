@@ -7,12 +7,12 @@ use super::{Block, Part, Section, assessment, more};
 use crate::Language;
 use crate::line::{Line, joined};
 
-/// Most bullets of why.
+/// Most bullets of why, whether records or findings; and most of what would decide it.
 const MOST_REASONS: usize = 5;
-/// Most records that cleared it.
-const MOST_RECORDS: usize = 4;
-/// Most bullets of what speaks against it, and most of what was not checked.
-const MOST_AGAINST: usize = 4;
+/// Most bullets of what speaks against it or was not checked.
+const MOST_AGAINST: usize = 3;
+/// Most sources that are named as not read.
+const MOST_MISSING: usize = 4;
 /// Most further findings.
 const MOST_FURTHER: usize = 20;
 
@@ -29,22 +29,60 @@ fn bullet(finding: &FindingEntry) -> Block {
     )
 }
 
+/// The bullets that have room, and those that stand below: of the first kind all but one, where the other has some.
+fn split(first: Vec<Block>, second: Vec<Block>, most: usize) -> (Vec<Block>, Vec<Block>) {
+    let of_first = first.len().min(most - usize::from(!second.is_empty()));
+    let of_second = second.len().min(most - of_first);
+    let (mut shown, mut below) = (first, second);
+    let rest = shown.split_off(of_first);
+    let after = below.split_off(of_second);
+    shown.append(&mut below);
+    (shown, rest.into_iter().chain(after).collect())
+}
+
+/// How many stand below instead, where some do.
+fn below(language: Language, left: usize) -> Option<Block> {
+    let number = u64::try_from(left).unwrap_or(u64::MAX);
+    let line = Line::of(language.of("… and ", "… ほか "))
+        .number(number)
+        .say(language.of(
+            " more, under Further findings",
+            " 件（「その他の所見」にあります）",
+        ));
+    (left > 0).then_some(Block::Text(line))
+}
+
+/// What bears it: the records that cleared it, then findings.
+fn bearing(report: &Report, language: Language) -> (Vec<Block>, Vec<Block>) {
+    let records = match report.verdict.is_benign() {
+        true => report.told_records(),
+        false => Vec::new(),
+    };
+    let cleared = |one| {
+        let word = Line::of(language.of("Cleared: ", "無害の根拠: "));
+        Block::Item(word.then(&assessment::record(one, language)))
+    };
+    let records = records.iter().map(cleared).collect();
+    let findings = report.proven(report.bearing()).map(bullet).collect();
+    split(records, findings, MOST_REASONS)
+}
+
+/// What speaks against it, then what was not checked.
+fn opposing(report: &Report, language: Language) -> (Vec<Block>, Vec<Block>) {
+    let findings = report.proven(other(report.bearing())).map(bullet).collect();
+    let gap = |gap: &String| {
+        Block::Item(Line::of(language.of("Not checked: ", "未確認: ")).sentence(gap))
+    };
+    split(
+        findings,
+        report.gaps.iter().map(gap).collect(),
+        MOST_AGAINST,
+    )
+}
+
 pub(super) fn why(report: &Report, language: Language) -> Section {
-    let mut blocks: Vec<Block> = Vec::new();
-    if report.verdict.is_benign() {
-        blocks.extend(report.told_records().iter().take(MOST_RECORDS).map(|one| {
-            Block::Item(
-                Line::of(language.of("Cleared: ", "無害の根拠: "))
-                    .then(&assessment::record(one, language)),
-            )
-        }));
-    }
-    blocks.extend(
-        report
-            .proven(report.bearing())
-            .take(MOST_REASONS)
-            .map(bullet),
-    );
+    let (mut blocks, left) = bearing(report, language);
+    blocks.extend(below(language, left.len()));
     if blocks.is_empty() {
         let none = if report.failed.is_some() {
             language.of(
@@ -68,19 +106,8 @@ pub(super) fn why(report: &Report, language: Language) -> Section {
 }
 
 pub(super) fn against(report: &Report, language: Language) -> Section {
-    let opposed = other(report.bearing());
-    let mut blocks: Vec<Block> = report
-        .proven(opposed)
-        .take(MOST_AGAINST)
-        .map(bullet)
-        .collect();
-    let gaps = report.gaps.iter().take(MOST_AGAINST);
-    blocks.extend(
-        gaps.map(|gap| {
-            Block::Item(Line::of(language.of("Not checked: ", "未確認: ")).sentence(gap))
-        }),
-    );
-    blocks.extend(more(language, MOST_AGAINST, report.gaps.len()));
+    let (mut blocks, left) = opposing(report, language);
+    blocks.extend(below(language, left.len()));
     if blocks.is_empty() {
         let nothing = report.nothing_against(language);
         blocks.push(Block::Item(Line::of(nothing)));
@@ -126,7 +153,7 @@ fn coverage(report: &Report, language: Language) -> Line {
     let missing = coverage
         .missing
         .iter()
-        .take(MOST_AGAINST)
+        .take(MOST_MISSING)
         .map(|why| Line::default().foreign(why, 200));
     let missing = joined(missing, "; ");
     let line = if missing.is_empty() {
@@ -134,7 +161,7 @@ fn coverage(report: &Report, language: Language) -> Line {
     } else {
         line.say("; ").then(&missing)
     };
-    match number(coverage.missing.len().saturating_sub(MOST_AGAINST)) {
+    match number(coverage.missing.len().saturating_sub(MOST_MISSING)) {
         0 => line,
         rest => line
             .say(language.of("; and ", "; ほか "))
@@ -164,20 +191,13 @@ pub(super) fn would_decide(report: &Report, language: Language) -> Option<Sectio
     })
 }
 
-/// Findings beyond those above.
+/// What had no room above: records, findings, and what was not checked.
 pub(super) fn further(report: &Report, language: Language) -> Option<Section> {
-    let bearing = report.bearing();
-    let proven = report
-        .proven(bearing)
-        .skip(MOST_REASONS)
-        .chain(report.proven(other(bearing)).skip(MOST_AGAINST));
-    let proven: Vec<_> = proven.collect();
-    let mut blocks: Vec<Block> = proven
-        .iter()
-        .take(MOST_FURTHER)
-        .map(|one| bullet(one))
-        .collect();
-    blocks.extend(more(language, MOST_FURTHER, proven.len()));
+    let (_, mut blocks) = bearing(report, language);
+    blocks.extend(opposing(report, language).1);
+    let all = blocks.len();
+    blocks.truncate(MOST_FURTHER);
+    blocks.extend(more(language, MOST_FURTHER, all));
     (!blocks.is_empty()).then_some(Section {
         part: Part::Further,
         title: language.of("Further findings", "その他の所見"),

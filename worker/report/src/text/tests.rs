@@ -1,5 +1,6 @@
 //! The text as its reader sees it.
 
+mod bounds;
 mod head;
 
 use insta::assert_snapshot;
