@@ -95,7 +95,6 @@ impl Watcher for Progress {
 /// What the spinner says: where the case stands, and what it has cost.
 fn now(state: &State) -> String {
     let running: Vec<&Step> = state.steps_with(StepStatus::Running).collect();
-    let cost = state.spent.usd;
     let what = running.first().map_or_else(
         || {
             if state.plan.is_none() {
@@ -107,10 +106,23 @@ fn now(state: &State) -> String {
         },
         |step| plain(&step.description, 60),
     );
-    if cost > 0.0 {
-        format!("{what} (${cost:.2})")
-    } else {
-        what
+    match spent(state) {
+        Some(spent) => format!("{what} ({spent})"),
+        None => what,
+    }
+}
+
+/// What the case has cost so far; none where nothing was paid for.
+fn spent(state: &State) -> Option<String> {
+    let usd = state.spent.usd;
+    (usd > 0.0).then(|| format!("${usd:.4}"))
+}
+
+/// A line, with what the case has cost so far.
+fn with_cost(line: String, state: &State) -> String {
+    match spent(state) {
+        Some(spent) => format!("{line} ({spent} so far)"),
+        None => line,
     }
 }
 
@@ -152,12 +164,15 @@ fn lines(before: &State, state: &State, body: &EventBody) -> Vec<String> {
         EventBody::Withdrawn { id, .. } => vec![format!("{id} waits: nobody can answer now")],
         EventBody::TimeUp => vec!["the active time is used up".to_owned()],
         EventBody::Cancelled { by } => vec![format!("called off by {}", plain(by, 60))],
-        EventBody::Concluded(conclusion) => vec![format!(
-            "concluded: {}, {} confidence, {}",
-            conclusion.verdict.title(),
-            conclusion.confidence.as_str(),
-            conclusion.assessed_severity
-        )],
+        EventBody::Concluded(conclusion) => {
+            let cost = spent(state).map_or_else(String::new, |spent| format!(" ({spent})"));
+            vec![format!(
+                "concluded: {}, {} confidence, {}{cost}",
+                conclusion.verdict.title(),
+                conclusion.confidence.as_str(),
+                conclusion.assessed_severity
+            )]
+        }
         EventBody::Claimed { .. } => Vec::new(),
     }
 }
@@ -186,12 +201,13 @@ fn step_started(before: &State, state: &State, id: &CommandId) -> Vec<String> {
                 .iter()
                 .filter(|one| one.status.is_terminal())
                 .count();
-            format!(
+            let line = format!(
                 "step {number}/{} ({done} done) {}: {}",
                 state.steps().len(),
                 plain(&step.name, 40),
                 plain(&step.description, MOST_CHARS)
-            )
+            );
+            with_cost(line, state)
         })
         .into_iter()
         .collect()
@@ -354,42 +370,11 @@ fn steps_ended(before: &State, state: &State) -> Vec<String> {
             let word = step
                 .outcome
                 .map_or(step.status.as_str(), |outcome| outcome.as_str());
-            plain(
-                &format!("  {} {word}: {}", step.id, step.summary),
-                MOST_CHARS,
-            )
+            let line = format!("  {} {word}: {}", step.id, step.summary);
+            with_cost(plain(&line, MOST_CHARS), state)
         })
         .collect()
 }
 
 #[cfg(test)]
-mod tests {
-    use chrono::DateTime;
-    use nightshift_engine::{AskError, Cost};
-
-    use super::*;
-
-    #[test]
-    fn that_a_model_does_not_answer_is_said_at_once_and_once() {
-        let body = |id: &str| EventBody::Finished {
-            id: CommandId(id.to_owned()),
-            outcome: Box::new(Outcome::Exonerated(Vec::new())),
-            cost: Cost::default(),
-            degraded: Some(AskError::Unavailable {
-                what: "HTTP 401: the key is wrong".to_owned(),
-            }),
-            model: None,
-        };
-        let mut state = State::default();
-        let mut said = |body: EventBody| {
-            let before = state.clone();
-            apply(&mut state, &Event::new(DateTime::UNIX_EPOCH, body.clone()));
-            lines(&before, &state, &body)
-        };
-        assert_eq!(
-            said(body("plan")),
-            ["plan: no answer: HTTP 401: the key is wrong; the playbook takes over from the model"]
-        );
-        assert_eq!(said(body("turn:s1:1")), [""; 0]);
-    }
-}
+mod tests;

@@ -1,0 +1,74 @@
+use chrono::DateTime;
+use nightshift_engine::{AskError, Cost, read_event};
+
+use super::*;
+
+const EVENTS: &str = include_str!("../../../../tests/fixtures/journals/v1/planned.jsonl");
+
+/// The lines of a recorded case, where each answer but those of tools had cost so much.
+fn said(usd: f64) -> Vec<String> {
+    let mut state = State::default();
+    let mut said = Vec::new();
+    for line in EVENTS.lines() {
+        let mut event: Event = read_event(line).unwrap();
+        if let EventBody::Finished { id, cost, .. } = &mut event.body {
+            cost.usd = if id.0.starts_with("call:") { 0.0 } else { usd };
+        }
+        let before = state.clone();
+        apply(&mut state, &event);
+        said.extend(lines(&before, &state, &event.body));
+    }
+    said
+}
+
+#[test]
+fn lines_tell_what_the_case_has_cost_so_far_where_something_was_paid() {
+    let told = |usd| {
+        let all = said(usd).into_iter();
+        let told = all.filter(|line| line.starts_with("step ") || line.starts_with("concluded"));
+        told.collect::<Vec<_>>()
+    };
+    insta::assert_snapshot!(told(0.0123).join("\n"), @"
+    step 1/7 (0 done) process: Read what the alert itself tells of the process on shop-web-03: name, path, command line, wallet ($0.0123 so far)
+    step 2/7 (0 done) lists: Look up every far end, wallet and hash of the alert in the watch lists ($0.0123 so far)
+    step 3/7 (0 done) facts: Tell what the addresses and domains of the alert are: public or internal, which cloud, dynamic DNS ($0.0123 so far)
+    step 4/7 (0 done) asset: Look shop-web-03 up in the asset register: owner, environment, purpose, findings that are expected of it ($0.0123 so far)
+    step 5/7 (4 done) changes: Look for an approved change on shop-web-03 that covers the time of the alert ($0.0738 so far)
+    step 6/7 (4 done) flows: Search the VPC flow logs for traffic between shop-web-03 and the far ends ($0.0738 so far)
+    step 7/7 (4 done) trail: Search the audit logs for who started, changed or logged in to shop-web-03 before the alert ($0.0738 so far)
+    step 8/8 (7 done) others: Search the flow logs for other hosts that talk to the listed pool ($0.1230 so far)
+    concluded: True positive, medium confidence, critical ($0.1722)
+    ");
+    let all = said(0.0123);
+    let ended = all
+        .iter()
+        .find(|line| line.trim_start().starts_with("s1 met"));
+    assert!(ended.unwrap().ends_with(" so far)"), "{all:#?}");
+    let free = said(0.0);
+    assert_eq!(free.len(), all.len());
+    assert!(free.iter().all(|line| !line.contains('$')), "{free:?}");
+}
+
+#[test]
+fn that_a_model_does_not_answer_is_said_at_once_and_once() {
+    let body = |id: &str| EventBody::Finished {
+        id: CommandId(id.to_owned()),
+        outcome: Box::new(Outcome::Exonerated(Vec::new())),
+        cost: Cost::default(),
+        degraded: Some(AskError::Unavailable {
+            what: "HTTP 401: the key is wrong".to_owned(),
+        }),
+        model: None,
+    };
+    let mut state = State::default();
+    let mut said = |body: EventBody| {
+        let before = state.clone();
+        apply(&mut state, &Event::new(DateTime::UNIX_EPOCH, body.clone()));
+        lines(&before, &state, &body)
+    };
+    assert_eq!(
+        said(body("plan")),
+        ["plan: no answer: HTTP 401: the key is wrong; the playbook takes over from the model"]
+    );
+    assert_eq!(said(body("turn:s1:1")), [""; 0]);
+}
