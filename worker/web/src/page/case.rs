@@ -1,5 +1,6 @@
 //! A case: verdict bar, report, and what the store knows beside it.
 
+mod cost;
 mod evidence;
 mod people;
 mod plan;
@@ -15,6 +16,7 @@ use serde::Serialize;
 use crate::DeliveryLinks;
 use crate::page::list::{Outcome, outcome, status_word};
 use crate::shown::{Moment, Shown};
+use cost::CostRow;
 use people::People;
 use plan::Progress;
 use report::{EarlyView, ReportView};
@@ -39,6 +41,8 @@ pub(super) struct CasePage {
     report: Option<ReportView>,
     /// What is known without one.
     early: Option<EarlyView>,
+    /// What its questions cost.
+    costs: Vec<CostRow>,
     people: People,
     trace: Trace,
 }
@@ -73,6 +77,7 @@ impl CasePage {
                 .report
                 .as_ref()
                 .map(|report| ReportView::new(report, now)),
+            costs: cost::rows(view),
             people: People::new(view, now),
             trace: Trace::new(view, links, now),
         }

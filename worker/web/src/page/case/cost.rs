@@ -1,0 +1,122 @@
+//! What a triage cost, by question and model: summed up over the events that the page has anyway.
+
+use std::collections::{BTreeMap, HashMap};
+
+use nightshift_engine::{CommandId, Cost, EventBody};
+use nightshift_pipeline::CaseView;
+use serde::Serialize;
+
+use crate::shown::{Shown, took};
+
+/// Most rows: there are six questions, and few models.
+const MOST: usize = 24;
+
+#[derive(Debug, PartialEq, Serialize)]
+pub(super) struct CostRow {
+    question: &'static str,
+    model: Shown,
+    calls: u64,
+    input: u64,
+    output: u64,
+    usd: Shown,
+    took: Option<Shown>,
+}
+
+/// The questions, in the order in which they are asked.
+const QUESTIONS: [(&str, &str); 5] = [
+    ("plan", "Plan"),
+    ("turn", "Step turns"),
+    ("decide", "Decisions"),
+    ("reflect", "Reflections"),
+    ("conclude", "Conclusion"),
+];
+
+/// Of the report that is shown; nothing where no model was asked, and of an earlier report, whose events the page does not
+/// have.
+pub(super) fn rows(view: &CaseView) -> Vec<CostRow> {
+    let opened = view.events.first().map(|event| &event.body);
+    let report = view.report.as_ref();
+    let Some((report, EventBody::Opened(opened))) = report.zip(opened) else {
+        return Vec::new();
+    };
+    if opened.revision != report.revision {
+        return Vec::new();
+    }
+    let (mut begun, mut sums) = (HashMap::new(), BTreeMap::new());
+    let mut rest = report.cost;
+    for event in &view.events {
+        let (id, cost, model) = match &event.body {
+            EventBody::Started { id, .. } => {
+                begun.insert(id, event.at);
+                continue;
+            }
+            EventBody::Finished {
+                id, cost, model, ..
+            } => (id, cost, model.as_deref()),
+            EventBody::Withdrawn { id, cost } => (id, cost, None),
+            _ => continue,
+        };
+        let waited = begun
+            .remove(id)
+            .map(|at| (event.at - at).num_milliseconds());
+        if *cost == Cost::default() {
+            continue;
+        }
+        let (sum, ms): &mut (Cost, u64) = sums.entry((place(id), model)).or_default();
+        *sum += *cost;
+        *ms += waited.and_then(|ms| u64::try_from(ms).ok()).unwrap_or(0);
+        without(&mut rest, cost);
+    }
+    let mut rows: Vec<CostRow> = sums
+        .into_iter()
+        .map(|((place, model), (cost, ms))| {
+            let question = QUESTIONS.get(place).map_or("Others", |(_, words)| words);
+            let model = model.map_or_else(none_answered, Shown::name);
+            row(question, model, &cost, Some(took(ms)))
+        })
+        .collect();
+    rows.truncate(MOST);
+    if rest.model_calls > 0 {
+        // Of a worker that went away: charged as it was reserved.
+        rows.push(row(
+            "Lost before it was noted",
+            Shown::default(),
+            &rest,
+            None,
+        ));
+    }
+    rows
+}
+
+fn place(id: &CommandId) -> usize {
+    let kind = id.0.split(':').next();
+    let found = QUESTIONS.iter().position(|(name, _)| Some(*name) == kind);
+    found.unwrap_or(QUESTIONS.len())
+}
+
+fn none_answered() -> Shown {
+    Shown::made(format_args!("none answered"))
+}
+
+fn row(question: &'static str, model: Shown, cost: &Cost, took: Option<Shown>) -> CostRow {
+    CostRow {
+        question,
+        model,
+        calls: cost.model_calls,
+        input: cost.input_tokens,
+        output: cost.output_tokens,
+        usd: Shown::made(format_args!("{:.4}", cost.usd)),
+        took,
+    }
+}
+
+/// Takes the one out of the other.
+fn without(rest: &mut Cost, cost: &Cost) {
+    rest.usd = (rest.usd - cost.usd).max(0.0);
+    rest.model_calls = rest.model_calls.saturating_sub(cost.model_calls);
+    rest.input_tokens = rest.input_tokens.saturating_sub(cost.input_tokens);
+    rest.output_tokens = rest.output_tokens.saturating_sub(cost.output_tokens);
+}
+
+#[cfg(test)]
+mod tests;
