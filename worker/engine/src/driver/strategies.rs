@@ -251,6 +251,37 @@ async fn reflection_when_needed_waits_for_a_miss_or_a_text() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn steps_that_a_plan_holds_back_are_asked_for_though_all_was_met() {
+    let answer = plan(vec![step("a", &[])]);
+    answer.lock().unwrap()[0].conditional = true;
+    let added = PlanUpdate::AddStep {
+        step: step("b", &[]),
+        reason: "its condition holds".into(),
+    };
+    let script = Script {
+        plan: answer,
+        turns: list([result(StepOutcome::Met), result(StepOutcome::Met)]),
+        reflections: list([
+            Reflection {
+                plan_updates: vec![added],
+                ..Reflection::default()
+            },
+            Reflection::default(),
+        ]),
+        drafts: list([draft(Verdict::TruePositive)]),
+        ..Script::default()
+    };
+    let conduct = Conduct {
+        reflection: ReflectionMode::WhenNeeded,
+        ..Conduct::default()
+    };
+    let state = with(script, conduct).state().await;
+    let names = state.steps().iter().map(|step| step.name.as_str());
+    let names: Vec<_> = names.collect();
+    assert_eq!((names, state.reflections), (vec!["a", "b"], 2));
+}
+
+#[tokio::test(start_paused = true)]
 async fn reflection_every_step_runs_steps_one_by_one() {
     let script = Script {
         plan: plan(vec![step("a", &[]), step("b", &[])]),

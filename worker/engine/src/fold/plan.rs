@@ -210,7 +210,10 @@ pub(super) fn after_step(state: &mut State) {
         .opened
         .as_ref()
         .map_or_else(ReflectionMode::default, |opened| opened.conduct.reflection);
-    let is_needed = mode != ReflectionMode::WhenNeeded || !all_met || calls_for_replanning(state);
+    let is_needed = plan.conditional
+        || mode != ReflectionMode::WhenNeeded
+        || !all_met
+        || calls_for_replanning(state);
     let skip = nothing_left && all_met && !plan.conditional;
     if skip || !is_needed || state.achieved || plan.mode != Mode::Planned {
         state.reflected = state.wave;
