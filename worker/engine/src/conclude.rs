@@ -99,7 +99,7 @@ pub(crate) fn drawn(state: &State, checked: Option<Vec<Finding>>) -> Option<Conc
         overridden: ruling.overridden,
         manipulation,
         degraded: state.draft.is_none() || !state.degraded.is_empty(),
-        stopped_by: state.stopped_by(),
+        stopped_by: state.cut_by(),
         failed: failed(state),
         coverage,
     };

@@ -327,6 +327,8 @@ async fn make(ports: &Ports, opened: Option<&Opened>, call: &ToolCall) -> Outcom
 #[cfg(test)]
 mod budget;
 #[cfg(test)]
+mod cut;
+#[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod generate;

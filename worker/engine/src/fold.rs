@@ -190,6 +190,7 @@ fn ask_failed(state: &mut State, id: &CommandId, error: &AskError) {
         }
         return;
     }
+    state.unanswered |= !is_second;
     if *id == CommandId::plan() {
         state.plan_error = Some(error.to_string());
     } else if *id == CommandId::conclude() {

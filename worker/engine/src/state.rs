@@ -9,7 +9,7 @@ use nightshift_alert::{Alert, Indicator};
 
 use crate::{
     Cap, CommandId, Conclusion, ConclusionDraft, Cost, Evidence, EvidenceId, Exoneration,
-    FindingDraft, NotCleared, Opened, Plan, Step, StepId, StepStatus, ToolCall, ToolError,
+    FindingDraft, Mode, NotCleared, Opened, Plan, Step, StepId, StepStatus, ToolCall, ToolError,
     UpdateRecord,
 };
 
@@ -122,6 +122,8 @@ pub struct State {
     pub models: Vec<String>,
     /// Whether the analyst would not answer a question.
     pub refused: bool,
+    /// Whether a question had no answer at all, not even a lesser one; the second rounds of the last one do not count.
+    pub unanswered: bool,
     /// Indicators that tool results added to those of the alert.
     pub indicators: Vec<Indicator>,
     /// The facts that clear subjects of this alert.
@@ -180,15 +182,41 @@ impl State {
     /// The cap that ended the work, or that the next question would break.
     #[must_use]
     pub fn stopped_by(&self) -> Option<Cap> {
+        self.stopped_at(self.charged())
+    }
+
+    /// The cap that ended the work before all of it was done; none where nothing was left to do. Only what is spent counts:
+    /// the last questions are asked whatever they reserve.
+    #[must_use]
+    pub fn cut_by(&self) -> Option<Cap> {
+        if self.stop.is_none() && !self.day_stopped && !self.has_work_left() {
+            return None;
+        }
+        self.stopped_at(self.spent)
+    }
+
+    fn stopped_at(&self, charged: Cost) -> Option<Cap> {
         match &self.stop {
             Some(Stop::Cap(cap)) => Some(*cap),
             Some(Stop::Cancelled(_)) => None,
             None if self.day_stopped => Some(Cap::DayUsd),
             None => {
                 let opened = self.opened.as_ref()?;
-                opened.limits.reached(self.charged(), opened.reserve)
+                opened.limits.reached(charged, opened.reserve)
             }
         }
+    }
+
+    /// Whether something is left that would be done before the end, or had no answer: a plan, a step, a reflection, a
+    /// decision.
+    fn has_work_left(&self) -> bool {
+        let Some(plan) = &self.plan else {
+            return true;
+        };
+        self.unanswered
+            || self.wave > self.reflected
+            || (plan.mode == Mode::Adaptive && !self.decided)
+            || plan.steps.iter().any(|step| !step.status.is_terminal())
     }
 
     /// Active time until the last event.

@@ -118,7 +118,7 @@ impl State {
             held_up,
             actions: Arc::clone(&opened.actions),
             tools: Arc::clone(&opened.tools),
-            stopped_by: self.stopped_by(),
+            stopped_by: self.cut_by(),
             problems: Vec::new(),
         })
     }

@@ -13,7 +13,7 @@ pub(super) fn of(
     state: &State,
     coverage: &Coverage,
 ) -> Confidence {
-    let complete = coverage.read == coverage.wanted && state.stopped_by().is_none();
+    let complete = coverage.read == coverage.wanted && state.cut_by().is_none();
     match ruling.verdict {
         Verdict::Inconclusive => Confidence::Low,
         Verdict::BenignTruePositive | Verdict::FalsePositive => {

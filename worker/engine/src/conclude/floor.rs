@@ -193,7 +193,7 @@ fn refused(ruling: &mut Ruling, state: &State, alert: &Alert) {
 
 /// A case whose work was cut short says so, unless what it has is enough.
 fn cut_short(ruling: &mut Ruling, state: &State) {
-    if state.stopped_by().is_some() && ruling.verdict == Verdict::Inconclusive {
+    if state.cut_by().is_some() && ruling.verdict == Verdict::Inconclusive {
         ruling.reason = Reason::BudgetExhausted;
     }
 }
@@ -242,7 +242,7 @@ pub(super) fn obstacle(state: &State, alert: &Alert, manipulation: bool) -> Opti
             Vec::new(),
         ));
     }
-    if state.stopped_by().is_some() || state.plan_error.is_some() {
+    if state.cut_by().is_some() || state.plan_error.is_some() {
         return Some(of(
             "cut_short",
             Reason::BudgetExhausted,

@@ -29,7 +29,7 @@ pub(super) fn manipulated(state: &State, alert: &Alert) -> Vec<String> {
 
 /// The work was cut short.
 pub(super) fn cut_short(state: &State) -> String {
-    match state.stopped_by() {
+    match state.cut_by() {
         Some(Cap::DayUsd) => "Another run, once the day's budget has room".to_owned(),
         Some(cap) => format!(
             "Another run with a larger cap: `{}` in [limits]",

@@ -10,7 +10,7 @@ pub(super) fn draft(state: &State) -> ConclusionDraft {
     ConclusionDraft {
         verdict: Verdict::Inconclusive,
         leaning: Leaning::None,
-        reason: if state.stopped_by().is_some() {
+        reason: if state.cut_by().is_some() {
             Reason::BudgetExhausted
         } else {
             Reason::ToolFailure

@@ -9,9 +9,9 @@ use super::*;
 use crate::*;
 
 /// A script whose questions are paid for until the purse is empty.
-struct Paid {
-    script: Arc<Script>,
-    left: AtomicU32,
+pub(super) struct Paid {
+    pub(super) script: Arc<Script>,
+    pub(super) left: AtomicU32,
 }
 
 impl Paid {
@@ -27,9 +27,16 @@ impl Paid {
             }
             .into());
         }
-        let mut answer = question.await?;
-        answer.cost.usd = 0.25;
-        Ok(answer)
+        match question.await {
+            Ok(mut answer) => {
+                answer.cost.usd = 0.25;
+                Ok(answer)
+            }
+            Err(mut none) => {
+                none.cost.usd = 0.25;
+                Err(none)
+            }
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The compromised model: it obeys whatever it reads. Nothing below rests on its good will.
 
 use nightshift_alert::{ReadOptions, read};
-use nightshift_engine::{ToolCall, ToolError, Verdict};
+use nightshift_engine::{Cap, ToolCall, ToolError, Verdict};
 use serde_json::{Value, json};
 
 use super::scripted::{Scripted, makes, plan, result, said, says, step};
@@ -238,7 +238,8 @@ fn a21_secrets_reach_no_prompt() {
 #[test]
 fn a18_a_model_that_always_wants_one_more_look_up_ends_at_the_cap() {
     let mut world = World::miner();
-    world.opened.limits.calls = 12;
+    // Less than the turns of its one step.
+    world.opened.limits.calls = 8;
     let ran = world.run(Scripted::new(|request| {
         Ok(match request.asked {
             Asked::Turn if request.may_call => makes(&[("audit_logs", json!({"ip": "185.220.101.42",
@@ -248,6 +249,6 @@ fn a18_a_model_that_always_wants_one_more_look_up_ends_at_the_cap() {
             _ => obedient(request),
         })
     }));
-    assert!(ran.state.charged().model_calls <= 12);
-    assert!(ran.conclusion.stopped_by.is_some());
+    assert!(ran.state.charged().model_calls <= 8);
+    assert_eq!(ran.conclusion.stopped_by, Some(Cap::Calls));
 }

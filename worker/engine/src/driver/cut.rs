@@ -1,0 +1,120 @@
+//! Which cases a cap cut short, and which had done all their work when nothing more could be asked.
+
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU32;
+
+use async_trait::async_trait;
+
+use super::budget::Paid;
+use super::scripted::*;
+use super::*;
+use crate::*;
+
+/// Pays 0.25 USD for each question, and notes what the last one was told of a cap.
+struct Noted {
+    paid: Paid,
+    told: Mutex<Vec<Option<Cap>>>,
+}
+
+#[async_trait]
+impl Analyst for Noted {
+    async fn plan(&self, question: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
+        self.paid.plan(question).await
+    }
+    async fn turn(&self, question: &TurnQuestion) -> Result<Answer<TurnAnswer>, NoAnswer> {
+        self.paid.turn(question).await
+    }
+    async fn decide(&self, question: &DecideQuestion) -> Result<Answer<Decision>, NoAnswer> {
+        self.paid.decide(question).await
+    }
+    async fn reflect(&self, question: &ReflectQuestion) -> Result<Answer<Reflection>, NoAnswer> {
+        self.paid.reflect(question).await
+    }
+    async fn conclude(
+        &self,
+        question: &ConcludeQuestion,
+    ) -> Result<Answer<ConclusionDraft>, NoAnswer> {
+        self.told.lock().unwrap().push(question.stopped_by);
+        self.paid.conclude(question).await
+    }
+}
+
+/// The conclusion of a case that a record clears, with this cap, and 0.25 USD kept for each question.
+async fn concluded(script: Script, strategy: Strategy, usd: f64) -> Conclusion {
+    let mut run = Run::new(script);
+    run.opened.limits.usd = usd;
+    run.opened.reserve.usd = 0.25;
+    run.opened.conduct.strategy = strategy;
+    run.shelf = Arc::new(Shelf {
+        facts: vec![scanner("198.51.100.7")],
+        ..Shelf::default()
+    });
+    let analyst = Arc::new(Noted {
+        paid: Paid {
+            script: Arc::clone(&run.script),
+            left: AtomicU32::new(u32::MAX),
+        },
+        told: Mutex::default(),
+    });
+    let ports = Ports {
+        analyst: analyst.clone(),
+        ..run.ports()
+    };
+    let end = drive(&ports, fold(&run.opening()), &CancellationToken::new()).await;
+    let End::Concluded(state) = end.unwrap() else {
+        panic!("no report")
+    };
+    let conclusion = state.conclusion.unwrap();
+    assert_eq!(*analyst.told.lock().unwrap(), [conclusion.stopped_by]);
+    conclusion
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_case_that_did_all_its_work_was_not_cut_short() {
+    // A plan and two turns are 0.75 USD: there is room for the conclusion, and for nothing beside it.
+    for usd in [1.0, 1.2, 1.3, 5.0] {
+        let script = one_step(Verdict::BenignTruePositive);
+        let end = concluded(script, Strategy::Planned, usd).await;
+        assert_eq!(end.verdict, Verdict::BenignTruePositive, "{usd}");
+        assert_eq!(end.stopped_by, None, "{usd}");
+        assert_eq!(end.confidence, Confidence::High, "{usd}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_case_that_had_something_left_to_do_was_cut_short() {
+    let missed = || Script {
+        turns: list([asks(vec![address()]), result(StepOutcome::Unmet)]),
+        ..one_step(Verdict::BenignTruePositive)
+    };
+    let two_steps = || Script {
+        plan: plan(vec![step("a", &[]), step("b", &["a"])]),
+        ..one_step(Verdict::BenignTruePositive)
+    };
+    let acts_once = || Script {
+        decisions: list([Decision {
+            objective: "find out".into(),
+            source: String::new(),
+            reasoning: "because".into(),
+            judgement: None,
+            next: Some(StepDraft {
+                calls: vec![address()],
+                ..step("a", &[])
+            }),
+        }]),
+        ..one_step(Verdict::BenignTruePositive)
+    };
+    for (left, script, strategy, usd) in [
+        ("a turn", missed(), Strategy::Planned, 0.9),
+        ("a reflection", missed(), Strategy::Planned, 1.1),
+        ("a step", two_steps(), Strategy::Planned, 1.1),
+        ("a decision", acts_once(), Strategy::Adaptive, 0.7),
+        // It is asked for, has no answer, and cannot be asked for again.
+        ("its answer", acts_once(), Strategy::Adaptive, 0.9),
+    ] {
+        let end = concluded(script, strategy, usd).await;
+        assert_eq!(end.stopped_by, Some(Cap::Usd), "{left}");
+        assert_eq!(end.verdict, Verdict::Inconclusive, "{left}");
+        assert_eq!(end.reason, Reason::BudgetExhausted, "{left}");
+    }
+}
