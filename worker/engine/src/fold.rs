@@ -30,7 +30,7 @@ pub fn apply(state: &mut State, event: &Event) {
     state.last_at = Some(since.map_or(event.at, |last| last.max(event.at)));
     match &event.body {
         EventBody::Opened(opened) => opened_now(state, opened, event),
-        EventBody::Claimed { epoch } => claimed(state, *epoch, event, since),
+        EventBody::Claimed { epoch } => claimed(state, *epoch, since),
         EventBody::Started {
             id,
             attempt,
@@ -98,17 +98,13 @@ fn opened_now(state: &mut State, opened: &Opened, event: &Event) {
     state.opened = Some(Arc::new(opened.clone()));
 }
 
-/// What older epochs started and did not finish is lost: it stays charged, and runs again.
-fn claimed(
-    state: &mut State,
-    epoch: u64,
-    event: &Event,
-    since: Option<chrono::DateTime<chrono::Utc>>,
-) {
+/// What older epochs started and did not finish is lost: it stays charged, and runs again. Its time begins with the latest
+/// event: by how much the clock of this worker is behind that of the one before is no time of the case.
+fn claimed(state: &mut State, epoch: u64, since: Option<chrono::DateTime<chrono::Utc>>) {
     if let (Some(from), Some(until)) = (state.claimed_at, since) {
         state.active_before += (until - from).to_std().unwrap_or_default();
     }
-    state.claimed_at = Some(event.at);
+    state.claimed_at = state.last_at;
     state.epoch = epoch;
     lose(state);
 }

@@ -134,6 +134,16 @@ fn a_worker_that_dies_at_the_conclusion_each_time_spends_no_more_than_the_cap() 
 }
 
 #[test]
+fn by_how_much_clocks_of_workers_differ_is_no_time_of_the_case() {
+    let mut case = Case::new(Limits::default());
+    let ahead = at(101) + chrono::Duration::minutes(16);
+    apply(&mut case.0, &Event::new(ahead, EventBody::TimeUp));
+    let so_far = case.0.active();
+    case.write(EventBody::Claimed { epoch: 2 });
+    assert_eq!(case.0.active(), so_far);
+}
+
+#[test]
 fn a_call_that_another_step_is_making_is_waited_for() {
     let mut case = Case::new(Limits::default());
     case.plan(&[&[lookup(1)], &[lookup(2)]]);
