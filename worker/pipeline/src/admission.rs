@@ -81,7 +81,8 @@ pub struct Known {
     pub id: CaseId,
     /// How far its last alert is.
     pub stage: Stage,
-    /// The verdict of its last triage; none where it has none, also for a failed one.
+    /// The verdict of its last triage; none where it has none, also for a failed one, and for one that was called off before
+    /// it had looked at an alert that is new.
     pub verdict: Option<Verdict>,
     /// Whether the newest verdict of a person over it is another one.
     pub disputed: bool,

@@ -37,7 +37,7 @@ pub(super) fn arrival(second: i64, change: impl FnOnce(&mut Alert)) -> Arrival {
 }
 
 /// Another actor.
-fn actor(last: u8) -> impl FnOnce(&mut Alert) {
+pub(super) fn actor(last: u8) -> impl FnOnce(&mut Alert) {
     move |alert| {
         let address = format!("198.51.100.{last}");
         let actor = Indicator::new(IndicatorKind::Ip, address, Role::Actor);

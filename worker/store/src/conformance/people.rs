@@ -1,8 +1,10 @@
 //! What people do with triages: run one again, call one off, read a dead letter again.
 
+use nightshift_alert::{IndicatorKind, Severity};
 use nightshift_engine::EventBody;
+use nightshift_pipeline::Change;
 
-use super::admission::arrival;
+use super::admission::{actor, arrival};
 use super::*;
 
 on_both_stores! {
@@ -13,6 +15,7 @@ on_both_stores! {
     g3_who_runs_what_is_called_off_writes_nothing_any_more
     what_is_over_is_not_called_off
     news_that_waited_behind_what_is_called_off_are_triaged
+    whose_triage_was_called_off_is_not_cleared_by_the_one_before
     a_dead_letter_is_read_again_once_and_stays_listed
 }
 
@@ -168,7 +171,7 @@ async fn what_is_over_is_not_called_off(fixture: Fixture) {
 async fn news_that_waited_behind_what_is_called_off_are_triaged(fixture: Fixture) {
     let id = case_of(&fixture.take(arrival(0, |_| {})).await);
     let running = begin(&fixture).await;
-    let severe = |alert: &mut Alert| alert.severity = nightshift_alert::Severity::Critical;
+    let severe = |alert: &mut Alert| alert.severity = Severity::Critical;
     let news = fixture.take(arrival(1, severe)).await;
     assert!(matches!(news.admission, Admission::Revision(..)));
     let store = &fixture.store;
@@ -179,13 +182,47 @@ async fn news_that_waited_behind_what_is_called_off_are_triaged(fixture: Fixture
     assert!(matches!(late, Err(StoreError::LeaseLost)), "{late:?}");
     let next = begin(&fixture).await;
     assert_eq!((next.lease.revision, next.events.len()), (2, 0));
-    assert_eq!(next.alert.severity, nightshift_alert::Severity::Critical);
+    assert_eq!(next.alert.severity, Severity::Critical);
     let called_off = store.cancel(&id.0, "ben", at(10)).await.unwrap();
     assert_eq!(called_off.next, None);
     let by = "SELECT cancelled_by FROM alerts ORDER BY revision";
     assert_eq!(fixture.texts(by).await, [["ana"], ["ben"]]);
     let cancelled = ("cancelled".to_owned(), "ben".to_owned(), 2);
     assert_eq!(places(&fixture).await, [cancelled]);
+}
+
+async fn whose_triage_was_called_off_is_not_cleared_by_the_one_before(fixture: Fixture) {
+    let store = &fixture.store;
+    let id = case_of(&fixture.take(arrival(0, |_| {})).await);
+    conclude_as(store, &fixture.claim().await, Verdict::BenignTruePositive).await;
+    let milder = |second, last: Option<u8>| {
+        arrival(second, move |alert| {
+            alert.severity = Severity::Low;
+            if let Some(last) = last {
+                actor(last)(alert);
+            }
+        })
+    };
+    let unchanged = Admission::Sighting(id.clone(), Seen::Unchanged);
+    // The same alert once more, called off: what was said of it stands.
+    store.retry(&id.0).await.unwrap();
+    store.cancel(&id.0, "ana", at(5)).await.unwrap();
+    assert_eq!(fixture.take(milder(6, None)).await.admission, unchanged);
+    // A stranger, called off, and once more.
+    let stranger = fixture.take(arrival(10, actor(7))).await.admission;
+    assert_eq!(stranger, Admission::Revision(id.clone(), Change::Actor));
+    store.cancel(&id.0, "ana", at(11)).await.unwrap();
+    store.retry(&id.0).await.unwrap();
+    store.cancel(&id.0, "ana", at(12)).await.unwrap();
+    let same = fixture.take(arrival(13, actor(7))).await.admission;
+    assert_eq!(same, Admission::Sighting(id.clone(), Seen::Same));
+    let again = fixture.take(milder(14, Some(7))).await.admission;
+    assert_eq!(again, Admission::Revision(id.clone(), Change::Inconclusive));
+    let claimed = fixture.claim().await;
+    assert!(claimed.alert.knows(IndicatorKind::Ip, "198.51.100.7"));
+    conclude_as(store, &claimed, Verdict::BenignTruePositive).await;
+    let known = fixture.take(milder(20, Some(7))).await.admission;
+    assert_eq!(known, Admission::Sighting(id, Seen::Same));
 }
 
 async fn a_dead_letter_is_read_again_once_and_stays_listed(fixture: Fixture) {

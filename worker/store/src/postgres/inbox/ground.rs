@@ -24,7 +24,7 @@ const HOLD: &str = "SELECT FROM cases WHERE id IN ( \
              AS latest) \
      ORDER BY id FOR NO KEY UPDATE";
 /// The latest case of each key. What somebody asked for, or a model was missing for, is no revision of
-/// the day; what waits is.
+/// the day; what waits is. The last column: whether an alert that nobody has looked at was called off since the last conclusion.
 const KNOWN: &str = "SELECT wanted.key, c.id, c.status, coalesce(c.concluded_at, c.touched_at), c.verdict, \
          c.feed_state::text, c.updated_at, c.journal_seq > 0, waiting.alert IS NOT NULL, \
          coalesce(waiting.alert, a.alert)::text, \
@@ -35,7 +35,10 @@ const KNOWN: &str = "SELECT wanted.key, c.id, c.status, coalesce(c.concluded_at,
          (SELECT (e.report -> 'exonerations')::text FROM conclusions e \
              WHERE e.case_id = c.id AND e.revision = (SELECT max(revision) FROM conclusions WHERE case_id = c.id) \
                  AND c.verdict IN ('benign_true_positive', 'false_positive')), \
-         c.last_event \
+         c.last_event, \
+         c.status = 'cancelled' AND EXISTS (SELECT FROM alerts r WHERE r.case_id = c.id \
+             AND r.revision > coalesce((SELECT max(revision) FROM conclusions WHERE case_id = c.id), 0) \
+             AND coalesce(r.why, '') NOT IN ('asked', 'models_back')) \
      FROM unnest($1::text[], $2::timestamptz[]) AS wanted (key, day_ago) \
      CROSS JOIN LATERAL ( \
          SELECT * FROM cases WHERE cases.key = wanted.key ORDER BY opened_at DESC, number DESC LIMIT 1) AS c \
@@ -262,7 +265,10 @@ fn to_known(row: &Row, wanted: &Wanted) -> Result<(String, Known), Failure> {
     let noted: Option<&str> = row.try_get(5)?;
     let noted = noted.and_then(|text| serde_json::from_str::<FeedState>(text).ok());
     let updated: Option<DateTime<Utc>> = row.try_get(6)?;
-    let verdict = to_verdict(row.try_get(4)?).filter(|_| status != CaseStatus::Failed);
+    let is_unseen: bool = row.try_get(14)?;
+    let is_judged = status != CaseStatus::Failed && !is_unseen;
+    let verdict = to_verdict(row.try_get(4)?).filter(|_| is_judged);
+    let cleared_until = known::cleared_until(row.try_get(12)?).filter(|_| is_judged);
     let known = Known {
         stage: match status {
             _ if is_waiting => Stage::Waiting,
@@ -275,7 +281,7 @@ fn to_known(row: &Row, wanted: &Wanted) -> Result<(String, Known), Failure> {
         verdict,
         state: noted.unwrap_or(alert.state),
         updated: updated.or(alert.times.updated),
-        cleared_until: known::cleared_until(row.try_get(12)?),
+        cleared_until,
         last_event: row.try_get(13)?,
         alert: Arc::new(alert),
         touched_at: row.try_get(3)?,

@@ -24,6 +24,10 @@ const PENDING: &str =
 const REVISIONS: &str = "SELECT \
      (SELECT count(*) FROM alerts WHERE case_id = ?1 AND revision > 1 AND received_at > ?2 AND coalesce(why, '') NOT IN ('asked', 'models_back')) + \
      (SELECT count(*) FROM pending_revisions WHERE case_id = ?1)";
+/// Whether an alert that nobody has looked at was called off since the last conclusion.
+const IS_UNSEEN: &str = "SELECT 1 FROM alerts WHERE case_id = ?1 \
+     AND revision > coalesce((SELECT max(revision) FROM conclusions WHERE case_id = ?1), 0) \
+     AND coalesce(why, '') NOT IN ('asked', 'models_back') LIMIT 1";
 const EXONERATIONS: &str = "SELECT e.report -> '$.exonerations' FROM cases c \
      JOIN conclusions e ON e.case_id = c.id AND e.revision = (SELECT max(revision) FROM conclusions WHERE case_id = c.id) \
      WHERE c.id = ?1 AND c.verdict IN ('benign_true_positive', 'false_positive')";
@@ -142,15 +146,19 @@ fn to_known(connection: &Connection, row: Row, arrival: &Arrival) -> Result<Know
     let revisions_today = connection
         .prepare_cached(REVISIONS)?
         .query_row(params![row.id, day_ago], |row| row.get(0))?;
-    let is_concluded = row.status != CaseStatus::Failed;
-    let verdict = to_verdict(row.verdict.as_deref()).filter(|_| is_concluded);
+    let is_judged = match row.status {
+        CaseStatus::Failed => false,
+        CaseStatus::Cancelled => !connection.prepare_cached(IS_UNSEEN)?.exists([&row.id])?,
+        _ => true,
+    };
+    let verdict = to_verdict(row.verdict.as_deref()).filter(|_| is_judged);
     Ok(Known {
         stage,
         disputed: is_disputed(connection, &row.id, verdict)?,
         verdict,
         state: noted.unwrap_or(alert.state),
         updated: row.updated.or(alert.times.updated),
-        cleared_until: cleared_until(connection, &row.id)?,
+        cleared_until: cleared_until(connection, &row.id)?.filter(|_| is_judged),
         last_event: row.last_event,
         alert: Arc::new(alert),
         touched_at: row.touched_at,
