@@ -37,7 +37,7 @@ fn whole(line: &str) -> Value {
         }
         "withdrawn" => {
             json!({"cost": {"usd": 0.1, "input_tokens": 9, "cached_tokens": 0, "output_tokens": 0,
-            "model_calls": 1}})
+            "model_calls": 1}, "in_line": true})
         }
         _ => json!({}),
     };
@@ -68,6 +68,7 @@ fn every_key_of_an_event_stands_on_the_page() {
         ("opened", "again"),
         ("finished", "degraded"),
         ("withdrawn", "cost"),
+        ("withdrawn", "in_line"),
     ] {
         assert!(written[kind].contains(key), "{kind}: {key}");
     }

@@ -79,7 +79,21 @@ enum Came {
         model: Option<String>,
     },
     /// Nothing, for reasons that are not the case's: it is taken back, at this cost.
-    Withdrawn(Cost),
+    Withdrawn {
+        cost: Cost,
+        /// Whether it only had no turn at a model that is up.
+        in_line: bool,
+    },
+}
+
+impl Came {
+    /// It was not carried out at all.
+    fn nothing() -> Self {
+        Self::Withdrawn {
+            cost: Cost::default(),
+            in_line: false,
+        }
+    }
 }
 
 /// Runs a case from this state to its end, or until `release` is cancelled.
@@ -109,7 +123,7 @@ pub async fn drive(
         down |= news
             .iter()
             .any(|event| matches!(event.body, EventBody::Withdrawn { .. }));
-        // While the models are down nothing new is begun; what runs is waited for, and the case goes on later.
+        // While the models are down, or have no turn for it, nothing new is begun; what runs is waited for, and the case goes on later.
         let commands = if down { Vec::new() } else { decide(&state) };
         if let Some(Command::Conclude(conclusion)) = commands.first() {
             let event = Event::new(ports.clock.now(), EventBody::Concluded(conclusion.clone()));
@@ -217,7 +231,7 @@ fn reserved(state: &State, command: &Command) -> Cost {
 fn ended(done: Done, now: DateTime<Utc>) -> Event {
     if let Some(question) = done.begun {
         let cost = match &done.came {
-            Came::Finished { cost, .. } | Came::Withdrawn(cost) => *cost,
+            Came::Finished { cost, .. } | Came::Withdrawn { cost, .. } => *cost,
         };
         question.end(cost);
     }
@@ -234,7 +248,11 @@ fn ended(done: Done, now: DateTime<Utc>) -> Event {
             degraded,
             model,
         },
-        Came::Withdrawn(cost) => EventBody::Withdrawn { id: done.id, cost },
+        Came::Withdrawn { cost, in_line } => EventBody::Withdrawn {
+            id: done.id,
+            cost,
+            in_line,
+        },
     };
     Event::new(now, body)
 }
@@ -263,7 +281,7 @@ async fn carry_out(
         Command::Ask { id, question } => {
             let came = match &begun {
                 Some(begun) => ask::ask(&ports, &state, begun.allowance(), &question).await,
-                None => Came::Withdrawn(Cost::default()),
+                None => Came::nothing(),
             };
             (id, came)
         }
@@ -280,7 +298,7 @@ async fn carry_out(
                 .unwrap_or_default();
             (id, free(Outcome::Exonerated(facts)))
         }
-        Command::Conclude(_) => (CommandId::conclude(), Came::Withdrawn(Cost::default())),
+        Command::Conclude(_) => (CommandId::conclude(), Came::nothing()),
     };
     Done { id, came, begun }
 }
@@ -348,5 +366,7 @@ mod strategies;
 mod tests;
 #[cfg(test)]
 mod trails;
+#[cfg(test)]
+mod withdrawn;
 #[cfg(test)]
 mod worlds;

@@ -214,6 +214,9 @@ pub enum EventBody {
         /// What it cost all the same.
         #[serde(default, skip_serializing_if = "Cost::is_nothing")]
         cost: Cost,
+        /// Whether it stood in line for its model until its time was over: the model is up, and answers others.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        in_line: bool,
     },
     /// The active time is used up; what was started and did not finish is lost and stays charged.
     TimeUp,

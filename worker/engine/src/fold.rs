@@ -58,9 +58,10 @@ pub fn apply(state: &mut State, event: &Event) {
                 finished(state, id, outcome, event);
             }
         }
-        EventBody::Withdrawn { id, cost } => {
+        EventBody::Withdrawn { id, cost, in_line } => {
             if state.in_flight.remove(id).is_some() {
                 state.spent += *cost;
+                state.had_no_turn |= in_line;
             }
         }
         EventBody::TimeUp => {
@@ -106,6 +107,7 @@ fn claimed(state: &mut State, epoch: u64, since: Option<chrono::DateTime<chrono:
     }
     state.claimed_at = state.last_at;
     state.epoch = epoch;
+    state.had_no_turn = false;
     lose(state);
 }
 

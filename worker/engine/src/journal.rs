@@ -125,7 +125,11 @@ mod tests {
                 attempt: 1,
                 reserved: cost,
             },
-            EventBody::Withdrawn { id, cost },
+            EventBody::Withdrawn {
+                id,
+                cost,
+                in_line: false,
+            },
             EventBody::TimeUp,
             EventBody::Cancelled { by: "ana".into() },
         ]);

@@ -331,6 +331,12 @@ pub enum AskError {
         /// What is wrong.
         what: String,
     },
+    /// Others were asked first, and no turn came in time: the case waits on. No journal holds it.
+    #[error("no turn came: {what}")]
+    NoTurn {
+        /// What it waited for.
+        what: String,
+    },
 }
 
 impl AskError {
@@ -345,6 +351,7 @@ impl AskError {
             Self::Unavailable { .. } => "unavailable",
             Self::Budget { .. } => "budget",
             Self::Down { .. } => "down",
+            Self::NoTurn { .. } => "no_turn",
         }
     }
 }

@@ -136,6 +136,8 @@ pub struct State {
     pub draft_error: Option<String>,
     /// Whether the leaning turned once the actor's fields were blanked.
     pub turned: bool,
+    /// Whether the worker of this epoch stood in line for a model until a question's time was over.
+    pub had_no_turn: bool,
     /// What was spent, lost attempts included.
     pub spent: Cost,
     /// Whether the day's budget kept a question from the analyst.

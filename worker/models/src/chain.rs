@@ -89,12 +89,13 @@ impl ChatModel for Chain {
 
 /// Makes of several failures the one to go by, and names the others: a prompt that was too long for one, since a shorter
 /// one helps at once; a refusal, since a model that refuses works, and to wait for the others would be to ask it again and
-/// again; an outage, since then waiting helps ([`Circuits::health`](crate::Circuits::health) must agree); else the last.
+/// again; that there was no turn at one, since it is up and has one later; an outage, since then waiting helps ([`Circuits::health`](crate::Circuits::health) must agree); else the last.
 fn tell_of_all(last: &mut ChatError, mut failed: Vec<ChatError>) {
     failed.push(last.clone());
     let first = |is: fn(Failure) -> bool| failed.iter().position(|error| is(error.failure));
     let told = first(|failure| failure == Failure::ContextTooLong)
         .or_else(|| first(Failure::is_refusal))
+        .or_else(|| first(|failure| failure == Failure::NoTurn))
         .or_else(|| first(Failure::is_outage))
         .unwrap_or(failed.len() - 1);
     let told = failed.remove(told);

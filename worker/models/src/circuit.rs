@@ -71,10 +71,10 @@ impl Drop for Pending<'_> {
 pub(crate) fn not_asked(model: &str, failure: Failure) -> ChatError {
     let what = match failure {
         Failure::CircuitOpen => "it is down or to be left alone, and is asked only now and then",
-        Failure::RateLimited { after: Some(_) } => {
-            "its limits of requests or tokens per minute leave no turn before the question's time is over"
+        Failure::NoTurn => {
+            "its limits (requests_per_minute, tokens_per_minute, concurrent) leave no turn before the question's time is over"
         }
-        _ => "no turn came before the question's time was over",
+        _ => "its provider wants it left alone until after the question's time is over",
     };
     ChatError {
         requests: 0,

@@ -10,7 +10,6 @@ mod bucket;
 mod estimate;
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use nightshift_analyst::chat::{
@@ -84,8 +83,8 @@ impl Turns {
         })
     }
 
-    /// Waits for a turn; the error is how long that would take, if it is too long.
-    async fn turn(&self, request: &ChatRequest, tokens: u64) -> Result<(), Duration> {
+    /// Waits for a turn; the error is whose limits leave none in time, ours or the provider's.
+    async fn turn(&self, request: &ChatRequest, tokens: u64) -> Result<(), Failure> {
         let lane = if request.urgent {
             &self.urgent
         } else {
@@ -108,7 +107,7 @@ impl Turns {
     }
 
     /// Waits while the model is to be left alone; the error is how long that is, if it is too long.
-    async fn quiet(&self, deadline: Instant) -> Result<(), Duration> {
+    async fn quiet(&self, deadline: Instant) -> Result<(), Failure> {
         loop {
             let until = *locked(&self.quiet_until);
             let left = until.saturating_duration_since(Instant::now());
@@ -116,7 +115,7 @@ impl Turns {
                 return Ok(());
             }
             if until >= deadline {
-                return Err(left);
+                return Err(Failure::RateLimited { after: Some(left) });
             }
             sleep_until(until).await;
         }
@@ -166,7 +165,7 @@ impl ChatModel for Rate {
             .breaker
             .wait(request.deadline, self.turns.turn(request, estimated))
             .await
-            .and_then(|turn| turn.map_err(|wait| Failure::RateLimited { after: Some(wait) }));
+            .flatten();
         if let Err(failure) = turn {
             return Err(not_asked(&self.inner.traits().name, failure));
         }

@@ -28,6 +28,8 @@ const RENEW_SECS: u64 = 10;
 
 /// How long a case that cannot go on is held before it is given back.
 const HOLD_BACK: std::time::Duration = std::time::Duration::from_secs(3);
+/// The same where it had no turn at its model: there are more cases than that answers, and fewer stand in line meanwhile.
+const OUT_OF_LINE: std::time::Duration = std::time::Duration::from_secs(30);
 /// How long a process that is to stop tries to give a case back: less than the loop waits for it.
 const LAST_TRIES: std::time::Duration = std::time::Duration::from_secs(5);
 const BETWEEN_LAST_TRIES: std::time::Duration = std::time::Duration::from_millis(500);
@@ -187,7 +189,11 @@ impl Triage {
                     _ => tracing::info!("case released"),
                 }
                 // Held a little, so that what cannot go on now is not claimed again and again.
-                hold_back(release).await;
+                let pause = match end {
+                    End::Released(state) if state.had_no_turn => OUT_OF_LINE,
+                    _ => HOLD_BACK,
+                };
+                hold_back(pause, release).await;
                 self.give_back(&lease, release).await;
             }
             Err(TriageError::Drive(DriveError::Journal(JournalError::LeaseLost))) => {
@@ -205,7 +211,7 @@ impl Triage {
             // Its lease ends and counts as a crash, and the third one ends in a report.
             Err(error) if error.is_of_the_case() => {}
             Err(_) => {
-                hold_back(release).await;
+                hold_back(HOLD_BACK, release).await;
                 self.give_back(&lease, release).await;
             }
         }
@@ -224,7 +230,7 @@ impl Triage {
                 return;
             }
             match end {
-                None => hold_back(release).await,
+                None => hold_back(HOLD_BACK, release).await,
                 Some(_) => tokio::time::sleep(BETWEEN_LAST_TRIES).await,
             }
         }
@@ -434,8 +440,8 @@ impl Journal for CaseJournal {
 }
 
 /// Waits before a case is given back, but not when the process is to stop.
-async fn hold_back(release: &CancellationToken) {
-    drop(tokio::time::timeout(HOLD_BACK, release.cancelled()).await);
+async fn hold_back(pause: std::time::Duration, release: &CancellationToken) {
+    drop(tokio::time::timeout(pause, release.cancelled()).await);
 }
 
 /// One line per outcome.

@@ -86,6 +86,9 @@ pub enum Failure {
     /// It failed so often that it is not asked just now.
     #[error("circuit open")]
     CircuitOpen,
+    /// Limits of ours left no turn to ask it in time; others are asked meanwhile, and answered.
+    #[error("no turn")]
+    NoTurn,
 }
 
 impl Failure {
@@ -158,6 +161,7 @@ impl Failure {
             Self::Auth => "auth",
             Self::BadRequest => "bad_request",
             Self::CircuitOpen => "circuit_open",
+            Self::NoTurn => "no_turn",
         }
     }
 }

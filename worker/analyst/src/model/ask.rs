@@ -225,6 +225,7 @@ fn ask_error(error: &ChatError) -> AskError {
         Failure::Truncated => AskError::Truncated { what },
         Failure::Timeout => AskError::Timeout { what },
         Failure::Malformed => AskError::Malformed { what },
+        Failure::NoTurn => AskError::NoTurn { what },
         failure if failure.is_outage() => AskError::Down { what },
         _ => AskError::Unavailable { what },
     }

@@ -20,6 +20,10 @@ fn unavailable(none: NoAnswer) -> NoAnswer {
             },
             cost: none.cost,
         },
+        AskError::NoTurn { what } => NoAnswer {
+            error: AskError::Unavailable { what },
+            cost: none.cost,
+        },
         _ => none,
     }
 }

@@ -29,9 +29,14 @@ pub(super) async fn ask(
                 state.history(),
             )
             .await;
-            match (first, lesser) {
-                (Err(none), _) if matches!(none.error, AskError::Down { .. }) => {
-                    Came::Withdrawn(none.cost)
+            match (given_up(first, state), lesser) {
+                (Err(none), _)
+                    if matches!(none.error, AskError::Down { .. } | AskError::NoTurn { .. }) =>
+                {
+                    Came::Withdrawn {
+                        cost: none.cost,
+                        in_line: matches!(none.error, AskError::NoTurn { .. }),
+                    }
                 }
                 (Err(none), Some(lesser)) => {
                     let second =
@@ -56,6 +61,22 @@ pub(super) async fn ask(
         });
     }
     came
+}
+
+/// A case whose active time is used up stands in line no more: it would do so for ever.
+fn given_up(
+    first: Result<Answer<Outcome>, NoAnswer>,
+    state: &State,
+) -> Result<Answer<Outcome>, NoAnswer> {
+    first.map_err(|mut none| {
+        if let AskError::NoTurn { what } = &none.error
+            && state.stop.is_some()
+        {
+            let what = what.clone();
+            none.error = AskError::Unavailable { what };
+        }
+        none
+    })
 }
 
 fn finished(answer: Result<Answer<Outcome>, NoAnswer>, degraded: Option<AskError>) -> Came {

@@ -199,7 +199,8 @@ impl<'a> Machine<'a> {
                 if let Some(id) = ask.map(|(id, _)| id.clone()) {
                     self.running.remove(&id);
                     let cost = Cost::default();
-                    self.write(EventBody::Withdrawn { id, cost });
+                    let in_line = byte >> 7 == 1;
+                    self.write(EventBody::Withdrawn { id, cost, in_line });
                 }
             }
             3 if byte > 0xc0 && self.state.stop.is_none() => {

@@ -83,7 +83,7 @@ fn ended(span: &Span, came: &Came) {
         return;
     }
     let outcome = match came {
-        Came::Withdrawn(_) => {
+        Came::Withdrawn { .. } => {
             span.record("error.type", "withdrawn");
             return;
         }

@@ -388,66 +388,6 @@ async fn a16_a_refusal_is_reported_and_keeps_the_severity() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f21_models_down_release_the_case_at_its_turn_without_a_charge() {
-    struct Down;
-    #[async_trait]
-    impl Analyst for Down {
-        async fn plan(&self, _: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
-            Err(AskError::Down { what: "503".into() }.into())
-        }
-        async fn turn(&self, _: &TurnQuestion) -> Result<Answer<TurnAnswer>, NoAnswer> {
-            unreachable!()
-        }
-        async fn decide(&self, _: &DecideQuestion) -> Result<Answer<Decision>, NoAnswer> {
-            unreachable!()
-        }
-        async fn reflect(&self, _: &ReflectQuestion) -> Result<Answer<Reflection>, NoAnswer> {
-            unreachable!()
-        }
-        async fn conclude(
-            &self,
-            _: &ConcludeQuestion,
-        ) -> Result<Answer<ConclusionDraft>, NoAnswer> {
-            unreachable!()
-        }
-    }
-    let mut run = Run::new(one_step(Verdict::TruePositive));
-    run.opened.reserve = Cost {
-        usd: 0.1,
-        ..Cost::default()
-    };
-    let down = Ports {
-        analyst: Arc::new(Down),
-        fallback: Some(Arc::new(one_step(Verdict::TruePositive))),
-        ..run.ports()
-    };
-    let end = drive(&down, fold(&run.opening()), &CancellationToken::new())
-        .await
-        .unwrap();
-    let End::Released(state) = end else {
-        panic!("{end:?}")
-    };
-    assert!(
-        state.charged().usd.abs() < 1e-9,
-        "nothing is charged for a question nobody heard"
-    );
-    let mut events = run.opening();
-    events.extend(run.journal.0.lock().unwrap().iter().cloned());
-    events.push(Event::new(
-        crate::fixture::at(200),
-        EventBody::Claimed { epoch: 2 },
-    ));
-    let up = run.ports();
-    let end = drive(&up, fold(&events), &CancellationToken::new())
-        .await
-        .unwrap();
-    assert!(
-        matches!(end, End::Concluded(_)),
-        "and it goes on when they are back"
-    );
-}
-
-#[tokio::test(start_paused = true)]
 async fn claims_that_do_not_hold_go_back_once() {
     let wrong = ConclusionDraft {
         findings: vec![FindingDraft {

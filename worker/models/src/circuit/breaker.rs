@@ -156,7 +156,7 @@ impl Breaker {
             biased;
             () = blocks => Err(Failure::CircuitOpen),
             turn = turn => Ok(turn),
-            () = sleep_until(deadline) => Err(Failure::RateLimited { after: None }),
+            () = sleep_until(deadline) => Err(Failure::NoTurn),
         }
     }
 
@@ -225,7 +225,7 @@ fn said(failure: Option<Failure>, long: bool) -> Said {
         Some(Failure::Overloaded { .. } | Failure::Unreachable) => Said::Down,
         Some(Failure::RateLimited { .. } | Failure::Malformed) => Said::Perhaps,
         Some(Failure::Timeout) if long => Said::Perhaps,
-        Some(Failure::Timeout | Failure::CircuitOpen) => Said::Nothing,
+        Some(Failure::Timeout | Failure::CircuitOpen | Failure::NoTurn) => Said::Nothing,
         None
         | Some(
             Failure::Truncated | Failure::Refused | Failure::Filtered | Failure::ContextTooLong,

@@ -57,7 +57,7 @@ async fn who_waits_leaves_at_the_deadline_and_has_made_no_request() {
     let (first, second) = tokio::join!(limited.chat(&long), limited.chat(&short));
     assert!(first.is_ok());
     let error = second.unwrap_err();
-    assert_eq!(error.failure, Failure::RateLimited { after: None });
+    assert_eq!(error.failure, Failure::NoTurn);
     assert_eq!((error.requests, model.count()), (0, 1));
     // The place that was waited for in vain is not lost.
     assert!(limited.chat(&request(secs(60))).await.is_ok());

@@ -112,5 +112,7 @@ fn every_failure_that_a_model_can_have_is_an_outcome() {
     ] {
         assert!(OUTCOMES.contains(&failure.as_str()), "{failure:?}");
     }
-    assert!(!OUTCOMES.contains(&Failure::CircuitOpen.as_str()));
+    for not_asked in [Failure::CircuitOpen, Failure::NoTurn] {
+        assert!(!OUTCOMES.contains(&not_asked.as_str()));
+    }
 }

@@ -4,13 +4,13 @@
 //! four fifths. So they can never use up what is kept.
 
 use std::num::NonZeroU32;
-use std::time::Duration;
 
 use governor::clock::Clock;
 use governor::middleware::NoOpMiddleware;
 use governor::nanos::Nanos;
 use governor::state::{InMemoryState, NotKeyed};
 use governor::{Quota, RateLimiter};
+use nightshift_analyst::chat::Failure;
 use tokio::time::{Instant, sleep};
 
 type Limiter = RateLimiter<NotKeyed, InMemoryState, Monotonic, NoOpMiddleware<Nanos>>;
@@ -53,13 +53,13 @@ impl Bucket {
     ///
     /// # Errors
     ///
-    /// How long it would take, when that is beyond the deadline.
+    /// That there is no turn, when it would come after the deadline.
     pub(super) async fn take(
         &self,
         number: u64,
         urgent: bool,
         deadline: Instant,
-    ) -> Result<(), Duration> {
+    ) -> Result<(), Failure> {
         if !urgent {
             self.pass(&self.ordinary, self.ordinary_burst, number, deadline)
                 .await?;
@@ -73,7 +73,7 @@ impl Bucket {
         burst: NonZeroU32,
         number: u64,
         deadline: Instant,
-    ) -> Result<(), Duration> {
+    ) -> Result<(), Failure> {
         let mut left = number;
         while let Some(part) =
             NonZeroU32::new(u32::try_from(left).unwrap_or(u32::MAX).min(burst.get()))
@@ -84,7 +84,7 @@ impl Bucket {
                 Ok(Err(not_yet)) => {
                     let wait = not_yet.wait_time_from(self.clock.now());
                     if Instant::now() + wait >= deadline {
-                        return Err(wait);
+                        return Err(Failure::NoTurn);
                     }
                     sleep(wait).await;
                 }

@@ -40,7 +40,7 @@ impl Tab {
                     self.running.remove(id);
                     usd += cost.usd;
                 }
-                EventBody::Withdrawn { id, cost } => {
+                EventBody::Withdrawn { id, cost, .. } => {
                     if self.running.remove(id).is_some() {
                         usd += cost.usd;
                     }

@@ -291,6 +291,7 @@ fn the_tab_is_what_the_engine_counts_as_spent() {
             usd: 0.125,
             ..Cost::default()
         },
+        in_line: false,
     });
     for (events, spent) in [
         (vec![started(&plan, 0.5)], 0.0),

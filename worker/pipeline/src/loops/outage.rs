@@ -66,13 +66,14 @@ fn is_over(waits: &Waited, events: &[Event], severity: Severity, now: DateTime<U
     withdrawn.len() >= MOST_WITHDRAWN || withdrawn.first().is_some_and(has_waited)
 }
 
-/// When this triage was given back because no model answered, once for each worker that had it.
+/// When this triage was given back because no model answered, once for each worker that had it. Where it had no turn at a
+/// model that answers others, it waits on: `[limits] minutes` ends that.
 fn withdrawn(events: &[Event]) -> Vec<DateTime<Utc>> {
     let (mut times, mut is_noted) = (Vec::new(), false);
     for event in events {
         match event.body {
             EventBody::Claimed { .. } => is_noted = false,
-            EventBody::Withdrawn { .. } if !is_noted => {
+            EventBody::Withdrawn { in_line: false, .. } if !is_noted => {
                 is_noted = true;
                 times.push(event.at);
             }
@@ -98,6 +99,7 @@ mod tests {
         let withdrawn = || EventBody::Withdrawn {
             id: CommandId::conclude(),
             cost: Cost::default(),
+            in_line: false,
         };
         [
             Event::new(at(seconds), EventBody::Claimed { epoch: 1 }),
@@ -114,6 +116,12 @@ mod tests {
         };
         let once = claimed_and_withdrawn(0).to_vec();
         let twice = [once.clone(), claimed_and_withdrawn(30).to_vec()].concat();
+        let mut in_line = [twice.clone(), twice.clone()].concat();
+        for event in &mut in_line {
+            if let EventBody::Withdrawn { in_line, .. } = &mut event.body {
+                *in_line = true;
+            }
+        }
         for (events, severity, now, over) in [
             (Vec::new(), Severity::Critical, 9_999, false),
             (once.clone(), Severity::Critical, 120, false),
@@ -121,6 +129,7 @@ mod tests {
             (once.clone(), Severity::Medium, 121, false),
             (once, Severity::Medium, 901, true),
             (twice, Severity::Low, 33, true),
+            (in_line, Severity::Critical, 9_999, false),
         ] {
             let found = is_over(&waits, &events, severity, at(now));
             assert_eq!(found, over, "{severity:?} at {now}");

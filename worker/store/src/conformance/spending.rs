@@ -95,6 +95,7 @@ async fn g7_what_runs_when_its_case_is_called_off_is_charged_with_its_reserve(fi
         event(EventBody::Withdrawn {
             id,
             cost: cost(usd),
+            in_line: false,
         })
     };
     let (plan, first, second) = (

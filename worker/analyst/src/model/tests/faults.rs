@@ -142,6 +142,7 @@ async fn every_failure_has_its_error_and_its_cost() {
         (Failure::Unreachable, "down"),
         (Failure::Overloaded { after: None }, "down"),
         (Failure::RateLimited { after: None }, "down"),
+        (Failure::NoTurn, "no_turn"),
         (Failure::Malformed, "malformed"),
         (Failure::Auth, "unavailable"),
         (Failure::Quota, "unavailable"),

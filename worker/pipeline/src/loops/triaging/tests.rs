@@ -1,5 +1,6 @@
 //! When the loop asks for cases that were concluded without models, against a store that counts that; and who has its slots.
 
+mod nobody;
 mod told;
 mod world;
 
@@ -107,6 +108,17 @@ async fn f21_a_case_that_models_fail_on_while_they_are_up_goes_round_once() {
     let wanted: Vec<bool> = closed.iter().map(|one| one.wants_model).collect();
     assert_eq!(wanted, [true, false], "one more triage with models");
     assert_eq!(world.released.load(Ordering::Relaxed), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_case_in_line_for_models_that_answer_others_waits_on_and_not_in_a_hurry() {
+    let world = Arc::new(World::with_a_case_in_line());
+    let (triaging, stop) = (world.triaging(), CancellationToken::new());
+    let a_while = timeout(Duration::from_secs(600), triaging.run(&stop));
+    assert!(a_while.await.is_err());
+    assert!(world.closed().is_empty(), "no outage, and no other report");
+    let given_back = world.released.load(Ordering::Relaxed);
+    assert!((15..=20).contains(&given_back), "{given_back}");
 }
 
 #[test]

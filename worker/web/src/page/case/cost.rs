@@ -53,7 +53,7 @@ pub(super) fn rows(view: &CaseView) -> Vec<CostRow> {
             EventBody::Finished {
                 id, cost, model, ..
             } => (id, cost, model.as_deref()),
-            EventBody::Withdrawn { id, cost } => (id, cost, None),
+            EventBody::Withdrawn { id, cost, .. } => (id, cost, None),
             _ => continue,
         };
         let waited = begun

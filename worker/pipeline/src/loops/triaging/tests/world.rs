@@ -9,15 +9,13 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use nightshift_alert::Severity;
 use nightshift_engine::{
-    Again, Analyst, AnalystKind, Answer, AskError, CallContext, Clock, ConcludeQuestion,
-    ConclusionDraft, Conduct, Cost, DecideQuestion, Decision, Event, Exoneration, Exonerator,
-    Limits, Measure, Meter, Mode, NoAnswer, PlanAnswer, PlanQuestion, ReflectQuestion, Reflection,
-    ToolCall, ToolError, ToolOutput, ToolSpec, Toolbox, TurnAnswer, TurnQuestion,
+    Again, AnalystKind, AskError, Conduct, Cost, Event, Limits, Measure, Meter,
 };
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use super::super::Triaging;
+use super::nobody::{NOBODY, Nobody};
 use crate::{
     Backlog, CalledOff, CaseFilter, CaseId, CaseRow, CaseView, Cases, Charge, Claimed, Closing,
     JournalLine, Lane, Lease, ModelHealth, Outage, Profile, Profiles, Routes, Sender, StoreError,
@@ -43,6 +41,8 @@ pub(super) struct World {
     pub(super) released: AtomicU64,
     /// A store that takes what is written, of one case; none: it does not.
     kept: Option<Mutex<Kept>>,
+    /// Models are up, and have no turn for its case.
+    gives_no_turn: bool,
     /// Journals are written, and whoever is asked does not answer: how many questions run.
     answers_never: bool,
     pub(super) asking: Arc<AtomicU64>,
@@ -94,6 +94,7 @@ impl World {
             says: None,
             released: AtomicU64::new(0),
             kept: None,
+            gives_no_turn: false,
             answers_never: false,
             asking: Arc::default(),
             called_off: AtomicBool::new(false),
@@ -116,6 +117,14 @@ impl World {
             queued: Mutex::new([case("a", Severity::Critical)].into()),
             kept: Some(Mutex::default()),
             ..Self::up(&[])
+        }
+    }
+
+    /// One case waits that stands in line for its models, which answer others.
+    pub(super) fn with_a_case_in_line() -> Self {
+        Self {
+            gives_no_turn: true,
+            ..Self::with_a_case_that_models_fail_on()
         }
     }
 
@@ -194,27 +203,15 @@ impl World {
     }
 
     pub(super) fn triaging(self: &Arc<Self>) -> Triaging {
-        let profile = Profile {
-            name: "default".to_owned(),
-            analyst: Arc::new(NOBODY),
-            fallback: Some(Arc::new(Nobody {
-                plans: true,
-                ..NOBODY
-            })),
-            analyst_kind: AnalystKind::Playbook,
-            models: Vec::new(),
-            reserve: Cost::default(),
-            toolbox: Arc::new(NOBODY),
-            exonerator: Arc::new(NOBODY),
-            actions: Arc::default(),
-            limits: Limits::default(),
-            conduct: Conduct::default(),
-            prompts: String::new(),
-        };
+        let profile = profile();
         let patient = Profile {
             analyst: Arc::new(Nobody {
                 never: self.answers_never.then(|| Arc::clone(&self.asking)),
-                is_down: self.kept.is_some(),
+                says: match (&self.kept, self.gives_no_turn) {
+                    (None, _) => NOBODY.says,
+                    (Some(_), false) => |what| AskError::Down { what },
+                    (Some(_), true) => |what| AskError::NoTurn { what },
+                },
                 ..NOBODY
             }),
             ..profile.clone()
@@ -252,6 +249,27 @@ impl World {
             lease: Duration::from_secs(30),
             outage: Some(outage).filter(|_| self.has_models),
         }
+    }
+}
+
+/// One whose analysts are nobody; the lesser one plans.
+fn profile() -> Profile {
+    Profile {
+        name: "default".to_owned(),
+        analyst: Arc::new(NOBODY),
+        fallback: Some(Arc::new(Nobody {
+            plans: true,
+            ..NOBODY
+        })),
+        analyst_kind: AnalystKind::Playbook,
+        models: Vec::new(),
+        reserve: Cost::default(),
+        toolbox: Arc::new(NOBODY),
+        exonerator: Arc::new(NOBODY),
+        actions: Arc::default(),
+        limits: Limits::default(),
+        conduct: Conduct::default(),
+        prompts: String::new(),
     }
 }
 
@@ -393,100 +411,5 @@ impl Cases for World {
 
     async fn backlog(&self) -> Result<Backlog, StoreError> {
         Err(StoreError::LeaseLost)
-    }
-}
-
-/// What a profile needs, though no case gets so far here.
-struct Nobody {
-    /// Counts the questions that run; whoever is asked never answers.
-    never: Option<Arc<AtomicU64>>,
-    is_down: bool,
-    /// Whether it answers the first question all the same, as rules would.
-    plans: bool,
-}
-
-const NOBODY: Nobody = Nobody {
-    never: None,
-    is_down: false,
-    plans: false,
-};
-
-impl Nobody {
-    fn none(&self) -> NoAnswer {
-        let what = "nobody is there".to_owned();
-        NoAnswer::from(match self.is_down {
-            true => AskError::Down { what },
-            false => AskError::Unavailable { what },
-        })
-    }
-}
-
-/// A question that runs.
-struct Asking(Arc<AtomicU64>);
-
-impl Drop for Asking {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-#[async_trait]
-impl Analyst for Nobody {
-    async fn plan(&self, _: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
-        if let Some(asking) = &self.never {
-            asking.fetch_add(1, Ordering::Relaxed);
-            let _runs = Asking(Arc::clone(asking));
-            std::future::pending::<()>().await;
-        }
-        if self.plans {
-            return Ok(Answer::free(PlanAnswer {
-                mode: Mode::Direct,
-                objective: "what it is".to_owned(),
-                steps: Vec::new(),
-                source: String::new(),
-                not_covered: Vec::new(),
-                conditional: false,
-            }));
-        }
-        Err(self.none())
-    }
-
-    async fn turn(&self, _: &TurnQuestion) -> Result<Answer<TurnAnswer>, NoAnswer> {
-        Err(self.none())
-    }
-
-    async fn decide(&self, _: &DecideQuestion) -> Result<Answer<Decision>, NoAnswer> {
-        Err(self.none())
-    }
-
-    async fn reflect(&self, _: &ReflectQuestion) -> Result<Answer<Reflection>, NoAnswer> {
-        Err(self.none())
-    }
-
-    async fn conclude(&self, _: &ConcludeQuestion) -> Result<Answer<ConclusionDraft>, NoAnswer> {
-        Err(self.none())
-    }
-}
-
-#[async_trait]
-impl Toolbox for Nobody {
-    fn specs(&self) -> Vec<ToolSpec> {
-        Vec::new()
-    }
-
-    async fn call(&self, _: &ToolCall, _: &CallContext) -> Result<ToolOutput, ToolError> {
-        Ok(ToolOutput::of(serde_json::json!({})))
-    }
-}
-
-impl Exonerator for Nobody {
-    fn exonerate(&self, _: &ConcludeQuestion) -> Vec<Exoneration> {
-        Vec::new()
-    }
-}
-
-impl Clock for Nobody {
-    fn now(&self) -> DateTime<Utc> {
-        DateTime::UNIX_EPOCH
     }
 }

@@ -1,0 +1,111 @@
+//! What becomes of a case whose models give it no answer now: it waits, and goes on where it is.
+
+use async_trait::async_trait;
+
+use super::scripted::*;
+use super::*;
+use crate::*;
+
+/// Says this to each question of a case that has no plan yet, and to the last one.
+struct Says(fn(String) -> AskError);
+
+impl Says {
+    fn none<T>(&self) -> Result<Answer<T>, NoAnswer> {
+        Err((self.0)("503".into()).into())
+    }
+}
+
+#[async_trait]
+impl Analyst for Says {
+    async fn plan(&self, _: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
+        self.none()
+    }
+    async fn turn(&self, _: &TurnQuestion) -> Result<Answer<TurnAnswer>, NoAnswer> {
+        unreachable!()
+    }
+    async fn decide(&self, _: &DecideQuestion) -> Result<Answer<Decision>, NoAnswer> {
+        unreachable!()
+    }
+    async fn reflect(&self, _: &ReflectQuestion) -> Result<Answer<Reflection>, NoAnswer> {
+        unreachable!()
+    }
+    async fn conclude(&self, _: &ConcludeQuestion) -> Result<Answer<ConclusionDraft>, NoAnswer> {
+        self.none()
+    }
+}
+
+fn down() -> Says {
+    Says(|what| AskError::Down { what })
+}
+
+fn no_turn() -> Says {
+    Says(|what| AskError::NoTurn { what })
+}
+
+/// A run whose questions are kept 0.1 USD for.
+fn run() -> Run {
+    let mut run = Run::new(one_step(Verdict::TruePositive));
+    run.opened.reserve = Cost {
+        usd: 0.1,
+        ..Cost::default()
+    };
+    run
+}
+
+fn with(says: Says, run: &Run) -> Ports {
+    Ports {
+        analyst: Arc::new(says),
+        fallback: Some(Arc::new(one_step(Verdict::TruePositive))),
+        ..run.ports()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn f21_models_that_do_not_answer_now_release_the_case_at_its_turn_without_a_charge() {
+    for (says, in_line) in [(down(), false), (no_turn(), true)] {
+        let run = run();
+        let ports = with(says, &run);
+        let end = drive(&ports, fold(&run.opening()), &CancellationToken::new())
+            .await
+            .unwrap();
+        let End::Released(state) = end else {
+            panic!("{end:?}")
+        };
+        assert!(
+            state.charged().usd.abs() < 1e-9,
+            "nothing is charged for a question nobody heard"
+        );
+        assert_eq!(state.had_no_turn, in_line);
+        let mut events = run.opening();
+        events.extend(run.journal.0.lock().unwrap().iter().cloned());
+        events.push(Event::new(
+            crate::fixture::at(200),
+            EventBody::Claimed { epoch: 2 },
+        ));
+        assert!(!fold(&events).had_no_turn, "of this worker nothing is said");
+        let up = run.ports();
+        let end = drive(&up, fold(&events), &CancellationToken::new())
+            .await
+            .unwrap();
+        assert!(
+            matches!(end, End::Concluded(_)),
+            "and it goes on when they are back"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_has_stood_in_line_for_the_whole_active_time_stands_there_no_longer() {
+    let run = run();
+    let ports = with(no_turn(), &run);
+    let mut events = run.opening();
+    events.push(Event::new(crate::fixture::at(101), EventBody::TimeUp));
+    let end = drive(&ports, fold(&events), &CancellationToken::new()).await;
+    let End::Concluded(state) = end.unwrap() else {
+        panic!("it would stand there for ever")
+    };
+    let conclusion = state.conclusion.as_ref().unwrap();
+    assert_eq!(conclusion.stopped_by, Some(Cap::Minutes));
+    assert_eq!(conclusion.failed, None, "the lesser analyst concluded");
+    assert_eq!(state.degraded, ["conclude: no answer: 503"]);
+}

@@ -1,0 +1,105 @@
+//! An analyst, toolbox, clock and rules that are there and give nothing.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use nightshift_engine::{
+    Analyst, Answer, AskError, CallContext, Clock, ConcludeQuestion, ConclusionDraft,
+    DecideQuestion, Decision, Exoneration, Exonerator, Mode, NoAnswer, PlanAnswer, PlanQuestion,
+    ReflectQuestion, Reflection, ToolCall, ToolError, ToolOutput, ToolSpec, Toolbox, TurnAnswer,
+    TurnQuestion,
+};
+
+/// What a profile needs, though no case gets so far here.
+pub(super) struct Nobody {
+    /// Counts the questions that run; whoever is asked never answers.
+    pub(super) never: Option<Arc<AtomicU64>>,
+    /// Why it gives no answer.
+    pub(super) says: fn(String) -> AskError,
+    /// Whether it answers the first question all the same, as rules would.
+    pub(super) plans: bool,
+}
+
+pub(super) const NOBODY: Nobody = Nobody {
+    never: None,
+    says: |what| AskError::Unavailable { what },
+    plans: false,
+};
+
+impl Nobody {
+    fn none(&self) -> NoAnswer {
+        NoAnswer::from((self.says)("nobody is there".to_owned()))
+    }
+}
+
+/// A question that runs.
+struct Asking(Arc<AtomicU64>);
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[async_trait]
+impl Analyst for Nobody {
+    async fn plan(&self, _: &PlanQuestion) -> Result<Answer<PlanAnswer>, NoAnswer> {
+        if let Some(asking) = &self.never {
+            asking.fetch_add(1, Ordering::Relaxed);
+            let _runs = Asking(Arc::clone(asking));
+            std::future::pending::<()>().await;
+        }
+        if self.plans {
+            return Ok(Answer::free(PlanAnswer {
+                mode: Mode::Direct,
+                objective: "what it is".to_owned(),
+                steps: Vec::new(),
+                source: String::new(),
+                not_covered: Vec::new(),
+                conditional: false,
+            }));
+        }
+        Err(self.none())
+    }
+
+    async fn turn(&self, _: &TurnQuestion) -> Result<Answer<TurnAnswer>, NoAnswer> {
+        Err(self.none())
+    }
+
+    async fn decide(&self, _: &DecideQuestion) -> Result<Answer<Decision>, NoAnswer> {
+        Err(self.none())
+    }
+
+    async fn reflect(&self, _: &ReflectQuestion) -> Result<Answer<Reflection>, NoAnswer> {
+        Err(self.none())
+    }
+
+    async fn conclude(&self, _: &ConcludeQuestion) -> Result<Answer<ConclusionDraft>, NoAnswer> {
+        Err(self.none())
+    }
+}
+
+#[async_trait]
+impl Toolbox for Nobody {
+    fn specs(&self) -> Vec<ToolSpec> {
+        Vec::new()
+    }
+
+    async fn call(&self, _: &ToolCall, _: &CallContext) -> Result<ToolOutput, ToolError> {
+        Ok(ToolOutput::of(serde_json::json!({})))
+    }
+}
+
+impl Exonerator for Nobody {
+    fn exonerate(&self, _: &ConcludeQuestion) -> Vec<Exoneration> {
+        Vec::new()
+    }
+}
+
+impl Clock for Nobody {
+    fn now(&self) -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH
+    }
+}
