@@ -62,8 +62,8 @@ const END: &str = "WITH pending AS ( \
              coalesce(last_event > $11 OR first_event < $12, false) AS is_wider \
          FROM cases WHERE id = $1 AND revision = $2 AND epoch = $3 AND status = 'running' AND last_write = $4 \
      ), next AS ( \
-         SELECT case_id, raw_id, source, received_at, why, alert, severity, content, title, type, received_at AS since FROM pending \
-         UNION ALL SELECT id, raw_id, source, received_at, 'no_longer_cleared', alert, NULL, NULL, NULL, NULL, clock_timestamp() \
+         SELECT case_id, raw_id, source, received_at, why, alert, severity, content, title, type FROM pending \
+         UNION ALL SELECT id, raw_id, source, received_at, 'no_longer_cleared', alert, NULL, NULL, NULL, NULL \
          FROM held JOIN alerts ON case_id = id AND revision = $2 WHERE is_wider AND NOT EXISTS (SELECT FROM pending) \
      ), ended AS ( \
          UPDATE cases SET verdict = $7, leaning = $8, assessed_severity = $9::text::severity, concluded_at = $5, \
@@ -73,7 +73,8 @@ const END: &str = "WITH pending AS ( \
              journal_seq = CASE WHEN next.case_id IS NULL THEN journal_seq ELSE 0 END, \
              severity = coalesce(next.severity, cases.severity), content = coalesce(next.content, cases.content), \
              title = coalesce(next.title, cases.title), type = coalesce(next.type, cases.type), \
-             touched_at = coalesce(next.since, touched_at), waiting_since = clock_timestamp(), \
+             touched_at = CASE WHEN next.case_id IS NULL THEN touched_at ELSE clock_timestamp() END, \
+             waiting_since = clock_timestamp(), \
              first_event = CASE WHEN is_cleared AND NOT is_wider THEN NULL ELSE first_event END, \
              last_event = CASE WHEN is_cleared AND NOT is_wider THEN NULL ELSE last_event END \
          FROM held LEFT JOIN next ON true \

@@ -49,7 +49,7 @@ const CANCEL: &str = "WITH held AS ( \
              journal_seq = CASE WHEN next.case_id IS NOT NULL OR held.journal_seq = 0 THEN 0 ELSE held.journal_seq + 1 END, \
              severity = coalesce(next.severity, cases.severity), content = coalesce(next.content, cases.content), \
              title = coalesce(next.title, cases.title), type = coalesce(next.type, cases.type), \
-             touched_at = coalesce(next.received_at, touched_at) \
+             touched_at = CASE WHEN next.case_id IS NULL THEN touched_at ELSE clock_timestamp() END \
          FROM held LEFT JOIN next ON true WHERE cases.id = held.id RETURNING cases.id, cases.revision \
      ), added AS ( \
          INSERT INTO alerts (case_id, revision, raw_id, source, received_at, why, alert) \

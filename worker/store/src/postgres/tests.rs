@@ -10,6 +10,7 @@ mod looked_at;
 mod migrating;
 mod plans;
 mod proxy;
+mod ranked;
 mod sweeping;
 mod tls;
 

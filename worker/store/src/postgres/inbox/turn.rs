@@ -15,7 +15,7 @@ use uuid::Uuid;
 /// Triages the case again: at once if it is over, else when what is before has ended.
 const AGAIN: &str = "WITH revised AS ( \
          UPDATE cases SET revision = revision + 1, status = 'queued', severity = $7::text::severity, content = $8, \
-             title = $9, type = $10, touched_at = $4, journal_seq = 0, crashes = 0, wants_model = false, lease_holder = NULL, lease_until = NULL, \
+             title = $9, type = $10, touched_at = clock_timestamp(), journal_seq = 0, crashes = 0, wants_model = false, lease_holder = NULL, lease_until = NULL, \
              waiting_since = clock_timestamp() \
          WHERE id = $1 AND status IN ('concluded', 'failed', 'cancelled') RETURNING id, revision \
      ), added AS ( \

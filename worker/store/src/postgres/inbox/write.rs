@@ -23,9 +23,10 @@ const MOST_RAW_BYTES: usize = 16 * 1024 * 1024;
 
 const ADD_RAW: &str = "INSERT INTO raw_alerts (id, source, received_at, size_bytes, sha256, bytes, blob) \
      SELECT * FROM unnest($1::bigint[], $2::text[], $3::timestamptz[], $4::bigint[], $5::text[], $6::bytea[], $7::text[])";
+/// Since when it waits is said by the clock of the database, whichever worker took it in.
 const ADD_CASES: &str = "INSERT INTO cases \
      (id, key, feed, type, title, account, severity, content, status, opened_at, touched_at, updated_at, sample) \
-     SELECT id, key, feed, type, title, account, severity::severity, content, 'queued', at, at, updated_at, sample \
+     SELECT id, key, feed, type, title, account, severity::severity, content, 'queued', at, clock_timestamp(), updated_at, sample \
      FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], \
          $9::timestamptz[], $10::timestamptz[], $11::boolean[]) \
          WITH ORDINALITY AS one (id, key, feed, type, title, account, severity, content, at, updated_at, sample, number) \

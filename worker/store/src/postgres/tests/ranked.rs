@@ -1,0 +1,40 @@
+//! Whose turn it is goes by the clock of the database, not by that of whichever worker took an alert in.
+
+use nightshift_alert::{Content, Severity};
+
+use super::*;
+
+#[tokio::test]
+async fn f29_an_intake_whose_clock_is_a_day_behind_puts_nothing_before_others() {
+    let Some(database) = TestDatabase::new().await else {
+        return;
+    };
+    let store = store(&database).await;
+    let taken_in = async |number, severity, second| {
+        let mut batch = numbered(number);
+        batch[0].at = at(second);
+        let alert = Arc::make_mut(&mut batch[0].alert);
+        alert.severity = severity;
+        alert.content = Content(severity.to_string());
+        accept(&store, batch).await.case_id.unwrap()
+    };
+    let low = taken_in(1, Severity::Low, 0).await;
+    let high = taken_in(2, Severity::High, 86_400).await;
+    let claim = async || store.claim(Lane::Any, 1).await.unwrap().remove(0).lease;
+    let first = claim().await;
+    assert_eq!(first.case_id, high);
+    // So it is where it is triaged again: at once, and after the triage before it.
+    let sql = "SELECT count(*) FROM cases WHERE touched_at < clock_timestamp() - interval '1 hour'";
+    let lease = claim().await;
+    assert_eq!(lease.case_id, low);
+    taken_in(1, Severity::Medium, 60).await;
+    store.cancel(&low.0, "ana", at(90)).await.unwrap();
+    assert_eq!(claim().await.revision, 2);
+    store.cancel(&low.0, "ana", at(90)).await.unwrap();
+    taken_in(1, Severity::High, 120).await;
+    assert_eq!(claim().await.revision, 3);
+    assert_eq!(number(&database, sql).await, 0);
+    let sql =
+        "SELECT count(*) FROM alerts WHERE received_at < clock_timestamp() - interval '1 hour'";
+    assert_eq!(number(&database, sql).await, 4, "it came when it came");
+}
